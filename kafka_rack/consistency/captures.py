@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from kafka_rack.consistency import Checker, Report
 from kafka_rack.consistency.wire import PRODUCE, WireCall, WireHistory
 from kafka_rack.wire_capture.bodies import asked_message, read_response
-from kafka_rack.wire_capture.captures import Options, whole_file
+from kafka_rack.wire_capture.captures import Options, read_frames
 from kafka_rack.wire_capture.files import CaptureFile, capture_name
 from kafka_rack.wire_capture.frames import CapturedConnection, Frame, PendingRequest, Problem, acks_of
 from protocol.errors import ProtocolError
@@ -76,7 +76,7 @@ class CaptureReading:
     def __init__(
         self, files: Sequence[CaptureFile], options: Options, problems: list[Problem], *, beside: bool = False
     ) -> None:
-        self._opened = [whole_file(file, options, problems) for file in files]
+        self._opened = [read_frames(file, options, problems) for file in files]
         self._beside = beside
         self.started_us: int | None = None
         self.history = WireHistory(self._topic_name)
@@ -96,10 +96,10 @@ class CaptureReading:
                 yield from self._call(number, frame.connection, asked_now, frame.ts, frame)
             elif asked_now.kind.api_key == PRODUCE and needs_no_answer(asked_now):
                 yield from self._call(number, frame.connection, asked_now, frame.ts, None)
-        for number, (place, _) in enumerate(self._opened):
+        for number, (state, _) in enumerate(self._opened):
             if not self._beside and number < len(self._opened) - 1:
                 continue  # the next file begins with these
-            for connection in place.state.connections.values():
+            for connection in state.connections.values():
                 for asked in connection.asked.values():
                     yield from self._call(number, connection, asked, asked.ts, None)
 
@@ -133,7 +133,7 @@ class CaptureReading:
         return (at_us - (self.started_us or 0)) / US_A_MS
 
     def _topic_name(self, topic_id: bytes) -> str | None:
-        return next((name for place, _ in self._opened if (name := place.state.known.topics.get(topic_id))), None)
+        return next((name for state, _ in self._opened if (name := state.known.topics.get(topic_id))), None)
 
 
 def numbered_frames(number: int, frames: Iterable[Frame]) -> Iterator[tuple[int, int, Frame]]:

@@ -26,9 +26,9 @@ from kafka_rack.locality.traffic import (
     rewindowed,
     traffic_row,
 )
+from kafka_rack.wire_capture.blocks import without_collecting
 from kafka_rack.wire_capture.captures import Options
 from kafka_rack.wire_capture.files import CaptureFile, find_files, unread_inputs
-from kafka_rack.wire_capture.splits import without_collecting
 from kafka_rack.wire_tables.reading import decode_into
 from kafka_rack.wire_tables.rows import Rows
 
@@ -61,7 +61,7 @@ def flows_of(
     """The flows of a whole capture."""
     flows, rows = Flows(window_us), Rows()
     with without_collecting():
-        for piece in decode_into(rows, file, None, options, only=TABLES, max_frames=MAX_FRAMES):
+        for piece in decode_into(rows, file, options, only=TABLES, max_frames=MAX_FRAMES):
             flows.add(TablesInMemory(piece))
             piece.clear()
             if on_progress is not None:

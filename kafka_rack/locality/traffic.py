@@ -24,7 +24,7 @@ from kafka_rack.zones import zone_in_client_id
 RACK_LISTENER = "RACK_"
 KEYS = {
     "window_start": "begin of the window",
-    "capture": "the capture: its file's name without .gz, .jsonl and .arrow",
+    "capture": "the capture: its file's name without .gz and .jsonl",
     "category": "produce, consume, replication, or other: all else",
     "api": "Kafka's name",
     "client_id": "the request's client id",

@@ -35,7 +35,7 @@ def read_workload(
     """The workload of some capture files. Raises Nothing."""
     gathering = Gathering(rules)
     for file in files:
-        for rows in decode_into(Rows(), file, None, options, only=TABLES):
+        for rows in decode_into(Rows(), file, options, only=TABLES):
             take(gathering, rows)
             for problem in rows.as_dicts("problems") if on_problem is not None else ():
                 on_problem(problem)  # type: ignore[misc]

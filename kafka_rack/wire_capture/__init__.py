@@ -1,4 +1,4 @@
-"""Captures of Kafka's wire to frames, in plain Python: files, JSON lines, packets, connections, splits."""
+"""Captures of Kafka's wire to frames, in plain Python: files, JSON lines, packets, connections."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def read(
     """
     from pathlib import Path
 
-    from kafka_rack.wire_capture.captures import Options, whole_file
+    from kafka_rack.wire_capture.captures import Options, read_frames
     from kafka_rack.wire_capture.files import capture_name, find_files
     from kafka_rack.wire_capture.frames import Problem
     from kafka_rack.wire_capture.learning import learn_from
@@ -38,8 +38,8 @@ def read(
     found, refused = find_files([str(one) for one in paths])
     told += [Problem(capture_name(one), one, 0, reason) for one, reason in refused]
     for file in found:
-        place, frames = whole_file(file, options or Options(), told)
+        state, frames = read_frames(file, options or Options(), told)
         for frame in frames:
-            learn_from(frame, place.state.known)
+            learn_from(frame, state.known)
             if frame.index >= 0:
                 yield frame

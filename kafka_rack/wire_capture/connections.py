@@ -5,8 +5,7 @@ where what one side sends first reads as a request. Reading that begins in the m
 for the next place that can only be the start of a frame: a plausible request header, for responses the correlation id
 of a request that waits. What lies before is told as a problem, never guessed.
 
-A connection that both sides have closed is forgotten ``LINGER_BYTES`` of the file behind its last packet. Whoever reads
-from any place of the file knows where that is, which would not be so of a time.
+A connection that both sides have closed is forgotten ``LINGER_BYTES`` of the file behind its last packet.
 """
 
 from __future__ import annotations
@@ -69,7 +68,7 @@ class PartialFrame(msgspec.Struct):
 
 
 class TcpConnection(msgspec.Struct):
-    """A TCP connection; ``client`` and ``server`` once it is known who is who, ``offset`` that of its first packet.
+    """A TCP connection; ``client`` and ``server`` once it is known who is who.
 
     ``finished``: which ends have closed it; ``closed_at``: its last packet, once both have and nothing is missing.
     Of kafka-rack's own captures, ``asked_bytes`` of requests come first that an earlier file has already and that still
@@ -90,7 +89,6 @@ class TcpConnection(msgspec.Struct):
     goes_on: bool = False
     client_id: str | None = None
     other: bool = False
-    offset: int = 0
     finished: int = 0
     closed_at: int | None = None
 
@@ -100,8 +98,7 @@ class TcpConnections(msgspec.Struct):
 
     ``ports``: those of brokers, empty to recognise them. ``given``: (host or nothing, port) -> broker id and rack,
     which hold whatever the frames tell. ``told``: what all of the file tells of the brokers, once that is known.
-    ``closed``: the connections that are closed, in the order of their last packets. ``servers``: the brokers' ends and
-    the offsets of the packets that showed it; ``servers_elsewhere`` the same by connections that somebody else reads.
+    ``closed``: the connections that are closed, in the order of their last packets. ``servers``: the brokers' ends.
     """
 
     state: ReadingState
@@ -110,8 +107,7 @@ class TcpConnections(msgspec.Struct):
     told: ObservedCluster | None = None
     conversations: dict[tuple[Endpoint, Endpoint], TcpConnection] = msgspec.field(default_factory=dict)
     closed: dict[tuple[Endpoint, Endpoint], int] = msgspec.field(default_factory=dict)
-    servers: dict[Endpoint, int] = msgspec.field(default_factory=dict)
-    servers_elsewhere: dict[Endpoint, int] = msgspec.field(default_factory=dict)
+    servers: set[Endpoint] = msgspec.field(default_factory=set)
     numbers: int = 0
 
     def take(self, segment: TcpSegment, problems: list[Problem], path: str) -> Iterator[Frame]:
@@ -129,7 +125,7 @@ class TcpConnections(msgspec.Struct):
             if not segment.size and not segment.flags & SYN:
                 return  # the end of what was not seen, or what comes behind an end
             self.numbers += 1
-            found = self.conversations[key] = TcpConnection(self.numbers, offset=segment.offset)
+            found = self.conversations[key] = TcpConnection(self.numbers)
             if segment.said:
                 self.open(found, segment)
         yield from self.follow(found, segment, problems, path)
@@ -198,7 +194,7 @@ class TcpConnections(msgspec.Struct):
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return
         found.number, found.asked_bytes, found.goes_on = said.conn, said.asked_bytes, True
-        self.servers.setdefault(segment.target, segment.offset)
+        self.servers.add(segment.target)
         self.settle(found, segment.source, segment.target)
         assert found.connection is not None
         found.connection.listener = said.listener
@@ -209,7 +205,7 @@ class TcpConnections(msgspec.Struct):
             if self.ports:
                 known = server[1] in self.ports and client[1] not in self.ports
             else:
-                known = self.knows(server, segment.offset) and not self.knows(client, segment.offset)
+                known = server in self.servers and client not in self.servers
             if known:
                 self.settle(found, client, server)
                 return True
@@ -218,16 +214,12 @@ class TcpConnections(msgspec.Struct):
         elif segment.data:
             shown = asks(found.undecided, segment.source)
             if shown:
-                self.servers.setdefault(segment.target, segment.offset)
+                self.servers.add(segment.target)
                 self.settle(found, segment.source, segment.target)
                 return True
             opening = opening_of(found.undecided)
             found.other = shown is False and opening is not None and opening.source == segment.source
         return False
-
-    def knows(self, server: Endpoint, offset: int) -> bool:
-        """Whether some packet before an offset has shown that a broker listens here."""
-        return server in self.servers or self.servers_elsewhere.get(server, offset) < offset
 
     def settle(self, found: TcpConnection, client: Endpoint, server: Endpoint) -> None:
         found.client, found.server = client, server
@@ -358,7 +350,7 @@ class TcpConnections(msgspec.Struct):
         """A frame, unless it has to wait for its request or an earlier file has it already."""
         if is_request and found.asked_bytes > 0:
             found.asked_bytes -= 4 + len(data)
-            request_frame(BEFORE_ALL + len(connection.asked), piece.ts, connection, data, piece.offset)
+            request_frame(BEFORE_ALL + len(connection.asked), piece.ts, connection, data)
         elif not is_request and int.from_bytes(data[:4], "big", signed=True) not in connection.asked:
             found.held.append((piece.ts, piece.offset, data))  # its request may have been captured later
             found.held_bytes += len(data)

@@ -7,26 +7,17 @@ import re
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from importlib.util import find_spec
 from pathlib import Path
 from typing import BinaryIO, Literal, NamedTuple, Self
 
 import msgspec
 
-from kafka_rack.extras import pip_install
 from kafka_rack.storage import Location, RemotePath, location
-from kafka_rack.wire_capture.arrow_messages import (
-    CONTINUATION,
-    MAX_METADATA_BYTES,
-    PREFIX_BYTES,
-    id_in,
-    metadata_bytes,
-)
 
-Kind = Literal["arrow", "lines", "packets"]
-LINES_SUFFIX, ARROW_SUFFIX = ".jsonl", ".arrow"
+Kind = Literal["lines", "packets"]
+LINES_SUFFIX = ".jsonl"
 PACKET_SUFFIXES = (".pcap", ".pcapng", ".cap")
-SUFFIXES = (LINES_SUFFIX, ARROW_SUFFIX, *PACKET_SUFFIXES)
+SUFFIXES = (LINES_SUFFIX, *PACKET_SUFFIXES)
 GZIP_MAGIC = b"\x1f\x8b"
 PACKET_MAGICS = (b"\xa1\xb2\xc3\xd4", b"\xd4\xc3\xb2\xa1", b"\xa1\xb2\x3c\x4d", b"\x4d\x3c\xb2\xa1", b"\n\r\r\n")
 NO_PACKETS = "its name is that of a capture of packets, but it is neither pcap nor pcapng"
@@ -47,10 +38,6 @@ class CaptureFile(NamedTuple):
     kind: Kind
     compressed: bool
     size: int
-
-    @property
-    def splittable(self) -> bool:
-        return not self.compressed
 
 
 class DamagedCapture(Exception):
@@ -73,22 +60,17 @@ class LineTooLong(Exception):
 
 
 def capture_name(path: str) -> str:
-    """What a capture is called in the tables: its file's name without ``.gz``, ``.jsonl`` and ``.arrow``.
+    """What a capture is called in the tables: its file's name without ``.gz`` and ``.jsonl``.
 
-    >>> capture_name("captures/kafkajs.jsonl.gz"), capture_name("kafkajs.arrow"), capture_name("kafkajs.pcap.gz")
-    ('kafkajs', 'kafkajs', 'kafkajs.pcap')
+    >>> capture_name("captures/kafkajs.jsonl.gz"), capture_name("kafkajs.pcap.gz")
+    ('kafkajs', 'kafkajs.pcap')
     """
     return Path(same_capture(path)).name.removesuffix(LINES_SUFFIX)
 
 
 def same_capture(path: str) -> str:
-    """The path of lines of JSON that are the same capture as a file, and one with it in the tables.
-
-    >>> same_capture("x.jsonl.gz"), same_capture("x.arrow"), same_capture("x.pcap.gz")
-    ('x.jsonl', 'x.jsonl', 'x.pcap')
-    """
-    plain = path.removesuffix(".gz")
-    return plain.removesuffix(ARROW_SUFFIX) + LINES_SUFFIX if plain.endswith(ARROW_SUFFIX) else plain
+    """The path of the uncompressed file that is the same capture as a file, and one with it in the tables."""
+    return path.removesuffix(".gz")
 
 
 def find_files(paths: Iterable[str]) -> tuple[list[CaptureFile], list[tuple[str, str]]]:
@@ -97,8 +79,7 @@ def find_files(paths: Iterable[str]) -> tuple[list[CaptureFile], list[tuple[str,
     In a folder, what is no capture is passed over: summaries, tables and whatever else lies beside. A file named
     outright that is none is told, and so are files by a capture's name, and folders, that cannot be read.
 
-    Of files that are one capture in the tables, as ``x.arrow``, ``x.jsonl`` and ``x.jsonl.gz``, one is read: Arrow
-    before lines, plain before compressed.
+    Of ``x.jsonl`` and ``x.jsonl.gz``, which are one capture in the tables, the plain one is read.
 
     Raises FileNotFoundError: a path that is not there.
     """
@@ -115,9 +96,7 @@ def find_files(paths: Iterable[str]) -> tuple[list[CaptureFile], list[tuple[str,
         except OSError as error:
             refused.append((str(path.resolve()), unreadable(error)))
             return
-        if file is not None and file.kind == "arrow" and (missing := arrow_missing()):
-            refused.append((file.path, missing))
-        elif file is not None:
+        if file is not None:
             found[file.path] = file
         elif otherwise is not None and not empty:
             refused.append((str(path.resolve()), otherwise))
@@ -134,16 +113,9 @@ def find_files(paths: Iterable[str]) -> tuple[list[CaptureFile], list[tuple[str,
         else:
             raise FileNotFoundError(f"{given}: neither a file nor a folder")
     best: dict[str, str] = {}
-    for file_path in sorted(found, key=lambda one: (not one.removesuffix(".gz").endswith(ARROW_SUFFIX), one)):
+    for file_path in sorted(found):
         best.setdefault(same_capture(file_path), file_path)
     return [found[path] for path in sorted(best.values())], sorted(set(refused))
-
-
-def arrow_missing() -> str | None:
-    """Why captures of Arrow cannot be read or written here, None if they can."""
-    if find_spec("pyarrow") is not None:
-        return None
-    return f"a capture in Arrow's format takes pyarrow, which is not installed: {pip_install('arrow')}"
 
 
 def why_missing(path: Location) -> str:
@@ -211,7 +183,6 @@ def look_at(path: Location) -> CaptureFile | None:
     with path.open("rb") as file:
         compressed = file.read(2) == GZIP_MAGIC
     named_lines = path.name.removesuffix(".gz").endswith(LINES_SUFFIX)
-    named_arrow = path.name.removesuffix(".gz").endswith(ARROW_SUFFIX)
     try:
         with DecompressedFile(str(path.resolve())) as source:
             first = source.read(4)
@@ -219,12 +190,10 @@ def look_at(path: Location) -> CaptureFile | None:
             kind: Kind | None = None
             if first in PACKET_MAGICS:
                 kind = "packets"
-            elif first == CONTINUATION:
-                kind = "arrow" if starts_an_arrow_capture(source) else None
             elif named_lines:
                 kind = "lines" if starts_a_capture(source) else None
     except DamagedCapture:
-        kind = "arrow" if named_arrow else "lines" if named_lines else "packets" if has_suffix(path.name) else None
+        kind = "lines" if named_lines else "packets" if has_suffix(path.name) else None
     return CaptureFile(str(path.resolve()), kind, compressed, size) if kind is not None else None
 
 
@@ -246,12 +215,6 @@ def starts_a_capture(source: DecompressedFile) -> bool:
         if isinstance(found, dict) and ("ev" in found or "dir" in found):
             return True
     return False
-
-
-def starts_an_arrow_capture(source: DecompressedFile) -> bool:
-    """Whether a stream of Arrow's messages is of a capture, by its first. Raises DamagedCapture."""
-    size = metadata_bytes(source.read(PREFIX_BYTES))
-    return size is not None and id_in(source.read(min(size, MAX_METADATA_BYTES))) is not None
 
 
 class DecompressedFile:
@@ -331,10 +294,6 @@ class DecompressedFile:
         self._buffer = data + self._buffer[self._at :]
         self._at = 0
         self.position -= len(data)
-
-    def whole_lines(self) -> list[bytes]:
-        """The next lines without their ends, as many as :meth:`text_of_lines` gives."""
-        return lines_of(self.text_of_lines())
 
     def text_of_lines(self) -> bytes:
         """The next whole lines with their ends, about a megabyte of them; nothing at the end of the file.

@@ -39,14 +39,6 @@ class FrameFilters(msgspec.Struct, frozen=True):
     def in_time(self, ts: int) -> bool:
         return (self.since is None or ts >= self.since) and (self.until is None or ts < self.until)
 
-    def may_want(self, t_min: int, t_max: int) -> bool:
-        """Whether frames of these times, both included, may be wanted."""
-        return (self.since is None or t_max >= self.since) and (self.until is None or t_min < self.until)
-
-    @property
-    def limit_time(self) -> bool:
-        return self.since is not None or self.until is not None
-
     @property
     def take_all(self) -> bool:
         return all(limit is None for limit in (self.apis, self.clients, self.since, self.until))

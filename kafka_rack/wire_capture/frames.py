@@ -1,12 +1,8 @@
-"""What reading a capture carries along: connections, requests that wait for their answers, what the cluster has told.
-
-All of it pickles: a reader's state at any place of a file goes to the worker that reads on from there, so that a file
-gives the same rows in one piece and in many.
-"""
+"""What reading a capture carries along: connections, requests without an answer, what the cluster has told."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from struct import Struct
 from typing import Any, NamedTuple
 
@@ -30,7 +26,7 @@ MAX_ALL_ASKED_BYTES, ASKED_BYTES = 512 << 20, 400
 """The same of all connections together, a request taking so many bytes besides: what a broker queues by default, 500
 requests of 1 MiB."""
 CHECK_BYTES = 64 << 20
-"""Of a file, behind which it is looked whether all connections have too much: where, does not depend on who reads."""
+"""Of a file, after which it is looked whether all connections have too much."""
 ENTRY_BYTES = 200
 """About what a topic's name or a partition's leader takes in memory, beside the name."""
 MAX_OBSERVED_BYTES, MAX_BROKERS = 512 << 20, 100_000
@@ -86,9 +82,6 @@ class RequestKind:
         self.response_reader: Any = None
         self.last_response: tuple[bytes, Any] | None = None
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return kind_of, (self.head,)
-
 
 KINDS: dict[bytes, RequestKind] = {}
 LONG_HEAD_BYTES = 1 << 10
@@ -106,10 +99,7 @@ def kind_of(head: bytes) -> RequestKind:
 
 
 class PendingRequest(msgspec.Struct, gc=False):
-    """A request that an answer may still come for; ``data`` is its frame, ``message`` its body once it was read.
-
-    ``offset`` is where it stands in its file, ``size`` how many bytes it had: who records lets go of ``data``.
-    """
+    """A request that an answer may still come for; ``data`` is its frame, ``message`` its body once it was read."""
 
     frame: int
     ts: int
@@ -117,8 +107,6 @@ class PendingRequest(msgspec.Struct, gc=False):
     data: bytes
     kind: RequestKind
     message: Any = None
-    offset: int = 0
-    size: int = 0
 
     @property
     def frame_bytes(self) -> int:
@@ -146,20 +134,20 @@ class CapturedConnection(msgspec.Struct, eq=False):
         waiting = self.asked
         before = waiting.pop(asked.correlation_id, None)  # an id that comes again goes to the end
         if before is not None:
-            self.asked_bytes -= before.size
+            self.asked_bytes -= len(before.data)
         waiting[asked.correlation_id] = asked
-        self.asked_bytes += asked.size
+        self.asked_bytes += len(asked.data)
         if self.asked_bytes <= MAX_ASKED_BYTES and len(waiting) <= MAX_ASKED:
             return ()
         given_up: list[PendingRequest] = []
         while (self.asked_bytes > MAX_ASKED_BYTES or len(waiting) > MAX_ASKED) and len(waiting) > 1:
             oldest = waiting.pop(next(iter(waiting)))
-            self.asked_bytes -= oldest.size
+            self.asked_bytes -= len(oldest.data)
             given_up.append(oldest)
         return tuple(given_up)
 
     def wait_for_none(self) -> None:
-        """No answers will come any more, or all that wait are told anew."""
+        """No answers will come any more."""
         self.asked, self.asked_bytes = {}, 0
 
 
@@ -220,12 +208,6 @@ class ObservedCluster(msgspec.Struct):
             else:
                 self.is_full = True
 
-    def begin_anew(self) -> None:
-        """Reckon what is there, where all of it was put in place at once."""
-        self.size_bytes = sum(len(name) + ENTRY_BYTES for name in self.topics.values())
-        self.size_bytes += sum(len(topic) + ENTRY_BYTES for topic, _ in self.leaders)
-        self.is_full = False
-
     def problems(self, capture: str, path: str) -> list[Problem]:
         """Where there was no more room, told once."""
         told, self.full_at = self.full_at, []
@@ -255,7 +237,7 @@ class Frame(msgspec.Struct, gc=False):
         """What has to be told of a request that earlier ones were given up for."""
         if not self.is_request or not self.passed_over or self.index < 0:
             return None
-        requests, given_up_bytes = len(self.passed_over), sum(asked.size for asked in self.passed_over)
+        requests, given_up_bytes = len(self.passed_over), sum(len(asked.data) for asked in self.passed_over)
         return (
             f"connection {self.connection.number} has too many requests that wait for their answers: {requests} of "
             f"{given_up_bytes} bytes are given up, since at most {MAX_ASKED} of {MAX_ASKED_BYTES} bytes are kept"
@@ -294,13 +276,13 @@ class ReadingState(msgspec.Struct):
         if not waiting:
             connection.asked_bytes = 0
             return Frame(index, ts, connection, False, data, asked, correlation_id, None, offset)
-        connection.asked_bytes -= asked.size
+        connection.asked_bytes -= len(asked.data)
         passed_over: list[PendingRequest] = []
         while waiting:  # brokers answer in order, so what was asked before will not be answered any more
             first = next(iter(waiting.values()))
             if first.frame > asked.frame:
                 break
-            connection.asked_bytes -= first.size
+            connection.asked_bytes -= len(first.data)
             passed_over.append(waiting.pop(first.correlation_id))
         return Frame(index, ts, connection, False, data, asked, correlation_id, None, offset, tuple(passed_over))
 
@@ -331,8 +313,8 @@ class ReadingState(msgspec.Struct):
                 break
             connection = self.connections[number]
             asked = connection.asked.pop(correlation_id)
-            connection.asked_bytes -= asked.size
-            size -= asked.size + ASKED_BYTES
+            connection.asked_bytes -= len(asked.data)
+            size -= len(asked.data) + ASKED_BYTES
             given_up.setdefault(number, []).append(asked)
         requests = sum(map(len, given_up.values()))
         reason = (
@@ -346,14 +328,7 @@ class ReadingState(msgspec.Struct):
         ]
 
 
-TakeFrames = Callable[[list[Frame]], None]
-"""Takes frames that stand one behind the other, those with index -1 among them."""
-TakeMany = Callable[[Any, int, ReadingState], bool]
-"""Takes all frames of whole lines, as bytes, or of rows, as :class:`.arrow_frames.CapturedRows`, which begin at an
-offset, or none: then it gives False, and they come one by one."""
-
-
-def request_frame(index: int, ts: int, connection: CapturedConnection, data: bytes, offset: int) -> Frame:
+def request_frame(index: int, ts: int, connection: CapturedConnection, data: bytes, offset: int = 0) -> Frame:
     """A request, noted with its connection where an answer is to come."""
     size = len(data)
     if size < MIN_REQUEST_BYTES:
@@ -361,7 +336,7 @@ def request_frame(index: int, ts: int, connection: CapturedConnection, data: byt
     head = head_of(data)
     kind = KINDS.get(head) or kind_of(head)
     (correlation_id,) = CORRELATION_ID.unpack_from(data, 4)
-    asked = PendingRequest(index, ts, correlation_id, data, kind, None, offset, size)
+    asked = PendingRequest(index, ts, correlation_id, data, kind)
     given_up: tuple[PendingRequest, ...] = ()
     if kind.api_key or acks_of(data, kind.api_version, kind.header_end) != 0:
         given_up = connection.wait_for(asked)

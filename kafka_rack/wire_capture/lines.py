@@ -3,36 +3,24 @@
 
 Line 1 describes the capture (``ev`` is ``capture``); ``open`` and ``close`` give each connection's life; a line with
 ``dir`` is a frame. Where a file goes on from another one, ``asked`` lines repeat the requests that are still without an
-answer, and ``topic`` lines what the cluster holds; ``checkpoint`` lines, of format 2, have what reading needs that
-begins there. Who does not know them passes them over.
+answer, and ``topic`` lines what the cluster holds. Lines of any other kind, as ``checkpoint`` in files of format 2, are
+passed over.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 
 import msgspec
 
 from kafka_rack.wire_capture import frames
-from kafka_rack.wire_capture.checkpoints import (
-    START,
-    UNREADABLE,
-    Checkpoint,
-    LinesAt,
-    checkpoint_of,
-    lines_in,
-    nowhere,
-    take,
-)
 from kafka_rack.wire_capture.files import DamagedCapture, DecompressedFile, LineTooLong, capture_name, lines_of
 from kafka_rack.wire_capture.frames import (
     MAX_PROBLEMS_HELD,
     CapturedConnection,
     Frame,
-    ObservedCluster,
     Problem,
     ReadingState,
-    TakeMany,
     no_frame,
     request_frame,
 )
@@ -67,59 +55,35 @@ class CaptureLine(msgspec.Struct, gc=False):
     leaders: list[Int32] | None = None
 
 
-MIN_RUN_BYTES = 1 << 15
-"""Of lines that cannot be taken together; more than these are halved."""
 BEFORE_ALL = -(1 << 31)
 """The frame of requests that an earlier file holds, in their order."""
 DECODER = msgspec.json.Decoder(CaptureLine)
+UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 DIRECTIONS = frozenset({"req", "resp"})
 
 
 def read_lines(
-    path: str,
-    state: ReadingState,
-    problems: list[Problem],
-    start: int = 0,
-    end: int | None = None,
-    *,
-    checkpoint_from: int | None = None,
-    given: ObservedCluster | None = None,
-    can_go_back: bool = True,
-    take_many: TakeMany | None = None,
-) -> Generator[Frame, None, int]:
+    path: str, state: ReadingState, problems: list[Problem], start: int = 0, end: int | None = None
+) -> Iterator[Frame]:
     """The frames of a capture's lines that begin at ``start``, a line's start, or later and before ``end``.
 
-    Gives back where the next line starts.
-
     Args:
-        state: as it was at ``start``, or anything at a checkpoint; afterwards as it is at the end.
+        state: as it was at ``start``; afterwards as it is at the end.
         problems: what cannot be read is added here.
-        checkpoint_from: reading ends before the first checkpoint from here on, too.
-        given: what the user says of the brokers.
-        can_go_back: whether earlier lines can be read once more, as they cannot where the file is compressed.
-        take_many: is given lines many at a time; where it takes them a frame that is none comes in their place.
     """
     capture = state.capture or capture_name(path)
     state.capture = capture
-
     try:
         source = DecompressedFile(path, start)
     except DamagedCapture as damage:
         problems.append(Problem(capture, path, damage.offset, damage.reason))
-        return start
-    lines_at = lines_in(path) if can_go_back else nowhere
-    reader = LineReader(path, state, problems, end, checkpoint_from, given or ObservedCluster(), lines_at)
+        return
+    reader = LineReader(path, state, problems, end)
     with source:
         for reader.offset, text in texts(source, end, capture, problems):
             if len(problems) >= MAX_PROBLEMS_HELD:
                 yield no_frame()
-            if take_many is None:
-                yield from reader.one_by_one(text, source.position)
-            else:
-                yield from reader.many(text, source.position, take_many)
-            if reader.is_at_end():
-                return min(reader.offset, source.position)
-        return source.position
+            yield from reader.frames(text, source.position)
 
 
 def texts(
@@ -147,61 +111,19 @@ def texts(
 class LineReader:
     """Reads lines; ``offset`` is where the next one begins."""
 
-    def __init__(
-        self,
-        path: str,
-        state: ReadingState,
-        problems: list[Problem],
-        end: int | None,
-        checkpoint_from: int | None,
-        given: ObservedCluster,
-        lines_at: LinesAt,
-    ) -> None:
+    def __init__(self, path: str, state: ReadingState, problems: list[Problem], end: int | None) -> None:
         self.path, self.state, self.problems, self.end = path, state, problems, end
-        self.checkpoint_from, self.given, self.lines_at = checkpoint_from, given, lines_at
-        self.is_before_checkpoint = False
-        """Reading ends here, before a checkpoint."""
         self.offset = 0
 
     def problem(self, offset: int, reason: str) -> None:
         self.problems.append(Problem(self.state.capture, self.path, offset, reason))
 
-    def is_at_end(self) -> bool:
-        return self.is_before_checkpoint or (self.end is not None and self.offset >= self.end)
-
-    def many(self, text: bytes, position: int, take_many: TakeMany) -> Iterator[Frame]:
-        """Lines, which end at a position; what cannot be taken together is halved until it can, or is small."""
-        pending = [*runs(text)][::-1]
-        while pending and not self.is_at_end():
-            run = pending.pop()
-            if not run.startswith(START):
-                if self.end is not None and self.offset + len(run) > self.end:
-                    pending, run = [], run[: behind_line(run, self.end - self.offset)]
-                if self.is_in_one_part(run) and take_many(run, self.offset, self.state):
-                    self.offset += len(run)
-                    yield no_frame()
-                    continue
-                half = behind_line(run, len(run) // 2)
-                if len(run) > MIN_RUN_BYTES and half < len(run):
-                    pending += [run[half:], run[:half]]
-                    continue
-            yield from self.one_by_one(run, position)
-
-    def is_in_one_part(self, run: bytes) -> bool:
-        """Whether all lines of a run are in the part of the file in which it was checked what all connections have."""
-        return (self.offset + len(run) - 1) // frames.CHECK_BYTES == self.state.checked
-
-    def one_by_one(self, text: bytes, position: int) -> Iterator[Frame]:
+    def frames(self, text: bytes, position: int) -> Iterator[Frame]:
         """The frames of lines, of which the last ends at a position."""
         state, end = self.state, self.end
         for line in lines_of(text):
             if end is not None and self.offset >= end:
                 return
-            if line.startswith(START) and (checkpoint := checkpoint_of(line)) is not None:
-                if not self.goes_on_at(checkpoint):
-                    return
-                self.offset += len(line) + 1
-                continue
             if self.offset // frames.CHECK_BYTES != state.checked:
                 yield from state.check(self.offset, self.problems, self.path)
             begins, self.offset = self.offset, self.offset + len(line) + 1
@@ -209,17 +131,8 @@ class LineReader:
             if frame is not None:
                 yield frame
 
-    def goes_on_at(self, checkpoint: Checkpoint) -> bool:
-        """Take a checkpoint that stands at the offset, unless reading ends before it."""
-        if self.checkpoint_from is not None and self.offset >= self.checkpoint_from:
-            self.is_before_checkpoint = True
-            return False
-        take(checkpoint, self.state, self.given, self.lines_at)
-        self.state.checked = self.offset // frames.CHECK_BYTES
-        return True
-
     def frame_in(self, line: bytes, begins: int, position: int) -> Frame | None:
-        """The frame of a line that is no checkpoint, if it brings one; ``position``: up to where the file was read."""
+        """The frame of a line, if it brings one; ``position``: up to where the file was read."""
         try:
             found = DECODER.decode(line)
         except UNREADABLE as error:
@@ -229,7 +142,7 @@ class LineReader:
         if found.dir is None and found.ev is not None:
             state = self.state
             was_full = state.known.is_full
-            frame = event(found, state, begins)
+            frame = event(found, state)
             if state.known.is_full and not was_full:
                 state.known.full_at.append(begins)
             return frame
@@ -250,28 +163,6 @@ class LineReader:
         if frame.passed_over and (fault := frame.fault) is not None:
             self.problem(begins, fault)
         return frame
-
-
-def runs(text: bytes) -> Iterator[bytes]:
-    """Each checkpoint's line by itself, and the lines between them."""
-    at = 0
-    while at < len(text):
-        if text.startswith(START, at):
-            following = behind_line(text, at + 1)
-        else:
-            found = text.find(b"\n" + START, at)
-            following = found + 1 if found >= 0 else len(text)
-        yield text[at:following]
-        at = following
-
-
-def behind_line(text: bytes, at: int) -> int:
-    """Where the first line begins at ``at`` or later.
-
-    >>> behind_line(b"ab\\ncd\\n", 1), behind_line(b"ab\\ncd\\n", 3), behind_line(b"ab\\ncd\\n", 4)
-    (3, 3, 6)
-    """
-    return text.find(b"\n", max(at - 1, 0)) + 1 or len(text) if at > 0 else 0
 
 
 def begun_before(connections: dict[int, CapturedConnection], number: int) -> CapturedConnection:
@@ -299,7 +190,7 @@ def fault_of(line: CaptureLine) -> str | None:
     return None
 
 
-def event(line: CaptureLine, state: ReadingState, offset: int = 0) -> Frame | None:
+def event(line: CaptureLine, state: ReadingState) -> Frame | None:
     """Note what a line without a frame tells. The end of a connection gives an empty frame with what was unanswered."""
     if line.ev == "capture":
         for route in line.routes or ():
@@ -322,7 +213,7 @@ def event(line: CaptureLine, state: ReadingState, offset: int = 0) -> Frame | No
         state.connections[line.conn] = connection
     elif line.ev == "asked" and line.data is not None and line.conn in state.connections:
         connection = state.connections[line.conn]
-        request_frame(BEFORE_ALL + len(connection.asked), line.t, connection, line.data, offset)
+        request_frame(BEFORE_ALL + len(connection.asked), line.t, connection, line.data)
     elif line.ev == "close":
         gone = state.connections.pop(line.conn, None)
         if gone is not None and gone.asked:

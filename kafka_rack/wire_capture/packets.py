@@ -95,23 +95,19 @@ def read_format(source: DecompressedFile) -> Format:
     raise DamagedCapture(0, f"magic {start.hex()}, which neither pcap nor pcapng has")
 
 
-def read_packets(
-    source: DecompressedFile, file_format: Format, end: int | None, damaged: list[tuple[int, str]]
-) -> Iterator[Packet]:
-    """The packets that begin before ``end``.
+def read_packets(source: DecompressedFile, file_format: Format, damaged: list[tuple[int, str]]) -> Iterator[Packet]:
+    """The packets of a file.
 
     Where the file is damaged, offset and reason go to ``damaged`` and reading goes on at the next place where packets
-    begin without doubt. What begins before ``end`` is settled before it, so it does not matter where a file is cut.
+    begin without doubt.
 
     Raises DamagedCapture: the file's bytes cannot be read on.
     """
     reading = next_generation_packets if file_format.is_next_generation else classic_packets
-    yield from reading(source, file_format, end, damaged)
+    yield from reading(source, file_format, damaged)
 
 
-def classic_packets(
-    source: DecompressedFile, file_format: Format, end: int | None, damaged: list[tuple[int, str]]
-) -> Iterator[Packet]:
+def classic_packets(source: DecompressedFile, file_format: Format, damaged: list[tuple[int, str]]) -> Iterator[Packet]:
     (interface,) = file_format.interfaces
     per_us = interface.ticks_per_second // US
     headers = headers_of(file_format)
@@ -120,7 +116,7 @@ def classic_packets(
         damaged.append((source.position, fault))
         if not find_again(source, partial(headers.begin_at, last=None), MAX_BYTES_WITHOUT_TIME):
             return
-    while end is None or source.position < end:
+    while True:
         offset = source.position
         head = source.read(header.size)
         if not head:
@@ -228,17 +224,10 @@ def find_again(
     return False
 
 
-def find_packets(source: DecompressedFile, file_format: Format) -> bool:
-    """Go to where packets seem to begin by what the file's head says; False at the end."""
-    if file_format.is_next_generation:
-        return find_again(source, partial(blocks_begin_at, file_format=file_format))
-    return find_again(source, partial(headers_of(file_format).begin_at, last=None))
-
-
 def next_generation_packets(
-    source: DecompressedFile, file_format: Format, end: int | None, damaged: list[tuple[int, str]]
+    source: DecompressedFile, file_format: Format, damaged: list[tuple[int, str]]
 ) -> Iterator[Packet]:
-    while end is None or source.position < end:
+    while True:
         offset = source.position
         head = source.peek(12)
         fault, length = fault_of_block(head, file_format.order)

@@ -1,8 +1,4 @@
-"""Frames to rows, one frame at a time: each body is read once, and gives its rows of every table that is wanted.
-
-This says what the rows are. :mod:`.column_decoding` gives the same rows, faster, by reading frames of a kind together,
-and comes back here for frames that are odd.
-"""
+"""Frames to rows, one frame at a time: each body is read once, and gives its rows of every table that is wanted."""
 
 from __future__ import annotations
 
@@ -93,18 +89,6 @@ class FrameDecoder:
         if self._forgotten != self.rows.forgotten:
             self._forgotten = self.rows.forgotten
             self._handling.clear()
-
-    def take_many(self, run: Any, offset: int, state: ReadingState) -> bool:
-        """Take all frames of whole lines, if they can be taken together; for decoders that do so."""
-        return False
-
-    def take_frames(self, frames: list[Frame]) -> None:
-        """Take frames that stand one behind the other, each of which is joined already."""
-        for frame in frames:
-            self.decode(frame)
-
-    def finish(self) -> None:
-        """All rows of the frames so far are there; for decoders that put some off."""
 
     def decode(self, frame: Frame) -> None:
         """Add a frame's rows."""

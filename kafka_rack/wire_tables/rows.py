@@ -267,17 +267,3 @@ class Target(msgspec.Struct):
         if found is not None:
             return found
         return kinds.add(kind, (kind.api_key, kind.api_name, kind.api_version, kind.client_id))
-
-
-class PastTarget(Target):
-    """The same for a frame that is read later than those behind it: with what was known then, and its connection."""
-
-    known_then: Any = None
-    place_then: int = NONE
-
-    @property
-    def known(self) -> Any:
-        return self.known_then
-
-    def place(self, connection: CapturedConnection) -> int:
-        return self.place_then

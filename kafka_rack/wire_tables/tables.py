@@ -35,7 +35,7 @@ class Table(NamedTuple):
         return ", ".join([*(f"`{column.name}` {column.type}" for column in self.columns), "`api` string"])
 
 
-CAPTURE = Column("capture", "string", "the capture: its file's name without .gz, .jsonl and .arrow")
+CAPTURE = Column("capture", "string", "the capture: its file's name without .gz and .jsonl")
 TS = Column("ts", "timestamp", "when the frame's last byte passed")
 ANSWERED_TS = Column("ts", "timestamp", "when the request's last byte passed")
 CONN = Column("conn", "long", "the connection's number within the capture")

@@ -1,12 +1,10 @@
-"""Every frame between clients and brokers as lines of JSON, one a frame, in files of a size; or as packets, or Arrow.
+"""Every frame between clients and brokers as lines of JSON, one a frame, in files of a size; or as packets.
 
-The form of a file ``.pcapng`` is in ``capture_packets.py``, of ``.arrow`` in ``capture_arrow.py``. That of all others
-is that of fixtures/captures: line 1
+The form of a file ``.pcapng`` is in ``capture_packets.py``. That of all others is that of fixtures/captures: line 1
 describes the capture, ``open`` and ``close`` lines a connection's life, and each frame has its time in microseconds,
 its connection, its direction and its bytes in base64. A file that is full
 is followed by another, ``trace-0001.jsonl`` behind ``trace.jsonl``, that stands alone: it repeats the first line, the
-connections that are open, the requests without an answer (``asked``) and what topics there are (``topic``). Every few
-MiB a ``checkpoint`` repeats what the file has told, so that it can be read in parts.
+connections that are open, the requests without an answer (``asked``) and what topics there are (``topic``).
 
 Whoever serves a request only notes what passed; a thread of its own puts the notes into lines and writes them in
 batches, ``BATCH_S`` after the first note of each. Where nothing can be written, clients are served as before: that is
@@ -16,7 +14,6 @@ that are missing.
 
 from __future__ import annotations
 
-import errno
 import logging
 import threading
 import time
@@ -27,17 +24,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from io import FileIO
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
-from kafka_rack.wire_capture.files import ARROW_SUFFIX, arrow_missing
 from mockbroker.adapters.capture_lines import Fields, LineForm
 from mockbroker.adapters.capture_packets import PacketForm
 from mockbroker.call import Call
 from mockbroker.core.outcome import Outcome
 from mockbroker.core.redaction import ANSWERS_WITH_SECRETS, is_bare_token, redacted_request, redacted_response
-
-if TYPE_CHECKING:
-    from mockbroker.adapters.capture_arrow import ArrowForm
 
 log = logging.getLogger("mockbroker")
 
@@ -54,6 +47,7 @@ NOTE_BYTES = 52
 """What a line has around its frame, as bytes before base64: 70 of them after it."""
 PACKETS_SUFFIX = ".pcapng"
 LENGTH_BYTES = 4  # in front of each frame
+FORMAT = 1
 
 Topics = Iterable[tuple[str, bytes, list[int]]]
 
@@ -211,12 +205,12 @@ class Ended:
     at_us: int
 
 
-Form: TypeAlias = "LineForm | ArrowForm | PacketForm"
+Form: TypeAlias = LineForm | PacketForm
 Note = FrameNote | Opened | Closed | FileStart | Ended
 
 
 class Writer(threading.Thread):
-    """Puts notes into lines, packets or rows, and writes them.
+    """Puts notes into lines or packets, and writes them.
 
     ``done_bytes`` is how much of what was noted has left the queue. ``needs_file`` asks for a ``FileStart``: the file
     that there was could not be written, and it is time for another attempt. Each of the two has one thread that
@@ -286,7 +280,6 @@ class Writer(threading.Thread):
             if isinstance(note, tuple):
                 done += self._add_frame(note)
             elif isinstance(note, FileStart):
-                self._add(self._form.flush())
                 self._write_lines()
                 self._try_file(note)
             elif isinstance(note, Ended):
@@ -298,7 +291,6 @@ class Writer(threading.Thread):
             if self._lines_bytes > WRITE_BYTES:
                 self._write_lines()
                 self._report_room(done)
-        self._add(self._form.flush())
         self._write_lines()
         self._report_room(done)
         if self._file is None and time.monotonic() >= self._retry_at:
@@ -314,8 +306,6 @@ class Writer(threading.Thread):
         elif conversation is not None:
             conversation.answered(frame)
         self._add(self._form.frame(at_us, tap, is_request, frame))
-        if self._file is not None:
-            self._add(self._form.checkpoint(at_us))
         return NOTE_BYTES + len(frame)
 
     def _add_connection(self, note: Opened | Closed) -> None:
@@ -346,7 +336,7 @@ class Writer(threading.Thread):
             "name": path.stem,
             **start.fields,
             "ev": "capture",
-            "format": self._form.format,
+            "format": FORMAT,
             "started": start.at_us,
         }
         told = [first]
@@ -385,12 +375,12 @@ class Writer(threading.Thread):
         """Write the lines that are there, whole; where that fails they are missing."""
         lines, self._lines, self._lines_bytes = self._lines, [], 0
         if self._file is None:
-            self._missing_lines += sum(map(self._form.lines_in, lines))
+            self._missing_lines += len(lines)
             return
         try:
             self._whole_bytes += write_whole(self._file, lines)
         except OSError as error:
-            self._missing_lines += sum(map(self._form.lines_in, lines))
+            self._missing_lines += len(lines)
             with suppress(OSError):  # a pipe, say, cannot take a line's beginning back
                 self._file.truncate(self._whole_bytes)
             self._give_up(f"cannot write {self.files[-1]}: {error.strerror}")
@@ -437,17 +427,8 @@ class UnansweredRequests:
 
 
 def form_of(path: Path) -> Form:
-    """What a file's name asks for: packets of ``.pcapng``, Arrow, else lines. Raises OSError: Arrow is not there."""
-    if path.suffix == PACKETS_SUFFIX:
-        return PacketForm()
-    if path.suffix != ARROW_SUFFIX:
-        return LineForm()
-    missing = arrow_missing()
-    if missing is not None:
-        raise OSError(errno.EOPNOTSUPP, f"cannot write {path}: {missing}")
-    from mockbroker.adapters.capture_arrow import ArrowForm
-
-    return ArrowForm()
+    """What a file's name asks for: packets of ``.pcapng``, else lines."""
+    return PacketForm() if path.suffix == PACKETS_SUFFIX else LineForm()
 
 
 def write_whole(file: FileIO, lines: list[bytes]) -> int:

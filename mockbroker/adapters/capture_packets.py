@@ -65,8 +65,6 @@ class TcpFlow:
 class PacketForm:
     """Turns what is noted into blocks of pcapng."""
 
-    format = 1
-
     def __init__(self) -> None:
         self._flows: dict[int, TcpFlow] = {}  # by the connection's number
 
@@ -116,18 +114,6 @@ class PacketForm:
             )
             for start in range(0, len(whole), SEGMENT_BYTES)
         ]
-
-    def checkpoint(self, _at_us: int) -> list[bytes]:
-        """Packets have none."""
-        return []
-
-    def flush(self) -> list[bytes]:
-        """Nothing is held back."""
-        return []
-
-    def lines_in(self, _piece: bytes) -> int:
-        """A block is counted as a line."""
-        return 1
 
     def closed(self, at_us: int, tap: Tap, _unread_bytes: int) -> list[bytes]:
         """The end of a connection: nobody noted who began it, so it is the client."""

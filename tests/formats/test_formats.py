@@ -22,11 +22,11 @@ from kafka_rack.what_if import WhatIfChange, compare
 from kafka_rack.what_if.reading import read_workload
 from kafka_rack.wire_capture.captures import Options
 from kafka_rack.wire_capture.files import find_files
-from kafka_rack.wire_capture.splits import plan
 from kafka_rack.wire_tables import read
 from kafka_rack.wire_tables.stored import DELTA, ICEBERG
 from kafka_rack.wire_tables.tables import SCHEMA_VERSION, TABLES
 from tests.formats.sessions import jars_of
+from tests.pipeline.line_blocks import line_blocks
 from tests.progress import wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -113,7 +113,8 @@ def test_tables_are_those_of_the_captures_and_a_capture_is_replaced(spark, mine,
 @pytest.mark.usefixtures("some")
 def test_a_batch_of_a_stream_that_is_written_again_is_there_once(spark, captures, tmp_path, kind):
     path = captures / "zk39-ibp0101.jsonl"
-    groups = plan(find_files([str(path)])[0], Options(), partitions=4)
+    (file,) = find_files([str(path)])[0]
+    groups = [[block] for block in line_blocks(file, 4)]
     assert len(groups) > 2
     out = tmp_path / "out"
     prepare(out, kind)

@@ -21,9 +21,9 @@ import pytest
 from kafka_rack.pipeline.output.commits import TEMPORARY, settle
 from kafka_rack.pipeline.output.writing import WrittenFile, file_key, prepare, put_in_place, write_block
 from kafka_rack.storage import StorageSettings, location, use_settings
+from kafka_rack.wire_capture.blocks import whole_files
 from kafka_rack.wire_capture.captures import Options
 from kafka_rack.wire_capture.files import find_files
-from kafka_rack.wire_capture.splits import plan
 from tests.object_store.conftest import BUCKET
 from tests.object_store.places import CAPTURE, HALF, SECOND, expected
 from tests.pipeline.plain import tables_of
@@ -53,7 +53,7 @@ def decode_here(place):
     """Decode without Spark."""
     out = location(f"{place}/out")
     prepare(out)
-    blocks = [block for group in plan(find_files([f"{place}/in"])[0], Options()) for block in group]
+    blocks = whole_files(find_files([f"{place}/in"])[0])
     written = [one for block in blocks for one in write_block(block, Options(), out / TEMPORARY / "run@nowhere")]
     put_in_place(out, "run@nowhere", [(block.file.path, 0, 0) for block in blocks], written, whole=True)
 

@@ -59,14 +59,6 @@ def test_spark_itself_reads_them(spark, tables, expected):
         assert spark.read.parquet(f"{tables}/{table}").count() == len(expected[table])
 
 
-def test_captures_cut_into_blocks_give_the_same(spark, captures, store, expected, tmp_path):
-    from kafka_rack.pipeline.decode.job import decode
-
-    summary = decode(spark, [ON_S3], f"s3a://{BUCKET}/cut", source_options={"blockBytes": "65536"})
-    assert summary.blocks > summary.files == len(list(captures.iterdir()))
-    assert tables_of(store.copy_to("cut", tmp_path), ON_S3) == expected
-
-
 def test_the_data_source_reads_them(spark, captures, expected):
     for table in ("frames", "problems"):
         rows = spark.read.format("kafka-wire").option("table", table).load(ON_S3)

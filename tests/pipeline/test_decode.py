@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import subprocess
 import sys
@@ -11,12 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from kafka_rack.pipeline.decode import job, packets
+from kafka_rack.pipeline.decode import job
 from kafka_rack.pipeline.output import merging
 from kafka_rack.pipeline.output.formats import FormatMissing, missing
 from kafka_rack.pipeline.output.writing import SchemaMismatch
 from kafka_rack.pipeline.spark.settings import AVAILABLE_NOW
-from kafka_rack.wire_capture.packet_planning import plan_packets
 from kafka_rack.wire_tables.reading import decode_paths
 from kafka_rack.wire_tables.tables import TABLES
 from tests.fixture_data import CAPTURES
@@ -44,30 +42,6 @@ def test_tables_do_not_depend_on_partitions(spark, captures, expected, tmp_path,
     step = progress.steps["decoding"]
     assert step.done == {**step.totals, "frames": len(expected["frames"])}
     assert step.totals == {"blocks": summary.blocks, "bytes": sum(file.stat().st_size for file in captures.iterdir())}
-
-
-def test_packets_planned_by_workers_give_the_same_tables(spark, tmp_path, monkeypatch):
-    monkeypatch.setattr(packets, "LARGE_BYTES", 0)
-    asked = []
-    monkeypatch.setattr(packets, "plan_packets", lambda *given: asked.append(plan_packets(*given)) or asked[-1])
-    folder, out = tmp_path / "captures", tmp_path / "out"
-    folder.mkdir()
-    (folder / "aiokafka.pcap").write_bytes(gzip.decompress((CAPTURES / "aiokafka.pcap.gz").read_bytes()))
-    summary = job.decode(spark, [str(folder)], out, partitions=4)
-    assert [len(blocks) for blocks in asked] == [summary.blocks]
-    assert summary.blocks > 2
-    assert tables_of(out, folder) == plain_tables(folder, tmp_path / "plain")
-    assert not list(out.rglob("_temporary"))
-    plan = packets.plan_captures(spark, [str(folder)], tmp_path / "plan", source_options={"numPartitions": "4"})
-    frames = spark.read.format("kafka-wire").option("plan", plan).load()
-    assert frames.count() == summary.tables["frames"]
-    assert len(asked[1]) == summary.blocks
-    monkeypatch.setattr(packets, "block_bytes_for", lambda size, cores: size // 3)
-    job.decode_stream(
-        spark, [str(folder)], tmp_path / "streamed", tmp_path / "checkpoint", available_now=True
-    ).awaitTermination()
-    assert len(asked[2]) > 2
-    assert tables_of(tmp_path / "streamed", folder) == tables_of(out, folder)
 
 
 def test_reading_again_replaces_what_was_read_and_nothing_else(spark, captures, expected, tmp_path):
@@ -201,7 +175,7 @@ def test_each_option_of_the_source_does_what_the_manual_says(spark, captures):
     assert {tuple(row) for row in rows} == {(7, "z"), (8, None), (2, "az-c")}
     tasks = load(numPartitions="3")
     assert (tasks.count(), tasks.rdd.getNumPartitions()) == (len(frames), 3)
-    assert load(str(captures / "java41-range.jsonl"), blockBytes="65536").rdd.getNumPartitions() > 4
+    assert load().rdd.getNumPartitions() == len([*captures.iterdir()])
 
 
 @pytest.mark.parametrize(
@@ -210,7 +184,7 @@ def test_each_option_of_the_source_does_what_the_manual_says(spark, captures):
         ({"table": "frame"}, "table 'frame', but there are frames, calls"),
         ({"api": "fetch"}, "did you mean Fetch"),
         ({"until": "tomorrow"}, "until: expected ISO 8601"),
-        ({"blockBytes": "32m"}, "blockBytes: expected a number"),
+        ({"numPartitions": "many"}, "numPartitions: expected a number"),
         ({"brokers": "az-a=1"}, "brokers: expected ID"),
         ({"path": ""}, "no path: load"),
         ({"path": "/nowhere/at/all"}, "/nowhere/at/all: no such file or folder"),

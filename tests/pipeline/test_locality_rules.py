@@ -14,8 +14,8 @@ from kafka_rack.locality.prices import Rate
 from kafka_rack.pipeline.output.writing import prepare, put_in_place, write_block
 from kafka_rack.wire_capture.captures import Options
 from kafka_rack.wire_capture.files import find_files
-from kafka_rack.wire_capture.splits import plan
 from tests.fixture_data import CAPTURES
+from tests.pipeline.line_blocks import line_blocks
 from tests.pipeline.written_capture import RACKS, SECOND, Written, batch_of, traffic, traffic_of_tables
 
 KIB = 1024
@@ -186,8 +186,8 @@ def test_cuts_of_a_capture_never_show(name, tmp_path):
     (folder / f"{name}.jsonl").write_bytes(decompress((CAPTURES / f"{name}.jsonl.gz").read_bytes()))
     out = tmp_path / "cut"
     prepare(out)
-    groups = plan(find_files([str(folder)])[0], Options(), partitions=32)
-    blocks = [block for group in groups for block in group]
+    (file,) = find_files([str(folder)])[0]
+    blocks = line_blocks(file, 32)
     assert len(blocks) > 16
     written = [one for block in blocks for one in write_block(block, Options(), out / "_temporary" / "run")]
     put_in_place(out, "run", [(block.file.path, block.start, block.end) for block in blocks], written, whole=True)

@@ -86,7 +86,7 @@ def frames_of(file):
 
 def pieces(file):
     rows = Rows()
-    for piece in decode_into(rows, file, None, Options(), only=TABLES, max_frames=1):
+    for piece in decode_into(rows, file, Options(), only=TABLES, max_frames=1):
         yield piece
         piece.clear()
 

@@ -59,14 +59,6 @@ def frames_seen_by_tshark(name):
         return sum(row["kafka_len"].count(",") + 1 for row in csv.DictReader(file, delimiter="\t") if row["kafka_len"])
 
 
-def test_as_arrow_it_is_the_same_capture(made, tmp_path):
-    arrow = inputs.as_arrow(made, tmp_path / "arrow" / "two.arrow")
-    tables = [decode_paths([str(path)], only=["calls"]).as_dicts("calls") for path in (made.path, arrow.path)]
-    assert sorted(map(repr, tables[0])) == sorted(map(repr, tables[1]))
-    assert arrow.frames == made.frames
-    assert arrow.size_bytes < made.size_bytes
-
-
 def test_packets_are_those_of_the_captures_with_clients_of_their_own(tmp_path):
     made = packets.packets_of(tmp_path / "two.pcap", 2)
     rows = decode_paths([str(made.path)], only=["frames", "problems"])

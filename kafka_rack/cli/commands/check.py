@@ -1,6 +1,6 @@
 """Find records in captures that were lost, duplicated, reordered, or read though they were aborted.
 
-CAPTURE is a file or a folder of them: lines of JSON or Arrow as `kafka-rack serve --capture` writes them, pcap or
+CAPTURE is a file or a folder of them: lines of JSON as `kafka-rack serve --capture` writes them, pcap or
 pcapng, plain or gzip. Files that go on from each other are one recording, each recording is a history of its own; with
 --together all files are one, say one from each broker. docs/consistency.md has what each anomaly means and what the
 wire cannot prove. Exit code 3 when something was found.

@@ -1,6 +1,6 @@
 """Bytes and money across racks: what captures show, what of it was avoidable, why it was not avoided.
 
-CAPTURE is a file or a folder of them: lines of JSON or Arrow as `kafka-rack serve --capture` writes them, pcap or
+CAPTURE is a file or a folder of them: lines of JSON as `kafka-rack serve --capture` writes them, pcap or
 pcapng, plain or gzip. It is read once, in this process: neither Spark nor Java is needed. With --out, DIR gets
 locality.html, a page that needs nothing beside it, and locality.json. Many large captures, streams and Parquet tables
 are the job's, which gives the same figures: kafka-rack pipeline locality.

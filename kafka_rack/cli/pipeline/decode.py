@@ -1,6 +1,6 @@
 """Decode captures into tables below --out, partitioned by capture and day; docs/tables.md has the columns.
 
-IN is a capture or a folder of them: JSON lines or Arrow as `kafka-rack serve --capture` writes, pcap or pcapng,
+IN is a capture or a folder of them: JSON lines as `kafka-rack serve --capture` writes, pcap or pcapng,
 plain or gzip. Running again replaces what was read, and nothing else. What cannot be read is in the table `problems`;
 exit code 1 when that is all of an input.
 """

@@ -76,8 +76,7 @@ def add_serving_options(option: Callable[..., None]) -> None:
     option(
         "--capture",
         metavar="FILE",
-        help="write every frame here, for `kafka-rack pipeline` (docs/pipeline.md); packets if named .pcapng,\n"
-        "Arrow if named .arrow",
+        help="write every frame here, for `kafka-rack pipeline` (docs/pipeline.md); packets if named .pcapng",
     )
     option(
         "--capture-bytes",

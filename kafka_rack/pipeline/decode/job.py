@@ -12,19 +12,18 @@ import msgspec
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
-from kafka_rack.pipeline.decode.packets import cut_large, planner
 from kafka_rack.pipeline.output.commits import TEMPORARY, drop, run_name, settle
 from kafka_rack.pipeline.output.formats import check_format, ranges_of, write_tables
 from kafka_rack.pipeline.output.merging import EVERY_BATCHES, merge_small_files
 from kafka_rack.pipeline.output.writing import EVERYTHING, WrittenFile, prepare, put_in_place, write_block
 from kafka_rack.pipeline.spark.progress import UNCOUNTED, ProgressCounter, step
-from kafka_rack.pipeline.spark.session import context_of, register, taking_all_there_is
+from kafka_rack.pipeline.spark.session import register, taking_all_there_is
 from kafka_rack.pipeline.spark.source import BLOCKS, KafkaWire, Request, planned
 from kafka_rack.pipeline.spark.storage_settings import known_to_spark, reached
 from kafka_rack.storage import Location, RemotePath, StorageSettings, current_settings, use_settings
+from kafka_rack.wire_capture.blocks import CaptureBlock, packed
 from kafka_rack.wire_capture.captures import Options
 from kafka_rack.wire_capture.files import unread_inputs
-from kafka_rack.wire_capture.splits import CaptureBlock, packed
 from kafka_rack.wire_tables.stored import PARQUET
 
 if TYPE_CHECKING:
@@ -168,27 +167,22 @@ def decode(
 
     Args:
         output_format: parquet, delta or iceberg, for which the session needs ``formats.settings_of`` and a package.
-        partitions: how many tasks; as many as the blocks of the files by default.
-        source_options: of the source ``kafka-wire``: ports, brokers, blockBytes.
+        partitions: at most so many tasks; one for each file by default.
+        source_options: of the source ``kafka-wire``: ports, brokers.
 
     Raises: FileNotFoundError: an input that is not there. SchemaMismatch: ``out`` is of another version or format.
         FormatMissing.
     """
-    cores = context_of(spark).defaultParallelism
     target = reached(spark, out).resolve()
     check_format(spark, output_format)
     prepare(target, output_format)
     summary = DecodeSummary(str(out))
     given = options_of(paths, source_options)
     request = Request.parse(given if partitions is None else {**given, "numPartitions": str(partitions)})
-    request.cores, request.storage = cores, current_settings()
-    places = target / TEMPORARY / run_name()
-    try:
-        with step(spark, "looking for captures"):
-            groups = planned(request, planner(spark, request.options, request.storage, places))
-        write_blocks(spark, groups, target, request.options, summary, whole=True, output_format=output_format)
-    finally:
-        drop(places)
+    request.storage = current_settings()
+    with step(spark, "looking for captures"):
+        groups = planned(request)
+    write_blocks(spark, groups, target, request.options, summary, whole=True, output_format=output_format)
     return summary
 
 
@@ -224,13 +218,8 @@ def decode_stream(
     def write(blocks: DataFrame, batch: int) -> None:
         summary, cores = DecodeSummary(str(out)), spark.sparkContext.defaultParallelism
         found: list[CaptureBlock] = [pickle.loads(row.block) for row in blocks.select("block").collect()]  # noqa: S301 - our own
-        places = target / TEMPORARY / run_name()
-        try:
-            cut = cut_large(found, cores, planner(spark, options, current_settings(), places))
-            groups = packed([*cut], TASKS_PER_CORE * cores, 0)
-            write_blocks(spark, groups, target, options, summary, whole=False, output_format=output_format)
-        finally:
-            drop(places)
+        groups = packed(found, TASKS_PER_CORE * cores)
+        write_blocks(spark, groups, target, options, summary, whole=False, output_format=output_format)
         if merges and output_format == PARQUET and batch % EVERY_BATCHES == EVERY_BATCHES - 1:
             merge_small_files(spark, target, found)
         if on_batch is not None:

@@ -17,8 +17,8 @@ from kafka_rack.pipeline.output.commits import COMMIT, TEMPORARY, Commit, commit
 from kafka_rack.pipeline.output.writing import REPEATED, SOUGHT, file_key, file_schema, names_above
 from kafka_rack.pipeline.spark.progress import step
 from kafka_rack.storage import Location, RemotePath, current_settings, use_settings
+from kafka_rack.wire_capture.blocks import CaptureBlock
 from kafka_rack.wire_capture.files import capture_name
-from kafka_rack.wire_capture.splits import CaptureBlock
 from kafka_rack.wire_tables.stored import PARTITIONED_BY, partition, read_file, stored_file
 from kafka_rack.wire_tables.tables import TABLES
 

@@ -20,9 +20,9 @@ import pyarrow.parquet as pq
 
 from kafka_rack.pipeline.output.commits import TEMPORARY, Commit, commit, settle, write_whole
 from kafka_rack.storage import Location
+from kafka_rack.wire_capture.blocks import CaptureBlock, without_collecting
 from kafka_rack.wire_capture.captures import Options
 from kafka_rack.wire_capture.files import capture_name, same_capture
-from kafka_rack.wire_capture.splits import CaptureBlock, without_collecting
 from kafka_rack.wire_tables.arrow import arrow_schema, record_batch
 from kafka_rack.wire_tables.reading import decode_into
 from kafka_rack.wire_tables.rows import SOURCES, Rows
@@ -81,7 +81,7 @@ class WrittenFile(NamedTuple):
 
 
 def file_key(path: str) -> str:
-    """A capture file in a name: the same for ``x.jsonl``, ``x.jsonl.gz`` and ``x.arrow``."""
+    """A capture file in a name: the same for ``x.jsonl`` and ``x.jsonl.gz``."""
     return blake2b(same_capture(path).encode(), digest_size=10).hexdigest()
 
 
@@ -98,7 +98,7 @@ def write_block(block: CaptureBlock, options: Options, folder: Location) -> Iter
         rows.add("problems", "unknown", (capture_name(block.file.path), block.file.path, 0, block.refused))
         pieces: Iterable[Rows] = [rows]
     else:
-        pieces = decode_into(rows, block.file, block.opened(), options, end=block.end)
+        pieces = decode_into(rows, block.file, options, start=block.start, end=block.end)
     writer = BlockWriter(block, folder)
     try:
         with without_collecting():

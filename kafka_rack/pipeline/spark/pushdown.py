@@ -1,7 +1,7 @@
 """What a `where` asks of the columns ``api``, ``api_key``, ``client_id`` and ``ts``, as filters of frames.
 
 Spark hands these to a Python data source from 4.1 on, where ``spark.sql.python.filterPushdown.enabled`` is set. They
-leave out frames and blocks that cannot give a wanted row; Spark asks every row again, so that nothing depends on them.
+leave out frames that cannot give a wanted row; Spark asks every row again, so that nothing depends on them.
 """
 
 from __future__ import annotations

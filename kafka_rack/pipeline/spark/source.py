@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import msgspec
 import pyarrow as pa
@@ -22,23 +22,11 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStrea
 
 from kafka_rack.pipeline.spark.storage_settings import storage_settings
 from kafka_rack.storage import StorageSettings, location, use_settings
-from kafka_rack.wire_capture.captures import Options, ResumePoint, beginning
-from kafka_rack.wire_capture.files import CaptureFile, DamagedCapture, capture_name, find_files, look_at, unreadable
+from kafka_rack.wire_capture.blocks import CaptureBlock, packed, whole_files
+from kafka_rack.wire_capture.captures import Options
+from kafka_rack.wire_capture.files import CaptureFile, capture_name, find_files, look_at, unreadable
 from kafka_rack.wire_capture.filters import FrameFilters
-from kafka_rack.wire_capture.forms import form_of
 from kafka_rack.wire_capture.frames import name_of_api
-from kafka_rack.wire_capture.splits import (
-    DEFAULT_CORES,
-    MIN_BLOCK_BYTES,
-    CaptureBlock,
-    PlanLarge,
-    block_bytes_for,
-    cut_by_checkpoints,
-    cut_from,
-    packed,
-    plan,
-    walk,
-)
 from kafka_rack.wire_tables.arrow import record_batches
 from kafka_rack.wire_tables.reading import decode_into
 from kafka_rack.wire_tables.rows import UNKNOWN, Rows
@@ -51,16 +39,16 @@ if TYPE_CHECKING:
 BLOCKS = "blocks"
 BLOCKS_DDL = "file string, start long, end long, block binary"
 MAX_ROWS = 20_000
+TAIL_BYTES = 1 << 16
+"""Of a file that are read at once to find its last whole line; and of its first line."""
 US = 1_000_000
 OPTIONS = (
     "api",
-    "blockBytes",
     "brokers",
     "client",
     "numPartitions",
     "path",
     "paths",
-    "plan",
     "ports",
     "since",
     "table",
@@ -71,17 +59,14 @@ REFUSED = "cannot be read as a capture: "
 
 
 class Request(msgspec.Struct):
-    """The options of one load, understood. ``plan``: where somebody has written down the blocks to read."""
+    """The options of one load, understood."""
 
     paths: tuple[str, ...]
     table: str = "frames"
     options: Options = msgspec.field(default_factory=Options)
     filters: FrameFilters = msgspec.field(default_factory=FrameFilters)
     partitions: int | None = None
-    block_bytes: int | None = None
-    cores: int = DEFAULT_CORES
     storage: StorageSettings = StorageSettings()
-    plan: str | None = None
 
     @classmethod
     def parse(cls, options: Mapping[str, str]) -> Request:
@@ -106,8 +91,6 @@ class Request(msgspec.Struct):
                 time_of(given.get("until"), "until"),
             ),
             number(given, "numPartitions", 1),
-            number(given, "blockBytes", MIN_BLOCK_BYTES),
-            plan=given.get("plan") or None,
         )
 
 
@@ -193,15 +176,12 @@ class KafkaWire(DataSource):
         return WireReader(self.request())
 
     def streamReader(self, schema: Any) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
-        request = self.request()
-        if request.plan is not None:
-            raise ValueError("plan is of the captures that were there when it was made: expected none for a stream")
-        return WireStreamReader(request)
+        return WireStreamReader(self.request())
 
     def request(self) -> Request:
         """Raises ValueError: an option that cannot be; no path."""
         request = Request.parse(self.options)
-        if not request.paths and request.plan is None:
+        if not request.paths:
             raise ValueError("no path: load() takes files and folders, with commas between")
         request.storage = self.storage
         return request
@@ -233,14 +213,12 @@ class WireStreamReader(DataSourceStreamReader):
     """Follows growing files and new ones.
 
     An offset is what has been read: file -> [bytes, mark], the bytes of the lines that are whole, the mark telling a
-    file from another that takes its name, or why it cannot be read. What reading up to there had brought the workers
-    find in the file's checkpoints; where it has none it is worked out from the file again after a restart, and
-    remembered while the stream runs.
+    file from another that takes its name, or why it cannot be read. A task that reads a file's new lines reads those
+    before them for what they say, too: of files that rotate, as ``serve --capture`` writes them, that is little.
     """
 
     def __init__(self, request: Request) -> None:
         self.request = request
-        self._places: dict[str, bytes] = {}
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
         return {}
@@ -266,7 +244,7 @@ class WireStreamReader(DataSourceStreamReader):
                 begin = 0  # written anew under the same name
             if until > begin:
                 blocks += self._blocks(path, begin, until, mark)
-        return [BlockPartition(group) for group in packed(blocks, request.partitions or len(blocks), 0)]
+        return [BlockPartition(group) for group in packed(blocks, request.partitions or len(blocks))]
 
     def _blocks(self, path: str, begin: int, until: int, mark: str) -> list[CaptureBlock]:
         try:
@@ -284,18 +262,7 @@ class WireStreamReader(DataSourceStreamReader):
         file = found._replace(size=until)
         if not can_grow(file):
             return [CaptureBlock(file, 0, until)]
-        block_bytes = self.request.block_bytes or block_bytes_for(until - begin)
-        if form_of(file.kind).has_checkpoints(file.path):
-            return list(cut_by_checkpoints(file, begin, block_bytes, self.request.filters))
-        remembered = self._places.get(path)
-        place: ResumePoint | None = pickle.loads(remembered) if remembered else None  # noqa: S301 - our own
-        if place is None or begin == 0 or place.start != begin:
-            place = beginning(file, self.request.options)
-            if begin:
-                walk(file, place, self.request.options, begin)
-        blocks = list(cut_from(file, place, self.request.options, block_bytes, until))
-        self._places[path] = pickle.dumps(place)
-        return blocks
+        return [CaptureBlock(file, begin, until)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, BlockPartition)
@@ -311,42 +278,40 @@ def can_grow(file: CaptureFile) -> bool:
 
 
 def readable(file: CaptureFile) -> tuple[int, str] | None:
-    """Up to where a file can be read, behind its last whole line or message, and its mark; None if that cannot be seen.
+    """Up to where a file can be read, the end of its last whole line, and its mark; None if that cannot be seen.
 
-    The mark is of the file's beginning, which in a capture names its time or its id; of packets and compressed
+    The mark is of the file's beginning, which in a capture names its time; of packets and compressed
     files, which are read once, there is none.
     """
     if not can_grow(file):
         return file.size, ""
-    form = form_of(file.kind)
     try:
-        first = form.first_bytes(file.path)
-        mark = blake2b(first, digest_size=6).hexdigest() if first else ""
-        return form.whole_bytes(file.path, file.size), mark
-    except (OSError, DamagedCapture):
+        with location(file.path).open("rb") as opened:
+            first: bytes = opened.readline(TAIL_BYTES)
+            mark = blake2b(first, digest_size=6).hexdigest() if first.endswith(b"\n") else ""
+            return end_of_lines(opened, file.size), mark
+    except OSError:
         return None
 
 
-def planned(request: Request, plan_large: PlanLarge | None = None) -> list[list[CaptureBlock]]:
-    """The blocks of a load, by task; a file that was named and is no capture gives a problem.
+def end_of_lines(opened: BinaryIO, size: int) -> int:
+    """The end of the last whole line in a file of a size."""
+    end = size
+    while end > 0:
+        start = max(0, end - TAIL_BYTES)
+        opened.seek(start)
+        found = opened.read(end - start).rfind(b"\n")
+        if found >= 0:
+            return start + found + 1
+        end = start
+    return 0
 
-    Args:
-        plan_large: as of :func:`kafka_rack.wire_capture.splits.plan`.
-    """
+
+def planned(request: Request) -> list[list[CaptureBlock]]:
+    """The files of a load, by task; a file that was named and is no capture gives a problem."""
     use_settings(request.storage)
-    if request.plan is not None:
-        written: list[list[CaptureBlock]] = pickle.loads(location(request.plan).read_bytes())  # noqa: S301 - our own
-        return written
     files, refused = find_files(request.paths)
-    groups = plan(
-        files,
-        request.options,
-        partitions=request.partitions,
-        block_bytes=request.block_bytes,
-        cores=request.cores,
-        filters=None if request.table == BLOCKS else request.filters,
-        plan_large=plan_large,
-    )
+    groups = packed(whole_files(files), request.partitions or len(files))
     if refused:
         groups.append([refusal(path, reason) for path, reason in refused])
     return groups
@@ -378,8 +343,8 @@ def block_batches(request: Request, blocks: list[CaptureBlock]) -> Iterator[pa.R
         pieces = decode_into(
             rows,
             block.file,
-            block.opened(),
             request.options,
+            start=block.start,
             end=block.end,
             only=[request.table],
             filters=request.filters,

@@ -23,7 +23,7 @@ from time import perf_counter
 from tests.bench.measure import machine
 from tests.bench.pipeline import bare, by_row, ours, tshark
 from tests.bench.pipeline.figures import HEAD, Rates, Run, line, own_seconds, progress, timed
-from tests.bench.pipeline.inputs import MB, Input, as_arrow, capture_of, room_for, rounds_for
+from tests.bench.pipeline.inputs import MB, Input, capture_of, room_for, rounds_for
 from tests.bench.pipeline.packets import packets_of
 from tests.bench.pipeline.processes import cpu_seconds
 
@@ -63,14 +63,11 @@ class Comparison:
     def __init__(self, folder: Path, size_mb: float, runs: int) -> None:
         self.folder, self.runs = folder, runs
         self.capture = capture_of(folder / "capture.jsonl", rounds_for(size_mb))
-        self.arrow = as_arrow(self.capture, folder / "arrow" / "capture.arrow")
         self.out = folder / "out"
         self.packets_mb = min(PACKETS_MB, size_mb)
 
     def all(self) -> None:
         print(f"capture of {self.capture.size_mb:,.1f} MB of JSON lines, {self.capture.frames:,} frames")
-        share = self.arrow.size_bytes / self.capture.size_bytes
-        print(f"the same as Arrow: {self.arrow.size_mb:,.1f} MB, {share:.2f} of it")
         print(HEAD)
         codec = self.one_process()
         for cores in CORES:
@@ -101,11 +98,9 @@ class Comparison:
                 "codec in memory: headers, bodies": partial(bare.from_memory, held),
                 "file to messages": partial(bare.from_file, path),
                 "bare codec: file to messages, batch sizes": partial(bare.with_batches, path),
-                "one process, file to rows, frame by frame": partial(ours.to_rows, path, at_once=False),
-                "one process, file to rows, many at once": partial(ours.to_rows, path, at_once=True),
+                "one process, file to rows": partial(ours.to_rows, path),
                 "one process, file to Arrow rows of all tables": partial(ours.to_arrow, path),
                 "one process, file to Parquet tables": partial(ours.to_parquet, path, self.out),
-                "one process, Arrow file to Parquet tables": partial(ours.to_parquet, self.arrow.path, self.out),
             }
         )
         names = list(runs)
@@ -122,6 +117,10 @@ class Comparison:
 
         path, frames = self.capture.path, self.capture.frames
         master = f"local[{cores}]"
+        folder = self.folder / f"for {cores} cores"  # a file is read by one task
+        folder.mkdir()
+        for number in range(cores):
+            (folder / f"capture{number}.jsonl").hardlink_to(path)
         progress(f"Spark on {master} starts")
         start = perf_counter()
         spark = spark_session(master, driver_memory="1g")
@@ -129,12 +128,7 @@ class Comparison:
         try:
             calls: dict[str, Callable[[], object]] = {
                 f"bare codec, {cores} at once, beside Spark": partial(bare.at_once, path, cores),
-                f"Spark {master}, kafka-wire to Parquet tables": partial(
-                    ours.through_spark, spark, path, self.out, cores if cores > 1 else None
-                ),
-                f"Spark {master}, Arrow file to Parquet tables": partial(
-                    ours.through_spark, spark, self.arrow.path, self.out, cores if cores > 1 else None
-                ),
+                f"Spark {master}, kafka-wire to Parquet tables": partial(ours.through_spark, spark, folder, self.out),
             }
             if cores == 1:
                 rows = self.folder / "rows.parquet"
@@ -147,7 +141,7 @@ class Comparison:
         names = list(runs)
         base = line(names[0], frames * cores, runs[names[0]], cores=cores)
         for name in names[1:]:
-            line(name, frames, runs[name], cores=cores, bare=base, codec=codec)
+            line(name, frames * cores, runs[name], cores=cores, bare=base, codec=codec)
         print(f"  (Spark took {started:.1f} s to start, not counted)")
 
     def tshark(self) -> None:

@@ -2,8 +2,7 @@
 
 A round is every client's capture once, one behind the other in time; all connections are closed at the end of each
 capture, as they would be in one long recording, so that what a reader has to remember does not grow with the file. The
-record batches of a copy have times of their own too, and so checksums: none comes again in another copy. It has
-checkpoints, as captures of ours do.
+record batches of a copy have times of their own too, and so checksums: none comes again in another copy.
 """
 
 from __future__ import annotations
@@ -17,9 +16,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from kafka_rack.wire_capture.conversion import to_arrow
-from kafka_rack.wire_capture.files import find_files
-from kafka_rack.wire_capture.recording import Recording
 from protocol.records.batches import BATCH_HEADER_SIZE, CRC_COVERS_FROM, LOG_OVERHEAD
 from protocol.records.checksum import crc32c
 from tests.fixture_data import CAPTURES, capture_names
@@ -31,7 +27,6 @@ CONNECTIONS = 1_000_000
 ONE_CAPTURE = 10_000
 GAP_US = 1_000_000
 MAGIC_AT = 16
-FILE_ID = "0123456789abcdef" * 2
 
 
 class Line(NamedTuple):
@@ -82,46 +77,24 @@ def capture_of(target: Path, rounds: int) -> Input:
     lines, span = one_round()
     frames = sum(line.frame is not None for line in lines)
     start = 1_700_000_000_000_000
-    recording = Recording()
     with target.open("wb", buffering=1 << 20) as file:
         file.write(first_line())
-        recording.event(first_line())
         for number in range(rounds):
             shift = number * span
-            file.writelines(copies(lines, start + shift, shift // 1_000, number * CONNECTIONS, recording))
+            file.writelines(copies(lines, start + shift, shift // 1_000, number * CONNECTIONS))
     return Input(target, target.stat().st_size, frames * rounds)
 
 
-def as_arrow(capture: Input, target: Path) -> Input:
-    """The same capture in Arrow's format."""
-    target.parent.mkdir(exist_ok=True)
-    (file,), _ = find_files([str(capture.path)])
-    with target.open("wb", buffering=1 << 20) as opened:
-        to_arrow(file, opened, FILE_ID)
-    return Input(target, target.stat().st_size, capture.frames)
-
-
 def first_line() -> bytes:
-    """That of a capture of format 2."""
-    first = gzip.decompress((CAPTURES / "java41-range.jsonl.gz").read_bytes()).splitlines()[0]
-    return json.dumps({**json.loads(first), "format": 2}).encode() + b"\n"
+    return gzip.decompress((CAPTURES / "java41-range.jsonl.gz").read_bytes()).splitlines(keepends=True)[0]
 
 
-def copies(lines: list[Line], start: int, shift_ms: int, connections: int, recording: Recording) -> Iterator[bytes]:
-    """The lines of a round, and its checkpoints; records are so much later than in the first round."""
+def copies(lines: list[Line], start: int, shift_ms: int, connections: int) -> Iterator[bytes]:
+    """The lines of a round; records are so much later than in the first round."""
     for first in lines:
         line = later(first, shift_ms) if first.batches and shift_ms else first
         ts, connection = start + line.ts, connections + line.connection
-        copy = b'{"t":%d,%b"conn":%d%b' % (ts, line.before, connection, line.after)
-        yield copy
-        if line.frame is None:
-            recording.event(copy)
-        else:
-            data, is_request = line.frame
-            recording.frame(ts, connection, is_request, data, len(copy))
-        checkpoint = recording.checkpoint(ts)
-        if checkpoint is not None:
-            yield checkpoint
+        yield b'{"t":%d,%b"conn":%d%b' % (ts, line.before, connection, line.after)
 
 
 def one_round() -> tuple[list[Line], int]:

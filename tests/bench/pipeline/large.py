@@ -10,6 +10,7 @@ them, as it does not grow either.
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -25,8 +26,8 @@ from tests.bench.pipeline.packets import packets_of
 from tests.bench.pipeline.processes import Peaks
 
 CORES = 2
-SMALL_MB = 64
-"""Below this the job is told to use both cores; above, it makes tasks enough of its own accord."""
+FILE_MB = 64
+"""At which a recorder begins another file."""
 WARM_PACKETS_MB = 8
 RUNS = 3
 ONCE_MB = 300
@@ -41,11 +42,21 @@ HEAD = (
 
 
 def lines(folder: Path, size_mb: float) -> Input:
-    return capture_of(folder / "capture.jsonl", rounds_for(size_mb))
+    return in_files(folder, size_mb, lambda path, part_mb: capture_of(path.with_suffix(".jsonl"), rounds_for(part_mb)))
 
 
 def packets(folder: Path, size_mb: float) -> Input:
-    return packets_of(folder / "capture.pcap", size_mb)
+    return in_files(folder, size_mb, lambda path, part_mb: packets_of(path.with_suffix(".pcap"), part_mb))
+
+
+def in_files(folder: Path, size_mb: float, make: Callable[[Path, float], Input]) -> Input:
+    """A folder of captures of about ``FILE_MB`` each, as many as cores at least: a file is read by one task."""
+    parts = max(CORES, round(size_mb / FILE_MB))
+    inside = folder / "captures"
+    shutil.rmtree(inside, ignore_errors=True)
+    inside.mkdir()
+    made = [make(inside / f"part{number}", size_mb / parts) for number in range(parts)]
+    return Input(inside, sum(one.size_bytes for one in made), sum(one.frames for one in made))
 
 
 def growth(sizes_mb: Sequence[float]) -> None:
@@ -128,14 +139,13 @@ def measure(path: Path, out: Path, cores: int) -> dict[str, float]:
         warm, small = inputs_like(path, Path(name))
         spark: Any = spark_session(f"local[{cores}]", driver_memory="1g")
         try:
-            ours.through_spark(spark, warm, out, cores)
+            ours.through_spark(spark, warm, out)
             least = [timed(lambda: ours.through_spark(spark, small, out)) for _ in range(3)]
-            size_mb = path.stat().st_size / MB
+            size_mb = sum(file.stat().st_size for file in path.iterdir()) / MB
             found: list[int] = []
             with Peaks(spark) as peaks:
-                tasks = cores if size_mb < SMALL_MB else None
                 runs = [
-                    timed(lambda: found.append(ours.through_spark(spark, path, out, tasks)))
+                    timed(lambda: found.append(ours.through_spark(spark, path, out)))
                     for _ in range(RUNS if size_mb < ONCE_MB else 1)
                 ]
             spark._jvm.System.gc()
@@ -156,7 +166,7 @@ def measure(path: Path, out: Path, cores: int) -> dict[str, float]:
 
 def inputs_like(path: Path, folder: Path) -> tuple[Path, Path]:
     """A capture to warm up with, and one of next to nothing, of the same kind."""
-    if path.suffix == ".pcap":
+    if any(path.glob("*.pcap")):
         warm = packets_of(folder / "warm.pcap", WARM_PACKETS_MB).path
         return warm, packets_of(folder / "small.pcap", 0).path
     warm = capture_of(folder / "warm.jsonl", 1).path

@@ -7,33 +7,20 @@ from pathlib import Path
 from typing import Any
 
 TABLE = "frames"
-MAX_FRAMES = 50_000
-"""Whose rows are held at once."""
 
 
-def to_rows(path: Path, *, at_once: bool) -> int:
-    """A capture's rows of all tables in this process, from many frames at once or from one after the other."""
-    from kafka_rack.wire_capture.captures import Options, whole_file
+def to_rows(path: Path) -> int:
+    """A capture's rows of all tables in this process."""
+    from kafka_rack.wire_capture.captures import Options
     from kafka_rack.wire_capture.files import find_files
-    from kafka_rack.wire_tables.frame_decoding import FrameDecoder
     from kafka_rack.wire_tables.reading import decode_into
     from kafka_rack.wire_tables.rows import Rows
 
-    file, rows, count = find_files([str(path)])[0][0], Rows(), 0
-    if at_once:
-        for piece in decode_into(rows, file, None, Options()):
-            count += piece.frames
-            piece.clear()
-        return count
-    place, frames = whole_file(file, Options(), [])
-    decoder = FrameDecoder(place.state, rows)
-    for frame in frames:
-        decoder.decode(frame)
-        if rows.frames >= MAX_FRAMES:
-            count += rows.frames
-            rows.clear()
-            decoder.go_on()
-    return count + rows.frames
+    rows, count = Rows(), 0
+    for piece in decode_into(rows, find_files([str(path)])[0][0], Options()):
+        count += piece.frames
+        piece.clear()
+    return count
 
 
 def to_arrow(path: Path) -> int:
@@ -47,7 +34,7 @@ def to_arrow(path: Path) -> int:
 
     rows = Rows()
     count = 0
-    for piece in decode_into(rows, find_files([str(path)])[0][0], None, Options()):
+    for piece in decode_into(rows, find_files([str(path)])[0][0], Options()):
         for table in TABLES:
             count += sum(batch.num_rows for _, batch in record_batches(piece, table))
         piece.clear()
@@ -57,9 +44,9 @@ def to_arrow(path: Path) -> int:
 def to_parquet(path: Path, out: Path) -> int:
     """A capture's tables as Parquet files, in this process; gives its frames."""
     from kafka_rack.pipeline.output.writing import write_block
+    from kafka_rack.wire_capture.blocks import CaptureBlock
     from kafka_rack.wire_capture.captures import Options
     from kafka_rack.wire_capture.files import find_files
-    from kafka_rack.wire_capture.splits import CaptureBlock
 
     file = find_files([str(path)])[0][0]
     written = write_block(CaptureBlock(file, 0, file.size), Options(), out)
@@ -68,11 +55,11 @@ def to_parquet(path: Path, out: Path) -> int:
     return frames
 
 
-def through_spark(spark: Any, path: Path, out: Path, partitions: int | None = None) -> int:
+def through_spark(spark: Any, path: Path, out: Path) -> int:
     """The job ``decode``: all tables as Parquet files; gives the frames."""
     from kafka_rack.pipeline.decode.job import decode
 
-    summary = decode(spark, [str(path)], out, partitions=partitions)
+    summary = decode(spark, [str(path)], out)
     shutil.rmtree(out)
     return summary.tables[TABLE]
 

@@ -12,12 +12,13 @@ from kafka_rack.locality.flows import Flows
 from kafka_rack.locality.settings import Settings
 from kafka_rack.locality.tables import TABLES, TablesInMemory
 from kafka_rack.locality.traffic import TrafficSums, rewindowed
+from kafka_rack.wire_capture.blocks import CaptureBlock
 from kafka_rack.wire_capture.captures import Options
 from kafka_rack.wire_capture.files import find_files
-from kafka_rack.wire_capture.splits import plan
 from kafka_rack.wire_tables.reading import decode_into
 from kafka_rack.wire_tables.rows import Rows
 from tests.fixture_data import CAPTURES
+from tests.pipeline.line_blocks import line_blocks
 
 WINDOW_US = 60_000_000
 
@@ -35,8 +36,8 @@ def traffic_of(parts):
 
 def flows_of_block(block, window_us=None, max_frames=20_000):
     flows, rows = Flows(window_us), Rows()
-    pieces = decode_into(rows, block.file, block.opened(), Options(), end=block.end, only=TABLES, max_frames=max_frames)
-    for piece in pieces:
+    part = {"start": block.start, "end": block.end}
+    for piece in decode_into(rows, block.file, Options(), **part, only=TABLES, max_frames=max_frames):
         flows.add(TablesInMemory(piece))
         piece.clear()
     return flows
@@ -49,10 +50,10 @@ def cut(tmp_path):
     def blocks(name):
         path = tmp_path / f"{name}.jsonl"
         path.write_bytes(gzip.decompress((CAPTURES / f"{name}.jsonl.gz").read_bytes()))
-        files = find_files([str(path)])[0]
-        found = [block for group in plan(files, Options(), partitions=24) for block in group]
+        (file,) = find_files([str(path)])[0]
+        found = line_blocks(file, 24)
         assert len(found) > 12
-        return files[0], found
+        return file, found
 
     return blocks
 
@@ -67,8 +68,7 @@ def test_cuts_of_a_capture_never_show(cut, name):
 
 def test_neither_do_pieces_in_which_it_is_read_nor_windows_that_grow(cut):
     file, _ = cut("java41-range")
-    (whole,) = [block for group in plan([file], Options(), block_bytes=1 << 40) for block in group]
-    small = flows_of_block(whole, max_frames=7)
+    small = flows_of_block(CaptureBlock(file, 0, file.size), max_frames=7)
     assert traffic_of([small]) == traffic_of([flows_of(file, Options(), WINDOW_US)])
 
 

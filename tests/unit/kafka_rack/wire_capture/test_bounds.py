@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import gzip
 import json
-import pickle
 import struct
 import tracemalloc
 
@@ -13,18 +12,18 @@ import pytest
 
 from kafka_rack.pipeline.audit import descriptions
 from kafka_rack.wire_capture import connections, files, frames, lines, packets, reassembly
-from kafka_rack.wire_capture.captures import Options, ResumePoint, beginning, read_frames
-from kafka_rack.wire_capture.files import find_files, look_at
+from kafka_rack.wire_capture.captures import Options, PacketReading, read_frames
+from kafka_rack.wire_capture.files import look_at
 from kafka_rack.wire_capture.frames import kind_of
 from kafka_rack.wire_capture.learning import learn_from
 from kafka_rack.wire_capture.reassembly import Direction
 from kafka_rack.wire_capture.segments import ACK, FIN, SYN, TcpSegment
-from kafka_rack.wire_capture.splits import plan
 from kafka_rack.wire_tables import reading
 from kafka_rack.wire_tables.reading import decode_into, decode_paths
 from kafka_rack.wire_tables.rows import Rows
 from protocol.apis.metadata import MetadataRequest, MetadataResponse
 from protocol.codec import codec
+from tests.pipeline.line_blocks import line_blocks
 from tests.unit.kafka_rack.wire_capture.packet_files import CLIENT, SERVER, Sent, pcap, pcapng
 
 MB = 1 << 20
@@ -92,12 +91,7 @@ def test_a_line_that_is_too_long_is_told_once_wherever_a_file_is_cut(tmp_path, m
             parts.append(line(request(1000, MB)))
     path = tmp_path / "a.jsonl"
     path.write_bytes(b"".join(parts))
-    found, _ = find_files([str(path)])
-    rows = Rows()
-    for group in plan(found, Options(), partitions=32):
-        for block in pickle.loads(pickle.dumps(group)):
-            for _ in decode_into(rows, block.file, block.opened(), Options(), end=block.end):
-                pass
+    rows = rows_in_parts(path, 32)
     whole = decode_paths([str(path)])
     for table in ("frames", "calls", "problems"):
         assert sorted(map(repr, rows.of(table))) == sorted(map(repr, whole.of(table)))
@@ -110,7 +104,7 @@ def test_problems_become_rows_while_a_file_of_nothing_else_is_read(tmp_path, mon
     path = tmp_path / "a.jsonl"
     path.write_bytes(HEAD + (b"x" * 2047 + b"\n") * 4096)
     rows, held, told = Rows(), [], 0
-    for _ in decode_into(rows, look_at(path), None, Options(), only=["problems"]):
+    for _ in decode_into(rows, look_at(path), Options(), only=["problems"]):
         held.append(rows.count("problems", "unknown"))
         told += held[-1]
         rows.clear()
@@ -154,7 +148,7 @@ def test_the_bytes_that_wait_are_those_of_the_requests_that_wait():
             state.frame(step, connection, True, request(number, 20 + step % 11))
         else:
             state.frame(step, connection, False, response(number))
-        assert connection.asked_bytes == sum(asked.size for asked in connection.asked.values())
+        assert connection.asked_bytes == sum(len(asked.data) for asked in connection.asked.values())
 
 
 def test_memory_stays_bounded_while_nothing_is_answered(tmp_path, monkeypatch):
@@ -183,9 +177,9 @@ def test_answers_without_requests_are_held_up_to_a_number_of_bytes(tmp_path, mon
     path.write_bytes(pcap(segments))
     options = Options(ports=frozenset([9092]))
     file = look_at(path)
-    place, held = beginning(file, options), []
-    for frame in read_frames(file, place, options, []):
-        held.append(max(found.held_bytes for found in place.traffic.conversations.values()))
+    reading, held = PacketReading(file, options), []
+    for frame in reading.frames([], None):
+        held.append(max(found.held_bytes for found in reading.traffic.conversations.values()))
         assert frame.index < 2 or frame.error == f"no request with correlation id {88 + frame.index} on connection 1"
     assert len(held) == 11
     assert max(held) <= 2000
@@ -257,11 +251,10 @@ def test_connections_that_both_sides_closed_are_let_go_of_and_counted_as_ever(tm
     path.write_bytes(pcap(sent))
     file = look_at(path)
     options = Options.parse("9092", None)
-    place = beginning(file, options)
-    for _ in read_frames(file, place, options, [], file.size - 1):
-        pass
-    assert len(place.traffic.conversations) < 50
-    assert len(place.state.connections) < 50
+    reading = PacketReading(file, options)
+    for _ in reading.frames([], file.size):
+        assert len(reading.traffic.conversations) < 50
+        assert len(reading.state.connections) < 50
     assert len(decode_paths([str(path)], options).as_dicts("calls")) == 500
 
 
@@ -292,12 +285,10 @@ def test_all_connections_together_give_up_their_oldest_requests(tmp_path, monkey
 
 
 def rows_in_parts(path, parts):
-    found, _ = find_files([str(path)])
     rows = Rows()
-    for group in plan(found, Options(), block_bytes=-(-path.stat().st_size // parts)):
-        for block in pickle.loads(pickle.dumps(group)):
-            for _ in decode_into(rows, block.file, block.opened(), Options(), end=block.end):
-                pass
+    for block in line_blocks(look_at(path), parts):
+        for _ in decode_into(rows, block.file, Options(), start=block.start, end=block.end):
+            pass
     return rows
 
 
@@ -319,7 +310,7 @@ def test_what_a_capture_tells_of_its_cluster_has_a_bound_that_is_told_once(tmp_p
     told = rows.as_dicts("problems")
     assert len(told) == 1
     assert "more topics and partitions than" in told[0]["reason"]
-    known = beginning(look_at(path), Options()).state.known
-    for frame in read_frames(look_at(path), ResumePoint(), Options(), []):
-        learn_from(frame, known)
-    assert 0 < len(known.leaders) <= 10_000 // frames.ENTRY_BYTES + 1
+    state, found = read_frames(look_at(path), Options(), [])
+    for frame in found:
+        learn_from(frame, state.known)
+    assert 0 < len(state.known.leaders) <= 10_000 // frames.ENTRY_BYTES + 1

@@ -14,10 +14,8 @@ from hypothesis import strategies as st
 from kafka_rack.wire_capture.captures import Options
 from kafka_rack.wire_capture.files import DecompressedFile, find_files
 from kafka_rack.wire_capture.packets import read_format, read_packets
-from kafka_rack.wire_capture.splits import plan
 from kafka_rack.wire_tables.reading import decode_into
 from kafka_rack.wire_tables.rows import Rows
-from kafka_rack.wire_tables.tables import TABLES
 from tests.fixture_data import CAPTURES
 from tests.unit.kafka_rack.wire_capture import wire
 
@@ -41,7 +39,7 @@ def packets(path):
     """Packets by their data, what was told, and where packets begin."""
     damaged = []
     with DecompressedFile(str(path)) as source:
-        found = list(read_packets(source, read_format(source), None, damaged))
+        found = list(read_packets(source, read_format(source), damaged))
     return Counter(packet.data for packet in found), damaged, [packet.offset for packet in found]
 
 
@@ -105,24 +103,6 @@ def test_a_packet_that_claims_another_size_swallows_none(whole, tmp_path_factory
     assert (good - found).total() <= 2
 
 
-@given(name=st.sampled_from(sorted(FILES)), at=st.integers(24, 1 << 20), noise=st.binary(min_size=1, max_size=40))
-def test_cuts_never_show_in_damaged_files(tmp_path_factory, name, at, noise):
-    content = FILES[name]
-    at %= len(content)
-    path = tmp_path_factory.mktemp("cuts") / f"{name.removesuffix('pcap')}damaged.pcap"
-    path.write_bytes(content[: max(at, 24)] + noise + content[at + len(noise) :])
-    files, _ = find_files([str(path)])
-    tables = []
-    for partitions in (1, 8):
-        rows = Rows()
-        for group in plan(files, Options(), partitions=partitions):
-            for block in group:
-                for _ in decode_into(rows, block.file, block.opened(), Options(), end=block.end):
-                    pass
-        tables.append({table: sorted(map(repr, rows.of(table))) for table in TABLES})
-    assert tables[0] == tables[1]
-
-
 def test_gzip_that_is_damaged_is_told_once_and_gives_all_before(tmp_path):
     squeezed = gzip.compress(FILES["pcap"])
     for size in range(100, len(squeezed) - 8, len(squeezed) // 7):
@@ -130,7 +110,7 @@ def test_gzip_that_is_damaged_is_told_once_and_gives_all_before(tmp_path):
         path.write_bytes(squeezed[:size])
         (file,), _ = find_files([str(path)])
         rows = Rows()
-        list(decode_into(rows, file, None, Options()))
+        list(decode_into(rows, file, Options()))
         gzip_told = [row for row in rows.as_dicts("problems") if "gzip" in row["reason"]]
         assert len(gzip_told) == 1
         assert not any("header" in row["reason"] for row in rows.as_dicts("problems"))
@@ -144,6 +124,6 @@ def test_a_file_of_packets_that_became_shorter_is_told(whole, tmp_path, name):
     kept = whole[name][2][20]
     path.write_bytes(FILES[name][:kept])
     rows = Rows()
-    list(decode_into(rows, file, None, Options(), end=file.size))
+    list(decode_into(rows, file, Options(), end=file.size))
     told = [row["offset"] for row in rows.as_dicts("problems") if "become shorter" in row["reason"]]
     assert told == [kept]

@@ -18,12 +18,12 @@ from kafka_rack.wire_capture import files
 from kafka_rack.wire_capture.captures import Options
 from kafka_rack.wire_capture.files import DamagedCapture, DecompressedFile, capture_name, find_files
 from kafka_rack.wire_capture.filters import FrameFilters
-from kafka_rack.wire_capture.splits import plan
 from kafka_rack.wire_tables.arrow import record_batches
 from kafka_rack.wire_tables.reading import decode_into, decode_paths
 from kafka_rack.wire_tables.rows import Rows
 from kafka_rack.wire_tables.tables import TABLES
 from tests.fixture_data import CAPTURES
+from tests.pipeline.line_blocks import line_blocks
 
 LINES = gzip.decompress((CAPTURES / "kafka-python.jsonl.gz").read_bytes())
 
@@ -39,56 +39,44 @@ def tables(rows, *, without=("problems",)):
     return {table: sorted(map(repr, rows.of(table))) for table in TABLES if table not in without}
 
 
-def in_blocks(path, partitions, filters=None):
-    files, _ = find_files([str(path)])
-    groups = plan(files, Options(), partitions=partitions, filters=filters)
+def in_parts(path, parts, filters=None):
+    (file,), _ = find_files([str(path)])
     rows = Rows()
-    for group in groups:
-        for block in pickle.loads(pickle.dumps(group)):
-            for _ in decode_into(rows, block.file, block.opened(), Options(), end=block.end, filters=filters):
-                pass
-    return rows, groups
+    for block in pickle.loads(pickle.dumps(line_blocks(file, parts))):
+        for _ in decode_into(rows, block.file, Options(), start=block.start, end=block.end, filters=filters):
+            pass
+    return rows
 
 
-@pytest.mark.parametrize("partitions", [1, 4, 64])
-def test_cuts_never_show(capture, partitions):
-    rows, groups = in_blocks(capture, partitions)
-    assert len(groups) > partitions // 3
-    assert tables(rows) == tables(decode_paths([str(capture)]))
+@pytest.mark.parametrize("parts", [1, 4, 64])
+def test_parts_of_a_file_give_the_rows_of_the_whole(capture, parts):
+    assert tables(in_parts(capture, parts)) == tables(decode_paths([str(capture)]))
 
 
-@pytest.mark.parametrize("name", ["kafka-python.jsonl.gz", "kafka-python.pcapng.gz"])
-def test_compressed_files_are_one_block(name):
-    rows, groups = in_blocks(CAPTURES / name, 64)
-    assert len(groups) == 1
-    assert tables(rows) == tables(decode_paths([str(CAPTURES / name)]))
-
-
-@pytest.mark.parametrize("name", ["aiokafka.pcap.gz", "kafka-python.pcapng.gz"])
-def test_cuts_never_show_in_packets(tmp_path, name):
-    path = tmp_path / name.removesuffix(".gz")
-    path.write_bytes(gzip.decompress((CAPTURES / name).read_bytes()))
-    rows, groups = in_blocks(path, 8)
-    assert len(groups) > 3
-    assert tables(rows) == tables(decode_paths([str(path)]))
-
-
-def test_a_time_filter_leaves_out_whole_blocks(capture):
-    frames = sorted(decode_paths([str(capture)]).as_dicts("frames"), key=lambda row: row["frame"])
-    middle = frames[len(frames) // 2]["ts"]
-    filters = FrameFilters(since=middle)
-    rows, groups = in_blocks(capture, 16, filters)
-    assert len(groups) < 16
-    kept = sorted(rows.as_dicts("frames"), key=lambda row: row["frame"])
-    assert kept == [row for row in frames if row["ts"] >= middle]
+def test_a_time_filter_takes_the_frames_of_that_time(capture):
+    frames = decode_paths([str(capture)]).as_dicts("frames")
+    middle = sorted(row["ts"] for row in frames)[len(frames) // 2]
+    wanted = {row["frame"] for row in frames if row["ts"] >= middle}
+    found = in_parts(capture, 1, FrameFilters(since=middle)).as_dicts("frames")
+    assert {row["frame"] for row in found} == wanted
 
 
 def test_filters_take_an_api_and_a_client(capture):
-    rows, _ = in_blocks(capture, 4, FrameFilters(apis=frozenset({"Fetch"}), clients=frozenset({"kp-cons-0"})))
+    rows = in_parts(capture, 4, FrameFilters(apis=frozenset({"Fetch"}), clients=frozenset({"kp-cons-0"})))
     kept = {(row["api_name"], row["client_id"]) for row in rows.as_dicts("frames")}
     assert kept == {("Fetch", "kp-cons-0")}
     everything = decode_paths([str(capture)]).as_dicts("fetches")
     assert rows.as_dicts("fetches") == [row for row in everything if row["client_id"] == "kp-cons-0"]
+
+
+def test_lines_of_unknown_kinds_are_passed_over(capture):
+    whole = tables(decode_paths([str(capture)]), without=("problems", "frames"))
+    checkpoint = b'{"ev":"checkpoint","t":5,"frames":3,"connections":[],"topic_ids":[],"broker_racks":{}}\n'
+    lines = LINES.splitlines(keepends=True)
+    capture.write_bytes(b"".join([line + checkpoint for line in lines]).replace(b'"format":1', b'"format":2'))
+    rows = decode_paths([str(capture)])
+    assert rows.as_dicts("problems") == []
+    assert tables(rows, without=("problems", "frames")) == whole
 
 
 def test_a_damaged_line_costs_its_frame_and_is_told(capture):
@@ -205,7 +193,7 @@ def test_a_file_that_became_shorter_is_told(capture):
     kept = LINES.index(b"\n", len(LINES) // 2) + 1
     capture.write_bytes(LINES[:kept])
     rows = Rows()
-    list(decode_into(rows, file, None, Options(), end=file.size))
+    list(decode_into(rows, file, Options(), end=file.size))
     (problem,) = rows.as_dicts("problems")
     assert (problem["offset"], problem["reason"]) == (
         kept,
@@ -287,7 +275,7 @@ def test_a_file_that_goes_between_planning_and_reading_is_a_problem(capture):
     (file,), _ = find_files([str(capture)])
     capture.unlink()
     rows = Rows()
-    list(decode_into(rows, file, None, Options()))
+    list(decode_into(rows, file, Options()))
     assert [row["reason"] for row in rows.as_dicts("problems")] == ["cannot be read: No such file or directory"]
 
 
@@ -339,8 +327,8 @@ def test_a_long_line_is_put_together_once(tmp_path, compressed, monkeypatch):
 
         monkeypatch.setattr(source, "_more", counted)
         lines = []
-        while found := source.whole_lines():
-            lines += found
+        while found := source.text_of_lines():
+            lines += files.lines_of(found)
         assert b"\n".join(lines) == text
         assert sum(joined) < 3 * len(text)
         assert source.position == len(text)

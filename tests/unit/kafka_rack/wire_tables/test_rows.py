@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
-
 from kafka_rack.pipeline.output import writing
 from kafka_rack.pipeline.output.writing import prepare, put_in_place, read_table, write_block
 from kafka_rack.wire_capture import captures
+from kafka_rack.wire_capture.blocks import CaptureBlock
 from kafka_rack.wire_capture.captures import Options
 from kafka_rack.wire_capture.files import find_files
-from kafka_rack.wire_capture.splits import CaptureBlock, block_bytes_for
 from kafka_rack.wire_tables import rows
 from kafka_rack.wire_tables.reading import decode_into, decode_paths
 from kafka_rack.wire_tables.rows import Rows
@@ -17,7 +15,6 @@ from kafka_rack.wire_tables.tables import TABLES
 from tests.fixture_data import CAPTURES
 
 LINES, PACKETS = CAPTURES / "java41-kip848.jsonl.gz", CAPTURES / "java41-range.pcap.gz"
-MB = 1 << 20
 
 
 def whole(path):
@@ -30,7 +27,7 @@ def test_pieces_after_which_all_that_was_shared_is_forgotten_give_the_same_rows(
     monkeypatch.setattr(rows, "MAX_SHARED", 3)
     held = Rows()
     found = {table: [] for table in TABLES}
-    for piece in decode_into(held, find_files([str(LINES)])[0][0], None, Options(), max_frames=20):
+    for piece in decode_into(held, find_files([str(LINES)])[0][0], Options(), max_frames=20):
         for table in TABLES:
             found[table] += map(repr, piece.of(table))
         piece.clear()
@@ -55,18 +52,3 @@ def test_packets_too_many_to_keep_are_read_twice_and_give_the_same_rows(monkeypa
     wanted = whole(PACKETS)
     monkeypatch.setattr(captures, "MAX_KEPT_BYTES", 1000)
     assert whole(PACKETS) == wanted
-
-
-@pytest.mark.parametrize(
-    ("total", "cores", "wanted"),
-    [
-        (1, 16, 16 * MB),
-        (40 * MB, 1, 40 * MB),
-        (40 * MB, 2, 20 * MB),
-        (1000 * MB, 2, 125 * MB),
-        (1030 * MB, 2, 103 * MB),
-        (400 * MB, 16, 25 * MB),
-    ],
-)
-def test_blocks_are_as_large_as_keeps_the_cores_busy(total, cores, wanted):
-    assert block_bytes_for(total, cores) == wanted

@@ -16,9 +16,9 @@ from kafka_rack.locality.tables import TABLES as READ_BY_LOCALITY
 from kafka_rack.pipeline.locality.files import captures_in
 from kafka_rack.pipeline.output import writing
 from kafka_rack.pipeline.output.writing import prepare, put_in_place, read_table, write_block
+from kafka_rack.wire_capture.blocks import CaptureBlock
 from kafka_rack.wire_capture.captures import Options
 from kafka_rack.wire_capture.files import find_files
-from kafka_rack.wire_capture.splits import CaptureBlock
 from kafka_rack.wire_tables import read
 from kafka_rack.wire_tables.stored import (
     SchemaMismatch,

@@ -13,13 +13,6 @@ from pathlib import Path
 import pytest
 
 import protocol
-from kafka_rack.wire_capture import recording
-from kafka_rack.wire_capture.captures import Options
-from kafka_rack.wire_capture.checkpoints import START
-from kafka_rack.wire_capture.files import find_files
-from kafka_rack.wire_capture.splits import CaptureBlock, cut_by_checkpoints
-from kafka_rack.wire_tables.reading import decode_into
-from kafka_rack.wire_tables.rows import Rows
 from mockbroker.adapters import capture as module
 from mockbroker.adapters.capture import Capture
 from mockbroker.core.outcome import Outcome
@@ -82,7 +75,7 @@ def test_a_file_can_be_read_while_it_grows(capture, path):
     wait_until(lambda: path.read_bytes().count(b"\n") == 4, "the writing of the capture")
     lines = lines_of(path)
     assert [line.get("ev", line.get("dir")) for line in lines] == ["capture", "topic", "open", "req"]
-    assert lines[0]["format"] == 2
+    assert lines[0]["format"] == 1
     assert lines[3]["n"] == 20
 
 
@@ -236,61 +229,3 @@ def test_calls_and_their_outcomes_are_told_frame_by_frame(capture, path):
     shown = [json.loads(line) for line in path.read_text().splitlines()]
     frames = [(each["dir"], b64decode(each["data"])) for each in shown if "dir" in each]
     assert frames == [("req", request), ("resp", b"".join(outcomes[0].output)[4:])]
-
-
-def test_checkpoints_repeat_what_the_file_has_told_so_that_it_can_be_read_in_parts(path, monkeypatch):
-    monkeypatch.setattr(recording, "CHECKPOINT_BYTES", 4_000)
-    monkeypatch.setattr(recording, "CHECKPOINT_SHARE", 0)
-    clock = count(1_700_000_000_000_000)
-    capture = Capture(path, now_us=lambda: next(clock), describe=lambda: PREAMBLE, file_bytes=60_000)
-    taps = [capture.connection(number, 1, "PLAINTEXT", f"127.0.0.1:{number}") for number in range(5)]
-    for number in range(120):
-        tap = taps[number * 7 % 5]
-        tap.request(frame(number, 20 + number * 37 % 9_000))
-        if number % 3:
-            tap.response(*answer(number))
-    taps[0].closed(0)
-    capture.close()
-    assert len(capture.files) > 3
-    assert sum(line.get("ev") == "checkpoint" for file in capture.files for line in lines_of(file)) > 50
-    for file in capture.files:
-        (found,), _ = find_files([str(file)])
-        whole = rows_of([CaptureBlock(found, 0, found.size)])
-        assert rows_of(cut_by_checkpoints(found, 0, 7_000)) == whole
-        lines = [line for line in file.read_bytes().splitlines(keepends=True) if not line.startswith(START)]
-        file.write_bytes(b"".join(lines))
-        assert rows_of([CaptureBlock(found._replace(size=file.stat().st_size), 0, file.stat().st_size)]) == whole
-
-
-def rows_of(blocks):
-    """What blocks tell of frames and calls, but where they stand."""
-    rows = Rows()
-    for block in blocks:
-        for _ in decode_into(rows, block.file, block.opened(), Options(), end=block.end):
-            pass
-    assert rows.as_dicts("problems") == []
-    frames = [{**row, "offset": None} for row in rows.as_dicts("frames")]
-    return sorted(map(repr, frames)), sorted(map(repr, rows.as_dicts("calls")))
-
-
-def test_what_is_written_while_the_disk_is_full_is_in_no_checkpoint(path, failing_writes, monkeypatch):
-    monkeypatch.setattr(recording, "CHECKPOINT_BYTES", 0)
-    capture = Capture(path, now_us=lambda: 5, describe=lambda: PREAMBLE, file_bytes=1 << 20)
-    tap = capture.connection(7, 1, "PLAINTEXT", "127.0.0.1:5")
-    failing_writes.set()
-    number = 0
-    while capture._writer._file is not None:
-        number += 1
-        request_written(capture, tap, number)
-    failing_writes.clear()
-    while len(capture.files) == 1:
-        number += 1
-        request_written(capture, tap, number)
-    capture.close()
-    for file in capture.files:
-        frames = connections = 0
-        for line in lines_of(file):
-            frames += "dir" in line
-            connections += line.get("ev") == "open"
-            if line.get("ev") == "checkpoint":
-                assert (line["frames"], len(line["connections"])) == (frames, connections)

@@ -14,8 +14,8 @@ from kafka_rack.pipeline.locality.stream_state import updated
 from kafka_rack.pipeline.output.writing import file_key, prepare, put_in_place, write_block
 from kafka_rack.wire_capture.captures import Options
 from kafka_rack.wire_capture.files import find_files
-from kafka_rack.wire_capture.splits import plan
 from tests.fixture_data import CAPTURES
+from tests.pipeline.line_blocks import line_blocks
 
 WINDOW_US = 60_000_000
 
@@ -33,7 +33,7 @@ class Followed:
         (folder / "in").mkdir()
         (folder / "in" / f"{name}.jsonl").write_bytes(decompress((CAPTURES / f"{name}.jsonl.gz").read_bytes()))
         (self.file,) = find_files([str(folder / "in")])[0]
-        self.blocks = [block for group in plan([self.file], Options(), partitions=8) for block in group]
+        self.blocks = line_blocks(self.file, 8)
         assert len(self.blocks) > 4
         self.out, self.state = folder / "tables", folder / "x.flows"
         prepare(self.out)

@@ -10,9 +10,9 @@ from kafka_rack.pipeline.output import commits, writing
 from kafka_rack.pipeline.output.commits import TEMPORARY, run_name, settle
 from kafka_rack.pipeline.output.staging import staged
 from kafka_rack.pipeline.output.writing import WrittenFile, file_key, put_in_place
+from kafka_rack.wire_capture.blocks import whole_files
 from kafka_rack.wire_capture.captures import Options
 from kafka_rack.wire_capture.files import find_files
-from kafka_rack.wire_capture.splits import plan
 from kafka_rack.wire_tables.tables import TABLES
 from tests.fixture_data import CAPTURES
 
@@ -136,7 +136,7 @@ def test_results_are_the_old_or_the_new_ones_after_a_crash_at_any_change(tmp_pat
 def test_two_tasks_never_write_into_one_file(tmp_path, monkeypatch):
     """Two executors' objects may well have one ``id``, which names were once made of."""
     monkeypatch.setattr(writing, "id", lambda _: 7, raising=False)
-    (block,) = plan(find_files([str(CAPTURES / "kcat.jsonl.gz")])[0], Options())[0]
+    (block,) = whole_files(find_files([str(CAPTURES / "kcat.jsonl.gz")])[0])
     first, second = (list(writing.write_block(block, Options(), tmp_path)) for _ in range(2))
     assert [one.path for one in first] == [one.path for one in second]
     assert not {one.staged for one in first} & {one.staged for one in second}

@@ -14,10 +14,10 @@ from kafka_rack.pipeline.output.merging import change_of, how_many, merges_of, w
 from kafka_rack.pipeline.output.writing import prepare, put_in_place, read_table, write_block
 from kafka_rack.wire_capture.captures import Options
 from kafka_rack.wire_capture.files import find_files
-from kafka_rack.wire_capture.splits import plan
 from kafka_rack.wire_tables.stored import stored_files
 from kafka_rack.wire_tables.tables import TABLES
 from tests.fixture_data import CAPTURES
+from tests.pipeline.line_blocks import line_blocks
 
 RUN = "run@nowhere"
 
@@ -27,8 +27,8 @@ def stream(tmp_path_factory):
     """A capture in a dozen blocks, each a batch of a stream, and the tables that the stream has written."""
     folder = tmp_path_factory.mktemp("stream")
     (folder / "a.jsonl").write_bytes(gzip.decompress((CAPTURES / "kcat.jsonl.gz").read_bytes()))
-    groups = plan(find_files([str(folder / "a.jsonl")])[0], Options(), partitions=12)
-    blocks = [block for group in groups for block in group]
+    (file,) = find_files([str(folder / "a.jsonl")])[0]
+    blocks = line_blocks(file, 12)
     assert len(blocks) >= 10
     prepare(folder / "out")
     for block in blocks:

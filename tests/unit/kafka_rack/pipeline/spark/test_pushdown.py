@@ -87,7 +87,7 @@ def capture(request, tmp_path_factory):
 def read(capture, table, filters):
     rows = Rows()
     files, _ = find_files([str(capture)])
-    for _ in decode_into(rows, files[0], None, Options(), only=[table], filters=filters, max_frames=1 << 60):
+    for _ in decode_into(rows, files[0], Options(), only=[table], filters=filters, max_frames=1 << 60):
         pass
     return rows.as_dicts(table), rows.frames
 

@@ -77,7 +77,7 @@ def test_wrong_usage_is_one_line_before_spark_starts(tmp_path, capsys, arguments
 
 def test_neither_the_package_nor_the_steps_load_spark():
     program = (
-        "import sys, kafka_rack, kafka_rack.wire_tables.reading, kafka_rack.wire_capture.splits; "
+        "import sys, kafka_rack, kafka_rack.wire_tables.reading, kafka_rack.wire_capture.blocks; "
         "import kafka_rack.cli.commands.pipeline; "
         "print('pyspark' in sys.modules, 'pyarrow' in sys.modules)"
     )

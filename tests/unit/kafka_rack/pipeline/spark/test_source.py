@@ -9,9 +9,9 @@ import os
 import pytest
 
 from kafka_rack.pipeline.spark.source import KafkaWire, Request, WireStreamReader
+from kafka_rack.wire_capture.blocks import CaptureBlock
 from kafka_rack.wire_capture.captures import Options
 from kafka_rack.wire_capture.files import find_files
-from kafka_rack.wire_capture.splits import CaptureBlock
 from tests.fixture_data import CAPTURES
 
 LINES = gzip.decompress((CAPTURES / "kafka-python.jsonl.gz").read_bytes())
@@ -27,7 +27,6 @@ def test_options_are_understood_whatever_their_case():
             "SINCE": "2026-11-21T08:00:00+01:00",
             "until": "1795244400000001",
             "numpartitions": "3",
-            "blockBytes": "8192",
             "ports": "9092, 9093",
             "brokers": "0@az-a=[::1]:9092",
         }
@@ -37,7 +36,7 @@ def test_options_are_understood_whatever_their_case():
     assert found.filters.apis == {"Fetch", "Produce"}
     assert found.filters.clients == {"one"}
     assert (found.filters.since, found.filters.until) == (1795244400000000, 1795244400000001)
-    assert (found.partitions, found.block_bytes) == (3, 8192)
+    assert found.partitions == 3
     assert found.options == Options(frozenset({9092, 9093}), ((0, "az-a", "::1", 9092),))
 
 
@@ -46,14 +45,13 @@ def test_options_are_understood_whatever_their_case():
     [
         ("tabel", "calls", "unknown option tabel: did you mean table"),
         ("numpartition", "3", "unknown option numpartition: did you mean numPartitions"),
-        ("zzz", "3", "unknown option zzz, but there are api, blockBytes"),
+        ("zzz", "3", "unknown option zzz, but there are api, brokers"),
         ("table", "frame", "table 'frame', but there are frames, calls"),
         ("api", "fetch", "api 'fetch', but Kafka has none of this name: did you mean Fetch?"),
         ("api", "Produce,42", "api '42', but Kafka has none of this name"),
         ("since", "yesterday", "since: expected ISO 8601, .*, got 'yesterday'"),
         ("until", "2026-13-01", "until: expected ISO 8601, .*, got '2026-13-01'"),
         ("numPartitions", "0", "numPartitions: expected a number from 1, got '0'"),
-        ("blockBytes", "32m", "blockBytes: expected a number from 4096, got '32m'"),
         ("ports", "9092;9093", "ports: expected numbers between commas, as 9092,9093, got '9092;9093'"),
         ("ports", "70000", "ports: expected .*, got '70000'"),
         ("brokers", "az-a=:9092", r"brokers: expected ID\[@RACK\]=\[HOST\]:PORT, got 'az-a=:9092'"),
