@@ -134,7 +134,7 @@ wheel: $(RELEASE_READY)
 
 # The newest Spark that pyproject.toml allows; all else of the versions of constraints.txt, as far as that Spark takes them.
 # Filters are handed over by newer ones than that of constraints.txt alone, and so are asked here.
-SPARK_TESTS := tests/pipeline/test_filters_handed_over.py tests/pipeline/test_decode.py tests/pipeline/test_questions.py \
+SPARK_TESTS := tests/pipeline/test_filters_handed_over.py tests/pipeline/test_decode.py \
 	tests/pipeline/test_failed_starts.py tests/pipeline/test_spark_connect.py tests/pipeline/test_spark_submit.py \
 	tests/unit/kafka_rack/pipeline/spark
 SPARK_TESTS_NEED := --editable '.[spark,fuzz]' 'pyspark[connect]' pytest pytest-asyncio pytest-timeout

@@ -36,7 +36,6 @@ from tests.pipeline.plain import plain_tables, tables_of
 ROOT = Path(__file__).resolve().parents[2]
 TASKS = "9"
 """More than there are files, so files are cut."""
-CHANGE = ("--set", "client.rack=auto", "--set", "replica.selector.class=rack-aware", "--protocol", "consumer")
 CLUSTERS, IN_A_FILE = 20, 2
 
 
@@ -142,17 +141,6 @@ def test_locality_is_that_of_the_command_without_spark(spark, captures, tmp_path
     code, found = on_workers(capsys, "locality", captures, "--out", tmp_path / "out", "--tasks", TASKS)
     assert code == 0
     assert {**found, "out": None} == {**plain, "out": None}
-
-
-def test_anomalies_are_those_of_the_command_without_spark(spark, captures, tmp_path, capsys):
-    plain = answered(capsys, "check", captures)
-    assert on_workers(capsys, "check", captures, "--out", tmp_path / "out") == plain
-    assert sum(len(one["anomalies"]) for one in plain[1]["captures"]) > 0
-
-
-def test_what_would_have_been_is_what_the_command_without_spark_says(spark, captures, tmp_path, capsys):
-    plain = answered(capsys, "what-if", captures, *CHANGE)
-    assert on_workers(capsys, "what-if", captures, *CHANGE, "--out", tmp_path / "out") == plain
 
 
 def fleet_of(folder: Path) -> tuple[Path, dict[str, dict[str, int]]]:

@@ -76,21 +76,6 @@ def test_locality_is_that_of_local_files(spark, captures, tables, store, capsys,
         assert "locality/traffic/" in " ".join(store.keys(f"{name}/out"))
 
 
-def test_check_and_what_if_are_those_of_local_files(spark, captures, tables, store, capsys, tmp_path):
-    change = ("--set", "client.rack=auto")
-    for job, more in (("check", ()), ("what-if", change)):
-        name = "java41-range.jsonl"
-        local = ran(capsys, job, captures / name, "--out", tmp_path / job, "--format", "json", *more)
-        out = f"s3a://{BUCKET}/{job}"
-        assert alike(ran(capsys, job, f"{ON_S3}/{name}", "--out", out, "--format", "json", *more), ON_S3) == alike(
-            local, captures
-        )
-        assert json.loads(store.get(f"{job}/{job}.json"))
-    whole = ran(capsys, "what-if", captures, "--out", tmp_path / "whole", "--format", "json", *change)
-    again = ran(capsys, "what-if", tables, "--out", f"s3a://{BUCKET}/whole", "--format", "json", *change)
-    assert json.loads(again) == json.loads(whole)
-
-
 def test_audit_is_that_of_local_files(spark, store, capsys, tmp_path):
     brokers = [{"id": number, "rack": f"az-{number % 3}"} for number in range(3)]
     fleet = tmp_path / "fleet"

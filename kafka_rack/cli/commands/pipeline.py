@@ -20,9 +20,7 @@ JOBS = {
     "availability": "what outages cost, over grids of clusters",
     "fuzz": "compatibility of every message and version",
     "audit": "placements of a fleet of clusters",
-    "what-if": "captures under other settings: bytes, money, load before and after",
     "pack": "what `spark-submit` takes: the package, what it needs, a program",
-    "check": "lost, doubled, reordered and aborted records in captures",
 }
 
 
@@ -43,4 +41,4 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def module_name(job: str) -> str:
-    return f"kafka_rack.cli.pipeline.{job.replace('-', '_')}"
+    return f"kafka_rack.cli.pipeline.{job}"

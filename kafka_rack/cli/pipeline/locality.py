@@ -98,7 +98,7 @@ def run_job(arguments: argparse.Namespace, settings: Settings) -> int:
                     check_tables(behind_urls=True)
                     follow(spark, arguments, settings)
                 return DONE
-            tell_of_command(arguments, "locality")
+            tell_of_command(arguments)
             result = run_on_spark(spark_for, arguments, work, "measuring")
         except NothingToMeasure as error:
             raise CommandError(f"{', '.join(arguments.inputs)}: {error}") from None

@@ -46,8 +46,8 @@ def quick_settings(arguments: argparse.Namespace, settings: Mapping[str, str]) -
     return {JAVA_OPTIONS: QUICK_JAVA}
 
 
-def tell_of_command(arguments: argparse.Namespace, command: str) -> None:
-    """Say on stderr that a command does the same without Spark, where inputs are small and Spark would run here."""
+def tell_of_command(arguments: argparse.Namespace) -> None:
+    """Writes to stderr that `kafka-rack locality` needs no Spark, if inputs are small and Spark would run here."""
     from kafka_rack.pipeline.spark.progress import amount
     from kafka_rack.pipeline.spark.session import running_session, started_elsewhere
 
@@ -60,8 +60,8 @@ def tell_of_command(arguments: argparse.Namespace, command: str) -> None:
         return
     if any(is_stored(location(given)) for given in arguments.inputs):
         return
-    note = f"{amount('bytes', size)} of captures need no Spark: kafka-rack {command} gives the same answer sooner"
-    sys.stderr.write(f"kafka-rack pipeline {command}: note: {note}\n")
+    note = f"{amount('bytes', size)} of captures need no Spark: kafka-rack locality gives the same answer sooner"
+    sys.stderr.write(f"kafka-rack pipeline locality: note: {note}\n")
 
 
 def runs_here(arguments: argparse.Namespace, already: Mapping[str, str]) -> bool:

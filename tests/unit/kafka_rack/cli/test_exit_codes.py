@@ -93,8 +93,6 @@ MISSING = [
     "pipeline decode no.such --out tables",
     "pipeline locality no.such --out tables",
     "pipeline audit no.such --out tables",
-    "pipeline check no.such --out tables",
-    "pipeline what-if no.such --out tables --diskless",
     "pipeline availability --grid no.such --out tables",
     "pipeline fuzz --replay no.such",
 ]

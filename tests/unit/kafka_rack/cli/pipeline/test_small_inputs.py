@@ -75,7 +75,7 @@ def test_what_an_administrator_says_of_java_stands(capture, tmp_path):
 
 
 def test_a_small_job_names_the_command_that_needs_no_spark(capture, capsys):
-    tell_of_command(given(capture), "locality")
+    tell_of_command(given(capture))
     assert capsys.readouterr().err == (
         "kafka-rack pipeline locality: note: 2.5 MB of captures need no Spark: "
         "kafka-rack locality gives the same answer sooner\n"
@@ -93,13 +93,13 @@ def test_no_command_is_named_for_much_or_for_a_cluster_or_to_who_wants_quiet(cap
         given(capture.parent / "nowhere"),
         quiet,
     ):
-        tell_of_command(arguments, "locality")
+        tell_of_command(arguments)
     assert capsys.readouterr().err == ""
 
 
 def test_no_command_is_named_below_spark_submit(capture, capsys, monkeypatch):
     monkeypatch.setenv("PYSPARK_GATEWAY_PORT", "1")
-    tell_of_command(given(capture), "check")
+    tell_of_command(given(capture))
     assert capsys.readouterr().err == ""
 
 

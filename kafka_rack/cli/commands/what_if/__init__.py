@@ -19,14 +19,14 @@ import sys
 from typing import Any
 
 from kafka_rack.cli import DONE, CommandError
-from kafka_rack.cli.options.places import not_read
-from kafka_rack.cli.what_if.options import (
+from kafka_rack.cli.commands.what_if.options import (
     add_change_arguments,
     add_reading_arguments,
     change_asked_for,
     prices_given,
     rules_given,
 )
+from kafka_rack.cli.options.places import not_read
 from kafka_rack.errors import KafkaRackError
 from kafka_rack.printable import printable
 
@@ -54,7 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
         from kafka_rack.what_if.reading import Nothing, read_workload
     except ImportError as error:
         raise CommandError(f"what-if adds rows up with pyarrow: pip install pyarrow ({error})") from None
-    from kafka_rack.cli.what_if.text import as_json, as_text
+    from kafka_rack.cli.commands.what_if.text import as_json, as_text
     from kafka_rack.what_if import compare
 
     for path, reason in refused:

@@ -1,1 +1,0 @@
-"""Histories of records out of captures, checked on Spark: were any lost, doubled, reordered or aborted?"""
