@@ -1,7 +1,7 @@
-"""Key stores and trust stores: PEM, PKCS#12 and JKS, from files or out of the settings themselves.
+"""Key stores and trust stores: PEM and PKCS#12, from files or out of the settings themselves.
 
-``PKCS12`` and ``JKS``, Kafka's default type, both stand for what is in the file, as in Java, whose keytool has written
-PKCS#12 since Java 9.
+A file in PKCS#12 is read under the types ``PKCS12`` and ``JKS``, Kafka's default, as in Java, whose keytool has written
+PKCS#12 since Java 9. Files in Java's older formats are refused.
 Source: DefaultSslEngineFactory, Apache Kafka 4.4; RFC 7468.
 """
 
@@ -10,17 +10,17 @@ from __future__ import annotations
 import re
 from base64 import b64decode, b64encode
 from binascii import Error as Base64Error
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mockbroker.adapters.tls import jks
 from mockbroker.state.security.tls import PEM, KeyStore, TrustStore
 
 JAVA_TYPES = frozenset({"PKCS12", "JKS"})
-OLD_JCEKS = b"\xce\xce\xce\xce"
+OLD_FORMATS = {b"\xfe\xed\xfe\xed": "JKS", b"\xce\xce\xce\xce": "JCEKS"}
+"""Java's own formats by their first bytes."""
 DER_SEQUENCE = b"\x30"
+DAMAGED = "keystore password was incorrect, or the file is damaged"
 NO_KEY = "expected a private key with its certificate in it, got none"
 HEADERS = r"(?:\s*[^\r\n]*:[^\r\n]*[\r\n]+)*"
 ENTRY = r"-+BEGIN\s*(?P<before>.*){name}[^-]*-+\s+" + HEADERS + r"(?P<body>[a-zA-Z0-9/+=\s]*)-+END\s*.*{name}[^-]*-+\s+"
@@ -59,7 +59,7 @@ def load_key(store: KeyStore) -> ServerKey:
             raise StoreError(f"Failed to load PEM SSL keystore {store.location}: {error}") from None
     try:
         assert store.password is not None
-        return java_key(store.location, store.type, store.password, store.key_password)
+        return pkcs12_key(java_store(store.location, store.type), store.password)
     except StoreError as error:
         raise StoreError(f"Failed to load SSL keystore {store.location} of type {store.type}: {error}") from None
 
@@ -131,36 +131,28 @@ def armoured(label: str, der: bytes) -> str:
     return "\n".join([f"-----BEGIN {label}-----", *lines, f"-----END {label}-----", ""])
 
 
-# PKCS#12 and JKS
-
-
-def java_key(location: str, type_: str, password: str, key_password: str | None) -> ServerKey:
-    data = java_store(location, type_)
-    if data.startswith(jks.MAGIC):
-        return jks_key(data, password, key_password)
-    return pkcs12_key(data, password)
+# PKCS#12
 
 
 def java_certificates(location: str, type_: str, password: str | None) -> str:
-    data = java_store(location, type_)
-    found = jks_certificates(data, password) if data.startswith(jks.MAGIC) else pkcs12_certificates(data, password)
+    found = pkcs12_certificates(java_store(location, type_), password)
     if not found:
         raise StoreError("expected certificates in it, got none")
     return found
 
 
 def java_store(location: str, type_: str) -> bytes:
-    """The bytes of a file in PKCS#12 or JKS."""
+    """Returns the bytes of a file in PKCS#12. Raises StoreError."""
     if type_.upper() not in JAVA_TYPES:
         raise StoreError(f"expected the type PEM, PKCS12 or JKS, got {type_}")
     data = read_file(location)
-    if data.startswith(OLD_JCEKS):
+    if old := OLD_FORMATS.get(data[:4]):
         raise StoreError(
-            "it has Java's format JCEKS, which is not read; convert it by `keytool -importkeystore -srcstoretype JCEKS "
-            f"-srckeystore {location} -destkeystore {Path(location).stem}.p12 -deststoretype PKCS12`"
+            f"it has Java's format {old}, which is not read; convert it by `keytool -importkeystore "
+            f"-srcstoretype {old} -srckeystore {location} -destkeystore {Path(location).stem}.p12 -deststoretype PKCS12`"
         )
-    if not data.startswith((DER_SEQUENCE, jks.MAGIC)):
-        raise StoreError("it is neither PKCS#12 nor JKS")
+    if not data.startswith(DER_SEQUENCE):
+        raise StoreError("it is not PKCS#12")
     return data
 
 
@@ -190,32 +182,4 @@ def pkcs12(data: bytes, password: str | None) -> Any:
     try:
         return load_pkcs12(data, password.encode() if password is not None else None)
     except ValueError:
-        raise StoreError(jks.DAMAGED) from None
-
-
-def jks_key(data: bytes, password: str, key_password: str | None) -> ServerKey:
-    """The first key of a store in JKS, whose password may be another than the store's."""
-    for one in jks_entries(data, password):
-        if one.encrypted_key is not None and one.certificates:
-            try:
-                key = jks.jks_private_key(one.encrypted_key, password if key_password is None else key_password)
-            except ValueError as error:
-                raise StoreError(str(error)) from None
-            return ServerKey(armoured("PRIVATE KEY", key), None, certificates_as_pem(one.certificates))
-    raise StoreError(NO_KEY)
-
-
-def jks_certificates(data: bytes, password: str | None) -> str:
-    """Those that stand for themselves in a store in JKS, and that of each key, which Java trusts too."""
-    return "".join(certificates_as_pem(one.certificates[:1]) for one in jks_entries(data, password))
-
-
-def jks_entries(data: bytes, password: str | None) -> list[jks.JksEntry]:
-    try:
-        return jks.jks_entries(data, password)
-    except ValueError as error:
-        raise StoreError(str(error)) from None
-
-
-def certificates_as_pem(certificates: Iterable[bytes]) -> str:
-    return "".join(armoured("CERTIFICATE", one) for one in certificates)
+        raise StoreError(DAMAGED) from None

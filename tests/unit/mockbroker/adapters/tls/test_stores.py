@@ -159,17 +159,24 @@ def test_what_cannot_be_is_refused_in_kafkas_words_and_without_a_secret(given, w
 
 def test_a_wrong_password_and_formats_that_are_not_read_are_told_apart(tmp_path):
     store = str(key_store(tmp_path / "server.p12", SERVER))
-    old, other = tmp_path / "old.jks", tmp_path / "notes.txt"
+    old, older, other = tmp_path / "old.jceks", tmp_path / "older.jks", tmp_path / "notes.txt"
     old.write_bytes(b"\xce\xce\xce\xce\x00\x00\x00\x02")
+    older.write_bytes(b"\xfe\xed\xfe\xed\x00\x00\x00\x02")
     other.write_text("no store")
     said = []
-    for location, password in ((store, "tell-guessed"), (str(old), PASSWORD), (str(other), PASSWORD)):
+    for location, password in (
+        (store, "tell-guessed"),
+        (str(old), PASSWORD),
+        (str(older), PASSWORD),
+        (str(other), PASSWORD),
+    ):
         with pytest.raises(ValueError, match="Failed to load SSL keystore") as refused:
             made({"ssl.keystore.location": location, "ssl.keystore.password": password})
         said.append(str(refused.value))
     assert "keystore password was incorrect" in said[0]
     assert f"-srckeystore {old} -destkeystore old.p12 -deststoretype PKCS12" in said[1]
-    assert said[2].endswith("it is neither PKCS#12 nor JKS")
+    assert f"-srcstoretype JKS -srckeystore {older} -destkeystore older.p12 -deststoretype PKCS12" in said[2]
+    assert said[3].endswith("it is not PKCS#12")
 
 
 def test_a_cipher_suite_has_to_be_for_an_enabled_version():
