@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import socket
 import ssl
-import time
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -15,13 +13,11 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 import protocol
 from mockbroker.adapters.server import MockCluster
 from mockbroker.adapters.tls.certificates import CertificateAuthority, Identity
-from protocol.apis.configs import DescribeConfigsRequest, IncrementalAlterConfigsRequest
 from protocol.apis.metadata import MetadataRequest
 from protocol.apis.topics import CreateTopicsRequest
-from tests.certificates import LOCAL, PASSWORD, broker_stores, client_context, key_store
+from tests.certificates import LOCAL, broker_stores, client_context
 from tests.interop.fetched import skipped_without_tools
 from tests.interop.java_brokers import kafka_brokers
-from tests.progress import wait_until
 
 LISTENERS = {"TLS": "SSL", "MAPPED": "SSL"}
 QUIET_S = 60
@@ -36,7 +32,6 @@ SUBJECT = [
 DUKE = (
     r"User:CN=Duke,1.2.840.113549.1.9.1=#161064756b65406578616d706c652e636f6d,OU=\ orders\ ,O=Sun\, Inc. \+ Söner,C=SE"
 )
-MARK = "log.cleaner.min.compaction.lag.ms"
 HELLO = bytes.fromhex("16030100c8010000c40303") + bytes(190)
 
 
@@ -122,78 +117,6 @@ def story(addresses: dict[str, str], authority: CertificateAuthority, folder: Pa
     return found
 
 
-def certificate_of(address: str, tls: ssl.SSLContext) -> bytes:
-    """What a new connection is shown."""
-    host, port = address.split(":")
-    with (
-        socket.create_connection((host, int(port)), timeout=QUIET_S) as client,
-        tls.wrap_socket(client, server_hostname=host) as sealed,
-    ):
-        return sealed.getpeercert(binary_form=True) or b""
-
-
-def wait_for_changes(address: str) -> None:
-    """Until a broker has all configs that were set: it takes them one by one, some time after the answer."""
-    shared, own = (
-        IncrementalAlterConfigsRequest.Resource(resource_type=4, resource_name=""),
-        DescribeConfigsRequest.Resource(resource_type=4, resource_name="0", configuration_keys=[MARK]),
-    )
-    value = str(time.monotonic_ns())
-    shared.configs.append(shared.Config(name=MARK, config_operation=0, value=value))
-    assert ask(address, None, IncrementalAlterConfigsRequest(resources=[shared]), 1).responses[0].error_code == 0
-
-    def taken() -> str | None:
-        answer = ask(address, None, DescribeConfigsRequest(resources=[own]), 4)
-        return answer.results[0].configs[0].value
-
-    wait_until(lambda: taken() == value, "the last config", taken)
-
-
-def story_of_changes(addresses: dict[str, str], authority: CertificateAuthority, folder: Path) -> list[object]:
-    """What becomes of each change of a store while the broker listens: the error, and which certificate is shown."""
-    stores = {name: key_store(folder / f"{name}.p12", authority.server(LOCAL)) for name in ("second", "third")}
-    stores["other"] = key_store(folder / "other.p12", authority.server(["somewhere.example"]))
-    moving = folder / "moving.p12"
-    tls = client_context(authority, authority.client("Alice"), folder)
-    seen: dict[bytes, int] = {}
-
-    def put(name: str | None) -> None:
-        before = moving.stat().st_mtime_ns if moving.exists() else 0
-        moving.write_bytes(b"garbage" if name is None else stores[name].read_bytes())
-        os.utime(moving, ns=(before + 10**9, before + 10**9))
-
-    def change(setting: str, value: str | None, broker: str = "0", prefix: str = "listener.name.tls.ssl.") -> object:
-        resource = IncrementalAlterConfigsRequest.Resource(resource_type=4, resource_name=broker)
-        operation = 1 if value is None else 0
-        resource.configs.append(resource.Config(name=prefix + setting, config_operation=operation, value=value))
-        request = IncrementalAlterConfigsRequest(resources=[resource])
-        code = ask(addresses["PLAINTEXT"], None, request, 1).responses[0].error_code
-        wait_for_changes(addresses["PLAINTEXT"])
-        shown = certificate_of(addresses["TLS"], tls)
-        return code, seen.setdefault(shown, len(seen))
-
-    found = [change("keystore.location", str(stores["second"]))]
-    refused = [str(folder / "missing.p12"), str(stores["other"]), ""]
-    found += [change("keystore.location", location) for location in refused]
-    found += [change("keystore.password", "wrong"), change("keystore.type", "BAD"), change("keystore.type", "PEM")]
-    found += [change("truststore.location", location) for location in (str(folder / "missing.p12"), "")]
-    put("third")
-    found.append(change("keystore.location", str(moving)))
-    put("second")
-    found += [change("message.max.bytes", "1000001", broker, "") for broker in ("", "0")]
-    put("third")
-    found.append(change("keystore.location", str(moving)))
-    for bad in (None, "other"):
-        put(bad)
-        found += [change("keystore.location", str(moving)), change("keystore.password", PASSWORD)]
-    put("third")
-    found += [change("client.auth", "none"), change("client.auth", "perhaps"), change("allow.dn.changes", "true")]
-    found += [change("keystore.location", None), change("keystore.location", str(stores["second"]), "")]
-    for prefix in ("ssl.", "listener.name.elsewhere.ssl.", "listener.name.plaintext.ssl."):
-        found.append(change("keystore.location", "/no/such", prefix=prefix))
-    return found
-
-
 def test_the_same_get_in_as_the_same_and_others_hear_the_same(tmp_path):
     authority = CertificateAuthority()
     settings = settings_in(tmp_path, authority)
@@ -202,7 +125,6 @@ def test_the_same_get_in_as_the_same_and_others_hear_the_same(tmp_path):
         with kafka_brokers(["a"], tmp_path, escaped, listeners=LISTENERS) as running:
             addresses = {"PLAINTEXT": running.addresses[0], **{name: running.others[name][0] for name in LISTENERS}}
             kafkas = story(addresses, authority, tmp_path)
-            kafkas_changes = story_of_changes(addresses, authority, tmp_path)
     ours = {
         "listeners": ",".join(f"{name}://127.0.0.1:0" for name in ("PLAINTEXT", *LISTENERS)),
         "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,TLS:SSL,MAPPED:SSL",
@@ -210,7 +132,6 @@ def test_the_same_get_in_as_the_same_and_others_hear_the_same(tmp_path):
     with MockCluster(1, settings={**settings, **ours}) as cluster:
         told = cluster.run(lambda one: {of.name: f"{of.host}:{of.port}" for of in one.state.brokers[0].listeners})
         assert story(told, authority, tmp_path) == kafkas
-        assert story_of_changes(told, authority, tmp_path) == kafkas_changes
     assert kafkas["a subject with everything at TLS"] == 0
     assert kafkas["Alice at TLS"] == 29
     assert kafkas["Alice at MAPPED"] == 0

@@ -27,9 +27,6 @@ OF_TLS_13 = ("TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256", "TLS_AES_
 SUITE = re.compile(r"(?:TLS|SSL)_(?:(?P<exchange>\w+?)_)?WITH_(?P<cipher>\w+)_(?P<hash>SHA\d*|MD5|CCM(?:_8)?)")
 
 
-Files = tuple[tuple[str, int, int, int], ...]
-
-
 @dataclass(slots=True, frozen=True)
 class TlsListener:
     """A listener's context, what it was made of, and how clients are called who show a certificate."""
@@ -37,8 +34,6 @@ class TlsListener:
     context: ssl.SSLContext
     settings: ListenerTls
     is_sasl: bool
-    key: ServerKey
-    files: Files
 
     def principal_of(self, certificate: bytes | None) -> str | None:
         """Who showed this certificate, in DER; None where nobody did, or where a login says who it is.
@@ -76,33 +71,20 @@ def broker_listeners(cluster: Cluster, broker: Broker, made: dict[ListenerTls, T
 
 
 def tls_listener(settings: ListenerTls, *, is_sasl: bool) -> TlsListener:
-    """A listener with the stores that are set for it, as they are now. Raises ValueError."""
-    files = files_of(settings)
+    """A listener with the stores that are set for it. Raises ValueError."""
     try:
-        key = load_key(settings.key_store)
-        return TlsListener(context_of(settings, key), settings, is_sasl, key, files)
+        return TlsListener(context_of(settings), settings, is_sasl)
     except StoreError as error:
         raise ValueError(f"listener {settings.listener}: {error}") from None
 
 
-def files_of(settings: ListenerTls) -> Files:
-    """When the files of a listener's stores were written; they are told from others by that."""
-    found = []
-    for store in (settings.key_store, settings.trust_store):
-        if store is not None and store.location is not None:
-            with suppress(OSError):
-                status = Path(store.location).stat()
-                found.append((store.location, status.st_mtime_ns, status.st_ino, status.st_size))
-    return tuple(found)
-
-
-def context_of(settings: ListenerTls, key: ServerKey | None = None) -> ssl.SSLContext:
+def context_of(settings: ListenerTls) -> ssl.SSLContext:
     """What a listener's connections are made with. Raises StoreError."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.options |= ssl.OP_NO_RENEGOTIATION
     versions = choose_suites(context, settings)
     context.minimum_version, context.maximum_version = VERSIONS[versions[0]], VERSIONS[versions[-1]]
-    put_key(context, key or load_key(settings.key_store))
+    put_key(context, load_key(settings.key_store))
     if settings.client_auth != NONE:
         context.verify_mode = ssl.CERT_REQUIRED if settings.client_auth == REQUIRED else ssl.CERT_OPTIONAL
         context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN  # in Java whatever is in a trust store is trusted

@@ -30,11 +30,8 @@ def listeners_by_broker(state: Cluster) -> dict[int, dict[str, TlsListener]]:
     if all(one.protocol not in WITH_TLS for broker in state.brokers.values() for one in broker.listeners):
         return {}
     from mockbroker.adapters.tls.contexts import tls_listeners
-    from mockbroker.adapters.tls.reloading import TlsReloading
 
-    found = tls_listeners(state)
-    TlsReloading(state, found)
-    return found
+    return tls_listeners(state)
 
 
 def write_client_files(folder: Path | str, state: Cluster, material: TlsMaterial) -> None:

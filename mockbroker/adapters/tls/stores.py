@@ -148,8 +148,9 @@ def java_store(location: str, type_: str) -> bytes:
     data = read_file(location)
     if old := OLD_FORMATS.get(data[:4]):
         raise StoreError(
-            f"it has Java's format {old}, which is not read; convert it by `keytool -importkeystore "
-            f"-srcstoretype {old} -srckeystore {location} -destkeystore {Path(location).stem}.p12 -deststoretype PKCS12`"
+            f"it has Java's format {old}, which is not read; convert it by `keytool "
+            f"-importkeystore -srcstoretype {old} -srckeystore {location} "
+            f"-destkeystore {Path(location).stem}.p12 -deststoretype PKCS12`"
         )
     if not data.startswith(DER_SEQUENCE):
         raise StoreError("it is not PKCS#12")

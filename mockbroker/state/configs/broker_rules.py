@@ -94,8 +94,6 @@ def check_broker_configs(configs: ClusterConfigs, broker_id: int | None, wanted:
             raise refusal(f"expected the id of a broker to set {', '.join(own)} on, got none")
     check_changes(BrokerConfigChange(configs, broker_id, wanted))
     check_listener_values(configs, broker_id, wanted)
-    if broker_id is not None:
-        check_stores(configs, broker_id, wanted)
 
 
 def check_listener_values(configs: ClusterConfigs, broker_id: int | None, wanted: Mapping[str, str]) -> None:
@@ -115,16 +113,6 @@ def check_listener_values(configs: ClusterConfigs, broker_id: int | None, wanted
                             found.parse(wanted[name], distinct=False)
                     except InvalidValueError as error:
                         raise refusal(str(error)) from None
-
-
-def check_stores(configs: ClusterConfigs, broker_id: int, wanted: Mapping[str, str]) -> None:
-    """Nothing if the broker can go on with the stores that are asked for. Raises ApiError: INVALID_REQUEST."""
-    check = configs.cluster.security.check_stores
-    if check is not None:
-        try:
-            check(broker_id, wanted)
-        except ValueError as error:
-            raise refusal(str(error)) from None
 
 
 def check_type(name: str, text: str) -> None:

@@ -190,8 +190,6 @@ OF_LISTENERS = OF_LOGINS | {"sasl.jaas.config", "sasl.server.callback.handler.cl
 """Those that have an effect behind ``listener.name.LISTENER.``, or behind that and a mechanism's name."""
 OF_TLS = frozenset(
     {
-        "ssl.allow.dn.changes",
-        "ssl.allow.san.changes",
         "ssl.cipher.suites",
         "ssl.client.auth",
         "ssl.enabled.protocols",

@@ -25,12 +25,10 @@ class ClusterSecurity:
     ``open_file`` opens a file of keys by its path; None where there are no files.
     """
 
-    __slots__ = ("check_stores", "open_file", "_listeners", "_users")
+    __slots__ = ("open_file", "_listeners", "_users")
 
     def __init__(self) -> None:
         self.open_file: Callable[[str], KeyFile] | None = None
-        self.check_stores: Callable[[int, Mapping[str, str]], None] | None = None
-        """Raises ValueError where a broker could not go on with the stores that configs name; None without TLS."""
         self._users: dict[str, str] = {}
         self._listeners: dict[tuple[str, str], ListenerSecurity] = {}
 
@@ -85,22 +83,11 @@ class ClusterSecurity:
                 f"among super.users, got {cluster.settings['super.users']!r}"
             )
 
-    def tls_of(
-        self, cluster: Cluster, broker: Broker, listener: Listener, configs: Mapping[str, str] | None = None
-    ) -> ListenerTls:
-        """What is set for a broker's listener with TLS.
+    def tls_of(self, cluster: Cluster, broker: Broker, listener: Listener) -> ListenerTls:
+        """What is set for a broker's listener with TLS when the broker starts. Raises ValueError."""
+        from mockbroker.state.security.tls import BrokerSettings, tls_of
 
-        Args:
-            configs: what is set on the broker at run time; without, it is as when the broker starts.
-
-        Raises: ValueError.
-        """
-        from mockbroker.state.security.tls import BrokerSettings, stores_of, tls_of
-
-        settings = BrokerSettings(broker.settings, cluster.settings)
-        if configs:
-            settings = BrokerSettings(stores_of(listener.name, configs), settings)
-        return tls_of(settings, listener.name, listener.protocol)
+        return tls_of(BrokerSettings(broker.settings, cluster.settings), listener.name, listener.protocol)
 
     def authenticator(
         self, cluster: Cluster, listener: Listener, entropy: Callable[[int], bytes]

@@ -56,17 +56,6 @@ class ListenerTls:
     cipher_suites: tuple[str, ...]
     client_auth: str
     mapping: PrincipalMapping
-    allow_dn_changes: bool = False
-    allow_san_changes: bool = False
-
-
-def stores_of(listener: str, configs: Mapping[str, str]) -> dict[str, str]:
-    """What configs of a broker, as set at run time, say of a listener's stores: of TLS nothing else may change then."""
-    from mockbroker.state.configs.definitions import kafka_configs
-    from mockbroker.state.configs.effective import own_name
-
-    names = (own_name(listener, name) for name in kafka_configs()["only_with_listener_prefix"])
-    return {name: configs[name] for name in names if name in configs}
 
 
 class BrokerSettings(Mapping[str, Any]):
@@ -99,8 +88,6 @@ def tls_of(settings: Mapping[str, Any], listener: str, protocol: str) -> Listene
             own.value("ssl.cipher.suites"),
             client_auth(own, protocol),
             parse_rules(own.value("ssl.principal.mapping.rules") or "DEFAULT"),
-            own.value("ssl.allow.dn.changes"),
-            own.value("ssl.allow.san.changes"),
         )
     except ValueError as error:
         raise ValueError(f"listener {listener}: {error}") from None
