@@ -5,37 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 from random import Random
 
+from cryptography.x509 import Name, NameAttribute, ObjectIdentifier, RelativeDistinguishedName
+
 from mockbroker.state.security.distinguished_names import name_of
 from mockbroker.state.security.principal_mapping import NoMatchingRuleError, parse_rules
 from tests.interop.fetched import java_program, skipped_without_tools
 from tests.interop.java_brokers import LIGHT, broker_jars
 from tests.progress import run
 
-KINDS = {
-    "550403": "CN",
-    "550406": "C",
-    "550407": "L",
-    "550408": "ST",
-    "550409": "STREET",
-    "55040a": "O",
-    "55040b": "OU",
-    "0992268993f22c640101": "UID",
-    "0992268993f22c640119": "DC",
-    "550404": "surname",
-    "550405": "serial number",
-    "55040c": "title",
-    "2a864886f70d010901": "e-mail",
-    "2b0601040182c71f01": "nobody's",
-}
-TEXTS = {
-    0x0C: "utf-8",
-    0x13: "ascii",
-    0x14: "latin-1",
-    0x16: "ascii",
-    0x1B: "ascii",
-    0x1C: "utf-32-be",
-    0x1E: "utf-16-be",
-}
+KINDS = (
+    *("2.5.4.3", "2.5.4.6", "2.5.4.7", "2.5.4.8", "2.5.4.9", "2.5.4.10", "2.5.4.11"),
+    *("0.9.2342.19200300.100.1.1", "0.9.2342.19200300.100.1.25"),  # UID, DC: the last that RFC 2253 has a keyword for
+    *("2.5.4.4", "2.5.4.5", "2.5.4.12", "1.2.840.113549.1.9.1", "1.3.6.1.4.1.58271"),
+)
 SIGNS = ' ,=+<>#;"\\aZ09-/\r\n\tü東'
 RULES = (
     "DEFAULT",
@@ -53,26 +35,21 @@ RULES = (
 NAMES = ("CN=Duke,OU=ServiceUsers,O=Sun\\, Inc.,C=US", "OU=x,CN=Dü.ke", "CN=a", "O=b", "")
 
 
-def element(tag: int, content: bytes) -> bytes:
-    size = len(content)
-    return bytes([tag, size] if size < 0x80 else [tag, 0x82, size >> 8, size & 0xFF]) + content
+def attribute(kind: str, rng: Random) -> NameAttribute[str]:
+    is_country = kind == "2.5.4.6"  # two bytes
+    signs, size = (SIGNS[:-2], 2) if is_country else (SIGNS, rng.randrange(1, 8))
+    return NameAttribute(ObjectIdentifier(kind), "".join(rng.choice(signs) for _ in range(size)))
 
 
-def pair(rng: Random) -> bytes:
-    kind = rng.choice(list(KINDS))
-    tag = rng.choice(list(TEXTS))
-    text = "".join(rng.choice(SIGNS) for _ in range(rng.randrange(1, 8)))
-    value = element(tag, text.encode(TEXTS[tag], "ignore"))
-    if rng.random() < 0.1:
-        value = element(0x04, b"\x01\x02")  # no text at all
-    return element(0x30, element(0x06, bytes.fromhex(kind)) + value)
+def name(rng: Random) -> Name:
+    kinds = [rng.sample(KINDS, rng.choice((1, 1, 1, 2))) for _ in range(rng.randrange(4))]
+    parts = [sorted((attribute(kind, rng) for kind in part), key=in_der) for part in kinds]
+    return Name([RelativeDistinguishedName(part) for part in parts])
 
 
-def name(rng: Random) -> bytes:
-    parts = [
-        element(0x31, b"".join(pair(rng) for _ in range(rng.choice((1, 1, 1, 2))))) for _ in range(rng.randrange(4))
-    ]
-    return b"".join(parts)
+def in_der(attribute: NameAttribute[str]) -> bytes:
+    """DER orders the attributes of a part by their bytes, so a name that is read from a certificate has that order."""
+    return Name([attribute]).public_bytes()
 
 
 def mapped(rules: str, said: str) -> str | None:
@@ -88,13 +65,13 @@ def test_names_and_rules_are_javas():
     rng = Random(14)
     names = [name(rng) for _ in range(2000)]
     cases = [(rules, said) for rules in RULES for said in NAMES]
-    lines = [f"name {element(0x30, one).hex()}" for one in names]
+    lines = [f"name {one.public_bytes().hex()}" for one in names]
     lines += [f"rule {rules.encode().hex()} {said.encode().hex()}" for rules, said in cases]
     done = run(["java", *LIGHT, *program], given="\n".join(lines) + "\n")
     said = [None if line.startswith("-") else bytes.fromhex(line).decode() for line in done.stdout.splitlines()]
     assert len(said) == len(lines), done.stderr
-    javas = [(one.hex(), java) for one, java in zip(names, said, strict=False) if java is not None]
+    javas = [(one, java) for one, java in zip(names, said, strict=False) if java is not None]
     assert len(javas) > 1000
-    assert [(one, java, ours) for one, java in javas if (ours := name_of(bytes.fromhex(one))) != java] == []
+    assert [(java, ours) for one, java in javas if (ours := name_of(one)) != java] == []
     rules = zip(cases, said[len(names) :], strict=True)
     assert [(case, java, ours) for case, java in rules if (ours := mapped(*case)) != java] == []
