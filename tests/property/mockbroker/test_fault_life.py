@@ -230,3 +230,4 @@ def test_more_requests_than_a_turn_takes_are_answered_after_a_fetch_that_waits()
         life.ask(data=Newest(), several=[(MetadataRequest(topics=None), 12)] * 4)
     life.advance(ms=1000)
     life.teardown()
+    assert len(life.outcomes) == 1 + 3 * 4
