@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 import pytest
 
 from kafka_rack.cli import main
-from kafka_rack.cli.check.options import lossy_topics
+from kafka_rack.cli.commands.check import lossy_topics
 from tests.fixture_data import CAPTURES
 
 KAFKAJS = CAPTURES / "kafkajs.jsonl.gz"
