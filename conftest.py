@@ -37,7 +37,7 @@ OF_OTHER_SUITES = (
     *(f"tests/{folder}/test_*.py" for folder in ("browser", "cluster", "formats", "interop", "object_store")),
     *WITH_ANOTHER_SPARK,
 )
-"""What a bare pytest leaves out: suites of `make nightly` name these."""
+"""Files that a bare pytest leaves out: suites of `make nightly` name them."""
 
 collect_ignore = ["tests/interop/transactors", *(NEEDING_SPARK if SPARK_MISSING else [])]
 """Programs that tests run, and what cannot be imported."""

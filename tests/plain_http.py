@@ -1,4 +1,4 @@
-"""What httpx is called with for servers on this machine, beside its timeout."""
+"""Arguments of httpx for servers on this machine, beside its timeout."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ class SentBatch:
 
 
 class PartitionHistory:
-    """What is known of one partition, and of at most ``limit`` gaps and producers."""
+    """The known history of one partition, with at most ``limit`` gaps and producers."""
 
     def __init__(self, place: TopicPartition, limit: int | None, *, is_lossy: bool) -> None:
         self.place, self.is_lossy, self.log_start = place, is_lossy, 0

@@ -1,4 +1,4 @@
-"""What tasks read of captures: whole files, or of a file that a stream follows the lines that are new."""
+"""The parts of captures that tasks read: whole files, or the new lines of a file that a stream follows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What reading a capture carries along: connections, requests without an answer, what the cluster has told."""
+"""State while a capture is read: connections, unanswered requests, facts that the cluster has reported."""
 
 from __future__ import annotations
 

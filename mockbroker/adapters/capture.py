@@ -427,7 +427,7 @@ class UnansweredRequests:
 
 
 def form_of(path: Path) -> Form:
-    """What a file's name asks for: packets of ``.pcapng``, else lines."""
+    """Returns the form that a file's name selects: packets for ``.pcapng``, else lines."""
     return PacketForm() if path.suffix == PACKETS_SUFFIX else LineForm()
 
 

@@ -1,4 +1,4 @@
-"""Who may import what, beyond the ladder of names that import-linter checks."""
+"""Rules of imports beyond the ladder of names that import-linter checks."""
 
 from __future__ import annotations
 

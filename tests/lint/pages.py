@@ -56,7 +56,7 @@ def variables_are_options(project: Project) -> Iterator[str]:
 
 
 def generated_parts_are_current(project: Project) -> Iterator[str]:
-    """What a program writes into a page is what it would write now."""
+    """Each page that a program writes is up to date."""
     from kafka_rack.wire_tables.tables import markdown
     from mockbroker.core import access_needs
     from tests import configs_page

@@ -1,4 +1,4 @@
-"""What tests of many cases promise: all run, and the failure names those that fail."""
+"""A test of many cases runs all of them, and its failure names those that fail."""
 
 from __future__ import annotations
 

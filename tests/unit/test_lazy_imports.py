@@ -1,4 +1,4 @@
-"""What a start loads: a program that imports a package, or starts a cluster, waits for no more than it uses."""
+"""A program that imports a package, or starts a cluster, loads no more than it uses."""
 
 from __future__ import annotations
 

@@ -98,7 +98,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def lossy_topics(patterns: list[str]) -> Callable[[str], bool]:
-    """Whether what a history calls a topic matches one of these patterns.
+    """Returns a test whether a history's name of a topic matches one of these patterns.
 
     >>> lossy_topics(["*-changelog"])("store-changelog (made anew, 1)")
     True
@@ -125,7 +125,7 @@ def as_json(checked: list[CheckedCapture]) -> str:
 
 
 def tell_problems(checked: list[CheckedCapture]) -> None:
-    """What could not be read, on stderr."""
+    """Reports on stderr the parts that could not be read."""
     for one in checked:
         for problem in one.problems[:MAX_PROBLEMS]:
             sys.stderr.write(f"kafka-rack check: {problem.file}, byte {problem.offset}: {printable(problem.reason)}\n")

@@ -1,4 +1,4 @@
-"""What the job ``availability`` writes: tables in Parquet, and one JSON with all of it."""
+"""The output of the job ``availability``: tables in Parquet, and one JSON with all of it."""
 
 from __future__ import annotations
 
