@@ -5,6 +5,9 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
+SHARED_RACK = {"name": "shared", "brokers": [[0, "a"], [1, "a"], [2, "b"]], "topics": {"t": {"partitions": [[0, 1]]}}}
+"""A description of a cluster that an audit finds fault with: two replicas share a rack while another has none."""
+
 
 def random_cluster(name: str, seed: int) -> dict[str, Any]:
     """A description of a cluster as `kafka-rack audit` takes it: three racks, most of them wrong somewhere."""
