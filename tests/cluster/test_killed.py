@@ -80,13 +80,12 @@ def record_the_rest(place: Path) -> None:
         path.write_bytes(unpacked(path.name))
 
 
-@pytest.mark.parametrize("how", HOW)
-def test_a_worker_that_is_killed_costs_its_tasks_alone(place, two_workers, settings, how):
+def test_a_worker_that_is_killed_costs_its_tasks_alone(place, two_workers, settings):
     old = plain_tables(place / "in", place / "out")
     record_the_rest(place)
     new = plain_tables(place / "in", place / "plain")
     assert old["frames"] != new["frames"]
-    with decoding(place, two_workers, settings, *HOW[how]) as process:
+    with decoding(place, two_workers, settings, *HOW["batch"]) as process:
         wait_for_the_middle(process, place / "out")
         busy = [one for one in two_workers.workers if pythons_of(one.pid)]
         assert busy

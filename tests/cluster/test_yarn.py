@@ -1,4 +1,4 @@
-"""Hadoop's YARN runs the jobs by `spark-submit` on nodes whose Python has no packages, the driver here or there."""
+"""Hadoop's YARN runs the jobs by `spark-submit` on nodes whose Python has no packages, the driver there too."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from tests.cluster.conftest import HERE
 from tests.interop.fetched import java_program, maven_jars, skipped_without_tools
 from tests.pipeline.cluster import KEPT, LOOPBACK, QUICK_JAVA, SPARK_HOME, kill_all_of
 from tests.pipeline.fleets import SHARED_RACK
-from tests.pipeline.plain import plain_tables, tables_of
 from tests.progress import run
 
 ROOT = HERE.parents[1]
@@ -89,15 +88,6 @@ def submitted(
         environment |= {"PYSPARK_DRIVER_PYTHON": sys.executable}
     command = [str(SPARK_HOME / "bin" / program), *begin[:-1], *told, begin[-1]]
     return [run([*command, *job], cwd=packed, env=environment) for job in jobs]
-
-
-def test_a_driver_here_and_executors_there_write_the_rows_of_one_process(yarn, python, cut_off, tmp_path):
-    job = ["decode", str(cut_off), "--out", str(tmp_path / "out"), "--tasks", "9", "--format", "json"]
-    (done,) = submitted(yarn, python, "client", job, packed=tmp_path / "pack")
-    assert done.returncode == 0, done.stderr[-3000:]
-    expected = plain_tables(cut_off, tmp_path / "plain")
-    assert tables_of(tmp_path / "out", cut_off) == expected
-    assert json.loads(done.stdout)["tables"] == {table: len(rows) for table, rows in expected.items() if rows}
 
 
 def test_a_driver_there_finds_all_that_it_needs_in_the_archive(yarn, python, whole, tmp_path, capsys):

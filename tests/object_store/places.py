@@ -70,14 +70,3 @@ def check_tables_and_results(spark: Any, place: str, capsys: Any, tmp_path: Path
     ]
     assert {**results[0], "out": ""} == {**results[1], "out": ""}
     assert json.loads(location(f"{place}/of-tables/locality.json").read_text()) == results[1]
-
-
-def check_stream_goes_on(place: str, capsys: Any, tmp_path: Path) -> None:
-    """A stream takes what came since its last run, exactly once, from its checkpoint beside the tables."""
-    put(place, a=HALF)
-    stream = ("decode", f"{place}/in", "--out", f"{place}/out", "--once")
-    ran(capsys, *stream)
-    put(place, a=CAPTURE, b=SECOND)
-    ran(capsys, *stream)
-    assert found(place, tmp_path) == expected(tmp_path, a=CAPTURE, b=SECOND)
-    assert list(location(f"{place}/out/_checkpoint/commits").iterdir())

@@ -1,4 +1,4 @@
-"""Google's and Azure's stores: captures, tables, checkpoints and results on gs:// and abfs:// are those of files."""
+"""Google's and Azure's stores: captures, tables and results on gs:// and abfs:// are those of files."""
 
 from __future__ import annotations
 
@@ -16,12 +16,7 @@ from kafka_rack.pipeline.spark.storage_settings import known_to_spark
 from kafka_rack.storage import StorageSettings, location, use_settings
 from tests.interop.fetched import skipped_without_tools
 from tests.object_store.emulators import KEY, on_azure, on_google
-from tests.object_store.places import (
-    CAPTURE,
-    check_stream_goes_on,
-    check_tables_and_results,
-    put,
-)
+from tests.object_store.places import CAPTURE, check_tables_and_results, put
 from tests.progress import run
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -54,10 +49,6 @@ def settings_in_spark(spark, emulator):
 
 def test_captures_become_tables_and_results(spark, settings_in_spark, place, capsys, tmp_path):
     check_tables_and_results(spark, place, capsys, tmp_path)
-
-
-def test_a_stream_whose_checkpoint_is_there_goes_on_exactly_once(settings_in_spark, place, capsys, tmp_path):
-    check_stream_goes_on(place, capsys, tmp_path)
 
 
 def test_a_command_without_spark_reads_captures_by_the_stores_own_settings(emulator, place, tmp_path):

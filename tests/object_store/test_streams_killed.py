@@ -7,55 +7,29 @@ as if each had been killed before it. What they would have tidied up is refused 
 from __future__ import annotations
 
 import gzip
-import json
 from uuid import uuid4
 
 import pytest
 from pyspark.errors import StreamingQueryException
 
-from kafka_rack.locality.captures import measure
-from kafka_rack.locality.settings import Settings
 from kafka_rack.pipeline.decode import job
-from kafka_rack.pipeline.locality import job as locality
-from kafka_rack.pipeline.output import formats, merging, staging
-from kafka_rack.storage import StorageSettings, location, use_settings
-from kafka_rack.wire_tables.stored import DELTA, ICEBERG
+from kafka_rack.pipeline.output import merging, staging
+from kafka_rack.storage import StorageSettings, use_settings
 from kafka_rack.wire_tables.tables import TABLES
 from tests.fixture_data import CAPTURES
-from tests.formats.test_formats import rows_of, wanted_of
 from tests.object_store.conftest import BUCKET
 from tests.object_store.places import expected
 from tests.object_store.test_killed import found, key_of
 
-SOME = ("frames", "fetches")
 LINES = gzip.decompress((CAPTURES / "kafka-python.jsonl.gz").read_bytes()).splitlines(keepends=True)
 BEGUN, DONE = "_checkpoint/offsets/[0-9]", "_checkpoint/commits/[0-9]"
-OF_PARQUET = {
+MOMENTS = {
     "a batch begins": (1, BEGUN),
     "workers write": (3, "PUT .*/_temporary/.*parquet"),
     "it is decided": (1, "PUT .*/commit.json"),
     "tables take their places": (4, "COPY .*/out/[a-z]+/.*parquet"),
     "small files are merged": (2, "PUT .*/commit.json"),
     "what was merged goes": (3, "DELETE .*/out/[a-z]+/capture.*parquet"),
-    "the batch is done": (1, DONE),
-}
-OF_FORMATS = {
-    DELTA: {
-        "a table is changed": (1, "PUT .*/frames/_delta_log/[0-9]+.json"),
-        "another table is changed": (1, "PUT .*/fetches/_delta_log/[0-9]+.json"),
-        "the batch is done": (1, DONE),
-    },
-    ICEBERG: {
-        "a table is changed": (1, "COPY .*/frames/metadata/v[0-9]+.metadata.json"),
-        "its version is noted": (1, "DELETE .*/frames/metadata/version-hint"),
-        "another table is changed": (1, "COPY .*/fetches/metadata/v[0-9]+.metadata.json"),
-        "the batch is done": (1, DONE),
-    },
-}
-OF_LOCALITY = {
-    "a batch is decoded": (3, "COPY .*/decoded/[a-z]+/.*parquet"),
-    "a capture's state is written": (1, "PUT .*/_state/.*flows"),
-    "results take their places": (3, "COPY .*/out/locality"),
     "the batch is done": (1, DONE),
 }
 
@@ -94,12 +68,12 @@ def decoding(spark, place, **options):
 def test_a_stream_of_parquet_goes_on_exactly_once(spark, store, place, tmp_path, monkeypatch):
     monkeypatch.setattr(job, "EVERY_BATCHES", 1)
     monkeypatch.setattr(merging, "MIN_FILES", 2)
-    contents = grown(len(OF_PARQUET) + 1)
+    contents = grown(len(MOMENTS) + 1)
     for _ in range(2):
         store.put(f"{key_of(place)}/in/a.jsonl", next(contents))
         decoding(spark, place)
     old = found(store, place, tmp_path)
-    for moment, (after, matching) in OF_PARQUET.items():
+    for moment, (after, matching) in MOMENTS.items():
         content = next(contents)
         store.put(f"{key_of(place)}/in/a.jsonl", content)
         ends_at(store, lambda: decoding(spark, place), after, matching)
@@ -108,59 +82,3 @@ def test_a_stream_of_parquet_goes_on_exactly_once(spark, store, place, tmp_path,
         decoding(spark, place)
         old = found(store, place, tmp_path)
         assert old == new, moment
-
-
-@pytest.mark.parametrize("kind", OF_FORMATS)
-def test_a_stream_of_a_format_goes_on_exactly_once(spark, store, place, tmp_path, monkeypatch, kind):
-    monkeypatch.setattr(formats, "TABLES", {name: TABLES[name] for name in SOME})
-    contents = grown(len(OF_FORMATS[kind]))
-
-    def put():
-        content = next(contents)
-        store.put(f"{key_of(place)}/in/a.jsonl", content)
-        (tmp_path / "a.jsonl").write_bytes(content)
-        return {name: wanted_of(tmp_path / "a.jsonl", name) for name in SOME}
-
-    def tables():
-        return {name: rows_of(spark, location(f"{place}/out"), kind, name, place) for name in SOME}
-
-    old = put()
-    decoding(spark, place, output_format=kind)
-    assert tables() == old
-    for moment, (after, matching) in OF_FORMATS[kind].items():
-        new = put()
-        ends_at(store, lambda: decoding(spark, place, output_format=kind), after, matching)
-        between = tables()
-        assert all(between[name] in (old[name], new[name]) for name in SOME), moment
-        decoding(spark, place, output_format=kind)
-        assert tables() == new, moment
-        old = new
-
-
-def test_a_stream_of_locality_counts_each_byte_once(spark, store, place, tmp_path):
-    contents = grown(len(OF_LOCALITY))
-
-    def put():
-        content = next(contents)
-        store.put(f"{key_of(place)}/in/a.jsonl", content)
-        (tmp_path / "a.jsonl").write_bytes(content)
-        return {**measure([str(tmp_path / "a.jsonl")]).result, "out": ""}
-
-    def measuring():
-        out = f"{place}/out"
-        stream = locality.follow(spark, [f"{place}/in"], out, f"{out}/_checkpoint", Settings(), available_now=True)
-        stream.awaitTermination()
-
-    def result():
-        return {**json.loads(location(f"{place}/out/locality.json").read_bytes()), "out": ""}
-
-    old = put()
-    measuring()
-    assert result() == old
-    for moment, (after, matching) in OF_LOCALITY.items():
-        new = put()
-        ends_at(store, measuring, after, matching)
-        assert result() in (old, new), moment
-        measuring()
-        assert result() == new, moment
-        old = new
