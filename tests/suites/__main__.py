@@ -61,7 +61,7 @@ def run_ci(since: str | None) -> int:
 def run_check(*, whole: bool) -> int:
     paths = changed_paths("HEAD") or changed_paths("HEAD~1")
     tests = ["tests/unit", *("protocol", "kafka_rack", "mockbroker")] if whole else unit_tests_of(paths)
-    units = pytest_suite("units", *tests, options=("--quiet",), workers=2 if whole else 0, needs=())
+    units = pytest_suite("units", *tests, options=("--quiet",), workers=2 if whole else 0, needs=(), cores=2)
     results = Runner(repeats_failed=False).run([*RULES, *([units] if tests else [])])
     print(*summary(results), sep="\n")
     return verdict(results)

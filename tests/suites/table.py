@@ -65,17 +65,20 @@ def pytest_suite(
     workers: int = 0,
     options: Sequence[str] = (),
     needs: Sequence[str] = ("java", "clients"),
+    cores: int = 1,
     at_night: bool = False,
 ) -> Suite:
     """A suite of test files and folders, in this many processes; none means in pytest's own."""
     shared_out = (f"--numprocesses={workers}", "--dist=loadscope") if workers else ()
     command = ("python", "-m", "pytest", *shared_out, *options, *tests)
-    cores = 2 if workers else 1
     return Suite(name, command, tuple(concerns), tests, cores, tuple(needs), at_night)
 
 
 def interop(name: str, *subjects: str, concerns: Sequence[str], workers: int = 3) -> Suite:
-    """A suite of the tests of real clients, by their subjects: ``faults`` is tests/interop/test_faults.py."""
+    """A suite of the tests of real clients, by their subjects: ``faults`` is tests/interop/test_faults.py.
+
+    Three processes keep one core busy, as clients wait for most of their time.
+    """
     files = (f"tests/interop/test_{subject}.py" for subject in subjects)
     return pytest_suite(name, *files, concerns=(*CLIENTS, *concerns), workers=workers)
 
@@ -86,7 +89,7 @@ def target(name: str, *concerns: str, needs: Sequence[str] = (), at_night: bool 
 
 
 RULES = [target(name) for name in ("types", "format", "lint", "imports")]
-TEST = pytest_suite("test", workers=3, needs=("java", "tshark"))
+TEST = pytest_suite("test", workers=3, needs=("java", "tshark"), cores=2)
 
 NIGHTLY = [
     interop(
@@ -154,6 +157,7 @@ NIGHTLY = [
         concerns=JOBS,
         workers=2,
         needs=("java",),
+        cores=2,
     ),
     target("newest-spark", *JOBS, needs=("java",)),
     pytest_suite("formats", "tests/formats", concerns=JOBS, needs=("java",)),
@@ -177,6 +181,7 @@ NIGHTLY = [
         options=("--hypothesis-profile=nightly",),
         workers=2,
         needs=(),
+        cores=2,
         at_night=True,
     ),
     target("fuzz", at_night=True),
