@@ -135,7 +135,7 @@ class PathEndpoint:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
         response = await self.answer(request)
-        await self.server.long_answers.send(response, scope, receive, send)
+        await response(scope, receive, send)
 
     async def answer(self, request: Request) -> Response:
         """What becomes of a request. Raises ControlProblem."""

@@ -1,12 +1,10 @@
 """A cluster as JSON: brokers, racks, topics, in ZooKeeper mode what is registered there.
 
-The classes are the shapes of the answers. A large cluster is encoded in pieces, between which the event loop serves
-clients: so many partitions that others wait a few milliseconds at most.
+The classes are the shapes of the answers.
 """
 
 from __future__ import annotations
 
-import asyncio
 import json
 from typing import Any
 
@@ -20,7 +18,6 @@ from mockbroker.state.zookeeper.controller import ZooKeeperMode
 from mockbroker.state.zookeeper.registry import BROKER_IDS
 from protocol.uuids import uuid_to_text
 
-PARTITIONS_A_PIECE = 500
 HIDDEN = "[hidden]"
 
 
@@ -124,11 +121,12 @@ class ZooKeeperView(msgspec.Struct):
     brokers: list[ZooKeeperBrokerView]
 
 
-class ClusterHead(msgspec.Struct):
-    """A cluster without its topics. ``version`` grows with each change of what Metadata shows.
+class ClusterView(msgspec.Struct):
+    """A cluster. ``version`` grows with each change of what Metadata shows.
 
     ``cut_links`` are pairs of broker ids, -1 for the controller; ``clock_ms`` is how far the wall clock was moved.
     ``mode`` is kraft, zookeeper, or proxy before a real cluster, whose controller and settings are not known.
+    ``zookeeper`` is there in ZooKeeper mode.
     """
 
     cluster_id: str
@@ -141,61 +139,13 @@ class ClusterHead(msgspec.Struct):
     """Broker settings that differ from Kafka's defaults."""
     cut_links: list[tuple[int, int]]
     clock_ms: int
-
-
-class ClusterView(ClusterHead):
-    """A cluster; ``zookeeper`` is there in ZooKeeper mode."""
-
     topics: list[TopicView]
     zookeeper: ZooKeeperView | msgspec.UnsetType = msgspec.UNSET
 
 
-async def encode_cluster(state: Cluster, *, with_internal: bool = False) -> bytes:
-    """The cluster as a ``ClusterView``, encoded in pieces and put together once."""
-    head = msgspec.json.encode(head_of(state))
-    tail = b"}"
-    if state.zookeeper is not None:
-        tail = b',"zookeeper":' + msgspec.json.encode(zookeeper_of(state.zookeeper)) + b"}"
-    return await encode_topics(state, head[:-1] + b',"topics":', tail, with_internal=with_internal)
-
-
-async def encode_topics(state: Cluster, before: bytes, behind: bytes, *, with_internal: bool = False) -> bytes:
-    """All topics, of internal ones only if wanted, as a list of ``TopicView`` between two texts, encoded in pieces."""
-    pieces, waiting = [before, b"["], 0
-    for topic in [state.topics[name] for name in sorted(state.topics)]:
-        if topic.is_internal and not with_internal:
-            continue
-        if waiting + len(topic.partitions) > PARTITIONS_A_PIECE:
-            await asyncio.sleep(0)
-            waiting = 0
-        waiting += len(topic.partitions)
-        if len(pieces) > 2:
-            pieces.append(b",")
-        if len(topic.partitions) <= PARTITIONS_A_PIECE:
-            pieces.append(msgspec.json.encode(view_of(topic, knows_logs=not state.is_mirror)))
-            continue
-        empty = TopicView(topic.name, uuid_to_text(topic.id), topic.diskless, [])
-        pieces += await encode_topic(topic, empty, knows_logs=not state.is_mirror)
-        waiting = 0
-    return b"".join([*pieces, b"]", behind])
-
-
-async def encode_topic(topic: Topic, view: TopicView, *, knows_logs: bool) -> list[bytes]:
-    """A view of a topic that has no partitions yet with all of them, encoded in pieces."""
-    head, mark, tail = msgspec.json.encode(view).partition(b'"partitions":[')
-    pieces = [head, mark]
-    for first in range(0, len(topic.partitions), PARTITIONS_A_PIECE):
-        part = topic.partitions[first : first + PARTITIONS_A_PIECE]
-        if first:
-            pieces.append(b",")
-        pieces.append(msgspec.json.encode([partition_of(topic, one, knows_logs=knows_logs) for one in part])[1:-1])
-        await asyncio.sleep(0)
-    return [*pieces, tail]
-
-
-def head_of(state: Cluster) -> ClusterHead:
-    """What there is beside topics."""
-    return ClusterHead(
+def cluster_of(state: Cluster, *, with_internal: bool = False) -> ClusterView:
+    """The cluster with its topics, the internal ones only if wanted."""
+    return ClusterView(
         cluster_id=state.id,
         mode="proxy" if state.is_mirror else "kraft" if state.zookeeper is None else "zookeeper",
         controller=None if state.is_mirror else state.controller_id(),
@@ -209,7 +159,15 @@ def head_of(state: Cluster) -> ClusterHead:
         },
         cut_links=state.network.cut_links,
         clock_ms=state.clock.offset_ms,
+        topics=topics_of(state, with_internal=with_internal),
+        zookeeper=msgspec.UNSET if state.zookeeper is None else zookeeper_of(state.zookeeper),
     )
+
+
+def topics_of(state: Cluster, *, with_internal: bool = False) -> list[TopicView]:
+    """All topics by name, the internal ones only if wanted."""
+    topics = [state.topics[name] for name in sorted(state.topics)]
+    return [view_of(one, knows_logs=not state.is_mirror) for one in topics if with_internal or not one.is_internal]
 
 
 def shown_setting(name: str, value: Any) -> Any:
@@ -252,11 +210,11 @@ def view_of(topic: Topic, *, knows_logs: bool) -> TopicView:
     return TopicView(topic.name, uuid_to_text(topic.id), topic.diskless, partitions)
 
 
-async def encode_details(topic: Topic, *, knows_logs: bool = True) -> bytes:
-    """A topic as ``TopicDetails``, encoded in pieces."""
+def details_of(topic: Topic, *, knows_logs: bool = True) -> TopicDetails:
+    """A topic with its settings."""
     settings = dict(sorted(topic.configs.items())) if knows_logs else None
-    empty = TopicDetails(topic.name, uuid_to_text(topic.id), topic.diskless, [], settings)
-    return b"".join(await encode_topic(topic, empty, knows_logs=knows_logs))
+    partitions = [partition_of(topic, one, knows_logs=knows_logs) for one in topic.partitions]
+    return TopicDetails(topic.name, uuid_to_text(topic.id), topic.diskless, partitions, settings)
 
 
 def partition_of(topic: Topic, partition: Partition, *, knows_logs: bool = True) -> PartitionView:

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from mockbroker.adapters.control.cluster_json import ClusterView, encode_cluster
+from mockbroker.adapters.control.cluster_json import ClusterView, cluster_of
 from mockbroker.adapters.control.operations import INTERNAL, ControlCall, operation
 from mockbroker.adapters.control.problems import bad_request, conflict
 from mockbroker.state.replicas.network import CONTROLLER
@@ -61,7 +61,7 @@ async def health(_: ControlCall) -> Any:
 )
 async def cluster(call: ControlCall) -> Any:
     """All there is to see of the cluster itself, without Kafka's internal topics, unless those are asked for."""
-    return await encode_cluster(call.state, with_internal=call.with_internal())
+    return cluster_of(call.state, with_internal=call.with_internal())
 
 
 @operation(

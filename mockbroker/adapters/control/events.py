@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 from starlette.responses import Response, StreamingResponse
 
-from mockbroker.adapters.control.cluster_json import encode_cluster
+from mockbroker.adapters.control.cluster_json import cluster_of
 from mockbroker.adapters.control.group_operations import groups_of
 from mockbroker.adapters.control.operations import ControlCall, operation
 from mockbroker.adapters.control.problems import ControlProblem
@@ -51,18 +51,18 @@ class EventBatch(NamedTuple):
 class EventKind:
     """One kind of event: how it is made, how often at most, and what was made last."""
 
-    def __init__(self, name: str, make: Callable[[], Awaitable[bytes]], every_s: float) -> None:
+    def __init__(self, name: str, make: Callable[[], bytes], every_s: float) -> None:
         self.name, self.make, self.every_s = name, make, every_s
         self.last = b""
         self._mark: object = None
         self._next_s = self._surely_s = 0.0
 
-    async def renew(self, now_s: float, mark: object) -> bool:
+    def renew(self, now_s: float, mark: object) -> bool:
         """Make it anew if its time has come and anything may have changed. Gives whether it differs from the last."""
         if now_s < self._next_s or (mark == self._mark and now_s < self._surely_s):
             return False
         began = time.perf_counter()
-        made = await self.make()
+        made = self.make()
         self._mark, self._surely_s = mark, now_s + SURELY_S
         self._next_s = now_s + max(self.every_s - LOOK_S / 2, BUSY_SHARE * (time.perf_counter() - began))
         if made == self.last:
@@ -119,7 +119,7 @@ class EventHub:
         try:
             yield b"retry: %d\n\n" % RETRY_MS
             for kind in self._kinds:
-                listener.waiting.setdefault(kind.name, await kind.make())
+                listener.waiting.setdefault(kind.name, kind.make())
             mark = self.cluster.journal.mark()
             listener.waiting.setdefault("requests", self._batch(max(0, mark - MAX_REQUESTS), mark))
             if self._task is None:
@@ -151,7 +151,7 @@ class EventHub:
             now_s = time.monotonic()
             state, mark = self.cluster.state, self.cluster.journal.mark()
             for kind in self._kinds:
-                if await kind.renew(now_s, (id(state), state.version, mark)):
+                if kind.renew(now_s, (id(state), state.version, mark)):
                     for listener in self.listeners:
                         listener.offer(kind.name, kind.last)
             self._look_at_requests(now_s)
@@ -179,16 +179,16 @@ class EventHub:
         self._number += 1
         return b"id: %d\nevent: %s\ndata: %s\n\n" % (self._number, name.encode(), data)
 
-    async def _cluster(self) -> bytes:
-        return await encode_cluster(self.cluster.state)
+    def _cluster(self) -> bytes:
+        return msgspec.json.encode(cluster_of(self.cluster.state))
 
-    async def _groups(self) -> bytes:
+    def _groups(self) -> bytes:
         return msgspec.json.encode({"groups": groups_of(self.cluster.state)})
 
-    async def _faults(self) -> bytes:
+    def _faults(self) -> bytes:
         return msgspec.json.encode({"faults": self.cluster.faults.to_json()})
 
-    async def _traffic(self) -> bytes:
+    def _traffic(self) -> bytes:
         return msgspec.json.encode(self.cluster.traffic.snapshot(now_ms=self.cluster.now_ms()))
 
 

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
 
 import msgspec
 
-from mockbroker.adapters.control.claims import ENTRIES_A_PIECE, check_beside, count_matching, matching
 from mockbroker.adapters.control.operations import ControlCall, Parameter, operation
 from mockbroker.adapters.control.problems import ASSERTION_FAILED, ControlProblem, bad_request
-from mockbroker.core.journal.assertions import CLAIMS
+from mockbroker.core.journal import Journal, JournalEntry
+from mockbroker.core.journal.assertions import CLAIMS, check
 from mockbroker.core.journal.filters import FilterError, JournalFilters
 
 DEFAULT_LIMIT, MAX_LIMIT = 1000, 10_000
+SCANNED_CALLS = 1000
 SEPARATED = frozenset({"api", "broker", "partition", "locality", "error"})
 """Filters whose values never have a comma in them, so that one may stand between values."""
 FILTERS = (
@@ -106,22 +106,30 @@ async def requests(call: ControlCall) -> Any:
     limit = min(wanted.limit or DEFAULT_LIMIT, MAX_LIMIT)
     journal = call.cluster.journal
     mark = journal.mark()
-    found = await matching(journal, wanted, limit)
+    found = last_matching(journal, wanted, limit)
     if wanted.has_since and len(found) == limit:
         mark = found[-1].sequence
-    pieces = []
-    for first in range(0, len(found), ENTRIES_A_PIECE):
-        piece = [entry.to_json() for entry in found[first : first + ENTRIES_A_PIECE]]
-        pieces.append(msgspec.json.encode(piece)[1:-1])
-        await asyncio.sleep(0)
-    return b'{"requests":[%s],"next":%d,"dropped":%d}' % (b",".join(pieces), mark, journal.dropped)
+    return {"requests": [entry.to_json() for entry in found], "next": mark, "dropped": journal.dropped}
+
+
+def last_matching(journal: Journal, wanted: JournalFilters, limit: int) -> list[JournalEntry]:
+    """The entries that match: with ``since`` the first behind it, else the last ones, without a look at all others."""
+    first, end = max(journal.first_sequence, wanted.since + 1), journal.mark()
+    if wanted.has_since:
+        return journal.scan(wanted, first, end + 1 - first)[:limit]
+    found: list[JournalEntry] = []
+    while end >= first and len(found) < limit:
+        start = max(first, end + 1 - SCANNED_CALLS)
+        found[:0] = journal.scan(wanted, start, end + 1 - start)
+        end = start - 1
+    return found[-limit:]
 
 
 @operation("POST", "/requests/count", "Count calls", tag="requests", body=FilterBody, answer=CountView)
 async def count_requests(call: ControlCall) -> Any:
     """With the filters of `GET /requests` as members of an object: values or lists of them."""
-    wanted = filters_of(call.body)
-    return CountView(await count_matching(call.cluster.journal, wanted))
+    filters_of(call.body)
+    return CountView(call.cluster.journal.count(**call.body))
 
 
 @operation("DELETE", "/requests", "Forget all calls", tag="requests", answer=RequestsDeleted)
@@ -149,7 +157,7 @@ async def check_assertion(call: ControlCall) -> Any:
     """
     name, arguments = claim_of(call.body)
     try:
-        await check_beside(name, arguments, call.cluster.journal)
+        check(name, arguments, call.cluster.journal)
     except AssertionError as error:
         raise ControlProblem(
             HTTPStatus.EXPECTATION_FAILED, str(error), kind=ASSERTION_FAILED, title="Assertion failed", claim=name

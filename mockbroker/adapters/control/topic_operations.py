@@ -11,9 +11,9 @@ from mockbroker.adapters.control.cluster_json import (
     PartitionView,
     TopicDetails,
     TopicsView,
-    encode_details,
-    encode_topics,
+    details_of,
     partition_of,
+    topics_of,
 )
 from mockbroker.adapters.control.operations import INTERNAL, ControlCall, as_response, known_broker, operation
 from mockbroker.adapters.control.problems import named, not_found
@@ -55,13 +55,13 @@ class Deleted(msgspec.Struct):
 )
 async def topics(call: ControlCall) -> Any:
     """By name: leaders, replicas, ISRs, offsets and sizes. Of Kafka's internal topics only if they are asked for."""
-    return await encode_topics(call.state, b'{"topics":', b"}", with_internal=call.with_internal())
+    return TopicsView(topics_of(call.state, with_internal=call.with_internal()))
 
 
 @operation("GET", "/topics/{topic}", "One topic", tag="topics", answer=TopicDetails, statuses=(404,))
 async def topic(call: ControlCall) -> Any:
     """With the settings that it was given."""
-    return await encode_details(known_topic(call), knows_logs=not call.state.is_mirror)
+    return details_of(known_topic(call), knows_logs=not call.state.is_mirror)
 
 
 @operation(
@@ -77,7 +77,7 @@ async def create_topic(call: ControlCall) -> Any:
         diskless=new.diskless,
         configs=new.configs,
     )
-    response = as_response(await encode_details(made), HTTPStatus.CREATED)
+    response = as_response(details_of(made), HTTPStatus.CREATED)
     response.headers["location"] = f"/topics/{made.name}"
     return response
 

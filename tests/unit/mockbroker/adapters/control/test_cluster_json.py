@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 
+import msgspec
 import pytest
 
-from mockbroker.adapters.control.cluster_json import encode_cluster
+from mockbroker.adapters.control.cluster_json import cluster_of
 from mockbroker.core.simulation import Simulation
 from tests.unit.mockbroker.handlers.records import TOPIC, batch, produce_request
 
@@ -19,31 +20,31 @@ def sim() -> Simulation:
     return sim
 
 
-async def seen(sim):
-    return json.loads(await encode_cluster(sim.cluster))
+def seen(sim):
+    return json.loads(msgspec.json.encode(cluster_of(sim.cluster)))
 
 
-async def test_a_follower_that_is_behind_has_its_own_lag_and_the_others_have_none(sim):
+def test_a_follower_that_is_behind_has_its_own_lag_and_the_others_have_none(sim):
     sim.cluster.set_follower_lag(1, records=2)
     for _ in range(3):
         sim.send(produce_request(batch(b"a"), acks=1), version=12)
-    assert (await seen(sim))["topics"][0]["partitions"][0]["follower_lag"] == {"1": 2}
+    assert (seen(sim))["topics"][0]["partitions"][0]["follower_lag"] == {"1": 2}
     sim.cluster.set_follower_lag(1, records=0)
-    assert (await seen(sim))["topics"][0]["partitions"][0]["follower_lag"] == {}
+    assert (seen(sim))["topics"][0]["partitions"][0]["follower_lag"] == {}
 
 
-async def test_a_fenced_broker_runs_and_a_stopped_one_does_not(sim):
+def test_a_fenced_broker_runs_and_a_stopped_one_does_not(sim):
     sim.cluster.fence_broker(1, sim.now_ms)
     sim.cluster.stop_broker(2, sim.now_ms)
-    brokers = (await seen(sim))["brokers"]
+    brokers = (seen(sim))["brokers"]
     assert [(one["online"], one["running"]) for one in brokers] == [(True, True), (False, True), (False, False)]
 
 
-async def test_a_full_disk_shows(sim):
+def test_a_full_disk_shows(sim):
     sim.cluster.fill_disk(1, sim.now_ms)
-    assert [one["disk_full"] for one in (await seen(sim))["brokers"]] == [False, True, False]
+    assert [one["disk_full"] for one in (seen(sim))["brokers"]] == [False, True, False]
 
 
-async def test_the_settings_that_differ_from_kafkas_are_there():
+def test_the_settings_that_differ_from_kafkas_are_there():
     sim = Simulation(racks="a,b,c", settings={"num.partitions": "6", "min.insync.replicas": "1"})
-    assert (await seen(sim))["settings"] == {"num.partitions": 6}
+    assert (seen(sim))["settings"] == {"num.partitions": 6}

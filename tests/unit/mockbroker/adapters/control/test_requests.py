@@ -1,11 +1,10 @@
 from __future__ import annotations
 
 import json
-import threading
 
 import pytest
 
-from mockbroker.adapters.control import claims
+from mockbroker.adapters.control import request_operations
 from mockbroker.core.journal.assertions import check
 from tests.unit.mockbroker.adapters.control.calls import read, write
 
@@ -74,7 +73,7 @@ async def test_with_a_limit_the_next_page_goes_on_where_this_one_ends(http, serv
 
 
 async def test_a_long_journal_is_looked_through_in_pieces(http, cluster, served, monkeypatch):
-    monkeypatch.setattr(claims, "ENTRIES_A_PIECE", 1)
+    monkeypatch.setattr(request_operations, "SCANNED_CALLS", 1)
     entries = [entry.to_json() for entry in cluster.journal]
     assert (await http.get("/requests")).json()["requests"] == json.loads(json.dumps(entries))
     assert [one["sequence"] for one in (await http.get("/requests?limit=2")).json()["requests"]] == [3, 4]
@@ -162,16 +161,9 @@ async def test_a_claim_that_does_not_hold_is_answered_with_its_sentence(http, se
 async def test_a_claim_is_refused_by_the_sentence_that_the_journal_itself_has_while_others_have_their_turns(
     http, cluster, served, claim, monkeypatch
 ):
-    monkeypatch.setattr(claims, "ENTRIES_A_PIECE", 1)
+    monkeypatch.setattr(request_operations, "SCANNED_CALLS", 1)
     arguments = {name: value for name, value in claim.items() if name != "assert"}
     with pytest.raises(AssertionError) as refused:
         check(claim["assert"], arguments, cluster.journal)
     response = await http.post("/assertions", json=claim)
     assert (response.status_code, response.json()["detail"]) == (417, str(refused.value))
-
-
-async def test_a_claim_is_judged_beside_the_loop(served, cluster, monkeypatch):
-    threads = []
-    monkeypatch.setattr(claims, "check", lambda *_: threads.append(threading.current_thread()))
-    await claims.check_beside("no_errors", {}, cluster.journal)
-    assert threads != [threading.current_thread()]
