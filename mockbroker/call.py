@@ -1,19 +1,15 @@
 """What a handler is given, what it may give back, and the table of handlers.
 
 A handler is a function ``(call, request) -> response``. It may also return a ``Wait``, to be asked again later,
-or None where the protocol has no answer (Produce with acks=0). One whose request may name very many things is a
-generator: where ``call.has_had_its_turn()`` it yields, so that other calls have theirs, and returns what it gives.
-What takes long in one piece it has done beside the loop, by ``in_background``.
+or None where the protocol has no answer (Produce with acks=0).
 """
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Collection, Generator, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
-from heapq import merge
 from random import Random
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from protocol.codec import codec
 from protocol.records import DecompressionBudget
@@ -77,27 +73,6 @@ Handler = Callable[["Call", Any], Any]
 AnyHandler = TypeVar("AnyHandler", bound=Callable[..., Any])
 
 NO_API = -1
-TURN_ITEMS = 2500
-"""How many things one call deals with before it is another's turn: some ms of work."""
-LATER_TURN_ITEMS = 500
-"""The same in its later turns, which large requests alone have: a ms or two, so that nobody waits for long."""
-QUICK_ITEMS = 5_000
-"""The same of things that are only put into a dict or a list."""
-TURN_MS = 1
-SHARDS = 256
-SHARE_OF_FREEING = 20
-"""How many things are given back in the time that one is dealt with in."""
-CREATED_ITEMS = 50
-"""What making or deleting a topic counts for."""
-LOOKED_UP_ITEMS = 3
-"""What a group counts for that is looked up among its coordinators."""
-Item = TypeVar("Item")
-Key = TypeVar("Key", bound=Hashable)
-Result = TypeVar("Result")
-Turns = Generator[Any, None, Result]
-"""What a handler is that takes several turns; it yields None, SOON, or the BackgroundWork that the next one is for."""
-SOON = "soon"
-"""What a handler yields that goes on as soon as what has come meanwhile was looked at."""
 
 
 @dataclass(slots=True, eq=False)
@@ -140,8 +115,7 @@ class Call:
     of an answer, which is how acks=0 learns of errors.
 
     ``faults`` has the ids of the faults that hit the call, in order, and ``injected`` what they do to it;
-    ``subjects`` what the request names, once ``core/subjects.py`` was asked. ``took_turns``: others had theirs between
-    the first thing it dealt with and the last.
+    ``subjects`` what the request names, once ``core/subjects.py`` was asked.
     """
 
     cluster: Cluster
@@ -167,8 +141,6 @@ class Call:
     faults: tuple[str, ...] = ()
     injected: InjectedFaults | None = None
     subjects: Any = None
-    took_turns: bool = False
-    _items: int = 0
     _decompression: DecompressionBudget | None = None
     _request: Any = None
 
@@ -197,25 +169,17 @@ class Call:
     def request(self) -> Any:
         """The request's message. Bytes that are left over behind it are ignored, as in Kafka.
 
-        Raises: DecodeError, which does not say where: to find that out would hold up everybody else.
+        Raises: DecodeError, which does not say where: to find that out would take long. Also for a request whose arrays
+            have more than ``max.request.items`` elements in all, before they are made.
         """
         if self._request is None:
-            decode = codec(message_class(self.api_key, "request"), self.version).brief_decoder()
-            self._request, _ = decode(self.frame, self.body_start)
+            own = codec(message_class(self.api_key, "request"), self.version)
+            most = self.cluster.settings["max.request.items"]
+            if len(self.frame) <= most:  # an element takes a byte at least
+                self._request, _ = own.brief_decoder()(self.frame, self.body_start)
+            else:
+                self._request, _ = own.counting_decoder()(self.frame, self.body_start, most)
         return self._request
-
-    def add_work(self, items: int) -> None:
-        """Count something that took as long as so many things more."""
-        self._items += items
-
-    def has_had_its_turn(self, items: int = 1) -> bool:
-        """Whether a handler that has dealt with so many things more is to yield."""
-        self._items += items
-        if self._items < (LATER_TURN_ITEMS if self.took_turns else TURN_ITEMS):
-            return False
-        self._items = 0
-        self.took_turns = True
-        return True
 
     @property
     def decompression(self) -> DecompressionBudget:
@@ -235,133 +199,15 @@ class Call:
 
 
 @dataclass(slots=True, eq=False)
-class BackgroundWork(Generic[Result]):
-    """A function that runs beside the loop, where there are threads: what it looks at may not change meanwhile."""
-
-    function: Callable[[], Result] | None
-    _result: Result | None = None
-    _error: Exception | None = None
-
-    def run(self) -> None:
-        """Do the work once, unless it was dropped before; nothing is kept of it but its result."""
-        function, self.function = self.function, None
-        if function is None:
-            return
-        try:
-            self._result = function()
-        except Exception as error:  # noqa: BLE001 - raised where it is waited for
-            self._error = error
-
-    def drop(self) -> None:
-        """Nobody waits for it any more."""
-        self.function = None
-
-    def result(self) -> Result:
-        """What the function gave, once it has run. Raises what that raised."""
-        if self._error is not None:
-            raise self._error
-        return self._result  # type: ignore[return-value]  # what the function gave
-
-
-@dataclass(slots=True, eq=False)
 class Wait:
     """An answer put off: ``then(call)`` runs when a key of ``on`` is notified or the time ``until_ms`` is reached.
 
     ``call.now_ms`` is brought up to date first. ``then`` gives what a handler gives: a response, None, or another Wait.
-    ``work`` is begun as the call begins to wait, and notified as a key when it is done. ``is_turn``: it waits for its
-    next turn; of the calls that do, one after the other has its turn between the others' requests.
     """
 
     until_ms: int | None
     on: tuple[Hashable, ...]
     then: Callable[[Call], Any]
-    work: BackgroundWork[Any] | None = None
-    is_turn: bool = False
-
-
-def each(call: Call, items: Iterable[Item], make: Callable[[Item], Result], cost: int = 1) -> Turns[list[Result]]:
-    """What ``make`` makes of each, in turns: ``entries = yield from each(call, names, entry_of)``.
-
-    ``cost``: how many things each counts for.
-    """
-    made = []
-    for item in items:
-        made.append(make(item))
-        if call.has_had_its_turn(cost):
-            yield
-    return made
-
-
-def gathered(call: Call, items: Sequence[Item], take: Callable[[Sequence[Item]], object]) -> Turns[None]:
-    """Have ``take`` put some thousands of items at a time wherever they belong, in turns: into a dict or a list."""
-    if len(items) <= QUICK_ITEMS:
-        take(items)
-        return
-    for start in range(0, len(items), QUICK_ITEMS):
-        take(items[start : start + QUICK_ITEMS])
-        if call.has_had_its_turn(TURN_ITEMS):
-            yield
-
-
-def distinct(call: Call, items: Sequence[Item], key: Callable[[Item], Key]) -> Turns[deque[Key]]:
-    """The keys of items, each once, in the order in which they come first, in turns.
-
-    Many are looked for in sets by their hashes: one set of all would stand still for long each time that it grows.
-    """
-    if len(items) <= QUICK_ITEMS:
-        return deque(dict.fromkeys(map(key, items)))
-    found: deque[Key] = deque()
-    shards: list[set[Key]] = [set() for _ in range(SHARDS)]
-    for start in range(0, len(items), 2 * LATER_TURN_ITEMS):
-        for item in items[start : start + 2 * LATER_TURN_ITEMS]:
-            one = key(item)
-            shard = shards[hash(one) % SHARDS]
-            if one not in shard:
-                shard.add(one)
-                found.append(one)
-        if call.has_had_its_turn(TURN_ITEMS):
-            yield
-    while shards:  # to give them back at once would take long, too
-        shards.pop()
-        if call.has_had_its_turn(len(items) // SHARDS // SHARE_OF_FREEING):
-            yield
-    return found
-
-
-def sorted_in_turns(call: Call, items: Collection[str]) -> Turns[list[str]]:
-    """Texts in their order, sorted by thousands and merged in turns."""
-    if len(items) <= QUICK_ITEMS:
-        return sorted(items)
-    runs: list[list[str]] = []
-    yield from gathered(call, list(items), lambda some: runs.append(sorted(some)))
-    return (yield from each(call, merge(*runs), lambda item: item))
-
-
-def in_background(call: Call, function: Callable[[], Result]) -> Turns[Result]:
-    """What a function gives or raises that takes long: ``batch = yield from in_background(call, check)``."""
-    work = BackgroundWork(function)
-    del function
-    call.took_turns = True
-    yield work
-    return work.result()
-
-
-def next_turn(call: Call, turns: Turns[Any]) -> Any:
-    """Have a handler go on for a turn: what it gives in the end, else a wait for its next one."""
-    try:
-        work = next(turns)
-    except StopIteration as end:
-        return end.value
-    if work is SOON:
-        return Wait(call.now_ms, (), lambda later: next_turn(later, turns), is_turn=True)
-    if work is not None:
-        return Wait(None, (work,), lambda later: next_turn(later, turns), work)
-    return until_next_turn(call, lambda later: next_turn(later, turns))
-
-
-def until_next_turn(call: Call, then: Callable[[Call], Any]) -> Wait:
-    """What a call waits for that others are to come before."""
-    return Wait(call.now_ms + TURN_MS, (), then, is_turn=True)
 
 
 _handlers: dict[int, Handler] = {}

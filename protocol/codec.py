@@ -6,12 +6,11 @@ from . import reference
 from .compiler import (
     Decoder,
     Encoder,
-    TurnsDecoder,
-    TurnsEncoder,
+    PieceEncoder,
+    compile_counting_decoder,
     compile_decoder,
     compile_encoder,
-    compile_turns_decoder,
-    compile_turns_encoder,
+    compile_piece_encoder,
     compile_view_decoder,
 )
 from .errors import DecodeError, EncodeError, UnsupportedVersionError
@@ -27,10 +26,10 @@ class Codec:
 
     __slots__ = (
         "_brief_decoder",
+        "_counting_decoder",
         "_decoder",
         "_encoder",
-        "_turns_decoder",
-        "_turns_encoder",
+        "_piece_encoder",
         "_view_decoder",
         "decode",
         "encode",
@@ -43,10 +42,10 @@ class Codec:
             raise UnsupportedVersionError(f"{message.name} has versions {message.valid_versions}, not {version}")
         self.message, self.version = message, version
         self._brief_decoder: Decoder | None = None
+        self._counting_decoder: Decoder | None = None
         self._decoder: Decoder | None = None
         self._encoder: Encoder | None = None
-        self._turns_decoder: TurnsDecoder | None = None
-        self._turns_encoder: TurnsEncoder | None = None
+        self._piece_encoder: PieceEncoder | None = None
         self._view_decoder: Decoder | None = None
         self.decode: Decoder = self._first_decode  # replaced by the compiled function itself, which saves a call
         self.encode: Encoder = self._first_encode
@@ -66,6 +65,12 @@ class Codec:
             self._brief_decoder = compile_decoder(self.message, self.version, self._refuse_decode)
         return self._brief_decoder
 
+    def counting_decoder(self) -> Decoder:
+        """As ``brief_decoder``, but takes a third argument: how many elements all arrays of the message may have."""
+        if self._counting_decoder is None:
+            self._counting_decoder = compile_counting_decoder(self.message, self.version, self._refuse_decode)
+        return self._counting_decoder
+
     def view_decoder(self) -> Decoder:
         """As ``brief_decoder``, but bytes fields are views of ``data``, which may be a bytearray: nothing is copied."""
         if self._view_decoder is None:
@@ -78,17 +83,11 @@ class Codec:
             self._encoder = self.encode = compile_encoder(self.message, self.version, self._explain_encode)
         return self._encoder
 
-    def turns_decoder(self) -> TurnsDecoder:
-        """As ``brief_decoder`` for large messages: a generator that yields now and then and returns what that gives."""
-        if self._turns_decoder is None:
-            self._turns_decoder = compile_turns_decoder(self.message, self.version, self._refuse_decode)
-        return self._turns_decoder
-
-    def turns_encoder(self) -> TurnsEncoder:
-        """As ``encoder`` for large messages: a generator that yields now and then, and returns that in pieces."""
-        if self._turns_encoder is None:
-            self._turns_encoder = compile_turns_encoder(self.message, self.version, self._explain_encode)
-        return self._turns_encoder
+    def piece_encoder(self) -> PieceEncoder:
+        """As ``encoder``, but gives the bytes in pieces, large values as they are; it takes ``Pieces`` for a value."""
+        if self._piece_encoder is None:
+            self._piece_encoder = compile_piece_encoder(self.message, self.version, self._explain_encode)
+        return self._piece_encoder
 
     def _first_decode(self, data: bytes, start: int = 0) -> tuple[Any, int]:
         return self.decoder()(data, start)
@@ -100,8 +99,10 @@ class Codec:
         reference.decode(self.message, self.version, data, start=start)
         raise DecodeError("refused, though its construct reads it", self.message.name, self.version, 0)
 
-    def _refuse_decode(self, data: bytes, start: int) -> tuple[Any, int]:
+    def _refuse_decode(self, data: bytes, start: int, limit: int | None = None) -> tuple[Any, int]:
         what = f"{len(data) - start} bytes are not this message; protocol.decode says where"
+        if limit is not None:
+            what = f"its arrays have more than {limit} elements in all, the limit of max.request.items"
         raise DecodeError(what, self.message.name, self.version, start)
 
     def _explain_encode(self, message: Any) -> bytes:

@@ -128,7 +128,7 @@ class FrameReader:
 class Pieces:
     """Bytes of a field that lie in several pieces, as batches in a log do.
 
-    An encoder in turns gives them on as they are, others refuse them. ``len`` counts bytes, and ``bytes`` joins them.
+    An encoder in pieces gives them on as they are, others refuse them. ``len`` counts bytes, and ``bytes`` joins them.
 
     >>> len(Pieces([b"ab", b"c"])), bytes(Pieces([b"ab", b"c"]))
     (3, b'abc')

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import json
 import os
 import signal
@@ -95,5 +94,4 @@ def serve_here(
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-        gc.freeze()  # as the root's conftest.py has it; the server thaws what it finds
     return code

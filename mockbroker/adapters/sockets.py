@@ -13,10 +13,8 @@ from mockbroker.adapters.waiting_connections import BACKLOG, WaitingConnections
 from mockbroker.core.connection import Connection
 from mockbroker.core.connection_quotas import ConnectionQuotas
 from mockbroker.core.engine import Engine
-from mockbroker.core.held_bytes import HeldBytes
 from mockbroker.state.brokers.broker import Broker, Listener
 from mockbroker.state.configs.effective import BROKER
-from protocol.framing import LARGE_PIECE_BYTES
 
 if TYPE_CHECKING:
     from mockbroker.adapters.capture import Capture, Tap
@@ -33,8 +31,6 @@ class Served(Protocol):
 
     engine: Engine
     capture: Capture | None
-    unsent: HeldBytes[ClientProtocol]
-    unfinished: HeldBytes[ClientProtocol]
 
     def now_ms(self) -> int:
         """The time, in ms since 1970, that never goes back."""
@@ -204,10 +200,8 @@ class ClientProtocol(asyncio.BaseProtocol):
         "_ends",
         "_full",
         "_goes_on",
-        "_has_ended",
         "_is_taken",
         "_leaving",
-        "_partial",
         "_tap",
         "_unwritten",
     )
@@ -216,12 +210,10 @@ class ClientProtocol(asyncio.BaseProtocol):
         self.node, self.cluster, self.listener = node, node.cluster, listener
         self._tap: Tap | None = None
         self._full = False
-        self._partial = False  # a large request of its is not whole
         self._unwritten = False
         self._leaving = False
         self._ends = False
-        self._goes_on = False  # it has its next turn soon
-        self._has_ended = False  # the client sends no more
+        self._goes_on = False  # its frames that wait run soon
         self._is_taken = False
         self._early = b""  # what came while the connection waited to be taken
 
@@ -286,30 +278,22 @@ class ClientProtocol(asyncio.BaseProtocol):
     def data_received(self, data: bytes) -> None:
         if self._is_too_early(data):
             return
-        connection = self.connection
-        connection.receive(data, self.cluster.now_ms())
+        self.connection.receive(data, self.cluster.now_ms())
         self._received()
 
     def _received(self) -> None:
         """Do what follows from bytes that the connection has taken."""
-        connection = self.connection
-        if connection.partial_bytes or self._partial:
-            self._partial = connection.partial_bytes > 0
-            self.cluster.unfinished.hold(self, connection.partial_bytes, connection.now_ms)
         self.flush()
         self.cluster.schedule()
 
     def flush(self) -> None:
         """Write what there is to be sent, unless the client does not read, and close where the connection has ended.
 
-        The frames that waited for that are run when others have had their turn.
+        The frames that waited for that are run soon.
         """
         connection = self.connection
         if not self._unwritten:
-            output = connection.take_output()
-            self._write_all(output)
-            if sum(map(len, output)) >= LARGE_PIECE_BYTES:
-                self._note_large()
+            self._write_all(connection.take_output())
             if connection.is_held and not self._goes_on and not self._unwritten:
                 self._goes_on = True
                 asyncio.get_running_loop().call_soon(self._go_on)
@@ -336,32 +320,10 @@ class ClientProtocol(asyncio.BaseProtocol):
         connection.go_on(self.cluster.now_ms())
         self.flush()
         self.cluster.schedule()
-        if self._has_ended and not self.connection.is_held:
-            self.close(linger=False)
 
     def eof_received(self) -> bool:
-        """The client sends no more; it may still read."""
-        return self._ends_later()
-
-    def _ends_later(self) -> bool:
-        """Whether a client that sends no more is answered first: what it has sent takes further turns."""
-        self._has_ended = self._is_between_turns
-        return self._has_ended
-
-    @property
-    def _is_between_turns(self) -> bool:
-        return self._is_taken and hasattr(self, "connection") and self.connection.is_between_turns
-
-    def _run_rest(self) -> None:
-        """Run what a client has sent that has gone, in turns."""
-        connection = self.connection
-        connection.go_on(self.cluster.now_ms())
-        connection.take_output()
-        self.cluster.schedule()
-        if connection.is_held:
-            asyncio.get_running_loop().call_soon(self._run_rest)
-        else:
-            self._lost()
+        """The client sends no more: its connection ends."""
+        return False
 
     def take_no_more(self) -> None:
         """Read nothing more from the client; what it has sent is answered."""
@@ -400,50 +362,17 @@ class ClientProtocol(asyncio.BaseProtocol):
         """The client does not read its answers: read no more requests of it."""
         self._unwritten = True
         self._read_or_not()
-        asyncio.get_running_loop().call_soon(self._note_unsent)  # when all pieces of the answer have been written
-
-    def _note_large(self) -> None:
-        """Count a large answer before the next call is answered, of whoever, as far as the system has not taken it."""
-        size = self.unsent_bytes()
-        if size >= LARGE_PIECE_BYTES:
-            self.cluster.unsent.hold(self, size, self.cluster.now_ms())
-            asyncio.get_running_loop().call_soon(self._note_unsent)
-
-    def _note_unsent(self) -> None:
-        if not self.transport.is_closing():
-            self.cluster.unsent.hold(self, self.unsent_bytes() if self._unwritten else 0, self.cluster.now_ms())
 
     def resume_writing(self) -> None:
         self._unwritten = False
-        self.cluster.unsent.hold(self, 0, self.cluster.now_ms())
         self._read_or_not()
         self.flush()
-
-    def unsent_bytes(self) -> int:
-        """Bytes of answers that the client has not read."""
-        return self.transport.get_write_buffer_size()
-
-    def partial_bytes(self) -> int:
-        """Bytes of a request that is not whole."""
-        return self.connection.partial_bytes
-
-    def give_up(self, reason: str) -> None:
-        """End the connection over a limit."""
-        self.connection.refuse(reason)
-        self.abort()
 
     def connection_lost(self, error: Exception | None) -> None:
         if not self._is_taken:
             self.node.gave_up(self)
-        elif self._is_between_turns:
-            self._run_rest()
-        else:
-            self._lost()
-
-    def _lost(self) -> None:
+            return
         self._stop_connection()
-        self.cluster.unsent.hold(self, 0, 0)
-        self.cluster.unfinished.hold(self, 0, 0)
         self.node.clients.pop(self, None)
         self.node.left(self)
         if self._tap is not None:

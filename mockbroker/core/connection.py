@@ -19,23 +19,20 @@ from protocol.framing import FrameReader, few_pieces
 MAX_UNREAD_BYTES = 1 << 20  # of frames behind a call that waits, before reading from the client stops
 FIRST_BYTE, WHOLE_REQUEST = "connection.first.byte.timeout.ms", "request.read.timeout.ms"
 MAX_OUTPUT_BYTES = 1 << 18  # of answers that were not sent, before the next call waits
-MAX_TURN_FRAMES = 10
-"""Frames of one connection before it is another's turn: most take a tenth of a ms, and a read brings thousands."""
 
 
 class Connection:
     """Frames in, frames out; no socket.
 
     ``take_output`` gives what is to be sent; ``on_output()`` is called when there is something that neither ``receive``
-    nor ``go_on`` led to. ``is_held`` is true while the next call waits since so much is to be sent, or others are to
-    have their turn first, which is when ``is_between_turns``: call ``go_on`` once that was so. ``closed`` says why the
-    connection is to end, None while it lives. ``now_ms`` is when anything was heard of it last; ``owes_since_ms`` is
-    since when its client owes a first byte, or the rest of a request, None while it owes nothing.
+    nor ``go_on`` led to. ``is_held`` is true while the next call waits since so much is to be sent: call ``go_on`` once
+    that was taken. ``closed`` says why the connection is to end, None while it lives. ``now_ms`` is when anything was
+    heard of it last; ``owes_since_ms`` is since when its client owes a first byte, or the rest of a request, None while
+    it owes nothing.
     """
 
     __slots__ = (
         "closed",
-        "is_between_turns",
         "is_held",
         "now_ms",
         "on_output",
@@ -54,7 +51,7 @@ class Connection:
     def __init__(self, path: CallPath, session: Session, *, on_output: Callable[[], None] = lambda: None) -> None:
         self.path, self.session, self.on_output = path, session, on_output
         self.closed: str | None = None
-        self.is_held = self.is_between_turns = False
+        self.is_held = False
         self.now_ms = 0
         self.owes_since_ms: int | None = None
         self._call: Call | None = None  # the one that waits
@@ -83,11 +80,6 @@ class Connection:
         """Bytes that came from the client and did not become calls yet."""
         return self._reader.pending
 
-    @property
-    def partial_bytes(self) -> int:
-        """Bytes of a large frame that is not complete."""
-        return self._reader.gathered
-
     def receive(self, data: bytes, now_ms: int) -> None:
         """Take bytes from the client, in any cut; answers that are there at once can be taken afterwards."""
         if self.closed is not None:
@@ -99,7 +91,7 @@ class Connection:
         self._run()
 
     def go_on(self, now_ms: int) -> None:
-        """Run the frames that waited until what is to be sent has been taken, or others have had their turn."""
+        """Run the frames that waited until what is to be sent has been taken."""
         self.now_ms = max(self.now_ms, now_ms)
         self._run()
 
@@ -157,21 +149,16 @@ class Connection:
         return few_pieces(output)
 
     def _run(self) -> None:
-        """Run the frames that are complete, until one waits, too much is to be sent, a turn is over or none is left."""
+        """Run the frames that are complete, until one waits, too much is to be sent or none is left."""
         if self._is_running:
             return
         self._is_running = True
-        self.is_held = self.is_between_turns = False
-        left = MAX_TURN_FRAMES
+        self.is_held = False
         try:
             while self._call is None and self.closed is None and not self._is_muted:
                 if self._output_bytes > MAX_OUTPUT_BYTES:
                     self.is_held = True
                     return
-                if not left and self._reader.pending:
-                    self.is_held = self.is_between_turns = True
-                    return
-                left -= 1
                 try:
                     frame = self._reader.next_frame()
                 except FrameError as error:

@@ -3,7 +3,6 @@
     read_header      whose header is it, and where does the body start
     gate_version     is this API served, and in this version
     open_session     who is asking: client id, rack and where the rack was learned
-    read_body        the request's message where that is large, in turns with other calls
     check_limits     quotas and limits (``limits``)
     inject_faults    what a test has go wrong (``faults``)
     answer_cached    what was answered to the same request before, while that still holds
@@ -19,13 +18,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from struct import Struct
-from types import GeneratorType
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mockbroker.call import BackgroundWork, Call, Turns, Wait, next_turn, until_next_turn
+from mockbroker.call import Call, Wait
 from mockbroker.core.disk_syncs import DiskSyncs
-from mockbroker.core.freeing import long_lists
-from mockbroker.core.large_requests import LargeRequests, TooLargeError
 from mockbroker.core.outcome import Ending, FailureLog, Observer, Outcome
 from mockbroker.core.purgatory import ParkedCall, Purgatory
 from mockbroker.core.response_cache import CACHED_API, ResponseCache
@@ -55,7 +51,6 @@ RESPONSE_START = Struct(">ii")  # size, correlation id
 LENGTH = Struct(">i")
 NO_TAGS = b"\0"  # what a flexible response's header has behind the correlation id
 MIN_REQUEST_BYTES = REQUEST_START.size
-LARGE_FRAME_BYTES = 1 << 20  # a request from here on is read in turns
 _header_tags: dict[tuple[type, int], bytes] = {}
 """What stands between the correlation id and the body, by message and version."""
 
@@ -84,13 +79,6 @@ class RespondBare(NamedTuple):
     response: Any
 
 
-class RespondEncoded(NamedTuple):
-    """Answer as ``respond`` says; its body was written already, in turns with other calls, and is in pieces."""
-
-    body: list[bytes]
-    respond: Respond
-
-
 class Close(NamedTuple):
     """Close the connection, after an answer if there is one; ``error`` is what was raised where our own code failed."""
 
@@ -99,10 +87,9 @@ class Close(NamedTuple):
     response: Any = None
 
 
-Verdict = Respond | RespondBytes | RespondBare | RespondEncoded | Close | Wait
+Verdict = Respond | RespondBytes | RespondBare | Close | Wait
 Stage = Callable[[Call], Verdict | None]
 Finish = Callable[[Outcome], None]
-InBackground = Callable[[BackgroundWork[Any], Callable[[BackgroundWork[Any]], None]], None]
 
 
 @dataclass(slots=True, eq=False)
@@ -112,7 +99,6 @@ class CallPath:
     ``limits`` and ``faults`` are stages that others put in; each sees every request that is served in its version.
     ``arrivals`` are told of each call before the first stage, ``observers`` of its end, in their order.
     ``syncs`` are those that answers wait for.
-    ``in_background(work, done)`` runs what takes long and calls ``done(work)``, later where it has threads for that.
     """
 
     cluster: Cluster
@@ -121,12 +107,10 @@ class CallPath:
     faults: list[Stage] = field(default_factory=list)
     arrivals: list[Callable[[Call], None]] = field(default_factory=list)
     observers: list[Observer] = field(default_factory=lambda: [FailureLog()])
-    in_background: InBackground = field(default_factory=lambda: run_at_once)
     syncs: DiskSyncs = field(default_factory=DiskSyncs)
     connections: dict[Connection, None] = field(default_factory=dict)  # those that live
     purgatory: Purgatory = field(init=False)
     response_cache: ResponseCache = field(init=False)
-    large_requests: LargeRequests = field(init=False)
     stages: tuple[Stage, ...] = field(init=False)
     _header_versions: dict[bytes, int] = field(default_factory=dict)  # by API key and version, as a request begins
     _served: set[bytes] = field(default_factory=set)  # the same, of what is served where no release is emulated
@@ -136,13 +120,11 @@ class CallPath:
     def __post_init__(self) -> None:
         self.purgatory = Purgatory(self.cluster.woken, self._go_on)
         self.response_cache = ResponseCache(self.cluster)
-        self.large_requests = LargeRequests(self._parked, self.close)
         self.syncs.on_end = lambda: self.cluster.notify(self.syncs)
         self.stages = (
             self.read_header,
             self.gate_version,
             self.open_session,
-            self.read_body,
             self.check_limits,
             self.inject_faults,
             self.answer_cached,
@@ -299,19 +281,6 @@ class CallPath:
             session.identify(header.client_id)
         return None
 
-    def read_body(self, call: Call) -> Verdict | None:
-        """Read a large request in turns; any other is read once somebody asks for it."""
-        if len(call.frame) < LARGE_FRAME_BYTES:
-            return None
-        decode = codec(message_class(call.api_key, "request"), call.version).turns_decoder()
-        decoding = decode(call.frame, call.body_start)
-        if call.api_key == PRODUCE and type(verdict := read_on(call, decoding)) is not Wait:
-            return verdict  # of few large batches the first turn reads all
-        try:
-            return self.large_requests.enter(call, lambda later: read_on(later, decoding))  # type: ignore[no-any-return]
-        except TooLargeError as error:
-            return Close(str(error))
-
     def check_limits(self, call: Call) -> Verdict | None:
         """Ask each of ``limits``, count what a client uses of its quotas, and ask the authorizer; if there are any."""
         if self.cluster.image.client_quotas:
@@ -332,8 +301,8 @@ class CallPath:
 
     def answer_cached(self, call: Call) -> Verdict | None:
         """Answer as the same request was answered before."""
-        if call.api_key != CACHED_API or len(call.frame) >= LARGE_FRAME_BYTES:
-            return None  # what takes turns is not kept
+        if call.api_key != CACHED_API:
+            return None
         if call.injected is not None and call.injected.amend:
             return None  # a fault changes the answer
         cached = self.response_cache.find(call)
@@ -383,10 +352,8 @@ class CallPath:
             return
 
     def _park(self, call: Call, wait: Wait, stage: int) -> None:
-        """Have a call wait, perhaps for work that is done in the background."""
+        """Have a call wait."""
         self._parked[call] = self.purgatory.park(call, wait, stage)
-        if wait.work is not None:
-            self.in_background(wait.work, self.cluster.notify)
 
     def _go_on(self, call: Call, wait: Wait, stage: int) -> None:
         """A wait is over: what a handler waited for is its answer; what a limit or fault waited for lets it go on."""
@@ -425,26 +392,19 @@ class CallPath:
 
     def _conclude(self, call: Call, verdict: Verdict) -> None:
         """Encode what is to be answered, and end the call."""
-        body = None
-        if type(verdict) is RespondEncoded:
-            body, verdict = verdict
         if type(verdict) is Respond and verdict.response is not None:
             is_amended = False
-            if call.injected is not None and body is None:
+            if call.injected is not None:
                 for amend in call.injected.amend:
                     amend(verdict.response)
                     is_amended = True
             version = call.version if verdict.version is None else verdict.version
             try:
-                if call.took_turns and body is None:
-                    encode = codec(type(verdict.response), version).turns_encoder()
-                    self._proceed(call, write_on(call, encode(verdict.response), verdict), len(self.stages) - 1)
-                    return
-                output = encoded(call, verdict.response, version, body)
+                output = encoded(call, verdict.response, version)
             except ProtocolError as error:
                 verdict = Close(f"the answer cannot be written: {error}", error)
             else:
-                if call.api_key == CACHED_API and verdict.error is None and not is_amended and not call.took_turns:
+                if call.api_key == CACHED_API and verdict.error is None and not is_amended:
                     self.response_cache.keep(call, output)
                 self._end(self._answered(call, output, verdict.response, verdict.error))
                 return
@@ -501,10 +461,6 @@ class CallPath:
         for observer in self.observers:
             observer.call_ended(outcome)
         finish(outcome)
-        if len(call.frame) >= LARGE_FRAME_BYTES:
-            self.large_requests.ended(call)
-        if call.took_turns or len(call.frame) >= LARGE_FRAME_BYTES:
-            self.purgatory.free(long_lists(call.read_request, outcome.response))
 
     def _held_back(self, outcome: Outcome) -> bool:
         """Whether a fault's bandwidth lets an answer out only later; it ends the call then."""
@@ -522,12 +478,6 @@ class CallPath:
         return True
 
 
-def run_at_once(work: BackgroundWork[Any], done: Callable[[BackgroundWork[Any]], None]) -> None:
-    """Do work where there are no threads."""
-    work.run()
-    done(work)
-
-
 def first_verdict(stages: list[Stage], call: Call) -> Verdict | None:
     """What the first of these that has anything to say says."""
     for stage in stages:
@@ -538,59 +488,27 @@ def first_verdict(stages: list[Stage], call: Call) -> Verdict | None:
 
 
 def verdict_of(call: Call, result: Any) -> Verdict:
-    """What a handler's result means, after its first turn where it takes several."""
-    if type(result) is GeneratorType:
-        result = next_turn(call, result)
-    if type(result) in (Wait, RespondEncoded):
-        return result  # type: ignore[no-any-return]
+    """What a handler's result means."""
+    if type(result) is Wait:
+        return result
     if call.close_reason is not None:
         return Close(call.close_reason, response=result)
     return Respond(result)
 
 
-def read_on(call: Call, decoding: Turns[tuple[Any, int]]) -> Verdict | None:
-    """Read a request for a turn: None once it is read."""
-    try:
-        next(decoding)
-    except StopIteration as end:
-        call.put_request(end.value[0])
-        return None
-    except ProtocolError as error:
-        return Close(str(error))
-    return until_next_turn(call, lambda later: read_on(later, decoding))
-
-
-def write_on(call: Call, encoding: Turns[list[bytes]], respond: Respond) -> Verdict:
-    """Write an answer for a turn. Raises EncodeError."""
-    try:
-        next(encoding)
-    except StopIteration as end:
-        return RespondEncoded(end.value, respond)
-    return until_next_turn(call, lambda later: write_on(later, encoding, respond))
-
-
-def all_turns(encoding: Turns[list[bytes]]) -> list[bytes]:
-    """What an encoder in turns gives, at once. Raises EncodeError."""
-    while True:
-        try:
-            next(encoding)
-        except StopIteration as end:
-            return cast("list[bytes]", end.value)
-
-
-def encoded(call: Call, response: Any, version: int, pieces: list[bytes] | None = None) -> list[bytes]:
+def encoded(call: Call, response: Any, version: int) -> list[bytes]:
     """A response frame, its length in front: in one piece unless it is large. Raises EncodeError."""
     message = type(response)
-    if pieces is None and message.api_key == FETCH:
-        pieces = all_turns(codec(message, version).turns_encoder()(response))
-    body = codec(message, version).encode(response) if pieces is None else b""
     tags = _header_tags.get((message, version))
     if tags is None:
         tags = NO_TAGS if response_header_version(message.api_key, version) else b""
         _header_tags[message, version] = tags
-    if pieces is not None:
+    own = codec(message, version)
+    if message.api_key == FETCH:
+        pieces = own.piece_encoder()(response)
         size = sum(map(len, pieces))
         output = [RESPONSE_START.pack(4 + len(tags) + size, call.correlation_id) + tags, *pieces]
         return [b"".join(output)] if size < LARGE_PIECE_BYTES else output
+    body = own.encode(response)
     start = RESPONSE_START.pack(4 + len(tags) + len(body), call.correlation_id) + tags
     return [start + body] if len(body) < LARGE_PIECE_BYTES else [start, body]

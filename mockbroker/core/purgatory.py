@@ -7,13 +7,10 @@ Source: DelayedOperationPurgatory, Apache Kafka.
 from __future__ import annotations
 
 import heapq
-from collections import deque
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
-from typing import Any
 
-from mockbroker.call import TURN_MS, Call, Wait
-from mockbroker.core.freeing import freed
+from mockbroker.call import Call, Wait
 
 MAX_STALE = 1000
 """How many deadlines may be left of calls that wait no longer, before they are cleared away."""
@@ -44,12 +41,8 @@ class Purgatory:
     _parked: dict[ParkedCall, None] = field(default_factory=dict)
     _by_key: dict[Hashable, dict[ParkedCall, None]] = field(default_factory=dict)
     _deadlines: list[tuple[int, int, ParkedCall]] = field(default_factory=list)
-    _turns: deque[ParkedCall] = field(default_factory=deque)  # calls that wait for their next turn
-    _freeing: deque[Iterator[None]] = field(default_factory=deque)  # what large messages held
-    _frees_at_ms: int = 0
     _count: int = 0
     _waking: bool = False
-    _in_turn: bool = False  # a call that takes turns has one
 
     def __len__(self) -> int:
         """How many calls wait."""
@@ -62,9 +55,7 @@ class Purgatory:
         self._parked[parked] = None
         for key in wait.on:
             self._by_key.setdefault(key, {})[parked] = None
-        if wait.is_turn:
-            self._turns.append(parked)
-        elif wait.until_ms is not None:
+        if wait.until_ms is not None:
             self._count += 1
             heapq.heappush(self._deadlines, (wait.until_ms, self._count, parked))
             if len(self._deadlines) > MAX_STALE + 2 * len(self._parked):
@@ -76,8 +67,6 @@ class Purgatory:
         """Forget a call, since whoever asked has gone. False if it waits no longer."""
         if parked.wait is None:
             return False
-        if parked.wait.work is not None:
-            parked.wait.work.drop()
         self._take_off(parked)
         return True
 
@@ -98,35 +87,14 @@ class Purgatory:
         finally:
             self._waking = False
 
-    @property
-    def has_turns(self) -> bool:
-        """Whether large calls take turns, or what they held is given back."""
-        return bool(self._turns or self._freeing or self._in_turn)
-
-    def free(self, lists: list[list[Any]]) -> None:
-        """Have lists cleared in turns that nobody needs any more."""
-        if lists:
-            self._freeing.append(freed(lists))
-
     def advance(self, now_ms: int) -> None:
-        """Let time reach ``now_ms``: calls that waited for it go on; of those that take turns one has its next."""
+        """Let time reach ``now_ms``: calls that waited for it go on."""
         self.wake(now_ms)
         while self._deadlines and self._deadlines[0][0] <= now_ms:
             parked = heapq.heappop(self._deadlines)[2]
             if parked.wait is not None:
                 self._continue(parked, now_ms)
                 self.wake(now_ms)
-        if self._has_turn(now_ms):
-            self._in_turn = True
-            try:
-                self._continue(self._turns.popleft(), now_ms)
-            finally:
-                self._in_turn = False
-            self.wake(now_ms)
-        if self._freeing and self._frees_at_ms <= now_ms:
-            self._frees_at_ms = now_ms + TURN_MS
-            if next(self._freeing[0], self) is self:
-                self._freeing.popleft()
 
     def look_again(self, now_ms: int) -> None:
         """Let each call that waits for a key see whether it still has to."""
@@ -140,25 +108,7 @@ class Purgatory:
         deadlines = self._deadlines
         while deadlines and deadlines[0][2].wait is None:
             heapq.heappop(deadlines)
-        times = [deadlines[0][0]] if deadlines else []
-        if (turn_ms := self._next_turn_ms()) is not None:
-            times.append(turn_ms)
-        if self._freeing:
-            times.append(self._frees_at_ms)
-        return min(times, default=None)
-
-    def _next_turn_ms(self) -> int | None:
-        """When the first of the calls that take turns has its next; None where there is none."""
-        turns = self._turns
-        while turns:
-            if (wait := turns[0].wait) is not None:
-                return wait.until_ms
-            turns.popleft()  # it was dropped
-        return None
-
-    def _has_turn(self, now_ms: int) -> bool:
-        turn_ms = self._next_turn_ms()
-        return turn_ms is not None and turn_ms <= now_ms
+        return deadlines[0][0] if deadlines else None
 
     def _continue(self, parked: ParkedCall, now_ms: int) -> None:
         call, wait = parked.call, parked.wait

@@ -7,13 +7,9 @@ To find that out the request is decoded, so ask only where it is needed, and fir
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from copy import copy
 from typing import Any, NamedTuple
 
-from msgspec import Struct
-
 from mockbroker.call import Call
-from protocol.declare import declaration_of
 
 TOPIC_RESOURCE_TYPE = 2
 GROUP_KEY_TYPE = 0
@@ -34,8 +30,6 @@ class Subjects(NamedTuple):
 
 
 NOTHING = Subjects({})
-FEW = 10
-"""Lists with more items are not looked into for long lists."""
 
 
 def subjects_of(call: Call) -> Subjects:
@@ -48,41 +42,6 @@ def subjects_of(call: Call) -> Subjects:
         reader = READERS.get(call.api_key)
         found = call.subjects = NOTHING if reader is None else reader(call, call.request)
     return found
-
-
-def first_subjects(call: Call, most: int) -> Subjects:
-    """The same of the first so many topics, groups or whatever else a request lists.
-
-    Raises ProtocolError: the request cannot be read.
-    """
-    reader = READERS.get(call.api_key)
-    if call.subjects is not None or reader is None:
-        return subjects_of(call)
-    return reader(call, shortened(call.request, most))
-
-
-def shortened(message: Any, most: int) -> Any:
-    """A message whose lists have so many items at most, the lists in the items of short ones too.
-
-    It is the message itself where they have no more.
-    """
-    changed = {}
-    for field in declaration_of(type(message)).fields:
-        value = getattr(message, field.name)
-        if not isinstance(value, list) or not value:
-            continue
-        if len(value) > most:
-            changed[field.name] = value[:most]
-        elif len(value) <= FEW and isinstance(value[0], Struct):
-            items = [shortened(one, most) for one in value]
-            if any(one is not item for one, item in zip(value, items, strict=True)):
-                changed[field.name] = items
-    if not changed:
-        return message
-    first = copy(message)
-    for name, value in changed.items():
-        setattr(first, name, value)
-    return first
 
 
 def topics_with_partitions(

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from mockbroker.call import Call, Turns, handles
+from mockbroker.call import Call, handles
 from mockbroker.handlers.controlled import check_controller
 from mockbroker.state.brokers.broker import Broker
 from mockbroker.state.configs.alterations import LOGGERS, ConfigAlterations
@@ -53,7 +53,7 @@ Config = DescribeConfigsResponse.Result.Config
 
 
 @handles(DescribeConfigsRequest)
-def describe_configs(call: Call, request: DescribeConfigsRequest) -> Turns[DescribeConfigsResponse]:
+def describe_configs(call: Call, request: DescribeConfigsRequest) -> DescribeConfigsResponse:
     """Each resource's configs, all or those named."""
     unknown = [one.resource_type for one in request.resources if one.resource_type not in SERVED]
     if unknown:
@@ -72,8 +72,6 @@ def describe_configs(call: Call, request: DescribeConfigsRequest) -> Turns[Descr
             if error.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
                 entry.error_message = ""  # as Kafka, which says no more
         response.results.append(entry)
-        if call.has_had_its_turn(1 + len(entry.configs)):
-            yield
     return response
 
 
@@ -134,9 +132,7 @@ def config(call: Call, described: DescribedConfig, request: DescribeConfigsReque
 
 
 @handles(IncrementalAlterConfigsRequest)
-def incremental_alter_configs(
-    call: Call, request: IncrementalAlterConfigsRequest
-) -> Turns[IncrementalAlterConfigsResponse]:
+def incremental_alter_configs(call: Call, request: IncrementalAlterConfigsRequest) -> IncrementalAlterConfigsResponse:
     """Change single configs of each resource."""
     alterations = ConfigAlterations(call.cluster.configs, call.broker, request.validate_only)
 
@@ -149,12 +145,12 @@ def incremental_alter_configs(
         return alterations.fails_controller((resource.resource_type, resource.resource_name), changes)
 
     return IncrementalAlterConfigsResponse(
-        responses=(yield from altered(call, request.resources, check, IncrementalAlterConfigsResponse.Resource, fails))
+        responses=altered(call, request.resources, check, IncrementalAlterConfigsResponse.Resource, fails)
     )
 
 
 @handles(AlterConfigsRequest)
-def alter_configs(call: Call, request: AlterConfigsRequest) -> Turns[AlterConfigsResponse]:
+def alter_configs(call: Call, request: AlterConfigsRequest) -> AlterConfigsResponse:
     """Have each resource have these configs, and no others."""
     alterations = ConfigAlterations(call.cluster.configs, call.broker, request.validate_only)
 
@@ -162,9 +158,7 @@ def alter_configs(call: Call, request: AlterConfigsRequest) -> Turns[AlterConfig
         values = [(one.name, one.value) for one in resource.configs]
         return alterations.whole((resource.resource_type, resource.resource_name), values)
 
-    return AlterConfigsResponse(
-        responses=(yield from altered(call, request.resources, check, AlterConfigsResponse.Resource))
-    )
+    return AlterConfigsResponse(responses=altered(call, request.resources, check, AlterConfigsResponse.Resource))
 
 
 def altered(
@@ -173,7 +167,7 @@ def altered(
     check: Callable[[Any], Callable[[], None] | None],
     entry_type: Any,
     fails: Callable[[Any], bool] = lambda _resource: False,
-) -> Turns[list[Any]]:
+) -> list[Any]:
     """What becomes of each resource: the broker that is asked checks all before the controller is asked for any.
 
     Where the controller ``fails`` at one, all that it is asked for have UNKNOWN_SERVER_ERROR.
@@ -194,8 +188,6 @@ def altered(
                 failed = failed or fails(resource)
         except ApiError as error:
             entry.error_code, entry.error_message = error.code, error.message
-        if call.has_had_its_turn(1 + len(resource.configs)):
-            yield
     for entry, write in forwarded:
         try:
             check_controller(call)

@@ -10,10 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import wraps
-from types import GeneratorType
 from typing import Any, NamedTuple
 
-from mockbroker.call import Call, Turns, Wait
+from mockbroker.call import Call, Wait
 from mockbroker.handlers.error_responses import error_response
 from mockbroker.state.errors import ApiError
 from mockbroker.state.groups.kind import CoordinatedGroup
@@ -73,13 +72,7 @@ def answered_when_replicated(handler: Handler) -> Handler:
 
     @wraps(handler)
     def waiting(call: Call, request: Any) -> Any:
-        response = handler(call, request)
-        if type(response) is GeneratorType:
-            return in_turns(call, request, response)
-        return waited_for(call, request, response)
-
-    def in_turns(call: Call, request: Any, turns: Turns[Any]) -> Turns[Any]:
-        return waited_for(call, request, (yield from turns))
+        return waited_for(call, request, handler(call, request))
 
     def waited_for(call: Call, request: Any, response: Any) -> Any:
         topics = call.cluster.internal_topics

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from mockbroker.call import Call, Turns, Wait, handles
+from mockbroker.call import Call, Wait, handles
 from mockbroker.handlers.leadership import find_partition, served_by
 from mockbroker.state.errors import ApiError
 from mockbroker.state.topics.topic import Partition
@@ -36,7 +36,7 @@ class Deletion(NamedTuple):
 
 
 @handles(DeleteRecordsRequest)
-def delete_records(call: Call, request: DeleteRecordsRequest) -> Turns[DeleteRecordsResponse | Wait]:
+def delete_records(call: Call, request: DeleteRecordsRequest) -> DeleteRecordsResponse | Wait:
     """Move the start of each log by itself. A partition that is named twice is meant as it is named last."""
     wanted: dict[str, dict[int, int]] = {}
     for topic in request.topics:
@@ -54,8 +54,6 @@ def delete_records(call: Call, request: DeleteRecordsRequest) -> Turns[DeleteRec
             except ApiError as error:
                 entry.error_code, entry.low_watermark = int(error.code), UNKNOWN_OFFSET
             entries.append(entry)
-            if call.has_had_its_turn():
-                yield
         if entries:
             response.topics.append(DeleteRecordsResponse.Topic(name=name, partitions=entries))
     in_time = []

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from struct import Struct
 from typing import NamedTuple, cast
 
-from mockbroker.call import SOON, Call, Part, Turns, Wait, gathered, handles
+from mockbroker.call import Call, Part, Wait, handles
 from mockbroker.handlers.leadership import (
     NO_EPOCH,
     READ_COMMITTED,
@@ -68,10 +68,6 @@ LEADER_MOVED = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
 """The errors that name the leader and its address (KIP-951)."""
 
 PartitionResponse = FetchResponse.Topic.Partition
-AT_ONCE_BYTES = 4 << 20
-"""An answer with more comes after what others have asked for meanwhile: hundreds may be asked for at once."""
-MANY_PARTITIONS = 1000
-"""Of a fetch, so many are looked at to find out how large its answer may be."""
 
 
 class FetchParams(NamedTuple):
@@ -116,14 +112,14 @@ class PartitionRead:
 
 
 @handles(FetchRequest)
-def fetch(call: Call, request: FetchRequest) -> Turns[FetchResponse | Wait]:
+def fetch(call: Call, request: FetchRequest) -> FetchResponse | Wait:
     """Find out what is wanted, then read."""
     if request.rack_id:
         call.session.learn_rack(request.rack_id)
     if request.replica_id != NO_REPLICA or request.replica_state.replica_id != NO_REPLICA:
         call.replica_id = max(request.replica_id, request.replica_state.replica_id)
     try:
-        session, full, wanted = yield from open_session(call, request)
+        session, full, wanted = open_session(call, request)
     except ApiError as error:
         if error.code == ErrorCode.UNKNOWN_SERVER_ERROR:
             raise
@@ -133,9 +129,6 @@ def fetch(call: Call, request: FetchRequest) -> Turns[FetchResponse | Wait]:
             ErrorCode.UNKNOWN_SERVER_ERROR, f"expected isolation level 0 or 1, got {request.isolation_level}"
         )
     max_bytes = min(request.max_bytes, call.cluster.settings["fetch.max.bytes"])
-    if max_bytes > AT_ONCE_BYTES and is_large(call, wanted):
-        yield SOON
-    max_bytes = min(max_bytes, call.cluster.answer_room_bytes)
     is_replicas = call.replica_id >= 0 or FUTURE_REPLICA in (request.replica_id, request.replica_state.replica_id)
     reading = FetchParams(
         wanted,
@@ -148,29 +141,12 @@ def fetch(call: Call, request: FetchRequest) -> Turns[FetchResponse | Wait]:
         call.version >= BATCH_VERSION and request.isolation_level == READ_COMMITTED and not is_replicas,
         is_replicas,
     )
-    return (yield from read(call, reading))
-
-
-def is_large(call: Call, wanted: Sequence[FetchPartition]) -> bool:
-    """Whether there are so many bytes for a fetch that others' requests are to come before its answer."""
-    first = wanted[:MANY_PARTITIONS]
-    if sum(one.max_bytes for one in first) <= AT_ONCE_BYTES:
-        return False
-    size = 0
-    for one in first:
-        try:
-            log = find_wanted(call, one).log
-        except ApiError:
-            continue
-        ahead = log.end_offset - max(one.fetch_offset, log.start_offset)
-        if ahead > 0:
-            size += min(one.max_bytes, log.size_bytes * ahead // (log.end_offset - log.start_offset))
-    return size > AT_ONCE_BYTES
+    return read(call, reading)
 
 
 def read(
     call: Call, reading: FetchParams, before: Sequence[PartitionRead] = (), version: int = -1
-) -> Turns[FetchResponse | Wait]:
+) -> FetchResponse | Wait:
     """Read every partition; wait where that gives less than ``min_bytes`` and there is time left.
 
     Args:
@@ -193,16 +169,12 @@ def read(
         if not one.unknown:
             idle = False
             urgent = urgent or one.entry is not None or one.on_older_segment
-        if call.has_had_its_turn():
-            yield
-    if call.took_turns and any(one.seen not in (None, seen_of(call, one.partition)) for one in reads if one.partition):
-        urgent = True  # records came while it was others' turn: nobody would wake the call for these
     may_wait = call.now_ms < reading.until_ms and not call.cluster.is_ending
     if may_wait and not urgent and not idle and size < reading.min_bytes:
         keys = tuple(one.partition for one in reads if one.partition is not None)
         now = call.cluster.version
         return Wait(until_ms=reading.until_ms, on=keys, then=lambda later: read(later, reading, reads, now))
-    return (yield from respond(call, reading, reads))
+    return respond(call, reading, reads)
 
 
 def seen_of(call: Call, partition: Partition) -> tuple[int, int]:
@@ -210,32 +182,28 @@ def seen_of(call: Call, partition: Partition) -> tuple[int, int]:
     return (call.cluster.replication.readable_end(partition, call.broker.id), partition.log.start_offset)
 
 
-def open_session(call: Call, request: FetchRequest) -> Turns[tuple[FetchSession | None, bool, list[FetchPartition]]]:
+def open_session(call: Call, request: FetchRequest) -> tuple[FetchSession | None, bool, list[FetchPartition]]:
     """The session to go on with or to start, whether all partitions are answered, and the partitions wanted."""
     by_topic_id = call.version >= TOPIC_ID_VERSION
-    named = []
-    for topic in request.topics:
-        key = topic.topic_id if by_topic_id else topic.topic
-        for partition in topic.partitions:
-            named.append(
-                FetchPartition(
-                    key,
-                    partition.partition,
-                    partition.fetch_offset,
-                    partition.partition_max_bytes,
-                    max(NO_EPOCH, partition.current_leader_epoch),
-                    partition.last_fetched_epoch,
-                )
-            )
-            if call.has_had_its_turn():
-                yield
+    named = [
+        FetchPartition(
+            topic.topic_id if by_topic_id else topic.topic,
+            partition.partition,
+            partition.fetch_offset,
+            partition.partition_max_bytes,
+            max(NO_EPOCH, partition.current_leader_epoch),
+            partition.last_fetched_epoch,
+        )
+        for topic in request.topics
+        for partition in topic.partitions
+    ]
     if call.version < SESSION_VERSION:
-        return (None, True, (yield from without_doubles(call, named)))
+        return (None, True, without_doubles(named))
     sessions = call.cluster.fetch_sessions_of(call.broker.id)
     if request.session_epoch in (FIRST_EPOCH, FINAL_EPOCH):
         if request.session_id != NO_SESSION:
             sessions.close(request.session_id)
-        named = yield from without_doubles(call, named)
+        named = without_doubles(named)
         return (None if request.session_epoch == FINAL_EPOCH else sessions.open(by_topic_id, named), True, named)
     session = sessions.resume(request.session_id, request.session_epoch, by_topic_id)
     session.update(named, forgotten(request, by_topic_id))
@@ -245,19 +213,17 @@ def open_session(call: Call, request: FetchRequest) -> Turns[tuple[FetchSession 
     return (session, False, list(session.partitions.values()))
 
 
-def without_doubles(call: Call, named: list[FetchPartition]) -> Turns[list[FetchPartition]]:
+def without_doubles(named: list[FetchPartition]) -> list[FetchPartition]:
     """Each partition once, where it stood first and as it was asked for last."""
-    if len(named) < 2:
-        return named
-    once: dict[tuple[TopicKey, int], FetchPartition] = {}
-    yield from gathered(call, named, lambda some: once.update([(one.key, one) for one in some]))
-    return list(once.values())
+    return list({one.key: one for one in named}.values()) if len(named) > 1 else named
 
 
 def forgotten(request: FetchRequest, by_topic_id: bool) -> Iterable[tuple[TopicKey, int]]:
-    for topic in request.forgotten_topics_data:
-        for index in topic.partitions:
-            yield (topic.topic_id if by_topic_id else topic.topic, index)
+    return (
+        (topic.topic_id if by_topic_id else topic.topic, index)
+        for topic in request.forgotten_topics_data
+        for index in topic.partitions
+    )
 
 
 def read_partition(
@@ -470,7 +436,7 @@ def near_replica(call: Call, partition: Partition, rack: str, fetch_offset: int)
     return preferred_replica(partition, rack, fetch_offset, racks, cluster.replication, cluster.selector)
 
 
-def respond(call: Call, reading: FetchParams, reads: Sequence[PartitionRead]) -> Turns[FetchResponse]:
+def respond(call: Call, reading: FetchParams, reads: Sequence[PartitionRead]) -> FetchResponse:
     """The response: everything in a full fetch, else what has changed since the client was told."""
     session = reading.session
     topics: list[FetchResponse.Topic] = []
@@ -481,8 +447,6 @@ def respond(call: Call, reading: FetchParams, reads: Sequence[PartitionRead]) ->
         reads = sorted(reads, key=lambda one: one.unknown)  # these come last, the others keep their order
     last_topic: TopicKey | None = None
     for one in reads:
-        if call.has_had_its_turn():
-            yield
         if session is not None and not is_news(reading, one):
             continue
         entry = one.entry or records_entry(call, one)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 
-from mockbroker.call import LOOKED_UP_ITEMS, Call, Turns, each, handles
+from mockbroker.call import Call, handles
 from mockbroker.state.errors import ApiError
 from mockbroker.state.topics.coordinator_keys import OFFSETS_TOPIC, SHARE_TOPIC, TRANSACTIONS_TOPIC
 from protocol.apis.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
@@ -26,12 +26,12 @@ SHARE_KEY = re.compile(r"(?P<group>.*):(?P<topic>[A-Za-z0-9_-]{22})(?:==)?:(?P<p
 
 
 @handles(FindCoordinatorRequest)
-def find_coordinator(call: Call, request: FindCoordinatorRequest) -> Turns[FindCoordinatorResponse]:
+def find_coordinator(call: Call, request: FindCoordinatorRequest) -> FindCoordinatorResponse:
     """The coordinator of one key, since v4 of each key."""
     if call.version >= BATCH_VERSION:
-        keys = request.coordinator_keys
-        found_all = yield from each(call, keys, lambda key: entry(call, request.key_type, key), LOOKED_UP_ITEMS)
-        return FindCoordinatorResponse(coordinators=found_all)
+        return FindCoordinatorResponse(
+            coordinators=[entry(call, request.key_type, key) for key in request.coordinator_keys]
+        )
     found = entry(call, request.key_type, request.key)
     return FindCoordinatorResponse(
         error_code=found.error_code,

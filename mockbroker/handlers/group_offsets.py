@@ -10,12 +10,12 @@ Source: KIP-211, KIP-320, KIP-447, KIP-496, KIP-709, KIP-848; KafkaApis and Offs
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import groupby
 from typing import Any
 
 import protocol
-from mockbroker.call import Call, Turns, Wait, handles
+from mockbroker.call import Call, Wait, handles
 from mockbroker.handlers.coordinator_writes import answered_when_replicated, committed_offsets, timeout_ms
 from mockbroker.handlers.find_coordinator import check_coordinator
 from mockbroker.handlers.leadership import find_partition, is_known
@@ -45,7 +45,7 @@ SUBSCRIPTION_PREFIX_VERSION = 0  # every version of ConsumerProtocolSubscription
 
 @handles(OffsetCommitRequest)
 @answered_when_replicated
-def offset_commit(call: Call, request: OffsetCommitRequest) -> Turns[OffsetCommitResponse]:
+def offset_commit(call: Call, request: OffsetCommitRequest) -> OffsetCommitResponse:
     """Commit what can be committed; every partition has its own error."""
     expires_ms = NEVER
     if request.retention_time_ms != NEVER:
@@ -84,7 +84,7 @@ def commit(
 
 
 @handles(OffsetFetchRequest)
-def offset_fetch(call: Call, request: OffsetFetchRequest) -> Turns[OffsetFetchResponse | Wait]:
+def offset_fetch(call: Call, request: OffsetFetchRequest) -> OffsetFetchResponse | Wait:
     """What one group, since v8 each of several, has committed: for the partitions asked for, or all.
 
     Whoever asks for stable offsets waits for what is not replicated yet.
@@ -93,14 +93,13 @@ def offset_fetch(call: Call, request: OffsetFetchRequest) -> Turns[OffsetFetchRe
     if request.require_stable and topics.writes.any_behind:
         group_ids = [one.group_id for one in request.groups] or [request.group_id]
         partitions = [topics.partition_of(OFFSETS_TOPIC, one) for one in group_ids]
-        found = stable_offsets(call, request, partitions, timeout_ms(call))
-        return found if isinstance(found, Wait) else (yield from found)
-    return (yield from fetched_offsets(call, request))
+        return stable_offsets(call, request, partitions, timeout_ms(call))
+    return fetched_offsets(call, request)
 
 
 def stable_offsets(
     call: Call, request: OffsetFetchRequest, partitions: Sequence[Partition], until_ms: int
-) -> Turns[OffsetFetchResponse] | Wait:
+) -> OffsetFetchResponse | Wait:
     """The offsets once all that was written is replicated; NOT_COORDINATOR if that takes too long, as by Kafka."""
     behind = [one for one in partitions if call.cluster.internal_topics.writes.is_behind(one)]
     if not behind:
@@ -114,13 +113,11 @@ def stable_offsets(
     )
 
 
-def fetched_offsets(call: Call, request: OffsetFetchRequest) -> Turns[OffsetFetchResponse]:
+def fetched_offsets(call: Call, request: OffsetFetchRequest) -> OffsetFetchResponse:
     response = OffsetFetchResponse()
     if call.version >= FETCH_BATCH_VERSION:
         for group in request.groups:
-            response.groups.append((yield from fetched_group(call, group, request)))
-            if call.has_had_its_turn():
-                yield
+            response.groups.append(fetched_group(call, group, request))
         return response
     try:
         check_coordinator(call, request.group_id)
@@ -139,14 +136,12 @@ def fetched_offsets(call: Call, request: OffsetFetchRequest) -> Turns[OffsetFetc
                     error_code=code,
                 )
             )
-            if call.has_had_its_turn():
-                yield
     return response
 
 
 def fetched_group(
     call: Call, group: OffsetFetchRequest.Group, request: OffsetFetchRequest
-) -> Turns[OffsetFetchResponse.Group]:
+) -> OffsetFetchResponse.Group:
     entry = OffsetFetchResponse.Group(group_id=group.group_id)
     try:
         check_coordinator(call, group.group_id)
@@ -167,8 +162,6 @@ def fetched_group(
                     error_code=code,
                 )
             )
-            if call.has_had_its_turn():
-                yield
     return entry
 
 
@@ -188,24 +181,25 @@ def topics_of_fetch(call: Call, group_id: str, wanted: Sequence[Any] | None, top
     return topics
 
 
-def read(call: Call, group_id: str, topic: Any, require_stable: bool) -> Iterator[tuple[int, Committed, ErrorCode]]:
+def read(call: Call, group_id: str, topic: Any, require_stable: bool) -> list[tuple[int, Committed, ErrorCode]]:
     """Partition, what is committed, and error, for each partition of a topic asked for."""
     name = topic.name
     if call.version >= TOPIC_ID_VERSION:
         found = call.cluster.topic_by_id.get(topic.topic_id)
         if found is None:
-            yield from ((index, NOTHING_COMMITTED, ErrorCode.UNKNOWN_TOPIC_ID) for index in topic.partition_indexes)
-            return
+            return [(index, NOTHING_COMMITTED, ErrorCode.UNKNOWN_TOPIC_ID) for index in topic.partition_indexes]
         name = found.name
     offsets = committed_offsets(call, group_id)
+    found_offsets = []
     for index in topic.partition_indexes:
         committed = offsets.get((name, index))
         if require_stable and offsets.is_unstable((name, index)):
-            yield index, NOTHING_COMMITTED, ErrorCode.UNSTABLE_OFFSET_COMMIT
+            found_offsets.append((index, NOTHING_COMMITTED, ErrorCode.UNSTABLE_OFFSET_COMMIT))
         elif call.version == 0 and committed is NOTHING_COMMITTED:  # how ZooKeeper's absent node was answered
-            yield index, NOTHING_COMMITTED, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            found_offsets.append((index, NOTHING_COMMITTED, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
         else:
-            yield index, committed, ErrorCode.NONE
+            found_offsets.append((index, committed, ErrorCode.NONE))
+    return found_offsets
 
 
 def refused_fetch(call: Call, request: OffsetFetchRequest, error: ApiError) -> OffsetFetchResponse:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from mockbroker.call import LOOKED_UP_ITEMS, Call, Turns, Wait, each, handles
+from mockbroker.call import Call, Wait, handles
 from mockbroker.handlers.coordinator_writes import GROUP_TIMEOUT, CoordinatorWrite, committed_group, when_replicated
 from mockbroker.handlers.find_coordinator import check_coordinator, coordinates
 from mockbroker.state.errors import ApiError
@@ -38,7 +38,7 @@ MAX_TOLD_BYTES = 64 << 20
 
 
 @handles(DescribeGroupsRequest)
-def describe_groups(call: Call, request: DescribeGroupsRequest) -> Turns[DescribeGroupsResponse]:
+def describe_groups(call: Call, request: DescribeGroupsRequest) -> DescribeGroupsResponse:
     """State and members of each group, in the order asked for.
 
     Once much was told of others, the client is to ask for a group again, as admin clients do by themselves.
@@ -57,7 +57,7 @@ def describe_groups(call: Call, request: DescribeGroupsRequest) -> Turns[Describ
         entry.authorized_operations = ALL_GROUP_OPERATIONS if asked_for else NOT_ASKED_FOR
         return entry
 
-    return DescribeGroupsResponse(groups=(yield from each(call, request.groups, entry_of, LOOKED_UP_ITEMS)))
+    return DescribeGroupsResponse(groups=[entry_of(group_id) for group_id in request.groups])
 
 
 def described(call: Call, group_id: str) -> DescribeGroupsResponse.Group:
@@ -120,9 +120,9 @@ def list_groups(call: Call, request: ListGroupsRequest) -> ListGroupsResponse:
 
 
 @handles(DeleteGroupsRequest)
-def delete_groups(call: Call, request: DeleteGroupsRequest) -> Turns[DeleteGroupsResponse | Wait]:
+def delete_groups(call: Call, request: DeleteGroupsRequest) -> DeleteGroupsResponse | Wait:
     """Delete each group by itself, in the order asked for; a name that comes twice counts once."""
-    results = yield from each(call, dict.fromkeys(request.groups_names), lambda group_id: deleted(call, group_id))
+    results = [deleted(call, group_id) for group_id in dict.fromkeys(request.groups_names)]
     topics = call.cluster.internal_topics
     writes = [
         CoordinatorWrite(topics.partition_of(OFFSETS_TOPIC, one.group_id), partial(fail, one))

@@ -7,22 +7,20 @@ Source: KIP-101, KIP-279, KIP-320; ReplicaManager.lastOffsetForLeaderEpoch and L
 
 from __future__ import annotations
 
-from mockbroker.call import Call, Turns, handles
+from mockbroker.call import Call, handles
 from mockbroker.handlers.leadership import find_partition, hosted_by
 from mockbroker.state.errors import ApiError
 from protocol.apis.leader_epochs import OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse
 
 
 @handles(OffsetForLeaderEpochRequest)
-def offset_for_leader_epoch(call: Call, request: OffsetForLeaderEpochRequest) -> Turns[OffsetForLeaderEpochResponse]:
+def offset_for_leader_epoch(call: Call, request: OffsetForLeaderEpochRequest) -> OffsetForLeaderEpochResponse:
     """The end of an epoch for each partition asked about."""
     response = OffsetForLeaderEpochResponse()
     for topic in request.topics:
         entry = OffsetForLeaderEpochResponse.Topic(topic=topic.topic)
         for partition in topic.partitions:
             entry.partitions.append(end_of_epoch(call, topic.topic, partition))
-            if call.has_had_its_turn():
-                yield
         response.topics.append(entry)
     return response
 

@@ -7,10 +7,9 @@ Source: KIP-79, KIP-98, KIP-734, KIP-405, KIP-1005, KIP-1023; UnifiedLog.fetchOf
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Iterator
 
-from mockbroker.call import Call, Turns, handles, in_background
+from mockbroker.call import Call, handles
 from mockbroker.handlers.leadership import (
     NO_EPOCH,
     READ_COMMITTED,
@@ -21,7 +20,6 @@ from mockbroker.handlers.leadership import (
     last_stable_offset_of,
 )
 from mockbroker.state.errors import ApiError
-from mockbroker.state.logs.batch_checks import AT_ONCE_RECORDS
 from mockbroker.state.logs.log import StoredBatch
 from mockbroker.state.logs.store import PartitionLog
 from protocol.apis.list_offsets import ListOffsetsRequest, ListOffsetsResponse
@@ -39,17 +37,13 @@ NO_TIMESTAMP = -1
 NO_OFFSET = -1
 FIRST_VERSION_OF = {MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9, EARLIEST_PENDING_UPLOAD: 11}
 
-OPENED_ITEMS = 250
-"""What opening a batch for its timestamps counts for beside what a partition does."""
-AT_ONCE_BYTES = 1 << 20
-"""What a batch may hold that is opened between two other calls, as a Produce's."""
 PartitionResponse = ListOffsetsResponse.Topic.Partition
 Found = tuple[int, int, int]
 """Timestamp, offset and leader epoch."""
 
 
 @handles(ListOffsetsRequest)
-def list_offsets(call: Call, request: ListOffsetsRequest) -> Turns[ListOffsetsResponse]:
+def list_offsets(call: Call, request: ListOffsetsRequest) -> ListOffsetsResponse:
     """An offset for each partition asked about; one that is named twice is refused, and told of once."""
     if request.isolation_level not in (READ_UNCOMMITTED, READ_COMMITTED):
         raise ApiError(
@@ -63,9 +57,7 @@ def list_offsets(call: Call, request: ListOffsetsRequest) -> Turns[ListOffsetsRe
             if index in entries:
                 entries[index] = PartitionResponse(partition_index=index, error_code=ErrorCode.INVALID_REQUEST)
             else:
-                entries[index] = yield from partition_entry(call, topic.name, asked, request)
-            if call.has_had_its_turn(1 if asked.timestamp < 0 and asked.timestamp != MAX_TIMESTAMP else OPENED_ITEMS):
-                yield
+                entries[index] = partition_entry(call, topic.name, asked, request)
     return ListOffsetsResponse(
         topics=[
             ListOffsetsResponse.Topic(name=name, partitions=list(entries.values())) for name, entries in topics.items()
@@ -75,7 +67,7 @@ def list_offsets(call: Call, request: ListOffsetsRequest) -> Turns[ListOffsetsRe
 
 def partition_entry(
     call: Call, topic: str, asked: ListOffsetsRequest.Topic.Partition, request: ListOffsetsRequest
-) -> Turns[PartitionResponse]:
+) -> PartitionResponse:
     """A partition's share of the answer."""
     entry = PartitionResponse(partition_index=asked.partition_index)
     timestamp = asked.timestamp
@@ -96,7 +88,7 @@ def partition_entry(
             offsets = old_offsets(partition.log, end_offset, timestamp)
             entry.old_style_offsets = offsets[: max(0, asked.max_num_offsets)]
         else:
-            entry.timestamp, entry.offset, epoch = yield from offset_for(call, partition.log, end_offset, timestamp)
+            entry.timestamp, entry.offset, epoch = offset_for(partition.log, end_offset, timestamp)
             if call.version >= EPOCH_VERSION:
                 entry.leader_epoch = partition.leader_epoch if timestamp == LATEST else epoch
     except ApiError as error:
@@ -104,7 +96,7 @@ def partition_entry(
     return entry
 
 
-def offset_for(call: Call, log: PartitionLog, end_offset: int, timestamp: int) -> Turns[Found]:
+def offset_for(log: PartitionLog, end_offset: int, timestamp: int) -> Found:
     """Timestamp, offset and leader epoch of what a timestamp, or one of the negative marks, asks for.
 
     Args:
@@ -116,9 +108,7 @@ def offset_for(call: Call, log: PartitionLog, end_offset: int, timestamp: int) -
         return (NO_TIMESTAMP, log.start_offset, log.leader_epochs.epoch_for_offset(log.start_offset))
     if timestamp in (LATEST_TIERED, EARLIEST_PENDING_UPLOAD):
         return (NO_TIMESTAMP, NO_OFFSET, NO_EPOCH)  # nothing is tiered
-    found = yield from (
-        newest_record(call, log) if timestamp == MAX_TIMESTAMP else first_record_since(call, log, timestamp)
-    )
+    found = newest_record(log) if timestamp == MAX_TIMESTAMP else first_record_since(log, timestamp)
     if found is None or found[1] >= end_offset:
         return (NO_TIMESTAMP, NO_OFFSET, NO_EPOCH)
     return found
@@ -134,7 +124,7 @@ def old_offsets(log: PartitionLog, end_offset: int, timestamp: int) -> list[int]
     return [log.start_offset] if oldest is not None and oldest.max_timestamp <= timestamp else []
 
 
-def newest_record(call: Call, log: PartitionLog) -> Turns[Found | None]:
+def newest_record(log: PartitionLog) -> Found | None:
     """Timestamp, offset and leader epoch of the log's newest record, the first of several; None in an empty log.
 
     As in Kafka it may be a record before the log's start, as long as the batch is kept that it is in.
@@ -142,24 +132,20 @@ def newest_record(call: Call, log: PartitionLog) -> Turns[Found | None]:
     batch = log.newest_batch()
     if batch is None:
         return None
-    newest, offset = yield from opened(call, batch, lambda found: max(found, key=lambda pair: (pair[0], -pair[1])))
+    newest, offset = max(opened(batch), key=lambda pair: (pair[0], -pair[1]))
     return (newest, offset, batch.leader_epoch)
 
 
-def first_record_since(call: Call, log: PartitionLog, timestamp: int) -> Turns[Found | None]:
+def first_record_since(log: PartitionLog, timestamp: int) -> Found | None:
     """Timestamp, offset and leader epoch of the first record that is not older than this, if there is any.
 
     Records before the log's start are passed over, as LogSegment.findOffsetByTimestamp does.
     """
     batch = log.first_batch_since(timestamp)
     start = log.start_offset
-
-    def first_of(pairs: Iterator[tuple[int, int]]) -> tuple[int, int] | None:
-        return next((one for one in pairs if one[0] >= timestamp and one[1] >= start), None)
-
     while batch is not None:
         if batch.max_timestamp >= timestamp and batch.last_offset >= start:
-            first = yield from opened(call, batch, first_of)
+            first = next((one for one in opened(batch) if one[0] >= timestamp and one[1] >= start), None)
             if first is not None:
                 return (*first, batch.leader_epoch)
         last = batch.last_offset
@@ -167,21 +153,9 @@ def first_record_since(call: Call, log: PartitionLog, timestamp: int) -> Turns[F
     return None
 
 
-def opened(call: Call, batch: StoredBatch, find: Callable[[Iterator[tuple[int, int]]], Any]) -> Turns[Any]:
-    """What is found among (timestamp, offset) of each record of a batch; in a thread where opening it takes long.
+def opened(batch: StoredBatch) -> Iterator[tuple[int, int]]:
+    """Timestamp and offset of each record of a batch: the one place where a request has stored records opened."""
+    from protocol.records import iter_records
 
-    The one place where a request has stored records opened.
-    """
-    from protocol.records import DecompressionBudget, MoreThanAtOnceError, iter_records
-    from protocol.records.compression import DEFAULT_LIMIT_BYTES
-
-    def look(budget: DecompressionBudget) -> Any:
-        records = iter_records(batch.data, crc=False, limit=budget)
-        return find((record.timestamp, record.offset) for record in records)
-
-    if batch.last_offset - batch.base_offset < AT_ONCE_RECORDS:
-        try:
-            return look(DecompressionBudget(DEFAULT_LIMIT_BYTES, AT_ONCE_BYTES))
-        except MoreThanAtOnceError:
-            pass
-    return (yield from in_background(call, lambda: look(DecompressionBudget(DEFAULT_LIMIT_BYTES))))
+    records = iter_records(batch.data, crc=False)
+    return ((record.timestamp, record.offset) for record in records)

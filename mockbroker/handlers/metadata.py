@@ -6,7 +6,7 @@ Classic topics show their real leaders. Every diskless partition of an answer is
 sole replica and sole in-sync replica; the next answer names the next broker of that rack. With
 ``diskless.selection=hash`` each partition has one broker of the rack, the same in every answer.
 
-Writes cluster.topics when it auto-creates, and takes turns.
+Writes cluster.topics when it auto-creates.
 Errors, per topic: UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID, LEADER_NOT_AVAILABLE, INVALID_TOPIC_EXCEPTION and what
 else keeps a topic from being created; per partition: LEADER_NOT_AVAILABLE, and REPLICA_NOT_AVAILABLE in v0.
 Source: KIP-36, KIP-516, KIP-966; KafkaApis.handleTopicMetadataRequest, Kafka 0.9 to 4.4;
@@ -16,13 +16,12 @@ DescribeTopicPartitionsRequestHandler, Apache Kafka.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections import deque
-from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from kafka_rack import diskless
 from kafka_rack.diskless import SELECTIONS
-from mockbroker.call import CREATED_ITEMS, TURN_ITEMS, Call, Turns, distinct, each, gathered, handles, sorted_in_turns
+from mockbroker.call import Call, handles
 from mockbroker.handlers.controlled import check_controller
 from mockbroker.state.errors import ApiError
 from mockbroker.state.metadata.view import KnownBroker, KnownPartition, KnownTopic
@@ -50,29 +49,23 @@ MAX_PARTITIONS_DESCRIBED = 2000  # max.request.partition.size.limit
 
 
 @handles(MetadataRequest)
-def metadata(call: Call, request: MetadataRequest) -> Turns[MetadataResponse]:
+def metadata(call: Call, request: MetadataRequest) -> MetadataResponse:
     """The brokers that are up, and the topics asked for."""
     view = call.view
     rack_id = request.rack_id if call.version >= RACK_VERSION else None
-    entries: list[Any] = []
-    topics: list[KnownTopic] = []
-    places: list[int] = []
-    for one in (yield from wanted_topics(call, request)):
-        if not isinstance(one, MetadataResponse.Topic):
-            topics.append(one)
-            places.append(len(entries))
-        entries.append(one)
-        if call.has_had_its_turn():
-            yield
-    chosen = choose_diskless_leader(call, rack_id, topics)
+    found = wanted_topics(call, request)
+    chosen = choose_diskless_leader(
+        call, rack_id, [one for one in found if not isinstance(one, MetadataResponse.Topic)]
+    )
     with_operations = request.include_topic_authorized_operations
-    for place in places:
-        entries[place] = yield from topic_entry(call, entries[place], chosen, with_operations)
     return MetadataResponse(
         brokers=[broker_entry(call, broker) for broker in view.live_brokers()],
         cluster_id=call.cluster.id,
         controller_id=view.controller_id,
-        topics=entries,
+        topics=[
+            one if isinstance(one, MetadataResponse.Topic) else topic_entry(call, one, chosen, with_operations)
+            for one in found
+        ],
         cluster_authorized_operations=(
             ALL_CLUSTER_OPERATIONS if request.include_cluster_authorized_operations else NOT_ASKED_FOR
         ),
@@ -80,14 +73,11 @@ def metadata(call: Call, request: MetadataRequest) -> Turns[MetadataResponse]:
 
 
 @handles(DescribeTopicPartitionsRequest)
-def describe_topic_partitions(
-    call: Call, request: DescribeTopicPartitionsRequest
-) -> Turns[DescribeTopicPartitionsResponse]:
+def describe_topic_partitions(call: Call, request: DescribeTopicPartitionsRequest) -> DescribeTopicPartitionsResponse:
     """The partitions of the topics asked for, by name, as many as the answer may hold, and where to go on."""
     rack_id = request.rack_id if call.version >= DESCRIBE_RACK_VERSION else None
     view = call.view
-    asked: set[str] = set()
-    yield from gathered(call, request.topics, lambda some: asked.update([wanted.name for wanted in some]))
+    asked = {wanted.name for wanted in request.topics}
     names = asked or set(view.topic_names())
     first_name, first_index = "", 0
     if request.cursor is not None:
@@ -98,26 +88,18 @@ def describe_topic_partitions(
         return described_error(request, ErrorCode.UNKNOWN_SERVER_ERROR)
     room = max(1, min(request.response_partition_limit, MAX_PARTITIONS_DESCRIBED))
     response = DescribeTopicPartitionsResponse()
-    wanted_names = yield from sorted_in_turns(call, names)
+    wanted_names = sorted(names)
     if first_name:
         wanted_names = wanted_names[bisect_left(wanted_names, first_name) :]
     may_see = may_see_of(call.cluster, call.session.principal, call.session.address)
     hidden: list[str] = []
     if may_see is not None:
-        seen = yield from each(call, wanted_names, may_see)
-        hidden = [name for name, is_seen in zip(wanted_names, seen, strict=True) if not is_seen]
-        wanted_names = [name for name, is_seen in zip(wanted_names, seen, strict=True) if is_seen]
-    known = {}
-    for name in wanted_names:
-        topic = view.topic(name)
-        if topic is not None:
-            known[name] = topic
-        if call.has_had_its_turn():
-            yield
+        seen = {name: may_see(name) for name in wanted_names}
+        hidden = [name for name, is_seen in seen.items() if not is_seen]
+        wanted_names = [name for name, is_seen in seen.items() if is_seen]
+    known = {name: topic for name in wanted_names if (topic := view.topic(name)) is not None}
     chosen = choose_diskless_leader(call, rack_id, list(known.values()))
     for name in wanted_names:
-        if call.has_had_its_turn():
-            yield
         first = first_index if name == first_name else 0
         if room == 0:
             response.next_cursor = DescribeTopicPartitionsResponse.Cursor(topic_name=name, partition_index=0)
@@ -208,20 +190,18 @@ def broker_entry(call: Call, broker: KnownBroker) -> MetadataResponse.Broker:
     return MetadataResponse.Broker(node_id=broker.id, host=listener.host, port=listener.port, rack=broker.rack)
 
 
-FoundTopics = Iterator[KnownTopic | MetadataResponse.Topic]
+FoundTopics = list[KnownTopic | MetadataResponse.Topic]
 
 
-def wanted_topics(call: Call, request: MetadataRequest) -> Turns[FoundTopics]:
+def wanted_topics(call: Call, request: MetadataRequest) -> FoundTopics:
     """The topics asked for, or all by name; where one cannot be had, the entry that says why."""
     if request.topics is None or (call.version == 0 and not request.topics):
         view = call.view
-        return (topic for name in view.topic_names() if (topic := view.topic(name)) is not None)
-    names: deque[str | None] = yield from distinct(call, request.topics, lambda wanted: wanted.name)
-    ids: deque[bytes] = deque()
+        return [topic for name in view.topic_names() if (topic := view.topic(name)) is not None]
+    names = dict.fromkeys(wanted.name for wanted in request.topics)
+    ids: dict[bytes, None] = {}
     if call.version >= ID_VERSION:
-        ids = yield from distinct(call, request.topics, lambda wanted: wanted.topic_id)
-        if NO_ID in ids:
-            ids.remove(NO_ID)
+        ids = dict.fromkeys(wanted.topic_id for wanted in request.topics if wanted.topic_id != NO_ID)
         if call.version < NULL_NAME_VERSION and (ids or None in names):
             raise ApiError(ErrorCode.INVALID_REQUEST, f"version {call.version} has no topic ids, and no null names")
     if ids:  # then names alone count for nothing
@@ -229,29 +209,25 @@ def wanted_topics(call: Call, request: MetadataRequest) -> Turns[FoundTopics]:
     return topics_by_name(call, names, request)
 
 
-def topics_by_id(call: Call, ids: deque[bytes]) -> FoundTopics:
+def topics_by_id(call: Call, ids: Iterable[bytes]) -> FoundTopics:
     view = call.view
-    while ids:
-        topic_id = ids.popleft()
-        topic = view.topic_of_id(topic_id)
-        if topic is not None:
-            yield topic
-        else:
-            yield MetadataResponse.Topic(name=None, topic_id=topic_id, error_code=ErrorCode.UNKNOWN_TOPIC_ID)
+    return [
+        view.topic_of_id(topic_id)
+        or MetadataResponse.Topic(name=None, topic_id=topic_id, error_code=ErrorCode.UNKNOWN_TOPIC_ID)
+        for topic_id in ids
+    ]
 
 
-def topics_by_name(call: Call, names: deque[str | None], request: MetadataRequest) -> FoundTopics:
+def topics_by_name(call: Call, names: Iterable[str | None], request: MetadataRequest) -> FoundTopics:
     view = call.view
     may_create = request.allow_auto_topic_creation and call.cluster.settings["auto.create.topics.enable"]
-    while names:
-        name = names.popleft()
+    found: FoundTopics = []
+    for name in names:
         if name is None:
             raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, "a topic has neither a name nor an id")
         topic = view.topic(name)
-        if topic is not None:
-            yield topic
-        else:
-            yield topic_on_demand(call, name, may_create, request.include_topic_authorized_operations)
+        found.append(topic or topic_on_demand(call, name, may_create, request.include_topic_authorized_operations))
+    return found
 
 
 def topic_on_demand(
@@ -279,7 +255,6 @@ def topic_on_demand(
                     cluster.internal_topics.topic(name)
                 else:
                     cluster.create_topic(name, requesting_broker_id=call.broker.id)
-                call.add_work(CREATED_ITEMS)
             except ApiError as error:
                 code = code if is_kraft else error.code
     return MetadataResponse.Topic(
@@ -290,22 +265,12 @@ def topic_on_demand(
     )
 
 
-def topic_entry(
-    call: Call, topic: KnownTopic, chosen: DisklessChoice, with_operations: bool
-) -> Turns[MetadataResponse.Topic]:
-    if len(topic.partitions) < TURN_ITEMS:
-        partitions = [partition_entry(call, topic, partition, chosen) for partition in topic.partitions]
-        if call.has_had_its_turn(len(partitions)):
-            yield
-    else:
-        partitions = yield from each(
-            call, topic.partitions, lambda partition: partition_entry(call, topic, partition, chosen)
-        )
+def topic_entry(call: Call, topic: KnownTopic, chosen: DisklessChoice, with_operations: bool) -> MetadataResponse.Topic:
     return MetadataResponse.Topic(
         name=topic.name,
         topic_id=topic.id,
         is_internal=topic.is_internal,
-        partitions=partitions,
+        partitions=[partition_entry(call, topic, partition, chosen) for partition in topic.partitions],
         topic_authorized_operations=ALL_TOPIC_OPERATIONS if with_operations else NOT_ASKED_FOR,
     )
 

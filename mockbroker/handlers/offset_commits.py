@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from mockbroker.call import Call, Turns
+from mockbroker.call import Call
 from mockbroker.handlers.leadership import find_partition, is_known
 from mockbroker.state.errors import ApiError
 from mockbroker.state.groups.offsets import NEVER, Committed
@@ -29,7 +29,7 @@ def keep_offsets(
     *,
     first_version_by_id: int,
     expires_ms: int = NEVER,
-) -> Turns[CommitResponse]:
+) -> CommitResponse:
     """Fill in a response: what ``keep`` says of each partition that there is, else that there is none.
 
     Args:
@@ -48,8 +48,6 @@ def keep_offsets(
         if not is_known(call, key):
             refused.setdefault(key, entry)
         for wanted in topic.partitions:
-            if call.has_had_its_turn():
-                yield
             result = type(filled).Topic.Partition(partition_index=wanted.partition_index)
             try:
                 partition = find_partition(call, key, wanted.partition_index)

@@ -7,7 +7,6 @@ Errors, per partition: UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID, NOT_LEADER_
 INVALID_REQUIRED_ACKS, those of ``appending.append``, in a transaction those of ``produce_transactions``, and after a
 wait REQUEST_TIMED_OUT and NOT_ENOUGH_REPLICAS_AFTER_APPEND. With acks=0 there is no answer, and an error closes the
 connection.
-Takes turns, and has records opened in the background where that takes long; what was asked before is asked again then.
 Source: KIP-98, KIP-467, KIP-516, KIP-951; KafkaApis.handleProduceRequest, DelayedProduce and
 Partition.checkEnoughReplicasReachOffset, Apache Kafka 4.4.
 """
@@ -18,10 +17,10 @@ from collections import Counter
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
-from mockbroker.call import Call, Turns, Wait, handles, in_background
+from mockbroker.call import Call, Wait, handles
 from mockbroker.handlers.leadership import NodeEndpoints, find_partition, served_by
 from mockbroker.state.errors import ApiError
-from mockbroker.state.logs.appending import UNBOUNDED, LongOpening, LongOpeningError, append
+from mockbroker.state.logs.appending import UNBOUNDED, append
 from mockbroker.state.logs.batch_checks import ATTRIBUTES_AT, MAGIC_AT, batch_size, only_batch
 from mockbroker.state.logs.refusals import BadBatchError, RefusedAppendError
 from mockbroker.state.topics.topic import Partition
@@ -43,12 +42,6 @@ NO_TIME = -1
 CRC = slice(17, 21)
 """Of a batch of magic 2, its checksum."""
 MAGIC_OF_BATCHES = 2
-APPENDED_ITEMS = 10
-"""What appending to a partition counts for."""
-AT_ONCE_BYTES = 1 << 20
-"""What may come out of a batch that is opened between others' turns: a thread costs more than this takes."""
-MAX_OPENINGS = 3
-"""How often records are opened in the background while what they are opened for changes meanwhile."""
 ADMIN_CLIENT = "__admin_client"  # the one client.id that may write to internal topics
 
 PartitionResponse = ProduceResponse.Topic.Partition
@@ -64,7 +57,7 @@ class AppendedRecords(NamedTuple):
 
 
 @handles(ProduceRequest)
-def produce(call: Call, request: ProduceRequest) -> Turns[ProduceResponse | Wait | None]:
+def produce(call: Call, request: ProduceRequest) -> ProduceResponse | Wait | None:
     """Append to each partition by itself."""
     by_topic_id = call.version >= TOPIC_ID_VERSION
     endpoints = NodeEndpoints(call)
@@ -72,15 +65,9 @@ def produce(call: Call, request: ProduceRequest) -> Turns[ProduceResponse | Wait
     response = ProduceResponse()
     written: list[AppendedRecords] = []
     failure: str | None = None
-    is_alone = has_one_partition(request)
-    has_transaction = (
-        begins_transaction(request.topic_data[0].partition_data[0].records, call.version)
-        if is_alone
-        else (yield from has_transactional_records(call, request))
-    )
-    transactional = find_transactional(call, request) if has_transaction else None
+    transactional = find_transactional(call, request) if has_transactional_records(call, request) else None
     refusals: dict[int, ApiError] = {}
-    for topic in request.topic_data if is_alone else (yield from without_doubles(call, request, refusals)):
+    for topic in without_doubles(call, request, refusals):
         entries = []
         for wanted in topic.partition_data:
             partition: Partition | None = None
@@ -88,17 +75,7 @@ def produce(call: Call, request: ProduceRequest) -> Turns[ProduceResponse | Wait
             end_offset = NO_OFFSET
             try:
                 partition = find_partition(call, topic.topic_id if by_topic_id else topic.name, wanted.index)
-                if transactional is not None and call.took_turns:
-                    transactional = find_transactional(call, request_of_one(request, topic, wanted))
-                opening = None
-                try:
-                    done = append_records(call, partition, wanted, request, transactional)
-                except LongOpeningError as long:
-                    opening = long.opening
-                if opening is not None:
-                    done = yield from append_opened(
-                        call, request_of_one(request, topic, wanted), opening, transactional=transactional is not None
-                    )
+                done = append_records(call, partition, wanted, request, transactional)
                 written.append(done)
                 entry, end_offset = done.entry, done.end_offset
                 if id(wanted) in refusals:
@@ -118,8 +95,6 @@ def produce(call: Call, request: ProduceRequest) -> Turns[ProduceResponse | Wait
                 of = partition.topic
                 isr = None if of.diskless else partition.isr
                 parts.append((of.name, of.id, len(records), isr, end_offset, records[CRC], entry, request.acks))
-            if not is_alone and call.has_had_its_turn(APPENDED_ITEMS):
-                yield
         if not entries:
             continue  # Kafka goes through partitions, and names the topics that these have
         response.responses.append(
@@ -212,32 +187,26 @@ def has_one_partition(request: ProduceRequest) -> bool:
     return len(request.topic_data) == 1 and len(request.topic_data[0].partition_data) == 1
 
 
-def without_doubles(
-    call: Call, request: ProduceRequest, refusals: dict[int, ApiError]
-) -> Turns[list[ProduceRequest.Topic]]:
+def without_doubles(call: Call, request: ProduceRequest, refusals: dict[int, ApiError]) -> list[ProduceRequest.Topic]:
     """Each topic once, and of a partition that is named twice only what it is sent last, as Kafka's maps have it.
 
     Records that are no batch are refused by a map of their own: where they are sent beside good ones, the good ones are
     written and the answer is the refusal. ``refusals`` is filled with those, by the identity of what is written.
     """
+    if has_one_partition(request):
+        return request.topic_data
     topics: dict[tuple[str, bytes], ProduceRequest.Topic] = {}
     for topic in request.topic_data:
         known = topics.setdefault((topic.name, topic.topic_id), topic)
         if known is not topic:
             known.partition_data.extend(topic.partition_data)
-        if call.has_had_its_turn():
-            yield
     for topic in topics.values():
-        if call.has_had_its_turn():
-            yield
         if len(topic.partition_data) < 2:
             continue
         kept: dict[int, ProduceRequest.Topic.Partition] = {}
         refused: dict[int, ApiError] = {}
         doubled = {index for index, times in Counter(one.index for one in topic.partition_data).items() if times > 1}
         for one in topic.partition_data:
-            if call.has_had_its_turn():
-                yield
             if one.index in doubled and call.version >= BATCH_VERSION and one.records is not None:
                 try:
                     whole_batch(one.records, call.version)
@@ -251,14 +220,12 @@ def without_doubles(
     return list(topics.values())
 
 
-def has_transactional_records(call: Call, request: ProduceRequest) -> Turns[bool]:
+def has_transactional_records(call: Call, request: ProduceRequest) -> bool:
     """Whether any partition's first batch belongs to a transaction. Raises ApiError: as ``begins_transaction``."""
     found = False
     for topic in request.topic_data:
         for partition in topic.partition_data:
             found = begins_transaction(partition.records, call.version, found=found)
-            if call.has_had_its_turn():
-                yield
     return found
 
 
@@ -292,47 +259,14 @@ def find_transactional(call: Call, request: ProduceRequest) -> TransactionalPart
     return transactional_partitions(call, request)
 
 
-def request_of_one(
-    request: ProduceRequest, topic: ProduceRequest.Topic, wanted: ProduceRequest.Topic.Partition
-) -> ProduceRequest:
-    """The request as it would be for one of its partitions alone."""
-    alone = ProduceRequest.Topic(name=topic.name, topic_id=topic.topic_id, partition_data=[wanted])
-    return ProduceRequest(transactional_id=request.transactional_id, acks=request.acks, topic_data=[alone])
-
-
-def append_opened(
-    call: Call, request: ProduceRequest, opening: LongOpening, *, transactional: bool
-) -> Turns[AppendedRecords]:
-    """Append the records of a request's one partition once they were opened in the background. Raises ApiError.
-
-    Whatever has changed meanwhile counts; where they are to be opened anew for that, it is done between others' turns
-    in the end.
-    """
-    topic = request.topic_data[0]
-    wanted = topic.partition_data[0]
-    by_topic_id = call.version >= TOPIC_ID_VERSION
-    for number in range(1, MAX_OPENINGS + 1):
-        yield from in_background(call, opening.open)
-        partition = find_partition(call, topic.topic_id if by_topic_id else topic.name, wanted.index)
-        asked = find_transactional(call, request) if transactional else None
-        try:
-            at_once = AT_ONCE_BYTES if number < MAX_OPENINGS else None
-            return append_records(call, partition, wanted, request, asked, opening, at_once)
-        except LongOpeningError as long:
-            opening = long.opening
-    raise AssertionError("all is opened at once in the end")
-
-
 def append_records(
     call: Call,
     partition: Partition,
     wanted: ProduceRequest.Topic.Partition,
     request: ProduceRequest,
     transactional: TransactionalPartitions | None,
-    opened: LongOpening | None = None,
-    at_once: int | None = AT_ONCE_BYTES,
 ) -> AppendedRecords:
-    """Append one partition's records. Raises ApiError; LongOpeningError: they are to be opened in the background."""
+    """Append one partition's records. Raises ApiError."""
     acks = request.acks
     records = wanted.records or b""
     one_batch = call.version >= BATCH_VERSION
@@ -357,8 +291,6 @@ def append_records(
         raise RefusedAppendError(ErrorCode.KAFKA_STORAGE_ERROR)
     deposed = call.deposed(partition)
     log_owner = partition if deposed is None else deposed.fork
-    budget = call.decompression
-    budget.at_once = at_once
     written = append(
         log_owner,
         records,
@@ -368,9 +300,8 @@ def append_records(
         size=size,
         clock_jumped=call.cluster.clock.offset_ms != 0,
         has_transactional_id=request.transactional_id is not None,
-        budget=budget,
+        budget=call.decompression,
         max_segment_bytes=UNBOUNDED if memory is None else memory.segment_bytes,
-        opened=opened,
     )
     if deposed is None:
         call.cluster.replication.appended(partition, call.now_ms)

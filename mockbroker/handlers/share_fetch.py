@@ -98,7 +98,7 @@ def share_fetch(call: Call, request: ShareFetchRequest) -> ShareFetchResponse | 
         return answer(call, entries)
     if call.version >= RENEWING_VERSION and request.share_acquire_mode not in ACQUIRE_MODES:
         raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, f"share acquire mode {request.share_acquire_mode}")
-    max_bytes = min(request.max_bytes, call.cluster.settings["fetch.max.bytes"], call.cluster.answer_room_bytes)
+    max_bytes = min(request.max_bytes, call.cluster.settings["fetch.max.bytes"])
     reading = ShareReading(
         group_id,
         member_id,

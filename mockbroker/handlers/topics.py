@@ -11,10 +11,9 @@ Source: KIP-4, KIP-195, KIP-464, KIP-516, KIP-525; ReplicationControlManager, Ap
 from __future__ import annotations
 
 from collections import Counter
-from functools import partial
 from typing import TYPE_CHECKING
 
-from mockbroker.call import CREATED_ITEMS, Call, Turns, Wait, each, gathered, handles
+from mockbroker.call import Call, Wait, handles
 from mockbroker.handlers.controlled import check_controller, check_deadline, when_known
 from mockbroker.handlers.error_responses import error_response
 from mockbroker.state.errors import ApiError
@@ -47,10 +46,9 @@ PARTITIONS_PLACEMENT_ERROR_VERSION = 3
 
 
 @handles(CreateTopicsRequest)
-def create_topics(call: Call, request: CreateTopicsRequest) -> Turns[CreateTopicsResponse | Wait]:
+def create_topics(call: Call, request: CreateTopicsRequest) -> CreateTopicsResponse | Wait:
     """Create each topic by itself; a name that comes twice is refused."""
-    times = Counter[str]()
-    yield from gathered(call, request.topics, lambda some: times.update([topic.name for topic in some]))
+    times = Counter(topic.name for topic in request.topics)
     total = 0
     has_begun = False
     for topic in request.topics:
@@ -59,18 +57,11 @@ def create_topics(call: Call, request: CreateTopicsRequest) -> Turns[CreateTopic
                 check_deadline(call, request.timeout_ms)
                 has_begun = True
             total += partitions_wanted(call, topic)
-        if call.has_had_its_turn():
-            yield
     try:
         check_total(total)
     except ApiError as excess:
-        excess_of = partial(refused, call, error=excess)
-        return CreateTopicsResponse(topics=(yield from each(call, request.topics, lambda one: excess_of(one.name))))
-    checked = {}
-    for name, count in times.items():
-        checked[name] = name_error(call, name, count)
-        if call.has_had_its_turn():
-            yield
+        return CreateTopicsResponse(topics=[refused(call, topic.name, excess) for topic in request.topics])
+    checked = {name: name_error(call, name, count) for name, count in times.items()}
     response = CreateTopicsResponse()
     for wanted in request.topics:
         error = checked[wanted.name]
@@ -80,8 +71,6 @@ def create_topics(call: Call, request: CreateTopicsRequest) -> Turns[CreateTopic
             response.topics.append(created(call, wanted, validate_only=request.validate_only))
         else:
             response.topics.append(refused(call, wanted.name, error))
-        if call.has_had_its_turn(1 if error else CREATED_ITEMS):
-            yield
     made = {} if request.validate_only else {topic.name: topic for topic in response.topics if not topic.error_code}
 
     def late(_: CreateTopicsResponse) -> None:
@@ -134,7 +123,7 @@ def created(call: Call, wanted: CreateTopicsRequest.Topic, validate_only: bool) 
             validate_only=validate_only,
             requesting_broker_id=call.broker.id,
             all_have_racks=True,
-            is_name_checked=not call.took_turns,
+            is_name_checked=True,
         )
     except ApiError as error:
         return refused(call, wanted.name, error)
@@ -175,22 +164,16 @@ def config_entry(described: DescribedConfig) -> CreateTopicsResponse.Topic.Confi
 
 
 @handles(DeleteTopicsRequest)
-def delete_topics(call: Call, request: DeleteTopicsRequest) -> Turns[DeleteTopicsResponse | Wait]:
+def delete_topics(call: Call, request: DeleteTopicsRequest) -> DeleteTopicsResponse | Wait:
     """Delete each topic, by name or since v6 by id; what names a topic twice deletes nothing."""
     if call.version >= IDS_VERSION:
         wanted = [(topic.name, topic.topic_id) for topic in request.topics]
     else:
         wanted = [(name, ZERO_UUID) for name in request.topic_names]
-    times = Counter[tuple[str | None, bytes]]()
-    yield from gathered(call, wanted, times.update)
+    times = Counter(wanted)
     if any(count == 1 and names_one(*one) for one, count in times.items()):
         check_deadline(call, request.timeout_ms)
-    named: set[bytes] = set()
-    for name, topic_id in wanted:
-        if topic_id == ZERO_UUID and (known := topic_of(call, name)):
-            named.add(known.id)
-        if call.has_had_its_turn():
-            yield
+    named = {known.id for name, topic_id in wanted if topic_id == ZERO_UUID and (known := topic_of(call, name))}
     response = DeleteTopicsResponse()
     for name, topic_id in wanted:
         count = times[name, topic_id]
@@ -210,8 +193,6 @@ def delete_topics(call: Call, request: DeleteTopicsRequest) -> Turns[DeleteTopic
         except ApiError as error:
             entry.error_code, entry.error_message = error.code, error.message
         response.responses.append(entry)
-        if call.has_had_its_turn(1 if entry.error_code else CREATED_ITEMS):
-            yield
     gone = {topic.name: topic for topic in response.responses if not topic.error_code}
 
     def late(_: DeleteTopicsResponse) -> None:
@@ -252,7 +233,7 @@ def topic_to_delete(call: Call, name: str | None, topic_id: bytes, times: int) -
 
 
 @handles(CreatePartitionsRequest)
-def create_partitions(call: Call, request: CreatePartitionsRequest) -> Turns[CreatePartitionsResponse | Wait]:
+def create_partitions(call: Call, request: CreatePartitionsRequest) -> CreatePartitionsResponse | Wait:
     """Widen each topic; in ZooKeeper mode none while only some brokers have a rack, whatever is asked for.
 
     ZkAdminManager.createPartitions looks at all brokers before it looks at a topic, Kafka 1.0 to 3.9.
@@ -261,16 +242,13 @@ def create_partitions(call: Call, request: CreatePartitionsRequest) -> Turns[Cre
         refusal: CreatePartitionsResponse = error_response(request, call.version, ApiError(UNKNOWN, MISSING_RACKS))
         return refusal
     topics = call.cluster.topics
-    times = Counter[str]()
-    yield from gathered(call, request.topics, lambda some: times.update([wanted.name for wanted in some]))
+    times = Counter(wanted.name for wanted in request.topics)
     if 1 in times.values():
         check_deadline(call, request.timeout_ms)
     total = 0
     for wanted in request.topics:
         if times[wanted.name] == 1 and wanted.name in topics:
             total += max(0, wanted.count - len(topics[wanted.name].partitions))
-        if call.has_had_its_turn():
-            yield
     check_total(total)
     response = CreatePartitionsResponse()
     for wanted in request.topics:
@@ -291,8 +269,6 @@ def create_partitions(call: Call, request: CreatePartitionsRequest) -> Turns[Cre
             entry.error_code = known_code(call, error, PARTITIONS_PLACEMENT_ERROR_VERSION)
             entry.error_message = error.message
         response.results.append(entry)
-        if call.has_had_its_turn(1 if entry.error_code else CREATED_ITEMS):
-            yield
     counts = {wanted.name: wanted.count for wanted in request.topics}
     wider = {} if request.validate_only else {entry.name: entry for entry in response.results if not entry.error_code}
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 
-from mockbroker.call import Call, Turns, Wait, handles
+from mockbroker.call import Call, Wait, handles
 from mockbroker.handlers.coordinator_writes import answered_when_replicated
 from mockbroker.handlers.find_coordinator import check_coordinator
 from mockbroker.handlers.leadership import find_partition, served_by
@@ -58,10 +58,10 @@ MarkerResult = WriteTxnMarkersResponse.Marker.Topic.Partition
 
 
 @handles(AddPartitionsToTxnRequest)
-def add_partitions_to_txn(call: Call, request: AddPartitionsToTxnRequest) -> Turns[AddPartitionsToTxnResponse]:
+def add_partitions_to_txn(call: Call, request: AddPartitionsToTxnRequest) -> AddPartitionsToTxnResponse:
     """Add partitions to one transaction, since v4 to each of several, or say whether they are in it."""
     if call.version < BROKERS_VERSION:
-        results = yield from added(
+        results = added(
             call,
             request.v3_and_below_transactional_id,
             request.v3_and_below_producer_id,
@@ -74,7 +74,7 @@ def add_partitions_to_txn(call: Call, request: AddPartitionsToTxnRequest) -> Tur
     first = {one.transactional_id: one.topics for one in reversed(request.transactions)}
     response = AddPartitionsToTxnResponse()
     for one in request.transactions:
-        topic_results = yield from added(
+        topic_results = added(
             call,
             one.transactional_id,
             one.producer_id,
@@ -86,8 +86,6 @@ def add_partitions_to_txn(call: Call, request: AddPartitionsToTxnRequest) -> Tur
         response.results_by_transaction.append(
             AddPartitionsToTxnResponse.Transaction(transactional_id=one.transactional_id, topic_results=topic_results)
         )
-        if call.has_had_its_turn():
-            yield
     return response
 
 
@@ -100,24 +98,21 @@ def added(
     told_of: Sequence[AddPartitionsToTxnTopic],
     *,
     verify_only: bool = False,
-) -> Turns[list[AddPartitionsToTxnTopicResult]]:
+) -> list[AddPartitionsToTxnTopicResult]:
     """The outcome for each partition; nothing is added where one of them is not there.
 
     ``told_of`` are the topics of the answer where it says the same of all partitions. They are other ones where a
     request has a transactional id twice: all of its entries add the partitions of the last, and answer with those of
     the first, as in Kafka.
     """
-    named = yield from named_by(call, topics)
-    partitions = list(named)
+    partitions = list(dict.fromkeys((topic.name, index) for topic in topics for index in topic.partitions))
     errors: dict[TopicPartition, int] = {}
     for one in partitions:
         why_unfit = unfit(call, one)
         if why_unfit is not ErrorCode.NONE:
             errors[one] = why_unfit
-        if call.has_had_its_turn():
-            yield
     if errors:
-        return (yield from results_of(call, once_each(partitions), errors, ErrorCode.OPERATION_NOT_ATTEMPTED))
+        return results_of(once_each(partitions), errors, ErrorCode.OPERATION_NOT_ATTEMPTED)
     transactions = call.cluster.transactions
     try:
         if transactional_id:
@@ -133,18 +128,7 @@ def added(
         errors, code = {}, fenced_code(call, error)
     else:
         code = ErrorCode.NONE
-    return (yield from results_of(call, once_each(partitions) if verify_only else told_of, errors, code))
-
-
-def named_by(call: Call, topics: Sequence[AddPartitionsToTxnTopic]) -> Turns[dict[TopicPartition, None]]:
-    """The partitions of a request, each once, where it stood first."""
-    named: dict[TopicPartition, None] = {}
-    for topic in topics:
-        for index in topic.partitions:
-            named[topic.name, index] = None
-            if call.has_had_its_turn():
-                yield
-    return named
+    return results_of(once_each(partitions) if verify_only else told_of, errors, code)
 
 
 def once_each(partitions: Iterable[TopicPartition]) -> list[AddPartitionsToTxnTopic]:
@@ -171,8 +155,8 @@ def unfit(call: Call, one: TopicPartition) -> ErrorCode:
 
 
 def results_of(
-    call: Call, topics: Iterable[AddPartitionsToTxnTopic], errors: dict[TopicPartition, int], others: int
-) -> Turns[list[AddPartitionsToTxnTopicResult]]:
+    topics: Iterable[AddPartitionsToTxnTopic], errors: dict[TopicPartition, int], others: int
+) -> list[AddPartitionsToTxnTopicResult]:
     """The error of each partition, ``others`` where it has none of its own."""
     results = []
     for topic in topics:
@@ -182,8 +166,6 @@ def results_of(
             result.results_by_partition.append(
                 AddPartitionsToTxnTopicResult.Partition(partition_index=index, partition_error_code=code)
             )
-            if call.has_had_its_turn():
-                yield
         results.append(result)
     return results
 
@@ -327,7 +309,7 @@ def when_markers_replicated(
 
 @handles(TxnOffsetCommitRequest)
 @answered_when_replicated
-def txn_offset_commit(call: Call, request: TxnOffsetCommitRequest) -> Turns[TxnOffsetCommitResponse]:
+def txn_offset_commit(call: Call, request: TxnOffsetCommitRequest) -> TxnOffsetCommitResponse:
     """Keep offsets that count once the transaction is committed; every partition has its own error."""
     return keep_offsets(
         call,

@@ -23,7 +23,7 @@ from mockbroker.state.image.image import Image
 from mockbroker.state.image.writer import ImageWriter
 from mockbroker.state.logs.memory import MemoryLogStore
 from mockbroker.state.logs.producers import Producers
-from mockbroker.state.logs.upkeep import LogUpkeep, RunAside, run_now
+from mockbroker.state.logs.upkeep import LogUpkeep
 from mockbroker.state.metadata.kraft import CurrentView, KRaftMode
 from mockbroker.state.replicas.network import Reachability
 from mockbroker.state.replicas.replication import Replication
@@ -83,8 +83,6 @@ class Cluster:
     is_durable: bool = False  # what coordinators keep is in the logs of their topics, and a restart finds it there
     is_read_only: bool = False  # logs stay as they are, and nothing in them or of them expires
     is_mirror: bool = False  # of a real cluster: nothing in it goes on by itself
-    run_aside: RunAside = run_now
-    answer_room_bytes: int = 2**63 - 1  # for the records of one answer, less while clients do not read
     support: MetadataSupport = field(init=False)
     configs: ClusterConfigs = field(init=False)
     cluster_control: ClusterControl = field(init=False)
@@ -214,7 +212,6 @@ class Cluster:
             clock=WallClock(snapshot.clock_offset_ms),
             security=self.security,
             is_read_only=self.is_read_only,
-            run_aside=self.run_aside,
         )
         self.configs.lasting = lasting
         self._register_all()

@@ -31,13 +31,13 @@ DEFAULTS: dict[str, Any] = {
     "group.min.session.timeout.ms": 6000,
     "group.share.assignment.interval.ms": 0,
     "inter.broker.protocol.version": "",  # below 3.0 the cluster is in ZooKeeper mode; see releases.py
-    "large.requests.max.bytes": 16777216,  # ours: of requests that may name very many things, read at a time
     "leader.imbalance.check.interval.seconds": 0,
     "max.connection.creation.rate": 2147483647,
     "max.connections": 2147483647,
     "max.connections.per.ip": 2147483647,
     "max.decompressed.request.bytes": 33554432,  # ours: what one request's compressed records may hold
     "max.incremental.fetch.session.cache.slots": 1000,
+    "max.request.items": 20000,  # ours: elements of all arrays of one request
     "num.partitions": 1,
     "offset.metadata.max.bytes": 4096,
     "offsets.retention.check.interval.ms": 600000,
@@ -46,8 +46,6 @@ DEFAULTS: dict[str, Any] = {
     "offsets.topic.replication.factor": 3,
     "offsets.topic.segment.bytes": 104857600,
     "producer.id.expiration.ms": 86400000,
-    "queued.max.request.bytes": -1,  # stands for UNFINISHED_BYTES
-    "queued.max.response.bytes": 268435456,  # ours: of answers that clients do not read, over all connections
     "records.max.bytes": -1,  # ours: what all logs may hold together
     "records.max.bytes.policy": "drop",  # or refuse: what is done about more
     "replica.lag.time.max.ms": 30000,
@@ -77,8 +75,6 @@ DEFAULTS: dict[str, Any] = {
 }
 """What is read without Kafka's definitions, which cost a start-up some ms; all other settings have an effect by the
 definitions, as those that topics fall back to, or by none."""
-UNFINISHED_BYTES = 268435456
-"""What requests that are not whole may take together unless ``queued.max.request.bytes`` says otherwise."""
 DIFFERENT_DEFAULTS = {
     "leader.imbalance.check.interval.seconds": "preferred leaders lead again at once, so that all is as before",
     "default.replication.factor": "a topic spreads over racks, as wide as there are brokers",

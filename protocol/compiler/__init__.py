@@ -4,17 +4,16 @@ The code it makes keeps no trail of where it is. When it fails, whatever the exc
 reference codec (:mod:`protocol.reference`) goes over the same input again to say what is wrong and where.
 """
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from typing import Any
 
 from ..layouts import layout
-from .decode import decoder_source, turns_decoder_source
+from .decode import decoder_source
 from .encode import encoder_source
 
 Decoder = Callable[..., tuple[Any, int]]
 Encoder = Callable[[Any], bytes]
-TurnsDecoder = Callable[..., Generator[None, None, tuple[Any, int]]]
-TurnsEncoder = Callable[[Any], Generator[None, None, list[bytes]]]
+PieceEncoder = Callable[[Any], list[bytes]]
 
 
 def compile_decoder(message: Any, version: int, explain: Decoder) -> Decoder:
@@ -38,15 +37,18 @@ def compile_encoder(message: Any, version: int, explain: Encoder) -> Encoder:
     return source.run(f"{message.name}_v{version}_encode")
 
 
-def compile_turns_decoder(message: Any, version: int, explain: Decoder) -> TurnsDecoder:
-    """The same as a generator, which yields now and then while it reads, and returns what a decoder gives."""
-    source = turns_decoder_source(layout(message, version))
+def compile_counting_decoder(message: Any, version: int, explain: Decoder) -> Decoder:
+    """``(data, start, limit) -> (message, end)``; refuses more elements in all arrays together, before it makes them.
+
+    ``explain`` gets that limit as its third argument where it was exceeded, else None.
+    """
+    source = decoder_source(layout(message, version), counting=True)
     source.namespace["explain"] = explain
-    return source.run(f"{message.name}_v{version}_decode_in_turns")
+    return source.run(f"{message.name}_v{version}_decode_counted")
 
 
-def compile_turns_encoder(message: Any, version: int, explain: Encoder) -> TurnsEncoder:
-    """The same as a generator, which yields now and then, and returns what an encoder gives in pieces."""
-    source = encoder_source(layout(message, version), in_turns=True)
+def compile_piece_encoder(message: Any, version: int, explain: Encoder) -> PieceEncoder:
+    """``message -> pieces`` that make up the bytes; large values of bytes are not copied."""
+    source = encoder_source(layout(message, version), in_pieces=True)
     source.namespace["explain"] = explain
-    return source.run(f"{message.name}_v{version}_encode_in_turns")
+    return source.run(f"{message.name}_v{version}_encode_in_pieces")

@@ -56,22 +56,22 @@ from . import decoder_functions
 from .sizes import min_size, width
 from .source import GeneratedSource
 
-TURN_RECORDS = 4096  # records that a decoder in turns reads before it yields
 INTERN_FROM = 1 << 20  # bytes of a message from which on the same number is kept once only
 PAUSE_FROM = 4096  # bytes of a message from which on the garbage collector waits until it is read
 
 
-def decoder_source(construct: RecordStruct, *, with_views: bool = False) -> GeneratedSource:
+def decoder_source(construct: RecordStruct, *, with_views: bool = False, counting: bool = False) -> GeneratedSource:
     """The source of a decoder for ``construct``.
 
     A large message whose records hold arrays of numbers goes to a second decoder. That one gives the same broker id
     as the same object wherever it stands: the ids of brokers are small in number and sometimes large in value, and
     could else take more memory than all the rest.
 
-    ``with_views``: bytes fields are views of the input, and not copies.
+    ``with_views``: bytes fields are views of the input, and not copies. ``counting``: the decoder takes a limit too,
+    and refuses a message whose arrays have more elements in all, before it makes these.
     """
-    writer = DecoderWriter(pausing=has_nested_arrays(construct), with_views=with_views)
-    if has_numbers(construct) and not with_views:
+    writer = DecoderWriter(pausing=has_nested_arrays(construct), with_views=with_views, counting=counting)
+    if has_numbers(construct) and not with_views and not counting:
         writer.large = writer.source.refer("large", large_decoder(writer.source, construct))
     return writer.whole(construct)
 
@@ -117,11 +117,6 @@ def has_nested_arrays(construct: Construct, *, within_array: bool = False) -> bo
     return any(has_nested_arrays(part, within_array=within_array) for part in parts)
 
 
-def turns_decoder_source(construct: RecordStruct) -> GeneratedSource:
-    """The source of a generator that reads the same in turns, for large messages: see ``DecoderWriter``."""
-    return DecoderWriter(interning=has_numbers(construct), in_turns=True).whole(construct)
-
-
 class DecoderWriter:
     """Emits the decoder of a record and all that nests in it.
 
@@ -129,14 +124,14 @@ class DecoderWriter:
     branch it is settled into ``p``. ``interning`` makes the same number the same object wherever it is.
 
     ``with_views`` has bytes fields be slices of ``view``, of all the input; in tagged fields they are copies as ever.
-    ``in_turns`` makes it a generator that yields after every ``TURN_RECORDS`` records of arrays, which the variable
-    ``turn`` counts down, and returns what a decoder returns.
+    ``counting`` gives it a third argument, how many elements all arrays may have, tagged fields among them; the
+    variable ``items`` counts down from there, and ``explain`` gets that limit where there were more, else None.
     """
 
     def __init__(
-        self, *, interning: bool = False, pausing: bool = False, in_turns: bool = False, with_views: bool = False
+        self, *, interning: bool = False, pausing: bool = False, with_views: bool = False, counting: bool = False
     ) -> None:
-        self.interning, self.pausing, self.in_turns, self.with_views = interning, pausing, in_turns, with_views
+        self.interning, self.pausing, self.with_views, self.counting = interning, pausing, with_views, counting
         self.large = ""
         self.source = GeneratedSource("decode")
         self.source.namespace |= decoder_functions.NAMES
@@ -146,14 +141,14 @@ class DecoderWriter:
     def whole(self, construct: RecordStruct) -> GeneratedSource:
         """The function for the outermost record."""
         source = self.source
-        with source.block("def decode(b, p=0):"):
+        with source.block("def decode(b, p, limit):" if self.counting else "def decode(b, p=0):"):
             source.add("start = p", "size = len(b)")
+            if self.counting:
+                source.add("items = limit")
             if self.large:
                 source.add(f"if size > {INTERN_FROM}:", f"    return {self.large}(b, p)")
             if self.with_views:
                 source.add("view = memoryview(b)")
-            if self.in_turns:
-                source.add(f"turn = {TURN_RECORDS}", "if turn < 0:", "    yield")  # a generator also without arrays
             if self.interning:
                 source.add("interned.clear()")
             if self.pausing:
@@ -167,7 +162,7 @@ class DecoderWriter:
             with source.block("except Exception:"):
                 if self.pausing:
                     source.add("if paused:", "    gc_enable()", "    paused = False")
-                source.add("return explain(b, start)")
+                source.add(f"return explain(b, start{', limit if items < 0 else None' if self.counting else ''})")
             if self.pausing:
                 source.add("finally:", "    if paused:", "        gc_enable()")
         return source
@@ -285,6 +280,7 @@ class DecoderWriter:
     def items(self, item: Construct, found: str, count: str) -> None:
         """Read ``count`` items, at least one, into the list ``found``."""
         source = self.source
+        self.count(count)
         if isinstance(item, Fixed):
             code = "?" if isinstance(item, Boolean) else item.code
             unpackers = source.refer("unpackers", decoder_functions.UNPACKERS[code])
@@ -308,12 +304,11 @@ class DecoderWriter:
         source.add(f"{found} = []", f"{append} = {found}.append")
         with source.block(f"for _ in range({count}):"):
             source.add(f"{append}({self.item(item)})")
-            self.end_of_record()
 
-    def end_of_record(self) -> None:
-        """Yield where enough records were read."""
-        if self.in_turns:
-            self.source.add("turn -= 1", "if turn <= 0:", "    yield", f"    turn = {TURN_RECORDS}")
+    def count(self, count: str) -> None:
+        """Refuse so many items more where that is more than are allowed."""
+        if self.counting:
+            self.source.add(f"items -= {count}", "if items < 0:", "    raise Refused")
 
     def item(self, item: Construct) -> str:
         """Read one item; give the expression that holds it."""
@@ -361,8 +356,11 @@ class DecoderWriter:
         unknown = source.fresh("t")
         found = ", ".join([*names.values(), unknown])
         with source.block(f"if {count}:"):
-            reader = source.refer("tags", tag_reader(construct))
-            source.add(f"{found}, p = {reader}(b, p, {count})")
+            source.add(*decoder_functions.varint_rest(count, "p"))
+            self.count(count)
+            reader = source.refer("tags", tag_reader(construct, counting=self.counting))
+            counted = ", items" if self.counting and construct.known else ""
+            source.add(f"{found}, p = {reader}(b, p, {count}{counted})")
         with source.block("else:"):
             for field in construct.known.values():
                 default = source.tagged_default(field.subcon, construct.defaults[field.name])
@@ -371,19 +369,21 @@ class DecoderWriter:
         return {**names, "unknown_tagged_fields": unknown}
 
 
-def tag_reader(construct: TaggedFields) -> Any:
-    """A function that reads ``count`` tagged fields: ``(b, p, count) -> (known values..., unknown, p)``."""
+def tag_reader(construct: TaggedFields, *, counting: bool = False) -> Any:
+    """A function that reads ``count`` tagged fields: ``(b, p, count) -> (known values..., unknown, p)``.
+
+    ``counting``: it takes ``items`` too, for the arrays in the fields that it knows, unless it knows none.
+    """
     if not construct.known:
         return decoder_functions.unknown_tagged_fields
-    writer = DecoderWriter()
+    writer = DecoderWriter(counting=counting)
     source = writer.source
     source.entry = "read_tags"
     names = {tag: source.fresh("t") for tag in construct.known}
-    with source.block("def read_tags(b, p, count):"):
+    with source.block(f"def read_tags(b, p, count{', items' if counting else ''}):"):
         source.add("size = len(b)", "unknown = []", "seen = set()")
         for tag, field in construct.known.items():
             source.add(f"{names[tag]} = {source.tagged_default(field.subcon, construct.defaults[field.name])}")
-        source.add(*decoder_functions.varint_rest("count", "p"))
         with source.block("for _ in range(count):"):
             source.add("tag, p, end = tag_and_end(b, p)")
             source.add("if end > size or tag in seen:", "    raise Refused", "seen.add(tag)")

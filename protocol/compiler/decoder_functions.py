@@ -96,9 +96,7 @@ def tag_and_end(b: bytes, p: int) -> tuple[int, int, int]:
 
 
 def unknown_tagged_fields(b: bytes, p: int, count: int) -> tuple[tuple[tuple[int, bytes], ...], int]:
-    """The tagged fields of a record that knows none; ``p`` stands behind the first byte of their ``count``."""
-    if count > 127:
-        count, p = long_varint(b, p, count)
+    """The tagged fields of a record that knows none, ``count`` of them from ``p`` on, and the position behind them."""
     found: dict[int, bytes] = {}
     for _ in range(count):
         tag, p, end = tag_and_end(b, p)

@@ -37,26 +37,21 @@ from ..wire import (
 from . import writing
 from .source import GeneratedSource
 
-TURN_RECORDS = 4096  # records that an encoder in turns writes before it yields
 
-
-def encoder_source(construct: RecordStruct, *, in_turns: bool = False) -> GeneratedSource:
+def encoder_source(construct: RecordStruct, *, in_pieces: bool = False) -> GeneratedSource:
     """The source of an encoder for ``construct``.
 
-    ``in_turns`` makes it a generator that yields after every ``TURN_RECORDS`` records of arrays, which the variable
-    ``turn`` counts down, and returns what an encoder returns, in pieces: large values of bytes as they are, of which
-    ``Pieces`` are several, and all between joined. That is done before it yields: to do so at the end would take long.
+    ``in_pieces``: it gives its bytes as a list, large values of bytes as they are, of which ``Pieces`` are several, and
+    all between joined.
     """
-    writer = EncoderWriter(in_turns=in_turns)
+    writer = EncoderWriter(in_pieces=in_pieces)
     source = writer.source
     with source.block("def encode(m):"):
         source.add("out = []", "w = out.append")
-        if in_turns:
-            source.add("written = []", f"turn = {TURN_RECORDS}", "if turn < 0:", "    yield")  # also without arrays
         with source.block("try:"):
             writer.record(construct, "m")
             writer.flush()
-            source.add("return [*written, *few_pieces(out)]" if in_turns else "return b''.join(out)")
+            source.add("return few_pieces(out)" if in_pieces else "return b''.join(out)")
         source.add("except Exception:", "    return explain(m)")
     return source
 
@@ -84,8 +79,8 @@ class EncoderWriter:
     ``run`` gathers values of fixed width.
     """
 
-    def __init__(self, *, in_turns: bool = False) -> None:
-        self.in_turns = in_turns
+    def __init__(self, *, in_pieces: bool = False) -> None:
+        self.in_pieces = in_pieces
         self.source = GeneratedSource("encode")
         self.source.namespace |= writing.NAMES
         self.run: list[Packed] = []
@@ -187,7 +182,7 @@ class EncoderWriter:
             if isinstance(construct, Text) and length.compact:
                 source.add(f"if {count} > {writing.MAX_STRING_BYTES}:", "    raise Refused")
             self.length(length, count)
-            if self.in_turns and isinstance(construct, Blob):
+            if self.in_pieces and isinstance(construct, Blob):
                 source.add(f"if type({data}) is Pieces:", f"    out.extend({data}.pieces)", "else:", f"    w({data})")
             else:
                 source.add(f"w({data})")
@@ -210,13 +205,6 @@ class EncoderWriter:
         one = source.fresh("i")
         with source.block(f"for {one} in {items}:"):
             self.item(item, one)
-            self.end_of_record()
-
-    def end_of_record(self) -> None:
-        """Yield where enough records were written."""
-        if self.in_turns:
-            self.source.add("turn -= 1", "if turn <= 0:", "    written += few_pieces(out)", "    out.clear()")
-            self.source.add("    yield", f"    turn = {TURN_RECORDS}")
 
     def item(self, item: Construct, one: str) -> None:
         """Write one item of an array."""

@@ -21,7 +21,6 @@ from protocol.records.errors import (
     CorruptRecordError,
     DecompressionLimitError,
     InvalidRecordError,
-    MoreThanAtOnceError,
     RecordError,
     UnsupportedCompressionError,
 )
@@ -38,7 +37,6 @@ __all__ = [
     "DecompressionBudget",
     "DecompressionLimitError",
     "InvalidRecordError",
-    "MoreThanAtOnceError",
     "Record",
     "RecordError",
     "TimestampType",

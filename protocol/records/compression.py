@@ -21,7 +21,6 @@ from protocol.records.checksum import xxhash32_of_few
 from protocol.records.errors import (
     CorruptRecordError,
     DecompressionLimitError,
-    MoreThanAtOnceError,
     UnsupportedCompressionError,
 )
 
@@ -38,15 +37,12 @@ _ZSTD_MAX_WINDOW = 1 << 27  # what libzstd's strongest levels use
 
 
 class DecompressionBudget:
-    """Bytes that may come out of several compressed pieces together: ``left`` is what remains of them.
+    """Bytes that may come out of several compressed pieces together: ``left`` is what remains of them."""
 
-    Of one piece no more than ``at_once`` is opened, where that is given: the rest takes longer than its reader has.
-    """
+    __slots__ = ("left",)
 
-    __slots__ = ("at_once", "left")
-
-    def __init__(self, left: int, at_once: int | None = None) -> None:
-        self.left, self.at_once = left, at_once
+    def __init__(self, left: int) -> None:
+        self.left = left
 
 
 class CompressionCodec(IntEnum):
@@ -100,24 +96,15 @@ def decompress(
         limit: bytes of output at most; of a budget they are taken off, of what is broken as many as it may have cost.
         offset: where ``data`` begins, for the error.
 
-    Raises: CorruptRecordError: broken or cut off; DecompressionLimitError: more than ``limit`` comes out;
-        MoreThanAtOnceError: a budget allows it, but not at once, and is as it was.
+    Raises: CorruptRecordError: broken or cut off; DecompressionLimitError: more than ``limit`` comes out.
 
     >>> decompress(CompressionCodec.GZIP, compress(CompressionCodec.GZIP, b"again and again"))
     b'again and again'
     """
     if isinstance(limit, DecompressionBudget):
         budget, limit = limit, limit.left
-        most = len(data) * MAX_RATIOS[codec]
-        budget.left = max(0, limit - most)
-        allowed = limit if budget.at_once is None or most <= budget.at_once else min(limit, budget.at_once)
-        try:
-            result = decompress(codec, data, magic=magic, limit=allowed, offset=offset)
-        except DecompressionLimitError:
-            if allowed == limit:
-                raise
-            budget.left = limit
-            raise MoreThanAtOnceError from None
+        budget.left = max(0, limit - len(data) * MAX_RATIOS[codec])
+        result = decompress(codec, data, magic=magic, limit=limit, offset=offset)
         budget.left = limit - len(result)
         return result
     try:

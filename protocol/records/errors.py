@@ -30,12 +30,6 @@ class DecompressionLimitError(CorruptRecordError):
     """Compressed data that holds more than the caller allows."""
 
 
-class MoreThanAtOnceError(Exception):
-    """More comes out of compressed records than may be opened just now, though no more than is allowed; nothing is
-    wrong with them.
-    """
-
-
 class InvalidRecordError(RecordError):
     """Sound bytes that break a rule of the log: counts, offsets, who may write what (INVALID_RECORD, 87)."""
 

@@ -147,11 +147,6 @@ async def serve(cluster: Any, arguments: argparse.Namespace, token: ServedToken,
     loop.set_exception_handler(report_loop_error)
     written: dict[Path, str] = {}
     end_on_signals(lambda: loop.call_soon_threadsafe(ended.set), lambda: clean_up(written, folder))
-    from mockbroker.adapters.early_imports import EarlyImports
-    from mockbroker.adapters.garbage import ShortCollections
-
-    collections = ShortCollections(lambda: cluster.engine.path.purgatory.has_turns)
-    imports = EarlyImports()
     try:
         await cluster.start()
     except OSError as error:
@@ -182,8 +177,7 @@ async def serve(cluster: Any, arguments: argparse.Namespace, token: ServedToken,
                 sys.stdout.flush()
         if arguments.ready_fd is not None:
             tell_ready(arguments.ready_fd, cluster, control, folder)
-        collections.start()
-        imports.start()
+        gc.freeze()  # what is there by now stays
         gc.enable()
         if arguments.end_with_parent:
             watch_parent(loop, parent, ended)
@@ -191,8 +185,6 @@ async def serve(cluster: Any, arguments: argparse.Namespace, token: ServedToken,
     finally:
         await asyncio.gather(cluster.finish(), *([control.__aexit__()] if control is not None else []))
         unlink_own(written)
-        collections.stop()
-        imports.stop()
         await cluster.close()
     return DONE
 

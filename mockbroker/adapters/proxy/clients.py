@@ -198,13 +198,10 @@ class ProxiedClient(ClientProtocol):
 
     def _received(self) -> None:
         connection = self._proxied
-        if connection.is_quiet and not (self._full or self._partial or self._is_adrift):
+        if connection.is_quiet and not (self._full or self._is_adrift):
             self.cluster.schedule()  # what was taken has gone on; nothing else is to be done
         else:
             super()._received()
-        upstream = self._upstream
-        if upstream is not None and upstream.is_paused:
-            self.note_unfinished()
 
     def upstream_received(self, data: bytes) -> None:
         """Take bytes of the real broker."""
@@ -228,22 +225,6 @@ class ProxiedClient(ClientProtocol):
             self.end_adrift()
         else:
             self.flush()
-
-    def note_unfinished(self) -> None:
-        """Count what the real broker was not given yet, in the bounds of all connections together."""
-        if self.connection.closed is None:
-            self.cluster.unfinished.hold(self, self.partial_bytes(), self.cluster.now_ms())
-
-    def unsent_bytes(self) -> int:
-        return super().unsent_bytes() + cast(ProxyConnection, self.connection).held_answer_bytes
-
-    def partial_bytes(self) -> int:
-        size = super().partial_bytes()
-        upstream = self._upstream
-        if upstream is not None and upstream.is_paused:
-            size = cast(ProxyConnection, self.connection).held_request_bytes
-            size += upstream.transport.get_write_buffer_size()
-        return size
 
     def pause_writing(self) -> None:
         super().pause_writing()
@@ -282,7 +263,6 @@ class ProxiedClient(ClientProtocol):
     def connection_lost(self, error: Exception | None) -> None:
         super().connection_lost(error)
         if self._is_adrift:
-            self.note_unfinished()
             asyncio.get_running_loop().call_later(LEFT_S, self.abort)
 
     def abort(self) -> None:
@@ -330,7 +310,6 @@ class ProxiedClient(ClientProtocol):
         self.connection.stopped()
         self._is_adrift = False
         cast(ProxyNode, self.node).adrift.pop(self, None)
-        self.cluster.unfinished.hold(self, 0, 0)
         self._leave_upstream()
 
     def _leave_upstream(self) -> None:
@@ -363,7 +342,7 @@ class ProxyClientProtocol(ProxiedClient, asyncio.BufferedProtocol):
         self._has_room = room is not None
         if room is not None:
             return room
-        is_large = self._is_taken and self._proxied.partial_bytes
+        is_large = self._is_taken and self._proxied.is_request_partial
         return self._scratch if is_large else cast(ProxyNode, self.node).scratch_head
 
     def buffer_updated(self, size: int) -> None:
@@ -407,11 +386,9 @@ class UpstreamProtocol(asyncio.BufferedProtocol):
 
     def pause_writing(self) -> None:
         self.is_paused = True
-        asyncio.get_running_loop().call_soon(self.client.note_unfinished)
 
     def resume_writing(self) -> None:
         self.is_paused = False
-        self.client.note_unfinished()
         self.client.flush_upstream()
 
     def connection_lost(self, error: Exception | None) -> None:

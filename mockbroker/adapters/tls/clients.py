@@ -70,7 +70,7 @@ class TlsClientProtocol(ClientProtocol):
             return
         if opened:
             super().data_received(opened)
-        if self._stream.is_ended and not self._ends_later():
+        if self._stream.is_ended:
             self.close(linger=False)  # it waits to hear that the end has come
 
     def stop(self) -> None:
@@ -88,9 +88,6 @@ class TlsClientProtocol(ClientProtocol):
         self._seal_some()
         if not self._unwritten:
             super().resume_writing()
-
-    def unsent_bytes(self) -> int:
-        return super().unsent_bytes() + sum(map(len, self._unsealed))
 
     def connection_lost(self, error: Exception | None) -> None:
         self._unsealed.clear()
@@ -152,10 +149,6 @@ class TlsClientProtocol(ClientProtocol):
             HANDSHAKE_S,
         )
         self.transport.abort()
-
-    def _note_unsent(self) -> None:
-        if self._is_begun:
-            super()._note_unsent()
 
     def _write(self, data: bytes) -> None:
         self._unsealed.append(memoryview(data))

@@ -13,7 +13,7 @@ from mockbroker.call import Call, FetchedPart, Part, ProducedPart
 from mockbroker.core.journal.clients import ObservedClient
 from mockbroker.core.outcome import Ending, Outcome
 from mockbroker.core.response_errors import error_codes, error_names
-from mockbroker.core.subjects import NOTHING, Subjects, first_subjects, shortened, subjects_of
+from mockbroker.core.subjects import NOTHING, Subjects, subjects_of
 from protocol.errors import ProtocolError
 
 if TYPE_CHECKING:
@@ -31,12 +31,6 @@ FRESH_WANTED_BYTES = 130
 SUBJECT_BYTES = 260
 PARTITION_BYTES, NUMBER_BYTES, SMALL_NUMBERS = 8, 28, 257
 TEXT_BYTES = 64
-
-LARGE_BYTES, MAX_NAMES = 1 << 20, 10_000
-"""Of a larger request only so many of its topics or groups, and their errors, are looked at."""
-ENDED_UNANSWERED = (Ending.DROPPED, Ending.CLOSED)
-MAX_LISTED = 50_000
-"""Of an answer so many things are looked at in each of its lists."""
 
 LeaderRacks = dict[str, frozenset[str]]
 
@@ -104,15 +98,8 @@ def observed(outcome: Outcome) -> Observed:
     found: Observed | None = call.observed if cached is None else cached.observed
     if found is not None:
         return found
-    is_large = len(call.frame) > LARGE_BYTES
-    if is_large and outcome.ending in ENDED_UNANSWERED and call.read_request is None:
-        subjects = NOTHING  # it ended in line or between two turns of its reading, which at once would take long
-    else:
-        subjects = request_subjects(call, is_large=is_large)
-    response = response_of(outcome)
-    if response is not None and (is_large or call.took_turns):
-        response = shortened(response, MAX_NAMES if is_large else MAX_LISTED)
-    errors = error_names(error_codes(response))
+    subjects = request_subjects(call)
+    errors = error_names(error_codes(response_of(outcome)))
     size = sum(map(len, errors)) + sum(map(len, subjects.groups))
     size += sum(SUBJECT_BYTES + len(name) + sized(partitions) for name, partitions in subjects.topics.items())
     size += len(outcome.reason) if outcome.reason is not None else 0
@@ -130,12 +117,12 @@ def sized(partitions: Sequence[int]) -> int:
     return len(partitions) * (PARTITION_BYTES if len(partitions) <= SMALL_NUMBERS else PARTITION_BYTES + NUMBER_BYTES)
 
 
-def request_subjects(call: Call, *, is_large: bool = False) -> Subjects:
-    """What a request names, of a large one the first thousands; nothing where it cannot be read."""
+def request_subjects(call: Call) -> Subjects:
+    """What a request names; nothing where it cannot be read."""
     if not call.body_start:
         return NOTHING  # it was ended before its header was read
     try:
-        return first_subjects(call, MAX_NAMES) if is_large else subjects_of(call)
+        return subjects_of(call)
     except ProtocolError:
         return NOTHING
 

@@ -157,14 +157,9 @@ class ProxyConnection(Connection):
         return self._waiting_bytes > MAX_WAITING_BYTES
 
     @property
-    def held_answer_bytes(self) -> int:
-        """Bytes of the real broker that the client was not given yet."""
-        return self._output_bytes + self._waiting_bytes + self._answers.pending
-
-    @property
-    def held_request_bytes(self) -> int:
-        """Bytes of the client that the real broker was not given yet."""
-        return self._reader.pending + self._to_upstream_bytes
+    def is_request_partial(self) -> bool:
+        """Whether a large request is on its way that has no room."""
+        return self._reader.gathered > 0
 
     def client_left(self, now_ms: int, *, is_gone: bool) -> None:
         """The client sends no more; where it ``is_gone`` it takes no answers either."""

@@ -11,11 +11,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 from mockbroker.call import Call
 from mockbroker.core.faults.matching import RACK_VERSIONS, learn_rack
-from mockbroker.core.freeing import long_lists
 from mockbroker.core.outcome import Ending, Outcome
 from mockbroker.core.path import (
     API_VERSIONS,
-    LARGE_FRAME_BYTES,
     LENGTH,
     CallPath,
     Close,
@@ -212,7 +210,7 @@ class ProxyPath(CallPath):
         """Whether a call waits for nothing: it is never to go on, and neither is what came behind it."""
         parked = self._parked.get(call)
         wait = None if parked is None else parked.wait
-        return wait is not None and wait.until_ms is None and not wait.on and wait.work is None
+        return wait is not None and wait.until_ms is None and not wait.on
 
     # what the connection to the real broker does
 
@@ -263,8 +261,6 @@ class ProxyPath(CallPath):
                 observer.call_ended(outcome)
             if known is not None and call.observed is not None:
                 self._known[known] = call.observed
-            if len(call.frame) >= LARGE_FRAME_BYTES:
-                self.purgatory.free(long_lists(call.read_request, outcome.response))
 
     def lost(self, call: Call, reason: str, now_ms: int) -> None:
         """The real broker will not answer a call that has gone on to it: the client's connection ends."""

@@ -5,9 +5,7 @@ Source: ReplicaManager.appendToLocalLog, UnifiedLog.append, Apache Kafka.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple
 
 from mockbroker.state.errors import ApiError
 from mockbroker.state.logs.batch_checks import (
@@ -24,12 +22,10 @@ from mockbroker.state.topics.topic import Partition
 from protocol.error_codes import ErrorCode
 from protocol.records import (
     DEFAULT_LIMIT_BYTES,
-    Appended,
     BatchHeader,
     CorruptRecordError,
     DecompressionBudget,
     DecompressionLimitError,
-    MoreThanAtOnceError,
     RecordError,
     UnsupportedCompressionError,
     assign_offsets,
@@ -55,46 +51,6 @@ class AppendResult(NamedTuple):
     append_time_ms: int
 
 
-class LongOpening:
-    """Records whose opening takes long: ``open`` does it, wherever, and ``append`` takes what that gave.
-
-    ``holds_for`` is what it depends on beside the records: the topic's rules; of a message set its place in the log,
-    and whether that says the time.
-    """
-
-    __slots__ = ("holds_for", "_budget", "_error", "_function", "_result")
-
-    def __init__(self, holds_for: Any, budget: DecompressionBudget, function: Callable[[], Any]) -> None:
-        self.holds_for = holds_for
-        self._budget, self._function = budget, function
-        self._result: Any = None
-        self._error: Exception | None = None
-
-    def open(self) -> None:
-        """Open the records, all at once."""
-        at_once, self._budget.at_once = self._budget.at_once, None
-        try:
-            self._result = self._function()
-        except (BadBatchError, RecordError) as error:
-            self._error = error
-        finally:
-            self._budget.at_once = at_once
-
-    def result(self) -> Any:
-        """What was opened. Raises what is wrong with it: BadBatchError, RecordError."""
-        if self._error is not None:
-            raise self._error
-        return self._result
-
-
-class LongOpeningError(Exception):
-    """Records were not appended, since their opening takes long; ``opening`` is what remains to be done."""
-
-    def __init__(self, opening: LongOpening) -> None:
-        super().__init__(opening)
-        self.opening = opening
-
-
 def append(
     partition: Partition,
     records: bytes,
@@ -107,7 +63,6 @@ def append(
     has_transactional_id: bool = True,
     budget: DecompressionBudget | None = None,
     max_segment_bytes: int = UNBOUNDED,
-    opened: LongOpening | None = None,
 ) -> AppendResult:
     """Check records and append them; a batch that was appended before gives what it was given then.
 
@@ -120,9 +75,6 @@ def append(
         has_transactional_id: whether the producer named one, without which it may not write in a transaction.
         budget: what may come out of compressed records; None: as much of each batch as readers take.
         max_segment_bytes: how large a segment becomes at most, whatever the topic says.
-        opened: what LongOpeningError gave for the same records before, opened by now.
-
-    Raises LongOpeningError: the budget does not allow to open them at once; nothing has changed.
 
     Raises ApiError: TRANSACTIONAL_ID_AUTHORIZATION_FAILED; RefusedAppendError: CORRUPT_MESSAGE, INVALID_RECORD,
         UNSUPPORTED_COMPRESSION_TYPE, MESSAGE_TOO_LARGE, RECORD_LIST_TOO_LARGE, INVALID_TIMESTAMP,
@@ -136,15 +88,10 @@ def append(
         else:
             if size is None:
                 size = only_batch(records, allow_zstd=allow_zstd)
-            if opened is not None and opened.holds_for == rules:
-                records, header = opened.result()
-            else:
-                records, header = check_batch(records, size, rules, now_ms, limit, clock_jumped=clock_jumped)
+            records, header = check_batch(records, size, rules, now_ms, limit, clock_jumped=clock_jumped)
             headers = [header]
     except BadBatchError as error:
         raise refused(error.code, log, error.reason if error.record_errors else None, error.record_errors) from None
-    except MoreThanAtOnceError:
-        raise long_check(records, size, rules, now_ms, budget, clock_jumped=clock_jumped) from None
     if len(records) > rules.segment_bytes:
         raise refused(ErrorCode.RECORD_LIST_TOO_LARGE, log)
     first = headers[0]
@@ -153,7 +100,12 @@ def append(
     if first.producer_id >= 0 and (before := appended_before(partition, first)) is not None:
         return AppendResult(before.base_offset, before.end_offset, before.max_timestamp)
     append_time_ms = now_ms if rules.by_append_time else None
-    appended = with_offsets(partition, records, headers, append_time_ms, limit, opened)
+    try:
+        appended = assign_offsets(
+            records, log.end_offset, partition.leader_epoch, append_time_ms, headers=headers, limit=limit
+        )
+    except RecordError as error:
+        raise refused(code_of(error), log) from None
     log.append(
         appended.records,
         appended.last_offset,
@@ -190,40 +142,6 @@ def appended_before(partition: Partition, batch: BatchHeader) -> BatchMetadata |
         )
     except ApiError as error:
         raise refused(error.code, partition.log) from None
-
-
-def long_check(
-    records: bytes, size: int | None, rules: AppendRules, now_ms: int, budget: Any, *, clock_jumped: bool
-) -> LongOpeningError:
-    """What is raised of a batch whose check takes long."""
-    assert size is not None
-    check = partial(check_batch, records, size, rules, now_ms, budget, clock_jumped=clock_jumped)
-    return LongOpeningError(LongOpening(rules, budget, check))
-
-
-def with_offsets(
-    partition: Partition,
-    records: bytes,
-    headers: list[BatchHeader],
-    append_time_ms: int | None,
-    limit: int | DecompressionBudget,
-    opened: LongOpening | None,
-) -> Appended:
-    """Records with the offsets that they have from the end of their log on. Raises: as ``append``."""
-    end_offset, leader_epoch = partition.log.end_offset, partition.leader_epoch
-    try:
-        if opened is not None and opened.holds_for == (end_offset, leader_epoch, append_time_ms is None):
-            return cast(Appended, opened.result())
-        return assign_offsets(records, end_offset, leader_epoch, append_time_ms, headers=headers, limit=limit)
-    except RecordError as error:
-        raise refused(code_of(error), partition.log) from None
-    except MoreThanAtOnceError:
-        assert isinstance(limit, DecompressionBudget)
-        assign = partial(
-            assign_offsets, records, end_offset, leader_epoch, append_time_ms, headers=headers, limit=limit
-        )
-        holds_for = end_offset, leader_epoch, append_time_ms is None
-        raise LongOpeningError(LongOpening(holds_for, limit, assign)) from None
 
 
 def check_message_set(records: bytes, rules: AppendRules, now_ms: int, *, clock_jumped: bool) -> list[BatchHeader]:

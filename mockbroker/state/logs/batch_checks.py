@@ -21,7 +21,6 @@ from protocol.records import (
     CompressionCodec,
     CorruptRecordError,
     DecompressionBudget,
-    MoreThanAtOnceError,
     RecordError,
 )
 from protocol.records.batches import (
@@ -43,8 +42,6 @@ if TYPE_CHECKING:
 
 WALKED_RECORDS = 8
 """Batches of so many records at most are walked whatever their topic."""
-AT_ONCE_RECORDS = 10_000
-"""Of a batch with more, walking it takes longer than a budget for what is opened at once has."""
 NO_BOUND = 9223372036854775807
 ANY_RECORD_BYTES = 2147483639
 FIRST_REAL_MS = 10**12
@@ -174,11 +171,10 @@ def check_batch(
     Args:
         size: what ``only_batch`` gave.
         now_ms: by the wall clock.
-        limit: how much may come out of what is compressed. Of a budget with a bound on what is opened at once the
-            batch may go beyond that.
+        limit: how much may come out of what is compressed.
         clock_jumped: whether a command has moved that clock, which then is taken for the world's.
 
-    Raises: BadBatchError; MoreThanAtOnceError: nothing was taken off the budget.
+    Raises: BadBatchError.
     """
     header = read_checked_header(records, size, rules.max_bytes)
     data = records if size == len(records) else records[:size]
@@ -197,8 +193,6 @@ def check_batch(
         and not attributes & LOG_APPEND_TIME_FLAG
     ):
         return CheckedBatch(data, header)
-    if header.record_count > AT_ONCE_RECORDS and isinstance(limit, DecompressionBudget) and limit.at_once is not None:
-        raise MoreThanAtOnceError
     found = read_records(data, header, limit, whole=target != codec, max_record_bytes=max_record_bytes)
     check_records(found, header, bounds, rules)
     in_order = not codec | target or all(one.offset == place for place, one in enumerate(found))

@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from mockbroker.state.logs.batch_checks import ATTRIBUTES_AT, MAGIC_AT
 from mockbroker.state.logs.log import StoredBatch
 from mockbroker.state.logs.log_transactions import AbortedTransaction
 from mockbroker.state.logs.segments import NO_TIMESTAMP, LogSegment
@@ -23,7 +22,6 @@ from protocol.records import BatchHeader, ControlType, Record, build_batch, cont
 from protocol.records.batches import (
     BATCH_HEADER,
     BATCH_HEADER_SIZE,
-    CODEC_MASK,
     CONTROL_FLAG,
     CRC_COVERS_FROM,
     LOG_APPEND_TIME_FLAG,
@@ -35,8 +33,6 @@ from protocol.records.checksum import crc32c
 _CRC = struct.Struct(">I")
 _ATTRIBUTES = struct.Struct(">h")
 NEVER = None
-QUICK_BYTES, QUICK_RECORDS = 1 << 20, 10_000
-"""What batches that are not compressed may hold to be cleaned between two calls."""
 
 
 class CleaningRules(NamedTuple):
@@ -281,12 +277,3 @@ def segments_of(groups: Sequence[Sequence[LogSegment]], cleaned: Sequence[Stored
         segment.modified_ms = group[-1].modified_ms
         made.append(segment)
     return made
-
-
-def is_quick(batches: Sequence[StoredBatch]) -> bool:
-    """Whether it takes a few milliseconds to open all of these batches."""
-    return (
-        sum(len(one.data) for one in batches) <= QUICK_BYTES
-        and sum(one.last_offset - one.base_offset for one in batches) <= QUICK_RECORDS
-        and not any(one.data[MAGIC_AT] > 1 and one.data[ATTRIBUTES_AT] & CODEC_MASK for one in batches)
-    )

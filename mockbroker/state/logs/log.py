@@ -90,7 +90,6 @@ class Log:
     _data: list[bytes] = field(default_factory=list)
     _last_offsets: list[int] | None = None  # of batches; None while each ends where the next one begins
     _has_snapshot: bool = False  # then what is taken off the columns is taken off copies of them
-    truncations: int = 0  # how often its end was cut off since the broker started
 
     def __len__(self) -> int:
         """How many batches are kept."""
@@ -295,7 +294,6 @@ class Log:
     def truncate(self, offset: int) -> None:
         """Cut off what stands at ``offset`` and behind it; the offset is where a batch starts, or the end."""
         kept = bisect_left(self._base_offsets, offset)
-        self.truncations += 1
         self._unshare()
         self.size_bytes -= sum(map(len, self._data[kept:]))
         for column in (self._base_offsets, self._max_timestamps, self._newest_so_far, self._epoch_of, self._data):

@@ -30,7 +30,6 @@ class PartitionLog(Protocol):
 
     segments: list[LogSegment]
     cleaned_offset: int
-    truncations: int
 
     def append(
         self,

@@ -12,14 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from mockbroker.state.errors import ApiError
 from mockbroker.state.logs.compaction import (
     Cleaning,
     CleaningRules,
     cleanable_range,
-    is_quick,
     last_offsets,
     segments_of,
 )
@@ -31,57 +30,25 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from mockbroker.state.cluster import Cluster
-    from mockbroker.state.logs.log import StoredBatch
-    from mockbroker.state.logs.segments import LogSegment
-    from mockbroker.state.logs.store import PartitionLog
     from mockbroker.state.topics.topic import Partition
     from protocol.records import BatchHeader
 
 TOPIC, BROKER = "topic", "broker"
 PREFIXES = ("log.", "producer.id.")
 UNBOUNDED = 2**63 - 1
-RunAside = Callable[[Callable[[], Any], Callable[[Callable[[], Any]], None]], None]
-"""Runs a function beside what is served, where that can be, and then gives ``done`` what gives or raises its result."""
-
-
-def run_now(function: Callable[[], Any], done: Callable[[Callable[[], Any]], None]) -> None:
-    """Run a function where nothing runs beside what is served."""
-    done(function)
-
-
-@dataclass(slots=True, frozen=True, eq=False)
-class Range:
-    """The segments of a log that are cleaned, and what they were like: ``end_offset`` is behind what was looked at."""
-
-    segments: list[LogSegment]
-    sizes: list[int]
-    end_of_segments: int
-    end_offset: int
-    truncations: int
-
-    def still_holds(self, log: PartitionLog) -> bool:
-        """Whether a log has these segments at its beginning as they were."""
-        present = log.segments[: len(self.segments)]
-        return (
-            log.truncations == self.truncations
-            and all(one is other for one, other in zip(present, self.segments, strict=False))
-            and [one.size_bytes for one in present] == self.sizes
-        )
 
 
 @dataclass(slots=True, eq=False)
 class LogUpkeep:
     """Deadlines by partition: ``looks`` at its segments, ``expiries`` of its producers.
 
-    ``memory`` bounds what all logs hold together, None where nothing does. A log that takes long to clean is cleaned
-    beside what is served; it is looked at again where it was cut off or lost segments meanwhile.
+    ``memory`` bounds what all logs hold together, None where nothing does.
     """
 
     cluster: Cluster
     looks: Timers[Partition] = field(init=False)
     expiries: Timers[Partition] = field(init=False)
     memory: RecordMemory | None = field(init=False)
-    _under_way: dict[Partition, Range] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.memory = record_memory(self.cluster)
@@ -128,8 +95,6 @@ class LogUpkeep:
     def forget(self, partitions: Iterable[Partition]) -> None:
         """These partitions are gone."""
         gone = list(partitions)
-        for partition in gone:
-            self._under_way.pop(partition, None)
         if self.memory is not None:
             self.memory.forget(gone)
         self.looks.forget(gone)
@@ -243,10 +208,8 @@ class LogUpkeep:
         return min((one - ahead_ms for one in times if one > wall_ms), default=None)
 
     def _compact(self, partition: Partition, wall_ms: int) -> bool:
-        """Clean a log if that is due, or begin to; gives whether it was."""
+        """Clean a log if that is due; gives whether it was."""
         log = partition.log
-        if partition in self._under_way:
-            return False
         stable = partition.last_stable_offset(partition.high_watermark)
         found = cleanable_range(log.segments, self._dirty_offset(partition), stable, wall_ms, self._rules(partition))
         if not found.is_due:
@@ -258,46 +221,21 @@ class LogUpkeep:
             batches = [one for one in log.batches(segments[0].base_offset) if one.base_offset < end_of_segments]
         except ApiError:
             return False  # a batch is damaged, which the log has told of
-        aborted = list(partition.producers.transactions.aborted)
+        aborted = partition.producers.transactions.aborted
+        keys = last_offsets((one for one in batches if one.last_offset >= start), start, end, aborted)
         retention_ms = int(partition.topic.config("delete.retention.ms"))
         high_watermark, is_last = partition.high_watermark, self._last_of_producer(partition)
-
-        def clean() -> tuple[list[StoredBatch], set[int]]:
-            dirty = (one for one in batches if one.last_offset >= start)
-            keys = last_offsets(dirty, start, end, aborted)
-            return Cleaning(keys, end - 1, wall_ms, retention_ms, high_watermark, is_last).clean(batches, aborted)
-
-        cleaning = Range(segments, [one.size_bytes for one in segments], end_of_segments, end, log.truncations)
-        if is_quick(batches):
-            self._put(partition, cleaning, *clean())
-            return True
-        self._under_way[partition] = cleaning
-        self.cluster.run_aside(clean, lambda result: self._cleaned(partition, cleaning, result))
-        return False
-
-    def _cleaned(
-        self, partition: Partition, cleaning: Range, result: Callable[[], tuple[list[StoredBatch], set[int]]]
-    ) -> None:
-        """A log was cleaned beside what is served: take what is left of it, unless it is no longer what it was."""
-        if self._under_way.get(partition) is not cleaning or self.cluster.upkeep is not self:
-            return  # it is gone
-        del self._under_way[partition]
-        cleaned, needed = result()
-        if cleaning.still_holds(partition.log):
-            self._put(partition, cleaning, cleaned, needed)
-            self._tell(partition)
-        self.schedule(partition, self.cluster.now_ms)
-
-    def _put(self, partition: Partition, cleaning: Range, cleaned: list[StoredBatch], needed: set[int]) -> None:
-        """Put what is left in place of what was cleaned."""
-        log, aborted, end = partition.log, partition.producers.transactions.aborted, cleaning.end_of_segments
-        groups = grouped(cleaning.segments, int(partition.topic.config("segment.bytes")))
+        cleaned, needed = Cleaning(keys, end - 1, wall_ms, retention_ms, high_watermark, is_last).clean(
+            batches, aborted
+        )
+        groups = grouped(segments, int(partition.topic.config("segment.bytes")))
         cleaned_before = log.cleaned_offset
-        if log.compact(cleaned, segments_of(groups, cleaned), end) < end:
+        if log.compact(cleaned, segments_of(groups, cleaned), end_of_segments) < end_of_segments:
             log.cleaned_offset = cleaned_before  # the disk is full: all of it is looked at again
-            return
-        aborted[:] = [one for one in aborted if one.last_offset >= end or one.last_offset in needed]
-        log.cleaned_offset = cleaning.end_offset
+            return True
+        aborted[:] = [one for one in aborted if one.last_offset >= end_of_segments or one.last_offset in needed]
+        log.cleaned_offset = end
+        return True
 
     def _tell(self, partition: Partition) -> None:
         """Segments have changed."""

@@ -1,5 +1,6 @@
 """What the compiler promises beyond agreeing with the constructs on small messages, as tests/property holds it to."""
 
+import tracemalloc
 from random import Random
 
 import pytest
@@ -10,9 +11,7 @@ from protocol.apis.classic_group import JoinGroupResponse
 from protocol.apis.fetch import FetchResponse
 from protocol.apis.group_offsets import OffsetFetchResponse
 from protocol.apis.metadata import MetadataRequest, MetadataResponse
-from protocol.codec import Codec, codec
-from protocol.compiler import decode as decoding
-from protocol.compiler import encode as encoding
+from protocol.codec import codec
 from protocol.compiler.decode import INTERN_FROM, decoder_source
 from protocol.compiler.encode import encoder_source
 from protocol.framing import LARGE_PIECE_BYTES, Pieces
@@ -138,52 +137,6 @@ def test_neighbouring_fields_of_fixed_width_are_one_unpack_and_one_pack():
     assert "_pack_16sBB(" in encoder_source(construct).text()
 
 
-def driven(turns):
-    """What a codec in turns gives, and how many turns that took."""
-    count = 1
-    while True:
-        try:
-            next(turns)
-        except StopIteration as end:
-            made = end.value
-            return (b"".join(made) if type(made) is list else made), count
-        count += 1
-
-
-def pieces_of(turns):
-    """What an encoder in turns gives, as it gives it."""
-    while True:
-        try:
-            next(turns)
-        except StopIteration as end:
-            return end.value
-
-
-@pytest.mark.parametrize("records", [1, 7, 100])
-def test_turns_give_what_is_given_at_once_in_every_message_and_version(monkeypatch, records):
-    monkeypatch.setattr(decoding, "TURN_RECORDS", records)
-    monkeypatch.setattr(encoding, "TURN_RECORDS", records)
-    chance = Random(records)
-    for message in (MetadataRequest, MetadataResponse, FetchResponse, JoinGroupResponse, OffsetFetchResponse):
-        for version in message.valid_versions:
-            whole, turns = codec(message, version), Codec(message, version)
-            for _ in range(5):
-                made = maker(message, version).make(chance)
-                data = whole.encode(made)
-                assert driven(turns.turns_encoder()(made))[0] == data
-                assert driven(turns.turns_decoder()(data))[0] == whole.decode(data)
-
-
-@VERSIONS
-def test_a_codec_in_turns_yields_between_records(version):
-    for replicas in (lambda _: 3, lambda number: number % 4):
-        message = one_topic([partition(number, replicas(number)) for number in range(3 * decoding.TURN_RECORDS)])
-        data, turns = driven(codec(MetadataResponse, version).turns_encoder()(message))
-        assert (data, turns >= 3) == (protocol.encode(message, version), True)
-        (read, end), turns = driven(codec(MetadataResponse, version).turns_decoder()(data))
-        assert (read, end, turns >= 3) == (message, len(data), True)
-
-
 @pytest.mark.parametrize("version", range(4, 19))
 @pytest.mark.parametrize("partitions", [1, 200])
 def test_records_in_pieces_are_written_as_they_lie(version, partitions):
@@ -193,7 +146,7 @@ def test_records_in_pieces_are_written_as_they_lie(version, partitions):
         shares = [FetchResponse.Topic.Partition(partition_index=one, records=batches) for one in range(partitions)]
         return FetchResponse(responses=[FetchResponse.Topic(partitions=shares)])
 
-    given = pieces_of(codec(FetchResponse, version).turns_encoder()(message(Pieces([small, large, small]))))
+    given = codec(FetchResponse, version).piece_encoder()(message(Pieces([small, large, small])))
     assert b"".join(given) == codec(FetchResponse, version).encode(message(small + large + small))
     assert sum(piece is large for piece in given) == partitions
     assert len(given) == 2 * partitions + 1
@@ -201,10 +154,67 @@ def test_records_in_pieces_are_written_as_they_lie(version, partitions):
         codec(FetchResponse, version).encode(message(Pieces([small])))
 
 
-def test_a_codec_in_turns_refuses_what_is_refused_at_once():
-    found = codec(MetadataRequest, 9)
-    data = found.encode(MetadataRequest(topics=[MetadataRequest.Topic(name="orders")]))
-    with pytest.raises(protocol.DecodeError):
-        driven(found.turns_decoder()(data[:-1]))
+def test_an_encoder_in_pieces_refuses_what_any_other_refuses():
     with pytest.raises(protocol.EncodeError, match="name"):
-        driven(found.turns_encoder()(MetadataRequest(topics=[MetadataRequest.Topic(name=None)])))
+        codec(MetadataRequest, 9).piece_encoder()(MetadataRequest(topics=[MetadataRequest.Topic(name=None)]))
+
+
+def elements(value):
+    """How many elements all lists in a message have, those of lists in lists too."""
+    if isinstance(value, list):
+        return len(value) + sum(map(elements, value))
+    return sum(elements(getattr(value, name)) for name in getattr(value, "__struct_fields__", ()))
+
+
+def test_a_counting_decoder_takes_as_many_elements_as_it_is_allowed_in_every_message_and_version():
+    chance = Random(1)
+    for message in (MetadataRequest, MetadataResponse, FetchResponse, JoinGroupResponse, OffsetFetchResponse):
+        for version in message.valid_versions:
+            one = codec(message, version)
+            for _ in range(5):
+                made = maker(message, version).make(chance)
+                data = one.encode(made)
+                most = 1000
+                assert one.counting_decoder()(data, 0, most) == one.decode(data)
+
+
+@pytest.mark.parametrize("version", [0, 4, 9, 12])
+@pytest.mark.parametrize("replicas", [0, 3])
+def test_a_counting_decoder_refuses_one_element_more(version, replicas):
+    message = one_topic([partition(number, replicas) for number in range(200)])
+    one = codec(MetadataResponse, version)
+    message, _ = one.decode(one.encode(message))  # without what the version lacks
+    data, count = one.encode(message), elements(message)
+    assert count >= 201
+    assert one.counting_decoder()(data, 0, count) == (message, len(data))
+    with pytest.raises(protocol.DecodeError, match=f"more than {count - 1} elements in all"):
+        one.counting_decoder()(data, 0, count - 1)
+
+
+def test_a_counting_decoder_refuses_a_count_before_it_makes_what_is_counted():
+    data = codec(MetadataRequest, 9).encode(MetadataRequest(topics=[MetadataRequest.Topic(name="")] * 200_000))
+    decode = codec(MetadataRequest, 9).counting_decoder()
+    with pytest.raises(protocol.DecodeError, match="more than 20000 elements"):
+        decode(data, 0, 20_000)  # compiles it
+    tracemalloc.start()
+    try:
+        with pytest.raises(protocol.DecodeError, match="more than 20000 elements"):
+            decode(data, 0, 20_000)
+        assert tracemalloc.get_traced_memory()[1] < 100_000
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_counting_decoder_counts_tagged_fields():
+    tags = tuple((100 + number, b"") for number in range(300))
+    data = codec(MetadataRequest, 9).encode(MetadataRequest(topics=[], unknown_tagged_fields=tags))
+    decode = codec(MetadataRequest, 9).counting_decoder()
+    assert decode(data, 0, 300)[0].unknown_tagged_fields == tags
+    with pytest.raises(protocol.DecodeError, match="more than 299 elements"):
+        decode(data, 0, 299)
+
+
+def test_a_counting_decoder_says_of_other_bytes_that_they_are_no_such_message():
+    data = codec(MetadataRequest, 9).encode(MetadataRequest(topics=[MetadataRequest.Topic(name="orders")]))
+    with pytest.raises(protocol.DecodeError, match="are not this message"):
+        codec(MetadataRequest, 9).counting_decoder()(data[:-1], 0, 100)

@@ -7,80 +7,39 @@ from contextlib import AsyncExitStack
 import pytest
 
 from mockbroker import MockCluster
-from mockbroker.adapters import freed_memory
-from mockbroker.adapters.freed_memory import GROWN_BYTES, MAX_PASSED_OVER, FreedMemory
 from mockbroker.state.quotas.client_quotas import Alteration, alter_quotas
 from protocol.apis.api_versions import ApiVersionsRequest
+from protocol.apis.metadata import MetadataRequest
 from tests.progress import until
 from tests.serve_process import serve_here
 from tests.torture.target import Client, request_bytes
-from tests.unit.mockbroker.handlers.records import TOPIC, batch, fetch_request, produce_request
+from tests.unit.mockbroker.handlers.records import TOPIC, batch, produce_request
 from tests.unit.mockbroker.wire_client import WireClient
 
-STORED, BATCH_BYTES = 16, 1_000_000
-LIMIT_BYTES = 2_000_000
+
+async def test_a_request_with_more_elements_than_are_allowed_ends_its_connection_with_a_sentence(caplog):
+    settings = {"max.request.items": 1000}
+    topics = [MetadataRequest.Topic(name=f"t{number}") for number in range(1001)]
+    async with MockCluster(1, ("a",), settings=settings) as cluster:
+        async with WireClient(cluster.bootstrap_servers) as client:
+            answer = await client.ask(MetadataRequest(topics=topics[1:], allow_auto_topic_creation=False), 9)
+            assert len(answer.topics) == 1000
+            client.send(MetadataRequest(topics=topics, allow_auto_topic_creation=False), 9)
+            assert await client.is_hung_up()
+        (refused,) = (one for one in cluster.journal if one.ending == "closed")
+        assert "its arrays have more than 1000 elements in all, the limit of max.request.items" in refused.reason
+        assert refused.api == "Metadata"
+    assert refused.reason in caplog.text
 
 
-async def filled(cluster):
-    """The address of the one broker, whose topic holds 16 MB."""
-    address = cluster.bootstrap_servers
-    async with WireClient(address) as client:
-        for _ in range(STORED):
-            answer = await client.ask(produce_request(batch(bytes(BATCH_BYTES))), 12)
-            assert answer.responses[0].partition_responses[0].error_code == 0
-    return address
-
-
-def fetch_all():
-    request = fetch_request(max_bytes=1 << 30)
-    request.topics[0].partitions[0].partition_max_bytes = 1 << 30
-    return request
-
-
-async def test_who_does_not_read_is_cut_off_when_all_answers_take_too_much_and_others_are_served():
-    settings = {"queued.max.response.bytes": LIMIT_BYTES}
-    async with MockCluster(1, ("a",), topics={TOPIC: (1, 1)}, settings=settings) as cluster, AsyncExitStack() as stack:
-        address = await filled(cluster)
-        slow = [await stack.enter_async_context(WireClient(address)) for _ in range(3)]
-        for client in slow:
-            client.writer.transport.pause_reading()
-            client.send(fetch_all(), 12)
-        unsent = cluster._runtime.unsent
-        await until(lambda: unsent.total > LIMIT_BYTES, "the answers that nobody reads", lambda: unsent.total)
-        await until(lambda: not unsent.is_over, "those who do not read to be cut off", lambda: unsent.total)
-        await until(lambda: cluster.connections()[0] < len(slow), "the end of one", cluster.connections)
-        async with WireClient(address) as good:
-            assert (await good.ask(ApiVersionsRequest(), 0)).error_code == 0
-            answer = await good.ask(fetch_all(), 12)
-            assert len(answer.responses[0].partitions[0].records) > BATCH_BYTES
-    await until(lambda: unsent.total == 0, "all of it to be given back", lambda: unsent.total)
-
-
-async def test_while_much_is_unread_an_answer_has_less_records_but_one_batch_at_least():
-    async with MockCluster(1, ("a",), topics={TOPIC: (1, 1)}) as cluster:
-        address = await filled(cluster)
-        async with WireClient(address) as client:
-            cluster.state.answer_room_bytes = 2 * BATCH_BYTES + 1000
-            answer = await client.ask(fetch_all(), 12)
-            assert BATCH_BYTES < len(answer.responses[0].partitions[0].records) < 3 * BATCH_BYTES
-            cluster.state.answer_room_bytes = 0
-            answer = await client.ask(fetch_all(), 12)
-            assert BATCH_BYTES < len(answer.responses[0].partitions[0].records) < 2 * BATCH_BYTES
-
-
-async def test_requests_that_are_never_finished_are_cut_off_when_all_of_them_take_too_much():
-    settings = {"queued.max.request.bytes": LIMIT_BYTES}
-    async with MockCluster(1, ("a",), settings=settings) as cluster, AsyncExitStack() as stack:
-        for _ in range(3):
-            client = await stack.enter_async_context(WireClient(cluster.bootstrap_servers))
-            client.writer.write((50 << 20).to_bytes(4, "big") + bytes(BATCH_BYTES))
-        unfinished = cluster._runtime.unfinished
-        await until(lambda: unfinished.is_over, "the requests", lambda: unfinished.total)
-        await until(lambda: not unfinished.is_over, "one to be cut off", lambda: unfinished.total)
-        await until(lambda: cluster.connections()[0] == 2, "the end of one", cluster.connections)
-        async with WireClient(cluster.bootstrap_servers) as good:
-            assert (await good.ask(ApiVersionsRequest(), 0)).error_code == 0
-    assert unfinished.total == 0
+async def test_records_in_batches_are_no_elements_of_a_request():
+    settings = {"max.request.items": 10}
+    async with (
+        MockCluster(1, ("a",), topics={TOPIC: (1, 1)}, settings=settings) as cluster,
+        WireClient(cluster.bootstrap_servers) as client,
+    ):
+        answer = await client.ask(produce_request(batch(*[b"a"] * 1000)), 12)
+        assert answer.responses[0].partition_responses[0].error_code == 0
 
 
 async def test_connections_over_the_limit_are_closed_and_the_others_are_served():
@@ -193,13 +152,3 @@ def test_what_a_connection_sends_while_it_waits_is_answered_once_it_is_taken(loo
             assert len(second.receive()) > 0
 
     assert serve_here(use, "--brokers", "1", "--loop", loop, "--set", "max.connections=1") == 0
-
-
-def test_memory_is_given_back_once_the_process_has_grown_and_then_from_time_to_time(monkeypatch):
-    now = 100 << 20
-    monkeypatch.setattr(freed_memory, "resident_bytes", lambda: now)
-    freed = FreedMemory()
-    assert not freed.give_back()
-    now += GROWN_BYTES
-    tried = [freed.give_back() for _ in range(MAX_PASSED_OVER + 3)]
-    assert tried == [tried[0], *[False] * MAX_PASSED_OVER, tried[0], False]

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import protocol
-from mockbroker.core.connection import MAX_OUTPUT_BYTES, MAX_TURN_FRAMES, MAX_UNREAD_BYTES
+from mockbroker.core.connection import MAX_OUTPUT_BYTES, MAX_UNREAD_BYTES
 from mockbroker.core.simulation import Simulation
 from protocol import FrameReader
 from protocol.apis.api_versions import ApiVersionsRequest
@@ -219,17 +219,6 @@ def test_a_client_that_does_not_read_its_answers_has_its_next_calls_wait(sim, cl
     assert [int.from_bytes(frame[:4], "big") for frame in answered] == list(range(1, 101))
 
 
-def test_of_many_requests_in_one_read_others_have_their_turn_after_a_few(sim, client):
-    requests = [client.frame(METADATA, 12) for _ in range(3 * MAX_TURN_FRAMES)]
-    client.write(b"".join(requests))
-    turns = [len(client.frames())]
-    while client.connection.is_held:
-        assert client.connection.is_between_turns
-        client.connection.go_on(sim.now_ms)
-        turns.append(len(client.frames()))
-    assert turns == [MAX_TURN_FRAMES] * 3
-
-
 def test_a_connection_that_has_ended_keeps_nothing_of_its_socket(sim):
     class Socket:
         def flush(self) -> None:
@@ -243,10 +232,8 @@ def test_a_connection_that_has_ended_keeps_nothing_of_its_socket(sim):
     assert gone() is None, "only the garbage collector would free it"
 
 
-def test_the_beginning_of_a_request_behind_a_turn_is_owed_like_any_other(sim, client):
-    client.write(b"".join(client.frame(METADATA, 12) for _ in range(MAX_TURN_FRAMES)) + bytes(3))
-    assert client.connection.owes_since_ms is None
-    client.connection.go_on(sim.now_ms)
+def test_the_beginning_of_a_request_behind_others_is_owed_like_any_other(sim, client):
+    client.write(b"".join(client.frame(METADATA, 12) for _ in range(10)) + bytes(3))
     assert (client.connection.is_held, client.connection.owes_since_ms) == (False, sim.now_ms)
 
 

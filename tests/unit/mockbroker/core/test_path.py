@@ -23,7 +23,6 @@ STAGES = (
     "read_header",
     "gate_version",
     "open_session",
-    "read_body",
     "check_limits",
     "inject_faults",
     "answer_cached",

@@ -110,25 +110,3 @@ def test_of_calls_that_wait_no_longer_nothing_is_kept_until_their_time_would_hav
     last = waiting.park(Wait(5, ("other",), lambda call: "late"))
     waiting.purgatory.advance(5)
     assert (last.wait, waiting.went_on[-1]) == (None, "late")
-
-
-def test_calls_that_take_turns_have_one_each_after_what_is_due(waiting):
-    for name in "ab":
-        waiting.park(Wait(until_ms=1, on=(), then=lambda _, name=name: name, is_turn=True))
-    dropped = waiting.park(Wait(until_ms=1, on=(), then=lambda _: "dropped", is_turn=True))
-    waiting.purgatory.drop(dropped)
-    waiting.park(Wait(until_ms=2, on=(), then=lambda _: "due"))
-    assert waiting.purgatory.next_deadline_ms() == 1
-    waiting.purgatory.advance(2)
-    assert waiting.went_on == ["due", "a"]
-    assert waiting.purgatory.next_deadline_ms() == 1
-    waiting.purgatory.advance(2)
-    assert waiting.went_on == ["due", "a", "b"]
-    assert (waiting.purgatory.next_deadline_ms(), len(waiting.purgatory)) == (None, 0)
-
-
-def test_while_a_single_call_has_its_turn_large_lists_are_known_of(waiting):
-    waiting.park(Wait(until_ms=1, on=(), then=lambda _: waiting.purgatory.has_turns, is_turn=True))
-    waiting.purgatory.advance(1)
-    assert waiting.went_on == [True]
-    assert not waiting.purgatory.has_turns

@@ -14,7 +14,6 @@ from protocol.records import (
     CorruptRecordError,
     DecompressionBudget,
     DecompressionLimitError,
-    MoreThanAtOnceError,
     UnsupportedCompressionError,
     compress,
     decompress,
@@ -175,20 +174,6 @@ def test_a_budget_counts_all_that_comes_out_and_what_is_broken_too(codec):
     with pytest.raises(CorruptRecordError):
         decompress(codec, compress(codec, TEXT)[:-9], limit=broken)
     assert broken.left == 0
-
-
-@pytest.mark.parametrize("codec", COMPRESSED)
-def test_a_budget_may_allow_more_than_is_opened_at_once(codec):
-    budget = DecompressionBudget(2 * len(TEXT), at_once=len(TEXT))
-    assert decompress(codec, compress(codec, TEXT), limit=budget) == TEXT
-    assert budget.left == len(TEXT)
-    budget = DecompressionBudget(2 * len(TEXT), at_once=len(TEXT) - 1)
-    with pytest.raises(MoreThanAtOnceError):
-        decompress(codec, compress(codec, TEXT), limit=budget)
-    assert budget.left == 2 * len(TEXT), "which is tried again"
-    budget = DecompressionBudget(len(TEXT) - 1, at_once=len(TEXT) - 1)
-    with pytest.raises(DecompressionLimitError):
-        decompress(codec, compress(codec, TEXT), limit=budget)
 
 
 @pytest.mark.parametrize("number", [5, 6, 7])

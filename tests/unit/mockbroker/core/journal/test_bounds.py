@@ -199,23 +199,3 @@ def test_what_clients_name_counts_by_its_length(request_of, version, client_id):
     assert 5 < len(journal) < 80
     assert journal.dropped == 100 - len(journal)
     assert journal.size_bytes <= 2_000_000
-
-
-def test_of_a_very_large_request_the_first_thousands_of_names_are_kept():
-    names = [f"a topic that nobody has, number {number}" for number in range(40_000)]
-    request = MetadataRequest(
-        topics=[MetadataRequest.Topic(name=name) for name in names], allow_auto_topic_creation=False
-    )
-    sim = Simulation("a,b")
-    journal = Journal()
-    sim.engine.path.observers.append(journal)
-    client = Client(sim)
-    client.write(client.frame(request, 9))
-    for _ in range(2 * len(names)):
-        if client.frames():
-            break
-        sim.advance(1)
-    (entry,) = journal
-    assert list(entry.topics) == names[:10_000]
-    assert entry.errors == ("INVALID_TOPIC_EXCEPTION",)
-    assert len(request.topics) == len(names)

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import gc
-from typing import Any
 
 import pytest
 
 from mockbroker.core.simulation import Simulation
 from mockbroker.state.image.image import Image
-from mockbroker.state.logs import compaction
 from mockbroker.state.logs.compaction import CleaningRules, cleanable_range
-from mockbroker.state.logs.log import Log, StoredBatch
+from mockbroker.state.logs.log import Log
 from mockbroker.state.logs.segments import LogSegment
 from protocol.apis.produce import ProduceRequest
-from protocol.records import CompressionCodec, Record, build_batch, iter_batches, iter_records
+from protocol.records import Record, build_batch, iter_batches, iter_records
 from tests.transaction_driver import TransactionalProducer
 from tests.unit.mockbroker.core.client import Client
 from tests.unit.mockbroker.handlers.records import batch, fetch, produce, produce_request
@@ -264,91 +262,3 @@ def test_the_log_of_a_deleted_topic_is_given_back_at_once():
     sim.cluster.delete_topic(sim.cluster.topics["t"])
     sim.advance(1)  # those who waited for it have been woken
     assert logs_in_memory() == before
-
-
-class Aside:
-    """Stands for the thread in which logs are cleaned: runs what came when it is told to."""
-
-    def __init__(self, sim: Simulation) -> None:
-        self.cluster = sim.cluster
-        self.waiting: list[Any] = []
-        sim.cluster.run_aside = lambda function, done: self.waiting.append((function, done))
-
-    def run(self) -> None:
-        function, done = self.waiting.pop(0)
-        result = function()
-        done(lambda: result)
-
-
-@pytest.fixture
-def large(monkeypatch) -> None:
-    """Every log takes long to clean."""
-    monkeypatch.setattr(compaction, "QUICK_BYTES", 0)
-
-
-@pytest.fixture
-def under_way(large) -> tuple[Simulation, Aside]:
-    """A log of k=1, k=2, k=3, x that is being cleaned."""
-    sim = compacted()
-    aside = Aside(sim)
-    for key, value in ((b"k", b"1"), (b"k", b"2"), (b"k", b"3"), (b"x", b"")):
-        write(sim, key, value)
-    sim.advance(BACKOFF_MS)
-    assert len(aside.waiting) == 1
-    return sim, aside
-
-
-def test_a_log_that_takes_long_is_cleaned_beside_what_is_served(under_way):
-    sim, aside = under_way
-    assert offsets(sim) == [0, 1, 2, 3]
-    write(sim, b"k", b"4")
-    sim.advance(2 * BACKOFF_MS)
-    assert len(aside.waiting) == 1, "one cleaning of a log at a time"
-    aside.run()
-    assert offsets(sim) == [2, 3, 4]
-    write(sim, b"x", b"")
-    sim.advance(2 * BACKOFF_MS)
-    aside.run()
-    assert offsets(sim) == [3, 4, 5]
-
-
-def test_a_log_that_was_cut_off_meanwhile_is_looked_at_again(under_way):
-    sim, aside = under_way
-    log_of(sim).truncate(2)
-    aside.run()
-    assert offsets(sim) == [0, 1]
-    for value in (b"5", b"6"):
-        write(sim, b"k", value)
-    sim.advance(BACKOFF_MS)
-    aside.run()
-    assert offsets(sim) == [2, 3]
-
-
-def test_segments_that_went_meanwhile_do_not_come_back(under_way):
-    sim, aside = under_way
-    log = log_of(sim)
-    log.advance_start(1)
-    assert log.delete_old_segments(before=1, now_ms=sim.now_ms, size_bytes=None, oldest_ms=None)
-    aside.run()
-    assert offsets(sim) == [1, 2, 3]
-
-
-@pytest.mark.parametrize(
-    "end", [lambda sim: sim.cluster.delete_topic(sim.cluster.topics["t"]), lambda sim: sim.reset()]
-)
-def test_a_log_that_is_gone_meanwhile_is_left_alone(under_way, end):
-    sim, aside = under_way
-    log = log_of(sim)
-    end(sim)
-    aside.run()
-    assert [one.base_offset for one in log.batches()] == [0, 1, 2, 3]
-
-
-def test_batches_that_hold_much_take_long():
-    quick = [StoredBatch(0, 1, 0, 0, build_batch([Record(key=b"k", value=b"v")]))]
-    assert compaction.is_quick(quick)
-    assert not compaction.is_quick(
-        [quick[0]._replace(data=build_batch([Record(value=b"v")], codec=CompressionCodec.GZIP))]
-    )
-    assert not compaction.is_quick([quick[0]._replace(last_offset=compaction.QUICK_RECORDS + 1)])
-    assert not compaction.is_quick([quick[0]._replace(data=build_batch([Record(value=bytes(1 << 20))]))])
