@@ -28,6 +28,7 @@ from tests.torture.target import ANSWER_S, MB, Client, Target, request_bytes, ta
 
 TOPIC, LARGE = "good", "large"
 CALM_S, HOSTILE_S = 12.0, 20.0
+MOST_ITEMS = 20_000  # max.request.items
 CAPTURES = ("franz-go", "confluent-classic", "java41-coop")
 OPTIONS = (
     *("--brokers", "3", "--racks", "a,b,c", "--topic", f"{TOPIC}:3:3", "--topic", f"{LARGE}:1:1"),
@@ -137,14 +138,24 @@ def churn(target: Target) -> Generator[None, None, None]:
 
 
 def million_topics(target: Target) -> Generator[None, None, None]:
-    """Requests for the metadata of a million topics that are not there."""
+    """Requests for the metadata of a million topics that are not there, which are refused."""
     topics = [MetadataRequest.Topic(name=f"t{number}") for number in range(1_000_000)]
+    question = request_bytes(MetadataRequest(topics=topics, allow_auto_topic_creation=False), 9)
+    while True:
+        with Client(target.address) as client, suppress(ConnectionError):
+            client.send(question)
+            client.receive()
+        yield
+
+
+def most_topics(target: Target) -> Generator[None, None, None]:
+    """Requests for the metadata of as many topics that are not there as a request may name."""
+    topics = [MetadataRequest.Topic(name=f"t{number}") for number in range(MOST_ITEMS)]
     question = request_bytes(MetadataRequest(topics=topics, allow_auto_topic_creation=False), 9)
     client = target.client()
     while True:
         client.send(question)
-        with suppress(ConnectionError):
-            client.receive()
+        client.receive()
         yield
 
 
@@ -240,6 +251,7 @@ LOADS: tuple[Load, ...] = (
     bombs,
     churn,
     million_topics,
+    most_topics,
     rack_storm,
 )
 ATTACKS = {load.__name__.replace("_", " "): beside_a_good_client(load) for load in (*LOADS, all_at_once)}
