@@ -11,10 +11,8 @@ from __future__ import annotations
 
 import struct
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from functools import lru_cache
-from itertools import accumulate, chain
-from operator import mod
 from typing import Any, Generic, TypeVar
 
 from kafka_rack.java_tree import TreeBucket
@@ -27,8 +25,6 @@ MASK_48 = (1 << 48) - 1
 MULTIPLIER = 0x5DEECE66D
 """The factor of java.util.Random's linear congruential generator; its increment is 11."""
 INCREMENT = 0xB
-MAX_BLOCK_BOUNDS = 1024
-"""Draws that are worked out together."""
 DEFAULT_CAPACITY = 16
 """Buckets in a fresh java.util.HashMap."""
 TREE_THRESHOLD = 8
@@ -85,93 +81,9 @@ class JavaRandom:
 
     def shuffle(self, items: list[Item]) -> None:
         """``Collections.shuffle``: from the end, swap each item with one drawn from those up to it."""
-        swap_down(items, iter(self.next_ints(bounds_down(len(items)))))
-
-    def shuffle_all(self, lists: Sequence[list[Any]]) -> None:
-        """``shuffle`` each list in turn."""
-        drawn = iter(self.next_ints(tuple(chain.from_iterable(bounds_down(len(items)) for items in lists))))
-        for items in lists:
-            swap_down(items, drawn)
-
-    def next_ints(self, bounds: tuple[int, ...] | range) -> list[int]:
-        """What ``next_int`` gives for each of these bounds in turn.
-
-        A large placement draws hundreds of thousands of numbers, so they are worked out by the block.
-        """
-        found: list[int] = []
-        for block in draw_blocks(bounds):
-            bits = block.bits_after(self.state)
-            if max(bits) > block.never_rejected:
-                # Java may reject a draw here, and then all behind it move up.
-                found += map(self.next_int, block.bounds)
-            else:
-                found += block.scaled(bits)
-                self.state = block.state_after(self.state)
-        return found
-
-
-def bounds_down(size: int) -> range:
-    """What a shuffle of so many items draws from."""
-    return range(size, 1, -1)
-
-
-def swap_down(items: list[Item], drawn: Iterator[int]) -> None:
-    """The swaps of a shuffle."""
-    for last, other in zip(range(len(items) - 1, 0, -1), drawn, strict=False):
-        items[last], items[other] = items[other], items[last]
-
-
-class DrawBlock:
-    """Many draws from one multiplication of long integers: each state is a linear function of the first.
-
-    Attributes:
-        bounds: what each draw is below.
-        never_rejected: the largest 31 bits that Java rejects for none of the bounds.
-    """
-
-    __slots__ = ("_factors", "_increments", "_last", "_mask", "_powers", "_read", "bounds", "never_rejected")
-
-    def __init__(self, bounds: Sequence[int]) -> None:
-        self.bounds = bounds
-        self.never_rejected = 0x7FFFFFFF - max(bounds)
-        self._powers = [(place, bound) for place, bound in enumerate(bounds) if bound & (bound - 1) == 0]
-        steps = list(accumulate(bounds[1:], one_step_on, initial=(MULTIPLIER, INCREMENT)))
-        self._last = steps[-1]
-        # Fields of 128 bits: a state times a factor of 48 bits each, and an increment, never reach the next one.
-        self._factors = sum(factor << (128 * place) for place, (factor, _) in enumerate(steps))
-        self._increments = sum(increment << (128 * place) for place, (_, increment) in enumerate(steps))
-        self._mask = sum(0x7FFFFFFF << (128 * place) for place in range(len(steps)))
-        self._read = struct.Struct("<" + "I12x" * len(steps))
-
-    def bits_after(self, state: int) -> tuple[int, ...]:
-        """The 31 bits of each draw."""
-        draws = ((state * self._factors + self._increments) >> 17) & self._mask
-        found: tuple[int, ...] = self._read.unpack(draws.to_bytes(self._read.size, "little"))
-        return found
-
-    def scaled(self, bits: Sequence[int]) -> list[int]:
-        """The numbers below the bounds that the bits stand for, where none is rejected."""
-        found = list(map(mod, bits, self.bounds))
-        for place, bound in self._powers:
-            found[place] = (bound * bits[place]) >> 31
-        return found
-
-    def state_after(self, state: int) -> int:
-        """The generator's state behind the last draw."""
-        factor, increment = self._last
-        return (state * factor + increment) & MASK_48
-
-
-def one_step_on(ahead: tuple[int, int], _: object) -> tuple[int, int]:
-    """Factor and increment that take a state one draw further than these do."""
-    factor, increment = ahead
-    return factor * MULTIPLIER & MASK_48, (increment * MULTIPLIER + INCREMENT) & MASK_48
-
-
-@lru_cache(maxsize=32)
-def draw_blocks(bounds: tuple[int, ...] | range) -> list[DrawBlock]:
-    """The blocks for a row of bounds, made once."""
-    return [DrawBlock(bounds[start : start + MAX_BLOCK_BOUNDS]) for start in range(0, len(bounds), MAX_BLOCK_BOUNDS)]
+        for last in range(len(items) - 1, 0, -1):
+            other = self.next_int(last + 1)
+            items[last], items[other] = items[other], items[last]
 
 
 def to_int32(value: int) -> int:

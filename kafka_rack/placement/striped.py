@@ -160,8 +160,10 @@ class Stripes:
         return row
 
     def shuffle(self) -> None:
-        lists = [brokers.brokers for rack in self.walk for brokers in (rack.fenced, rack.unfenced)]
-        self.random.shuffle_all([self.stripe, *lists])
+        lists = [part.brokers for rack in self.walk for part in (rack.fenced, rack.unfenced)]
+        self.random.shuffle(self.stripe)
+        for brokers in lists:
+            self.random.shuffle(brokers)
 
     def cycles_are_regular(self, num_replicas: int) -> bool:
         """Whether every row takes the same number of unfenced brokers from consecutive racks, with none missing.

@@ -118,25 +118,6 @@ def test_strings_sort_by_utf_16_code_units():
     assert sorted(["\uff5e", "\U0001f600", "z"], key=utf16_key) == ["z", "\U0001f600", "\uff5e"]
 
 
-@pytest.mark.parametrize("bounds", [(7, 16, 1, 300, 2), tuple(range(3_000, 1, -1)), ((1 << 30) + 1,) * 40])
-def test_numbers_drawn_by_the_block_are_those_drawn_one_by_one_also_where_java_rejects_some(bounds):
-    for seed in range(20):
-        together, alone = JavaRandom(seed), JavaRandom(seed)
-        assert together.next_ints(bounds) == [alone.next_int(bound) for bound in bounds]
-        assert together.state == alone.state
-
-
-def test_lists_shuffled_together_are_those_shuffled_one_by_one():
-    together, alone = JavaRandom(5), JavaRandom(5)
-    lists = [list("abcdefg"), [], ["only"], list(range(100))]
-    expected = [list(items) for items in lists]
-    for items in expected:
-        alone.shuffle(items)
-    together.shuffle_all(lists)
-    assert lists == expected
-    assert together.next_int() == alone.next_int()
-
-
 def test_hashes_of_long_strings_are_not_kept_in_memory():
     end = string_hash("x" * CACHED_CHARACTERS)
     kept = known_string_hash.cache_info()
