@@ -16,8 +16,7 @@ from kafka_rack.availability.layout import (
     worst_leader_load,
 )
 from kafka_rack.availability.question import PLACERS, RANDOM, Question, check_question
-from kafka_rack.availability.survey import Row, answer, availability_row, chunks_of, steps_of
-from kafka_rack.availability.trial_chunks import JudgedLayout, TrialChunk, judge
+from kafka_rack.availability.survey import Row, availability_row, steps_of
 
 __all__ = [
     "DEFAULT_TRIALS",
@@ -27,19 +26,14 @@ __all__ = [
     "RANDOM",
     "Chance",
     "ComparisonRow",
-    "JudgedLayout",
     "LayoutAvailability",
     "Outage",
     "Question",
     "Row",
-    "TrialChunk",
-    "answer",
     "availability_row",
     "chance_of_any",
     "check_question",
-    "chunks_of",
     "expected_share",
-    "judge",
     "kafka_1736_table",
     "layout_availability",
     "scatter_width",

@@ -95,6 +95,7 @@ def chance_of_any(
     outage: Outage,
     random: Random,
     trials: int,
+    max_steps: int | None = None,
 ) -> Chance:
     """The chance that an outage hits any of the sets.
 
@@ -102,18 +103,17 @@ def chance_of_any(
         sets: of broker ids.
         threshold: size of a set -> how many of its members must be lost for it to be hit.
         racks: broker id -> rack, of every broker of the cluster.
-        random, trials: for trying out where counting would take too long.
+        random, trials: for trying out where counting would take more than ``max_steps``, by default MAX_STEPS.
 
     >>> groups = [frozenset({0, 1, 2}), frozenset({3, 4, 5})]
     >>> chance_of_any(groups, {3: 2}, dict.fromkeys(range(6)), Outage(failures=2), Random(0), 100).value
     0.4
     """
     distinct = frozenset(sets)
-    counted = counted_chance(distinct, threshold, racks, outage)
+    counted = counted_chance(distinct, threshold, racks, outage, max_steps)
     if counted is not None:
         return Chance(counted)
-    (hits,) = drawn_hits(distinct, (threshold,), racks, outage, random, trials)
-    return estimate(hits, trials)
+    return estimate(drawn_hits(distinct, threshold, racks, outage, random, trials), trials)
 
 
 def counted_chance(
@@ -136,26 +136,6 @@ def counted_chance(
             return None
         total += counted
     return total / choices
-
-
-def is_countable(
-    sets: Iterable[frozenset[int]],
-    threshold: Mapping[int, int],
-    racks: Mapping[int, str | None],
-    outage: Outage,
-    max_steps: int | None = None,
-) -> bool:
-    """Whether ``counted_chance`` gives an answer, found out without counting."""
-    max_steps = MAX_STEPS if max_steps is None else max_steps
-    distinct = set(sets)
-    choices = number_of_rack_choices(racks, outage.rack_failures)
-    if choices > MAX_RACK_CHOICES:
-        return False
-    for remaining in after_racks(racks, outage.rack_failures):
-        open_sets = open_after(distinct, threshold, remaining, outage.failures)
-        if open_sets and way_to_count(open_sets, remaining, outage.failures, max_steps // choices) is None:
-            return False
-    return True
 
 
 def estimate(hits: float, trials: int) -> Chance:
@@ -245,30 +225,23 @@ def walk_outages(open_sets: Sequence[tuple[frozenset[int], int]], up: Sequence[i
 
 def drawn_hits(
     sets: Iterable[frozenset[int]],
-    thresholds: Sequence[Mapping[int, int]],
+    threshold: Mapping[int, int],
     racks: Mapping[int, str | None],
     outage: Outage,
     random: Random,
     trials: int,
-) -> list[int]:
-    """How many of ``trials`` outages drawn at random hit any of the sets, for each of the thresholds."""
+) -> int:
+    """How many of ``trials`` outages drawn at random hit any of the sets."""
     distinct = list(set(sets))
     sets_of: dict[int, list[int]] = {broker: [] for broker in racks}
     for number, members in enumerate(distinct):
         for broker in members:
             sets_of[broker].append(number)
-    needs = [[threshold[len(members)] for members in distinct] for threshold in thresholds]
-    alike = [min(need) if min(need) == max(need) else None for need in needs]
-    hits = [0] * len(thresholds)
+    needs = [threshold[len(members)] for members in distinct]
+    hits = 0
     for lost in drawn_outages(racks, outage, random, trials):
         losses = Counter(chain.from_iterable(map(sets_of.__getitem__, lost)))
-        most = max(losses.values(), default=0)
-        for at, need in enumerate(needs):
-            common = alike[at]
-            if common is not None:
-                hits[at] += most >= common
-            else:
-                hits[at] += any(gone >= need[number] for number, gone in losses.items())
+        hits += any(gone >= needs[number] for number, gone in losses.items())
     return hits
 
 

@@ -53,13 +53,14 @@ def layout_availability(
     random: Random,
     trials: int = DEFAULT_TRIALS,
     with_leaders: bool = True,
+    max_steps: int | None = None,
 ) -> LayoutAvailability:
     """Judge a layout.
 
     Args:
         rows: the replicas of each partition, leader first; rows may be of several lengths.
         racks: broker id -> rack or None, of every broker of the cluster, those without replicas too.
-        random, trials: for what cannot be counted.
+        random, trials: for what cannot be counted in ``max_steps``, by default ``chances.MAX_STEPS``.
         with_leaders: False leaves ``worst_leader_load`` out, which takes longest.
 
     Raises: InputError: no rows, unknown brokers, or more failures than there is to fail.
@@ -77,8 +78,8 @@ def layout_availability(
     unwritable = {size: size - min_insync_replicas + 1 for size in sizes}
     lost = {size: size for size in sizes}
     return LayoutAvailability(
-        any_unwritable=chance_of_any(sets, unwritable, racks, outage, random, trials),
-        any_lost=chance_of_any(sets, lost, racks, outage, random, trials),
+        any_unwritable=chance_of_any(sets, unwritable, racks, outage, random, trials, max_steps),
+        any_lost=chance_of_any(sets, lost, racks, outage, random, trials, max_steps),
         share_unwritable=expected_share(sets, unwritable, racks, outage),
         share_lost=expected_share(sets, lost, racks, outage),
         copysets=len(sets),

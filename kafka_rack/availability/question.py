@@ -29,12 +29,6 @@ class Question:
     def outage(self) -> Outage:
         return Outage(self.failures, self.rack_failures)
 
-    @property
-    def key(self) -> str:
-        """The question as a text that seeds are made from: every field, in an order that stays."""
-        sizes = (self.brokers, self.racks, self.partitions, self.replication_factor, self.min_insync_replicas)
-        return "/".join(str(value) for value in (self.placer, *sizes, self.failures, self.rack_failures))
-
     def usable_brokers(self) -> list[UsableBroker]:
         """Brokers 0 and on, dealt to the racks in turn."""
         return [

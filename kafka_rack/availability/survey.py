@@ -7,33 +7,18 @@ too many; ``random`` means that each partition's brokers are drawn independently
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from math import comb, expm1, log1p, sqrt
+from random import Random
 from typing import Any
 
-from kafka_rack.availability.chances import (
-    EXACT,
-    MONTE_CARLO,
-    Chance,
-    Outage,
-    estimate,
-    number_of_rack_choices,
-    tail,
-)
-from kafka_rack.availability.layout import DEFAULT_TRIALS, check_outage
+from kafka_rack.availability import chances
+from kafka_rack.availability.chances import EXACT, MONTE_CARLO, Chance, Outage, number_of_rack_choices, tail
+from kafka_rack.availability.layout import DEFAULT_TRIALS, DRAWN_LEADER_OUTAGES, check_outage, layout_availability
 from kafka_rack.availability.question import RANDOM, Question, check_question
 from kafka_rack.availability.rack_losses import kinds_of_racks, ways_to_lose
-from kafka_rack.availability.trial_chunks import (
-    JudgedLayout,
-    PlannedLayout,
-    TrialChunk,
-    cut,
-    judge,
-    question_random,
-    together,
-    trials_each,
-)
+from kafka_rack.placement import place
 
 MAX_PLACED_PARTITIONS = 500_000
 """About how many partitions may be placed for one row, over all starts and shifts, before some are drawn instead."""
@@ -47,6 +32,13 @@ MAX_ROTATIONS = 1_000_000
 """Pairs of start and shift beyond which they are drawn without going through all."""
 STRIPED_SEEDS = 200
 """How many seeds stand for all of the striped placer's."""
+LAYOUTS_WITH_LEADERS, MAX_LEADERS_FOLLOWED = 50, 50_000_000
+"""For how many layouts of one row the leaders are followed, fewer where all of them and their outages have more leaders
+than this: it takes longest and varies least."""
+MAX_STEPS_OF_ALL = 60_000_000
+"""About how many steps exact answers for all layouts of a row may take, before trying out is chosen: half a minute."""
+MIN_TRIALS = 100
+"""How often each of many layouts is tried at the least."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,47 +90,53 @@ def availability_row(
     (0.25, 3, 2.0, 'exact')
     """
     given = dict(settings or {})
-    chunks = chunks_of(question, settings=given, seed=seed, trials=trials)
-    return answer(question, [one for chunk in chunks for one in judge(chunk)], settings=given, seed=seed)
-
-
-def chunks_of(question: Question, *, settings: Mapping[str, str], seed: int, trials: int) -> list[TrialChunk]:
-    """The work that a question makes, to be judged in any order; none where a formula answers it.
-
-    Raises: as ``availability_row``, except for what only the placer can refuse, which ``judge`` does.
-    """
     check_question(question)
-    check_outage({broker.id: broker.rack for broker in question.usable_brokers()}, question.outage)
+    brokers = question.usable_brokers()
+    racks = {broker.id: broker.rack for broker in brokers}
+    check_outage(racks, question.outage)
     if question.placer == RANDOM:
-        return []
-    layouts, _ = layouts_of(question, settings, seed)
-    return list(cut(question, settings, seed, layouts, trials))
+        return random_row(question, racks)
+    random = Random(f"{seed}/{question}/{sorted(given.items())}")
+    layouts, complete = layouts_of(question, random)
+    with_leaders = layouts_with_leaders(question)
+    weights, judged = [], []
+    for number, (weight, told) in enumerate(layouts):
+        rows = place(
+            question.placer, brokers, 0, question.partitions, question.replication_factor, settings=given, **told
+        )
+        weights.append(weight)
+        judged.append(
+            layout_availability(
+                rows,
+                racks,
+                question.outage,
+                min_insync_replicas=question.min_insync_replicas,
+                random=random,
+                trials=trials_each(len(layouts), trials),
+                with_leaders=number < with_leaders,
+                max_steps=min(chances.MAX_STEPS, MAX_STEPS_OF_ALL // len(layouts)),
+            )
+        )
 
+    def averaged(name: str) -> float:
+        return mean([(weight, getattr(one, name)) for weight, one in zip(weights, judged, strict=True)])
 
-def answer(question: Question, judged: Iterable[JudgedLayout], *, settings: Mapping[str, str], seed: int) -> Row:
-    """The row that a question's judged chunks give, in whatever order they come."""
-    if question.placer == RANDOM:
-        return random_row(question, {broker.id: broker.rack for broker in question.usable_brokers()})
-    found = together(judged)
-    _, complete = layouts_of(question, settings, seed)
-    unwritable = [(one.weight, chance_found(one.unwritable, one.hit_unwritable, one.trials)) for one in found]
-    lost = [(one.weight, chance_found(one.lost, one.hit_lost, one.trials)) for one in found]
-    loads = [(one.weight, one.worst_leader_load) for one in found if one.worst_leader_load is not None]
-    copysets = mean([(one.weight, one.copysets) for one in found])
+    copysets = averaged("copysets")
     return row_of(
         question,
-        mean_chance(unwritable, complete),
-        mean_chance(lost, complete),
-        share=mean([(one.weight, one.share) for one in found]),
+        mean_chance([(weight, one.any_unwritable) for weight, one in zip(weights, judged, strict=True)], complete),
+        mean_chance([(weight, one.any_lost) for weight, one in zip(weights, judged, strict=True)], complete),
+        share=averaged("share_unwritable"),
         copysets=int(copysets) if copysets.is_integer() else copysets,
-        scatter_width=mean([(one.weight, one.scatter_width) for one in found]),
-        worst_leader_load=mean(loads),
+        scatter_width=averaged("scatter_width"),
+        worst_leader_load=mean(
+            [
+                (weight, one.worst_leader_load)
+                for weight, one in zip(weights, judged, strict=True)
+                if one.worst_leader_load is not None
+            ]
+        ),
     )
-
-
-def chance_found(counted: float | None, hits: int, trials: int) -> Chance:
-    """A layout's chance: counted, or as the trials of all its chunks give it."""
-    return estimate(hits, trials) if counted is None else Chance(counted)
 
 
 def row_of(
@@ -173,9 +171,8 @@ def row_of(
     )
 
 
-def layouts_of(question: Question, settings: Mapping[str, str], seed: int) -> tuple[list[PlannedLayout], bool]:
-    """The layouts that a placer may give, each with its weight, and whether they are all of them."""
-    random = question_random(question, settings, seed, "layouts")
+def layouts_of(question: Question, random: Random) -> tuple[list[tuple[int, dict[str, int]]], bool]:
+    """The layouts that a placer may give, as (weight, arguments of the placer), and whether they are all of them."""
     told: list[dict[str, int]]
     if question.placer == "striped":
         told = [{"seed": random.getrandbits(48)} for _ in range(few(question, STRIPED_SEEDS))]
@@ -195,7 +192,18 @@ def layouts_of(question: Question, settings: Mapping[str, str], seed: int) -> tu
         weights = list(rotations.values())
     else:
         told, weights, complete = [{}], [1], True
-    return [PlannedLayout(number, *one) for number, one in enumerate(zip(weights, told, strict=True))], complete
+    return list(zip(weights, told, strict=True)), complete
+
+
+def trials_each(layouts: int, trials: int) -> int:
+    """How often each of so many layouts is tried, ``trials`` being those of all together."""
+    return max(MIN_TRIALS, trials // layouts)
+
+
+def layouts_with_leaders(question: Question) -> int:
+    """For how many layouts of a question the leaders are followed."""
+    each = DRAWN_LEADER_OUTAGES * (question.brokers + question.partitions)
+    return max(1, min(LAYOUTS_WITH_LEADERS, MAX_LEADERS_FOLLOWED // each))
 
 
 def few(question: Question, most: int) -> int:
@@ -233,7 +241,7 @@ def rotations_of(question: Question) -> Counter[tuple[int, int]]:
 def steps_of(question: Question, trials: int) -> int:
     """About how many steps a row takes at the most: placing its layouts, and trying each out.
 
-    What counting takes is bounded, see ``trial_chunks``.
+    What counting takes is bounded by MAX_STEPS_OF_ALL.
     """
     if question.placer == RANDOM:
         return 0

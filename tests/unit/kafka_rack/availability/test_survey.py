@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
+from dataclasses import asdict
 from math import comb
 
 import pytest
 
-from kafka_rack.availability import PLACERS, Question, availability_row, kafka_1736_table, survey
+from kafka_rack.availability import PLACERS, Question, availability_row, chances, kafka_1736_table, survey
 from kafka_rack.errors import InputError, InvalidReplicationFactorError, ReplicaPlacementError
 
 
@@ -127,3 +131,27 @@ def test_chances_far_below_the_precision_of_one_are_not_lost():
 def test_a_question_without_an_answer_is_refused_with_the_reason(arguments, error, text):
     with pytest.raises(error, match=text):
         ask(**arguments)
+
+
+TRIED = Question(12, 54, 3, 3, "broker-replica", racks=3, min_insync_replicas=2)
+
+
+def test_trials_come_near_what_is_counted(monkeypatch):
+    counted = availability_row(TRIED)
+    monkeypatch.setattr(chances, "MAX_STEPS", 10)
+    tried = availability_row(TRIED, trials=40_000)
+    assert (counted.method, tried.method) == ("exact", "monte-carlo")
+    assert 0 < tried.error < 0.005
+    assert abs(tried.p_any_unwritable - counted.p_any_unwritable) < 4 * tried.error
+    assert abs(tried.p_any_lost - counted.p_any_lost) < 4 * tried.error
+
+
+def test_another_process_draws_the_same(monkeypatch):
+    monkeypatch.setattr(chances, "MAX_STEPS", 10)
+    program = (
+        "import json\nfrom dataclasses import asdict\nfrom kafka_rack.availability import *\n"
+        "from kafka_rack.availability import chances\nchances.MAX_STEPS = 10\n"
+        f"print(json.dumps(asdict(availability_row({TRIED!r}, trials=6000))))"
+    )
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert json.loads(ran.stdout) == asdict(availability_row(TRIED, trials=6000))
