@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from kafka_rack.pipeline.spark.session import find_java
-from kafka_rack.pipeline.spark.shipping import shipped
 from tests import on_spark
 from tests.fixture_data import CAPTURES
 from tests.pipeline.cluster import LOOPBACK, QUICK_JAVA, SparkCluster, bare_python, cluster_of_processes
+from tests.pipeline.sent import needs_zip, settings_of
 
 HERE = Path(__file__).parent
 WORKERS = 2
@@ -41,7 +41,7 @@ def settings(tmp_path_factory: pytest.TempPathFactory, python: Path) -> dict[str
     """Those of a session whose workers are sent this package, with executors that take little of this machine."""
     find_java()
     return {
-        **shipped(tmp_path_factory.mktemp("shipped")),
+        **settings_of(needs_zip(tmp_path_factory.mktemp("sent"))),
         "spark.pyspark.python": str(python),
         "spark.driver.host": LOOPBACK,
         "spark.driver.bindAddress": LOOPBACK,

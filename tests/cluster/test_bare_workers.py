@@ -25,13 +25,13 @@ from kafka_rack.pipeline.fuzz.results import Results
 from kafka_rack.pipeline.fuzz.work import run_chunk
 from kafka_rack.pipeline.output.commits import TEMPORARY
 from kafka_rack.pipeline.spark.session import spark_session
-from kafka_rack.pipeline.spark.shipping import PACKAGE_ZIP
 from tests.cluster.conftest import NAMES, WORKERS
 from tests.fixture_data import CAPTURES
 from tests.on_spark import unpacked
 from tests.pipeline.cluster import LOOPBACK, SparkCluster, cluster_of_processes, pythons_of
 from tests.pipeline.fleets import random_cluster
 from tests.pipeline.plain import plain_tables, tables_of
+from tests.pipeline.sent import NEEDS
 
 ROOT = Path(__file__).resolve().parents[2]
 TASKS = "9"
@@ -103,7 +103,7 @@ def test_workers_have_nothing_but_what_they_were_sent(spark, python):
         assert executable == str(python)
         assert str(ROOT) not in path
         assert sysconfig.get_path("purelib") not in path
-        assert PACKAGE_ZIP in Path(file).parts
+        assert NEEDS in Path(file).parts
 
 
 def test_decoding_writes_every_row_of_every_capture(spark, tmp_path, capsys):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -18,6 +17,7 @@ from tests.cluster.conftest import HERE
 from tests.interop.fetched import java_program, maven_jars, skipped_without_tools
 from tests.pipeline.cluster import KEPT, LOOPBACK, QUICK_JAVA, SPARK_HOME, kill_all_of
 from tests.pipeline.fleets import SHARED_RACK
+from tests.pipeline.sent import NEEDS, needs_zip, settings_of, write_job
 from tests.progress import run
 
 ROOT = HERE.parents[1]
@@ -69,13 +69,16 @@ def java_home() -> str:
 def submitted(
     yarn: Path, python: Path, deploy_mode: str, *jobs: list[str], packed: Path
 ) -> list[subprocess.CompletedProcess[str]]:
-    """What `spark-submit` says to each job, by what `pipeline pack` prints for a deploy mode."""
-    pack = [sys.executable, "-m", "kafka_rack.cli", "pipeline", "pack", str(packed), "--deploy-mode", deploy_mode]
-    printed = subprocess.run(pack, cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    program, *options = shlex.split(printed)
-    settings = {**SETTINGS, "spark.yarn.stagingDir": (yarn / "staging").as_uri()}
+    """What `spark-submit` says to each job."""
+    packed.mkdir(exist_ok=True)
+    settings = {
+        **SETTINGS,
+        **settings_of(needs_zip(packed)),
+        "spark.yarn.stagingDir": (yarn / "staging").as_uri(),
+        "spark.yarn.appMasterEnv.PYTHONPATH": NEEDS,
+        "spark.yarn.maxAppAttempts": "1",  # a job that ends with another exit code than 0 would be run again
+    }
     told = [word for name, value in settings.items() for word in ("--conf", f"{name}={value}")]
-    begin = ["yarn" if word == "MASTER" else word for word in options if word not in {"JOB", "..."}]
     environment = {name: os.environ[name] for name in KEPT if name in os.environ}
     environment |= {
         "HADOOP_CONF_DIR": str(yarn / "conf"),
@@ -86,7 +89,8 @@ def submitted(
     }
     if deploy_mode == "client":
         environment |= {"PYSPARK_DRIVER_PYTHON": sys.executable}
-    command = [str(SPARK_HOME / "bin" / program), *begin[:-1], *told, begin[-1]]
+    program = str(SPARK_HOME / "bin" / "spark-submit")
+    command = [program, "--master", "yarn", "--deploy-mode", deploy_mode, *told, str(write_job(packed))]
     return [run([*command, *job], cwd=packed, env=environment) for job in jobs]
 
 

@@ -11,9 +11,6 @@ from collections.abc import Iterator
 from tests.lint.project import Check, Project, set_differences
 
 CONTAINERFILE = "Containerfile"
-OF_THE_CLUSTER = {"cryptography", "google-re2", "starlette", "uvicorn", "uvloop"}
-"""Required by the mock cluster alone, so that no Spark job sends them."""
-NOT_SENT = OF_THE_CLUSTER | {"pyspark"}
 
 
 def instructions(text: str) -> list[tuple[str, str]]:
@@ -75,16 +72,6 @@ def the_containerfile_starts_serve(project: Project) -> Iterator[str]:
     yield from set_differences(f"{CONTAINERFILE}, comment", explained, set_here, "its ENV")
 
 
-def spark_workers_get_what_the_package_requires(project: Project) -> Iterator[str]:
-    from kafka_rack.pipeline.spark import shipping
-
-    pyproject = tomllib.loads(project.text("pyproject.toml"))["project"]
-    required = [*pyproject["dependencies"], *pyproject["optional-dependencies"]["spark"]]
-    names = {found[0] for one in required if (found := re.match(r"[\w-]+", one))}
-    sent = {*shipping.NEEDED, *shipping.DRIVERS}
-    yield from set_differences("kafka_rack/pipeline/spark/shipping.py", sent, names - NOT_SENT, "pyproject.toml")
-
-
 def fixtures_have_their_origin(project: Project) -> Iterator[str]:
     """The README of each folder names its files, and counts the frames of captures."""
     from tests.fixture_data import capture_names, capture_summary
@@ -108,6 +95,5 @@ def fixtures_have_their_origin(project: Project) -> Iterator[str]:
 CHECKS: tuple[Check, ...] = (
     the_containerfile_copies_what_the_wheel_needs,
     the_containerfile_starts_serve,
-    spark_workers_get_what_the_package_requires,
     fixtures_have_their_origin,
 )

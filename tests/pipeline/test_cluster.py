@@ -14,13 +14,11 @@ from typing import Any
 import pytest
 
 from kafka_rack.pipeline.spark.session import find_java
-from kafka_rack.pipeline.spark.shipping import DEPENDENCIES, PACKAGE_ZIP
 from tests.pipeline.cluster import QUICK_JAVA, bare_python, cluster
 from tests.pipeline.plain import plain_tables, tables_of
+from tests.pipeline.sent import NEEDS, PAGE, needs_zip, settings_of
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = (ROOT / "docs" / "pipeline.md").read_text(encoding="utf-8")
-OURS = ("kafka_rack", "protocol")
 WORKERS = 2
 
 
@@ -53,6 +51,7 @@ def ran(captures: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, A
     find_java()
     folder = tmp_path_factory.mktemp("cluster").resolve()
     python = bare_python(folder / "python")
+    sent = [word for setting in settings_of(needs_zip(folder)).items() for word in ("--conf", "=".join(setting))]
     program = replaced(documented(), '"/usr/bin/python3"', repr(str(python)))
     program = replaced(program, '["captures"]', repr([str(captures)]))
     with cluster(folder, WORKERS) as master:
@@ -65,7 +64,7 @@ def ran(captures: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, A
             text=True,
             check=False,
         )
-        command = ["pipeline", "decode", str(captures), "--out", "by-command", "--master", master, "--ship"]
+        command = ["pipeline", "decode", str(captures), "--out", "by-command", "--master", master, *sent]
         by_command = subprocess.run(
             [sys.executable, "-m", "kafka_rack.cli", *command, "--tasks", "4", "--format", "json"],
             cwd=folder,
@@ -83,7 +82,7 @@ def test_two_workers_decode_what_one_process_does(ran, captures, tmp_path):
     assert tables_of(ran["folder"] / "tables", captures) == plain_tables(captures, tmp_path / "plain")
 
 
-def test_the_command_sends_the_package_itself(ran, captures, tmp_path):
+def test_the_command_takes_the_same_settings(ran, captures, tmp_path):
     assert tables_of(ran["folder"] / "by-command", captures) == plain_tables(captures, tmp_path / "plain")
 
 
@@ -94,12 +93,11 @@ def test_both_workers_take_part(ran):
     assert homes == {f"worker-{number}" for number in range(WORKERS)}
 
 
-def test_workers_run_the_package_and_the_compiled_packages_that_were_sent(ran):
+def test_workers_run_the_packages_that_were_sent(ran):
     for worker in ran["workers"]:
         assert worker["python"] == str(ran["python"])
         for name, file in worker["modules"].items():
-            sent = PACKAGE_ZIP if name.split(".")[0] in OURS else DEPENDENCIES
-            assert Path(file).is_relative_to(Path(worker["folder"], sent)), (name, file)
+            assert Path(file).is_relative_to(Path(worker["folder"], NEEDS)), (name, file)
 
 
 def test_workers_see_neither_this_checkout_nor_its_packages(ran):

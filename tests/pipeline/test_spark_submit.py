@@ -1,13 +1,11 @@
-"""`spark-submit` runs the jobs on two workers that have nothing of this package, by what `pipeline pack` writes."""
+"""`spark-submit` runs the jobs on two workers that have nothing of this package, by the program of docs/pipeline.md."""
 
 from __future__ import annotations
 
 import json
 import os
-import shlex
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -15,8 +13,8 @@ from kafka_rack.pipeline.spark.session import find_java
 from tests.pipeline.cluster import LOOPBACK, QUICK_JAVA, SPARK_HOME, bare_python, cluster
 from tests.pipeline.fleets import SHARED_RACK
 from tests.pipeline.plain import plain_tables, tables_of
+from tests.pipeline.sent import needs_zip, settings_of, write_job
 
-ROOT = Path(__file__).resolve().parents[2]
 SMALL = {"spark.executor.memory": "600m", "spark.executor.extraJavaOptions": QUICK_JAVA, "spark.cores.max": "2"}
 
 
@@ -25,10 +23,6 @@ def submitted(captures, tmp_path_factory):
     """What two jobs said, by their names, and the folder that they wrote into."""
     find_java()
     folder = tmp_path_factory.mktemp("submitted").resolve()
-    pack = [sys.executable, "-m", "kafka_rack.cli", "pipeline", "pack", str(folder / "pack")]
-    packed = subprocess.run(pack, cwd=ROOT, capture_output=True, text=True, check=True)
-    program, *options = shlex.split(packed.stdout)
-    assert program == "spark-submit"
     (folder / "fleet.json").write_text(json.dumps(SHARED_RACK))
     jobs = {
         "decode": ["decode", str(captures), "--out", "tables", "--format", "json"],
@@ -43,11 +37,11 @@ def submitted(captures, tmp_path_factory):
     }
     said = {}
     with cluster(folder, 2) as master:
-        small = [word for setting in SMALL.items() for word in ("--conf", "=".join(setting))]
-        begin = [master if word == "MASTER" else word for word in options if word not in {"JOB", "..."}]
+        settings = {**SMALL, **settings_of(needs_zip(folder))}
+        told = [word for setting in settings.items() for word in ("--conf", "=".join(setting))]
+        program = str(SPARK_HOME / "bin" / "spark-submit")
         for name, job in jobs.items():
-            at = begin.index(str(folder / "pack" / "kafka_rack_job.py"))
-            command = [str(SPARK_HOME / "bin" / program), *begin[:at], *small, begin[at], *job]
+            command = [program, "--master", master, *told, str(write_job(folder)), *job]
             said[name] = subprocess.run(
                 command, cwd=folder, env=environment, capture_output=True, text=True, check=False
             )

@@ -20,7 +20,6 @@ JOBS = {
     "availability": "what outages cost, over grids of clusters",
     "fuzz": "compatibility of every message and version",
     "audit": "placements of a fleet of clusters",
-    "pack": "what `spark-submit` takes: the package, what it needs, a program",
 }
 
 

@@ -15,7 +15,6 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as NotYet
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
 from kafka_rack.cli import CommandError, InterruptedWork, UsageError
@@ -79,9 +78,6 @@ def add_spark_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="SIZE",
         help="of Spark's driver; default: what Spark's settings say, else 2g on this machine",
     )
-    parser.add_argument(
-        "--ship", action="store_true", help="send this package and what it needs to workers that have neither"
-    )
     told = parser.add_mutually_exclusive_group()
     told.add_argument(
         "--progress", action="store_true", help="say on stderr how far the job is, also where that is no\nterminal"
@@ -102,12 +98,8 @@ def add_tasks_argument(parser: argparse.ArgumentParser, meaning: str) -> None:
 
 @contextmanager
 def spark_for(arguments: argparse.Namespace) -> Iterator[Any]:
-    """A session for the time of a job, or the one that this program has, which stays.
-
-    Raises CommandError: what workers need is not here to be sent, or cannot be sent any more.
-    """
-    from kafka_rack.pipeline.spark.session import running_session, session_for_a_while
-    from kafka_rack.pipeline.spark.shipping import NotInstalled, shipped
+    """A session for the time of a job, or the one that this program has, which stays."""
+    from kafka_rack.pipeline.spark.session import session_for_a_while
 
     settings = spark_settings(arguments)
     if getattr(arguments, "output_format", PARQUET) != PARQUET:
@@ -118,23 +110,15 @@ def spark_for(arguments: argparse.Namespace) -> Iterator[Any]:
     warnings.filterwarnings(
         "ignore", "PySpark does not yet fully support pandas", FutureWarning
     )  # nothing here uses it
-    with TemporaryDirectory(prefix="kafka-rack-") as folder:
-        if arguments.ship:
-            if running_session() is not None:
-                raise CommandError("--ship: a session of Spark runs here already, and takes no archives any more")
-            try:
-                settings |= shipped(folder, settings)
-            except NotInstalled as error:
-                raise CommandError(f"--ship: {error}") from None
-        with session_for_a_while(
-            master=arguments.master,
-            driver_memory=arguments.driver_memory,
-            log_level=arguments.spark_log,
-            packages=[name.strip() for given in arguments.packages for name in given.split(",") if name.strip()],
-            settings={**quick_settings(arguments, settings), **settings},
-            with_source=False,
-        ) as spark:
-            yield spark
+    with session_for_a_while(
+        master=arguments.master,
+        driver_memory=arguments.driver_memory,
+        log_level=arguments.spark_log,
+        packages=[name.strip() for given in arguments.packages for name in given.split(",") if name.strip()],
+        settings={**quick_settings(arguments, settings), **settings},
+        with_source=False,
+    ) as spark:
+        yield spark
 
 
 def spark_settings(arguments: argparse.Namespace) -> dict[str, str]:

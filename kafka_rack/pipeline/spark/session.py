@@ -153,8 +153,8 @@ def spark_session(
 
     Args:
         master: local[*] where neither this nor a setting names one. On a cluster, the workers' Python is the setting
-            ``spark.pyspark.python`` or PYSPARK_PYTHON, else that of this process; ``shipping.shipped`` has the settings
-            that bring them this package.
+            ``spark.pyspark.python`` or PYSPARK_PYTHON, else that of this process; docs/pipeline.md has
+            the settings that bring them this package.
         driver_memory: 2g on this machine if nobody says it, else Spark's own default.
         log_level: ERROR if not given, unless the administrator has a log4j2 file.
         packages: Maven coordinates of what Spark is to fetch (once) from Maven Central and load, as KAFKA_CONNECTOR.
