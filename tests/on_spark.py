@@ -76,3 +76,9 @@ def put_captures(folder: Path, names: Iterable[str]) -> None:
 
 def unpacked(name: str) -> bytes:
     return gzip.decompress((CAPTURES / f"{name}.gz").read_bytes())
+
+
+def complaints(stderr: str) -> str:
+    """What a command with a driver here said on standard error, without what Java says about its own start."""
+    lines = stderr.splitlines(keepends=True)
+    return "".join(line for line in lines if not line.startswith(("WARNING: Using incubator", "Picked up ")))

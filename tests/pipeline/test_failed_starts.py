@@ -1,4 +1,4 @@
-"""A Spark that cannot start is told in one line: what, where, and what would be right; and nothing is printed."""
+"""A Spark that cannot start is told in one line: what, where, and what would be right. Java's own words come before."""
 
 from __future__ import annotations
 
@@ -30,24 +30,21 @@ def failed(tmp_path):
             text=True,
             check=False,
         )
-        assert (done.returncode, done.stdout) == (1, "")
+        assert done.returncode == 1
         assert not (tmp_path / "out").exists()
-        (line,) = done.stderr.splitlines()
-        return line.removeprefix("kafka-rack pipeline decode: ")
+        return done.stderr.splitlines()[-1].removeprefix("kafka-rack pipeline decode: ")
 
     return run
 
 
 def test_memory_that_there_is_not(failed):
     said = failed("--conf", "spark.driver.memory=999t")
-    assert said.startswith("Spark did not start with spark.driver.memory=999t (expected 450m or more, and no more than")
-    assert said.endswith("Could not reserve enough space for 1072668082176KB object heap")
+    assert said == "Spark did not start: its Java ended, and said above why"
 
 
 def test_memory_that_is_too_little(failed):
     said = failed("--conf", "spark.driver.memory=100m")
-    assert said.startswith("Spark did not start with spark.driver.memory=100m (expected 450m or more, ")
-    assert "System memory" in said
+    assert said.startswith("Spark did not start: System memory")
 
 
 def test_a_port_in_use(failed):

@@ -14,6 +14,7 @@ import pytest
 
 from kafka_rack.pipeline.output.writing import read_table
 from tests.fixture_data import CAPTURES
+from tests.on_spark import complaints
 from tests.pipeline.plain import plain_tables, tables_of
 from tests.progress import end_of, wait_until
 
@@ -65,7 +66,7 @@ def test_a_stream_follows_a_growing_file_and_ends_cleanly_when_told(folder, tmp_
         assert frames_told(process) == frames_of(FIRST) - frames_of(half)
         process.send_signal(sent)
         _, told = end_of(process, "the end of a stream that was told to")
-        assert (process.returncode, told) == (0, "")
+        assert (process.returncode, complaints(told)) == (0, "")
     assert len(read_table(tmp_path / "out", "frames")) == frames_of(FIRST)
 
 

@@ -5,7 +5,6 @@ SIGTERM that end it cleanly, and whatever goes wrong told in one line.
 from __future__ import annotations
 
 import argparse
-import ctypes
 import re
 import signal
 import threading
@@ -22,7 +21,6 @@ from kafka_rack.cli.options.places import refused
 from kafka_rack.cli.parser import OldName
 from kafka_rack.cli.pipeline.progress import shown
 from kafka_rack.cli.pipeline.small_inputs import quick_settings
-from kafka_rack.pipeline.spark.driver import how_the_driver_ended, kill_driver
 from kafka_rack.pipeline.spark.progress import Progress, watched_by
 from kafka_rack.storage.errors import told
 from kafka_rack.wire_tables.stored import PARQUET
@@ -32,8 +30,6 @@ Session = Callable[[argparse.Namespace], AbstractContextManager[Any]]
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 LOOK_SECONDS = 0.3
-PATIENCE = 5
-"""How often Spark's jobs are cancelled before the thread that waits for them is interrupted."""
 LOG_LEVELS = ("ALL", "DEBUG", "ERROR", "FATAL", "INFO", "OFF", "TRACE", "WARN")
 MEMORY = re.compile(r"[1-9][0-9]{0,8}[kmgt]b?", re.IGNORECASE)
 MASTER = re.compile(
@@ -45,10 +41,7 @@ ERROR_LINE = re.compile(r"(?!org\.|java\.|at )[\w.]*(Error|Exception|Mismatch|Mi
 JAVA_ERROR_LINE = re.compile(r"(?:: |Caused by: )(?:org|java)\.[\w.$]*(?:Error|Exception): (.+)")
 SYSTEMS_ERROR = re.compile(r"\w*Error: \[Errno (?P<number>\d+)\] (?P<reason>.+?)(?:: '(?P<file>[^']+)')?$")
 INTERRUPTED = "interrupted: nothing was written"
-
-
-class Interrupted(BaseException):
-    """Ends the thread of a job that was told to stop; no handler of errors takes it for one of its own."""
+JAVA_ENDED = "Spark gave up: the driver's Java has ended"
 
 
 def add_spark_arguments(parser: argparse.ArgumentParser) -> None:
@@ -197,8 +190,8 @@ def told_in_one_line(place: str, interrupted: str = INTERRUPTED) -> Iterator[Non
     except (SparkMissing, NotOurs) as error:
         raise CommandError(str(error)) from None
     except OSError as error:
-        if isinstance(error, ConnectionError) and (ended := how_the_driver_ended()):
-            raise CommandError(f"Spark gave up: {ended}") from None
+        if isinstance(error, ConnectionRefusedError):
+            raise CommandError(JAVA_ENDED) from None
         if isinstance(error, FileNotFoundError) and error.strerror is None:  # an input: the text names it
             raise UsageError(str(error)) from None
         if error.errno is None:
@@ -209,8 +202,8 @@ def told_in_one_line(place: str, interrupted: str = INTERRUPTED) -> Iterator[Non
     except Exception as error:
         if not type(error).__module__.startswith(("pyspark", "py4j")):
             raise
-        if type(error).__name__ == "Py4JNetworkError" and (ended := how_the_driver_ended()):
-            raise CommandError(f"Spark gave up: {ended}") from None
+        if type(error).__name__ == "Py4JNetworkError":
+            raise CommandError(JAVA_ENDED) from None
         cause = cause_of(str(error))
         if found := SYSTEMS_ERROR.match(cause):  # of a task
             raise refused(found["file"] or place, int(found["number"]), found["reason"]) from None
@@ -222,9 +215,9 @@ def run_on_spark(
 ) -> Result:
     """Open a session, give it to ``work``, close it; with a bar of its tasks where a person looks on.
 
-    All of it is done by a thread of its own. Here signals are waited for: one has Spark end its jobs, or its start, so
-    that the thread cleans up as after any error; a second one ends the process at once. Spark itself must see none of
-    them: it would talk to Java over a connection on which an answer is still due.
+    All of it is done by a thread of its own, and signals by this one: at the first Spark's jobs are cancelled until the
+    work has ended, as after any error; a second one ends the process at once. Spark's own handler would talk to Java
+    over a connection on which an answer is still due.
 
     Args:
         session: what gives a session for the arguments, as a context manager.
@@ -233,18 +226,17 @@ def run_on_spark(
     Raises: KeyboardInterrupt: a signal came before the work was done. Whatever ``work`` raises.
     """
     opened: list[Any] = []
-    thread: list[int] = []
+    noted = threading.Event()
     progress = Progress(what)
 
     def all_of_it() -> Result:
-        thread.append(threading.get_ident())
         with session(arguments) as spark:
+            if noted.is_set():
+                raise KeyboardInterrupt
             name_jobs(spark, arguments, what)
             opened.append(spark)
             with watched_by(progress):
                 return work(spark)
-
-    noted = threading.Event()
 
     def note(number: int, _: object) -> None:
         if noted.is_set():
@@ -255,17 +247,11 @@ def run_on_spark(
     quiet, asked = getattr(arguments, "quiet", False), getattr(arguments, "progress", False)
     with signals_to(note), ThreadPoolExecutor(1) as pool, shown(progress, quiet=quiet, asked=asked) as show:
         future = pool.submit(all_of_it)
-        asked_to_end = 0
         while not is_done(future):
             if not noted.is_set():
                 show(opened[0] if opened else None)
-                continue
-            asked_to_end += 1
-            if opened:
+            elif opened:
                 end_jobs(opened[0])
-            if asked_to_end == PATIENCE or (asked_to_end == 1 and not opened and not kill_driver()):
-                for one in thread:
-                    interrupt_thread(one)
     if noted.is_set() and future.exception() is not None:
         raise KeyboardInterrupt
     return future.result()
@@ -291,11 +277,6 @@ def end_jobs(spark: Any) -> None:
     """Cancel what Spark does; a session that is being closed has nothing to cancel."""
     with suppress(Exception):
         spark.sparkContext.cancelAllJobs()
-
-
-def interrupt_thread(thread: int) -> None:
-    """Raise Interrupted in a thread that is busy without Spark, before its next step."""
-    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(Interrupted))
 
 
 @contextmanager

@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kafka_rack.extras import pip_install
-from kafka_rack.pipeline.spark.driver import WITHOUT_MEMORY, DriverNotStarted, environment, reason_of, start_driver
 from kafka_rack.pipeline.spark.settings import (
     AVAILABLE_NOW,
     LOOPBACK,
     administrators_settings,
     fitted,
     has_logging_of_its_own,
+    is_secret,
     on_this_machine,
     sets_its_own_environment,
     spark_home,
@@ -68,15 +68,11 @@ def kafka_connector() -> str:
 
 
 KAFKA_CONNECTOR = kafka_connector()
-MIN_MEMORY = "450m"
-"""Spark's own limit: 1.5 times what it keeps for itself."""
 STANDALONE = "spark://"
 STOPPED = "stopped SparkContext"
 """In what Spark says when its master has not answered for a minute, or a try's worth, and it has given up by itself."""
 MASTER_ANSWERS_S = 10.0
 QUIET = "ERROR"
-QUIET_LEVELS = (QUIET, "FATAL", "OFF")
-"""Of the driver's log; what Java says about its own start is kept off the terminal then."""
 LOGGING = """\
 rootLogger.level = {level}
 rootLogger.appenderRef.stderr.ref = stderr
@@ -107,20 +103,9 @@ def find_java() -> str:
         return java
     if version is not None:
         raise SparkMissing(f"{java} is version {version}; {INSTALL_JAVA}")
-    if java is not None and (reason := reason_to_fail(java)):
-        raise SparkMissing(f"{java} does not run: {reason}")
     if home:
         raise SparkMissing(f"JAVA_HOME is {home}, where no Java runs; {INSTALL_JAVA}")
     raise SparkMissing(INSTALL_JAVA)
-
-
-def reason_to_fail(java: str) -> str | None:
-    """What a Java that cannot run says itself, as of an option in JAVA_TOOL_OPTIONS; None if there is no such file."""
-    try:
-        done = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=60, check=False)  # noqa: S603
-    except (OSError, subprocess.SubprocessError):
-        return None
-    return reason_of((done.stderr + done.stdout).splitlines())
 
 
 def java_version(java: str) -> int | None:
@@ -160,7 +145,7 @@ def spark_session(
         packages: Maven coordinates of what Spark is to fetch (once) from Maven Central and load, as KAFKA_CONNECTOR.
         with_source: without, ``kafka-wire`` is unknown, which spares who does not read it seconds at the start.
 
-    Raises SparkMissing: without Spark, without Java 17 or newer, or a start that failed, with Java's own reason.
+    Raises SparkMissing: without Spark, without Java 17 or newer, or a start that failed; Java says why on stderr.
     """
     try:
         import pyspark.sql  # noqa: F401
@@ -256,6 +241,7 @@ def new_session(asked: Mapping[str, str], app_name: str, log_level: str | None) 
     """A session with these settings, and with the administrator's and ours for the rest."""
     from py4j.protocol import Py4JJavaError
     from pyspark import SparkConf, SparkContext
+    from pyspark.errors import PySparkRuntimeError
     from pyspark.sql import SparkSession
 
     if "SPARK_REMOTE" in os.environ or "spark.remote" in asked:
@@ -276,10 +262,17 @@ def new_session(asked: Mapping[str, str], app_name: str, log_level: str | None) 
     with (
         tempfile.TemporaryDirectory(prefix="kafka-rack-") as folder,
         environment(PYSPARK_PYTHON=python, PYSPARK_DRIVER_PYTHON=sys.executable),
+        environment(**javas_environment(effective, log_level, Path(folder))),
         packages_for_planning(python),
     ):
-        if not started_elsewhere():
-            start(chosen, log_level, Path(folder), here=on_this_machine(effective["spark.master"]))
+        told = SparkConf(loadDefaults=False)  # on the command line of Java, where everybody sees it
+        for name, value in chosen.items():
+            if not is_secret(name):
+                told.set(name, value)
+        try:
+            SparkContext._ensure_initialized(conf=told)
+        except PySparkRuntimeError:
+            raise SparkMissing("Spark did not start: its Java ended, and said above why") from None
         builder = SparkSession.builder
         for name, value in chosen.items():
             builder = builder.config(name, value)
@@ -289,7 +282,8 @@ def new_session(asked: Mapping[str, str], app_name: str, log_level: str | None) 
             reason = innermost(error.java_exception)
             if STOPPED in reason and effective["spark.master"].startswith(STANDALONE):
                 reason = f"who listens there did not answer as a master of Spark {spark_version()}"
-            raise SparkMissing(f"Spark did not start{hint_of(reason, effective)}: {reason}") from None
+            where = "" if on_this_machine(effective["spark.master"]) else f" on {effective['spark.master']}"
+            raise SparkMissing(f"Spark did not start{where}: {reason}") from None
 
 
 def innermost(error: Any) -> str:
@@ -299,32 +293,32 @@ def innermost(error: Any) -> str:
     return " ".join(str(error.getMessage() or error.toString()).split())
 
 
-def start(chosen: Mapping[str, str], log_level: str | None, folder: Path, *, here: bool) -> None:
-    """Start the driver's JVM. Raises SparkMissing, with the JVM's own reason."""
-    own_logging = log_level is None and has_logging_of_its_own()
+def javas_environment(settings: Mapping[str, str], log_level: str | None, folder: Path) -> dict[str, str]:
+    """Variables for the driver's Java: the level of its log, and the loopback address on this machine."""
     told = {}
-    if not own_logging:
+    if log_level is not None or not has_logging_of_its_own():
         logging = folder / "log4j2.properties"
         logging.write_text(LOGGING.format(level=log_level or QUIET))
         before = os.environ.get("SPARK_SUBMIT_OPTS", "")
         told["SPARK_SUBMIT_OPTS"] = f"{before} -Dlog4j2.configurationFile={logging.as_uri()}".strip()
-    if here and "SPARK_LOCAL_IP" not in os.environ:
+    if on_this_machine(settings["spark.master"]) and "SPARK_LOCAL_IP" not in os.environ:
         told["SPARK_LOCAL_IP"] = LOOPBACK
+    return told
+
+
+@contextmanager
+def environment(**values: str) -> Iterator[None]:
+    """Environment variables for a while."""
+    before = {name: os.environ.get(name) for name in values}
+    os.environ.update(values)
     try:
-        with environment(**told):
-            start_driver(chosen, shown=own_logging or (log_level or QUIET) not in QUIET_LEVELS)
-    except DriverNotStarted as error:
-        wanted = chosen.get("spark.jars.packages")
-        hint = f" ({wanted} is fetched from Maven Central)" if wanted else ""
-        raise SparkMissing(f"Spark did not start{hint or hint_of(str(error), chosen)}: {error}") from None
-
-
-def hint_of(reason: str, settings: Mapping[str, str]) -> str:
-    """What of the settings a failed start is about."""
-    memory, master = settings.get("spark.driver.memory"), settings.get("spark.master", "")
-    if memory and WITHOUT_MEMORY.search(reason):
-        return f" with spark.driver.memory={memory} (expected {MIN_MEMORY} or more, and no more than there is here)"
-    return "" if on_this_machine(master) else f" on {master}"
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
 
 
 def check_master(master: str) -> None:

@@ -61,17 +61,6 @@ def test_a_signal_cancels_sparks_jobs_and_is_told_in_one_line_once_the_session_i
     assert spark.closed
 
 
-def test_a_signal_interrupts_work_that_goes_on_without_spark(spark):
-    def work(_):
-        signal.raise_signal(signal.SIGTERM)
-        while True:
-            pass
-
-    with pytest.raises(CommandError, match=r"^interrupted: "):
-        run(spark, work)
-    assert spark.closed
-
-
 def test_work_that_was_done_when_the_signal_came_is_not_lost(spark):
     def work(_):
         signal.raise_signal(signal.SIGINT)

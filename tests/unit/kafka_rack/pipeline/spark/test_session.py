@@ -17,7 +17,6 @@ from kafka_rack.pipeline.spark.session import (
     check_master,
     context_of,
     find_java,
-    hint_of,
     workers_python,
 )
 from tests.fixture_data import CAPTURES, FIXTURES
@@ -113,22 +112,6 @@ def test_of_several_masters_one_has_to_listen():
 @pytest.mark.parametrize("master", ["yarn", "local[2]", "k8s://https://127.0.0.1:1"])
 def test_other_managers_are_sparks_own_to_ask(master):
     check_master(master)
-
-
-@pytest.mark.parametrize(
-    ("reason", "settings", "said"),
-    [
-        (
-            "Could not reserve enough space for 9437184KB object heap",
-            {"spark.driver.memory": "9g", "spark.master": "local[2]"},
-            " with spark.driver.memory=9g (expected 450m or more, and no more than there is here)",
-        ),
-        ("Executor memory must be a positive number", {"spark.driver.memory": "2g", "spark.master": "local[2]"}, ""),
-        ("Connection refused", {"spark.master": "k8s://https://a:1"}, " on k8s://https://a:1"),
-    ],
-)
-def test_a_failed_start_names_the_settings_that_it_is_about(reason, settings, said):
-    assert hint_of(reason, settings) == said
 
 
 def test_a_session_of_spark_connect_has_no_tasks():
