@@ -47,13 +47,13 @@ class HistoryBatch(NamedTuple):
 
     offset: int
     num_offsets: int
-    value: Hashable
-    form: Hashable
-    producer_id: int
-    producer_epoch: int
-    is_transactional: bool
-    is_control: bool
-    is_abort: bool
+    value: Hashable = None
+    form: Hashable = None
+    producer_id: int = NO_PRODUCER_ID
+    producer_epoch: int = -1
+    is_transactional: bool = False
+    is_control: bool = False
+    is_abort: bool = False
     lacks_records: bool = False
 
 
@@ -75,35 +75,20 @@ def read_batches(records: bytes | None, position: int = 0) -> Iterator[HistoryBa
 
 
 def batch_of(header: BatchHeader, records: Any, position: int) -> HistoryBatch:
+    if header.magic < MAGIC_WITH_PRODUCERS and header.is_compressed:
+        start = min(position, header.base_offset)
+        return HistoryBatch(start, header.base_offset - start + 1)
+    checksum = ChecksumIdentity(header.crc, header.size, header.base_timestamp)
     if header.magic < MAGIC_WITH_PRODUCERS:
-        if header.is_compressed:
-            start = min(position, header.base_offset)
-            return HistoryBatch(
-                start, header.base_offset - start + 1, None, None, NO_PRODUCER_ID, -1, False, False, False
-            )
-        value: Hashable = ChecksumIdentity(header.crc, header.size, header.base_timestamp)
-        form: Hashable = (header.magic, header.attributes)
-        return HistoryBatch(header.base_offset, 1, value, form, NO_PRODUCER_ID, -1, False, False, False)
+        return HistoryBatch(header.base_offset, 1, checksum, (header.magic, header.attributes))
     num_offsets = max(header.last_offset_delta, 0) + 1
-    is_abort = False
+    value: Hashable = checksum
+    form: Hashable = (header.magic, header.attributes, header.record_count == num_offsets)
     if header.is_control:
-        return HistoryBatch(
-            header.base_offset,
-            num_offsets,
-            None,
-            None,
-            header.producer_id,
-            header.producer_epoch,
-            header.is_transactional,
-            True,
-            is_abort_marker(records, header),
-        )
-    if header.producer_id != NO_PRODUCER_ID:
+        value = form = None
+    elif header.producer_id != NO_PRODUCER_ID:
         value = SequenceIdentity(header.producer_id, header.producer_epoch, header.base_sequence, num_offsets)
         form = SEQUENCE_FORM
-    else:
-        value = ChecksumIdentity(header.crc, header.size, header.base_timestamp)
-        form = (header.magic, header.attributes, header.record_count == num_offsets)
     return HistoryBatch(
         header.base_offset,
         num_offsets,
@@ -112,9 +97,9 @@ def batch_of(header: BatchHeader, records: Any, position: int) -> HistoryBatch:
         header.producer_id,
         header.producer_epoch,
         header.is_transactional,
-        False,
-        is_abort,
-        header.record_count < num_offsets,
+        header.is_control,
+        header.is_control and is_abort_marker(records, header),
+        not header.is_control and header.record_count < num_offsets,
     )
 
 

@@ -55,12 +55,11 @@ def check_capture(
     *,
     is_lossy: Callable[[str], bool] | None = None,
     max_examples: int,
-    max_records: int | None,
     beside: bool = False,
 ) -> CheckedCapture:
     """One recording's history, checked. Its files go on from each other, or were recorded ``beside`` each other."""
     problems: list[Problem] = []
-    checker = Checker(is_lossy=is_lossy, max_examples=max_examples, max_records=max_records)
+    checker = Checker(is_lossy=is_lossy, max_examples=max_examples)
     reading = CaptureReading(files, options, problems, beside=beside)
     for call in reading.calls():
         for operation in reading.history.operations(call):

@@ -1,15 +1,15 @@
-"""One partition's part of a history: takes its operations, and judges its batches once they are all known."""
+"""One partition's part of a history: takes its operations, and judges its batches by all of them."""
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Hashable, Iterable
-from itertools import islice, pairwise
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from itertools import chain, pairwise
 from operator import attrgetter
 from typing import NamedTuple
 
 from kafka_rack.consistency.history import ALL_IN_SYNC, Poll, Read, Send, TopicPartition, Transaction
-from kafka_rack.consistency.report import Findings, shown, shown_name, shown_time
+from kafka_rack.consistency.report import Anomaly, Kind, shown, shown_name, shown_time
 
 FindTransaction = Callable[[Hashable], Transaction | None]
 RANK = {"failed": 0, "unknown": 1, "acknowledged": 2}
@@ -35,16 +35,17 @@ class Gap(NamedTuple):
 
 
 class SentBatch:
-    """A record or batch by its identity: how it was sent, and at which offsets it was read."""
+    """A record or batch by its identity: how it was sent, and at which offsets it was read.
+
+    ``send`` is the attempt that says most, ``attempts`` the number of those that may have been stored.
+    """
 
     __slots__ = ("acknowledged_at", "attempts", "committed_read", "identity", "is_idempotent", "read_at", "send")
 
     def __init__(self, identity: Identity) -> None:
         self.identity = identity
         self.send: Send | None = None
-        """The attempt that says most."""
         self.attempts = 0
-        """Those that may have been stored."""
         self.acknowledged_at: dict[int, Send] = {}
         self.read_at: dict[int, FirstRead] = {}
         self.committed_read: FirstRead | None = None
@@ -52,20 +53,17 @@ class SentBatch:
 
 
 class PartitionHistory:
-    """The known history of one partition, with at most ``limit`` gaps and producers."""
+    """The known history of one partition."""
 
-    def __init__(self, place: TopicPartition, limit: int | None, *, is_lossy: bool) -> None:
+    def __init__(self, place: TopicPartition, *, is_lossy: bool) -> None:
         self.place, self.is_lossy, self.log_start = place, is_lossy, 0
-        self._limit = limit
         self._batches: dict[Identity, SentBatch] = {}
         self._read_at: dict[int, list[SentBatch]] = {}
         self._gaps: dict[Gap, None] = {}
         self._last_sends: dict[str, Send] = {}
+        self._reordered: list[Anomaly] = []
 
-    def __len__(self) -> int:
-        return len(self._batches)
-
-    def sent(self, send: Send, findings: Findings) -> None:
+    def sent(self, send: Send) -> None:
         """Take a producer's send."""
         if send.value is None:
             return
@@ -79,14 +77,12 @@ class PartitionHistory:
         if send.outcome == "acknowledged" and send.offset is not None:
             batch.acknowledged_at.setdefault(send.offset, send)
             if not is_retry:
-                self._check_order(send, findings)
+                self._check_order(send)
 
-    def _check_order(self, send: Send, findings: Findings) -> None:
-        last = self._last_sends.pop(send.client, None)
-        earlier, later = (last, send) if last is not None and last.begun_at <= send.begun_at else (send, last or send)
+    def _check_order(self, send: Send) -> None:
+        last = self._last_sends.pop(send.client, send)
+        earlier, later = (last, send) if last.begun_at <= send.begun_at else (send, last)
         self._last_sends[send.client] = later
-        if self._limit is not None and len(self._last_sends) > self._limit:
-            del self._last_sends[next(iter(self._last_sends))]
         before, after = earlier.offset, later.offset
         assert before is not None
         assert after is not None
@@ -98,47 +94,30 @@ class PartitionHistory:
             or (is_concurrent and not later.is_idempotent)  # a retry of one may come after the other
         ):
             return
-        findings.add(
-            "nonmonotonic-send",
-            self.place,
-            (before, after),
-            (send.client,),
-            lambda: (
-                f"{shown_name(send.client)} sent {shown(earlier.value)} at {shown_time(earlier.begun_at)}, which got "
-                f"offset {before}, then {shown(later.value)} at {shown_time(later.begun_at)}, which got offset {after}"
-            ),
+        evidence = (
+            f"{shown_name(send.client)} sent {shown(earlier.value)} at {shown_time(earlier.begun_at)}, which got "
+            f"offset {before}, then {shown(later.value)} at {shown_time(later.begun_at)}, which got offset {after}"
         )
+        self._reordered.append(self._anomaly("nonmonotonic-send", (before, after), (send.client,), evidence))
 
-    def polled(self, poll: Poll, reads: list[Read], span: tuple[int, int] | None, findings: Findings) -> None:
+    def polled(self, poll: Poll, reads: list[Read], span: tuple[int, int] | None) -> None:
         """Take a consumer's poll and the records that it returned."""
         for last, read in pairwise(reads):
             if read.offset < last.end:
-                self._add_backwards(poll, last.offset, read.offset, findings)
+                evidence = (
+                    f"the poll of {shown_name(poll.client)} at {shown_time(poll.ended_at)} returned offset "
+                    f"{read.offset} after offset {last.offset}"
+                )
+                offsets = last.offset, read.offset
+                self._reordered.append(self._anomaly("internal-nonmonotonic-poll", offsets, (poll.client,), evidence))
         position = span[0] if span is not None else None
         for read in sorted(reads, key=attrgetter("offset")):
             if position is not None and read.offset > position:
-                self._add_gap(Gap(position, read.offset, poll.client, poll.ended_at))
+                self._gaps[Gap(position, read.offset, poll.client, poll.ended_at)] = None
             position = max(position or 0, read.end)
             self._read(poll, read)
         if span is not None and position is not None and span[1] > position:
-            self._add_gap(Gap(position, span[1], poll.client, poll.ended_at))
-
-    def _add_backwards(self, poll: Poll, before: int, offset: int, findings: Findings) -> None:
-        findings.add(
-            "internal-nonmonotonic-poll",
-            self.place,
-            (before, offset),
-            (poll.client,),
-            lambda: (
-                f"the poll of {shown_name(poll.client)} at {shown_time(poll.ended_at)} returned offset {offset} after "
-                f"offset {before}"
-            ),
-        )
-
-    def _add_gap(self, gap: Gap) -> None:
-        self._gaps[gap] = None
-        if self._limit is not None and len(self._gaps) > self._limit:
-            del self._gaps[next(iter(self._gaps))]
+            self._gaps[Gap(position, span[1], poll.client, poll.ended_at)] = None
 
     def _read(self, poll: Poll, read: Read) -> None:
         self.is_lossy |= read.lacks_records
@@ -159,47 +138,39 @@ class PartitionHistory:
             batch = self._batches[form, value] = SentBatch((form, value))
         return batch
 
-    def judge(self, number: int, find_transaction: FindTransaction, findings: Findings) -> None:
-        """Find the anomalies of the oldest batches, as far as all operations so far show them."""
+    def anomalies(self, find_transaction: FindTransaction) -> Iterator[Anomaly]:
+        """The anomalies of this partition, as far as all operations so far show them."""
+        yield from self._reordered
         gaps = merged(self._gaps)
-        for batch in islice(self._batches.values(), number):
-            self._judge_duplicate(batch, findings)
+        for batch in self._batches.values():
+            yield from self._duplicates(batch)
             if batch.send is not None:
                 transaction = find_transaction(batch.send.transaction) if batch.send.transaction is not None else None
-                self._judge_aborted(batch, batch.send, transaction, findings)
+                yield from self._aborted_reads(batch, batch.send, transaction)
                 is_committed = transaction is not None and transaction.ending == "committed"
                 if batch.send.transaction is None or is_committed:
                     for offset, send in batch.acknowledged_at.items():
-                        self._judge_lost(batch, offset, send, gaps, findings)
+                        yield from self._lost_writes(batch, offset, send, gaps)
 
-    def forget(self, number: int) -> None:
-        """Drop the oldest batches."""
-        for identity in list(islice(self._batches, number)):
-            batch = self._batches.pop(identity)
-            for offset in batch.read_at:
-                there = self._read_at[offset]
-                there.remove(batch)
-                if not there:
-                    del self._read_at[offset]
+    def _anomaly(self, kind: Kind, offsets: Sequence[int], clients: Iterable[str], evidence: str) -> Anomaly:
+        topic, partition = self.place
+        sentence = f"{shown_name(topic)}-{partition}: {evidence}"
+        return Anomaly(kind, topic, partition, tuple(offsets), tuple(dict.fromkeys(map(shown_name, clients))), sentence)
 
-    def _judge_duplicate(self, batch: SentBatch, findings: Findings) -> None:
+    def _duplicates(self, batch: SentBatch) -> Iterator[Anomaly]:
         places = sorted(batch.acknowledged_at.keys() | batch.read_at.keys())
         if len(places) < 2 or not (batch.is_idempotent or 0 < batch.attempts < len(places)):
             return
-        readers = [read.client for read in batch.read_at.values()]
-        findings.add(
-            "duplicate",
-            self.place,
-            places,
-            [*([batch.send.client] if batch.send is not None else []), *readers],
-            lambda: (
-                f"{shown(batch.identity[1])} is at offsets {' and '.join(map(str, places[:4]))}"
-                f"{f' and {len(places) - 4} more' if len(places) > 4 else ''}; "
-                + (f"it was sent {batch.attempts} times" if batch.attempts != 1 else "it was sent once")
-            ),
+        producers = [batch.send.client] if batch.send is not None else []
+        evidence = (
+            f"{shown(batch.identity[1])} is at offsets {' and '.join(map(str, places[:4]))}"
+            f"{f' and {len(places) - 4} more' if len(places) > 4 else ''}; "
+            + (f"it was sent {batch.attempts} times" if batch.attempts != 1 else "it was sent once")
         )
+        clients = chain(producers, (read.client for read in batch.read_at.values()))
+        yield self._anomaly("duplicate", places, clients, evidence)
 
-    def _judge_aborted(self, batch: SentBatch, send: Send, transaction: Transaction | None, findings: Findings) -> None:
+    def _aborted_reads(self, batch: SentBatch, send: Send, transaction: Transaction | None) -> Iterator[Anomaly]:
         read = batch.committed_read
         if send.outcome == "failed":
             read, why = next(iter(batch.read_at.values()), None), "its send failed"
@@ -207,48 +178,35 @@ class PartitionHistory:
             why = f"its transaction was aborted at {shown_time(transaction.begun_at)}"
         else:
             return
-        if read is None:
-            return
-        client, at = read
-        offset = next(iter(batch.read_at))
-        findings.add(
-            "aborted-read",
-            self.place,
-            (offset,),
-            (send.client, client),
-            lambda: (
-                f"{shown_name(client)} read {shown(send.value)} from {shown_name(send.client)} at offset {offset} at "
-                f"{shown_time(at)}; {why}"
-            ),
-        )
+        if read is not None:
+            offset = next(iter(batch.read_at))
+            evidence = (
+                f"{shown_name(read.client)} read {shown(send.value)} from {shown_name(send.client)} at offset {offset} "
+                f"at {shown_time(read.ended_at)}; {why}"
+            )
+            yield self._anomaly("aborted-read", (offset,), (send.client, read.client), evidence)
 
-    def _judge_lost(self, batch: SentBatch, offset: int, send: Send, gaps: list[Gap], findings: Findings) -> None:
+    def _lost_writes(self, batch: SentBatch, offset: int, send: Send, gaps: list[Gap]) -> Iterator[Anomaly]:
         end = offset + send.num_offsets
         if send.acks != ALL_IN_SYNC or self.is_lossy or end <= self.log_start:
             return
         others = (one for one in self._read_at.get(offset, ()) if one.identity[0] == send.form and one is not batch)
-        other = next(others, None)
         number = bisect_right(gaps, offset, key=attrgetter("end"))
-        gap = gaps[number] if number < len(gaps) and gaps[number].start < end else None
-        if other is not None:
+        if (other := next(others, None)) is not None:
             client, at = other.read_at[offset]
             how = f"{shown_name(client)} read {shown(other.identity[1])} there at {shown_time(at)}"
-        elif gap is not None:
+        elif number < len(gaps) and gaps[number].start < end:
+            gap = gaps[number]
             client, last = gap.client, gap.end - 1
             offsets = f"offset {last}" if gap.start == last else f"offsets {gap.start} to {last}"
             how = f"the poll of {shown_name(client)} at {shown_time(gap.ended_at)} passed over {offsets}"
         else:
             return
-        findings.add(
-            "lost-write",
-            self.place,
-            (offset,),
-            (send.client, client),
-            lambda: (
-                f"{shown(send.value)} from {shown_name(send.client)} was acknowledged at offset {offset} at "
-                f"{shown_time(send.ended_at)}; {how}"
-            ),
+        evidence = (
+            f"{shown(send.value)} from {shown_name(send.client)} was acknowledged at offset {offset} at "
+            f"{shown_time(send.ended_at)}; {how}"
         )
+        yield self._anomaly("lost-write", (offset,), (send.client, client), evidence)
 
 
 def merged(gaps: Iterable[Gap]) -> list[Gap]:

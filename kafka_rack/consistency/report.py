@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from reprlib import Repr
 from typing import Any, Literal, NamedTuple, get_args
 
-from kafka_rack.consistency.history import TopicPartition
+from kafka_rack.plurals import counted
 from kafka_rack.printable import printable
 
 Kind = Literal["lost-write", "duplicate", "aborted-read", "internal-nonmonotonic-poll", "nonmonotonic-send"]
@@ -41,50 +40,18 @@ class Anomaly(NamedTuple):
         return {**self._asdict(), "offsets": list(self.offsets), "clients": list(self.clients)}
 
 
-class Findings:
-    """The anomalies so far: all are counted, ``max_examples`` of each kind are stored with their evidence."""
-
-    def __init__(self, max_examples: int) -> None:
-        self.max_examples = max_examples
-        self.counts: Counter[Kind] = Counter()
-        self.examples: list[Anomaly] = []
-
-    def copy(self) -> Findings:
-        other = Findings(self.max_examples)
-        other.counts, other.examples = self.counts.copy(), self.examples.copy()
-        return other
-
-    def add(
-        self,
-        kind: Kind,
-        place: TopicPartition,
-        offsets: Sequence[int],
-        clients: Sequence[str],
-        evidence: Callable[[], str],
-    ) -> None:
-        """Add one more. ``evidence`` is called only for an example."""
-        self.counts[kind] += 1
-        if self.counts[kind] <= self.max_examples:
-            topic, partition = place
-            sentence = f"{shown_name(topic)}-{partition}: {evidence()}"
-            clients = tuple(dict.fromkeys(map(shown_name, clients)))
-            self.examples.append(Anomaly(kind, topic, partition, tuple(offsets), clients, sentence))
-
-
 @dataclass(frozen=True, slots=True)
 class Report:
     """All that was found. ``anomalies`` has the first few of each kind, ``counts`` the number of all.
 
-    ``sends``, ``polls`` and ``reads`` say how much was checked, ``forgotten`` how many batches left a bounded checker
-    before its end.
+    ``sends``, ``polls`` and ``reads`` say how much was checked.
     """
 
-    anomalies: tuple[Anomaly, ...] = ()
-    counts: Mapping[Kind, int] = field(default_factory=Counter)
+    anomalies: Sequence[Anomaly] = ()
+    counts: Mapping[Kind, int] = field(default_factory=dict)
     sends: int = 0
     polls: int = 0
     reads: int = 0
-    forgotten: int = 0
 
     @property
     def is_consistent(self) -> bool:
@@ -96,7 +63,6 @@ class Report:
             "sends": self.sends,
             "polls": self.polls,
             "reads": self.reads,
-            "forgotten": self.forgotten,
             "anomalies": [
                 {
                     "kind": kind,
@@ -110,9 +76,9 @@ class Report:
         }
 
     def __str__(self) -> str:
-        checked = f"{plural(self.sends, 'send')}, {plural(self.polls, 'poll')}, {plural(self.reads, 'read')}"
-        if self.forgotten:
-            checked += f"; the first {plural(self.forgotten, 'batch', 'batches')} left the window"
+        checked = ", ".join(
+            counted(number, noun) for number, noun in ((self.sends, "send"), (self.polls, "poll"), (self.reads, "read"))
+        )
         lines = [f"{'consistent' if self.is_consistent else 'not consistent'}: {checked}"]
         for kind, meaning in KINDS.items():
             if count := self.counts.get(kind, 0):
@@ -122,10 +88,6 @@ class Report:
                 if count > len(examples):
                     lines.append(f"    and {count - len(examples)} more")
         return "\n".join(lines)
-
-
-def plural(count: int, noun: str, many: str | None = None) -> str:
-    return f"{count:,} {noun if count == 1 else many or noun + 's'}"
 
 
 def shown(value: Hashable) -> str:

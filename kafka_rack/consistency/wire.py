@@ -31,12 +31,7 @@ from protocol.uuids import uuid_to_text
 PRODUCE, FETCH, METADATA, CREATE_TOPICS, DELETE_TOPICS, END_TXN, DESCRIBE_TOPIC_PARTITIONS = 0, 1, 3, 19, 20, 26, 75
 CONSUMER = -1
 NO_ID = bytes(16)
-MAX_POSITIONS = 1_000_000
-"""Of partitions in fetch sessions; beyond that the sessions that were used longest ago are forgotten."""
 MADE_ANEW = " (made anew, "
-MAX_NAMES = 100_000
-MAX_NAME_CHARACTERS = 250
-"""As many as a topic's name may have; what is longer is cut, for clients may name themselves at any length."""
 
 NOT_APPENDED = frozenset(
     {
@@ -105,7 +100,6 @@ class WireHistory:
         self._ids: dict[str, bytes] = {}
         self._made_anew: dict[str, int] = {}
         self._sessions: dict[tuple[Hashable, int], dict[TopicPartition, int]] = {}
-        self._num_positions = 0
         self._transactions: dict[int, OpenTransaction] = {}
         self._log_starts: dict[TopicPartition, int] = {}
         self._handlers: Mapping[int, Callable[[WireCall], Iterator[Operation]]] = {
@@ -215,7 +209,6 @@ class WireHistory:
         request, response = call.request, call.response
         key = call.server, request.session_id
         positions = self._sessions.pop(key, {})
-        self._num_positions -= len(positions)
         if request.session_epoch <= 0:
             positions = {}
         for forgotten in request.forgotten_topics_data:
@@ -228,18 +221,13 @@ class WireHistory:
                 positions[name, one.partition] = one.fetch_offset
         session_id = response.session_id if response is not None and not response.error_code else request.session_id
         if session_id:
-            self._num_positions += len(positions) - len(self._sessions.pop((call.server, session_id), {}))
             self._sessions[call.server, session_id] = positions
-            while self._num_positions > MAX_POSITIONS and len(self._sessions) > 1:
-                self._num_positions -= len(self._sessions.pop(next(iter(self._sessions))))
         return positions
 
     def _log_start(self, topic: str, partition: int, offset: int, at: float) -> Iterator[Operation]:
         place = topic, partition
         if offset > self._log_starts.get(place, 0):
             self._log_starts[place] = offset
-            if len(self._log_starts) > MAX_NAMES:
-                del self._log_starts[next(iter(self._log_starts))]
             yield LogStart(topic, partition, offset, at)
 
     # transactions
@@ -250,8 +238,6 @@ class WireHistory:
             number = 0 if known is None else known.number + 1
             known = OpenTransaction(batch.producer_id, batch.producer_epoch, number)
             self._transactions[batch.producer_id] = known
-            if len(self._transactions) > MAX_NAMES:
-                del self._transactions[next(iter(self._transactions))]
         return known.id
 
     def _end_transaction(self, call: WireCall) -> Iterator[Operation]:
@@ -262,9 +248,9 @@ class WireHistory:
         if response is not None and response.error_code == ErrorCode.NONE:
             known.is_ended = True
             ending: Ending = "committed" if request.committed else "aborted"
-            yield Transaction(cut(request.transactional_id), known.id, ending, call.begun_at, call.ended_at)
+            yield Transaction(request.transactional_id, known.id, ending, call.begun_at, call.ended_at)
         else:
-            yield Transaction(cut(request.transactional_id), known.id, "unknown", call.begun_at, None)
+            yield Transaction(request.transactional_id, known.id, "unknown", call.begun_at, None)
 
     # names
 
@@ -290,9 +276,6 @@ class WireHistory:
         if self._ids.get(name) not in {None, topic_id}:
             self._count_anew(name)
         self._names[topic_id], self._ids[name] = name, topic_id
-        if len(self._names) > MAX_NAMES:
-            gone = next(iter(self._names))
-            self._ids.pop(self._names.pop(gone), None)
 
     def _name(self, name: str, topic_id: bytes) -> str:
         """What the history calls a topic that a message names by either."""
@@ -309,13 +292,11 @@ class WireHistory:
 
     def _label(self, name: str) -> str:
         """A topic that was deleted and made anew is another one."""
-        number, name = self._made_anew.get(name), cut(name)
+        number = self._made_anew.get(name)
         return name if number is None else f"{name}{MADE_ANEW}{number})"
 
     def _count_anew(self, name: str) -> None:
-        self._made_anew[name] = self._made_anew.pop(name, 0) + 1
-        if len(self._made_anew) > MAX_NAMES:
-            del self._made_anew[next(iter(self._made_anew))]
+        self._made_anew[name] = self._made_anew.get(name, 0) + 1
 
 
 def read_of(place: TopicPartition, batch: HistoryBatch) -> Read:
@@ -333,14 +314,14 @@ def read_of(place: TopicPartition, batch: HistoryBatch) -> Read:
 
 
 def producer_name(call: WireCall, batch: HistoryBatch) -> str:
-    name = cut(call.client_id or "a client")
+    name = call.client_id or "a client"
     if batch.producer_id >= 0:
         return f"{name} (producer {batch.producer_id})"
     return f"{name} (connection {call.connection})"
 
 
 def reader_name(call: WireCall) -> str:
-    return f"{cut(call.client_id or 'a client')} (connection {call.connection})"
+    return f"{call.client_id or 'a client'} (connection {call.connection})"
 
 
 def topic_of(label: str) -> str:
@@ -350,7 +331,3 @@ def topic_of(label: str) -> str:
     'orders'
     """
     return label.partition(MADE_ANEW)[0]
-
-
-def cut(name: str) -> str:
-    return name if len(name) <= MAX_NAME_CHARACTERS else f"{name[:MAX_NAME_CHARACTERS]}..."

@@ -62,7 +62,7 @@ async def test_over_an_outage_nothing_is_lost_doubled_or_out_of_order(writing, r
     files, _ = find_files([str(tmp_path)])
     assert len(files) > 1, "a recording in several files was meant"
     (recording,) = recordings(files)
-    found = check_capture(recording, Options(), max_examples=5, max_records=None)
+    found = check_capture(recording, Options(), max_examples=5)
     assert found.report.counts == {}
     assert (found.report.sends, found.report.polls) == (watched.sends, watched.polls)
     assert found.report.sends > 50
@@ -101,7 +101,7 @@ async def test_what_an_unclean_election_loses_is_found_in_the_capture(tmp_path):
                 await second.stop()
                 await second.finish()
     files, _ = find_files([str(tmp_path)])
-    strict = check_capture(files, Options(), max_examples=5, max_records=None).report
+    strict = check_capture(files, Options(), max_examples=5).report
     assert "lost-write" in strict.counts
-    lossy = check_capture(files, Options(), is_lossy=lambda _: True, max_examples=5, max_records=None).report
+    lossy = check_capture(files, Options(), is_lossy=lambda _: True, max_examples=5).report
     assert lossy.counts == {}

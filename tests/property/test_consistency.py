@@ -152,9 +152,9 @@ def is_at(read, send):
     return (read.partition, read.offset) == (send.partition, send.offset)
 
 
-@given(correct_histories(), st.sampled_from([None, 2, 3, 10]))
-def test_a_correct_history_has_no_anomalies_however_little_is_remembered(history, max_records):
-    assert check(history, max_records=max_records).counts == {}
+@given(correct_histories())
+def test_a_correct_history_has_no_anomalies(history):
+    assert check(history).counts == {}
 
 
 @given(correct_histories(isolation_level="read_uncommitted"))
@@ -316,12 +316,6 @@ def test_operations_of_different_clients_may_come_in_any_order(history, chance):
     queues = {client: [one for one in history if one.client == client] for client in clients}
     shuffled = [queues[client].pop(0) for client in clients]
     assert check(shuffled).counts == check(history).counts
-
-
-@given(wrong_histories(), st.integers(2, 30))
-def test_a_bounded_checker_counts_the_same_unless_it_forgets(history, max_records):
-    report = check(history, max_records=max_records)
-    assert report.forgotten or report.counts == check(history).counts
 
 
 @given(wrong_histories())

@@ -28,7 +28,6 @@ from kafka_rack.printable import printable
 if TYPE_CHECKING:
     from kafka_rack.consistency.captures import CheckedCapture
 
-MAX_RECORDS = 1_000_000
 MAX_EXAMPLES = 3
 MAX_PROBLEMS = 5
 
@@ -57,13 +56,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help=f"how many of each kind to show; default: {MAX_EXAMPLES}",
     )
-    parser.add_argument(
-        "--max-batches",
-        type=whole_number(1 << 40, least=2),
-        default=MAX_RECORDS,
-        metavar="N",
-        help=f"how many batches to remember at a time; default: {MAX_RECORDS:,}",
-    )
     parser.add_argument("--format", choices=("text", "json"), default="text", help="of what it prints")
 
 
@@ -87,7 +79,6 @@ def run(arguments: argparse.Namespace) -> int:
             options,
             is_lossy=lossy_topics(arguments.lossy),
             max_examples=arguments.examples,
-            max_records=arguments.max_batches,
             beside=arguments.together,
         )
         for recording in ([files] if arguments.together else recordings(files))

@@ -20,8 +20,6 @@ from protocol.errors import ProtocolError
 if TYPE_CHECKING:
     from mockbroker.state.cluster import Cluster
 
-MAX_BATCHES = 50_000
-"""That are remembered at a time; measured, some 55 MB."""
 MAX_EXAMPLES = 5
 
 
@@ -41,10 +39,10 @@ class ObservedHistory:
     True
     """
 
-    def __init__(self, max_batches: int = MAX_BATCHES) -> None:
+    def __init__(self) -> None:
         self._cluster: Cluster | None = None
         self._wire = WireHistory(self._topic_name)
-        self._checker = Checker(max_examples=MAX_EXAMPLES, max_records=max_batches)
+        self._checker = Checker(max_examples=MAX_EXAMPLES)
         self._api_keys = self._wire.api_keys
 
     def call_ended(self, outcome: Outcome) -> None:

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from kafka_rack.consistency import Checker, LogStart, Poll, Read, Send, Transaction, check
+from kafka_rack.consistency import LogStart, Poll, Read, Send, Transaction, check
 
 
 def send(value, offset=None, at=0, client="producer", **more):
@@ -149,26 +149,9 @@ def test_all_are_counted_and_the_first_few_stored():
     assert str(report).endswith("    and 7 more")
 
 
-def test_a_bounded_checker_finds_what_shows_within_its_window():
-    checker = Checker(max_records=100)
-    for number in range(1000):
-        checker.add(send(number, number, at=2 * number))
-        if number % 10 == 9:
-            reads = [(offset, offset) for offset in range(number - 9, number + 1) if offset != 505]
-            checker.add(poll(*reads, at=2 * number, span=(number - 9, number + 1)))
-    report = checker.report()
-    assert report.counts == {"lost-write": 1}
-    assert report.forgotten > 800
-
-
 def test_long_values_and_names_are_cut():
     history = [send("v" * 9_000, 0, client="c" * 9_000), poll(span=(0, 1), client="r" * 9_000)]
     assert len(check(history).anomalies[0].evidence) < 500
-
-
-def test_fewer_than_two_records_are_too_few_to_remember():
-    with pytest.raises(ValueError, match="max_records: expected 2 or more, got 1"):
-        Checker(max_records=1)
 
 
 def test_what_is_no_operation_is_refused():

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from mockbroker import MockCluster
-from mockbroker.core.journal.history import ObservedHistory
 from mockbroker.core.simulation import Simulation
 from tests.unit.mockbroker.core.journal.traffic_of import cluster_of, fetch, produce
 from tests.unit.mockbroker.handlers.records import TOPIC
@@ -128,14 +127,3 @@ async def test_a_fork_is_watched_as_what_it_was_forked_from():
     async with MockCluster() as cluster:
         cluster.journal.watch_history()
         assert cluster.fork().journal.history is not None
-
-
-def test_a_history_keeps_as_many_batches_as_it_may():
-    sim = cluster_of()
-    history = ObservedHistory(max_batches=10)
-    sim.engine.path.observers.append(history)
-    for number in range(100):
-        produce(sim, b"%d" % number)
-    report = history.report()
-    assert (report.sends, report.is_consistent) == (100, True)
-    assert report.forgotten >= 90
