@@ -69,16 +69,6 @@ class JavaRandom:
             value = bits % bound
         return value
 
-    def next_long(self) -> int:
-        """Any signed 64-bit number of those that 48 bits of state can reach."""
-        high = self.next_bits(32)
-        value = ((high << 32) + self.next_int()) & 0xFFFFFFFFFFFFFFFF
-        return value - (1 << 64) if value >> 63 else value
-
-    def next_double(self) -> float:
-        """A number from 0 up to, not including, 1."""
-        return ((self.next_bits(26) << 27) + self.next_bits(27)) / (1 << 53)
-
     def shuffle(self, items: list[Item]) -> None:
         """``Collections.shuffle``: from the end, swap each item with one drawn from those up to it."""
         for last in range(len(items) - 1, 0, -1):

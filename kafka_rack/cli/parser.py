@@ -115,28 +115,6 @@ class Parser(argparse.ArgumentParser):
         raise argparse.ArgumentError(action, f"{expected}{hint}")
 
 
-class OldName(argparse.Action):
-    """An option by the name that it had: it does what it did, says its new name on stderr, and is not in the help.
-
-    Args:
-        new_name: the option as it is called now.
-        repeats: it may be given again, and all values count.
-    """
-
-    def __init__(
-        self, option_strings: Sequence[str], dest: str, *, new_name: str, repeats: bool = False, **details: Any
-    ) -> None:
-        super().__init__(option_strings, dest, help=argparse.SUPPRESS, **details)
-        self.new_name, self.repeats = new_name, repeats
-
-    def __call__(
-        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option_string: Any = None
-    ) -> None:
-        sys.stderr.write(f"{parser.prog}: note: {option_string} is called {self.new_name} now\n")
-        before = getattr(namespace, self.dest) or []
-        setattr(namespace, self.dest, [*before, values] if self.repeats else values)
-
-
 def parser_of(parser: argparse.ArgumentParser, words: Iterable[str]) -> argparse.ArgumentParser:
     """The parser that reads the last of these words: that of the subcommand that they name, if any."""
     for word in words:

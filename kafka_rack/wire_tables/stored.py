@@ -1,12 +1,11 @@
-"""Decoded tables in a folder: which file holds what, and its rows, of every version that was ever written.
+"""Decoded tables in a folder: which file holds what, and its rows.
 
 ``schema.json`` in the folder says the version and the format. Parquet files lie
 
-    version 1   TABLE/api=Fetch/part-KEY-START.parquet
-    version 2   TABLE/capture=NAME/day=2026-11-23/part-KEY-START.parquet
+    TABLE/capture=NAME/day=2026-11-23/part-KEY-START.parquet
 
 KEY is of the capture file's path, START where the block begins in it. ``problems`` have no time, and so no day. What
-a folder's name holds is no column of the file. Columns that a file does not have, as it is older, are null.
+a folder's name holds is no column of the file.
 """
 
 from __future__ import annotations
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 SCHEMA_FILE = "schema.json"
-READ_VERSIONS = range(1, SCHEMA_VERSION + 1)
 PARQUET, DELTA, ICEBERG = "parquet", "delta", "iceberg"
 FORMATS = (PARQUET, DELTA, ICEBERG)
 CAPTURE_KEY = b"kafka_rack.capture"
@@ -79,10 +77,10 @@ def stored_tables(folder: Location) -> StoredTables | None:
         found = msgspec.json.decode(told.read_bytes(), type=StoredTables)
     except msgspec.MsgspecError:
         raise SchemaMismatch(f"{told} does not say which version the tables beside it are of") from None
-    if found.schema_version not in READ_VERSIONS or found.format not in FORMATS:
-        known = " and ".join(str(version) for version in READ_VERSIONS)
+    if found.schema_version != SCHEMA_VERSION or found.format not in FORMATS:
         raise SchemaMismatch(
-            f"{folder} holds {found.format} tables of schema version {found.schema_version}, but this reads {known}"
+            f"{folder} holds {found.format} tables of schema version {found.schema_version}, but this reads "
+            f"{SCHEMA_VERSION}"
         )
     return found
 
@@ -103,12 +101,14 @@ def is_stored(folder: Location) -> bool:
 
 
 def stored_files(folder: Location, table: str, captures: Iterable[str] | None = None) -> list[StoredFile]:
-    """The files of a table, in order; of version 2 those of some captures only, where they are named."""
+    """The files of a table, in order; those of some captures only, where they are named."""
     wanted = ["capture=*"] if captures is None else sorted({partition("capture", name) for name in captures})
     inner = "/day=*" if "day" in PARTITIONED_BY[table] else ""
-    patterns = [*(["api=*"] if captures is None else []), *(f"{one}{inner}" for one in wanted)]
     found = [
-        path for one in patterns for path in matching(folder / table, f"{one}/*.parquet") if path.name[:1] not in "._"
+        path
+        for one in wanted
+        for path in matching(folder / table, f"{one}{inner}/*.parquet")
+        if path.name[:1] not in "._"
     ]
     return [stored_file(path, len(PARTITIONED_BY[table])) for path in sorted(found, key=str)]
 
@@ -155,7 +155,7 @@ def day_name(number: int) -> str | None:
 
 
 def read_file(file: StoredFile, table: str, columns: Sequence[str]) -> pa.Table:
-    """Some columns of a file, ``api`` too where it is asked for, in today's types."""
+    """Some columns of a file, ``api`` too where it is asked for."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -200,5 +200,5 @@ def read_stored(folder: Location, table: str, columns: Sequence[str] | None = No
 
 
 def note_of(kind: str = PARQUET) -> bytes:
-    """The content of ``schema.json`` for tables of today."""
+    """The content of ``schema.json``."""
     return msgspec.json.encode(StoredTables(SCHEMA_VERSION, kind)) + b"\n"

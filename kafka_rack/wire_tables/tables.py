@@ -266,8 +266,7 @@ a number, which Spark would take for one (`007` is `%3007`). Every table has `ap
 name, `unknown` where none is known. In a file, rows of one API lie together.
 
 **Versions.** Schema version {version}, as `DIR/schema.json` and the metadata of each file (`kafka_rack.schema`) say.
-Folders of version 1, which were partitioned by `api`, are read by `read` and `kafka-rack pipeline locality`
-as those of today: a column that they do not have is null. They are not added to: decode into another folder.
+Folders of another version are refused: decode into another folder.
 
 Types are Spark's. Times are UTC in microseconds.
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from collections.abc import Sequence
 
 from kafka_rack.availability import (
@@ -30,7 +29,6 @@ from kafka_rack.cli.options.whole_numbers import (
     MAX_ID,
     MAX_SEED,
     check_size,
-    number_in,
     read_number,
     shown,
     whole_number,
@@ -198,12 +196,6 @@ def rack_count(arguments: argparse.Namespace) -> int | None:
         return count
     if arguments.rack_count is not None:
         raise UsageError("--racks and --rack-count exclude each other: give names, or their number")
-    if given.strip().removeprefix("-").isdecimal():
-        number = number_in("--racks", given, MAX_BROKERS)
-        sys.stderr.write(
-            f"kafka-rack availability: note: --racks names racks now; --rack-count {number} is their number\n"
-        )
-        return number
     names = [name.strip() for name in given.split(",")]
     if not all(names) or len(set(names)) < len(names):
         raise UsageError(f"--racks: expected different names, as a,b,c, got {shown(given)!r}")

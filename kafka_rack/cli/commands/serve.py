@@ -25,7 +25,6 @@ from typing import Any
 from kafka_rack.cli import CommandError, UsageError
 from kafka_rack.cli.options import environment
 from kafka_rack.cli.options.text_files import racks_file
-from kafka_rack.cli.parser import OldName
 from kafka_rack.cli.serving.running import (
     CAPTURE_BYTES,
     LOOPBACK,
@@ -104,9 +103,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         metavar="FILE",
         help="a broker's server.properties; repeatable, one a broker",
-    )
-    parser.add_argument(
-        "--config", dest="server_properties", action=OldName, new_name="--server-properties", repeats=True
     )
     option(
         "--data-dir",

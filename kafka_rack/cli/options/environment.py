@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import argparse
 import re
-import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from kafka_rack.cli import UsageError
+from kafka_rack.cli.parser import did_you_mean
 
 PREFIX = "KAFKA_RACK_"
 CONTROL = "KAFKA_RACK_CONTROL"  # `kafka-rack ctl` finds the control API by it
@@ -19,8 +19,6 @@ CONTROL_TOKEN = f"{CONTROL}_TOKEN"  # what the control API asks for, and `kafka-
 YES, NO = ("1", "true", "yes", "on"), ("0", "false", "no", "off", "")
 FROM_OUTSIDE = re.compile(r"KAFKA_RACK_(SERVICE_(HOST|PORT)\w*|PORT_\d+_\w+|NAME|ENV_\w+)")
 """What Kubernetes and linked containers set for a service that is called kafka-rack; KAFKA_RACK_PORT=tcp://... too."""
-OLD_VARIABLES = {"KAFKA_RACK_CONFIG": "KAFKA_RACK_SERVER_PROPERTIES"}
-"""Variable of an option by the name that it had -> the one that it has."""
 ATTRIBUTE = "environment"  # of the parsed arguments: variable -> action
 
 
@@ -30,7 +28,7 @@ def option_of(parser: argparse.ArgumentParser) -> Callable[..., None]:
     An option that was not given is None until ``fill_in``.
     """
     actions: dict[str, argparse.Action] = {}
-    parser.set_defaults(**{ATTRIBUTE: actions, "program": parser.prog})
+    parser.set_defaults(**{ATTRIBUTE: actions})
 
     def option(flag: str, **details: Any) -> None:
         variable = variable_of(flag)
@@ -55,14 +53,9 @@ def fill_in(arguments: argparse.Namespace, variables: Mapping[str, str]) -> None
     """
     actions: dict[str, argparse.Action] = getattr(arguments, ATTRIBUTE)
     given = {name: text for name, text in variables.items() if name.startswith(PREFIX) and is_ours(name, text)}
-    for old, new in OLD_VARIABLES.items():
-        if old in given:
-            text = given.pop(old)
-            say_old_variable(arguments, old, new, is_set=new in given)
-            given.setdefault(new, text)
     for name in given:
         if name not in actions and name not in (CONTROL, CONTROL_TOKEN):
-            raise UsageError(f"{name}: expected the variable of an option, got another{nearest(name, actions)}")
+            raise UsageError(f"{name}: expected the variable of an option, got another{did_you_mean(name, actions)}")
     for name, action in actions.items():
         if getattr(arguments, action.dest) is not None:
             continue
@@ -72,12 +65,6 @@ def fill_in(arguments: argparse.Namespace, variables: Mapping[str, str]) -> None
             setattr(arguments, action.dest, [])
         elif action.nargs == 0:
             setattr(arguments, action.dest, False)
-
-
-def say_old_variable(arguments: argparse.Namespace, old: str, new: str, *, is_set: bool) -> None:
-    """A line on stderr: what the variable is called now, and whether it counted."""
-    ending = f", and not read as {new} is set" if is_set else ""
-    sys.stderr.write(f"{arguments.program}: note: {old} is called {new} now{ending}\n")
 
 
 def is_ours(name: str, text: str) -> bool:
@@ -122,11 +109,3 @@ def pieces_of(text: str, *, pairs: bool) -> list[str]:
 
 def is_list(action: argparse.Action) -> bool:
     return isinstance(action, argparse._AppendAction)
-
-
-def nearest(name: str, names: Mapping[str, object]) -> str:
-    """A question after the name that was meant, empty where nothing is near."""
-    from difflib import get_close_matches
-
-    near = get_close_matches(name, names, n=1)
-    return f"; did you mean {near[0]}?" if near else ""

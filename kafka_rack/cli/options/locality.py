@@ -9,7 +9,6 @@ from fractions import Fraction
 from kafka_rack.cli import UsageError
 from kafka_rack.cli.options.text_files import racks_file, read_file
 from kafka_rack.cli.output.locality import forecast_as_json, forecast_as_text
-from kafka_rack.cli.parser import OldName
 from kafka_rack.errors import InputError
 from kafka_rack.locality.amounts import parse_size, parse_window
 from kafka_rack.locality.forecast import Forecast, forecast
@@ -26,7 +25,6 @@ def add_locality_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--client-racks", dest="racks", metavar="FILE", help="where clients and brokers are that do not say it"
     )
-    parser.add_argument("--racks", dest="racks", action=OldName, new_name="--client-racks")
     parser.add_argument("--window", metavar="TIME", help="as 30s, 5m, 1h; default: about 60 windows")
     parser.add_argument("--free-replication", action="store_true", help="replication between brokers costs nothing")
     parser.add_argument(

@@ -24,7 +24,6 @@ from kafka_rack.cli import DONE, CommandError, UsageError
 from kafka_rack.cli.options.brokers import read_json
 from kafka_rack.cli.options.places import check_places
 from kafka_rack.cli.output.tables import table
-from kafka_rack.cli.parser import OldName
 from kafka_rack.cli.pipeline.running import (
     add_spark_arguments,
     check_spark_arguments,
@@ -61,7 +60,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     for axis, meaning in AXIS_HELP.items():
         metavar = "NAME,..." if axis == "placer" else "N,..."
         parser.add_argument(option_of(axis), dest=axis, metavar=metavar, help=meaning)
-    parser.add_argument("--racks", action=OldName, new_name=option_of("racks"))
     parser.add_argument(
         "--grid",
         metavar="FILE",

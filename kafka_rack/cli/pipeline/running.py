@@ -18,7 +18,6 @@ from typing import Any, TypeVar
 
 from kafka_rack.cli import CommandError, InterruptedWork, UsageError
 from kafka_rack.cli.options.places import refused
-from kafka_rack.cli.parser import OldName
 from kafka_rack.cli.pipeline.progress import shown
 from kafka_rack.cli.pipeline.small_inputs import quick_settings
 from kafka_rack.pipeline.spark.progress import Progress, watched_by
@@ -86,7 +85,6 @@ def add_spark_arguments(parser: argparse.ArgumentParser) -> None:
 def add_tasks_argument(parser: argparse.ArgumentParser, meaning: str) -> None:
     """How many tasks share the work."""
     parser.add_argument("--tasks", type=int, metavar="N", help=meaning)
-    parser.add_argument("--partitions", dest="tasks", type=int, action=OldName, new_name="--tasks")
 
 
 @contextmanager

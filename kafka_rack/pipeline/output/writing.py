@@ -42,7 +42,7 @@ from kafka_rack.wire_tables.stored import (
     stored_files,
     stored_tables,
 )
-from kafka_rack.wire_tables.tables import SCHEMA_VERSION, TABLES
+from kafka_rack.wire_tables.tables import TABLES
 
 __all__ = ["SCHEMA_FILE", "SchemaMismatch", "WrittenFile", "prepare", "put_in_place", "read_table", "write_block"]
 DIGITS = 15
@@ -236,11 +236,6 @@ def prepare(out: Location, kind: str = PARQUET) -> None:
     found = stored_tables(out)
     if found is None:
         write_whole(out / SCHEMA_FILE, note_of(kind))
-    elif found.schema_version != SCHEMA_VERSION:
-        raise SchemaMismatch(
-            f"{out} holds tables of schema version {found.schema_version}, which are read, but not added to;"
-            f" this writes {SCHEMA_VERSION}: choose another folder"
-        )
     elif found.format != kind:
         raise SchemaMismatch(f"{out} holds {found.format} tables, not {kind}: choose another folder or --output-format")
 

@@ -1,4 +1,4 @@
-"""Tables in a folder: where their files lie, by days and captures, and tables that earlier versions wrote."""
+"""Tables in a folder: where their files lie, by days and captures."""
 
 from __future__ import annotations
 
@@ -7,13 +7,10 @@ import json
 from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path
-from zipfile import ZipFile
 
 import pyarrow.parquet as pq
 import pytest
 
-from kafka_rack.locality.tables import TABLES as READ_BY_LOCALITY
-from kafka_rack.pipeline.locality.files import captures_in
 from kafka_rack.pipeline.output import writing
 from kafka_rack.pipeline.output.writing import prepare, put_in_place, read_table, write_block
 from kafka_rack.wire_capture.blocks import CaptureBlock
@@ -26,10 +23,9 @@ from kafka_rack.wire_tables.stored import (
     partition,
     read_stored,
     stored_file,
-    stored_files,
 )
-from kafka_rack.wire_tables.tables import SCHEMA_VERSION, TABLES
-from tests.fixture_data import CAPTURES, FIXTURES, capture_summary
+from kafka_rack.wire_tables.tables import SCHEMA_VERSION
+from tests.fixture_data import CAPTURES
 
 KCAT = CAPTURES / "kcat.jsonl.gz"
 
@@ -56,55 +52,6 @@ def shifted(path: Path, target: Path, days: int) -> None:
             found["t"] += days * 86_400_000_000
         lines.append(json.dumps(found, separators=(",", ":")))
     target.write_text("\n".join(lines) + "\n")
-
-
-@pytest.fixture(scope="module")
-def version_1(tmp_path_factory):
-    """A folder of tables as they were written in version 1."""
-    out = tmp_path_factory.mktemp("tables")
-    with ZipFile(FIXTURES / "tables" / "version-1.zip") as packed:
-        packed.extractall(out)
-    return out / "version-1"
-
-
-def test_tables_of_version_1_are_read_as_those_of_today(version_1):
-    found, wanted = read(version_1), read(KCAT)
-    for table in TABLES:
-        assert rows_of(found[table]) == rows_of(wanted[table]), table
-        assert found[table].schema.equals(wanted[table].schema)
-    counts = capture_summary("kcat")["counts"]
-    assert found["frames"].num_rows == sum(row["request"] + row["response"] for row in counts)
-
-
-def test_tables_and_captures_are_read_together(version_1):
-    both = read([version_1, KCAT], ["calls"])["calls"]
-    assert both.num_rows == 2 * read(KCAT, ["calls"])["calls"].num_rows
-
-
-def test_columns_that_an_older_file_does_not_have_are_null(tmp_path):
-    out = decoded(KCAT, tmp_path)
-    (file,) = [one for one in stored_files(out, "frames") if one.key != "empty.parquet"]
-    whole = pq.ParquetFile(file.path).read()
-    pq.write_table(whole.drop_columns(["listener", "header_version"]), file.path)
-    frames = read_stored(out, "frames")
-    assert frames["listener"].null_count == frames["header_version"].null_count == len(frames) == len(whole)
-    assert frames["header_version"].type == "int32"
-    assert set(frames["capture"].to_pylist()) == {"kcat"}
-    (capture,) = captures_in([out])
-    assert capture.key == file.key
-    assert capture.blocks[0].read("frames", ["listener"])["listener"].null_count == len(whole)
-
-
-def test_locality_reads_the_same_of_tables_of_version_1(version_1, tmp_path):
-    def rows_in(folder, table):
-        columns = TABLES[table].names
-        blocks = [block for capture in captures_in([folder]) for block in capture.blocks]
-        return Counter(repr(row) for block in blocks for row in block.read(table, columns).to_pylist())
-
-    out = decoded(KCAT, tmp_path)
-    for table in READ_BY_LOCALITY:
-        assert rows_in(version_1, table) == rows_in(out, table), table
-    assert rows_in(out, "frames")
 
 
 def test_files_lie_by_capture_and_day_and_say_their_version(tmp_path):
@@ -173,7 +120,7 @@ def test_a_capture_with_a_name_too_long_for_a_folder_keeps_it(tmp_path):
 @pytest.mark.parametrize(
     ("told", "said"),
     [
-        ('{"schema_version": 999}', "schema version 999, but this reads 1 and 2"),
+        ('{"schema_version": 999}', "schema version 999, but this reads 2"),
         ("{}", "does not say which version"),
         ("[1]", "does not say which version"),
         ('{"schema_version": 2, "format": "delta"}', "no table frames"),
@@ -183,12 +130,6 @@ def test_what_cannot_be_read_is_told(tmp_path, told, said):
     (tmp_path / "schema.json").write_text(told)
     with pytest.raises(SchemaMismatch, match=said):
         is_stored(tmp_path)
-
-
-def test_tables_of_an_older_version_are_not_added_to(tmp_path):
-    (tmp_path / "schema.json").write_text('{"schema_version": 1}')
-    with pytest.raises(SchemaMismatch, match="version 1, which are read, but not added to"):
-        prepare(tmp_path)
 
 
 def test_tables_of_another_format_are_not_added_to(tmp_path):
