@@ -78,7 +78,10 @@ def unpacked(name: str) -> bytes:
     return gzip.decompress((CAPTURES / f"{name}.gz").read_bytes())
 
 
+JAVAS_OWN = ("WARNING: Using incubator", "Picked up ", "Setting default log level", "To adjust logging level")
+
+
 def complaints(stderr: str) -> str:
     """What a command with a driver here said on standard error, without what Java says about its own start."""
     lines = stderr.splitlines(keepends=True)
-    return "".join(line for line in lines if not line.startswith(("WARNING: Using incubator", "Picked up ")))
+    return "".join(line for line in lines if not line.startswith(JAVAS_OWN))
