@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from mockbroker.adapters.blocking import BlockingKafkaProxy, BlockingMockCluster
-    from mockbroker.adapters.proxy.server import KafkaProxy
     from mockbroker.adapters.server import MockCluster
+    from mockbroker.proxy.adapters.server import KafkaProxy
 
 __all__ = ["BlockingKafkaProxy", "BlockingMockCluster", "KafkaProxy", "MockCluster"]
 
@@ -22,7 +22,7 @@ if not TYPE_CHECKING:  # else every name would be there for a type checker, miss
     _MODULES = {
         "BlockingKafkaProxy": "mockbroker.adapters.blocking",
         "BlockingMockCluster": "mockbroker.adapters.blocking",
-        "KafkaProxy": "mockbroker.adapters.proxy.server",
+        "KafkaProxy": "mockbroker.proxy.adapters.server",
         "MockCluster": "mockbroker.adapters.server",
     }
 

@@ -15,10 +15,10 @@ from mockbroker.core.commands import Result, StateCommands
 
 if TYPE_CHECKING:
     from mockbroker.adapters.blocking_faults import BlockingFaults
-    from mockbroker.adapters.proxy.server import KafkaProxy
     from mockbroker.adapters.served_cluster import ServedCluster
     from mockbroker.adapters.server import MockCluster
     from mockbroker.adapters.tls.material import TlsMaterial
+    from mockbroker.proxy.adapters.server import KafkaProxy
     from mockbroker.state.cluster import Cluster
 
 Served_co = TypeVar("Served_co", bound="ServedCluster", covariant=True)

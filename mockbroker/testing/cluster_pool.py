@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
     from mockbroker.adapters.blocking import BlockingCluster, BlockingKafkaProxy, BlockingMockCluster, LoopThread
     from mockbroker.adapters.blocking_faults import BlockingFaultHandle
-    from mockbroker.adapters.proxy.upstream import UpstreamSettings
     from mockbroker.adapters.served_cluster import ServedCluster
+    from mockbroker.proxy.adapters.upstream import UpstreamSettings
     from mockbroker.testing.pytest_plugin import Seed
 
 POOL = pytest.StashKey["ClusterPool"]()

@@ -98,7 +98,7 @@ def proxy_marked(item: pytest.Item) -> ProxyOptions:
     given = arguments_of(item, PROXY_MARKER, PROXY_ARGUMENTS, "bootstrap='staging:9092'")
     bootstrap = given.get("bootstrap")
     if bootstrap is not None:
-        from mockbroker.adapters.proxy.bootstrap import servers_in
+        from mockbroker.adapters.client_properties.bootstrap import servers_in
 
         try:
             servers_in(str(bootstrap))

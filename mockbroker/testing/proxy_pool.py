@@ -12,7 +12,7 @@ from mockbroker.testing.marker import MarkerError, ProxyOptions, proxy_marked
 
 if TYPE_CHECKING:
     from mockbroker.adapters.blocking import BlockingKafkaProxy, LoopThread
-    from mockbroker.adapters.proxy.upstream import UpstreamSettings
+    from mockbroker.proxy.adapters.upstream import UpstreamSettings
 
 NO_CLUSTER = (
     "kafka_proxy: expected to be told of a real cluster, by --kafka-proxy-bootstrap HOST:PORT, "
@@ -60,7 +60,7 @@ class ProxyPool:
 
     def _make(self, upstream: UpstreamSettings | str, options: ProxyOptions) -> BlockingKafkaProxy:
         from mockbroker.adapters.blocking import BlockingKafkaProxy
-        from mockbroker.adapters.proxy.server import KafkaProxy
+        from mockbroker.proxy.adapters.server import KafkaProxy
 
         racks = dict(options.racks)
         return BlockingKafkaProxy(

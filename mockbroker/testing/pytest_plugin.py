@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from mockbroker.adapters.blocking import BlockingKafkaProxy, BlockingMockCluster
     from mockbroker.adapters.blocking_faults import BlockingFaults
     from mockbroker.adapters.blocking_journal import BlockingJournal
-    from mockbroker.adapters.proxy.upstream import UpstreamSettings
+    from mockbroker.proxy.adapters.upstream import UpstreamSettings
     from mockbroker.testing.cluster_pool import ClusterFactory, ClusterPool
     from mockbroker.testing.topic_names import KafkaTopic
 

@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 
-from mockbroker.adapters.proxy.server import KafkaProxy
+from mockbroker.proxy.adapters.server import KafkaProxy
 from protocol.apis.leadership import ElectLeadersRequest
 from protocol.apis.metadata import MetadataRequest
 from protocol.apis.reassignments import AlterPartitionReassignmentsRequest

@@ -15,10 +15,10 @@ from itertools import count
 
 import pytest
 
-from mockbroker.adapters.proxy.server import KafkaProxy
-from mockbroker.adapters.proxy.upstream import UpstreamSettings
 from mockbroker.core.outcome import Outcome
-from mockbroker.core.proxy import addresses
+from mockbroker.proxy import addresses
+from mockbroker.proxy.adapters.server import KafkaProxy
+from mockbroker.proxy.adapters.upstream import UpstreamSettings
 from protocol.registry import message_class
 from tests.interop import word_count
 from tests.interop.doors import OPEN_FILES, Doors, doors_to

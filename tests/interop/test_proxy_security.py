@@ -10,9 +10,9 @@ from typing import Any
 from aiokafka import AIOKafkaProducer
 
 from mockbroker.adapters.client_properties.settings import client_settings_of
-from mockbroker.adapters.proxy.server import KafkaProxy
-from mockbroker.adapters.proxy.upstream import UpstreamSettings
 from mockbroker.adapters.tls.certificates import CertificateAuthority
+from mockbroker.proxy.adapters.server import KafkaProxy
+from mockbroker.proxy.adapters.upstream import UpstreamSettings
 from protocol.apis.topics import CreateTopicsRequest
 from tests.certificates import PASSWORD, broker_stores, key_store
 from tests.interop import login_programs

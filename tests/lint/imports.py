@@ -11,8 +11,14 @@ from graphlib import CycleError, TopologicalSorter
 
 from tests.lint.project import PACKAGES, Check, Project
 
-ADAPTERS = ("kafka_rack.cli", "kafka_rack.pipeline", "mockbroker.adapters", "mockbroker.testing")
-"""Only these touch clocks, sockets and chance; all other modules take them as arguments."""
+ADAPTERS = (
+    "kafka_rack.cli",
+    "kafka_rack.pipeline",
+    "mockbroker.adapters",
+    "mockbroker.proxy.adapters",
+    "mockbroker.testing",
+)
+"""Only these touch clocks, sockets and chance; all other modules take them as arguments, and import none of these."""
 OUTSIDE_WORLD = {"asyncio", "secrets", "selectors", "socket", "socketserver", "ssl", "threading", "time"}
 
 
@@ -84,7 +90,9 @@ def only_adapters_touch_the_world(project: Project) -> Iterator[str]:
         if is_under(module, *ADAPTERS):
             continue
         for found in imports_of(project, path):
-            if found.module.split(".")[0] in OUTSIDE_WORLD:
+            if is_under(found.module, *ADAPTERS) and not found.for_types_only:
+                yield f"{path}:{found.line}: imports {found}; only adapters import adapters"
+            elif found.module.split(".")[0] in OUTSIDE_WORLD:
                 yield f"{path}:{found.line}: imports {found}; pass time or data as arguments"
             elif found.module == "random" and found.name != "Random":
                 yield f"{path}:{found.line}: imports {found}; take a seeded Random as an argument"

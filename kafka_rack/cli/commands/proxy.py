@@ -137,8 +137,8 @@ def run_proxy(arguments: argparse.Namespace, folder: SecurityFolder) -> int:
     token = control_token(arguments)
     loop_factory = loop_factory_of(arguments.loop)
     faults = faults_from(arguments.faults)
-    from mockbroker.adapters.proxy.server import KafkaProxy
-    from mockbroker.adapters.proxy.upstream import UpstreamError
+    from mockbroker.proxy.adapters.server import KafkaProxy
+    from mockbroker.proxy.adapters.upstream import UpstreamError
 
     upstream = upstream_settings(servers, arguments.command_config, settings)
     try:
@@ -170,7 +170,7 @@ def run_proxy(arguments: argparse.Namespace, folder: SecurityFolder) -> int:
 
 def mends_from(arguments: argparse.Namespace) -> Any:
     """The mends that are asked for, None without any. Raises UsageError."""
-    from mockbroker.core.proxy.mends import Mends
+    from mockbroker.proxy.mends import Mends
 
     config = None
     if arguments.mend_diskless:

@@ -19,8 +19,8 @@ from kafka_rack.cluster_layout import ClusterLayout, LayoutPartition, LayoutTopi
 from kafka_rack.errors import InputError
 from kafka_rack.placement import UsableBroker
 from kafka_rack.reassignment.throttles import MoveUnderWay
+from mockbroker.adapters.client_properties.bootstrap import servers_in
 from mockbroker.adapters.client_properties.settings import MAX_TIMEOUT_S, ClientSettings
-from mockbroker.adapters.proxy.bootstrap import servers_in
 from protocol.apis.cluster import DescribeClusterRequest
 from protocol.apis.configs import DescribeConfigsRequest, IncrementalAlterConfigsRequest
 from protocol.apis.metadata import MetadataRequest

@@ -12,7 +12,7 @@ from mockbroker.adapters.client_properties.login import Exchange, SaslLogin
 from mockbroker.adapters.client_properties.settings import ClientSettings
 
 if TYPE_CHECKING:
-    from mockbroker.adapters.proxy.upstream import UpstreamSettings
+    from mockbroker.proxy.adapters.upstream import UpstreamSettings
 
 DEFAULT_TIMEOUT_S = 10.0
 
@@ -25,7 +25,7 @@ def upstream_settings(
     Args:
         path: of the file that ``settings`` were read from, to read who logs in anew.
     """
-    from mockbroker.adapters.proxy.upstream import UpstreamSettings
+    from mockbroker.proxy.adapters.upstream import UpstreamSettings
 
     timeout_s = settings.timeout_s or DEFAULT_TIMEOUT_S
     return UpstreamSettings(servers, settings.tls, login_of(path, settings), settings.client_id, timeout_s)

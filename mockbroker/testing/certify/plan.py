@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from mockbroker.adapters.proxy.upstream import UpstreamSettings
+    from mockbroker.proxy.adapters.upstream import UpstreamSettings
 
 STEPS = ("lag", "leaders", "replicas", "outage")
 

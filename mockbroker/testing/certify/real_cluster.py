@@ -11,10 +11,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from mockbroker.adapters.proxy.server import KafkaProxy
-from mockbroker.adapters.proxy.upstream import UpstreamError
-from mockbroker.core.proxy.mending import Mending
-from mockbroker.core.proxy.mends import APIS_MENDED, Mends
+from mockbroker.proxy.adapters.server import KafkaProxy
+from mockbroker.proxy.adapters.upstream import UpstreamError
+from mockbroker.proxy.mending import Mending
+from mockbroker.proxy.mends import APIS_MENDED, Mends
 from mockbroker.state.topics.topic import NO_LEADER
 from mockbroker.testing.certify.clusters import CertifiedCluster
 from mockbroker.testing.certify.plan import CertifyPlan, UnfitClusterError, UpstreamPlan, layout
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from mockbroker.call import Call
     from mockbroker.core.faults.faults import FaultHandle
     from mockbroker.core.outcome import Outcome
-    from mockbroker.core.proxy.path import ProxyPath
+    from mockbroker.proxy.path import ProxyPath
     from mockbroker.state.topics.topic import Partition
     from mockbroker.testing.certify.facts import WireFacts
     from mockbroker.testing.certify.following import TopicPartition

@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
-from mockbroker.adapters.proxy.upstream import UpstreamLink, UpstreamSettings
+from mockbroker.proxy.adapters.upstream import UpstreamLink, UpstreamSettings
 from protocol.apis.configs import DescribeConfigsRequest
 from protocol.apis.fetch import FetchRequest
 from protocol.apis.groups import DeleteGroupsRequest
@@ -22,7 +22,7 @@ from protocol.error_codes import ErrorCode, error_name
 from protocol.records import Record, build_batch, iter_batches
 
 if TYPE_CHECKING:
-    from mockbroker.core.proxy.mirror import BrokerAddress
+    from mockbroker.proxy.mirror import BrokerAddress
     from mockbroker.testing.certify.following import TopicPartition
     from protocol.records.batches import BatchHeader
 

@@ -13,9 +13,9 @@ from typing import Any
 
 from kafka_rack.cli.live.wire_client import BrokerConnection
 from mockbroker import MockCluster
-from mockbroker.adapters.proxy.server import KafkaProxy
-from mockbroker.adapters.proxy.upstream import UpstreamSettings
 from mockbroker.adapters.served_cluster import ServedCluster
+from mockbroker.proxy.adapters.server import KafkaProxy
+from mockbroker.proxy.adapters.upstream import UpstreamSettings
 from protocol.apis.configs import IncrementalAlterConfigsRequest
 from protocol.apis.fetch import FetchRequest
 from protocol.apis.groups import ListGroupsRequest

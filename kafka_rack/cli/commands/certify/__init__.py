@@ -190,7 +190,7 @@ def prices_from(name: str | None) -> Prices:
 
 def facts_of(plan: CertifyPlan, *, quiet: bool) -> Any:
     """Run the program; SIGTERM ends it as Ctrl-C does. Raises CommandError."""
-    from mockbroker.adapters.proxy.upstream import UpstreamError
+    from mockbroker.proxy.adapters.upstream import UpstreamError
     from mockbroker.state.errors import ApiError
     from mockbroker.testing.certify.course import run
     from mockbroker.testing.certify.plan import UnfitClusterError

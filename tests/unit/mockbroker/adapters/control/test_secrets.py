@@ -10,8 +10,8 @@ import pytest
 
 from mockbroker import MockCluster
 from mockbroker.adapters.control import ControlServer
-from mockbroker.adapters.proxy.server import KafkaProxy
-from mockbroker.adapters.proxy.upstream import UpstreamSettings
+from mockbroker.proxy.adapters.server import KafkaProxy
+from mockbroker.proxy.adapters.upstream import UpstreamSettings
 from protocol.apis.configs import IncrementalAlterConfigsRequest
 from protocol.apis.delegation_tokens import CreateDelegationTokenRequest
 from protocol.apis.sasl import SaslAuthenticateRequest, SaslHandshakeRequest

@@ -29,8 +29,8 @@ from protocol.apis.topics import CreatePartitionsRequest, CreateTopicsRequest, D
 from protocol.error_codes import ErrorCode
 from tests.unit.mockbroker.core.client import Client
 from tests.unit.mockbroker.core.conftest import Outcomes
-from tests.unit.mockbroker.core.proxy.proxied_simulation import ProxiedSimulation
 from tests.unit.mockbroker.handlers.records import batch
+from tests.unit.mockbroker.proxy.proxied_simulation import ProxiedSimulation
 
 NOT_LEADER = ErrorCode.NOT_LEADER_OR_FOLLOWER
 OTHER, ORDERS = "events", "orders"

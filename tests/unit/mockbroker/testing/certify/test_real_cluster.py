@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from mockbroker import MockCluster
-from mockbroker.adapters.proxy.bootstrap import servers_in
-from mockbroker.adapters.proxy.upstream import UpstreamError, UpstreamSettings
+from mockbroker.adapters.client_properties.bootstrap import servers_in
+from mockbroker.proxy.adapters.upstream import UpstreamError, UpstreamSettings
 from mockbroker.testing.certify.checks import checks_of
 from mockbroker.testing.certify.clusters import RACK_AWARE
 from mockbroker.testing.certify.facts import WireFacts

@@ -1,0 +1,402 @@
+"""The two sockets of a proxied connection: the client's, and the one to the real broker that is its own."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from functools import partial
+from typing import TYPE_CHECKING, cast
+
+from mockbroker.adapters.sockets import ClientProtocol, Node, Served, end_writing
+from mockbroker.proxy.adapters.direct_writes import DirectWriter
+from mockbroker.proxy.adapters.presence import Presence, break_when_closed
+from mockbroker.proxy.adapters.upstream import UpstreamSettings, reason_of
+from mockbroker.proxy.connection import ProxyConnection
+from mockbroker.proxy.path import ProxyPath, ProxySession
+from mockbroker.state.brokers.broker import Broker, Listener
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mockbroker.adapters.tls.contexts import TlsListener
+    from mockbroker.core.connection import Connection
+    from mockbroker.proxy.mirror import BrokerAddress, Mirror
+    from mockbroker.session import Session
+
+LEFT_S = 30.0
+"""How long a real broker may take to end the connection of a client that sends no more and has all its answers, or to
+read what one had sent that has gone.
+"""
+
+SCRATCH_BYTES, HEAD_BYTES = 1 << 18, 1 << 14
+"""So much is read at a time of frames too large for a room of their own; and of all others, of which the large ones
+have a room once their head has come.
+"""
+
+NO_SLOTS: tuple[str, ...] = ()
+"""For a class beside which another one has slots: those that have both for bases have ``PROXIED_SLOTS``."""
+PROXIED_SLOTS: tuple[str, ...] = ("_dialling", "_has_left", "_is_adrift", "_proxied", "_reads_upstream", "_upstream")
+log = logging.getLogger("mockbroker")
+
+
+class ProxyNode(Node):
+    """The listeners of one real broker here."""
+
+    def __init__(
+        self, cluster: Served, broker: Broker, upstream: UpstreamSettings, mirror: Mirror, tls: dict[str, TlsListener]
+    ) -> None:
+        super().__init__(cluster, broker, tls)
+        self.upstream, self.mirror = upstream, mirror
+        self.on_unreachable: Callable[[], None] = lambda: None
+        """Called when a client's connection to the real broker failed: it may be somewhere else now."""
+        self.adrift: dict[ProxiedClient, None] = {}
+        """Clients that have gone, and whose last requests go on."""
+        self.scratch = memoryview(bytearray(SCRATCH_BYTES))
+        """Where sockets are read to, one at a time; mostly only to the beginning of it, which is ``scratch_head``."""
+        self.scratch_head = self.scratch[:HEAD_BYTES]
+        self.problem: str | None = None
+        """Why the real broker could not be reached last; None once it was."""
+        self.presence = Presence(lambda: mirror.upstream[broker.id], self._refused, self._back)
+
+    def _protocol_factory(self, listener: Listener) -> Callable[[], ClientProtocol]:
+        tls = self._tls.get(listener.name)
+        if tls is None:
+            return partial(ProxyClientProtocol, self, listener)
+        from mockbroker.proxy.adapters.tls_clients import TlsProxyClientProtocol
+
+        return partial(TlsProxyClientProtocol, self, listener, tls)
+
+    async def accept(self) -> None:
+        """Accept connections, unless the real broker refuses them: then as soon as it no longer does."""
+        if not self.presence.refuses:
+            await super().accept()
+
+    def refuse(self) -> None:
+        if self.accepts:
+            super().refuse()
+
+    def close(self) -> None:
+        self.presence.close()
+        super().close()
+        for client in list(self.adrift):
+            client.end_adrift()
+
+    def _refused(self, address: BrokerAddress) -> None:
+        self.unreachable(f"{address.host}:{address.port}: Connection refused")
+        try:
+            self.refuse()
+        except OSError as error:
+            log.warning("broker %d: %s", self.broker.id, error)  # it is taken when the broker is back
+
+    async def _back(self) -> bool:
+        try:
+            if self.broker.is_running and not self.accepts:  # else it was stopped here
+                await self.accept()
+        except OSError as error:
+            log.warning("broker %d: %s", self.broker.id, error)
+            return False
+        self.reached()
+        return True
+
+    def unreachable(self, reason: str) -> None:
+        """A client's connection to the real broker failed; it is told of once until one succeeds."""
+        self.on_unreachable()
+        if self.problem != reason:
+            self.problem = reason
+            log.warning("broker %d cannot be reached: %s", self.broker.id, reason)
+
+    def reached(self) -> None:
+        """A connection to the real broker was made."""
+        if self.problem is not None:
+            log.warning("broker %d is reached again", self.broker.id)
+            self.problem = None
+
+
+class ProxiedClient(ClientProtocol):
+    """What a client's socket does here, with TLS over it and without: a connection to the real broker belongs to it."""
+
+    __slots__ = NO_SLOTS
+
+    def __init__(self, node: Node, listener: Listener, *tls: TlsListener) -> None:
+        super().__init__(node, listener, *tls)
+        self._upstream: UpstreamProtocol | None = None
+        self._dialling: asyncio.Task[None] | None = None
+        self._has_left = self._is_adrift = False
+        self._reads_upstream = True
+
+    def _connection(self, session: Session) -> Connection:
+        path = cast(ProxyPath, self.cluster.engine.path)
+        connection = self._proxied = ProxyConnection(
+            path, cast(ProxySession, session), on_output=self.flush, on_upstream=self.flush_upstream
+        )
+        self._dialling = asyncio.get_running_loop().create_task(self._dial(connection))
+        return connection
+
+    async def _dial(self, connection: ProxyConnection) -> None:
+        """Connect to the real broker, wherever it is now."""
+        node = cast(ProxyNode, self.node)
+        address = node.mirror.upstream[node.broker.id]
+        settings = node.upstream
+        try:
+            opening = asyncio.get_running_loop().create_connection(
+                partial(UpstreamProtocol, self),
+                address.host,
+                address.port,
+                ssl=settings.tls,
+                server_hostname=address.host if settings.tls is not None else None,
+            )
+            _, upstream = await asyncio.wait_for(opening, settings.timeout_s)
+        except (OSError, UnicodeError) as error:  # TimeoutError is one
+            self._dialling = None
+            reason = f"{address.host}:{address.port}: {reason_of(error)}"
+            node.unreachable(reason)
+            break_when_closed(self.transport)
+            node.presence.ask(partial(self.upstream_closed, f"the real broker cannot be reached: {reason}"))
+        else:
+            node.reached()
+            self._upstream = upstream
+            if connection.closed is not None and not connection.has_unsent:
+                upstream.transport.close()
+            else:
+                self.flush_upstream()
+        finally:
+            self._dialling = None
+
+    def flush_upstream(self) -> None:
+        """Send on what there is, unless the real broker does not read."""
+        upstream = self._upstream
+        if upstream is None or upstream.is_paused or upstream.transport.is_closing():
+            return
+        connection = self._proxied
+        pieces = connection.take_upstream()
+        if pieces:
+            upstream.writer.write(pieces)
+        if pieces and connection.unread_bytes:
+            asyncio.get_running_loop().call_soon(self._send_more)
+        elif self._has_left and connection.is_drained:
+            self._end_upstream(upstream)
+
+    def _send_more(self) -> None:
+        if self._is_adrift or not self.transport.is_closing():
+            self.connection.go_on(self.cluster.now_ms())
+            self.flush()
+            self.flush_upstream()
+
+    def flush(self) -> None:
+        if self._is_adrift:
+            connection = self._proxied
+            if connection.closed is not None and not connection.has_unsent:
+                self.end_adrift()
+            else:
+                self.flush_upstream()
+            return
+        super().flush()
+        if not self._reads_upstream:
+            self._read_upstream_or_not()
+        if self._has_left:
+            self.flush_upstream()
+
+    def _received(self) -> None:
+        connection = self._proxied
+        if connection.is_quiet and not (self._full or self._is_adrift):
+            self.cluster.schedule()  # what was taken has gone on; nothing else is to be done
+        else:
+            super()._received()
+
+    def upstream_received(self, data: bytes) -> None:
+        """Take bytes of the real broker."""
+        self._proxied.receive_upstream(data, self.cluster.now_ms())
+        self._received_upstream()
+
+    def upstream_took(self, size: int) -> None:
+        """Take bytes of the real broker that stand already where its answer will."""
+        self._proxied.took_upstream(size, self.cluster.now_ms())
+        self._received_upstream()
+
+    def _received_upstream(self) -> None:
+        if self._proxied.is_upstream_full:
+            self._read_upstream_or_not()
+        self.cluster.schedule()  # what became of calls may wait for a time
+
+    def upstream_closed(self, reason: str) -> None:
+        """The real broker has gone, or could not be reached."""
+        self._proxied.upstream_closed(reason, self.cluster.now_ms())
+        if self._is_adrift and self._proxied.closed is not None:
+            self.end_adrift()
+        else:
+            self.flush()
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._read_upstream_or_not()
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._read_upstream_or_not()
+
+    def _read_upstream_or_not(self) -> None:
+        upstream = self._upstream
+        if upstream is None or upstream.transport.is_closing():
+            return
+        reads = not (self._unwritten or cast(ProxyConnection, self.connection).is_upstream_full)
+        if reads is not self._reads_upstream:
+            self._reads_upstream = reads
+            if reads:
+                upstream.transport.resume_reading()
+            else:
+                upstream.transport.pause_reading()
+
+    # a client that leaves
+
+    def eof_received(self) -> bool:
+        """The client sends no more; it may still read, which the real broker decides."""
+        if not self._is_taken or not hasattr(self, "connection"):
+            return False
+        connection = cast(ProxyConnection, self.connection)
+        if connection.closed is not None or not self.transport.can_write_eof() or not connection.is_busy:
+            return False
+        self._has_left = True
+        connection.client_left(self.cluster.now_ms(), is_gone=False)
+        self.flush()
+        return True
+
+    def connection_lost(self, error: Exception | None) -> None:
+        super().connection_lost(error)
+        if self._is_adrift:
+            asyncio.get_running_loop().call_later(LEFT_S, self.abort)
+
+    def abort(self) -> None:
+        if self._upstream is not None and (self._is_adrift or not self.transport.is_closing()):
+            self._upstream.transport.abort()
+        if self._is_adrift:
+            self.end_adrift()
+        super().abort()
+
+    def _stop_connection(self) -> None:
+        connection = cast(ProxyConnection, self.connection)
+        if connection.closed is None or connection.has_unsent:
+            self._has_left = self._is_adrift = True
+            cast(ProxyNode, self.node).adrift[self] = None
+            connection.client_left(self.cluster.now_ms(), is_gone=True)
+            self.flush()
+            if self._is_adrift and (self._upstream is not None or not connection.is_drained):
+                return
+        self.end_adrift()
+
+    def _end_upstream(self, upstream: UpstreamProtocol) -> None:
+        """All that the client sent has gone on: tell the real broker that there is no more."""
+        if self._is_adrift:
+            self.end_adrift()
+            return
+        if upstream.is_ended:
+            return
+        if upstream.transport.can_write_eof():
+            upstream.is_ended = True
+            end_writing(upstream.transport)
+            asyncio.get_running_loop().call_later(LEFT_S, self._abort_answered, upstream)
+        elif not self.connection.is_busy:  # over TLS it hears of the end when it has answered
+            upstream.is_ended = True
+            upstream.transport.close()
+
+    def _abort_answered(self, upstream: UpstreamProtocol) -> None:
+        """Break with a real broker that has answered all that the client had sent, and has not ended the connection."""
+        if self._proxied.is_owed_answers and not upstream.transport.is_closing():
+            asyncio.get_running_loop().call_later(LEFT_S, self._abort_answered, upstream)
+        else:
+            upstream.transport.abort()
+
+    def end_adrift(self) -> None:
+        """Forget a client that has gone."""
+        self.connection.stopped()
+        self._is_adrift = False
+        cast(ProxyNode, self.node).adrift.pop(self, None)
+        self._leave_upstream()
+
+    def _leave_upstream(self) -> None:
+        if self._upstream is not None:
+            transport = self._upstream.transport
+            if not transport.is_closing():
+                transport.close()  # behind what is written
+                if transport.get_write_buffer_size():
+                    asyncio.get_running_loop().call_later(LEFT_S, transport.abort)
+        elif self._dialling is not None:
+            self._dialling.cancel()
+
+
+class ProxyClientProtocol(ProxiedClient, asyncio.BufferedProtocol):
+    """One client's socket."""
+
+    __slots__ = (*PROXIED_SLOTS, "_has_room", "_scratch", "_writer")
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._writer = DirectWriter(transport)
+        self._scratch = cast(ProxyNode, self.node).scratch
+        super().connection_made(transport)
+
+    def _write_all(self, pieces: list[bytes]) -> None:
+        if pieces:
+            self._writer.write(pieces)
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        room = self._proxied.room() if self._is_taken else None
+        self._has_room = room is not None
+        if room is not None:
+            return room
+        is_large = self._is_taken and self._proxied.is_request_partial
+        return self._scratch if is_large else cast(ProxyNode, self.node).scratch_head
+
+    def buffer_updated(self, size: int) -> None:
+        if self._has_room:
+            self._proxied.took(size, self.cluster.now_ms())
+            self._received()
+        else:
+            self.data_received(bytes(self._scratch[:size]))
+
+
+class UpstreamProtocol(asyncio.BufferedProtocol):
+    """The socket to the real broker."""
+
+    _has_room = False
+
+    def __init__(self, client: ProxiedClient) -> None:
+        self.client = client
+        self.is_paused = self.is_ended = False
+        node = cast(ProxyNode, client.node)
+        self._connection, self._scratch, self._scratch_head = client._proxied, node.scratch, node.scratch_head
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = cast(asyncio.Transport, transport)
+        self.writer = DirectWriter(transport)
+        if self._connection.closed is not None and not self._connection.has_unsent:
+            transport.close()  # nobody waits for it any more
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        connection = self._connection
+        room = connection.upstream_room()
+        self._has_room = room is not None
+        if room is not None:
+            return room
+        return self._scratch if connection.is_answer_partial else self._scratch_head
+
+    def buffer_updated(self, size: int) -> None:
+        if self._has_room:
+            self.client.upstream_took(size)
+        else:
+            self.client.upstream_received(bytes(self._scratch[:size]))
+
+    def pause_writing(self) -> None:
+        self.is_paused = True
+
+    def resume_writing(self) -> None:
+        self.is_paused = False
+        self.client.flush_upstream()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        reason = "the real broker closed the connection"
+        if error is not None:
+            reason = f"the connection to the real broker broke: {reason_of(error)}"
+        client = self.client
+        if client.transport.is_closing() or self.is_ended:
+            client.upstream_closed(reason)
+        else:  # a client that comes back at once is to find that the broker is away, where it is
+            cast(ProxyNode, client.node).presence.ask(partial(client.upstream_closed, reason))

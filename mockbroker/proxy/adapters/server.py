@@ -1,0 +1,350 @@
+"""A running proxy: listeners for each broker of a real cluster, behind which that broker answers."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import logging
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from random import Random
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from mockbroker.adapters.runtime import Runtime
+from mockbroker.adapters.served_cluster import DEFAULT_CAPTURE_BYTES, ServedCluster
+from mockbroker.core.commands import Result
+from mockbroker.proxy.adapters.clients import ProxyNode
+from mockbroker.proxy.adapters.upstream import UpstreamError, UpstreamLink, UpstreamSettings
+from mockbroker.proxy.engine import ProxyEngine
+from mockbroker.proxy.mends import Mends, shows_diskless
+from mockbroker.proxy.mirror import empty_mirror
+from mockbroker.state.brokers.broker import DEFAULT_LISTENER, RACK_LISTENER, Broker, Listener
+from mockbroker.state.brokers.numbered import EVERY_ADDRESS
+from mockbroker.state.errors import ApiError
+from mockbroker.state.security.protocols import PLAINTEXT, default_protocol
+from protocol.error_codes import ErrorCode
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from kafka_rack.locality.rack_rules import RackRules
+    from mockbroker.adapters.blocking import BlockingKafkaProxy
+    from mockbroker.adapters.tls.contexts import TlsListener
+    from mockbroker.adapters.tls.material import TlsMaterial
+    from mockbroker.core.journal import Journal
+    from mockbroker.proxy.adapters.client_tls import ClientTls
+    from mockbroker.state.cluster import Cluster
+
+log = logging.getLogger("mockbroker")
+
+LOOK_S = 30.0
+"""Between two looks at all brokers and topics of the real cluster."""
+AGAIN_S = 1.0
+"""After one in vain."""
+PORT_TAKEN = (errno.EADDRINUSE, errno.EACCES)
+LAST_PORT = 65535
+DOUBTFUL = 2
+"""How often in a row a cluster may say what hardly changes: a broker that goes down may have said it once."""
+REFUSAL = (
+    "a proxy does not change the real cluster: Kafka's own tools do that; here brokers and racks can be stopped for "
+    "clients, and faults act on their connections"
+)
+
+
+class KafkaProxy(ServedCluster):
+    """A proxy before a real cluster; ``async with`` runs it in the event loop that is there, ``with`` in a thread.
+
+    What ``with`` gives is a ``BlockingKafkaProxy``: the same commands, without ``await``.
+
+    Each real broker has a listener here, with the same node id and rack; answers lead clients to these. ``journal``,
+    ``traffic``, ``faults`` and captures are those of ``MockCluster``; ``state`` shows what the cluster has said. A
+    broker that is stopped here cannot be reached by clients of the proxy, and goes on for all others.
+
+    Args:
+        upstream: where the real cluster is, as ``host:port,...``, or all of how it is reached. Raises ValueError.
+        racks: node id -> rack, in place of what brokers say; None takes a rack away.
+        host, port: the broker with the lowest id listens on ``port``, the next one on the port behind it; 0 stands for
+            free ports. Brokers that come later have the ports behind those.
+        listener_per_rack: each broker has one more listener for each rack; who comes in by it counts as in that rack.
+        advertised_host: what clients are told to connect to, ``host`` unless given.
+        client_racks: a racks file, for clients that say nothing of their rack.
+        mends: what of clients' requests and of answers is to be put right.
+        wait_s: for so long ``start`` waits for a cluster that does not answer yet.
+        tls: end TLS here, with a test certificate; ``security_dir`` is a folder for what clients need, as for
+            ``MockCluster``. ``settings`` are ``ssl.*`` under Kafka's names, which may name keys in place of that.
+        client_properties: Kafka's, as in the file of ``--command-config``, where ``upstream`` is ``host:port,...``: how
+            brokers are reached that ask for TLS or a login.
+
+    >>> from mockbroker import MockCluster
+    >>> with MockCluster() as real, KafkaProxy(real.bootstrap_servers) as proxy:
+    ...     proxy.stop_rack("a")
+    [0]
+    """
+
+    def __init__(
+        self,
+        upstream: UpstreamSettings | str,
+        *,
+        racks: Mapping[int, str | None] | None = None,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        listener_per_rack: bool = False,
+        advertised_host: str | None = None,
+        seed: int = 0,
+        journal: bool | Journal = True,
+        traffic: bool = True,
+        capture: Path | str | None = None,
+        capture_bytes: int = DEFAULT_CAPTURE_BYTES,
+        wait_s: float = 0.0,
+        client_racks: RackRules | None = None,
+        mends: Mends | None = None,
+        tls: bool = False,
+        security_dir: Path | str | None = None,
+        settings: Mapping[str, str] | None = None,
+        client_properties: Mapping[str, str] | None = None,
+    ) -> None:
+        if isinstance(upstream, str):
+            upstream = UpstreamSettings.of(upstream, client_properties)
+        elif client_properties is not None:
+            raise ValueError("expected client properties beside host:port, got them beside UpstreamSettings")
+        self._host, self._listener_per_rack = host, listener_per_rack
+        self._advertised_host = advertised_host or ("127.0.0.1" if host in EVERY_ADDRESS else host)
+        self._next_port, self._wait_s, self._mends = 0, wait_s, mends
+        self._protocol = default_protocol(has_users=upstream.login is not None, tls=True) if tls or settings else None
+        self._client_tls: ClientTls | None = None
+        if self._protocol is not None:
+            from mockbroker.proxy.adapters.client_tls import ClientTls
+
+            like = self._listener(self._protocol, None)
+            self._client_tls = ClientTls(like, settings or {}, makes_keys=tls, folder=security_dir)
+            settings = self._client_tls.settings
+        self._next_port = port
+        state, rng = empty_mirror(seed, settings), Random(seed)
+        if self._client_tls is not None:
+            self._client_tls.listeners_of(state, Broker(0, None, [like]))  # refused now, not at the start
+        engine = ProxyEngine(state, rng, racks=racks or {}, listen=self._listen, mends=mends)
+        engine.client_racks = client_racks
+        super().__init__(
+            state,
+            Runtime(state, rng, engine),
+            seed=seed,
+            journal=journal,
+            traffic=traffic,
+            capture=capture,
+            capture_bytes=capture_bytes,
+        )
+        self.upstream, self.mirror = upstream, engine.mirror
+        self._link = UpstreamLink(upstream, self.mirror.upstream.values)
+        self._looking: asyncio.Task[None] | None = None
+        self._accepting: set[asyncio.Task[None]] = set()
+        self._has_moved = asyncio.Event()
+        self.kept: str | None = None
+        self._blocking: BlockingKafkaProxy | None = None
+
+    def __enter__(self) -> BlockingKafkaProxy:
+        from mockbroker.adapters.blocking import BlockingKafkaProxy
+
+        self._blocking = BlockingKafkaProxy(self)
+        return self._blocking
+
+    def __exit__(self, *_: object) -> None:
+        assert self._blocking is not None
+        self._blocking.close()
+
+    async def start(self) -> None:
+        """Learn what there is, and listen for each broker.
+
+        Raises UpstreamError: nobody answers. OSError: an address that cannot be had.
+        """
+        try:
+            answer, version = await self._first_answer()
+            self.mirror.learn(answer, version, is_whole=True)
+            await self._look_for_diskless()
+            for broker in self.state.brokers.values():
+                self._bind(broker)
+            self.state.register_brokers(self.now_ms())
+            self._start_capture()
+            for node in self._nodes.values():
+                await node.accept()
+            if self._client_tls is not None:
+                self._client_tls.write_client_files(self.state)
+        except BaseException:
+            await self.close()
+            raise
+        self._is_running = True
+        self._looking = asyncio.get_running_loop().create_task(self._look_again())
+        self._runtime.settle()
+        self._runtime.look_after()
+
+    async def close(self) -> None:
+        """Stop accepting, and end every connection on both sides."""
+        self._is_running = False
+        self._runtime.stop()
+        if self._looking is not None:
+            self._looking.cancel()
+            self._looking = None
+        for task in self._accepting:
+            task.cancel()
+        for node in self._nodes.values():
+            node.close()
+        await self._link.close()
+        await asyncio.sleep(0)
+        if self._runtime.capture is not None:
+            self._runtime.capture.close()
+            self._runtime.capture = None
+
+    async def reset(self) -> NoReturn:
+        """Refused. Raises ValueError."""
+        raise ValueError(f"{REFUSAL}; the journal and the faults can be emptied")
+
+    def configure_broker(self, broker_id: int, *, emulate: str | None = None, protocol: str | None = None) -> NoReturn:
+        """Refused. Raises ValueError."""
+        raise ValueError(REFUSAL)
+
+    async def _first_answer(self) -> tuple[Any, int]:
+        """What the real cluster says of itself, once it answers. Raises UpstreamError: it did not, or never will."""
+        loop = asyncio.get_running_loop()
+        ends_at = loop.time() + self._wait_s
+        is_told, doubtful = False, 0
+        while True:
+            try:
+                return await self._link.metadata()
+            except UpstreamError as error:
+                doubtful = doubtful + 1 if error.is_doubtful else 0
+                if error.is_final or doubtful == DOUBTFUL or loop.time() >= ends_at:
+                    raise
+                if not is_told:
+                    log.warning("waiting up to %g s for the real cluster: %s", self._wait_s, error)
+                    is_told = True
+            await asyncio.sleep(AGAIN_S)
+
+    def _listen(self, broker: Broker) -> None:
+        """Give a broker of which nobody was told yet its listeners, and begin to accept.
+
+        Raises OSError: no address can be had, as where too many files are open.
+        """
+        broker.listeners.append(self._listener(self._protocol or DEFAULT_LISTENER, None))
+        if self._is_running:
+            task = asyncio.get_running_loop().create_task(self._accept_late(self._bind_late(broker)))
+            self._accepting.add(task)
+            task.add_done_callback(self._accepting.discard)
+
+    async def _accept_late(self, node: ProxyNode) -> None:
+        await node.accept()
+        await self._listen_for_racks()
+
+    async def _listen_for_racks(self) -> None:
+        """Give all brokers listeners for racks that were not there when they came. Raises OSError."""
+        if not self._listener_per_rack:
+            return
+        racks = {RACK_LISTENER + rack: rack for rack in self.state.racks()}
+        for node in list(self._nodes.values()):
+            broker = node.broker
+            for name in sorted(racks.keys() - {one.name for one in broker.listeners}):
+                listener = self._listener(name, racks[name])
+                broker.listeners.append(listener)
+                try:
+                    await node.accept_at(listener, self._tls_listeners(broker))
+                except OSError:
+                    broker.listeners.remove(listener)  # it is tried again with the next look
+                    raise
+
+    def _bind_late(self, broker: Broker) -> ProxyNode:
+        """Take the addresses of a broker that came later, on ports further on where these are another's by now."""
+        while True:
+            try:
+                return self._bind(broker)
+            except OSError as error:
+                if broker.id in self._nodes:
+                    self._nodes.pop(broker.id).close()
+                if error.errno not in PORT_TAKEN or not self._next_port:
+                    raise
+                log.warning("broker %d: %s; it gets a port further on", broker.id, error)
+            if self._next_port > LAST_PORT:
+                self._next_port = 0
+            broker.listeners[:] = [self._listener(self._protocol or DEFAULT_LISTENER, None)]
+
+    def _bind(self, broker: Broker) -> ProxyNode:
+        """Take a broker's addresses, once it is known which racks there are."""
+        if self._listener_per_rack:
+            racks = sorted({*self.state.racks(), *([broker.rack] if broker.rack else [])})
+            broker.listeners.extend(self._listener(RACK_LISTENER + rack, rack) for rack in racks)
+        tls = self._tls_listeners(broker)
+        node = self._nodes[broker.id] = ProxyNode(self._runtime, broker, self.upstream, self.mirror, tls)
+        node.on_unreachable = self._has_moved.set
+        node.bind()
+        return node
+
+    def _tls_listeners(self, broker: Broker) -> dict[str, TlsListener]:
+        return {} if self._client_tls is None else self._client_tls.listeners_of(self.state, broker)
+
+    def _listener(self, name: str, rack: str | None) -> Listener:
+        port, self._next_port = self._next_port, self._next_port + 1 if self._next_port else 0
+        protocol = self._protocol or PLAINTEXT
+        return Listener(name, self._advertised_host, port, rack, self._host, port, protocol)
+
+    async def _look_again(self) -> None:
+        """Look at the whole real cluster every now and then, for as long as the proxy runs.
+
+        It does so soon where a client's connection shows that a broker may be somewhere else now.
+        """
+        problem: str | None = None
+        while True:
+            await asyncio.sleep(AGAIN_S)
+            if problem is None:
+                with suppress(asyncio.TimeoutError):
+                    await asyncio.wait_for(self._has_moved.wait(), LOOK_S)
+            self._has_moved.clear()
+            try:
+                await self.look()
+            except (UpstreamError, OSError) as error:  # OSError: of a new broker's listener here
+                if problem is None:
+                    log.warning("the real cluster does not answer: %s", error)
+                problem = str(error)
+                continue
+            if problem is not None:
+                log.warning("the real cluster answers again")
+                problem = None
+
+    async def look(self) -> None:
+        """Learn anew which brokers and topics there are, as happens every half minute. Raises UpstreamError."""
+        answer, version = await self._link.metadata()
+        self.mirror.learn(answer, version, is_whole=True)
+        await self._look_for_diskless()
+        await self._listen_for_racks()
+        self._runtime.settle()
+
+    async def _look_for_diskless(self) -> None:
+        """Learn which topics are diskless, where that decides what clients are told. Raises UpstreamError."""
+        config = None if self._mends is None else self._mends.diskless_config
+        if self._mends is None or config is None:
+            return
+        configs = await self._link.topic_configs(sorted(self.state.topics), config[0])
+        self.mirror.learn_diskless(
+            {name for name, value in configs.items() if shows_diskless(self._mends, {config[0]: value})}
+        )
+
+    @property
+    def tls(self) -> TlsMaterial | None:
+        """The test certificates, where TLS ends here with such: ``tls.client_context()`` is for clients."""
+        return None if self._client_tls is None else self._client_tls.material
+
+    # commands
+
+    def _go_down(self, broker_id: int) -> bool:
+        broker = self.state.liveness.broker(broker_id)
+        was_up, broker.is_running = broker.is_running, False
+        self.state.changed()
+        return was_up
+
+    def _come_up(self, broker_id: int) -> bool:
+        broker = self.state.liveness.broker(broker_id)
+        was_up, broker.is_running = broker.is_running, True
+        self.state.changed()
+        return not was_up
+
+    def _crash(self, broker_id: int) -> bool:
+        return self._go_down(broker_id)
+
+    def _change(self, command: Callable[[Cluster, int], Result]) -> NoReturn:
+        raise ApiError(ErrorCode.POLICY_VIOLATION, REFUSAL)

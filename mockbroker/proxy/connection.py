@@ -1,0 +1,439 @@
+"""A client's connection and the one to a real broker that belongs to it: bytes in and out on both sides, no sockets.
+
+Requests go on as soon as they have come, without waiting for the answers to those before them; answers go to the client
+in the order of the requests, also those that were given here. Each side waits for the other: where the real broker does
+not read, nothing more is read from the client, and the other way round.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from mockbroker.call import Call
+from mockbroker.core.connection import MAX_OUTPUT_BYTES, MAX_UNREAD_BYTES, Connection
+from mockbroker.core.outcome import Ending, Outcome
+from mockbroker.core.path import LENGTH, MIN_REQUEST_BYTES
+from mockbroker.proxy.frame_room import PooledFrameReader, RoomyFrameReader
+from mockbroker.proxy.login import LoginFollower
+from mockbroker.proxy.login_identity import Claim, LoginIdentity
+from protocol.errors import FrameError
+from protocol.framing import MAX_FRAME_BYTES, few_pieces
+
+if TYPE_CHECKING:
+    from mockbroker.proxy.path import ProxyPath, ProxySession
+
+MAX_ANSWER_BYTES = 2**31 - 1
+MIN_ANSWER_BYTES = 4
+MAX_UNSENT_BYTES = 1 << 20  # of requests that the real broker has not taken, before the next one waits
+MAX_FORWARDED_BYTES, MAX_FORWARDED = 64 << 20, 10_000  # of requests without an answer
+MAX_WAITING_BYTES = 1 << 20  # of answers behind one that a fault holds back, before no more are read
+
+
+class BareToken:
+    """A step of a login that travels without a header, as after SaslHandshake version 0; of it the name is kept."""
+
+    __slots__ = ("claim",)
+
+    def __init__(self, claim: Claim | None) -> None:
+        self.claim = claim
+
+
+class ProxyConnection(Connection):
+    """Frames in, frames out, on both sides.
+
+    ``take_upstream`` gives what is to be sent to the real broker, and ``on_upstream()`` is called when there is
+    something. ``receive_upstream`` takes what it sends; ``upstream_closed`` says that it has gone.
+
+    How large a request may be is for the real broker to say, but for the first one: what begins with a longer one
+    speaks TLS or HTTP, and is hung up on as a broker does, where it would else be waited for.
+
+    A client that sends no more, or has gone (``client_left``), has all that was taken of it sent on all the same;
+    ``is_drained`` is true once that is done. So has one whose connection ended here over a later frame.
+    """
+
+    __slots__ = (
+        "identity",
+        "login",
+        "on_upstream",
+        "untold",
+        "_answers",
+        "_ending",
+        "_forwarded_bytes",
+        "_has_left",
+        "_is_client_gone",
+        "_is_starved",
+        "_largest_request",
+        "_order",
+        "_proxy_path",
+        "_to_upstream",
+        "_to_upstream_bytes",
+        "_unanswered",
+        "_waiting_bytes",
+    )
+
+    def __init__(
+        self,
+        path: ProxyPath,
+        session: ProxySession,
+        *,
+        on_output: Callable[[], None] = lambda: None,
+        on_upstream: Callable[[], None] = lambda: None,
+    ) -> None:
+        super().__init__(path, session, on_output=on_output)
+        self._proxy_path, self.on_upstream = path, on_upstream
+        session.link = self
+        self.login = LoginFollower()
+        self.identity: LoginIdentity | None = None
+        """Who logs in, once somebody has begun to."""
+        self.untold: list[Outcome] = []
+        """Calls that the real broker has answered and observers are to hear of, once the client has the answers."""
+        self._order: dict[Call | BareToken, Outcome | bytes | None] = {}
+        """What was sent on or answered here, in the order of the answers; None while there is none."""
+        self._unanswered: deque[Call | BareToken] = deque()
+        self._forwarded_bytes = 0
+        self._largest_request = self._reader.max_frame_bytes
+        first = min(self._largest_request, MAX_FRAME_BYTES)
+        self._reader: RoomyFrameReader = RoomyFrameReader(first, MIN_REQUEST_BYTES)
+        self._answers = PooledFrameReader(path.answer_rooms, MAX_ANSWER_BYTES)
+        self._to_upstream: list[bytes] = []
+        self._to_upstream_bytes = 0
+        self._waiting_bytes = 0  # of answers that wait for one before them
+        self._ending: str | None = None  # why the connection ends behind the last answer that it can give
+        self._has_left = self._is_client_gone = False
+        self._is_starved = False  # all frames that are complete were taken
+
+    @property
+    def is_full(self) -> bool:
+        if self._reader.pending <= MAX_UNREAD_BYTES:
+            return False
+        return self._call is not None or self.is_held or self._is_muted or self._must_wait
+
+    @property
+    def is_busy(self) -> bool:
+        return self._call is not None or self.is_held or bool(self._order)
+
+    @property
+    def has_unsent(self) -> bool:
+        """Whether there is something that the real broker was not sent yet."""
+        return bool(self._to_upstream)
+
+    @property
+    def is_owed_answers(self) -> bool:
+        """Whether the real broker has not answered all that it was sent."""
+        return bool(self._unanswered)
+
+    @property
+    def first_unanswered(self) -> Call | None:
+        """The call that the real broker is to answer next."""
+        return next((one for one in self._unanswered if not isinstance(one, BareToken)), None)
+
+    @property
+    def forwarded_calls(self) -> int:
+        """How many requests the real broker has yet to answer."""
+        return len(self._unanswered)
+
+    @property
+    def is_drained(self) -> bool:
+        """Whether a client that sends no more has had all sent on that was taken of it."""
+        if self.closed is not None:
+            return not self._to_upstream
+        return self._has_left and self._is_starved and self._call is None and not self._to_upstream
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether all that came of the client has gone on, and nothing is to be told it now."""
+        return self._is_starved and not self._output and self.closed is None and self._reader.is_empty
+
+    @property
+    def is_answer_partial(self) -> bool:
+        """Whether a large answer is on its way that has no room."""
+        return self._answers.gathered > 0
+
+    @property
+    def is_upstream_full(self) -> bool:
+        """Whether so many answers wait behind one that is held back that no more should be read for now."""
+        return self._waiting_bytes > MAX_WAITING_BYTES
+
+    @property
+    def is_request_partial(self) -> bool:
+        """Whether a large request is on its way that has no room."""
+        return self._reader.gathered > 0
+
+    def client_left(self, now_ms: int, *, is_gone: bool) -> None:
+        """The client sends no more; where it ``is_gone`` it takes no answers either."""
+        self._has_left = True
+        self._is_client_gone |= is_gone
+        if is_gone:
+            self._output, self._output_bytes = [], 0
+        self._end_if_silenced()
+        if self.closed is None:
+            self.go_on(now_ms)
+
+    def stopped(self) -> None:
+        if self.closed is None:
+            self.closed = "one side has gone"
+        waiting = [one for one, outcome in self._order.items() if outcome is None]
+        self._order.clear()
+        self._unanswered.clear()
+        self._to_upstream, self._to_upstream_bytes, self._waiting_bytes = [], 0, 0
+        for one in waiting:
+            if not isinstance(one, BareToken):
+                self._proxy_path.forget_forwarded(one, self.now_ms)
+        super().stopped()
+
+    # the real broker's side
+
+    def forward(self, call: Call, frame: Sequence[bytes], *, is_answered: bool) -> None:
+        """Have a request go on; the next ones follow without waiting for its answer."""
+        if self._ending is not None:  # it had waited, and there is nobody any more to send it to
+            if is_answered:
+                self._proxy_path.lost(call, self._ending, self.now_ms)
+            return
+        if is_answered:
+            self._order[call] = None
+            self._unanswered.append(call)
+            self._forwarded_bytes += len(call.frame)
+        self._to_upstream += frame
+        self._to_upstream_bytes += sum(map(len, frame))
+        if not self._is_running:  # it had waited
+            if self._call is call:
+                self._call = None
+            self.on_upstream()
+            self._run()
+
+    def take_upstream(self) -> list[bytes]:
+        """All that is to be sent to the real broker, small pieces joined."""
+        sent, self._to_upstream, self._to_upstream_bytes = self._to_upstream, [], 0
+        return few_pieces(sent)
+
+    def receive_upstream(self, data: bytes, now_ms: int) -> None:
+        """Take bytes of the real broker, in any cut."""
+        if self.closed is None and self._ending is None:
+            self._answers.add(data)
+            self._received_upstream(now_ms)
+
+    def room(self) -> memoryview | None:
+        """Where bytes of the client are best put, by ``took``; None where ``receive`` is to take them."""
+        return self._reader.room() if self.closed is None else None
+
+    def took(self, size: int, now_ms: int) -> None:
+        """Bytes of the client were put where ``room`` has said."""
+        if self.closed is None:
+            self.now_ms = now_ms
+            self._reader.took(size)
+            self._run()
+
+    def upstream_room(self) -> memoryview | None:
+        """The same of the real broker's bytes."""
+        return self._answers.room() if self.closed is None and self._ending is None else None
+
+    def took_upstream(self, size: int, now_ms: int) -> None:
+        """The same of the real broker's bytes."""
+        if self.closed is None and self._ending is None:
+            self._answers.took(size)
+            self._received_upstream(now_ms)
+
+    def _received_upstream(self, now_ms: int) -> None:
+        self.now_ms = max(self.now_ms, now_ms)
+        was_running, self._is_running = self._is_running, True
+        try:
+            self._take_answers()
+        finally:
+            self._is_running = was_running
+        if self._output or self.closed is not None:
+            self.on_output()
+        if self.untold:
+            self._proxy_path.tell(self)
+        if not self._is_starved:
+            self._run()
+            self.on_output()
+        self._end_if_silenced()
+
+    def upstream_closed(self, reason: str, now_ms: int) -> None:
+        """The real broker has gone: what it did not answer stays without an answer, and the connection ends.
+
+        What it did answer is given first.
+        """
+        if self.closed is not None or self._ending is not None:
+            return
+        self.now_ms = max(self.now_ms, now_ms)
+        if self._is_client_gone:
+            self.end("the client has gone")
+        else:
+            self.lose(reason)
+
+    def lose(self, reason: str) -> None:
+        """End the connection, for what goes on on the real broker's side; the call that waits there says so.
+
+        Answers that a fault holds back are given before.
+        """
+        self._ending = reason
+        self._to_upstream, self._to_upstream_bytes = [], 0
+        calls: list[Call] = []
+        for one in self._unanswered:
+            if isinstance(one, BareToken):
+                del self._order[one]
+            else:
+                calls.append(one)
+        self._unanswered.clear()
+        if calls and self._has_left:  # which is why the real broker ends it
+            self._proxy_path.forget_forwarded(calls[0], self.now_ms)
+        elif calls:
+            self._proxy_path.lost(calls[0], reason, self.now_ms)
+        if not self._order and self.closed is None:
+            self.end(reason)
+
+    # inside
+
+    def _end_if_silenced(self) -> None:
+        """End a connection whose client sends no more, and is owed nothing but an answer that will never come."""
+        if not self._has_left or self.closed is not None or self._call is None:
+            return
+        if (self._is_client_gone or not self._order) and self._proxy_path.is_silenced(self._call):
+            self.end("the client has gone")
+
+    def _take_answers(self) -> None:
+        while self.closed is None and self._ending is None:
+            try:
+                frame = self._answers.next_frame()
+            except FrameError as error:
+                self.lose(f"the real broker sent what is no frame: {error}")
+                return
+            if frame is None:
+                return
+            if not self._unanswered:
+                self.lose("the real broker answered what nobody had asked")
+                return
+            asked = self._unanswered[0]
+            if isinstance(asked, BareToken):
+                self._unanswered.popleft()
+                self.login.token_answered(frame)
+                self.token_answered(asked.claim, frame)
+                self._order[asked] = LENGTH.pack(len(frame)) + frame
+                self._waiting_bytes += 4 + len(frame)
+                self._give_answers()
+                continue
+            correlation_id = int.from_bytes(frame[:4], signed=True)
+            if len(frame) < MIN_ANSWER_BYTES or correlation_id != asked.correlation_id:
+                self.lose(f"the real broker answered {correlation_id}, but {asked.correlation_id} was due")
+                return
+            self._unanswered.popleft()
+            self._forwarded_bytes -= len(asked.frame)
+            self._proxy_path.answered(asked, frame, self.now_ms)
+
+    def token_answered(self, claim: Claim | None, token: bytes) -> None:
+        """The real broker has taken a token of a login: take down who has logged in, once that is so."""
+        found = self.identity.answered(claim, token) if self.identity is not None else None
+        if found is not None:
+            self.session.authenticated(found.principal, by_token=found.by_token)
+
+    def _send_token(self, frame: bytes) -> None:
+        """Have a step of a login go on that has no header."""
+        if self.login.token_sent():
+            token = BareToken(self.identity.claim_in(frame) if self.identity is not None else None)
+            self._order[token] = None
+            self._unanswered.append(token)
+        self._to_upstream += (LENGTH.pack(len(frame)), frame)
+        self._to_upstream_bytes += len(frame)
+
+    @property
+    def _must_wait(self) -> bool:
+        """Whether so much is on its way that the next request waits."""
+        return (
+            self._ending is not None
+            or self.login.waits_for_answer
+            or self._to_upstream_bytes > MAX_UNSENT_BYTES
+            or self._forwarded_bytes > MAX_FORWARDED_BYTES
+            or len(self._order) > MAX_FORWARDED
+        )
+
+    def _run(self) -> None:
+        """Have the frames go on that are complete, until one waits or too much is on its way."""
+        if self._is_running:
+            return
+        self._is_running = True
+        self.is_held = self._is_starved = False
+        reader, login = self._reader, self.login
+        try:
+            while self._call is None and self.closed is None and not self._is_muted:
+                if reader.is_empty:
+                    self._is_starved = True
+                    return
+                if self._must_wait:
+                    return
+                if self._output_bytes > MAX_OUTPUT_BYTES:
+                    self.is_held = True
+                    return
+                is_request = login.request_follows_header()
+                reader.min_frame_bytes = MIN_REQUEST_BYTES if is_request else 0
+                try:
+                    frame = reader.next_frame()
+                except FrameError as error:
+                    self._call = self.path.refuse_frame(self.session, str(error), self.now_ms, self._finish)
+                    return
+                if frame is None:
+                    self._is_starved = True
+                    if self.owes_since_ms is None and reader.pending:
+                        self.owes_since_ms = self.now_ms
+                    return
+                self.owes_since_ms = None
+                reader.max_frame_bytes = self._largest_request
+                if not is_request:
+                    self._send_token(frame)
+                elif self.identity is not None and (reason := self._proxy_path.refusal_of(frame)) is not None:
+                    # not a request, but perhaps a token: nobody is to write it down
+                    self._call = self.path.refuse_frame(self.session, reason, self.now_ms, self._finish)
+                else:
+                    self._call = self.path.take(frame, self.session, self.now_ms, self._finish)
+        finally:
+            self._is_running = False
+            if self._to_upstream:
+                self.on_upstream()
+
+    def _finish(self, outcome: Outcome) -> None:
+        """Take what became of a call; what was answered before an earlier one waits for it."""
+        call = outcome.call
+        if call is self._call:
+            self._call = None
+        if self.closed is not None:
+            return
+        self._order[call] = outcome
+        self._waiting_bytes += sum(map(len, outcome.output))
+        self._give_answers()
+        if not self._is_running:
+            self.now_ms = max(self.now_ms, outcome.at_ms)
+            self._run()
+            self.on_output()
+
+    def _give_answers(self) -> None:
+        """Give the client what is due to it, in its order."""
+        order = self._order
+        while order and self.closed is None:
+            asked = next(iter(order))
+            outcome = order[asked]
+            if outcome is None:
+                return
+            del order[asked]
+            if isinstance(outcome, bytes):
+                self._give((outcome,))
+                continue
+            if outcome.ending is Ending.CLOSED:
+                self.closed = outcome.reason
+            elif outcome.ending is Ending.DROPPED:  # nothing behind it may be answered in its place
+                self.closed = self._ending
+            injected = outcome.call.injected
+            if injected is not None and injected.mute_ms and self.closed is None:
+                self._is_muted = True
+                self.path.mute(self, outcome.at_ms + injected.mute_ms)
+            self._give(outcome.output)
+        if self._ending is not None and self.closed is None:
+            self.closed = self._ending
+
+    def _give(self, output: Sequence[bytes]) -> None:
+        size = sum(map(len, output))
+        self._waiting_bytes -= size
+        if not self._is_client_gone:
+            self._output += output
+            self._output_bytes += size

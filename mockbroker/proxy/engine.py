@@ -1,0 +1,69 @@
+"""The calls and the time of a proxy in one place, as ``core/engine.py`` has them of a cluster of ours."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from random import Random
+from typing import TYPE_CHECKING, cast
+
+from mockbroker.core.engine import Engine
+from mockbroker.proxy.mending import Mending
+from mockbroker.proxy.mends import Mends
+from mockbroker.proxy.mirror import Mirror
+from mockbroker.proxy.path import ProxyPath, ProxySession
+from mockbroker.session import Session
+from mockbroker.state.brokers.broker import DEFAULT_LISTENER, Broker
+from mockbroker.state.cluster import Cluster
+
+if TYPE_CHECKING:
+    from mockbroker.proxy.connection import ProxyConnection
+
+
+class ProxyEngine(Engine):
+    """A proxy at work: ``mirror`` keeps the state as the real cluster says that it is.
+
+    Args:
+        racks, listen: see ``Mirror``.
+        mends: what is to be put right; nothing unless given.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        rng: Random | None = None,
+        *,
+        racks: Mapping[int, str | None],
+        listen: Callable[[Broker], None] = lambda _broker: None,
+        mends: Mends | None = None,
+    ) -> None:
+        self.mirror = Mirror(cluster, racks, listen)
+        self._mending = None if mends is None else Mending(mends, self.mirror)
+        super().__init__(cluster, rng)
+
+    def session(
+        self,
+        broker: Broker,
+        *,
+        address: str = "",
+        connection: int = 0,
+        listener: str = DEFAULT_LISTENER,
+        listener_rack: str | None = None,
+        principal: str | None = None,
+    ) -> Session:
+        """The session of a client's connection; the real broker asks who it is."""
+        racks = self.cluster.liveness.known_racks
+        session = ProxySession(
+            broker, address, connection, listener, listener_rack, racks=racks, client_racks=self.client_racks
+        )
+        if principal is not None:
+            session.authenticated(principal)
+        return session
+
+    @property
+    def parked_calls(self) -> int:
+        """How many calls wait, here or at the real brokers."""
+        links = cast("Iterable[ProxyConnection]", self.path.connections)
+        return len(self.path.purgatory) + sum(link.forwarded_calls for link in links)
+
+    def _make_path(self, rng: Random) -> ProxyPath:
+        return ProxyPath(self.cluster, rng, mirror=self.mirror, mending=self._mending)

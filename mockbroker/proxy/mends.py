@@ -1,0 +1,229 @@
+"""What a proxy puts right in what clients say and are told: racks above all, each mend off unless asked for.
+
+Racks come into requests that could name one and name none. What a client names itself stays as it is. Nothing here
+reads or writes bytes of a connection: a message comes decoded, and is changed in place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from kafka_rack import diskless
+from kafka_rack.zones import ZONE_KEYS, ZoneKey, with_zone
+from mockbroker.proxy.subscriptions import with_rack
+from protocol.error_codes import ErrorCode
+
+if TYPE_CHECKING:
+    from protocol.apis.classic_group import JoinGroupRequest
+    from protocol.apis.consumer_group import ConsumerGroupHeartbeatRequest
+    from protocol.apis.fetch import FetchRequest
+    from protocol.apis.metadata import DescribeTopicPartitionsRequest, MetadataRequest
+    from protocol.apis.share_group import ShareGroupHeartbeatRequest
+    from protocol.apis.streams_group import StreamsGroupHeartbeatRequest
+
+FETCH, METADATA, JOIN_GROUP, DESCRIBE_TOPIC_PARTITIONS = 1, 3, 11, 75
+CONSUMER_GROUP_HEARTBEAT, SHARE_GROUP_HEARTBEAT, STREAMS_GROUP_HEARTBEAT = 68, 76, 88
+APIS_MENDED: Mapping[int, int] = {
+    FETCH: 11,
+    METADATA: 14,
+    JOIN_GROUP: 0,
+    CONSUMER_GROUP_HEARTBEAT: 0,
+    DESCRIBE_TOPIC_PARTITIONS: 1,
+    SHARE_GROUP_HEARTBEAT: 0,
+    STREAMS_GROUP_HEARTBEAT: 0,
+}
+"""API key -> the first version in which a request can name a rack. ShareFetch names none: its heartbeats do."""
+ANSWERS_MENDED = frozenset({METADATA, DESCRIBE_TOPIC_PARTITIONS})
+CLIENT_ID_KEYS: Mapping[str, ZoneKey] = {key.key: key for key in ZONE_KEYS}
+CONSUMER = "consumer"  # the protocol type of groups whose members say what they subscribe to
+JOINING = 0
+NO_REPLICA = -1
+REPLICA_STATE_VERSION = 15
+NOT_TO_BE_HAD = (ErrorCode.LEADER_NOT_AVAILABLE, ErrorCode.REPLICA_NOT_AVAILABLE)
+TRUE = "true"
+
+
+@dataclass(frozen=True)
+class Mends:
+    """Which mends are asked for.
+
+    ``racks``: put the client's rack into requests that name none. ``client_id_racks``: put it into client ids as well,
+    by this key. ``diskless_config``: name and value of the topic config which says that a topic is diskless; without a
+    value, ``true``. Clients are then told of brokers in their rack.
+
+    Raises ValueError: no system has this key.
+    """
+
+    racks: bool = False
+    client_id_racks: str | None = None
+    diskless_config: tuple[str, str | None] | None = None
+    zone_key: ZoneKey | None = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        key = self.client_id_racks
+        if key is not None and key not in CLIENT_ID_KEYS:
+            raise ValueError(f"expected one of {', '.join(CLIENT_ID_KEYS)}, got {key!r}")
+        object.__setattr__(self, "zone_key", None if key is None else CLIENT_ID_KEYS[key])
+
+
+def mends_request(mends: Mends, api_key: int, version: int) -> bool:
+    """Whether a request has to be decoded, since it might be mended."""
+    return mends.racks and version >= APIS_MENDED.get(api_key, version + 1)
+
+
+def mends_answer(mends: Mends, api_key: int) -> bool:
+    """Whether an answer has to be decoded, since it might be mended."""
+    return mends.diskless_config is not None and api_key in ANSWERS_MENDED
+
+
+def mend_request(mends: Mends, api_key: int, version: int, request: Any, rack: str | None) -> bool:
+    """Put a client's rack into a request that could name one and does not. Gives whether anything changed.
+
+    Args:
+        request: decoded; it is changed in place.
+        rack: the client's, None where it is not known.
+
+    >>> from protocol.apis.fetch import FetchRequest
+    >>> request = FetchRequest()
+    >>> mend_request(Mends(racks=True), 1, 11, request, "az-a"), request.rack_id
+    (True, 'az-a')
+    >>> mend_request(Mends(racks=True), 1, 11, request, "az-b"), request.rack_id
+    (False, 'az-a')
+    """
+    if not rack or not mends_request(mends, api_key, version):
+        return False
+    return PUT_RACK.get(api_key, put_into_heartbeat)(request, version, rack)
+
+
+def put_into_fetch(request: FetchRequest, version: int, rack: str) -> bool:
+    """A consumer's alone: followers are sent nowhere else, whatever they say."""
+    replica = request.replica_state.replica_id if version >= REPLICA_STATE_VERSION else request.replica_id
+    if request.rack_id or replica != NO_REPLICA:
+        return False
+    request.rack_id = rack
+    return True
+
+
+def put_into_metadata(request: MetadataRequest | DescribeTopicPartitionsRequest, version: int, rack: str) -> bool:
+    if request.rack_id:
+        return False
+    request.rack_id = rack
+    return True
+
+
+def put_into_join(request: JoinGroupRequest, version: int, rack: str) -> bool:
+    """Into what consumers subscribe to; a member of Kafka Connect, or of a registry, has none of it."""
+    if request.protocol_type != CONSUMER:
+        return False
+    has_changed = False
+    for one in request.protocols:
+        named = with_rack(one.metadata, rack, one.name)
+        if named is not None:
+            one.metadata = named
+            has_changed = True
+    return has_changed
+
+
+def put_into_heartbeat(
+    request: ConsumerGroupHeartbeatRequest | ShareGroupHeartbeatRequest | StreamsGroupHeartbeatRequest,
+    version: int,
+    rack: str,
+) -> bool:
+    """When the member joins; later on null says that the rack is as it was. An empty one is for brokers to refuse."""
+    if request.rack_id is not None or request.member_epoch != JOINING:
+        return False
+    request.rack_id = rack
+    return True
+
+
+PUT_RACK: Mapping[int, Callable[[Any, int, str], bool]] = {
+    FETCH: put_into_fetch,
+    METADATA: put_into_metadata,
+    DESCRIBE_TOPIC_PARTITIONS: put_into_metadata,
+    JOIN_GROUP: put_into_join,
+}
+
+
+def mended_client_id(mends: Mends, client_id: str | None, rack: str | None) -> str | None:
+    """The client id with the client's rack, by the key that was asked for; as it is where it names a zone already.
+
+    >>> mended_client_id(Mends(client_id_racks="ws_az"), "billing", "az-a")
+    'billing,ws_az=az-a'
+    """
+    if mends.zone_key is None or not rack:
+        return client_id
+    return with_zone(client_id, mends.zone_key, rack)
+
+
+def shows_diskless(mends: Mends, configs: Mapping[str, str | None]) -> bool:
+    """Whether a topic is diskless, by its configs.
+
+    >>> shows_diskless(Mends(diskless_config=("diskless.enable", None)), {"diskless.enable": "true"})
+    True
+    """
+    if mends.diskless_config is None:
+        return False
+    name, value = mends.diskless_config
+    found = configs.get(name)
+    return found is not None and found.lower() == (TRUE if value is None else value.lower())
+
+
+def mend_answer(
+    mends: Mends,
+    api_key: int,
+    version: int,
+    response: Any,
+    rack: str | None,
+    broker_racks: Mapping[int, str | None],
+    diskless_topics: Container[str],
+    turn: int | None = None,
+) -> bool:
+    """Name a broker of the client's rack as leader and only replica of diskless partitions. Gives whether it changed.
+
+    Where no broker is in that rack, or where it is not known, the answer is as good as any and stays.
+
+    Args:
+        response: decoded; it is changed in place.
+        broker_racks: of the brokers that are up. Metadata names those itself; what it says of their racks comes second.
+        diskless_topics: their names.
+        turn: of a client's answers, to go round the rack's brokers, as the proposals do it. None: each partition has
+            its broker by hash, the same in each answer to that rack, as Inkless does it; in Metadata before version 10,
+            which has no topic ids, by its number alone.
+    """
+    if not rack or not mends_answer(mends, api_key):
+        return False
+    racks = broker_racks
+    if api_key == METADATA:
+        racks = {one.node_id: broker_racks.get(one.node_id) or one.rack for one in response.brokers}
+    if rack not in racks.values():
+        return False
+    near = diskless.candidates(racks.items(), rack)
+    has_changed = False
+    for topic in response.topics:
+        if topic.error_code or topic.name not in diskless_topics:
+            continue
+        for one in topic.partitions:
+            leader = (
+                diskless.choose_by_hash(near, topic.topic_id, one.partition_index)
+                if turn is None
+                else diskless.choose(near, turn)
+            )
+            has_changed = show_leader(one, leader) or has_changed
+    return has_changed
+
+
+def show_leader(partition: Any, leader: int) -> bool:
+    """Have one broker lead a partition, alone."""
+    alone = [leader]
+    error = 0 if partition.error_code in NOT_TO_BE_HAD else partition.error_code
+    if (
+        (partition.error_code, partition.leader_id) == (error, leader)
+        and partition.replica_nodes == partition.isr_nodes == alone
+        and not partition.offline_replicas
+    ):
+        return False
+    partition.error_code, partition.leader_id = error, leader
+    partition.replica_nodes, partition.isr_nodes, partition.offline_replicas = alone, list(alone), []
+    return True

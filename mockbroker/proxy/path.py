@@ -1,0 +1,362 @@
+"""The path of a call whose answer a real broker gives: the stages of our own cluster, with ``forward`` at the end.
+
+Requests go on as they came, unless a fault took a part out of them; answers come back as they came, unless they carry
+addresses of brokers, which are to be ours, or a fault changes them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, cast
+
+from mockbroker.call import Call
+from mockbroker.core.faults.matching import RACK_VERSIONS, learn_rack
+from mockbroker.core.outcome import Ending, Outcome
+from mockbroker.core.path import (
+    API_VERSIONS,
+    LENGTH,
+    CallPath,
+    Close,
+    Respond,
+    Verdict,
+    encoded,
+)
+from mockbroker.proxy.addresses import may_carry_addresses, rewrite_addresses
+from mockbroker.proxy.api_versions import clamp
+from mockbroker.proxy.faults import sending_of
+from mockbroker.proxy.frame_room import RoomPool
+from mockbroker.proxy.frames import VIEWED_BYTES, read_answer, read_viewed_request
+from mockbroker.proxy.login import LoginFollower, LoginNotFollowedError, refusal_of_first_frame
+from mockbroker.proxy.login_identity import LoginIdentity
+from mockbroker.proxy.parts import APIS_WITH_PARTS, FETCH, PRODUCE, note_parts, sent_parts
+from mockbroker.proxy.sessions import FollowedSessions
+from mockbroker.session import Session
+from protocol.errors import ProtocolError
+from protocol.framing import LARGE_PIECE_BYTES
+from protocol.headers import request_frame
+from protocol.registry import message_class
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from mockbroker.core.connection import Connection
+    from mockbroker.proxy.connection import ProxyConnection
+    from mockbroker.proxy.mending import Mending
+    from mockbroker.proxy.mirror import Mirror
+    from mockbroker.proxy.share_sessions import FollowedShareSessions
+
+METADATA, SASL_HANDSHAKE, DELETE_TOPICS, SASL_AUTHENTICATE = 3, 17, 20, 36
+NOTED = (METADATA, SASL_HANDSHAKE, DELETE_TOPICS, SASL_AUTHENTICATE)
+"""APIs whose answers say what there is, who somebody is, or what comes next."""
+SHARE_FETCH, SHARE_ACKNOWLEDGE = SHARE = (78, 79)
+UNSUPPORTED_VERSION = 35
+SOFTWARE_VERSION = 3
+NO_ACKS = 0
+HEARTBEATS = frozenset({12, 76, 88})
+"""Of groups: a member says the same again and again. That of KIP-848 is none, as it may name a rack."""
+MAX_KNOWN, MAX_KNOWN_BYTES = 1_000, 1_000
+"""How many heartbeats are known again, and how long they may be with their answers."""
+
+
+class Forwarded:
+    """What a stage says of a call that has gone on to the real broker."""
+
+
+FORWARDED: Any = Forwarded()
+
+
+@dataclass(slots=True, eq=False)
+class ProxySession(Session):
+    """The session of a client that is served by a real broker, over ``link``."""
+
+    link: Any = None
+
+
+@dataclass(slots=True, eq=False)
+class ProxyPath(CallPath):
+    """Takes calls from frame to outcome. ``mirror`` learns from the answers what there is,
+    ``mending`` puts right what was asked to be.
+    """
+
+    mirror: Mirror = field(kw_only=True)
+    mending: Mending | None = field(default=None, kw_only=True)
+
+    fetches: FollowedSessions = field(init=False)
+    answer_rooms: RoomPool = field(default_factory=RoomPool)
+    _share_fetches: FollowedShareSessions | None = None
+    _is_read: dict[bytes, bool] = field(default_factory=dict)  # by API key and version, as a request begins
+    _known: dict[tuple[bytes, bytes, bytes], Any] = field(default_factory=dict)
+    _known_version: int = -1
+
+    def __post_init__(self) -> None:
+        CallPath.__post_init__(self)
+        self.fetches = FollowedSessions(self.cluster)
+        self.stages = (self.read_header, self.gate_version, self.open_session, self.inject_faults, self.forward)
+
+    @property
+    def share_fetches(self) -> FollowedShareSessions:
+        """The share sessions; loaded with the first member of a share group."""
+        if self._share_fetches is None:
+            from mockbroker.proxy.share_sessions import FollowedShareSessions
+
+            self._share_fetches = FollowedShareSessions(self.cluster)
+        return self._share_fetches
+
+    def forget(self, connection: Connection) -> None:
+        """A connection has ended."""
+        if self._share_fetches is not None:
+            session = connection.session
+            self._share_fetches.connection_closed(session.broker.id, session.connection)
+        CallPath.forget(self, connection)
+
+    # the stages
+
+    def gate_version(self, call: Call) -> Verdict | None:
+        """Refuse what the codec does not know: brokers were said to know no more."""
+        start = call.frame[:4]
+        if start in self._served:
+            return None
+        reason = self.refusal_of(call.frame)
+        if reason is not None:
+            return Close(reason)
+        if call.version not in message_class(call.api_key, "request").valid_versions:
+            # of ApiVersions, whose answer might be of a form that we cannot read
+            from mockbroker.handlers.api_versions import refuse_version
+
+            return Respond(refuse_version(None), version=0)
+        self._served.add(start)
+        return None
+
+    def refusal_of(self, frame: bytes) -> str | None:
+        """Why a frame is no request that can go on; None where it is one, or is answered here."""
+        if frame[:4] in self._served:
+            return None
+        api_key, version = int.from_bytes(frame[:2], signed=True), int.from_bytes(frame[2:4], signed=True)
+        try:
+            request = message_class(api_key, "request")
+        except ProtocolError:
+            return refusal_of_first_frame(frame) or f"API key {api_key} is not known to the proxy"
+        if version in request.valid_versions or api_key == API_VERSIONS:
+            return None
+        return f"expected {request.name} version {request.valid_versions}, got {version}"
+
+    def open_session(self, call: Call) -> Verdict | None:
+        """Read the rest of the header, and what the request says of who sent it."""
+        api_key, version = call.api_key, call.version
+        verdict = CallPath.open_session(self, call)
+        if verdict is not None:
+            return verdict
+        if api_key == API_VERSIONS and version >= SOFTWARE_VERSION:
+            try:
+                request = call.request
+            except ProtocolError:
+                return None
+            call.session.software = (request.client_software_name, request.client_software_version)
+        elif api_key in RACK_VERSIONS:
+            learn_rack(call)
+        return None
+
+    def forward(self, call: Call) -> Verdict | None:
+        """Have the real broker answer."""
+        link: ProxyConnection = call.session.link  # type: ignore[attr-defined]
+        try:
+            changed = None
+            if call.injected is not None:
+                sending = sending_of(call)
+                if sending.closes is not None:
+                    if sending.request is not None:
+                        link.forward(call, (encoded_request(call, sending.request),), is_answered=False)
+                    call.parts = sent_parts(call, message_class(PRODUCE, "response"))
+                    return Close(sending.closes)
+                if sending.request is None:
+                    return Respond(sending.answer)
+                if sending.request is not call.request or call.injected.hides_part:
+                    changed = sending.request
+            frame = self.mending.frame_of(call, changed) if self.mending is not None else None
+            if frame is None:
+                frame = framed(call.frame) if changed is None else (encoded_request(call, changed),)
+            if call.api_key == PRODUCE and len(call.frame) >= VIEWED_BYTES and call.read_request is None:
+                call.put_request(read_viewed_request(call))
+            is_answered = call.api_key != PRODUCE or call.request.acks != NO_ACKS
+            if call.api_key == FETCH:
+                self.fetches.forwarded(call)
+            elif call.api_key in SHARE:
+                self.share_fetches.forwarded(call)
+        except ProtocolError as error:
+            return Close(str(error))
+        if call.api_key == SASL_HANDSHAKE:
+            link.login.handshake_sent(call.version)
+            link.identity = link.identity or LoginIdentity()
+        link.forward(call, frame, is_answered=is_answered)
+        if is_answered:
+            return FORWARDED  # type: ignore[no-any-return]
+        call.parts = sent_parts(call, message_class(PRODUCE, "response"))
+        return Respond(None)
+
+    def parked_calls(self) -> list[Call]:
+        """Of each connection the call that is answered next: where there is any, one that the real broker has."""
+        links = cast("Iterable[ProxyConnection]", self.connections)
+        forwarded = {link.session: link.first_unanswered for link in links}
+        parked = [call for call in CallPath.parked_calls(self) if forwarded.get(call.session) is None]
+        return parked + [call for call in forwarded.values() if call is not None]
+
+    def close(self, call: Call, reason: str, now_ms: int) -> None:
+        if call in self._parked:
+            CallPath.close(self, call, reason, now_ms)
+        else:
+            call.session.link.lose(reason)  # type: ignore[attr-defined]
+
+    def is_silenced(self, call: Call) -> bool:
+        """Whether a call waits for nothing: it is never to go on, and neither is what came behind it."""
+        parked = self._parked.get(call)
+        wait = None if parked is None else parked.wait
+        return wait is not None and wait.until_ms is None and not wait.on
+
+    # what the connection to the real broker does
+
+    def answered(self, call: Call, frame: bytes, now_ms: int) -> None:
+        """The real broker has answered a call."""
+        self.cluster.now_ms = call.now_ms = now_ms
+        injected = call.injected
+        is_amended = injected is not None and bool(injected.amend)
+        try:
+            response, is_changed = self._read(call, frame, is_amended=is_amended)
+            if call.api_key == FETCH:
+                self.fetches.answered(call, response)
+            elif call.api_key in SHARE:
+                self.share_fetches.answered(call, response)
+            if is_changed and response is not None:
+                if call.api_key == PRODUCE:
+                    note_parts(call, response)
+                for amend in injected.amend if injected is not None else ():
+                    amend(response)
+                version = call.version
+                if call.api_key == API_VERSIONS and response.error_code == UNSUPPORTED_VERSION:
+                    version = 0
+                output = encoded(call, response, version)
+            else:
+                output = framed(frame)
+            if response is not None and call.api_key in APIS_WITH_PARTS:
+                note_parts(call, response)
+        except (ProtocolError, LoginNotFollowedError, OSError) as error:  # OSError: no listener for a new broker
+            self._conclude(call, Close(f"the broker's answer cannot be passed on: {error}"))
+            return
+        ending = Ending.ANSWERED_LATER if call.was_parked else Ending.ANSWERED
+        outcome = Outcome(call, ending, now_ms, output, response)
+        if injected is not None and injected.pace:
+            self._end(outcome)
+            return
+        finish, call.finish = call.finish, None
+        assert finish is not None, "a call ends once"
+        finish(outcome)
+        call.session.link.untold.append(outcome)  # type: ignore[attr-defined]
+
+    def tell(self, link: ProxyConnection) -> None:
+        """Tell the observers of the calls that were answered; their clients have the answers already."""
+        untold, link.untold = link.untold, []
+        for outcome in untold:
+            call = outcome.call
+            known = self._known_again(outcome) if call.api_key in HEARTBEATS else None
+            for observer in self.observers:
+                observer.call_ended(outcome)
+            if known is not None and call.observed is not None:
+                self._known[known] = call.observed
+
+    def lost(self, call: Call, reason: str, now_ms: int) -> None:
+        """The real broker will not answer a call that has gone on to it: the client's connection ends."""
+        call.now_ms = now_ms
+        self._conclude(call, Close(reason))
+
+    def forget_forwarded(self, call: Call, now_ms: int) -> None:
+        """Nobody waits any more for the answer to a call that has gone on."""
+        parked = self._parked.pop(call, None)
+        if parked is not None:  # its answer is there, and held back
+            self.purgatory.drop(parked)
+        self._end(Outcome(call, Ending.DROPPED, now_ms))
+
+    # inside
+
+    def _end(self, outcome: Outcome) -> None:
+        link: ProxyConnection | None = outcome.call.session.link  # type: ignore[attr-defined]
+        if link is not None and link.untold:
+            self.tell(link)  # observers hear of calls in the order of their ends
+        CallPath._end(self, outcome)
+
+    def _known_again(self, outcome: Outcome) -> tuple[bytes, bytes, bytes] | None:
+        """Have a heartbeat say of itself what the same one said before; else gives what it will be known by."""
+        call = outcome.call
+        frame, answer = call.frame, outcome.output[0]
+        if call.faults or outcome.response is not None or len(frame) + len(answer) > MAX_KNOWN_BYTES:
+            return None
+        if self._known_version != self.cluster.version or len(self._known) > MAX_KNOWN:
+            self._known_version = self.cluster.version
+            self._known.clear()
+        key = (frame[:4], frame[call.body_start :], answer[8:])
+        call.observed = self._known.get(key)
+        return key if call.observed is None else None
+
+    def _conclude(self, call: Call, verdict: Verdict) -> None:
+        if verdict is not FORWARDED:
+            CallPath._conclude(self, call, verdict)
+
+    def _read(self, call: Call, frame: bytes, *, is_amended: bool) -> tuple[Any, bool]:
+        """The message of an answer, where it matters to us, and whether it is another now. Raises ProtocolError."""
+        api_key, version = call.api_key, call.version
+        if not (is_amended or self._is_answer_read(call)):
+            return None, False
+        response = read_answer(frame, api_key, version)
+        if api_key == API_VERSIONS:
+            clamp(response)
+            return response, True
+        if api_key == METADATA:
+            self.mirror.learn(response, version)
+        elif api_key == SASL_HANDSHAKE:
+            login: LoginFollower = call.session.link.login  # type: ignore[attr-defined]
+            login.handshake_answered(version, call.request.mechanism, response.error_code)
+            if not response.error_code:
+                call.session.link.identity.begin(call.request.mechanism)  # type: ignore[attr-defined]
+        elif api_key == SASL_AUTHENTICATE:
+            link: ProxyConnection = call.session.link  # type: ignore[attr-defined]
+            if not response.error_code and link.identity is not None:
+                link.token_answered(link.identity.claim_in(call.request.auth_bytes), response.auth_bytes)
+        elif api_key == DELETE_TOPICS:
+            self._topics_deleted(call, response)
+        is_changed = is_amended
+        if self.mending is not None and self.mending.looks_at_answer(api_key):
+            is_changed |= self.mending.mend_answer(call, response)
+        if may_carry_addresses(api_key, version):
+            is_changed |= rewrite_addresses(api_key, version, response, self.mirror.directory(call.session.listener))
+        return response, is_changed
+
+    def _is_answer_read(self, call: Call) -> bool:
+        """Whether the answers of an API in this version say something that matters here."""
+        start = call.frame[:4]
+        found = self._is_read.get(start)
+        if found is None:
+            api_key = call.api_key
+            found = self._is_read[start] = (
+                api_key in (API_VERSIONS, *APIS_WITH_PARTS, *NOTED)
+                or may_carry_addresses(api_key, call.version)
+                or (self.mending is not None and self.mending.looks_at_answer(api_key))
+            )
+        return found
+
+    def _topics_deleted(self, call: Call, response: Any) -> None:
+        """Forget the topics that are gone."""
+        for one in response.responses:
+            if not one.error_code:
+                known = call.cluster.topic_by_id.get(getattr(one, "topic_id", b""))
+                self.mirror.forget_topic(one.name or (known.name if known is not None else ""))
+
+
+def framed(frame: bytes) -> list[bytes]:
+    """A frame behind its length, a small one in one piece."""
+    if len(frame) < LARGE_PIECE_BYTES:
+        return [LENGTH.pack(len(frame)) + frame]
+    return [LENGTH.pack(len(frame)), frame]
+
+
+def encoded_request(call: Call, request: Any) -> bytes:
+    """A request in place of the one that came, with its length."""
+    client_id = call.session.client_id
+    return request_frame(request, call.version, correlation_id=call.correlation_id, client_id=client_id)

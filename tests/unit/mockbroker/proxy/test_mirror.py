@@ -1,0 +1,48 @@
+"""What the proxy takes from answers of brokers that know of each other at different times."""
+
+from __future__ import annotations
+
+import pytest
+
+from mockbroker.proxy.mirror import Mirror, empty_mirror
+
+OLD, NEW = ("old.example", 9092), ("new.example", 9092)
+
+
+def mirror_of(*brokers: tuple[int, str, int, str | None]) -> Mirror:
+    mirror = Mirror(empty_mirror(), {})
+    mirror.learn_brokers(brokers)
+    return mirror
+
+
+def test_metadata_is_believed_again_after_a_coordinator_was_named_where_it_no_longer_is():
+    mirror = mirror_of((0, *NEW, "a"))
+    mirror.broker_at(0, *OLD)
+    assert mirror.upstream[0] == OLD
+    mirror.learn_brokers([(0, *NEW, "a")])
+    assert mirror.upstream[0] == NEW
+
+
+def test_a_broker_that_was_only_named_as_a_coordinator_is_away_once_metadata_is_without_it():
+    mirror = mirror_of((0, *OLD, "a"))
+    mirror.broker_at(1, *NEW)
+    mirror.learn_brokers([(0, *OLD, "a")])
+    assert [broker.id for broker in mirror.cluster.online_brokers()] == [0]
+
+
+def test_a_broker_for_which_there_was_no_listener_is_tried_again_with_the_next_answer():
+    mirror = mirror_of((0, *OLD, "a"))
+    listeners = []
+
+    def listen(broker):
+        listeners.append(broker.id)
+        if len(listeners) == 1:
+            raise OSError("too many open files")
+
+    mirror._listen = listen
+    both = [(0, *OLD, "a"), (1, *NEW, "b")]
+    with pytest.raises(OSError, match="too many"):
+        mirror.learn_brokers(both)
+    mirror.learn_brokers(both)
+    assert mirror.upstream[1] == NEW
+    assert listeners == [1, 1]
