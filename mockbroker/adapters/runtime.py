@@ -8,18 +8,30 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from mockbroker.core.engine import Engine
 from mockbroker.state.cluster import Cluster
 
 if TYPE_CHECKING:
     from mockbroker.adapters.capture import Capture
-    from mockbroker.adapters.controller_channels import ControllerChannels
 
 
 LOOK_S = 5.0
 """Between two looks for idle connections."""
+
+
+class UpdateChannels(Protocol):
+    """Carries what a controller has to send its brokers."""
+
+    def send(self) -> None:
+        """Have everything sent that there is."""
+
+    async def settled(self) -> None:
+        """Wait until all of it has been taken, or the last attempt was in vain."""
+
+    def close(self) -> None:
+        """End every connection."""
 
 
 class Runtime:
@@ -36,7 +48,7 @@ class Runtime:
     def __init__(self, state: Cluster, rng: Random, engine: Engine | None = None) -> None:
         self.engine = Engine(state, rng, secrets.token_bytes) if engine is None else engine
         self.capture: Capture | None = None
-        self.channels: ControllerChannels | None = None
+        self.channels: UpdateChannels | None = None
         self._look: asyncio.TimerHandle | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._timer_ms = 0

@@ -19,6 +19,7 @@ from mockbroker.adapters.storage.opening import given_back_on_error, storage_in
 from mockbroker.adapters.tls.setup import listeners_by_broker, material_for, write_client_files
 from mockbroker.core.commands import Result
 from mockbroker.core.journal import Journal
+from mockbroker.parts import provided
 from mockbroker.state.brokers.broker import Broker
 from mockbroker.state.brokers.numbered import numbered_brokers, with_free_ports
 from mockbroker.state.cluster import Cluster
@@ -365,9 +366,7 @@ class MockCluster(ServedCluster):
     async def _tell_brokers(self) -> None:
         """In ZooKeeper mode have a controller that tells brokers what there is."""
         if self.state.zookeeper is not None:
-            from mockbroker.adapters.controller_channels import ControllerChannels
-
-            self._runtime.channels = ControllerChannels(self.state)
+            self._runtime.channels = provided("update_channels")(self.state)
             await self.metadata_propagated()
 
     def _change(self, command: Callable[[Cluster, int], Result]) -> Result:

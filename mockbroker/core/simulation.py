@@ -8,7 +8,7 @@ True
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from random import Random
 from typing import TYPE_CHECKING, Any
 
@@ -20,12 +20,12 @@ from mockbroker.core.outcome import Ending, Outcome
 from mockbroker.core.traffic import Traffic
 from mockbroker.state.brokers.broker import DEFAULT_LISTENER, Broker, Listener
 from mockbroker.state.cluster import Cluster
-from mockbroker.state.zookeeper.controller import MetadataUpdate
 from protocol.headers import read_response, request_frame
 
 if TYPE_CHECKING:
     from mockbroker.core.faults import Faults
     from mockbroker.state.image.record_log import RecordLog
+    from mockbroker.state.metadata.view import ControllerUpdate
     from mockbroker.state.snapshot import ClusterSnapshot
 
 
@@ -210,18 +210,16 @@ class Simulation(StateCommands):
         assert ticket in self.replies, f"{type(request).__name__} waits"
         return self.replies[ticket]
 
-    def tell(self, *broker_ids: int) -> list[MetadataUpdate]:
+    def tell(self, *broker_ids: int) -> Sequence[ControllerUpdate]:
         """Carry what the controller in ZooKeeper mode has to say to these brokers, or to all; gives all there was.
 
         What is for others is lost.
         """
-        from mockbroker.handlers.update_metadata import request_of
-
         updates = self.cluster.take_updates()
         for update in updates:
             if not broker_ids or update.broker_id in broker_ids:
-                message = request_of(update)
-                self.ask(message, version=update.version, broker=update.broker_id, client_id=str(update.controller_id))
+                where = {"version": update.version, "broker": update.broker_id}
+                self.ask(update.request(), client_id=str(update.controller_id), **where)
         return updates
 
     def advance(self, ms: int) -> None:

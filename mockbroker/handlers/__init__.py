@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from importlib import import_module
 
 from mockbroker.call import Handler, registered_handler
+from mockbroker.parts import merged
 
 MODULE_OF_API: dict[int, str] = {
     0: "produce",
@@ -92,10 +93,8 @@ MODULE_OF_API: dict[int, str] = {
 MIN_SERVED_VERSIONS: dict[int, int] = {76: 1, 77: 1, 78: 1, 79: 1}
 """The oldest version that is served, of APIs whose declarations have older ones: previews that Kafka has dropped."""
 
-MODULE_OF_CONTROLLER_API: dict[int, str] = {
-    6: "update_metadata",
-}
-"""What brokers ask of each other in ZooKeeper mode; served there alone."""
+MODULE_OF_API_BY_RELEASE: dict[int, str] = merged("handlers_by_release")
+"""The same of APIs that are served only where the release of a broker names them."""
 
 
 def served_here(versions: Mapping[int, tuple[int, int]] | None) -> dict[int, tuple[int, int]] | None:
@@ -105,7 +104,7 @@ def served_here(versions: Mapping[int, tuple[int, int]] | None) -> dict[int, tup
     return {
         api_key: versions[api_key]
         for api_key in versions
-        if api_key in MODULE_OF_API or api_key in MODULE_OF_CONTROLLER_API
+        if api_key in MODULE_OF_API or api_key in MODULE_OF_API_BY_RELEASE
     }
 
 
@@ -113,8 +112,8 @@ def handler_of(api_key: int) -> Handler | None:
     """The handler of an API key, its module imported if need be; None for an API that is not served."""
     handler = registered_handler(api_key)
     if handler is None:
-        module = MODULE_OF_API.get(api_key) or MODULE_OF_CONTROLLER_API.get(api_key)
+        module = MODULE_OF_API.get(api_key) or MODULE_OF_API_BY_RELEASE.get(api_key)
         if module is not None:
-            import_module(f"mockbroker.handlers.{module}")
+            import_module(module if "." in module else f"mockbroker.handlers.{module}")
             handler = registered_handler(api_key)
     return handler

@@ -9,11 +9,12 @@ call is put down by ``notify``; the engine collects it.
 from __future__ import annotations
 
 import base64
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
+from mockbroker.parts import provided
 from mockbroker.state.brokers.broker import Broker
 from mockbroker.state.brokers.cluster_control import ClusterControl
 from mockbroker.state.brokers.liveness import Liveness
@@ -45,12 +46,11 @@ if TYPE_CHECKING:
     from mockbroker.state.groups.coordinator import Groups
     from mockbroker.state.image.record_log import RecordLog
     from mockbroker.state.logs.store import LogStore
-    from mockbroker.state.metadata.view import MetadataSupport
+    from mockbroker.state.metadata.view import ControllerUpdate, MetadataSupport
     from mockbroker.state.replicas.link_conditions import LinkConditions
     from mockbroker.state.share.share_partitions import SharePartitions
     from mockbroker.state.snapshot import ClusterSnapshot
     from mockbroker.state.transactions.coordinator import Transactions
-    from mockbroker.state.zookeeper.controller import MetadataUpdate, ZooKeeperMode
 
 
 @dataclass(slots=True, eq=False)
@@ -223,11 +223,10 @@ class Cluster:
         brokers = self.brokers.values()
         self.cluster_control.register(brokers)
         if self.release or any(broker.release or broker.protocol for broker in brokers) or self.settings.names_release:
-            from mockbroker.state.zookeeper.controller import zookeeper_mode_of
-
-            zookeeper = zookeeper_mode_of(brokers, self.settings, self.release)
-            if zookeeper is not None:
-                self.support = zookeeper
+            other_mode = provided("metadata_support")
+            support = None if other_mode is None else other_mode(brokers, self.settings, self.release)
+            if support is not None:
+                self.support = support
             elif self.release:
                 self.support = KRaftMode(CurrentView(self.liveness, self.topics, self.topic_by_id), self.release)
             self.register_brokers(0)
@@ -287,9 +286,9 @@ class Cluster:
         self.liveness.take_turn(rack)
 
     @property
-    def zookeeper(self) -> ZooKeeperMode | None:
+    def zookeeper(self) -> Any:
         """The mode, where it is ZooKeeper mode; None in KRaft mode."""
-        return None if self.support.is_kraft else cast("ZooKeeperMode", self.support)
+        return None if self.support.is_kraft else self.support
 
     def controller_id(self) -> int:
         """The online broker with the lowest id, in ZooKeeper mode the one that was elected; -1 if none is."""
@@ -568,7 +567,7 @@ class Cluster:
         self.now_ms = now_ms
         self.timers.advance(now_ms)
 
-    def take_updates(self) -> list[MetadataUpdate]:
+    def take_updates(self) -> Sequence[ControllerUpdate]:
         """What the controller in ZooKeeper mode has to tell which broker since this was last called, in order."""
         return self.support.take_updates(self.topics, self.version)
 

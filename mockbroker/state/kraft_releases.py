@@ -13,10 +13,13 @@ kafka-server-common 3.3.2 to 4.4.0; what brokers of 2.8.2, 3.0.2, 3.1.2, 3.2.3, 
 
 from __future__ import annotations
 
-from functools import cache
+import re
+from functools import cache, total_ordering
 
-from mockbroker.state.releases import DISKLESS, Version
-
+LATEST = 1_000_000  # of the internal versions (IV) of a protocol, and of the patches of a release
+VERSION = re.compile(r"(0(?:\.\d+){2}|[1-9]\d*\.\d+)(?:(?:\.(\d+|[xX]))|(?:-IV(\d+)))?")
+DISKLESS = "diskless"
+"""Names no release: the newest with the proposals for diskless topics."""
 DISKLESS_VERSIONS = {3: (0, 14), 75: (0, 1)}
 """Metadata and DescribeTopicPartitions with the client's rack, as the diskless proposal draws them."""
 
@@ -67,6 +70,7 @@ CHANGES: dict[str, dict[int, tuple[int, int]]] = {
 }
 # fmt: on
 KRAFT_RELEASES = tuple(CHANGES)
+KRAFT_ONLY = ("4.0", "4.1", "4.2", "4.3", "4.4")
 NEWEST = KRAFT_RELEASES[-1]
 
 METADATA_LEVELS = {
@@ -104,6 +108,44 @@ INITIAL_LEVELS: dict[str, tuple[tuple[str, int], ...]] = {
     "streams.version": (("4.2", 1),),
 }
 """The same of what a new cluster goes by; what is not there is at 0 until somebody raises it."""
+
+
+@total_ordering
+class Version:
+    """A release or a protocol, comparable: ``0.10.0``, ``0.9.0.1``, ``2.4-IV1``.
+
+    ``line`` is the release line, ``0.10.0`` or ``2.4``. ``part`` is the patch or the internal version after it; without
+    one the latest is meant.
+    """
+
+    __slots__ = ("line", "part", "text")
+
+    def __init__(self, text: str) -> None:
+        found = VERSION.fullmatch(text)
+        if found is None:
+            raise ValueError(f"{text!r} is no version of Kafka; 0.9.0, 0.10.0-IV1 and 3.9 are some")
+        self.text, self.line = text, found[1]
+        part = found[2] or found[3]
+        self.part = LATEST if part is None or part in "xX" else int(part)
+
+    @property
+    def _key(self) -> tuple[tuple[int, ...], int]:
+        return (tuple(map(int, self.line.split("."))), self.part)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Version) and self._key == other._key
+
+    def __lt__(self, other: Version) -> bool:
+        return self._key < other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    def __repr__(self) -> str:
+        return f"Version({self.text!r})"
+
+    def __str__(self) -> str:
+        return self.text
 
 
 def kraft_line(release: str) -> str:

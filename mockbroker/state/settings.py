@@ -83,6 +83,7 @@ DIFFERENT_DEFAULTS = {
     "group.share.assignment.interval.ms": "groups of a test are assigned at once",
 }
 """The settings whose default is not Kafka's, each with the reason."""
+PROTOCOL_SETTING = "inter.broker.protocol.version"
 EMULATED_DEFAULTS = {"leader.imbalance.check.interval.seconds": 300}
 """Kafka's own defaults where a cluster that is to be one release has them (``--emulate``) and others have not."""
 LIMITS_OF_LISTENERS = (".max.connections", ".max.connection.creation.rate")
@@ -152,7 +153,7 @@ class KafkaSettings(Mapping[str, Any]):
     @property
     def names_release(self) -> bool:
         """Whether anything is said of Kafka's versions."""
-        return bool(self["inter.broker.protocol.version"] or self["zookeeper.connect"])
+        return bool(self[PROTOCOL_SETTING] or self["zookeeper.connect"])
 
     def given(self, name: str) -> bool:
         """Whether the value differs from the default."""

@@ -9,7 +9,7 @@ import json
 from functools import cache
 
 from mockbroker.core.access_needs import NEEDS, Needs
-from mockbroker.handlers import MODULE_OF_API, MODULE_OF_CONTROLLER_API
+from mockbroker.handlers import MODULE_OF_API, MODULE_OF_API_BY_RELEASE
 from protocol.registry import APIS
 from tests.answers.access_requests_of_the_cluster import all_requests
 from tests.answers.recorded import recorded
@@ -96,7 +96,7 @@ def in_columns(needs: Needs) -> set[Pair]:
 
 
 def test_every_api_that_is_served_is_in_the_table():
-    assert set(NEEDS) == set(MODULE_OF_API) | set(MODULE_OF_CONTROLLER_API)
+    assert set(NEEDS) == set(MODULE_OF_API) | set(MODULE_OF_API_BY_RELEASE)
 
 
 def test_every_api_that_is_served_was_asked_of_kafka():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mockbroker.handlers import MODULE_OF_API, MODULE_OF_CONTROLLER_API
+from mockbroker.handlers import MODULE_OF_API, MODULE_OF_API_BY_RELEASE
 from mockbroker.handlers.api_versions import declared_versions
 from mockbroker.handlers.error_responses import BUILDERS, error_response
 from mockbroker.state.errors import ApiError
@@ -16,7 +16,7 @@ from protocol.registry import message_class
 from tests.cases import for_each
 from tests.fixture_data import error_response_vectors
 
-SERVED = sorted(MODULE_OF_API.keys() | MODULE_OF_CONTROLLER_API.keys())
+SERVED = sorted(MODULE_OF_API.keys() | MODULE_OF_API_BY_RELEASE.keys())
 ERRORS = {
     "unexpected": ZeroDivisionError("a handler failed"),
     "refused": ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "not for you"),

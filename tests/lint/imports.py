@@ -17,6 +17,7 @@ ADAPTERS = (
     "mockbroker.adapters",
     "mockbroker.proxy.adapters",
     "mockbroker.testing",
+    "mockbroker.zookeeper.controller_channels",
 )
 """Only these touch clocks, sockets and chance; all other modules take them as arguments, and import none of these."""
 OUTSIDE_WORLD = {"asyncio", "secrets", "selectors", "socket", "socketserver", "ssl", "threading", "time"}

@@ -44,13 +44,14 @@ def what_if_settings() -> Iterable[str]:
 
 def releases() -> Iterable[str]:
     """Those that a cluster can emulate."""
-    from mockbroker.state.releases import DISKLESS, KRAFT_ONLY, RELEASES
+    from mockbroker.state.kraft_releases import DISKLESS, KRAFT_ONLY
+    from mockbroker.zookeeper.releases import RELEASES
 
     return (*RELEASES, *KRAFT_ONLY, DISKLESS)
 
 
 def zookeeper_releases() -> Iterable[str]:
-    from mockbroker.state.releases import RELEASES
+    from mockbroker.zookeeper.releases import RELEASES
 
     return RELEASES
 

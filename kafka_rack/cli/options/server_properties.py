@@ -13,10 +13,9 @@ from kafka_rack.cli.options.properties_file import PropertiesError, read_propert
 from mockbroker.state.brokers.broker import Broker
 from mockbroker.state.brokers.listener_settings import addresses_in, listeners_of
 from mockbroker.state.configs.effects import OF_A_BROKER, is_of_a_listener, is_of_tls, with_effect
-from mockbroker.state.releases import PROTOCOL_SETTING, is_zookeeper
 from mockbroker.state.security.protocols import protocols_in
 from mockbroker.state.setting_names import UnknownSettingError, names_without_effect
-from mockbroker.state.settings import DEFAULTS
+from mockbroker.state.settings import DEFAULTS, PROTOCOL_SETTING
 
 DEFAULT_LISTENERS = "PLAINTEXT://:9092"
 MAY_DIFFER = frozenset({"log.dir", "log.dirs"})  # the first file's are shown for all brokers
@@ -97,6 +96,8 @@ def broker_from(path: Path, properties: dict[str, str]) -> Broker:
 
 def check_era(path: Path, properties: dict[str, str], protocol: str | None) -> None:
     """Refuse versions that there are not, and those that contradict the mode."""
+    from mockbroker.zookeeper.releases import is_zookeeper
+
     try:
         zookeeper = is_zookeeper(protocol, None, properties.get("zookeeper.connect"))
     except ValueError as error:

@@ -10,7 +10,7 @@ import msgspec
 
 from mockbroker.adapters.control.operations import ControlCall, known_rack, operation
 from mockbroker.adapters.control.problems import bad_request, conflict
-from mockbroker.state.releases import PROTOCOL_SETTING
+from mockbroker.state.settings import PROTOCOL_SETTING
 
 
 class Changed(msgspec.Struct):

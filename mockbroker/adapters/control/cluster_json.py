@@ -12,10 +12,8 @@ import msgspec
 
 from mockbroker.state.brokers.broker import Broker
 from mockbroker.state.cluster import Cluster
-from mockbroker.state.releases import PROTOCOL_SETTING
+from mockbroker.state.settings import PROTOCOL_SETTING
 from mockbroker.state.topics.topic import Partition, Topic
-from mockbroker.state.zookeeper.controller import ZooKeeperMode
-from mockbroker.state.zookeeper.registry import BROKER_IDS
 from protocol.uuids import uuid_to_text
 
 HIDDEN = "[hidden]"
@@ -253,14 +251,13 @@ def follower_lag_of(partition: Partition) -> dict[int, int]:
     }
 
 
-def zookeeper_of(zookeeper: ZooKeeperMode) -> ZooKeeperView:
+def zookeeper_of(zookeeper: Any) -> ZooKeeperView:
     last = {delivery.update.broker_id: delivery for delivery in zookeeper.deliveries}
     return ZooKeeperView(
         controller_epoch=zookeeper.controller_epoch,
         problem=zookeeper.problem,
         registrations={
-            f"{BROKER_IDS}/{broker_id}": json.loads(zookeeper.registry.registration(broker_id))
-            for broker_id in zookeeper.registry.broker_ids()
+            path: json.loads(registration) for path, registration in zookeeper.registry.registrations().items()
         },
         brokers=[
             ZooKeeperBrokerView(

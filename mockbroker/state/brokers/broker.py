@@ -37,8 +37,7 @@ class Broker:
     """One broker: what its process was given, and the registration that the image has of it once it has started.
 
     ``release`` and ``protocol`` are what it is to emulate and its ``inter.broker.protocol.version`` where they differ
-    from the cluster's; see ``mockbroker.state.releases``. ``settings`` are those of TLS, under Kafka's names, that it
-    does not share with the other brokers.
+    from the cluster's. ``settings`` are those of TLS, under Kafka's names, that it does not share with the others.
     """
 
     id: int

@@ -12,9 +12,9 @@ from mockbroker.state.metadata.cache import Address, CachedBroker, MetadataCache
 if TYPE_CHECKING:
     from mockbroker.state.brokers.broker import Broker
     from mockbroker.state.brokers.liveness import Liveness
-    from mockbroker.state.metadata.view import KnownPartition, MetadataSupport, MetadataView
+    from mockbroker.state.cluster import Cluster
+    from mockbroker.state.metadata.view import ControllerUpdate, KnownPartition, MetadataSupport, MetadataView
     from mockbroker.state.topics.topic import Partition, Topic
-    from mockbroker.state.zookeeper.controller import MetadataUpdate
 
 NO_CONTROLLER = -1
 UNKNOWN_PARTITION = PartitionState(0, -1, 0, (), 0, ())
@@ -111,8 +111,11 @@ class KRaftMode:
     def missing_racks(self, broker_id: int) -> bool:
         return False
 
-    def take_updates(self, topics: Mapping[str, Topic], version: int) -> list[MetadataUpdate]:
-        return []
+    def take_updates(self, topics: Mapping[str, Topic], version: int) -> Sequence[ControllerUpdate]:
+        return ()
+
+    def check(self, cluster: Cluster) -> None:
+        """Nothing: every security protocol goes."""
 
     def restarted(self) -> MetadataSupport:
         return self

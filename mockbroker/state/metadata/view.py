@@ -8,13 +8,13 @@ is, which versions a broker serves, who is told what. Source: MetadataCache and 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 if TYPE_CHECKING:
     from mockbroker.state.brokers.broker import Broker
+    from mockbroker.state.cluster import Cluster
     from mockbroker.state.metadata.kraft import DeposedPartition
     from mockbroker.state.topics.topic import Partition, Topic
-    from mockbroker.state.zookeeper.controller import MetadataUpdate
 
 
 class Endpoint(Protocol):
@@ -111,6 +111,19 @@ class MetadataView(Protocol):
         """The replicas of a partition that are on brokers which are not alive."""
 
 
+class ControllerUpdate(Protocol):
+    """What a controller sends one broker, in one version of the request that carries it."""
+
+    @property
+    def broker_id(self) -> int: ...
+    @property
+    def controller_id(self) -> int: ...
+    @property
+    def version(self) -> int: ...
+    def request(self) -> Any:
+        """The request's message."""
+
+
 class MetadataSupport(Protocol):
     """A cluster's mode: who the controller is, and how brokers come to know what they tell clients.
 
@@ -143,8 +156,11 @@ class MetadataSupport(Protocol):
     def missing_racks(self, broker_id: int) -> bool:
         """Whether this broker may not widen topics, since only some brokers have a rack."""
 
-    def take_updates(self, topics: Mapping[str, Topic], version: int) -> list[MetadataUpdate]:
+    def take_updates(self, topics: Mapping[str, Topic], version: int) -> Sequence[ControllerUpdate]:
         """What the controller has to send which broker since this was last called, at this version of the cluster."""
+
+    def check(self, cluster: Cluster) -> None:
+        """Raises ValueError: what is set for the security of listeners does not go with the mode."""
 
     def restarted(self) -> MetadataSupport:
         """The same mode with nobody registered yet."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from mockbroker.state.security.protocols import ANONYMOUS, PLAINTEXT, WITH_SASL, WITH_TLS
+from mockbroker.state.security.protocols import WITH_SASL, WITH_TLS
 
 if TYPE_CHECKING:
     from mockbroker.state.brokers.broker import Broker, Listener
@@ -57,31 +57,13 @@ class ClusterSecurity:
 
     def check(self, cluster: Cluster) -> None:
         """Raises ValueError: what is set for a listener contradicts itself, or is not served."""
-        if cluster.zookeeper is not None:
-            self._check_zookeeper_mode(cluster)
+        cluster.support.check(cluster)
         for broker in cluster.brokers.values():
             for listener in broker.listeners:
-                if listener.protocol != PLAINTEXT and cluster.zookeeper is not None:
-                    raise ValueError(
-                        f"listener {listener.name}: expected {PLAINTEXT}, the one security protocol in ZooKeeper mode, "
-                        f"got {listener.protocol}"
-                    )
                 if listener.protocol in WITH_SASL:
                     self._security_of(cluster, listener)
                 if listener.protocol in WITH_TLS:
                     self.tls_of(cluster, broker, listener)
-
-    def _check_zookeeper_mode(self, cluster: Cluster) -> None:
-        """Brokers hear of their controller by requests like anybody's, from nobody who has logged in."""
-        from mockbroker.state.security.acls import CLUSTER_ACTION
-        from mockbroker.state.security.authorizer import access_of
-
-        access = access_of(cluster, ANONYMOUS, "127.0.0.1")
-        if access is not None and not access.may_cluster(CLUSTER_ACTION):
-            raise ValueError(
-                f"authorizer.class.name in ZooKeeper mode: expected {ANONYMOUS}, who the controller is to the brokers, "
-                f"among super.users, got {cluster.settings['super.users']!r}"
-            )
 
     def tls_of(self, cluster: Cluster, broker: Broker, listener: Listener) -> ListenerTls:
         """What is set for a broker's listener with TLS when the broker starts. Raises ValueError."""

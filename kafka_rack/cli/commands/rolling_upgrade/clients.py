@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Self
 
 from kafka_rack.cli import CommandError
 from kafka_rack.cli.output.progress import until
-from mockbroker.state.releases import BrokerSoftware
+from mockbroker.zookeeper.releases import BrokerSoftware
 
 TOPIC = "orders"
 VERSIONS = ("0.9", "0.10")

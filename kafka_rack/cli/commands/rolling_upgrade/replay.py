@@ -33,7 +33,8 @@ from kafka_rack.cli.commands.rolling_upgrade.plan import BEFORE, NEW_SETTING, TI
 from kafka_rack.cli.live.wire_client import BrokerConnection
 from kafka_rack.errors import UnreadableRegistrationError
 from mockbroker import MockCluster
-from mockbroker.state.releases import PROTOCOL_SETTING, BrokerSoftware
+from mockbroker.state.settings import PROTOCOL_SETTING
+from mockbroker.zookeeper.releases import BrokerSoftware
 from protocol.apis.metadata import MetadataRequest, MetadataResponse
 
 MAX_REPLICAS = 3

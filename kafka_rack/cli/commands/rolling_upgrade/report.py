@@ -10,7 +10,7 @@ from kafka_rack.cli.commands.rolling_upgrade.plan import LENIENT_READER, TITLES
 from kafka_rack.cli.commands.rolling_upgrade.replay import Observation, ReplayOutcome
 from kafka_rack.cli.commands.rolling_upgrade.verdict import PromiseVerdict
 from kafka_rack.cli.output.tables import table
-from mockbroker.state.releases import STRICT_READER
+from mockbroker.zookeeper.releases import STRICT_READER
 
 COLUMNS = (
     "step",

@@ -14,7 +14,7 @@ from kafka_rack.cli.commands.rolling_upgrade.plan import (
     UpgradeStep,
 )
 from kafka_rack.cli.commands.rolling_upgrade.replay import Observation, ReplayOutcome
-from mockbroker.state.releases import STRICT_READER, BrokerSoftware
+from mockbroker.zookeeper.releases import STRICT_READER, BrokerSoftware
 
 MAX_EXAMPLES = 3
 LAST_STRICT_VERSION = 2

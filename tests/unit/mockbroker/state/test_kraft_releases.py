@@ -19,9 +19,9 @@ from mockbroker.state.kraft_releases import (
     kraft_versions,
     supported_feature_levels,
 )
-from mockbroker.state.releases import RELEASES as ZOOKEEPER_RELEASES
-from mockbroker.state.releases import UPDATE_METADATA
 from mockbroker.state.settings import KafkaSettings
+from mockbroker.zookeeper.releases import RELEASES as ZOOKEEPER_RELEASES
+from mockbroker.zookeeper.releases import UPDATE_METADATA
 from protocol.apis.acls import DescribeAclsRequest
 from protocol.apis.api_versions import ApiVersionsRequest
 from protocol.apis.produce import ProduceRequest

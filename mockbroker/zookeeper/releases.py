@@ -18,17 +18,14 @@ Sources: ``ApiVersion`` and ``ControllerChannelManager`` of Kafka 0.9 to 2.7, ``
 
 from __future__ import annotations
 
-import re
-from functools import cached_property, total_ordering
+from functools import cached_property
 
-LATEST = 1_000_000  # of the internal versions (IV) of a protocol, and of the patches of a release
-VERSION = re.compile(r"(0(?:\.\d+){2}|[1-9]\d*\.\d+)(?:(?:\.(\d+|[xX]))|(?:-IV(\d+)))?")
-PROTOCOL_SETTING = "inter.broker.protocol.version"
+from mockbroker.state.kraft_releases import DISKLESS, KRAFT_ONLY, Version
+from mockbroker.state.settings import PROTOCOL_SETTING
+
 ZOOKEEPER_SETTING = "zookeeper.connect"
 RELEASE = "release"
 ROLES_SETTING = "process.roles"
-DISKLESS = "diskless"
-"""Names no release: the newest with the proposals for diskless topics."""
 UPDATE_METADATA = 6
 STRICT_READER = "0.9.0.0"
 """The release that refuses broker registrations above version 2 (KAFKA-3100)."""
@@ -80,7 +77,6 @@ CHANGES: dict[str, dict[int, int]] = {
 }
 # fmt: on
 RELEASES = tuple(CHANGES)
-KRAFT_ONLY = ("4.0", "4.1", "4.2", "4.3", "4.4")
 FIRST_WITH_KRAFT = "2.8"
 
 # Version of UpdateMetadata that a controller sends, by the first protocol that has it.
@@ -95,44 +91,6 @@ UPDATE_METADATA_SINCE = (
     ("0.9.0", 1),
     ("0.8.2", 0),
 )
-
-
-@total_ordering
-class Version:
-    """A release or a protocol, comparable: ``0.10.0``, ``0.9.0.1``, ``2.4-IV1``.
-
-    ``line`` is the release line, ``0.10.0`` or ``2.4``. ``part`` is the patch or the internal version after it; without
-    one the latest is meant.
-    """
-
-    __slots__ = ("line", "part", "text")
-
-    def __init__(self, text: str) -> None:
-        found = VERSION.fullmatch(text)
-        if found is None:
-            raise ValueError(f"{text!r} is no version of Kafka; 0.9.0, 0.10.0-IV1 and 3.9 are some")
-        self.text, self.line = text, found[1]
-        part = found[2] or found[3]
-        self.part = LATEST if part is None or part in "xX" else int(part)
-
-    @property
-    def _key(self) -> tuple[tuple[int, ...], int]:
-        return (tuple(map(int, self.line.split("."))), self.part)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Version) and self._key == other._key
-
-    def __lt__(self, other: Version) -> bool:
-        return self._key < other._key
-
-    def __hash__(self) -> int:
-        return hash(self._key)
-
-    def __repr__(self) -> str:
-        return f"Version({self.text!r})"
-
-    def __str__(self) -> str:
-        return self.text
 
 
 class BrokerSoftware:

@@ -6,10 +6,10 @@ import asyncio
 from collections.abc import Callable
 from typing import NamedTuple, cast
 
-from mockbroker.core.controller_link import ControllerLink
 from mockbroker.state.brokers.broker import Broker
 from mockbroker.state.cluster import Cluster
-from mockbroker.state.zookeeper.controller import MetadataUpdate
+from mockbroker.zookeeper.controller import MetadataUpdate
+from mockbroker.zookeeper.controller_link import ControllerLink
 from protocol.errors import ProtocolError
 
 AGAIN_S = 0.3  # after a failed attempt; as long as Kafka's controller waits

@@ -44,6 +44,10 @@ class Registry:
         start = BROKER_IDS + "/"
         return sorted(int(path.removeprefix(start)) for path in self.nodes if path.startswith(start))
 
+    def registrations(self) -> dict[str, bytes]:
+        """The JSON of each broker that is registered, by its path, in the order of their ids."""
+        return {f"{BROKER_IDS}/{broker_id}": self.registration(broker_id) for broker_id in self.broker_ids()}
+
     def registration(self, broker_id: int) -> bytes:
         """The JSON of a broker. Raises KeyError: it is not registered."""
         return self.nodes[f"{BROKER_IDS}/{broker_id}"]

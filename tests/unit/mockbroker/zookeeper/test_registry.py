@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mockbroker.state.zookeeper.registry import NOT_REGISTERED, Registry
+from mockbroker.zookeeper.registry import NOT_REGISTERED, Registry
 
 
 def test_a_broker_that_registers_again_has_a_newer_epoch():

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 from kafka_rack.broker_registration import SECURITY_PROTOCOL, read_broker, write_broker
 from kafka_rack.errors import KafkaRackError, UnreadableRegistrationError
 from mockbroker.state.brokers.broker import Broker
+from mockbroker.state.kraft_releases import Version
 from mockbroker.state.metadata.cache import (
     DELETED,
     NO_CONTROLLER,
@@ -28,21 +29,23 @@ from mockbroker.state.metadata.cache import (
     PartitionState,
     TopicPartitionState,
 )
-from mockbroker.state.releases import (
-    PROTOCOL_SETTING,
+from mockbroker.state.security.protocols import ANONYMOUS, PLAINTEXT
+from mockbroker.state.settings import PROTOCOL_SETTING
+from mockbroker.zookeeper.registry import BROKER_IDS, CONTROLLER, CONTROLLER_EPOCH, NOT_REGISTERED, Registry
+from mockbroker.zookeeper.releases import (
     ROLES_SETTING,
     ZOOKEEPER_SETTING,
     BrokerSoftware,
-    Version,
     is_zookeeper,
     software_of,
 )
-from mockbroker.state.zookeeper.registry import BROKER_IDS, CONTROLLER, CONTROLLER_EPOCH, NOT_REGISTERED, Registry
 
 if TYPE_CHECKING:
+    from mockbroker.state.cluster import Cluster
     from mockbroker.state.metadata.view import MetadataSupport, MetadataView
     from mockbroker.state.settings import KafkaSettings
     from mockbroker.state.topics.topic import Partition, Topic
+    from protocol.apis.controller import UpdateMetadataRequest
 
 ISR_WITHOUT_LEADER = "2.4"
 """The release since which a partition without a leader shows its ISR."""
@@ -64,6 +67,12 @@ class MetadataUpdate(NamedTuple):
     controller_epoch: int
     live_brokers: tuple[CachedBroker, ...]
     partitions: tuple[TopicPartitionState, ...]
+
+    def request(self) -> UpdateMetadataRequest:
+        """The request that carries it."""
+        from mockbroker.zookeeper.update_metadata import request_of
+
+        return request_of(self)
 
 
 class UpdateDelivery(NamedTuple):
@@ -122,6 +131,25 @@ class ZooKeeperMode:
 
     def deposed(self, broker_id: int, partition: Partition) -> None:
         return None
+
+    def check(self, cluster: Cluster) -> None:
+        """Brokers hear of their controller by requests like anybody's, from nobody who has logged in."""
+        from mockbroker.state.security.acls import CLUSTER_ACTION
+        from mockbroker.state.security.authorizer import access_of
+
+        access = access_of(cluster, ANONYMOUS, "127.0.0.1")
+        if access is not None and not access.may_cluster(CLUSTER_ACTION):
+            raise ValueError(
+                f"authorizer.class.name in ZooKeeper mode: expected {ANONYMOUS}, who the controller is to the brokers, "
+                f"among super.users, got {cluster.settings['super.users']!r}"
+            )
+        for broker in cluster.brokers.values():
+            for listener in broker.listeners:
+                if listener.protocol != PLAINTEXT:
+                    raise ValueError(
+                        f"listener {listener.name}: expected {PLAINTEXT}, the one security protocol in ZooKeeper mode, "
+                        f"got {listener.protocol}"
+                    )
 
     # what brokers do
 

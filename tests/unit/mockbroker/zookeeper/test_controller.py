@@ -10,7 +10,7 @@ from mockbroker.core.simulation import Simulation
 from mockbroker.state.brokers.broker import Broker, Listener
 from mockbroker.state.cluster import Cluster
 from mockbroker.state.metadata.cache import DELETED
-from mockbroker.state.zookeeper.controller import MetadataUpdate, ZooKeeperMode
+from mockbroker.zookeeper.controller import MetadataUpdate, ZooKeeperMode
 from protocol.apis.metadata import MetadataRequest
 
 PROTOCOL = "inter.broker.protocol.version"

@@ -13,7 +13,7 @@ from itertools import groupby
 from kafka_rack.broker_registration import SECURITY_PROTOCOL
 from mockbroker.call import Call, handles
 from mockbroker.state.metadata.cache import Address, CachedBroker, PartitionState, TopicPartitionState
-from mockbroker.state.zookeeper.controller import MetadataUpdate
+from mockbroker.zookeeper.controller import MetadataUpdate
 from protocol.apis.controller import UpdateMetadataPartitionState, UpdateMetadataRequest, UpdateMetadataResponse
 from protocol.error_codes import ErrorCode
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 
-from mockbroker.handlers.update_metadata import request_of
-from mockbroker.state.zookeeper.controller import REFUSED, STALE, TAKEN, UNREACHABLE, MetadataUpdate, UpdateDelivery
+from mockbroker.zookeeper.controller import REFUSED, STALE, TAKEN, UNREACHABLE, MetadataUpdate, UpdateDelivery
+from mockbroker.zookeeper.update_metadata import request_of
 from protocol.errors import ProtocolError
 from protocol.framing import FrameReader
 from protocol.headers import read_response, request_frame

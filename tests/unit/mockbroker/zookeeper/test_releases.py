@@ -12,11 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mockbroker.state.releases import (
+from mockbroker.state.kraft_releases import KRAFT_ONLY, Version
+from mockbroker.zookeeper.releases import (
     CHANGES,
-    KRAFT_ONLY,
     RELEASES,
-    Version,
     is_zookeeper,
     served_by,
     software_of,

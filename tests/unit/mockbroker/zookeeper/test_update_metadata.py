@@ -13,11 +13,11 @@ import pytest
 
 import protocol
 from mockbroker.core.simulation import Simulation
-from mockbroker.handlers.update_metadata import live_broker, read_partition_states, request_of
 from mockbroker.state.brokers.broker import Broker, Listener
 from mockbroker.state.cluster import Cluster
 from mockbroker.state.metadata.cache import DELETED
-from mockbroker.state.zookeeper.controller import MetadataUpdate
+from mockbroker.zookeeper.controller import MetadataUpdate
+from mockbroker.zookeeper.update_metadata import live_broker, read_partition_states, request_of
 from protocol.apis.controller import UpdateMetadataRequest
 from protocol.apis.metadata import MetadataRequest
 from protocol.error_codes import ErrorCode

@@ -1,0 +1,64 @@
+"""The optional parts of a cluster: packages that bring what the core can do without.
+
+The package of a part has a ``PART`` that names what it brings. The core looks that up here and imports no part by
+itself; a part whose package is not there brings nothing. README.md in this folder says how a part is made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+PACKAGES = ("mockbroker.zookeeper",)
+
+
+@dataclass(slots=True, frozen=True, kw_only=True)
+class OptionalPart:
+    """What a part brings, by name, so that nothing of it is loaded before it is needed.
+
+    A module is named as ``mockbroker.part.module``, a function or class in it as ``mockbroker.part.module:name``.
+
+    Attributes:
+        handlers: the module with the handler, by API key.
+        handlers_by_release: the same of APIs that are served only where the release of a broker names them.
+        metadata_support: ``(brokers, settings, release) -> MetadataSupport | None``, another mode than KRaft where the
+            settings ask for one. Raises ValueError: they contradict each other.
+        update_channels: ``(cluster) -> UpdateChannels``, which carry what the controller of such a mode has to send.
+    """
+
+    handlers: Mapping[int, str] = field(default_factory=dict)
+    handlers_by_release: Mapping[int, str] = field(default_factory=dict)
+    metadata_support: str = ""
+    update_channels: str = ""
+
+
+@cache
+def parts() -> tuple[OptionalPart, ...]:
+    """The parts that are there."""
+    found = []
+    for package in PACKAGES:
+        try:
+            found.append(import_module(package).PART)
+        except ModuleNotFoundError as error:
+            if error.name != package:
+                raise
+    return tuple(found)
+
+
+@cache
+def provided(name: str) -> Any:
+    """What a part brings under this name, an attribute of ``OptionalPart``; None where none brings it."""
+    for part in parts():
+        path: str = getattr(part, name)
+        if path:
+            module, _, attribute = path.partition(":")
+            return getattr(import_module(module), attribute)
+    return None
+
+
+def merged(name: str) -> dict[Any, str]:
+    """What all parts bring in a table of this name, an attribute of ``OptionalPart``."""
+    return {key: value for part in parts() for key, value in getattr(part, name).items()}

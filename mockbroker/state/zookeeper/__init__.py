@@ -1,1 +1,0 @@
-"""ZooKeeper mode: registrations, the controller, and what it tells brokers."""
