@@ -12,7 +12,7 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
-PACKAGES = ("mockbroker.zookeeper",)
+PACKAGES = ("mockbroker.access_control", "mockbroker.zookeeper")
 
 
 @dataclass(slots=True, frozen=True, kw_only=True)
@@ -24,6 +24,13 @@ class OptionalPart:
     Attributes:
         handlers: the module with the handler, by API key.
         handlers_by_release: the same of APIs that are served only where the release of a broker names them.
+        sasl_mechanisms: by Kafka's name ``(settings, listener_settings, open_file) -> (clock) -> SaslMechanism``, which
+            makes a mechanism for each exchange on a listener. Raises ValueError: what is set for it is wrong.
+        access_of: ``(cluster, principal, address) -> Access | None``, what somebody may do; None: everything.
+        access_check: ``(call) -> Verdict | None``, a stage of a call's path that refuses what the client may not do.
+        read_oauthbearer: ``(message) -> (authorization id, token)`` of a client's first message of OAUTHBEARER. Raises
+            InvalidTokenError, BrokenTokenError.
+        key_file: ``(path) -> KeyFile``, which looks at a file of keys anew when it has changed.
         metadata_support: ``(brokers, settings, release) -> MetadataSupport | None``, another mode than KRaft where the
             settings ask for one. Raises ValueError: they contradict each other.
         update_channels: ``(cluster) -> UpdateChannels``, which carry what the controller of such a mode has to send.
@@ -31,6 +38,11 @@ class OptionalPart:
 
     handlers: Mapping[int, str] = field(default_factory=dict)
     handlers_by_release: Mapping[int, str] = field(default_factory=dict)
+    sasl_mechanisms: Mapping[str, str] = field(default_factory=dict)
+    access_of: str = ""
+    access_check: str = ""
+    read_oauthbearer: str = ""
+    key_file: str = ""
     metadata_support: str = ""
     update_channels: str = ""
 
@@ -54,9 +66,14 @@ def provided(name: str) -> Any:
     for part in parts():
         path: str = getattr(part, name)
         if path:
-            module, _, attribute = path.partition(":")
-            return getattr(import_module(module), attribute)
+            return load(path)
     return None
+
+
+def load(path: str) -> Any:
+    """What ``module:name`` stands for."""
+    module, _, name = path.partition(":")
+    return getattr(import_module(module), name)
 
 
 def merged(name: str) -> dict[Any, str]:

@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 
     from kafka_rack.locality.rack_rules import RackRules
     from mockbroker.adapters.blocking import BlockingMockCluster
-    from mockbroker.adapters.key_file import WatchedFile
     from mockbroker.adapters.storage.read_only_store import ReadOnlyLogStore
     from mockbroker.adapters.tls.material import TlsMaterial
+    from mockbroker.state.security.listeners import KeyFile
     from mockbroker.state.snapshot import ClusterSnapshot
 
 Shape = TypeVar("Shape")
@@ -122,7 +122,7 @@ class MockCluster(ServedCluster):
         client_racks: RackRules | None = None,
     ) -> None:
         if authorize:
-            from mockbroker.state.security.authorizing import authorizing
+            from mockbroker.state.security.access import authorizing
 
             settings = authorizing(settings or {}, users or (["CN=client"] if tls else []))
         if isinstance(brokers, int):
@@ -399,8 +399,6 @@ class MockCluster(ServedCluster):
         return self._storage is not None and not self._storage.is_new and name in self.state.topics
 
 
-def open_key_file(path: str) -> WatchedFile:
-    """A file of keys, opened."""
-    from mockbroker.adapters.key_file import WatchedFile
-
-    return WatchedFile(path)
+def open_key_file(path: str) -> KeyFile:
+    """A file of keys, opened, where a part can."""
+    return provided("key_file")(path)  # type: ignore[no-any-return]

@@ -1,6 +1,6 @@
 """What each API asks for: the operations that its client has to be allowed, a row an API that is served.
 
-``core/access.py`` refuses by it, docs/security.md shows it, and a test sees that no API is missing.
+``access_control/`` refuses by it, docs/security.md shows it, and a test sees that no API is missing.
 Source: KafkaApis, ControllerApis and AclApis, Apache Kafka 4.4; of brokers in ZooKeeper mode KafkaApis 3.9.
 """
 
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from mockbroker.state.security.acls import (
+from mockbroker.state.security.operations import (
     ALTER,
     ALTER_CONFIGS,
     CLUSTER_ACTION,

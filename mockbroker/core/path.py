@@ -27,9 +27,11 @@ from mockbroker.core.purgatory import ParkedCall, Purgatory
 from mockbroker.core.response_cache import CACHED_API, ResponseCache
 from mockbroker.handlers import MIN_SERVED_VERSIONS, MODULE_OF_API, handler_of
 from mockbroker.handlers.error_responses import error_response
+from mockbroker.parts import provided
 from mockbroker.session import Session
 from mockbroker.state.cluster import Cluster
 from mockbroker.state.errors import ApiError
+from mockbroker.state.security.access import AUTHORIZER
 from protocol.codec import codec
 from protocol.errors import ProtocolError
 from protocol.framing import LARGE_PIECE_BYTES
@@ -291,7 +293,7 @@ class CallPath:
             self._quotas.check(call)
         if self.limits and (verdict := first_verdict(self.limits, call)) is not None:
             return verdict
-        if "authorizer.class.name" in self.cluster.settings.given_names:
+        if AUTHORIZER in self.cluster.settings.given_names:
             return self._check_access(call)
         return None
 
@@ -325,10 +327,9 @@ class CallPath:
 
     def _check_access(self, call: Call) -> Verdict | None:
         """Refuse what the client may not do."""
-        from mockbroker.core.access import check_access
-
+        check = provided("access_check")
         try:
-            return check_access(call)
+            return None if check is None else check(call)  # type: ignore[no-any-return]
         except ProtocolError as error:
             return Close(str(error))
 

@@ -34,9 +34,6 @@ MODULE_OF_API: dict[int, str] = {
     26: "transactions",
     27: "transactions",
     28: "transactions",
-    29: "acls",
-    30: "acls",
-    31: "acls",
     32: "configs",
     33: "configs",
     34: "log_dirs",
@@ -89,6 +86,8 @@ MODULE_OF_API: dict[int, str] = {
     93: "streams_group",
     94: "brokers",
 }
+MODULE_OF_API |= merged("handlers")
+"""The module of each API's handler: one here, or one of an optional part by its whole name."""
 
 MIN_SERVED_VERSIONS: dict[int, int] = {76: 1, 77: 1, 78: 1, 79: 1}
 """The oldest version that is served, of APIs whose declarations have older ones: previews that Kafka has dropped."""

@@ -19,7 +19,7 @@ from mockbroker.state.errors import ApiError
 from mockbroker.state.groups.classic.answers import JoinAnswer, SyncAnswer
 from mockbroker.state.groups.classic.members import GroupJoin
 from mockbroker.state.groups.coordinator import check_group_id
-from mockbroker.state.security.authorizer import may_see_of
+from mockbroker.state.security.access import may_see_of
 from protocol.apis.classic_group import (
     HeartbeatRequest,
     HeartbeatResponse,

@@ -20,7 +20,7 @@ from mockbroker.state.errors import ApiError
 from mockbroker.state.groups.consumer.group import ConsumerGroup
 from mockbroker.state.groups.consumer.heartbeat import ConsumerHeartbeat, check_heartbeat, take_heartbeat
 from mockbroker.state.groups.consumer.members import ConsumerMember, Holding
-from mockbroker.state.security.authorizer import may_see_of
+from mockbroker.state.security.access import may_see_of
 from protocol.apis.consumer_group import (
     ConsumerGroupDescribeRequest,
     ConsumerGroupDescribeResponse,

@@ -14,15 +14,9 @@ from kafka_rack.java import hash_order, string_hash
 from mockbroker.call import Call, handles
 from mockbroker.handlers.controlled import check_controller
 from mockbroker.state.errors import ApiError
-from mockbroker.state.security.acls import (
-    CREATE_TOKENS,
-    DELEGATION_TOKEN,
-    DESCRIBE,
-    DESCRIBE_TOKENS,
-    USER,
-)
-from mockbroker.state.security.authorizer import access_of
+from mockbroker.state.security.access import access_of
 from mockbroker.state.security.delegation_tokens import USER_TYPE, DelegationTokens, concerns
+from mockbroker.state.security.operations import CREATE_TOKENS, DELEGATION_TOKEN, DESCRIBE, DESCRIBE_TOKENS, USER
 from mockbroker.state.security.protocols import ANONYMOUS
 from protocol.apis.delegation_tokens import (
     CreateDelegationTokenRequest,

@@ -25,7 +25,7 @@ from mockbroker.call import Call, handles
 from mockbroker.handlers.controlled import check_controller
 from mockbroker.state.errors import ApiError
 from mockbroker.state.metadata.view import KnownBroker, KnownPartition, KnownTopic
-from mockbroker.state.security.authorizer import may_see_of
+from mockbroker.state.security.access import may_see_of
 from mockbroker.state.settings import DISKLESS_SELECTION
 from mockbroker.state.topics.topic import INTERNAL_TOPICS, NO_LEADER, check_topic_name
 from protocol.apis.metadata import (

@@ -30,8 +30,8 @@ from mockbroker.state.groups.streams.heartbeat import (
 from mockbroker.state.groups.streams.members import StreamsMember
 from mockbroker.state.groups.streams.tasks import HeldTasks, OwnedByRole, OwnedTasks, TaskSet
 from mockbroker.state.groups.streams.topology import InternalTopic, StatusCode, Subtopology, Topology, by_id
-from mockbroker.state.security.acls import CREATE
-from mockbroker.state.security.authorizer import access_of
+from mockbroker.state.security.access import access_of
+from mockbroker.state.security.operations import CREATE
 from mockbroker.state.topics.topic import INTERNAL_TOPICS, check_topic_name
 from protocol.apis.streams_group import (
     KeyValue,

@@ -34,8 +34,7 @@ from __future__ import annotations
 
 from enum import Enum, auto
 
-from mockbroker.state.security.mechanisms import PLAIN, SCRAM_MECHANISMS
-from mockbroker.state.security.oauthbearer import OAUTHBEARER
+from mockbroker.state.security.mechanisms import OAUTHBEARER, PLAIN, SCRAM_MECHANISMS
 
 GSSAPI = "GSSAPI"
 BARE_TOKENS_VERSION = 0

@@ -18,15 +18,16 @@ import base64
 import json
 from typing import NamedTuple
 
+from mockbroker.parts import provided
 from mockbroker.state.security.mechanisms import (
     CLIENT_FIRST,
+    OAUTHBEARER,
     PLAIN,
     SCRAM_MECHANISMS,
     BrokenTokenError,
     InvalidTokenError,
     names_token,
 )
-from mockbroker.state.security.oauthbearer import OAUTHBEARER, token_in
 
 USER, DELEGATION_TOKEN = "User:", "DelegationToken:"
 PLAIN_PARTS = 3
@@ -67,9 +68,10 @@ class LoginIdentity:
             name = found["name"].replace("=2C", ",").replace("=3D", "=")
             by_token = names_token(found["extensions"])
             return Claim((DELEGATION_TOKEN if by_token else USER) + name, by_token)
-        if self._mechanism == OAUTHBEARER:
+        read_oauthbearer = provided("read_oauthbearer")
+        if self._mechanism == OAUTHBEARER and read_oauthbearer is not None:
             try:
-                authorization, shown = token_in(token)
+                authorization, shown = read_oauthbearer(token)
             except (InvalidTokenError, BrokenTokenError):
                 return None
             name = authorization or subject_of(shown)

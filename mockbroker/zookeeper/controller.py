@@ -134,8 +134,8 @@ class ZooKeeperMode:
 
     def check(self, cluster: Cluster) -> None:
         """Brokers hear of their controller by requests like anybody's, from nobody who has logged in."""
-        from mockbroker.state.security.acls import CLUSTER_ACTION
-        from mockbroker.state.security.authorizer import access_of
+        from mockbroker.state.security.access import access_of
+        from mockbroker.state.security.operations import CLUSTER_ACTION
 
         access = access_of(cluster, ANONYMOUS, "127.0.0.1")
         if access is not None and not access.may_cluster(CLUSTER_ACTION):

@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+from mockbroker.parts import PACKAGES
+
 
 def loaded_by(program: str) -> set[str]:
     """The modules of a process of its own at the end of a program."""
@@ -56,3 +58,5 @@ def test_starting_a_cluster_loads_nothing_of_http_captures_and_tables():
         "uvicorn",
     }
     assert loaded & unwanted == set()
+    optional = tuple(f"{package}." for package in (*PACKAGES, "mockbroker.proxy"))
+    assert [name for name in loaded if name.startswith(optional)] == []

@@ -11,9 +11,8 @@ if TYPE_CHECKING:
     from mockbroker.state.brokers.broker import Broker, Listener
     from mockbroker.state.cluster import Cluster
     from mockbroker.state.security.authentication import Authenticator
-    from mockbroker.state.security.listeners import ListenerSecurity
+    from mockbroker.state.security.listeners import KeyFile, ListenerSecurity
     from mockbroker.state.security.mechanisms import SaslMechanism
-    from mockbroker.state.security.signed_tokens import KeyFile
     from mockbroker.state.security.tls import ListenerTls
 
 SALT_BYTES = 16
@@ -104,12 +103,11 @@ def mechanism_of(
         ScramMechanism,
         ScramToken,
     )
-    from mockbroker.state.security.oauthbearer import OAUTHBEARER, OauthBearerMechanism
 
     if name == PLAIN:
         return PlainMechanism(security.passwords)
-    if security.tokens is not None and name == OAUTHBEARER:
-        return OauthBearerMechanism(security.tokens, cluster.clock)
+    if name in security.makers:
+        return security.makers[name](cluster.clock)
 
     def credential_of(user: str) -> ScramCredential | None:
         record = cluster.image.scram_credentials.get((user, SCRAM_MECHANISMS[name]))

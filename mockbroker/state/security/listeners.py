@@ -10,23 +10,30 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from kafka_rack.java import hash_order, string_hash
+from mockbroker.parts import load, merged
 from mockbroker.state.security.jaas import JaasError, parse_jaas
 from mockbroker.state.security.mechanisms import PLAIN, SCRAM_MECHANISMS
-from mockbroker.state.security.oauthbearer import OAUTHBEARER
 
 if TYPE_CHECKING:
-    from mockbroker.state.security.oauthbearer import TokenValidator
-    from mockbroker.state.security.signed_tokens import KeyFile
+    from mockbroker.state.security.mechanisms import SaslMechanism
+    from mockbroker.state.wall_clock import WallClock
 
 OF_PASSWORDS = (PLAIN, *SCRAM_MECHANISMS)
-MECHANISMS = (*OF_PASSWORDS, OAUTHBEARER)
+MECHANISMS = (*OF_PASSWORDS, *merged("sasl_mechanisms"))
 PREFIX = "listener.name."
 JAAS_SETTING = "sasl.jaas.config"
 USER_OPTION = "user_"
 DELAY_SETTING = "connection.failed.authentication.delay.ms"
+
+
+class KeyFile(Protocol):
+    """A file of keys."""
+
+    def changed(self) -> str | None:
+        """Its text where that is another than when it was last asked for. Raises OSError, ValueError."""
 
 
 @dataclass(slots=True, frozen=True)
@@ -34,8 +41,8 @@ class ListenerSecurity:
     """What is set for one listener with SASL.
 
     ``mechanisms`` stand in the order in which Kafka names them to clients; ``max_reauth_ms`` has how long a session
-    may last by mechanism, 0 for ever. ``passwords`` are those of PLAIN by user, ``tokens`` is who judges tokens of
-    OAUTHBEARER, where the listener has that.
+    may last by mechanism, 0 for ever. ``passwords`` are those of PLAIN by user, ``makers`` what makes a mechanism that
+    a part brings, for one exchange.
     """
 
     protocol: str
@@ -44,7 +51,7 @@ class ListenerSecurity:
     failure_delay_ms: int
     max_reauth_ms: Mapping[str, int]
     passwords: Mapping[str, str] = field(repr=False)
-    tokens: TokenValidator | None = None
+    makers: Mapping[str, Callable[[WallClock], SaslMechanism]] = field(default_factory=dict, repr=False)
 
 
 class ListenerSettings:
@@ -134,7 +141,11 @@ def security_of(
         own.value(DELAY_SETTING),
         {one: own.value("connections.max.reauth.ms", one) for one in mechanisms},
         passwords,
-        validator_of(settings, own, open_file) if OAUTHBEARER in mechanisms else None,
+        {
+            name: load(path)(settings, own, open_file)
+            for name, path in merged("sasl_mechanisms").items()
+            if name in mechanisms
+        },
     )
 
 
@@ -153,21 +164,6 @@ def passwords_of(settings: Mapping[str, Any], name: str) -> dict[str, str]:
         for option, password in jaas_options(settings, name).items()
         if option.startswith(USER_OPTION)
     }
-
-
-def validator_of(
-    settings: Mapping[str, Any], own: ListenerSettings, open_file: Callable[[str], KeyFile] | None
-) -> TokenValidator:
-    """Who judges the tokens of a listener. Raises ValueError: no login module, or what token_settings.py refuses."""
-    from mockbroker.state.security import token_settings
-
-    name = own.name_of(JAAS_SETTING, OAUTHBEARER)
-    if not name.startswith(PREFIX):
-        raise ValueError(
-            f"{own.own_name(JAAS_SETTING, OAUTHBEARER)}: expected an OAuthBearerLoginModule for mechanism "
-            f"{OAUTHBEARER}, got none"
-        )
-    return token_settings.validator_of(own, jaas_options(settings, name), name, open_file)
 
 
 def jaas_options(settings: Mapping[str, Any], name: str) -> dict[str, str]:

@@ -13,11 +13,12 @@ import base64
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
+from mockbroker.access_control.oauthbearer import BearerToken, RefusedTokenError
+from mockbroker.access_control.unsecured_tokens import BASE64_URL, JAVA_SPACE, MAX_TIME_MS, integer, no_constant
+from mockbroker.state.security.listeners import KeyFile
 from mockbroker.state.security.mechanisms import BrokenTokenError
-from mockbroker.state.security.oauthbearer import BearerToken, RefusedTokenError
-from mockbroker.state.security.unsecured_tokens import BASE64_URL, JAVA_SPACE, MAX_TIME_MS, integer, no_constant
 
 MIN_RSA_BITS = 2048
 MAX_LONG = 2**63 - 1
@@ -43,13 +44,6 @@ EDDSA_CURVES = ("Ed25519", "Ed448")
 NESTED = ("jwt", "application/jwt")
 
 Key = dict[str, Any]
-
-
-class KeyFile(Protocol):
-    """A file of keys."""
-
-    def changed(self) -> str | None:
-        """Its text where that is another than when it was last asked for. Raises OSError, ValueError."""
 
 
 @dataclass(slots=True, frozen=True)

@@ -15,6 +15,21 @@ from random import Random
 from typing import TYPE_CHECKING, NamedTuple
 
 from mockbroker.state.errors import ApiError
+from mockbroker.state.security.operations import (
+    ALL,
+    ALTER,
+    ALTER_CONFIGS,
+    CLUSTER,
+    CLUSTER_NAME,
+    DELETE,
+    DESCRIBE,
+    DESCRIBE_CONFIGS,
+    READ,
+    TOPIC,
+    TWO_PHASE_COMMIT,
+    USER,
+    WRITE,
+)
 from mockbroker.state.topics.topic import random_uuid
 from protocol.embedded.metadata_security import AccessControlEntryRecord, RemoveAccessControlEntryRecord
 from protocol.error_codes import ErrorCode
@@ -24,11 +39,7 @@ if TYPE_CHECKING:
     from mockbroker.state.image.writer import ImageWriter
 
 UNKNOWN, ANY = 0, 1  # of all four kinds of numbers
-TOPIC, GROUP, CLUSTER, TRANSACTIONAL_ID, DELEGATION_TOKEN, USER = 2, 3, 4, 5, 6, 7
 MATCH, LITERAL, PREFIXED = 2, 3, 4
-ALL, READ, WRITE, CREATE, DELETE, ALTER, DESCRIBE = 2, 3, 4, 5, 6, 7, 8
-CLUSTER_ACTION, DESCRIBE_CONFIGS, ALTER_CONFIGS, IDEMPOTENT_WRITE = 9, 10, 11, 12
-CREATE_TOKENS, DESCRIBE_TOKENS, TWO_PHASE_COMMIT = 13, 14, 15
 DENY, ALLOW = 2, 3
 
 RESOURCE_TYPES = range(TOPIC, USER + 1)
@@ -36,7 +47,6 @@ PATTERN_TYPES = range(LITERAL, PREFIXED + 1)
 OPERATIONS = range(ALL, TWO_PHASE_COMMIT + 1)
 PERMISSIONS = range(DENY, ALLOW + 1)
 
-CLUSTER_NAME = "kafka-cluster"
 WILDCARD = "*"
 WILDCARD_PRINCIPAL = "User:*"
 IMPLY_DESCRIBE = frozenset({DESCRIBE, READ, WRITE, DELETE, ALTER})

@@ -11,11 +11,14 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from kafka_rack.extras import pip_install
-from mockbroker.state.security.oauthbearer import OAUTHBEARER, TokenValidator
+from mockbroker.access_control.oauthbearer import OauthBearerMechanism, TokenValidator
+from mockbroker.state.security.listeners import JAAS_SETTING, jaas_options
+from mockbroker.state.security.listeners import PREFIX as OF_LISTENERS
+from mockbroker.state.security.mechanisms import OAUTHBEARER
 
 if TYPE_CHECKING:
-    from mockbroker.state.security.listeners import ListenerSettings
-    from mockbroker.state.security.signed_tokens import KeyFile
+    from mockbroker.state.security.listeners import KeyFile, ListenerSettings
+    from mockbroker.state.wall_clock import WallClock
 
 PACKAGE = "org.apache.kafka.common.security.oauthbearer"
 UNSECURED_HANDLER = f"{PACKAGE}.internals.unsecured.OAuthBearerUnsecuredValidatorCallbackHandler"
@@ -24,6 +27,20 @@ VALIDATORS = (f"{PACKAGE}.DefaultJwtValidator", f"{PACKAGE}.BrokerJwtValidator")
 HANDLER_SETTING = "sasl.server.callback.handler.class"
 PREFIX = "sasl.oauthbearer."
 FILE = "file:"
+
+
+def maker_of(
+    settings: Mapping[str, Any], own: ListenerSettings, open_file: Callable[[str], KeyFile] | None
+) -> Callable[[WallClock], OauthBearerMechanism]:
+    """What makes the mechanism of a listener. Raises ValueError: no login module, or what ``validator_of`` refuses."""
+    name = own.name_of(JAAS_SETTING, OAUTHBEARER)
+    if not name.startswith(OF_LISTENERS):
+        raise ValueError(
+            f"{own.own_name(JAAS_SETTING, OAUTHBEARER)}: expected an OAuthBearerLoginModule for mechanism "
+            f"{OAUTHBEARER}, got none"
+        )
+    validator = validator_of(own, jaas_options(settings, name), name, open_file)
+    return lambda clock: OauthBearerMechanism(validator, clock)
 
 
 def validator_of(
@@ -43,7 +60,7 @@ def validator_of(
         return signed_validator(own, open_file)
     if given != UNSECURED_HANDLER:
         raise ValueError(f"{handler}: expected {UNSECURED_HANDLER} or {SIGNED_HANDLER}, got {given}")
-    from mockbroker.state.security.unsecured_tokens import UnsecuredValidator
+    from mockbroker.access_control.unsecured_tokens import UnsecuredValidator
 
     try:
         return UnsecuredValidator(options)
@@ -53,7 +70,7 @@ def validator_of(
 
 def signed_validator(own: ListenerSettings, open_file: Callable[[str], KeyFile] | None) -> TokenValidator:
     """Who judges tokens by a file of keys. Raises ValueError: also where PyJWT, of the extra ``oauth``, is missing."""
-    from mockbroker.state.security.signed_tokens import Expectations, SignedValidator
+    from mockbroker.access_control.signed_tokens import Expectations, SignedValidator
 
     def value(name: str) -> Any:
         return own.value(PREFIX + name, OAUTHBEARER)

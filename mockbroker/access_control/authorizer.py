@@ -5,19 +5,13 @@ Source: KIP-11, KIP-679, KIP-801; StandardAuthorizer and Authorizer.authorizeByR
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from functools import partial
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Final
 
-from mockbroker.state.security.acls import ALL as EVERY_OPERATION
-from mockbroker.state.security.acls import (
-    CLUSTER,
-    CLUSTER_NAME,
+from mockbroker.access_control.acls import (
     DENY,
-    DESCRIBE,
     LITERAL,
     PREFIXED,
-    TOPIC,
     WILDCARD,
     WILDCARD_PRINCIPAL,
     Acl,
@@ -26,12 +20,14 @@ from mockbroker.state.security.acls import (
     is_allowed,
     is_from,
 )
+from mockbroker.state.security.access import AUTHORIZER
+from mockbroker.state.security.operations import ALL as EVERY_OPERATION
+from mockbroker.state.security.operations import CLUSTER, CLUSTER_NAME, TOPIC
 
 if TYPE_CHECKING:
     from mockbroker.state.cluster import Cluster
     from mockbroker.state.image.acl_entries import AclEntries
 
-AUTHORIZER: Final = "authorizer.class.name"
 ANY_NAME: Final = "hardcode"
 """The name of the resource that is asked about first, where any will do."""
 
@@ -147,12 +143,6 @@ def is_dominated(acl: Acl, denied: set[tuple[int, str]]) -> bool:
 def has_authorizer(cluster: Cluster) -> bool:
     """Whether anybody may be refused anything."""
     return AUTHORIZER in cluster.settings.given_names and bool(cluster.configs.broker(None, AUTHORIZER))
-
-
-def may_see_of(cluster: Cluster, principal: str, address: str) -> Callable[[str], bool] | None:
-    """Whether a principal may describe a topic; None where everybody may."""
-    access = access_of(cluster, principal, address)
-    return None if access is None else partial(access.may_topic, DESCRIBE)
 
 
 def access_of(cluster: Cluster, principal: str, address: str) -> PrincipalAccess | None:

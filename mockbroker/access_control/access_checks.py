@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from mockbroker.access_control.authorizer import PrincipalAccess
 from mockbroker.call import Call
 from mockbroker.core.faults.errors import hand_over, inject_error, injected_into
 from mockbroker.core.faults.matching import Hit
@@ -16,8 +17,7 @@ from mockbroker.core.path import Close, Respond, Verdict
 from mockbroker.core.subjects import subjects_of
 from mockbroker.handlers.error_responses import error_response
 from mockbroker.state.errors import ApiError
-from mockbroker.state.security.acls import GROUP, TRANSACTIONAL_ID, WRITE
-from mockbroker.state.security.authorizer import PrincipalAccess
+from mockbroker.state.security.operations import GROUP, TRANSACTIONAL_ID, WRITE
 from protocol.error_codes import ErrorCode
 from protocol.registry import message_class
 

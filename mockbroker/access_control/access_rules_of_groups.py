@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from mockbroker.call import Call
-from mockbroker.core.access_checks import (
+from mockbroker.access_control.access_checks import (
     CLUSTER_FAILED,
     GROUP_FAILED,
     ID_FAILED,
@@ -23,19 +22,13 @@ from mockbroker.core.access_checks import (
     response_class,
     split,
 )
+from mockbroker.access_control.authorizer import PrincipalAccess
+from mockbroker.call import Call
 from mockbroker.core.faults.errors import hand_over
 from mockbroker.core.path import Respond, Verdict
 from mockbroker.core.subjects import subjects_of, topic_name
 from mockbroker.state.errors import ApiError
-from mockbroker.state.security.acls import (
-    CLUSTER_ACTION,
-    DELETE,
-    DESCRIBE,
-    GROUP,
-    READ,
-    TRANSACTIONAL_ID,
-)
-from mockbroker.state.security.authorizer import PrincipalAccess
+from mockbroker.state.security.operations import CLUSTER_ACTION, DELETE, DESCRIBE, GROUP, READ, TRANSACTIONAL_ID
 from mockbroker.state.topics.topic import INTERNAL_TOPICS, check_topic_name
 from protocol.uuids import ZERO_UUID
 

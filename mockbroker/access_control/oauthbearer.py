@@ -19,7 +19,6 @@ from mockbroker.state.security.mechanisms import (
 )
 from mockbroker.state.wall_clock import WallClock
 
-OAUTHBEARER = "OAUTHBEARER"
 SEPARATOR = "\x01"
 ACKNOWLEDGEMENT = b"\x01"
 KEY_AND_VALUE = rf"[A-Za-z]++=[\x21-\x7e \t\r\n]++{SEPARATOR}"

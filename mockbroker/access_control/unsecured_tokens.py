@@ -14,8 +14,8 @@ import re
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
+from mockbroker.access_control.oauthbearer import BearerToken, RefusedTokenError
 from mockbroker.state.security.mechanisms import BrokenTokenError
-from mockbroker.state.security.oauthbearer import BearerToken, RefusedTokenError
 
 PREFIX = "unsecuredValidator"
 PRINCIPAL_OPTION, SCOPE_OPTION, REQUIRED_SCOPE_OPTION, CLOCK_SKEW_OPTION = (

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from mockbroker.adapters.key_file import MAX_BYTES, WatchedFile
+from mockbroker.access_control.key_file import MAX_BYTES, WatchedFile
+from mockbroker.access_control.token_settings import SIGNED_HANDLER
 from mockbroker.adapters.server import MockCluster
-from mockbroker.state.security.token_settings import SIGNED_HANDLER
 
 SECOND_NS = 1_000_000_000
 

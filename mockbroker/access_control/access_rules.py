@@ -9,8 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from mockbroker.call import Call
-from mockbroker.core.access_checks import (
+from mockbroker.access_control.access_checks import (
     CLUSTER_FAILED,
     GROUP_FAILED,
     ID_FAILED,
@@ -25,14 +24,16 @@ from mockbroker.core.access_checks import (
     response_class,
     split,
 )
-from mockbroker.core.access_rules_of_groups import RULES_OF_GROUPS
+from mockbroker.access_control.access_rules_of_groups import RULES_OF_GROUPS
+from mockbroker.access_control.authorizer import PrincipalAccess
+from mockbroker.call import Call
 from mockbroker.core.faults.errors import hand_over, with_field
 from mockbroker.core.faults.matching import Hit
 from mockbroker.core.path import Respond, Verdict
 from mockbroker.core.subjects import subjects_of, topic_name
 from mockbroker.handlers.error_responses import error_response
 from mockbroker.state.errors import ApiError
-from mockbroker.state.security.acls import (
+from mockbroker.state.security.operations import (
     ALTER,
     ALTER_CONFIGS,
     CLUSTER_ACTION,
@@ -48,7 +49,6 @@ from mockbroker.state.security.acls import (
     TWO_PHASE_COMMIT,
     WRITE,
 )
-from mockbroker.state.security.authorizer import PrincipalAccess
 from mockbroker.state.topics.topic import INTERNAL_TOPICS
 from protocol.error_codes import ErrorCode
 from protocol.uuids import ZERO_UUID

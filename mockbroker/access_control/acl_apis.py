@@ -10,10 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import groupby
 
-from mockbroker.call import Call, handles
-from mockbroker.handlers.controlled import check_controller
-from mockbroker.state.errors import ApiError
-from mockbroker.state.security.acls import (
+from mockbroker.access_control.acls import (
     ANY,
     LITERAL,
     MATCH,
@@ -24,6 +21,9 @@ from mockbroker.state.security.acls import (
     delete_acls,
     find_acls,
 )
+from mockbroker.call import Call, handles
+from mockbroker.handlers.controlled import check_controller
+from mockbroker.state.errors import ApiError
 from protocol.apis.acls import (
     CreateAclsRequest,
     CreateAclsResponse,

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mockbroker.call import Call
-from mockbroker.core.access_checks import (
+from mockbroker.access_control.access_checks import (
     TOPIC_FAILED,
     amend,
     check_cluster,
@@ -18,10 +17,12 @@ from mockbroker.core.access_checks import (
     check_topics,
     check_transactional_id,
 )
+from mockbroker.access_control.access_rules import RULES
+from mockbroker.access_control.authorizer import PrincipalAccess, access_of
+from mockbroker.call import Call
 from mockbroker.core.access_needs import NEEDS
-from mockbroker.core.access_rules import RULES
 from mockbroker.core.path import Verdict
-from mockbroker.state.security.acls import (
+from mockbroker.state.security.operations import (
     ALTER,
     ALTER_CONFIGS,
     CLUSTER,
@@ -37,7 +38,6 @@ from mockbroker.state.security.acls import (
     TOPIC,
     WRITE,
 )
-from mockbroker.state.security.authorizer import PrincipalAccess, access_of
 
 SYNC_GROUP, DESCRIBE_TOPIC_PARTITIONS = 14, 75
 NOT_ASKED_FOR = -(2**31)

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mockbroker.access_control.oauthbearer import BearerToken, OauthBearerMechanism, RefusedTokenError
+from mockbroker.access_control.unsecured_tokens import UnsecuredValidator
 from mockbroker.state.security.mechanisms import AuthenticationFailedError, BrokenTokenError, InvalidTokenError
-from mockbroker.state.security.oauthbearer import BearerToken, OauthBearerMechanism, RefusedTokenError
-from mockbroker.state.security.unsecured_tokens import UnsecuredValidator
 from mockbroker.state.wall_clock import WallClock
 from tests.tokens import YEAR_2100, bearer, raw, unsecured
 

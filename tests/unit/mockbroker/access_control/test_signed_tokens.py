@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mockbroker.access_control.oauthbearer import BearerToken, RefusedTokenError
+from mockbroker.access_control.signed_tokens import Expectations, SignedValidator
 from mockbroker.core.simulation import Simulation
 from mockbroker.state.security.mechanisms import BrokenTokenError
-from mockbroker.state.security.oauthbearer import BearerToken, RefusedTokenError
-from mockbroker.state.security.signed_tokens import Expectations, SignedValidator
 from tests.tokens import jwk, part, signed
 
 NOW = 1_700_000_000

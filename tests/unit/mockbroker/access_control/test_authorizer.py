@@ -5,26 +5,10 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mockbroker.access_control.acls import ALLOW, LITERAL, PREFIXED, Acl, AclFilter, concerns, create_acls, delete_acls
+from mockbroker.access_control.authorizer import AclIndex, PrincipalAccess, access_of
 from mockbroker.core.simulation import Simulation
-from mockbroker.state.security.acls import (
-    ALLOW,
-    ALTER,
-    CLUSTER,
-    CLUSTER_NAME,
-    DESCRIBE,
-    GROUP,
-    LITERAL,
-    PREFIXED,
-    READ,
-    TOPIC,
-    WRITE,
-    Acl,
-    AclFilter,
-    concerns,
-    create_acls,
-    delete_acls,
-)
-from mockbroker.state.security.authorizer import AclIndex, PrincipalAccess, access_of
+from mockbroker.state.security.operations import ALTER, CLUSTER, CLUSTER_NAME, DESCRIBE, GROUP, READ, TOPIC, WRITE
 
 AUTHORIZER = {"authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer"}
 NAMES = st.text("ab*", min_size=1, max_size=4)

@@ -6,9 +6,9 @@ from random import Random
 
 import pytest
 
+from mockbroker.access_control.acls import Acl, create_acls
 from mockbroker.adapters.server import MockCluster
 from mockbroker.core.simulation import ConnectionClosedError, Simulation
-from mockbroker.state.security.acls import Acl, create_acls
 from protocol.apis.controller import UpdateMetadataRequest
 from protocol.apis.produce import ProduceRequest
 from protocol.apis.topics import CreatePartitionsRequest

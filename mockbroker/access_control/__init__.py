@@ -1,0 +1,14 @@
+"""Access control: who may do what by ACLs, and OAUTHBEARER, whose tokens say who somebody is."""
+
+from __future__ import annotations
+
+from mockbroker.parts import OptionalPart
+
+PART = OptionalPart(
+    handlers=dict.fromkeys((29, 30, 31), "mockbroker.access_control.acl_apis"),
+    sasl_mechanisms={"OAUTHBEARER": "mockbroker.access_control.token_settings:maker_of"},
+    access_of="mockbroker.access_control.authorizer:access_of",
+    access_check="mockbroker.access_control.access:check_access",
+    read_oauthbearer="mockbroker.access_control.oauthbearer:token_in",
+    key_file="mockbroker.access_control.key_file:WatchedFile",
+)
