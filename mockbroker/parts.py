@@ -12,7 +12,7 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
-PACKAGES = ("mockbroker.access_control", "mockbroker.zookeeper")
+PACKAGES = ("mockbroker.access_control", "mockbroker.streams_groups", "mockbroker.zookeeper")
 
 
 @dataclass(slots=True, frozen=True, kw_only=True)
@@ -24,6 +24,7 @@ class OptionalPart:
     Attributes:
         handlers: the module with the handler, by API key.
         handlers_by_release: the same of APIs that are served only where the release of a broker names them.
+        group_classes: the module of a kind of groups, by the name of its class, with which its records' keys begin.
         sasl_mechanisms: by Kafka's name ``(settings, listener_settings, open_file) -> (clock) -> SaslMechanism``, which
             makes a mechanism for each exchange on a listener. Raises ValueError: what is set for it is wrong.
         access_of: ``(cluster, principal, address) -> Access | None``, what somebody may do; None: everything.
@@ -38,6 +39,7 @@ class OptionalPart:
 
     handlers: Mapping[int, str] = field(default_factory=dict)
     handlers_by_release: Mapping[int, str] = field(default_factory=dict)
+    group_classes: Mapping[str, str] = field(default_factory=dict)
     sasl_mechanisms: Mapping[str, str] = field(default_factory=dict)
     access_of: str = ""
     access_check: str = ""

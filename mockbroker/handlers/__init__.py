@@ -78,12 +78,9 @@ MODULE_OF_API: dict[int, str] = {
     85: "share_state",
     86: "share_state",
     87: "share_state",
-    88: "streams_group",
-    89: "streams_group",
     90: "share_offsets",
     91: "share_offsets",
     92: "share_offsets",
-    93: "streams_group",
     94: "brokers",
 }
 MODULE_OF_API |= merged("handlers")

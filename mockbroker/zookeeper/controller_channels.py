@@ -8,7 +8,7 @@ from typing import NamedTuple, cast
 
 from mockbroker.state.brokers.broker import Broker
 from mockbroker.state.cluster import Cluster
-from mockbroker.zookeeper.controller import MetadataUpdate
+from mockbroker.zookeeper.controller import MetadataUpdate, ZooKeeperMode
 from mockbroker.zookeeper.controller_link import ControllerLink
 from protocol.errors import ProtocolError
 
@@ -40,10 +40,10 @@ class ControllerChannels:
 
     def send(self) -> None:
         """Have everything sent that the controller has to say, and end the connections of those that have gone."""
-        zookeeper = self.state.zookeeper
+        zookeeper: ZooKeeperMode | None = self.state.zookeeper
         if zookeeper is None or self._closed:
             return
-        for update in self.state.take_updates():
+        for update in zookeeper.take_updates(self.state.topics, self.state.version):
             self._channel(channel_key_of(update)).add(update)
         controller = (zookeeper.controller_id, zookeeper.controller_epoch)
         for key in list(self._channels):

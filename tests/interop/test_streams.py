@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from mockbroker import MockCluster
-from mockbroker.state.groups.streams.group import StreamsGroup, tasks_in
+from mockbroker.streams_groups.group import StreamsGroup, tasks_in
 from tests.interop.fetched import skipped_without_tools
 from tests.interop.java_brokers import kafka_tool
 from tests.interop.word_count import COUNTS, FROM, PARTITIONS, SETTINGS, TO, application, closed, counts, send_lines

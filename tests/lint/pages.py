@@ -153,7 +153,7 @@ def tables_have_the_defaults_of_settings(project: Project) -> Iterator[str]:
 
 
 def the_page_on_streams_groups_has_each_status(project: Project) -> Iterator[str]:
-    from mockbroker.state.groups.streams.topology import StatusCode
+    from mockbroker.streams_groups.topology import StatusCode
 
     page = "docs/streams-groups.md"
     shown = in_backticks(first_cells(project.text(page)), "[A-Z_]+")

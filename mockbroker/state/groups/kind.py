@@ -4,7 +4,7 @@ Classic groups are one kind; those of the consumer, share and streams protocols 
 send goes to its own class; everything below goes to any. A new kind of group:
 
 - is a class with ``kind`` and ``replaces_empty_classic``, most simply a ``modern.group.ModernGroup``, in a package of
-  its own (``consumer/`` is an example), and has its line in ``GROUP_CLASSES``;
+  its own (``consumer/`` is an example), and has its line in ``GROUP_CLASSES``, or in an optional part's;
 - is found or made by ``Groups.find_or_make(SomeGroup, group_id, create=...)``, which raises what Kafka raises for an id
   that is free or belongs to another kind. A group that was made is known to nobody until ``Groups.register``, so a
   request that fails leaves nothing behind;
@@ -21,6 +21,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, ClassVar, Protocol
 
+from mockbroker.parts import merged
 from mockbroker.state.image.image import TopicPartition
 
 TopicsOf = Callable[[bytes], Collection[str] | None]
@@ -31,8 +32,7 @@ CommitCheck = Callable[[TopicPartition], None]
 GROUP_CLASSES: dict[str, str] = {
     "ConsumerGroup": "mockbroker.state.groups.consumer.group",
     "ShareGroup": "mockbroker.state.groups.share.group",
-    "StreamsGroup": "mockbroker.state.groups.streams.group",
-}
+} | merged("group_classes")
 """The module of each kind that keeps records of its own, by the name of the class, with which its keys' names begin."""
 
 

@@ -34,6 +34,7 @@ from kafka_rack.cli.live.wire_client import BrokerConnection
 from kafka_rack.errors import UnreadableRegistrationError
 from mockbroker import MockCluster
 from mockbroker.state.settings import PROTOCOL_SETTING
+from mockbroker.zookeeper.controller import ZooKeeperMode
 from mockbroker.zookeeper.releases import BrokerSoftware
 from protocol.apis.metadata import MetadataRequest, MetadataResponse
 
@@ -223,8 +224,9 @@ async def observe(cluster: MockCluster, move: UpgradeStep, number: int) -> Obser
 
 
 def running_software(cluster: MockCluster) -> dict[int, BrokerSoftware]:
-    assert cluster.state.zookeeper is not None
-    return cluster.state.zookeeper.running
+    zookeeper = cluster.state.zookeeper
+    assert isinstance(zookeeper, ZooKeeperMode)
+    return zookeeper.running
 
 
 def address_of(cluster: MockCluster, broker_id: int) -> tuple[str, int]:

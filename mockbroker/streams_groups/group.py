@@ -13,13 +13,13 @@ from mockbroker.state.errors import ApiError
 from mockbroker.state.groups.kind import TopicsOf
 from mockbroker.state.groups.modern.group import MemberTimer, ModernGroup
 from mockbroker.state.groups.modern.members import MemberState
-from mockbroker.state.groups.streams import records
-from mockbroker.state.groups.streams.members import StreamsMember
-from mockbroker.state.groups.streams.records import GroupMetadata
-from mockbroker.state.groups.streams.tasks import Task, Tasks, TaskSet, tasks_of
-from mockbroker.state.groups.streams.topology import ConfiguredTopology, Topology, readers_of_topics
 from mockbroker.state.image.coordinator_records import CoordinatorRecord
 from mockbroker.state.image.image import TopicPartition
+from mockbroker.streams_groups import records
+from mockbroker.streams_groups.members import StreamsMember
+from mockbroker.streams_groups.records import GroupMetadata
+from mockbroker.streams_groups.tasks import Task, Tasks, TaskSet, tasks_of
+from mockbroker.streams_groups.topology import ConfiguredTopology, Topology, readers_of_topics
 from protocol.embedded.streams_group_log import (
     StreamsGroupCurrentMemberAssignmentKey,
     StreamsGroupMemberMetadataKey,
@@ -234,7 +234,7 @@ class StreamsGroup(ModernGroup[StreamsMember]):
     def on_timer(self, timer: MemberTimer, member_id: str, now_ms: int) -> None:
         """A member is too late with something and is put out; or the first members have been waited for."""
         if timer is MemberTimer.INITIAL_REBALANCE:
-            from mockbroker.state.groups.streams.assigning import assign_after_delay
+            from mockbroker.streams_groups.assigning import assign_after_delay
 
             assign_after_delay(self, now_ms)
             return

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Self
 
 from mockbroker.state.groups.modern.members import MemberState, ModernMember
-from mockbroker.state.groups.streams.tasks import HOLDS_NOTHING, ActiveTasks, HeldTasks, tasks_of
+from mockbroker.streams_groups.tasks import HOLDS_NOTHING, ActiveTasks, HeldTasks, tasks_of
 from protocol.embedded.streams_group_log import (
     StreamsGroupCurrentMemberAssignmentValue,
     StreamsGroupMemberMetadataValue,

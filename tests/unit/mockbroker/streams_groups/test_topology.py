@@ -8,7 +8,7 @@ import pytest
 
 from mockbroker.state.errors import ApiError
 from mockbroker.state.groups.modern.topics import GroupTopics
-from mockbroker.state.groups.streams.topology import Status, StatusCode, Subtopology, Topology, configure
+from mockbroker.streams_groups.topology import Status, StatusCode, Subtopology, Topology, configure
 from protocol.error_codes import ErrorCode
 
 Info = Subtopology.TopicInfo

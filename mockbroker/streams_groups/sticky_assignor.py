@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Generic, NamedTuple, TypeVar
 
 from kafka_rack.java import HashTable, hash_order, string_hash
-from mockbroker.state.groups.streams.tasks import NONE, Task, Tasks, TaskSet
+from mockbroker.streams_groups.tasks import NONE, Task, Tasks, TaskSet
 
 Item = TypeVar("Item")
 

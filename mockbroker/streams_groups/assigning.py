@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from mockbroker.state.groups.modern.group import MemberTimer
-from mockbroker.state.groups.streams import records
-from mockbroker.state.groups.streams.group import NO_TASKS, StreamsGroup
-from mockbroker.state.groups.streams.members import StreamsMember
-from mockbroker.state.groups.streams.sticky_assignor import AssignableMember, assign_tasks
-from mockbroker.state.groups.streams.tasks import TaskSet
-from mockbroker.state.groups.streams.topology import ConfiguredTopology, Status, StatusCode
 from mockbroker.state.image.coordinator_records import CoordinatorRecord
+from mockbroker.streams_groups import records
+from mockbroker.streams_groups.group import NO_TASKS, StreamsGroup
+from mockbroker.streams_groups.members import StreamsMember
+from mockbroker.streams_groups.sticky_assignor import AssignableMember, assign_tasks
+from mockbroker.streams_groups.tasks import TaskSet
+from mockbroker.streams_groups.topology import ConfiguredTopology, Status, StatusCode
 
 STANDBYS, RACK_TAGS = "num.standby.replicas", "rack.aware.assignment.tags"
 

@@ -13,14 +13,15 @@ from mockbroker.state.errors import ApiError
 from mockbroker.state.groups.coordinator import Groups
 from mockbroker.state.groups.modern.group import MemberTimer
 from mockbroker.state.groups.modern.members import JOIN_EPOCH, LEAVE_EPOCH, STATIC_LEAVE_EPOCH, MemberState
-from mockbroker.state.groups.streams import records
-from mockbroker.state.groups.streams.assigning import RACK_TAGS, assignment_configs, new_targets
-from mockbroker.state.groups.streams.endpoints import EndpointPartitions, partitions_by_endpoint
-from mockbroker.state.groups.streams.group import NO_TASKS, StreamsGroup, TaskOffsets
-from mockbroker.state.groups.streams.members import Endpoint, StreamsMember
-from mockbroker.state.groups.streams.reconciliation import reconcile
-from mockbroker.state.groups.streams.tasks import NOTHING_TOLD, HeldTasks, OwnedByRole, OwnedTasks, TaskSet, holds_all
-from mockbroker.state.groups.streams.topology import (
+from mockbroker.state.image.coordinator_records import CoordinatorRecord
+from mockbroker.streams_groups import records
+from mockbroker.streams_groups.assigning import RACK_TAGS, assignment_configs, new_targets
+from mockbroker.streams_groups.endpoints import EndpointPartitions, partitions_by_endpoint
+from mockbroker.streams_groups.group import NO_TASKS, StreamsGroup, TaskOffsets
+from mockbroker.streams_groups.members import Endpoint, StreamsMember
+from mockbroker.streams_groups.reconciliation import reconcile
+from mockbroker.streams_groups.tasks import NOTHING_TOLD, HeldTasks, OwnedByRole, OwnedTasks, TaskSet, holds_all
+from mockbroker.streams_groups.topology import (
     ConfiguredTopology,
     InternalTopic,
     Status,
@@ -30,7 +31,6 @@ from mockbroker.state.groups.streams.topology import (
     configure,
     required_topics,
 )
-from mockbroker.state.image.coordinator_records import CoordinatorRecord
 from protocol.error_codes import ErrorCode
 
 NOT_GIVEN = -1

@@ -5,11 +5,11 @@ import pytest
 from mockbroker.adapters.control.group_operations import group_of
 from mockbroker.core.simulation import Simulation
 from mockbroker.state.cluster import Cluster
-from mockbroker.state.groups.streams.group import StreamsGroup
+from mockbroker.streams_groups.group import StreamsGroup
 from protocol.apis.groups import DeleteGroupsRequest, ListGroupsRequest
 from protocol.apis.streams_group import KeyValue, StreamsGroupHeartbeatRequest
 from protocol.error_codes import ErrorCode
-from tests.unit.mockbroker.handlers.streams import (
+from tests.unit.mockbroker.streams_groups.streams import (
     AT_ONCE,
     COUNTS,
     GROUP,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mockbroker.state.groups.streams.sticky_assignor import AssignableMember, AssignableSubtopology, assign_tasks
-from mockbroker.state.groups.streams.tasks import TaskSet
+from mockbroker.streams_groups.sticky_assignor import AssignableMember, AssignableSubtopology, assign_tasks
+from mockbroker.streams_groups.tasks import TaskSet
 
 TOPOLOGIES = st.dictionaries(
     st.sampled_from("0123"),

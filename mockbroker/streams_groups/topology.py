@@ -14,7 +14,7 @@ from typing import NamedTuple
 from kafka_rack.java import HashTable, hash_order, string_hash
 from mockbroker.state.errors import ApiError
 from mockbroker.state.groups.modern.topics import GroupTopics
-from mockbroker.state.groups.streams.sticky_assignor import AssignableSubtopology
+from mockbroker.streams_groups.sticky_assignor import AssignableSubtopology
 from protocol.embedded.streams_group_log import StreamsGroupTopologyValue
 from protocol.error_codes import ErrorCode
 

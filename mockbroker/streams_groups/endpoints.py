@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 from kafka_rack.java import hash_order, string_hash
 from mockbroker.state.errors import ApiError
-from mockbroker.state.groups.streams.group import StreamsGroup
-from mockbroker.state.groups.streams.members import Endpoint, StreamsMember
-from mockbroker.state.groups.streams.topology import ConfiguredTopology
+from mockbroker.streams_groups.group import StreamsGroup
+from mockbroker.streams_groups.members import Endpoint, StreamsMember
+from mockbroker.streams_groups.topology import ConfiguredTopology
 from protocol.error_codes import ErrorCode
 
 TopicNumbers = tuple[str, list[int]]

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from mockbroker.state.groups.modern.records import GroupRecordTypes
-from mockbroker.state.groups.streams.members import StreamsMember
-from mockbroker.state.groups.streams.tasks import ActiveTasks, Tasks, TaskSet
 from mockbroker.state.image.coordinator_records import CoordinatorRecord
+from mockbroker.streams_groups.members import StreamsMember
+from mockbroker.streams_groups.tasks import ActiveTasks, Tasks, TaskSet
 from protocol.embedded.streams_group_log import (
     StreamsGroupCurrentMemberAssignmentKey,
     StreamsGroupCurrentMemberAssignmentValue,

@@ -10,9 +10,9 @@ from dataclasses import replace
 
 from mockbroker.state.errors import ApiError
 from mockbroker.state.groups.modern.members import MemberState
-from mockbroker.state.groups.streams.group import StreamsGroup
-from mockbroker.state.groups.streams.members import StreamsMember
-from mockbroker.state.groups.streams.tasks import ActiveTasks, HeldTasks, Task, Tasks, TaskSet, any_of
+from mockbroker.streams_groups.group import StreamsGroup
+from mockbroker.streams_groups.members import StreamsMember
+from mockbroker.streams_groups.tasks import ActiveTasks, HeldTasks, Task, Tasks, TaskSet, any_of
 from protocol.error_codes import ErrorCode
 
 TaskNumbers = set[Task]

@@ -19,20 +19,20 @@ from mockbroker.handlers.error_responses import request_error
 from mockbroker.handlers.find_coordinator import check_coordinator
 from mockbroker.handlers.modern_groups import check_protocol, described_groups
 from mockbroker.state.errors import ApiError
-from mockbroker.state.groups.streams.endpoints import EndpointPartitions, TopicNumbers
-from mockbroker.state.groups.streams.group import NO_TASKS, StreamsGroup, TaskOffsets
-from mockbroker.state.groups.streams.heartbeat import (
+from mockbroker.state.security.access import access_of
+from mockbroker.state.security.operations import CREATE
+from mockbroker.state.topics.topic import INTERNAL_TOPICS, check_topic_name
+from mockbroker.streams_groups.endpoints import EndpointPartitions, TopicNumbers
+from mockbroker.streams_groups.group import NO_TASKS, StreamsGroup, TaskOffsets
+from mockbroker.streams_groups.heartbeat import (
     StreamsHeartbeat,
     StreamsHeartbeatAnswer,
     check_heartbeat,
     take_heartbeat,
 )
-from mockbroker.state.groups.streams.members import StreamsMember
-from mockbroker.state.groups.streams.tasks import HeldTasks, OwnedByRole, OwnedTasks, TaskSet
-from mockbroker.state.groups.streams.topology import InternalTopic, StatusCode, Subtopology, Topology, by_id
-from mockbroker.state.security.access import access_of
-from mockbroker.state.security.operations import CREATE
-from mockbroker.state.topics.topic import INTERNAL_TOPICS, check_topic_name
+from mockbroker.streams_groups.members import StreamsMember
+from mockbroker.streams_groups.tasks import HeldTasks, OwnedByRole, OwnedTasks, TaskSet
+from mockbroker.streams_groups.topology import InternalTopic, StatusCode, Subtopology, Topology, by_id
 from protocol.apis.streams_group import (
     KeyValue,
     StreamsGroupDescribeRequest,

@@ -1,0 +1,10 @@
+"""Streams groups, by the streams protocol (KIP-1071)."""
+
+from __future__ import annotations
+
+from mockbroker.parts import OptionalPart
+
+PART = OptionalPart(
+    handlers=dict.fromkeys((88, 89, 93), "mockbroker.streams_groups.streams_group"),
+    group_classes={"StreamsGroup": "mockbroker.streams_groups.group"},
+)
