@@ -11,7 +11,7 @@ import pyarrow as pa
 from kafka_rack.audit import KINDS
 from kafka_rack.pipeline.audit.rows import SCHEMAS, Row, column_of, severity
 from kafka_rack.pipeline.output.staging import check_ours, staged, write_table
-from kafka_rack.pipeline.output.writing import write_parquet
+from kafka_rack.pipeline.output.table_file import write_parquet
 from kafka_rack.storage import Location
 
 JSON_NAME = "audit.json"

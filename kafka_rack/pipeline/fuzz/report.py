@@ -16,7 +16,7 @@ from kafka_rack.pipeline.fuzz.codecs import CodecSource
 from kafka_rack.pipeline.fuzz.job import FuzzRun
 from kafka_rack.pipeline.fuzz.results import Failure, Results, coverage_rows, never_exercised
 from kafka_rack.pipeline.output.staging import NotOurs, staged
-from kafka_rack.pipeline.output.writing import write_parquet
+from kafka_rack.pipeline.output.table_file import write_parquet
 from kafka_rack.storage import Location, matching
 from protocol.fuzz.generation import MARKS
 

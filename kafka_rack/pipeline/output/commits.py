@@ -19,6 +19,7 @@ from uuid import uuid4
 
 import msgspec
 
+from kafka_rack.pipeline.output.table_file import write_whole
 from kafka_rack.storage import Location, matching
 
 Item = TypeVar("Item")
@@ -86,20 +87,6 @@ def decide(run: Location, change: Commit) -> None:
     """From here on the change is made, by this process or by the next."""
     run.mkdir(parents=True, exist_ok=True)
     write_whole(run / COMMIT, msgspec.json.encode(change))
-
-
-def write_whole(path: Location, data: bytes) -> None:
-    """A small file that is there whole or not at all, on a full disk too."""
-    if not isinstance(path, Path):
-        path.write_bytes(data)
-        return
-    beside = path.with_name(f".{path.name}.{uuid4().hex}")
-    try:
-        beside.write_bytes(data)
-        beside.replace(path)
-    except OSError:
-        beside.unlink(missing_ok=True)
-        raise
 
 
 def carry_out(out: Location, run: Location, change: Commit) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from kafka_rack.pipeline.output.commits import TEMPORARY, Commit, commit, decide, drop, is_own, run_name, settle
-from kafka_rack.pipeline.output.writing import write_parquet
+from kafka_rack.pipeline.output.table_file import write_parquet
 from kafka_rack.storage import Location, RemoteFile, RemotePath, matching
 
 OURS = (".parquet",)

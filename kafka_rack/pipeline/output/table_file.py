@@ -38,9 +38,22 @@ class TableFile:
 
 
 def write_whole(path: Location, data: bytes) -> None:
+    """A small file that is there whole or not at all, on a full disk too."""
     other = beside(path)
-    other.write_bytes(data)
-    put(other, path)
+    try:
+        other.write_bytes(data)
+        put(other, path)
+    except OSError:
+        if other != path:
+            other.unlink(missing_ok=True)
+        raise
+
+
+def write_parquet(rows: pa.Table, path: Location) -> None:
+    """A file that is there whole or not at all, however often a task is tried."""
+    file = TableFile(path, rows.schema)
+    file.add_table(rows)
+    file.close()
 
 
 def beside(path: Location) -> Location:

@@ -18,7 +18,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from kafka_rack.pipeline.output.commits import TEMPORARY, Commit, commit, settle, write_whole
+from kafka_rack.pipeline.output.commits import TEMPORARY, Commit, commit, settle
+from kafka_rack.pipeline.output.table_file import write_parquet, write_whole
 from kafka_rack.storage import Location
 from kafka_rack.wire_capture.blocks import CaptureBlock, without_collecting
 from kafka_rack.wire_capture.captures import Options
@@ -299,15 +300,6 @@ def ensure_table(out: Location, table: str) -> None:
     if not empty.exists():
         empty.parent.mkdir(parents=True, exist_ok=True)
         write_parquet(file_schema(table).empty_table(), empty)
-
-
-def write_parquet(rows: pa.Table, path: Location) -> None:
-    """A file that is there whole or not at all, however often a task is tried."""
-    beside = path.with_name(f".{path.name}.{uuid4().hex}") if isinstance(path, Path) else path
-    with beside.open("wb") as file:
-        pq.write_table(rows, file, compression="lz4")
-    if isinstance(path, Path) and isinstance(beside, Path):
-        beside.replace(path)
 
 
 def read_table(out: Path, table: str) -> list[dict[str, Any]]:
