@@ -78,7 +78,7 @@ def add_spark_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--spark-log",
         metavar="LEVEL",
-        help="of Spark's log on stderr; ERROR unless Spark's settings have a log4j2 file",
+        help="of Spark's log on stderr; OFF unless Spark's settings have a log4j2 file",
     )
 
 

@@ -72,7 +72,8 @@ STANDALONE = "spark://"
 STOPPED = "stopped SparkContext"
 """In what Spark says when its master has not answered for a minute, or a try's worth, and it has given up by itself."""
 MASTER_ANSWERS_S = 10.0
-QUIET = "ERROR"
+QUIET = "OFF"
+"""What Spark would log as an error comes as an exception too."""
 LOGGING = """\
 rootLogger.level = {level}
 rootLogger.appenderRef.stderr.ref = stderr
@@ -141,7 +142,7 @@ def spark_session(
             ``spark.pyspark.python`` or PYSPARK_PYTHON, else that of this process; docs/pipeline.md has
             the settings that bring them this package.
         driver_memory: 2g on this machine if nobody says it, else Spark's own default.
-        log_level: ERROR if not given, unless the administrator has a log4j2 file.
+        log_level: OFF if not given, unless the administrator has a log4j2 file.
         packages: Maven coordinates of what Spark is to fetch (once) from Maven Central and load, as KAFKA_CONNECTOR.
         with_source: without, ``kafka-wire`` is unknown, which spares who does not read it seconds at the start.
 
