@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import secrets
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from random import Random
 from typing import TYPE_CHECKING, Protocol
 
@@ -75,16 +73,6 @@ class Runtime:
         self._timer_ms = deadline
         delay_ms = max(0, deadline - self.now_ms())
         self._timer = asyncio.get_running_loop().call_later(delay_ms / 1000, self._on_timer)
-
-    @contextmanager
-    def syncing_here(self) -> Iterator[None]:
-        """What is written inside is on the disk before it goes on, if that is asked for at all: nobody is answered."""
-        syncs = self.engine.path.syncs
-        before, syncs.is_deferred = syncs.is_deferred, False
-        try:
-            yield
-        finally:
-            syncs.is_deferred = before
 
     def send_updates(self) -> None:
         """In ZooKeeper mode have the brokers told what has changed."""

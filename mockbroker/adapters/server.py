@@ -9,13 +9,13 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from random import Random
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from mockbroker.adapters.runtime import Runtime
 from mockbroker.adapters.served_cluster import DEFAULT_CAPTURE_BYTES, ServedCluster
 from mockbroker.adapters.sockets import Node
-from mockbroker.adapters.storage.opening import given_back_on_error, storage_in
 from mockbroker.adapters.tls.setup import listeners_by_broker, material_for, write_client_files
 from mockbroker.core.commands import Result
 from mockbroker.core.journal import Journal
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
     from kafka_rack.locality.rack_rules import RackRules
     from mockbroker.adapters.blocking import BlockingMockCluster
-    from mockbroker.adapters.storage.read_only_store import ReadOnlyLogStore
     from mockbroker.adapters.tls.material import TlsMaterial
+    from mockbroker.data_directories.storage import Storage
     from mockbroker.state.security.listeners import KeyFile
     from mockbroker.state.snapshot import ClusterSnapshot
 
@@ -63,9 +63,6 @@ class MockCluster(ServedCluster):
             they serve every version of every API, or in ZooKeeper mode those of the protocol's release.
         host, port: broker i listens on port + i; 0 stands for free ports.
         listener_per_rack: each broker has one more listener for each rack; who comes in by it counts as in that rack.
-        read_only: the data directory of a Kafka 4.4 that had one broker, which is served and stays as it is: what
-            writes is refused, and ``racks`` and the number of brokers do not count (docs/durability.md). Raises
-            KafkaDirectoryError: a broker runs on it, or it is another's.
         data_dir: keep topics, records, groups and transactions in this directory, over restarts and the death of the
             process; what is there already goes on (docs/durability.md). Of ``topics`` those are created that it lacks.
         fsync: ``always`` holds acknowledgements back until the disk has the records; ``os`` lets the operating system
@@ -114,7 +111,6 @@ class MockCluster(ServedCluster):
         emulate: str | None = None,
         users: Mapping[str, str] | None = None,
         authorize: bool = False,
-        read_only: Path | str | None = None,
         data_dir: Path | str | None = None,
         fsync: str = "os",
         tls: bool = False,
@@ -127,7 +123,7 @@ class MockCluster(ServedCluster):
             settings = authorizing(settings or {}, users or (["CN=client"] if tls else []))
         if isinstance(brokers, int):
             brokers = numbered_brokers(
-                brokers if read_only is None else 1,
+                brokers,
                 racks,
                 host,
                 port,
@@ -139,18 +135,12 @@ class MockCluster(ServedCluster):
         self._security_dir = security_dir
         if self._tls is not None:
             settings = self._tls.added_to(settings or {}, brokers)
-        self._read_only_store: ReadOnlyLogStore | None = None
         self._storage = None if data_dir is None else storage_in(data_dir, fsync)
         if self._storage is not None and not self._storage.is_new:
             seed = secrets.randbits(48)  # ids that were given out are not to come again
-        with given_back_on_error(self._storage):
-            if read_only is not None:
-                from mockbroker.adapters.storage.read_only_cluster import open_read_only
-
-                self.state, self._read_only_store = open_read_only(read_only, brokers, settings, seed=seed)
-            else:
-                durable = {} if self._storage is None else self._storage.durable(brokers, settings, seed)
-                self.state = Cluster.create(brokers, settings=settings, seed=seed, release=emulate, **durable)
+        with self._given_back_on_error():
+            durable = {} if self._storage is None else self._storage.durable(brokers, seed)
+            self.state = Cluster.create(brokers, settings=settings, seed=seed, release=emulate, **durable)
             self.state.security.open_file = open_key_file
             self.state.security.add_users(self.state, users or {}, secrets.token_bytes)
             self.state.security.check(self.state)
@@ -167,17 +157,15 @@ class MockCluster(ServedCluster):
             capture_bytes=capture_bytes,
         )
         self._runtime.engine.client_racks = client_racks
-        if self.state.is_read_only:
-            from mockbroker.core.read_only import refuse_writes
-
-            self._runtime.engine.path.limits.append(refuse_writes)
+        if self._storage is not None:
+            self._runtime.engine.path.sync = self._storage.sync
         self._nodes = {one.id: Node(self._runtime, one, with_tls.get(one.id)) for one in self.state.brokers.values()}
         self._origin: Origin | None = None
         self._forks: dict[MockCluster, None] = {}
         self._parent: MockCluster | None = None
         self._emulate = emulate
         self._blocking: BlockingMockCluster | None = None
-        with given_back_on_error(self._storage):
+        with self._given_back_on_error():
             for name, shape in self._missing(topics).items():
                 partitions, replication_factor = (shape, -1) if isinstance(shape, int) else shape
                 self.create_topic(name, partitions, replication_factor)
@@ -215,7 +203,7 @@ class MockCluster(ServedCluster):
             raise
         self._is_running = True
         if self._storage is not None:
-            self._storage.start(self.now_ms, self._runtime.settle, self._runtime.engine.path.syncs)
+            self._storage.start(self.now_ms)
         self._runtime.settle()
         self._runtime.look_after()
 
@@ -234,8 +222,6 @@ class MockCluster(ServedCluster):
             self._runtime.capture.close()
             self._runtime.capture = None
         self.state.close()
-        if self._read_only_store is not None:
-            self._read_only_store.close()
         if self._storage is not None:
             self._storage.close()
 
@@ -302,8 +288,6 @@ class MockCluster(ServedCluster):
         >>> asyncio.run(main())
         ['orders', 'payments'] ['orders']
         """
-        if self.state.is_read_only:
-            raise ValueError("a cluster that serves a data directory read-only has no forks")
         return self._forked(self._now())
 
     async def reset(self) -> None:
@@ -370,8 +354,9 @@ class MockCluster(ServedCluster):
             await self.metadata_propagated()
 
     def _change(self, command: Callable[[Cluster, int], Result]) -> Result:
-        with self._runtime.syncing_here():
-            result = command(self.state, self.now_ms())
+        result = command(self.state, self.now_ms())
+        if self._storage is not None:
+            self._storage.sync()
         if self._is_running:
             self._runtime.settle()
         return result
@@ -391,12 +376,23 @@ class MockCluster(ServedCluster):
     def _crash(self, broker_id: int) -> bool:
         return self.state.crash_broker(broker_id, self.now_ms())
 
+    def _given_back_on_error(self) -> AbstractContextManager[None]:
+        """Gives a data directory back if what goes on with it fails."""
+        return nullcontext() if self._storage is None else self._storage.given_back_on_error()
+
     def _missing(self, topics: Mapping[str, Shape] | None) -> dict[str, Shape]:
         """Those of the topics that a data directory has not brought along."""
         return {name: shape for name, shape in (topics or {}).items() if not self._has_kept(name)}
 
     def _has_kept(self, name: str) -> bool:
         return self._storage is not None and not self._storage.is_new and name in self.state.topics
+
+
+def storage_in(path: Path | str, fsync: str) -> Storage:
+    """A data directory. Raises: DataDirectoryError, OSError; ValueError: there is no such way to sync."""
+    from mockbroker.data_directories.storage import Storage
+
+    return Storage(path, fsync=fsync)
 
 
 def open_key_file(path: str) -> KeyFile:

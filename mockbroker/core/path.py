@@ -21,7 +21,6 @@ from struct import Struct
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mockbroker.call import Call, Wait
-from mockbroker.core.disk_syncs import DiskSyncs
 from mockbroker.core.outcome import Ending, FailureLog, Observer, Outcome
 from mockbroker.core.purgatory import ParkedCall, Purgatory
 from mockbroker.core.response_cache import CACHED_API, ResponseCache
@@ -100,7 +99,7 @@ class CallPath:
 
     ``limits`` and ``faults`` are stages that others put in; each sees every request that is served in its version.
     ``arrivals`` are told of each call before the first stage, ``observers`` of its end, in their order.
-    ``syncs`` are those that answers wait for.
+    ``sync``, where it is set, has what is to be on the disk before an answer reach it; it raises ApiError.
     """
 
     cluster: Cluster
@@ -109,7 +108,7 @@ class CallPath:
     faults: list[Stage] = field(default_factory=list)
     arrivals: list[Callable[[Call], None]] = field(default_factory=list)
     observers: list[Observer] = field(default_factory=lambda: [FailureLog()])
-    syncs: DiskSyncs = field(default_factory=DiskSyncs)
+    sync: Callable[[], None] | None = None
     connections: dict[Connection, None] = field(default_factory=dict)  # those that live
     purgatory: Purgatory = field(init=False)
     response_cache: ResponseCache = field(init=False)
@@ -122,7 +121,6 @@ class CallPath:
     def __post_init__(self) -> None:
         self.purgatory = Purgatory(self.cluster.woken, self._go_on)
         self.response_cache = ResponseCache(self.cluster)
-        self.syncs.on_end = lambda: self.cluster.notify(self.syncs)
         self.stages = (
             self.read_header,
             self.gate_version,
@@ -359,9 +357,6 @@ class CallPath:
     def _go_on(self, call: Call, wait: Wait, stage: int) -> None:
         """A wait is over: what a handler waited for is its answer; what a limit or fault waited for lets it go on."""
         del self._parked[call]
-        if stage > len(self.stages):  # its answer waits for the disk
-            self._let_out(wait.then(call), stage - len(self.stages) - 1)
-            return
         if stage == len(self.stages):  # its answer was held back
             self._end(wait.then(call)._replace(at_ms=call.now_ms, ending=Ending.ANSWERED_LATER))
             return
@@ -431,29 +426,21 @@ class CallPath:
         call = outcome.call
         if call.injected is not None and call.injected.pace and self._held_back(outcome):
             return
-        if outcome.output and self.syncs.is_deferred and call.api_key not in OF_NO_RECORD:
-            self._let_out(outcome, self.syncs.last)
-        else:
-            self._finish(outcome)
+        if self.sync is not None and outcome.output and call.api_key not in OF_NO_RECORD:
+            outcome = self._synced(outcome, self.sync)
+        self._finish(outcome)
 
-    def _let_out(self, outcome: Outcome, sync: int) -> None:
-        """End a call once all is on the disk that was written before its answer; where that fails, tell the client."""
+    def _synced(self, outcome: Outcome, sync: Callable[[], None]) -> Outcome:
+        """An outcome once all that was written before it is on the disk, with the error if that fails."""
         call = outcome.call
         try:
-            is_done = self.syncs.is_done(sync)
+            sync()
         except ApiError as error:
             response = error_response(call.request, call.version, error)
             if response is None:
-                self._finish(outcome._replace(ending=Ending.CLOSED, output=(), response=None, reason=error.message))
-            else:
-                output = encoded(call, response, call.version)
-                self._finish(outcome._replace(output=output, response=response, at_ms=call.now_ms))
-            return
-        if is_done:
-            self._finish(outcome._replace(at_ms=call.now_ms))
-            return
-        wait = Wait(None, (self.syncs,), lambda _call: outcome)
-        self._parked[call] = self.purgatory.park(call, wait, len(self.stages) + sync + 1)
+                return outcome._replace(ending=Ending.CLOSED, output=(), response=None, reason=error.message)
+            return outcome._replace(output=encoded(call, response, call.version), response=response)
+        return outcome
 
     def _finish(self, outcome: Outcome) -> None:
         call = outcome.call

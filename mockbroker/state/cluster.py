@@ -81,7 +81,6 @@ class Cluster:
     release: str | None = None  # that is emulated, where it was given
     is_ending: bool = False  # then nobody waits for records any more
     is_durable: bool = False  # what coordinators keep is in the logs of their topics, and a restart finds it there
-    is_read_only: bool = False  # logs stay as they are, and nothing in them or of them expires
     is_mirror: bool = False  # of a real cluster: nothing in it goes on by itself
     support: MetadataSupport = field(init=False)
     configs: ClusterConfigs = field(init=False)
@@ -128,7 +127,6 @@ class Cluster:
         now_ms: int = 0,
         cluster_id: str | None = None,
         is_durable: bool = False,
-        is_read_only: bool = False,
     ) -> Cluster:
         """A cluster whose brokers are all online; without an image it has no topics.
 
@@ -142,7 +140,6 @@ class Cluster:
             cluster_id: drawn unless given.
             is_durable: ``record_log`` and ``log_store`` outlive the process. What coordinators keep is read from the
                 logs of their topics then, so that the image has nothing of it.
-            is_read_only: logs are not written to, transactions stay open, and offsets are kept however old.
 
         Raises: PlacerSettingsError, SelectionError: a plugin that the settings name cannot be used.
             ValueError: versions that are unknown, contradict each other, or are older than the image.
@@ -164,7 +161,6 @@ class Cluster:
             producers=Producers(writer),
             release=release,
             is_durable=is_durable,
-            is_read_only=is_read_only,
         )
         cluster._register_all()
         cluster.check_plugins()
@@ -211,7 +207,6 @@ class Cluster:
             now_ms=now_ms,
             clock=WallClock(snapshot.clock_offset_ms),
             security=self.security,
-            is_read_only=self.is_read_only,
         )
         self.configs.lasting = lasting
         self._register_all()

@@ -115,12 +115,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="always: records are on the disk before they are acknowledged; default: when the OS sees fit, as in Kafka",
     )
     option(
-        "--read-only",
-        action="store_true",
-        help="serve what a real Kafka 4.4 left in --data-dir, the log directory of its cluster's only broker:\n"
-        "what writes is refused, and nothing in it changes",
-    )
-    option(
         "--emulate",
         metavar="RELEASE",
         help="be a Kafka release, 0.8.2 to 4.4, or `diskless`; default: serve all there is (docs/releases.md)",
@@ -155,7 +149,8 @@ def run_cluster(arguments: argparse.Namespace) -> int:
         if names.count(name) > 1:
             raise UsageError(f"topic {name} is given more than once")
     check_serving(arguments)
-    check_data_dir(arguments)
+    if arguments.fsync and arguments.data_dir is None:
+        raise UsageError("--fsync needs --data-dir")
     token = control_token(arguments)
     loop_factory = loop_factory_of(arguments.loop)
     faults = faults_from(arguments.faults)
@@ -216,8 +211,7 @@ def cluster_from(arguments: argparse.Namespace, brokers: Any, faults: list[Any],
             capture_bytes=arguments.capture_bytes or CAPTURE_BYTES,
             emulate=arguments.emulate,
             authorize=arguments.authorize,
-            read_only=arguments.data_dir if arguments.read_only else None,
-            data_dir=None if arguments.read_only else arguments.data_dir,
+            data_dir=arguments.data_dir,
             fsync=arguments.fsync or "os",
             **given,
         )
@@ -233,20 +227,6 @@ def complaint_of(error: Exception) -> UsageError | CommandError:
     if isinstance(error, OSError):
         return CommandError(f"{error.filename}: {error.strerror}" if error.filename else str(error))
     return UsageError(getattr(error, "message", None) or str(error))
-
-
-def check_data_dir(arguments: argparse.Namespace) -> None:
-    """Refuse options that lack a directory, or contradict one that stays as it is. Raises UsageError."""
-    for option in ("read_only", "fsync"):
-        if getattr(arguments, option) and arguments.data_dir is None:
-            raise UsageError(f"--{option.replace('_', '-')} needs --data-dir")
-    if not arguments.read_only:
-        return
-    for option in ("brokers", "racks", "topic", "diskless_topic", "emulate", "fsync"):
-        if getattr(arguments, option):
-            raise UsageError(
-                f"--{option.replace('_', '-')} and --read-only exclude each other: the directory has all of it"
-            )
 
 
 def users_from(given: list[str]) -> dict[str, str]:
@@ -289,7 +269,7 @@ def brokers_from(
         except PropertiesError as error:
             raise UsageError(str(error)) from None
         return brokers, {**shared, **settings}
-    count = (1 if arguments.read_only else 3) if arguments.brokers is None else arguments.brokers
+    count = 3 if arguments.brokers is None else arguments.brokers
     if count < 1:
         raise UsageError(f"--brokers: expected 1 or more, got {count}")
     racks = "a,b,c" if arguments.racks is None else arguments.racks

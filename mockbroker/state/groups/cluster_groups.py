@@ -34,5 +34,4 @@ def groups_of(cluster: Cluster) -> Groups:
         GroupConfigs(lambda name: cluster.configs.broker(None, name), cluster.configs.group),
         rules_of(cluster.release),
         lambda: cluster.now_ms,
-        not cluster.is_read_only,
     )

@@ -82,7 +82,6 @@ class Groups:
     configs: GroupConfigs | None = None
     rules: GroupRules = field(default_factory=GroupRules)
     now: Callable[[], int] = time_zero
-    expires: bool = True  # whether offsets become too old, and empty groups go
     context: GroupContext = field(init=False)
     _groups: dict[str, CoordinatedGroup] = field(default_factory=dict)
     _timers: Timers[Any] = field(init=False)  # by group id, what for, and member id or empty
@@ -421,8 +420,7 @@ class Groups:
         """Drop offsets that are too old by the wall clock, and groups that have nothing left."""
         from mockbroker.state.groups.expiry import expire
 
-        if self.expires:
-            expire(self, now_ms)
+        expire(self, now_ms)
 
     def remove(self, group: CoordinatedGroup) -> None:
         """A group is gone, with its offsets; whether it may go was looked at before."""
@@ -462,7 +460,7 @@ class Groups:
         Groups that are of no cluster, as tests have them, keep everything.
         """
         key = ("", EXPIRY, "")
-        if self.expires and self.configs is not None and key not in self._timers:
+        if self.configs is not None and key not in self._timers:
             interval_ms: int = self.context.configs.broker("offsets.retention.check.interval.ms")
             self._timers.set(key, (self.now() if now_ms is None else now_ms) + interval_ms)
 

@@ -11,15 +11,12 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from mockbroker.state.errors import ApiError
 from mockbroker.state.logs.leader_epochs import LeaderEpochCache
 from mockbroker.state.logs.segments import NO_TIMESTAMP, LogSegment, deletable
 from protocol.error_codes import ErrorCode
-
-if TYPE_CHECKING:
-    from mockbroker.state.logs.producers import PartitionProducers
 
 UNBOUNDED = 2**63 - 1
 BASE_OFFSET = attrgetter("base_offset")
@@ -170,7 +167,7 @@ class Log:
             if room < 0 and not (at_least_one and index == first):
                 break
             taken = index + 1
-        return data[first:taken]
+        return self.bytes_of(first, taken)
 
     def read_cut(self, offset: int, passed: int, size_bytes: int, before: int) -> bytes:
         """The first bytes of the batch that comes ``passed`` batches after the one that holds ``offset``.
@@ -179,7 +176,7 @@ class Log:
         """
         first = self._index_of(offset)
         index = first + passed
-        return self._data[index][:size_bytes] if index < self._readable_end(first, before) else b""
+        return self.bytes_of(index, index + 1)[0][:size_bytes] if index < self._readable_end(first, before) else b""
 
     def in_one_segment(self, offset: int, before: int) -> bool:
         """Whether an offset and a later one, which may be the end of the log, lie in one segment."""
@@ -272,11 +269,8 @@ class Log:
                 self.delete_segments(expired, now_ms)
         return passed + count + expired > 0
 
-    def compact(self, cleaned: list[StoredBatch], segments: list[LogSegment], end_offset: int) -> int:
-        """Have these batches, in these segments, in place of all before ``end_offset``, where a segment begins.
-
-        Gives up to where that was done: in memory always all of it.
-        """
+    def compact(self, cleaned: list[StoredBatch], segments: list[LogSegment], end_offset: int) -> None:
+        """Have these batches, in these segments, in place of all before ``end_offset``, where a segment begins."""
         kept = bisect_left(self._base_offsets, end_offset)
         last_offsets = [self._last_offset(index) for index in range(kept, len(self._data))]
         self._last_offsets = [one.last_offset for one in cleaned] + last_offsets
@@ -289,7 +283,6 @@ class Log:
         self.size_bytes = sum(map(len, self._data))
         self.segments[:] = segments + [one for one in self.segments if one.base_offset >= end_offset]
         self.cleaned_offset = end_offset
-        return end_offset
 
     def truncate(self, offset: int) -> None:
         """Cut off what stands at ``offset`` and behind it; the offset is where a batch starts, or the end."""
@@ -366,15 +359,9 @@ class Log:
         """How many batches lie wholly before an offset within the log."""
         return self._index_of(offset)
 
-    def recover_producers(self) -> PartitionProducers:
-        """What the partition knows of its producers, worked out from the batches."""
-        from mockbroker.state.logs.producers import recover
-
-        return recover(self)
-
-    def is_flushed(self, end_offset: int) -> bool:
-        """Whether what ends at an offset is as safe as it is to be before it is acknowledged."""
-        return True
+    def bytes_of(self, first: int, end: int) -> list[bytes]:
+        """The bytes of the batches from one place to another, the latter not counted."""
+        return self._data[first:end]
 
     def _last_offset(self, index: int) -> int:
         if self._last_offsets is not None:
@@ -388,7 +375,7 @@ class Log:
             self._last_offset(index),
             self._max_timestamps[index],
             self._epoch_of[index],
-            self._data[index],
+            self.bytes_of(index, index + 1)[0],
         )
 
 

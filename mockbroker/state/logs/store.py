@@ -14,7 +14,6 @@ from mockbroker.state.logs.segments import LogSegment
 
 if TYPE_CHECKING:
     from mockbroker.state.cluster import Cluster
-    from mockbroker.state.logs.producers import PartitionProducers
 
 
 class PartitionLog(Protocol):
@@ -55,10 +54,8 @@ class PartitionLog(Protocol):
     def delete_old_segments(
         self, *, before: int, now_ms: int, size_bytes: int | None = None, oldest_ms: int | None = None
     ) -> bool: ...
-    def compact(self, cleaned: list[StoredBatch], segments: list[LogSegment], end_offset: int) -> int: ...
+    def compact(self, cleaned: list[StoredBatch], segments: list[LogSegment], end_offset: int) -> None: ...
     def truncate(self, offset: int) -> None: ...
-    def recover_producers(self) -> PartitionProducers: ...
-    def is_flushed(self, end_offset: int) -> bool: ...
 
 
 class LogStore(Protocol):

@@ -75,9 +75,7 @@ class LogUpkeep:
                 self._schedule_expiry(partition, now_ms)
 
     def watch_all(self, now_ms: int) -> None:
-        """Begin with all partitions that have records, after a restart; with none where logs stay as they are."""
-        if self.cluster.is_read_only:
-            return
+        """Begin with all partitions that have records, after a restart."""
         if self.memory is not None:
             self.memory.recount()
         topics = self.cluster.topic_by_id
@@ -220,7 +218,7 @@ class LogUpkeep:
         try:
             batches = [one for one in log.batches(segments[0].base_offset) if one.base_offset < end_of_segments]
         except ApiError:
-            return False  # a batch is damaged, which the log has told of
+            return False  # the disk does not return them
         aborted = partition.producers.transactions.aborted
         keys = last_offsets((one for one in batches if one.last_offset >= start), start, end, aborted)
         retention_ms = int(partition.topic.config("delete.retention.ms"))
@@ -229,10 +227,10 @@ class LogUpkeep:
             batches, aborted
         )
         groups = grouped(segments, int(partition.topic.config("segment.bytes")))
-        cleaned_before = log.cleaned_offset
-        if log.compact(cleaned, segments_of(groups, cleaned), end_of_segments) < end_of_segments:
-            log.cleaned_offset = cleaned_before  # the disk is full: all of it is looked at again
-            return True
+        try:
+            log.compact(cleaned, segments_of(groups, cleaned), end_of_segments)
+        except ApiError:
+            return True  # the disk is full: all of it is looked at again
         aborted[:] = [one for one in aborted if one.last_offset >= end_of_segments or one.last_offset in needed]
         log.cleaned_offset = end
         return True

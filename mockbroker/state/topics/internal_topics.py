@@ -104,8 +104,6 @@ class InternalTopics:
     def restore(self) -> None:
         """Go on with the logs that have records already."""
         self.min_isr_changed()
-        if self.cluster.is_read_only:
-            return
         topics = self.cluster.topic_by_id
         for topic_id, index in self.cluster.log_store.filled():
             topic = topics.get(topic_id)
@@ -204,7 +202,7 @@ class InternalTopics:
 
     def is_written(self, partition: Partition) -> bool:
         """Whether the log of a partition has what the image has."""
-        return partition in self._written or self.cluster.is_durable or self.cluster.is_read_only
+        return partition in self._written or self.cluster.is_durable
 
     def open(self, partition: Partition) -> None:
         """Somebody looks at a partition: from now on its log has what coordinators keep."""

@@ -9,7 +9,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 from mockbroker.state.errors import ApiError
-from mockbroker.state.logs.producers import PartitionProducers
+from mockbroker.state.logs.producers import PartitionProducers, recover
 from mockbroker.state.topics.coordinator_keys import OFFSETS_TOPIC, SHARE_TOPIC, TRANSACTIONS_TOPIC
 from protocol.error_codes import ErrorCode
 
@@ -116,7 +116,7 @@ class Partition:
     def producers(self) -> PartitionProducers:
         """What is known of those who wrote to the partition, worked out from its log when first asked for."""
         if self._producers is None:
-            self._producers = self.log.recover_producers()
+            self._producers = recover(self.log)
         return self._producers
 
     def last_stable_offset(self, end_offset: int) -> int:

@@ -74,8 +74,6 @@ class Transactions:
 
     def restore(self, now_ms: int) -> None:
         """Go on with the transactions that are in the image, and with what logs say of offsets committed in them."""
-        if self.cluster.is_read_only:
-            return
         for transactional_id in sorted(self.cluster.image.transactions):
             self._set_timer(transactional_id, now_ms)
         offsets = self.cluster.topics.get(OFFSETS_TOPIC)

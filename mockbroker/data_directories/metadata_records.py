@@ -12,106 +12,15 @@ Source: MetadataImage.write and its parts, BatchAccumulator, Apache Kafka 4.4.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-from mockbroker.state.image.acl_entries import AclEntries
-from mockbroker.state.image.coordinator_records import CoordinatorRecord
 from mockbroker.state.image.image import FIRST_PRODUCER_ID, Image
-from protocol.embedded.metadata_frame import UnknownMetadataRecordError, read_frame, write_frame
+from protocol.embedded.metadata_frame import read_frame, write_frame
 from protocol.records import Record, build_batch, iter_records
 
 METADATA_VERSION = "metadata.version"
 NO_BROKER = -1
-PASSED_OVER = frozenset({"RegisterControllerRecord", "UnregisterControllerRecord", "ZkMigrationStateRecord"})
-"""Records about controllers, of which there is one here."""
-
-
-@dataclass(slots=True, eq=False)
-class MetadataBatches:
-    """Keeps metadata records as the batches of their log, one a commit; those of coordinators go elsewhere.
-
-    Args:
-        write: is given each batch, and its last offset. What it raises ends the commit.
-        now_ms: by the wall clock.
-        leader_epoch: the controller's.
-        end_offset: where the log goes on.
-
-    >>> from protocol.embedded.metadata_settings import FeatureLevelRecord
-    >>> written = []
-    >>> batches = MetadataBatches(lambda data, last_offset: written.append(data), lambda: 0)
-    >>> batches.append([FeatureLevelRecord(name="kraft.version", feature_level=1)])
-    >>> batches.end_offset, image_of(written).features
-    (1, {'kraft.version': 1})
-    """
-
-    write: Callable[[bytes, int], object]
-    now_ms: Callable[[], int]
-    leader_epoch: int = 1
-    end_offset: int = 0
-
-    def append(self, records: Sequence[object], /) -> None:
-        """Write what is committed together, as far as it is metadata."""
-        metadata = [record for record in records if not isinstance(record, CoordinatorRecord)]
-        if metadata:
-            data = commit_batch(metadata, self.end_offset, self.leader_epoch, timestamp_ms=self.now_ms())
-            end_offset = self.end_offset + len(metadata)
-            self.write(data, end_offset - 1)
-            self.end_offset = end_offset
-
-
-@dataclass(slots=True, eq=False)
-class MetadataReplay:
-    """Brings the records of a metadata log into an image; what a transaction there has (KIP-868) once that ends.
-
-    ``count`` is how many records came. Those that say nothing about brokers and their clients are passed over.
-    """
-
-    image: Image = field(default_factory=Image)
-    count: int = 0
-    _pending: list[Any] | None = None
-
-    def take(self, record: Any) -> None:
-        """Raises TypeError: the image has no subject for the record."""
-        self.count += 1
-        kind = type(record).__name__
-        if kind == "BeginTransactionRecord":
-            self._pending = []
-        elif kind in ("EndTransactionRecord", "AbortTransactionRecord"):
-            pending, self._pending = self._pending or [], None
-            for one in pending if kind == "EndTransactionRecord" else ():
-                self.image.apply(one)
-        elif kind in PASSED_OVER:
-            pass
-        elif self._pending is not None:
-            self._pending.append(record)
-        else:
-            self.image.apply(record)
-
-
-def image_of(batches: Iterable[bytes]) -> Image:
-    """The image that the batches of a metadata log give. Raises: see ``records_in``."""
-    replay = MetadataReplay()
-    for batch in batches:
-        for record in records_in(batch):
-            replay.take(record)
-    return replay.image
-
-
-def copy_of_metadata(image: Image) -> Image:
-    """An image with the metadata of this one, which changes by itself."""
-    return Image(
-        features=dict(image.features),
-        brokers={broker_id: broker.copy() for broker_id, broker in image.brokers.items()},
-        topics={topic_id: topic.copy() for topic_id, topic in image.topics.items()},
-        configs={resource: dict(values) for resource, values in image.configs.items()},
-        next_producer_id=image.next_producer_id,
-        scram_credentials=dict(image.scram_credentials),
-        acls=AclEntries(image.acls),
-        delegation_tokens=dict(image.delegation_tokens),
-        client_quotas={entity: dict(limits) for entity, limits in image.client_quotas.items()},
-    )
 
 
 def commit_batch(records: Iterable[Any], base_offset: int, leader_epoch: int, *, timestamp_ms: int) -> bytes:
@@ -127,24 +36,12 @@ def commit_batch(records: Iterable[Any], base_offset: int, leader_epoch: int, *,
     )
 
 
-def records_in(batch: bytes, *, skip_unknown: bool = False) -> list[Any]:
-    """The records of a batch of the metadata log, none for a control batch.
-
-    Args:
-        skip_unknown: leave out those of a newer Kafka, in place of UnknownMetadataRecordError.
+def records_in(batch: bytes) -> list[Any]:
+    """The records of a batch of the metadata log.
 
     Raises: RecordError, DecodeError: the bytes are no such batch. UnknownMetadataRecordError.
     """
-    found = []
-    for one in iter_records(batch):
-        if one.is_control or one.value is None:
-            continue
-        try:
-            found.append(read_frame(one.value))
-        except UnknownMetadataRecordError:
-            if not skip_unknown:
-                raise
-    return found
+    return [read_frame(one.value or b"") for one in iter_records(batch)]
 
 
 def metadata_records(image: Image) -> Iterator[Any]:

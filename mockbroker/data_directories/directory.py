@@ -1,0 +1,106 @@
+"""A data directory: who has it, which cluster it is of, and what has yet to reach the disk.
+
+Source of the lock: LogManager.lockLogDirs, Apache Kafka 4.4.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from pathlib import Path
+
+from mockbroker.data_directories.files import FLAGS, Files, sync_directory
+from mockbroker.data_directories.log_file import LogFile
+
+LOCK, CLUSTER_ID, METADATA = ".lock", "cluster-id", "__cluster_metadata-0"
+KAFKAS = "meta.properties"
+
+
+class DataDirectoryError(OSError):
+    """A data directory that cannot be used."""
+
+
+class DataDirectoryInUseError(DataDirectoryError):
+    """Another cluster has it."""
+
+
+class DataDirectory:
+    """A data directory that is ours until ``close``; it is made if need be.
+
+    ``unsynced`` are the logs that have to reach the disk before the next answer. With ``always`` every log is among
+    them that is written to.
+
+    Raises: DataDirectoryInUseError: another process, or another cluster of this one, has it.
+        DataDirectoryError: it cannot be made or written to, or a broker of Apache Kafka has its data there.
+    """
+
+    def __init__(self, path: Path | str, *, files: Files | None = None, always: bool = False) -> None:
+        self.path = Path(path).resolve()
+        self.files = Files() if files is None else files
+        self.always = always
+        self.unsynced: dict[LogFile, None] = {}
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            if (self.path / KAFKAS).exists():
+                raise DataDirectoryError(
+                    f"{self.path} is the data directory of a broker of Apache Kafka; expected a new one, or one of ours"
+                )
+            self._lock: int | None = os.open(self.path / LOCK, FLAGS | os.O_CREAT, 0o644)  # follows no symlink
+            try:
+                take_lock(self._lock, self.path)
+            except BaseException:
+                os.close(self._lock)
+                raise
+        except DataDirectoryError:
+            raise
+        except OSError as error:
+            raise DataDirectoryError(f"cannot use the data directory {self.path}: {error.strerror or error}") from None
+
+    @property
+    def is_new(self) -> bool:
+        """Whether no cluster has written to it yet."""
+        return not (self.path / CLUSTER_ID).exists()
+
+    def cluster_id(self, drawn: str) -> str:
+        """The id of the cluster that it is of, which is ``drawn`` if it is new. Raises OSError."""
+        path = self.path / CLUSTER_ID
+        if self.is_new:
+            self.files.replace(path, [drawn.encode()])
+            sync_directory(self.path)
+        return path.read_text()
+
+    def sync(self) -> None:
+        """Have all of ``unsynced`` reach the disk. Raises StorageError: a log could not; it stays among them."""
+        for file in list(self.unsynced):
+            file.sync()
+            del self.unsynced[file]
+
+    def close(self) -> None:
+        """Give it back. Raises StorageError."""
+        if self._lock is None:
+            return
+        try:
+            self.sync()
+        finally:
+            self.give_back()
+
+    def give_back(self) -> None:
+        """Give it back as it is."""
+        if self._lock is not None:
+            self.files.close()
+            os.close(self._lock)
+            self._lock = None
+
+
+def take_lock(lock: int, path: Path) -> None:
+    """Lock the open file and write this process's number into it. Raises DataDirectoryInUseError, OSError."""
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        owner = os.pread(lock, 32, 0).decode(errors="replace").strip()
+        who = f"process {owner}" if owner.isdigit() else "another process"
+        if owner == str(os.getpid()):
+            who = "another cluster of this process"
+        raise DataDirectoryInUseError(f"the data directory {path} is in use by {who}") from None
+    os.ftruncate(lock, 0)
+    os.pwrite(lock, f"{os.getpid()}\n".encode(), 0)

@@ -1,0 +1,144 @@
+"""The logs of a cluster in a data directory, one directory a partition: ``<topic id>-<partition>``.
+
+One log serves all replicas of a partition. The id keeps a topic apart from an earlier one of its name.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from shutil import rmtree
+from typing import TYPE_CHECKING
+
+from mockbroker.data_directories.directory import METADATA, DataDirectory
+from mockbroker.data_directories.disk_log import DiskLog, SegmentRules
+from mockbroker.data_directories.files import StorageError
+from mockbroker.data_directories.log_file import LogFile
+from mockbroker.state.image.image import TOPIC_RESOURCE
+from mockbroker.state.logs.log import UNBOUNDED
+from mockbroker.state.logs.memory import MemoryLogStore
+from protocol.uuids import uuid_from_text, uuid_to_text
+
+if TYPE_CHECKING:
+    from mockbroker.state.cluster import Cluster
+
+log = logging.getLogger("mockbroker.storage")
+
+STRAY = ".stray"
+
+
+class DiskLogStore:
+    """Stores logs in a data directory: a ``LogStore``."""
+
+    def __init__(self, data: DataDirectory) -> None:
+        self.data = data
+        self._cluster: Cluster | None = None
+        self._logs: dict[bytes, dict[int, DiskLog]] = {}
+        self._waiting: dict[DiskLog, bytes] = {}  # for flush.ms of the topic of this id
+
+    # as a LogStore
+
+    def attach(self, cluster: Cluster) -> None:
+        """Read every log that there is; what belongs to no topic of the cluster is renamed.
+
+        Raises: DamagedLogError: one is damaged in its middle. OSError.
+        """
+        self._cluster = cluster
+        topics = cluster.image.topics
+        for topic_id, index, directory in list(partitions_in(self.data.path)):
+            if topic_id not in topics or index >= len(topics[topic_id].partitions):
+                log.warning("%s belongs to no topic; it is renamed to %s%s", directory, directory.name, STRAY)
+                directory.rename(directory.with_name(directory.name + STRAY))
+                continue
+            file, found = LogFile.open(directory, self.data.files)
+            opened = self._logs.setdefault(topic_id, {})[index] = self._log(topic_id, file)
+            modified_ms = max((path.stat().st_mtime_ns for path in directory.iterdir()), default=0) // 1_000_000
+            opened.take(found, self._segment_rules(topic_id), modified_ms)
+
+    def open(self, topic_id: bytes, partition: int) -> DiskLog:
+        logs = self._logs.setdefault(topic_id, {})
+        if partition not in logs:
+            directory = self.data.path / f"{uuid_to_text(topic_id)}-{partition}"
+            logs[partition] = self._log(topic_id, LogFile(directory, self.data.files))
+        return logs[partition]
+
+    def has(self, topic_id: bytes, partition: int) -> bool:
+        return partition in self._logs.get(topic_id, ())
+
+    def filled(self) -> Iterator[tuple[bytes, int]]:
+        yield from sorted(
+            (topic_id, index) for topic_id, logs in self._logs.items() for index, one in logs.items() if one.segments
+        )
+
+    def delete(self, topic_id: bytes) -> None:
+        for one in self._logs.pop(topic_id, {}).values():
+            self._waiting.pop(one, None)
+            self.data.unsynced.pop(one.file, None)
+            one.file.close()
+            rmtree(one.file.directory, ignore_errors=True)  # what is left is renamed by the next start
+
+    def fork(self) -> MemoryLogStore:
+        """A store in memory with the same logs: a fork is another cluster, which has no directory."""
+        store = MemoryLogStore()
+        for topic_id, index in self.filled():
+            store.fill(topic_id, index, self.open(topic_id, index).in_memory())
+        return store
+
+    # to the disk
+
+    def tick(self, now_ms: int) -> None:
+        """Sync what has waited for ``flush.ms`` of its topic, and log why the disk does not take it."""
+        assert self._cluster is not None
+        wall_ms = self._cluster.clock.at(now_ms)
+        for one, topic_id in list(self._waiting.items()):
+            if one.unsynced_ms is None or wall_ms - one.unsynced_ms >= self._config(topic_id, "flush.ms"):
+                self._sync_soon(one)
+        try:
+            self.data.sync()
+        except StorageError as error:
+            log.error("%s", error.message)  # noqa: TRY400 - a line says it all
+
+    def _appended(self, topic_id: bytes, one: DiskLog, now_ms: int) -> None:
+        """Have a log synced before the next answer, if that is set for all or for its topic."""
+        if self.data.always or one.end_offset - one.synced_to >= self._config(topic_id, "flush.messages"):
+            self._sync_soon(one)
+        elif one.unsynced_ms is None and self._config(topic_id, "flush.ms") < UNBOUNDED:
+            one.unsynced_ms = now_ms
+            self._waiting[one] = topic_id
+
+    def _sync_soon(self, one: DiskLog) -> None:
+        self.data.unsynced[one.file] = None
+        one.synced_to, one.unsynced_ms = one.end_offset, None
+        self._waiting.pop(one, None)
+
+    def _log(self, topic_id: bytes, file: LogFile) -> DiskLog:
+        return DiskLog(file, partial(self._appended, topic_id))
+
+    def _segment_rules(self, topic_id: bytes) -> SegmentRules:
+        """Where the segments of a log begin anew, by the configs that the image has of its topic."""
+        assert self._cluster is not None
+        memory = self._cluster.upkeep.memory
+        max_bytes = UNBOUNDED if memory is None else memory.segment_bytes
+        return SegmentRules(
+            min(max_bytes, self._config(topic_id, "segment.bytes")), self._config(topic_id, "segment.ms")
+        )
+
+    def _config(self, topic_id: bytes, name: str) -> int:
+        """A config of a topic, which may not run yet."""
+        assert self._cluster is not None
+        topic = self._cluster.topic_by_id.get(topic_id)
+        if topic is not None:
+            return int(topic.config(name))
+        image = self._cluster.image
+        own = image.configs.get((TOPIC_RESOURCE, image.topics[topic_id].name), {}) if topic_id in image.topics else {}
+        return int(own[name] if name in own else self._cluster.configs.topic_default(name))
+
+
+def partitions_in(path: Path) -> Iterator[tuple[bytes, int, Path]]:
+    """Topic id, partition and directory of each log in a data directory, in one order."""
+    for directory in sorted(path.iterdir()):
+        topic_id, _, index = directory.name.rpartition("-")
+        if directory.name != METADATA and index.isdecimal() and len(topic_id) == 22:
+            yield uuid_from_text(topic_id), int(index), directory

@@ -1,0 +1,122 @@
+"""Files that are written at their end and read anywhere.
+
+Every access to the operating system that can fail for lack of space goes through ``Files``, so that a test can have a
+disk that is full.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import OrderedDict
+from collections.abc import Iterable
+from pathlib import Path
+
+from mockbroker.state.errors import ApiError
+from protocol.error_codes import ErrorCode
+
+MAX_OPEN = 256
+"""Files that are open at a time: those that were used last."""
+FLAGS = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
+
+
+class StorageError(ApiError):
+    """The disk did not take or return bytes; nothing is half written. Clients get KAFKA_STORAGE_ERROR."""
+
+    def __init__(self, what: str, error: OSError | str) -> None:
+        reason = error.strerror or error if isinstance(error, OSError) else error
+        super().__init__(ErrorCode.KAFKA_STORAGE_ERROR, f"{what}: {reason}")
+
+
+class Files:
+    """Reads and writes files by path, with the descriptors of those that were used last. All methods raise OSError."""
+
+    def __init__(self, max_open: int = MAX_OPEN) -> None:
+        self._open: OrderedDict[Path, int] = OrderedDict()
+        self._max_open = max_open
+
+    # what a test may have fail
+
+    def write(self, descriptor: int, data: bytes, position: int) -> int:
+        """Write as much as there is space for; returns how many bytes that was."""
+        return os.pwrite(descriptor, data, position)
+
+    def sync(self, path: Path) -> None:
+        """Have the bytes of a file reach the disk."""
+        os.fsync(self._descriptor(path))
+
+    # what it offers
+
+    def write_at(self, path: Path, data: bytes, position: int) -> None:
+        """Write all of some bytes into a file that exists."""
+        descriptor = self._descriptor(path)
+        done = 0
+        while done < len(data):
+            done += self.write(descriptor, data[done:] if done else data, position + done)
+
+    def read(self, path: Path, position: int, size: int) -> bytes:
+        """Bytes of a file, fewer where it ends before."""
+        return os.pread(self._descriptor(path), size, position)
+
+    def truncate(self, path: Path, size: int) -> None:
+        os.ftruncate(self._descriptor(path), size)
+
+    def create(self, path: Path) -> None:
+        """Make an empty file, or empty an existing one."""
+        self.release(path)
+        self._open[path] = os.open(path, FLAGS | os.O_CREAT | os.O_TRUNC, 0o644)
+
+    def replace(self, path: Path, pieces: Iterable[bytes]) -> int:
+        """Have a file hold these bytes, on the disk, or what it held before; returns how many they are."""
+        temporary = path.with_name(path.name + ".tmp")
+        try:
+            self.create(temporary)
+            size = 0
+            for piece in pieces:
+                self.write_at(temporary, piece, size)
+                size += len(piece)
+            self.sync(temporary)
+            self.rename(temporary, path)
+        except OSError:
+            self.remove(temporary)
+            raise
+        return size
+
+    def rename(self, path: Path, to: Path) -> None:
+        self.release(path)
+        self.release(to)
+        path.replace(to)
+
+    def remove(self, path: Path) -> None:
+        """Remove a file, if it is there."""
+        self.release(path)
+        path.unlink(missing_ok=True)
+
+    def release(self, path: Path) -> None:
+        """Close a file, if it is open."""
+        descriptor = self._open.pop(path, None)
+        if descriptor is not None:
+            os.close(descriptor)
+
+    def close(self) -> None:
+        """Close all."""
+        for path in list(self._open):
+            self.release(path)
+
+    def _descriptor(self, path: Path) -> int:
+        descriptor = self._open.get(path)
+        if descriptor is None:
+            if len(self._open) >= self._max_open:
+                os.close(self._open.popitem(last=False)[1])
+            descriptor = self._open[path] = os.open(path, FLAGS)
+        else:
+            self._open.move_to_end(path)
+        return descriptor
+
+
+def sync_directory(path: Path) -> None:
+    """Have the names in a directory reach the disk. Raises OSError."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

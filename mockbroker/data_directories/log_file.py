@@ -1,0 +1,192 @@
+"""One log as one file of batches in Kafka's format, which ``kafka-dump-log`` reads.
+
+The file's name is the log's start offset, in 20 digits as a segment of Kafka has it: the start moves by a rename. What
+lies before the start stays in the file until the file is rewritten: a new one is written, synced and renamed. So a
+process may end at any moment: what it had written is there, up to a torn batch at the end, which ``open`` cuts off.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from itertools import chain
+from mmap import ACCESS_READ, mmap
+from pathlib import Path
+
+from mockbroker.data_directories.batch_scan import Scan, scan
+from mockbroker.data_directories.files import Files, StorageError, sync_directory
+
+log = logging.getLogger("mockbroker.storage")
+
+NAME = re.compile(r"\d{20}\.log")
+COPY_BYTES = 1 << 20
+
+
+class DamagedLogError(OSError):
+    """A log with damage that is not its end; the text names the file and the byte."""
+
+
+class LogFile:
+    """A log's file. ``start`` is the offset that the log starts at, ``size`` how many bytes it has.
+
+    There is a file from the first batch or the first move of the start on.
+    """
+
+    def __init__(self, directory: Path, files: Files) -> None:
+        self.directory, self.files = directory, files
+        self.start = self.size = 0
+        self._path: Path | None = None
+        self._is_torn = False  # bytes of a failed write could not be taken back
+        self._has_new_name = False  # which is not on the disk yet
+
+    @classmethod
+    def open(cls, directory: Path, files: Files) -> tuple[LogFile, Scan]:
+        """The file of a directory, which need not exist, and its batches. A torn end is cut off.
+
+        Raises: DamagedLogError: bytes are damaged, and sound batches follow. OSError.
+        """
+        made = cls(directory, files)
+        paths = sorted(directory.iterdir()) if directory.is_dir() else []
+        names = [path for path in paths if NAME.fullmatch(path.name)]
+        for path in (*names[:-1], *(path for path in paths if path.suffix == ".tmp")):
+            path.unlink()  # a rewrite was broken off, before or after it was complete
+        if not names:
+            return made, Scan([], 0, None)
+        path = made._path = names[-1]
+        made.start = int(path.stem)
+        found = read_batches(path, made.start)
+        made.size = found.size
+        if found.fault is not None:
+            position, reason, sound_at = found.fault
+            cut = path.stat().st_size - position
+            if sound_at is not None:
+                raise DamagedLogError(
+                    f"{path}, byte {position}: {reason}; there is a sound batch at byte {sound_at}, so this is not a "
+                    f"torn end. To give up all from there on: truncate -s {position} {path}"
+                )
+            files.truncate(path, position)
+            files.sync(path)
+            log.warning("%s: %d bytes cut off %s (byte %d: %s)", directory.name, cut, path, position, reason)
+        return made, found
+
+    def append(self, data: bytes) -> int:
+        """Write a batch at the end, all or nothing; returns its position. Raises StorageError."""
+        position = self.size
+        try:
+            path = self._made()
+            if self._is_torn:
+                self._take_back(path)
+            try:
+                self.files.write_at(path, data, position)
+            except OSError:
+                self._is_torn = True
+                with suppress(OSError):
+                    self._take_back(path)
+                raise
+        except OSError as error:
+            raise StorageError(f"cannot write {self._path or self.directory}", error) from error
+        self.size += len(data)
+        return position
+
+    def read(self, position: int, size: int) -> bytes:
+        """Bytes of the file. Raises StorageError."""
+        assert self._path is not None
+        try:
+            data = self.files.read(self._path, position, size)
+        except OSError as error:
+            raise StorageError(f"cannot read {self._path}", error) from error
+        if len(data) < size:
+            raise StorageError(f"cannot read {self._path}", f"it ends at byte {position + len(data)}")
+        return data
+
+    def truncate(self, size: int) -> None:
+        """Cut off what is after so many bytes. Raises StorageError."""
+        if self._path is None:
+            return
+        try:
+            self.files.truncate(self._path, size)
+        except OSError as error:
+            raise StorageError(f"cannot write {self._path}", error) from error
+        self.size = size
+
+    def move_start(self, offset: int) -> None:
+        """Have the log start at a later offset. A rename that fails is logged, and made up for by the next ``sync``."""
+        if offset <= self.start:
+            return
+        self.start = offset
+        try:
+            self._rename()
+        except OSError as error:
+            log.warning("%s: cannot note that the log starts at %d: %s", self._path, offset, error)
+
+    def rewrite(self, pieces: Iterable[bytes], rest_at: int) -> None:
+        """Have the file hold these bytes, then its own from a position on. Raises StorageError: it is as it was."""
+        target = self._target()
+        try:
+            path = self._made()
+            self.size = self.files.replace(target, chain(pieces, self._copied(path, rest_at)))
+        except OSError as error:
+            raise StorageError(f"cannot write {target}", error) from error
+        self._path, self._is_torn, self._has_new_name = target, False, True
+        if path != target:
+            with suppress(OSError):  # the next opening removes it
+                self.files.remove(path)
+
+    def sync(self) -> None:
+        """Have all of it reach the disk. Raises StorageError."""
+        if self._path is None:
+            return
+        try:
+            self._rename()
+            self.files.sync(self._path)
+            if self._has_new_name:
+                for directory in (self.directory, self.directory.parent):
+                    sync_directory(directory)
+                self._has_new_name = False
+        except OSError as error:
+            raise StorageError(f"cannot sync {self._path}", error) from error
+
+    def close(self) -> None:
+        if self._path is not None:
+            self.files.release(self._path)
+
+    def _target(self) -> Path:
+        return self.directory / f"{self.start:020d}.log"
+
+    def _made(self) -> Path:
+        if self._path is None:
+            self.directory.mkdir(parents=True, exist_ok=True)
+            target = self._target()
+            self.files.create(target)
+            self._path, self._has_new_name = target, True
+        return self._path
+
+    def _rename(self) -> None:
+        """Have the file's name say where the log starts. Raises OSError."""
+        path, target = self._made(), self._target()
+        if path != target:
+            self.files.rename(path, target)
+            self._path, self._has_new_name = target, True
+
+    def _take_back(self, path: Path) -> None:
+        self.files.truncate(path, self.size)
+        self._is_torn = False
+
+    def _copied(self, path: Path, position: int) -> Iterator[bytes]:
+        while position < self.size:
+            data = self.files.read(path, position, min(COPY_BYTES, self.size - position))
+            if not data:
+                raise OSError(f"it ends at byte {position}")
+            yield data
+            position += len(data)
+
+
+def read_batches(path: Path, start: int) -> Scan:
+    """The batches of a file. Raises OSError."""
+    with path.open("rb") as file:
+        if not path.stat().st_size:
+            return Scan([], 0, None)
+        with mmap(file.fileno(), 0, access=ACCESS_READ) as data:
+            return scan(data, start)

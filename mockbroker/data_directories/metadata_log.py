@@ -1,0 +1,88 @@
+"""The metadata log: what changes a cluster's image but its coordinators' records, one batch a commit.
+
+A process that ends amid a commit leaves all of it or nothing. An opening whose records are many more than the image
+needs writes the log again from the image, so that it does not grow from start to start.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from mockbroker.data_directories.directory import METADATA, DataDirectory, DataDirectoryError
+from mockbroker.data_directories.log_file import LogFile
+from mockbroker.data_directories.metadata_records import commit_batch, metadata_records, records_in
+from mockbroker.state.image.coordinator_records import CoordinatorRecord
+from mockbroker.state.image.image import Image
+from protocol import ProtocolError
+
+if TYPE_CHECKING:
+    from mockbroker.data_directories.batch_scan import ScannedBatch
+
+SPARE_RECORDS = 10_000
+"""A log of so many more records than the image needs is written again."""
+
+
+class MetadataLog:
+    """The metadata log of a data directory: a ``RecordLog``.
+
+    ``image`` is what it had when it was opened, None in a new one, and ``count`` how many records that took. Each
+    opening begins a leader epoch, as a controller that starts.
+
+    Args:
+        now_ms: by the wall clock.
+
+    Raises: DamagedLogError, DataDirectoryError: it is damaged beyond its end. StorageError, OSError.
+    """
+
+    def __init__(self, data: DataDirectory, now_ms: Callable[[], int] = lambda: int(time.time() * 1000)) -> None:
+        self._data, self._now_ms = data, now_ms
+        self._file, found = LogFile.open(data.path / METADATA, data.files)
+        self.image: Image | None = Image() if found.batches else None
+        self.count = 0
+        self.end_offset = self._file.start
+        self.leader_epoch = 1
+        for batch in found.batches:
+            self._replay(batch)
+        if self.image is not None:
+            kept = list(metadata_records(self.image))
+            if self.count > 2 * len(kept) + SPARE_RECORDS:
+                self._rewrite(kept)
+
+    def append(self, records: Sequence[object], /) -> None:
+        """Write what is committed together, as far as it is metadata. Raises StorageError: nothing is written."""
+        metadata = [record for record in records if not isinstance(record, CoordinatorRecord)]
+        if not metadata:
+            return
+        self._file.append(self._batch(metadata))
+        self.end_offset += len(metadata)
+        if self._data.always:
+            self._data.unsynced[self._file] = None
+
+    def _batch(self, records: Sequence[object]) -> bytes:
+        return commit_batch(records, self.end_offset, self.leader_epoch, timestamp_ms=self._now_ms())
+
+    def _replay(self, batch: ScannedBatch) -> None:
+        """Apply the records of a batch of the file."""
+        assert self.image is not None
+        if batch.base_offset != self.end_offset:
+            raise DataDirectoryError(
+                f"{self._file.directory}, byte {batch.position}: offset {batch.base_offset}, but {self.end_offset} is "
+                "next"
+            )
+        try:
+            records = records_in(self._file.read(batch.position, batch.size))
+        except ProtocolError as error:
+            raise DataDirectoryError(f"{self._file.directory}, byte {batch.position}: {error}") from None
+        for record in records:
+            self.image.apply(record)
+        self.count += len(records)
+        self.end_offset = batch.last_offset + 1
+        self.leader_epoch = max(self.leader_epoch, batch.leader_epoch + 1)
+
+    def _rewrite(self, records: Sequence[object]) -> None:
+        """Have the file hold one batch of what the image needs, at the offset that is next."""
+        self._file.start = self.end_offset
+        self._file.rewrite([self._batch(records)], self._file.size)
+        self.end_offset += len(records)

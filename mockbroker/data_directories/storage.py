@@ -1,0 +1,142 @@
+"""What a running cluster has in a data directory: opened before the cluster is built, looked after while it runs."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+from kafka_rack.plurals import counted
+from mockbroker.data_directories.directory import METADATA, DataDirectory, DataDirectoryError
+from mockbroker.data_directories.disk_store import DiskLogStore, partitions_in
+from mockbroker.data_directories.files import Files, StorageError
+from mockbroker.data_directories.metadata_log import MetadataLog
+from mockbroker.state.topics.topic import random_uuid
+from protocol.uuids import uuid_to_text
+
+if TYPE_CHECKING:
+    from mockbroker.state.brokers.broker import Broker
+    from mockbroker.state.cluster import Cluster
+    from mockbroker.state.image.image import Image
+
+log = logging.getLogger("mockbroker.storage")
+
+ALWAYS, BY_SYSTEM = "always", "os"
+"""When records reach the disk: before they are acknowledged, or when the operating system sees fit."""
+TICK_S = 1.0
+
+
+class Storage:
+    """A data directory, and the logs in it.
+
+    Args:
+        fsync: ``os`` or ``always``; docs/durability.md.
+
+    ``is_new`` is whether there was nothing in it yet. ``summary`` says in a line what a cluster began with.
+
+    Raises: DataDirectoryError, OSError; ValueError: there is no such way to sync.
+    """
+
+    def __init__(self, path: Path | str, *, fsync: str = BY_SYSTEM, files: Files | None = None) -> None:
+        if fsync not in (ALWAYS, BY_SYSTEM):
+            raise ValueError(f"fsync: expected {ALWAYS} or {BY_SYSTEM}, got {fsync!r}")
+        self._began = time.monotonic()
+        self.data = DataDirectory(path, files=files, always=fsync == ALWAYS)
+        self.is_new = self.data.is_new
+        self.store = DiskLogStore(self.data)
+        self.summary = ""
+        self._timer: asyncio.TimerHandle | None = None
+
+    @contextmanager
+    def given_back_on_error(self) -> Iterator[None]:
+        """Give the directory back as it is if what is inside fails."""
+        try:
+            yield
+        except BaseException:
+            self.data.give_back()
+            raise
+
+    def durable(self, brokers: Sequence[Broker], seed: int) -> dict[str, Any]:
+        """What ``Cluster.create`` is given for these brokers to go on from here.
+
+        Args:
+            seed: what the id of a new cluster is drawn from.
+
+        Raises: DamagedLogError, DataDirectoryError: what is there cannot be gone on from. StorageError, OSError.
+        """
+        cluster_id = self.data.cluster_id(uuid_to_text(random_uuid(Random(seed))))
+        metadata = MetadataLog(self.data)
+        if metadata.image is None and any(partitions_in(self.data.path)):
+            raise DataDirectoryError(f"{self.data.path} has logs of partitions, but {METADATA} has no metadata of them")
+        for difference in () if metadata.image is None else differences(metadata.image, brokers):
+            log.warning("%s", difference)
+        self.summary = "new" if metadata.image is None else counted(metadata.count, "metadata record") + " read"
+        return {
+            "image": metadata.image,
+            "record_log": metadata,
+            "log_store": self.store,
+            "cluster_id": cluster_id,
+            "is_durable": True,
+            "now_ms": int(time.time() * 1000),
+        }
+
+    def went_on(self, cluster: Cluster) -> None:
+        """The cluster has been built."""
+        image, found = cluster.image, self.summary
+        if found != "new":
+            parts = [
+                counted(len(image.topics), "topic"),
+                counted(sum(len(topic.partitions) for topic in image.topics.values()), "partition"),
+                counted(len(image.groups.keys() | image.modern_groups.keys() | image.offsets.keys()), "group"),
+                counted(len(image.transactions), "transactional id"),
+            ]
+            found = f"{', '.join(parts)}; {found}; {time.monotonic() - self._began:.2f} s"
+        self.summary = f"data directory {self.data.path}: {found}"
+
+    def sync(self) -> None:
+        """Have what answers wait for reach the disk. Raises StorageError."""
+        self.data.sync()
+
+    def start(self, now_ms: Callable[[], int]) -> None:
+        """Look every second for what is to reach the disk by itself."""
+        self._timer = asyncio.get_running_loop().call_later(TICK_S, self.start, now_ms)
+        self.store.tick(now_ms())
+
+    def close(self) -> None:
+        """Give the directory back, with what answers would have waited for on the disk."""
+        if self._timer is not None:
+            self._timer.cancel()
+        try:
+            self.data.close()
+        except StorageError as error:
+            log.error("%s", error.message)  # noqa: TRY400 - a line says it all
+
+
+def differences(image: Image, brokers: Sequence[Broker]) -> list[str]:
+    """What a cluster's brokers are that were others before, a sentence each."""
+    found = []
+    present = {broker.id: broker for broker in brokers}
+    for broker_id, before in sorted(image.brokers.items()):
+        broker = present.get(broker_id)
+        if broker is None:
+            held = sum(broker_id in one.replicas for topic in image.topics.values() for one in topic.partitions)
+            found.append(
+                f"the data directory has a broker {broker_id}, and no broker of that id starts: "
+                f"its replicas of {counted(held, 'partition')} are offline"
+            )
+        elif (broker.rack or None) != (before.rack or None):
+            found.append(
+                f"broker {broker_id} was in rack {before.rack or 'none'} and is in {broker.rack or 'none'} now: "
+                "its replicas stay where they are"
+            )
+    found += [
+        f"broker {broker_id} is new to the data directory: it has no replicas until some are moved there"
+        for broker_id in sorted(present)
+        if broker_id not in image.brokers and image.brokers
+    ]
+    return found
