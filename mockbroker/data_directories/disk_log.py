@@ -121,10 +121,10 @@ class DiskLog(Log):
         super().advance_start(offset)
 
     def delete_segments(self, count: int, now_ms: int) -> None:
-        """As ``Log.delete_segments``; the file is rewritten once more of it is dead than alive."""
+        """As ``Log.delete_segments``; the file is rewritten once half of it is dead."""
         super().delete_segments(count, now_ms)
         first = self._position_of(0)
-        if first >= max(self.file.size - first, MIN_DEAD_BYTES):
+        if not self._data or first >= max(self.file.size - first, MIN_DEAD_BYTES):
             try:
                 self._rewrite([], 0)
             except StorageError as error:

@@ -63,7 +63,7 @@ class Files:
     def create(self, path: Path) -> None:
         """Make an empty file, or empty an existing one."""
         self.release(path)
-        self._open[path] = os.open(path, FLAGS | os.O_CREAT | os.O_TRUNC, 0o644)
+        self._descriptor(path, os.O_CREAT | os.O_TRUNC)
 
     def replace(self, path: Path, pieces: Iterable[bytes]) -> int:
         """Have a file hold these bytes, on the disk, or what it held before; returns how many they are."""
@@ -102,12 +102,12 @@ class Files:
         for path in list(self._open):
             self.release(path)
 
-    def _descriptor(self, path: Path) -> int:
+    def _descriptor(self, path: Path, flags: int = 0) -> int:
         descriptor = self._open.get(path)
         if descriptor is None:
             if len(self._open) >= self._max_open:
                 os.close(self._open.popitem(last=False)[1])
-            descriptor = self._open[path] = os.open(path, FLAGS)
+            descriptor = self._open[path] = os.open(path, FLAGS | flags, 0o644)
         else:
             self._open.move_to_end(path)
         return descriptor

@@ -15,6 +15,7 @@ ADAPTERS = (
     "kafka_rack.cli",
     "kafka_rack.pipeline",
     "mockbroker.adapters",
+    "mockbroker.data_directories",
     "mockbroker.proxy.adapters",
     "mockbroker.testing",
     "mockbroker.zookeeper.controller_channels",

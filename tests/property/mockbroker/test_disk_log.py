@@ -5,17 +5,21 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mockbroker.adapters.storage.disk_log import DiskLog, LogOwner
+from mockbroker.data_directories import disk_log
+from mockbroker.data_directories.disk_log import DiskLog, SegmentRules
+from mockbroker.data_directories.files import Files
+from mockbroker.data_directories.log_file import DamagedLogError, LogFile
 from mockbroker.state.logs.log import Log, StoredBatch
-from mockbroker.state.logs.producers import BatchMetadata
-from protocol.records import Record, build_batch, build_transaction_marker
+from mockbroker.state.logs.producers import BatchMetadata, recover
+from protocol.records import Record, build_batch, build_transaction_marker, iter_batches
 from protocol.records.appending import assign_offsets
 
-TOPIC_ID = bytes(16)
 SEGMENT_BYTES = 400
+CHECKED_FROM = 16  # offset and leader epoch are not covered by a checksum
 
 OPERATIONS = st.one_of(
     st.tuples(st.just("append"), st.integers(1, 3), st.integers(0, 3)),  # records, producer; 0 is none
@@ -26,8 +30,24 @@ OPERATIONS = st.one_of(
     st.tuples(st.just("retain"), st.integers(0, 1500), st.just(0)),
     st.tuples(st.just("truncate"), st.integers(0, 10), st.just(0)),
     st.tuples(st.just("compact"), st.integers(0, 3), st.just(0)),
-    st.tuples(st.just("reopen"), st.booleans(), st.just(0)),
+    st.tuples(st.just("reopen"), st.just(0), st.just(0)),
 )
+
+
+@pytest.fixture(autouse=True, scope="module")
+def small_rewrites():
+    """Files are rewritten for few bytes, too."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(disk_log, "MIN_DEAD_BYTES", 300)
+        yield
+
+
+def opened(directory: Path, files: Files) -> DiskLog:
+    """The log of a directory."""
+    file, found = LogFile.open(directory, files)
+    log = DiskLog(file, lambda *_: None)
+    log.take(found, SegmentRules(SEGMENT_BYTES), modified_ms=5)
+    return log
 
 
 class Pair:
@@ -36,10 +56,9 @@ class Pair:
     def __init__(self, directory: Path) -> None:
         self.directory = directory
         self.memory = Log()
-        self.owner = LogOwner()
-        self.disk = DiskLog.open(self.owner, TOPIC_ID, directory)
-        self.producers = self.memory.recover_producers()
-        self.disk_producers = self.disk.recover_producers()
+        self.files = Files()
+        self.disk = opened(directory, self.files)
+        self.producers, self.disk_producers = recover(self.memory), recover(self.disk)
         self.epoch = 0
         self.sequences: dict[int, int] = {}
         self.is_compacted = False  # then a producer's last batch may be gone, which a real compaction keeps
@@ -88,20 +107,14 @@ class Pair:
                 segment.max_timestamp = max((one.max_timestamp for one in inside), default=-1)
             log.compact(cleaned, made, end_offset)
 
-    def reopen(self, clean: bool) -> None:
-        before = self.disk
-        if clean:
-            before.write_closing_state()
-        before.files.close()
-        self.disk = DiskLog.open(
-            self.owner,
-            TOPIC_ID,
-            self.directory,
-            clean=clean,
-            start_offset=before.start_offset,
-            cleaned_offset=before.cleaned_offset,
-        )
-        self.disk_producers = self.disk.recover_producers()
+    def reopen(self) -> None:
+        """As after a kill: nothing is done for an orderly end. Segments before the log's start go with that."""
+        self.memory.delete_old_segments(before=self.memory.end_offset, now_ms=9)
+        self.files.close()
+        self.disk = opened(self.directory, self.files)
+        self.producers, self.disk_producers = recover(self.memory), recover(self.disk)
+        if self.is_compacted:  # its segments are cut by size again
+            self.memory.segments[:] = [one.copy() for one in self.disk.segments]
 
     def carry_out(self, what: str, first: int, second: int) -> None:
         memory = self.memory
@@ -128,8 +141,7 @@ class Pair:
                 if first and starts and starts[place] > max(memory.start_offset, memory.cleaned_offset):
                     for log in (memory, self.disk):
                         log.truncate(starts[place])
-                    self.producers = memory.recover_producers()
-                    self.disk_producers = self.disk.recover_producers()
+                    self.producers, self.disk_producers = recover(memory), recover(self.disk)
                     self.sequences = {
                         producer_id: one.batches[-1].last_sequence + 1
                         for producer_id, one in self.producers.by_id.items()
@@ -138,22 +150,21 @@ class Pair:
             case "compact":
                 self.compact(first)
             case "reopen":
-                self.reopen(bool(first))
+                self.reopen()
 
     def check_equal(self) -> None:
         memory, disk = self.memory, self.disk
         assert (disk.start_offset, disk.end_offset) == (memory.start_offset, memory.end_offset)
         assert (disk.size_bytes, len(disk)) == (memory.size_bytes, len(memory))
-        if not self.is_compacted:  # where that and a cut leave nothing, a segment says where the log ends
-            assert [one.base_offset for one in disk.segments] == [one.base_offset for one in memory.segments]
-        assert disk.files.bases == [one.base_offset for one in disk.segments]
-        assert disk.files.sizes == [one.size_bytes for one in disk.segments]
+        assert [one.base_offset for one in disk.segments] == [one.base_offset for one in memory.segments]
+        assert [one.size_bytes for one in disk.segments] == [one.size_bytes for one in memory.segments]
         first = memory.segments[0].base_offset if memory.segments else 0
         assert list(disk.batches(first)) == list(memory.batches(first))
         for offset in range(memory.start_offset, memory.end_offset + 1):
             for max_bytes in (1, 250, 1000):
                 assert disk.read(offset, max_bytes) == memory.read(offset, max_bytes)
-        assert disk.leader_epochs.latest_epoch() == memory.leader_epochs.latest_epoch()
+        if len(memory):
+            assert disk.leader_epochs.latest_epoch() == memory.leader_epochs.latest_epoch()
         for timestamp in range(999, 1015):
             assert disk.first_batch_since(timestamp) == memory.first_batch_since(timestamp)
         ours, theirs = self.disk_producers, self.producers
@@ -178,33 +189,54 @@ def test_a_log_on_disk_is_the_log_in_memory(operations):
         for operation in operations:
             pair.carry_out(*operation)
         pair.check_equal()
-        pair.reopen(clean=False)
+        pair.reopen()
         pair.check_equal()
-        pair.owner.files.close()
+        pair.files.close()
 
 
-@given(st.lists(OPERATIONS, min_size=5, max_size=25), st.integers(0, 300), st.integers(0, 255))
-def test_a_torn_or_flipped_tail_takes_whole_batches_from_the_end_and_no_others(operations, back, flip):
+@given(st.lists(OPERATIONS, min_size=5, max_size=25), st.integers(0, 400), st.integers(0, 255))
+def test_a_file_that_is_cut_anywhere_or_has_a_flipped_end_loses_whole_batches_from_there_on(operations, back, flip):
     with tempfile.TemporaryDirectory() as folder:
         pair = Pair(Path(folder) / "orders-0")
         for operation in operations:
             pair.carry_out(*operation)
-        disk = pair.disk
-        if not disk.size_bytes or not disk.files.sizes[-1]:
+        pair.files.close()
+        if not pair.disk.file.size:
             return
-        disk.files.close()
-        before = [one.data for one in disk.batches(disk.segments[0].base_offset)]
-        path = disk.files.path(disk.files.bases[-1], ".log")
-        data = bytearray(path.read_bytes())
-        place = max(0, len(data) - 1 - back)
+        (path,) = pair.directory.iterdir()
+        whole = path.read_bytes()
+        ends = [one.position + one.size for one in iter_batches(whole)]
+        last = list(iter_batches(whole))[-1].position
         if flip:
-            data[place] ^= flip
-            path.write_bytes(data)
+            place = max(last + CHECKED_FROM, len(whole) - 1 - back)
+            path.write_bytes(whole[:place] + bytes([whole[place] ^ flip]) + whole[place + 1 :])
+            expected = last
         else:
-            path.write_bytes(data[:place])
-        pair.owner.files.close()
-        again = DiskLog.open(pair.owner, TOPIC_ID, pair.directory, start_offset=disk.start_offset)
-        after = [one.data for one in again.batches(again.segments[0].base_offset)] if again.segments else []
-        # offset and leader epoch are not covered by the checksum: a batch may come back with others
-        assert [one[17:] for one in after] == [one[17:] for one in before][: len(after)]
-        pair.owner.files.close()
+            place = max(0, len(whole) - back)
+            path.write_bytes(whole[:place])
+            expected = max((end for end in ends if end <= place), default=0)
+        LogFile.open(pair.directory, pair.files)
+        assert path.read_bytes() == whole[:expected]
+        pair.files.close()
+
+
+@given(st.lists(OPERATIONS, min_size=5, max_size=25), st.data())
+def test_a_flipped_bit_before_the_last_batch_is_refused_and_changes_nothing(operations, data):
+    with tempfile.TemporaryDirectory() as folder:
+        pair = Pair(Path(folder) / "orders-0")
+        for operation in operations:
+            pair.carry_out(*operation)
+        pair.files.close()
+        headers = list(iter_batches(pair.disk.file.read(0, pair.disk.file.size))) if pair.disk.file.size else []
+        if len(headers) < 2:
+            return
+        damaged = data.draw(st.sampled_from(headers[:-1]))
+        place = damaged.position + data.draw(st.integers(CHECKED_FROM, damaged.size - 1))
+        (path,) = pair.directory.iterdir()
+        whole = bytearray(path.read_bytes())
+        whole[place] ^= 1 << data.draw(st.integers(0, 7))
+        path.write_bytes(whole)
+        with pytest.raises(DamagedLogError, match=f"byte {damaged.position}: "):
+            LogFile.open(pair.directory, pair.files)
+        assert path.read_bytes() == whole
+        pair.files.close()

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from mockbroker.adapters.storage.files import Files
-from mockbroker.adapters.storage.running import Storage
+from mockbroker.data_directories.files import Files
+from mockbroker.data_directories.storage import Storage
 from mockbroker.state.brokers.broker import Broker
 from mockbroker.state.cluster import Cluster
 from mockbroker.state.groups.offsets import Committed
@@ -71,14 +71,14 @@ class Process:
     def start(self, files: Files, seed: int) -> Cluster:
         self.storage = Storage(self.path, files=files)
         brokers = [Broker(index, "abc"[index]) for index in range(3)]
-        durable = self.storage.durable(brokers, SETTINGS, seed)
+        durable = self.storage.durable(brokers, seed)
         cluster = Cluster.create(brokers, settings=SETTINGS, seed=seed, **{**durable, "now_ms": self.now_ms})
         self.storage.went_on(cluster)
         return cluster
 
     def killed(self) -> None:
         """What the operating system does for a process that ends."""
-        self.storage.data.close(clean=False)
+        self.storage.data.give_back()
 
     def run(self) -> None:
         for _ in range(COMMANDS):

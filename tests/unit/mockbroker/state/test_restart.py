@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from mockbroker.adapters.storage.running import Storage
+from mockbroker.data_directories.storage import Storage
 from mockbroker.state.brokers.broker import Broker
 from mockbroker.state.cluster import Cluster
 from mockbroker.state.groups.classic.members import GroupJoin
@@ -75,14 +75,14 @@ class DiskRuns(Runs):
         path = self.folder / str(self.seed)
         if self.storage is not None:
             if self.is_killed:
-                shutil.copytree(self.storage.data.path, path, ignore=shutil.ignore_patterns(".lock"))
-                self.storage.close(clean=False)
+                shutil.copytree(self.storage.data.path, path)
+                self.storage.data.give_back()
             else:
                 self.storage.close()
                 path = self.storage.data.path
         self.storage = storage = Storage(path)
         nodes = [Broker(index, "abc"[index]) for index in range(brokers)]
-        durable = storage.durable(nodes, None, self.seed)
+        durable = storage.durable(nodes, self.seed)
         cluster = Cluster.create(nodes, seed=self.seed, **{**durable, "now_ms": now_ms})
         storage.went_on(cluster)
         return cluster

@@ -308,12 +308,6 @@ def test_nothing_starts_with_a_bad_file_of_faults(tmp_path, capsys):
         (["--client-racks", "LICENSE"], "LICENSE, line 2: expected RACK@RANGE, RACK@client:PATTERN or"),
         (["--faults", "none.json"], "--faults none.json: cannot be read: No such file or directory"),
         (["--no-such"], "unrecognized arguments: --no-such"),
-        (["--read-only"], "--read-only needs --data-dir"),
-        (["--read-only", "--data-dir", "x", "--topic", "a"], "--topic and --read-only exclude each other"),
-        (
-            ["--read-only", "--data-dir", "/"],
-            "expected a Kafka broker's log directory, but there is no meta.properties",
-        ),
         (["--fsync", "always"], "--fsync needs --data-dir"),
         (["--data-dir", "x", "--fsync", "never"], "argument --fsync: expected always or os, got 'never'"),
     ],

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from mockbroker.adapters.storage.data_directory import DataDirectoryError
-from mockbroker.adapters.storage.files import Files, StorageError
-from mockbroker.adapters.storage.running import Storage
+from mockbroker.data_directories.directory import METADATA, DataDirectoryError
+from mockbroker.data_directories.files import Files, StorageError
+from mockbroker.data_directories.storage import Storage
 from mockbroker.state.brokers.broker import Broker
 from mockbroker.state.cluster import Cluster
 from mockbroker.state.groups.offsets import Committed
@@ -26,9 +26,9 @@ class NotedFiles(Files):
         self.fails = False
 
     def sync(self, path: Path) -> None:
-        if self.fails and not path.is_dir():
+        if self.fails:
             raise OSError(errno.EIO, os.strerror(errno.EIO))
-        self.synced.append(f"{path.parent.name}/{path.suffix}")
+        self.synced.append(path.parent.name)
         super().sync(path)
 
 
@@ -39,13 +39,9 @@ class Kept:
         self.files = NotedFiles()
         self.storage = Storage(path, fsync=fsync, files=self.files)
         brokers = [Broker(index, rack) for index, rack in enumerate(racks)]
-        try:
-            durable = self.storage.durable(brokers, None, 0)
-            self.cluster = Cluster.create(brokers, release=release, **durable)
-        except BaseException:
-            self.storage.close(clean=False)
-            raise
-        self.storage.went_on(self.cluster)
+        with self.storage.given_back_on_error():
+            self.cluster = Cluster.create(brokers, release=release, **self.storage.durable(brokers, 0))
+            self.storage.went_on(self.cluster)
 
     def close(self) -> None:
         self.storage.close()
@@ -64,18 +60,17 @@ def path(tmp_path: Path) -> Path:
 def test_a_start_says_what_it_found(path):
     kept = Kept(path)
     assert f"data directory {path}: 2 topics, 54 partitions, 1 group, 0 transactional ids; " in kept.storage.summary
-    assert "not closed in order" not in kept.storage.summary
     kept.close()
 
 
-def test_a_start_after_a_kill_says_so(path, tmp_path):
+def test_a_cluster_has_the_id_that_it_had_whether_it_was_closed_or_killed(path, tmp_path):
     kept = Kept(path)
-    shutil.copytree(path, tmp_path / "killed", ignore=shutil.ignore_patterns(".lock"))
+    shutil.copytree(path, tmp_path / "killed")
     kept.close()
-    after = Kept(tmp_path / "killed")
-    assert "it was not closed in order" in after.storage.summary
-    assert after.cluster.id == kept.cluster.id
-    after.close()
+    for place in (path, tmp_path / "killed"):
+        after = Kept(place)
+        assert after.cluster.id == kept.cluster.id
+        after.close()
 
 
 def test_other_brokers_and_racks_are_told(path, caplog):
@@ -95,36 +90,57 @@ def test_an_older_release_than_the_features_ask_for_is_refused(path):
 
 
 def test_logs_without_their_metadata_are_refused(path):
-    shutil.rmtree(path / "controller")
+    shutil.rmtree(path / METADATA)
     with pytest.raises(DataDirectoryError, match="has no metadata of them"):
         Kept(path)
-    assert not list(path.glob("broker-*/*/*-stray"))
+    assert not list(path.glob("*.stray"))
 
 
-def test_with_fsync_always_a_commit_of_offsets_and_of_metadata_is_on_the_disk_before_it_counts(path):
+def test_damage_in_the_middle_of_a_log_is_refused_and_the_directory_is_free_again(path):
+    kept = Kept(path)
+    for offset in range(2):
+        kept.cluster.groups.commit("readers", -1, "", None, {("orders", 0): Committed(offset)}, 0)
+    kept.close()
+    (file,) = (one for one in path.glob("*/*.log") if one.parent.name != METADATA)
+    data = bytearray(file.read_bytes())
+    data[-30] ^= 1
+    data[30] ^= 1
+    file.write_bytes(data)
+    for _ in range(2):
+        with pytest.raises(OSError, match=f"{file}, byte 0: "):
+            Kept(path)
+    data[30] ^= 1
+    file.write_bytes(data)
+    Kept(path).close()
+
+
+def test_with_fsync_always_a_commit_of_offsets_and_of_metadata_is_synced_before_it_is_acknowledged(path):
     kept = Kept(path, fsync="always")
+    kept.storage.sync()
     kept.files.synced.clear()
     kept.cluster.groups.commit("readers", -1, "", None, {("orders", 0): Committed(6)}, 0)
-    assert any(name.startswith("__consumer_offsets-") and name.endswith(".log") for name in kept.files.synced)
+    kept.storage.sync()
+    assert len(kept.files.synced) == 1
+    assert kept.files.synced[0] != METADATA
     kept.files.synced.clear()
     kept.cluster.create_topic("events", 1, 3)
-    assert "__cluster_metadata-0/.log" in kept.files.synced
+    kept.storage.sync()
+    assert kept.files.synced == [METADATA]
     kept.close()
 
 
-def test_offsets_that_do_not_reach_the_disk_do_not_count(path):
+def test_a_failed_sync_is_told_until_one_succeeds(path):
     kept = Kept(path, fsync="always")
     kept.files.fails = True
-    with pytest.raises(StorageError):
-        kept.cluster.groups.commit("readers", -1, "", None, {("orders", 0): Committed(6)}, 0)
-    found = kept.cluster.groups.offsets("readers").get(("orders", 0))
-    assert found is not None
-    assert found.offset == 5
+    kept.cluster.groups.commit("readers", -1, "", None, {("orders", 0): Committed(6)}, 0)
+    for _ in range(2):
+        with pytest.raises(StorageError):
+            kept.storage.sync()
     kept.files.fails = False
-    kept.cluster.groups.commit("readers", -1, "", None, {("orders", 0): Committed(7)}, 0)
+    kept.storage.sync()
     kept.close()
     after = Kept(path)
-    assert after.cluster.groups.offsets("readers").get(("orders", 0)) == Committed(7)
+    assert after.cluster.groups.offsets("readers").get(("orders", 0)) == Committed(6)
     after.close()
 
 

@@ -1,44 +1,40 @@
-"""A running cluster with a data directory: what producers are told, and when, of disks that are slow or full."""
+"""A running cluster with a data directory: what producers are told, and when, of a disk that is full or fails."""
 
 from __future__ import annotations
 
-import asyncio
 import errno
 import os
-import threading
 from pathlib import Path
 
 import pytest
 
 from mockbroker import MockCluster
-from mockbroker.adapters.storage.data_directory import DataDirectory, DataDirectoryInUseError
-from mockbroker.adapters.storage.files import Files
+from mockbroker.data_directories.directory import METADATA, DataDirectory, DataDirectoryInUseError
+from mockbroker.data_directories.files import Files
 from protocol.apis.api_versions import ApiVersionsRequest
 from protocol.apis.fetch import FetchRequest
-from protocol.apis.group_offsets import OffsetCommitRequest, OffsetFetchRequest
+from protocol.apis.group_offsets import OffsetCommitRequest
 from protocol.apis.topics import CreateTopicsRequest
 from protocol.error_codes import ErrorCode
-from tests.progress import until
+from protocol.uuids import uuid_to_text
 from tests.unit.mockbroker.handlers.records import batch, produce_request
 from tests.unit.mockbroker.wire_client import WireClient
 
 PRODUCE_VERSION, FETCH_VERSION = 12, 12
 
 
-class SlowDisk:
-    """Files of which a sync waits for ``room``, and that may be full."""
+class Disk:
+    """Files that may be full and fail to sync; ``synced`` has the directories of those that were."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.may_sync = threading.Event()
-        self.may_sync.set()
         self.is_full = self.fails_sync = False
+        self.synced: list[str] = []
         write, sync = Files.write, Files.sync
 
-        def slow_sync(files: Files, path: Path) -> None:
-            if threading.current_thread().name.startswith("kafka-rack flush"):
-                assert self.may_sync.wait(60)
-                if self.fails_sync:
-                    raise OSError(errno.EIO, os.strerror(errno.EIO))
+        def failing_sync(files: Files, path: Path) -> None:
+            if self.fails_sync:
+                raise OSError(errno.EIO, os.strerror(errno.EIO))
+            self.synced.append(path.parent.name)
             sync(files, path)
 
         def full_write(files: Files, descriptor: int, data: bytes, position: int) -> int:
@@ -46,7 +42,7 @@ class SlowDisk:
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             return write(files, descriptor, data, position)
 
-        monkeypatch.setattr(Files, "sync", slow_sync)
+        monkeypatch.setattr(Files, "sync", failing_sync)
         monkeypatch.setattr(Files, "write", full_write)
 
 
@@ -76,17 +72,14 @@ def cluster_in(path: Path, **how: object) -> MockCluster:
 
 
 @pytest.mark.parametrize("acks", [1, -1])
-async def test_with_fsync_always_an_answer_waits_for_the_disk_and_nothing_else_does(tmp_path, monkeypatch, acks):
-    disk = SlowDisk(monkeypatch)
-    async with cluster_in(tmp_path, fsync="always") as cluster:
-        async with WireClient(cluster.bootstrap_servers) as first, WireClient(cluster.bootstrap_servers) as second:
-            disk.may_sync.clear()
-            waiting = asyncio.create_task(produce(first, b"one", acks))
-            assert b"one" in await fetched(second)
-            assert not waiting.done()
-            disk.may_sync.set()
-            assert await waiting == (ErrorCode.NONE, 0)
-        monkeypatch.undo()
+async def test_with_fsync_always_a_batch_is_on_the_disk_when_it_is_acknowledged(tmp_path, monkeypatch, acks):
+    disk = Disk(monkeypatch)
+    async with cluster_in(tmp_path, fsync="always") as cluster, WireClient(cluster.bootstrap_servers) as client:
+        await client.ask(ApiVersionsRequest(), 0)
+        for offset in range(3):
+            disk.synced.clear()
+            assert await produce(client, b"one", acks) == (ErrorCode.NONE, offset)
+            assert disk.synced == [uuid_to_text(cluster.state.topics["orders"].id) + "-0"]
 
 
 def commit_request() -> OffsetCommitRequest:
@@ -102,47 +95,22 @@ def create_request(name: str) -> CreateTopicsRequest:
 
 
 @pytest.mark.parametrize(("request_of", "version"), [(commit_request, 8), (lambda: create_request("events"), 5)])
-async def test_with_fsync_always_coordinators_and_the_controller_wait_for_the_disk_and_nobody_else_does(
+async def test_with_fsync_always_coordinators_and_the_controller_sync_before_they_answer(
     tmp_path, monkeypatch, request_of, version
 ):
-    disk = SlowDisk(monkeypatch)
-    async with cluster_in(tmp_path, fsync="always") as cluster:
-        async with WireClient(cluster.bootstrap_servers) as first, WireClient(cluster.bootstrap_servers) as second:
-            await first.ask(commit_request(), 8)  # the topic of the group is there from here on
-            disk.may_sync.clear()
-            waiting = asyncio.create_task(first.ask(request_of(), version))
-            await until(
-                lambda: cluster.engine.path.syncs.last and len(cluster.engine.path.purgatory), "the answer held"
-            )
-            for _ in range(20):
-                assert (await second.ask(ApiVersionsRequest(), 0)).error_code == 0
-            assert not waiting.done()
-            disk.may_sync.set()
-            answer = await waiting
-            assert answer.topics[0].name in ("orders", "events")
-        monkeypatch.undo()
-
-
-async def test_who_reads_what_is_not_on_the_disk_yet_waits_for_it_too(tmp_path, monkeypatch):
-    disk = SlowDisk(monkeypatch)
-    async with cluster_in(tmp_path, fsync="always") as cluster:
-        async with WireClient(cluster.bootstrap_servers) as first, WireClient(cluster.bootstrap_servers) as second:
-            await first.ask(commit_request(), 8)
-            disk.may_sync.clear()
-            purgatory = cluster.engine.path.purgatory
-            committing = asyncio.create_task(first.ask(commit_request(), 8))
-            await until(lambda: len(purgatory) == 1, "the answer held")
-            asking = OffsetFetchRequest(groups=[OffsetFetchRequest.Group(group_id="readers", topics=None)])
-            reading = asyncio.create_task(second.ask(asking, 8))
-            await until(lambda: len(purgatory) == 2, "the other answer held")
-            disk.may_sync.set()
-            await committing
-            assert (await reading).groups[0].topics[0].partitions[0].committed_offset == 7
-        monkeypatch.undo()
+    disk = Disk(monkeypatch)
+    async with cluster_in(tmp_path, fsync="always") as cluster, WireClient(cluster.bootstrap_servers) as client:
+        await client.ask(commit_request(), 8)  # the topic of the group is there from here on
+        disk.synced.clear()
+        await client.ask(ApiVersionsRequest(), 0)
+        assert not disk.synced
+        await client.ask(request_of(), version)
+        assert len(disk.synced) == 1
+        assert (disk.synced[0] == METADATA) == (version == 5)
 
 
 async def test_a_commit_that_does_not_reach_the_disk_is_not_acknowledged(tmp_path, monkeypatch):
-    disk = SlowDisk(monkeypatch)
+    disk = Disk(monkeypatch)
     async with cluster_in(tmp_path, fsync="always") as cluster:
         async with WireClient(cluster.bootstrap_servers) as client:
             await client.ask(commit_request(), 8)
@@ -158,16 +126,15 @@ async def test_a_commit_that_does_not_reach_the_disk_is_not_acknowledged(tmp_pat
 
 
 async def test_a_command_of_the_owner_is_on_the_disk_when_it_is_over(tmp_path, monkeypatch):
+    disk = Disk(monkeypatch)
     async with cluster_in(tmp_path, fsync="always") as cluster:
-        synced: list[str] = []
-        monkeypatch.setattr(Files, "sync", lambda _, path: synced.append(path.parent.name))
+        disk.synced.clear()
         cluster.create_topic("events", 1)
-        assert "__cluster_metadata-0" in synced
-        monkeypatch.undo()
+        assert disk.synced == [METADATA]
 
 
 async def test_a_sync_that_fails_is_told_to_whom_it_concerns(tmp_path, monkeypatch):
-    disk = SlowDisk(monkeypatch)
+    disk = Disk(monkeypatch)
     async with cluster_in(tmp_path, fsync="always") as cluster:
         async with WireClient(cluster.bootstrap_servers) as client:
             disk.fails_sync = True
@@ -178,7 +145,7 @@ async def test_a_sync_that_fails_is_told_to_whom_it_concerns(tmp_path, monkeypat
 
 
 async def test_a_full_disk_refuses_what_is_produced_serves_what_is_there_and_goes_on_with_room(tmp_path, monkeypatch):
-    disk = SlowDisk(monkeypatch)
+    disk = Disk(monkeypatch)
     async with cluster_in(tmp_path) as cluster:
         async with WireClient(cluster.bootstrap_servers) as client:
             assert await produce(client, b"one") == (ErrorCode.NONE, 0)
@@ -193,7 +160,8 @@ async def test_a_full_disk_refuses_what_is_produced_serves_what_is_there_and_goe
 async def test_what_is_acknowledged_is_with_the_operating_system(tmp_path):
     async with cluster_in(tmp_path) as cluster, WireClient(cluster.bootstrap_servers) as client:
         await produce(client, b"one")
-        assert b"one" in (tmp_path / "broker-0" / "0" / "orders-0" / f"{0:020d}.log").read_bytes()
+        directory = f"{uuid_to_text(cluster.state.topics['orders'].id)}-0"
+        assert b"one" in (tmp_path / directory / f"{0:020d}.log").read_bytes()
 
 
 async def test_a_cluster_with_data_is_not_reset_and_its_fork_is_in_memory(tmp_path):
@@ -212,8 +180,8 @@ async def test_a_directory_is_free_again_after_an_end_and_after_a_failed_start(t
         cluster_in(tmp_path, fsync="never")
     with pytest.raises(Exception, match="replication factor"):
         MockCluster(1, topics={"orders": (1, 3)}, data_dir=tmp_path / "failed")
-    DataDirectory.open(tmp_path / "failed").close(clean=True)
+    DataDirectory(tmp_path / "failed").close()
     async with cluster_in(tmp_path / "used"):
         with pytest.raises(DataDirectoryInUseError):
             cluster_in(tmp_path / "used")
-    DataDirectory.open(tmp_path / "used").close(clean=True)
+    DataDirectory(tmp_path / "used").close()

@@ -1,1 +1,0 @@
-"""Data directories of a real Kafka, and what that Kafka answered from them."""
