@@ -136,8 +136,8 @@ NIGHTLY = [
     ),
     interop(
         "directories",
-        *("dump_log", "kafka_on_ours", "killed_cluster", "read_only"),
-        concerns=("mockbroker/adapters/storage/*", "mockbroker/state/image/*", "mockbroker/state/logs/*"),
+        *("dump_log", "killed_cluster"),
+        concerns=("mockbroker/data_directories/*", "mockbroker/state/image/*", "mockbroker/state/logs/*"),
     ),
     interop(
         "beside-java",

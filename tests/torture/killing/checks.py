@@ -10,7 +10,7 @@ from confluent_kafka import Consumer, IsolationLevel, KafkaError, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from tests.progress import SignsOfWork, wait_until
-from tests.storage.questions import Asker
+from tests.torture.killing.asker import Asker
 from tests.torture.killing.transactors import Copier, Ledger
 from tests.torture.killing.workloads import PARTITIONS, Reader, Writer
 

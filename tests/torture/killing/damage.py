@@ -11,8 +11,10 @@ from pathlib import Path
 from random import Random
 
 from protocol.records import BatchHeader, CorruptRecordError, iter_batches
+from protocol.uuids import uuid_to_text
 
 MAX_TAIL_BYTES = 200
+CHECKED_FROM = 16  # of a batch
 NEWEST = "*.log"
 
 
@@ -37,16 +39,11 @@ def tear(data: Path, rng: Random) -> list[str]:
             tail = rng.randbytes(rng.randrange(1, MAX_TAIL_BYTES))
         append(path, tail)
         done.append(f"{path.relative_to(data)}: {len(tail)} bytes behind {len(whole)}, {kind}")
-        if rng.random() < 0.3:
-            index = path.with_suffix(rng.choice([".index", ".timeindex"]))
-            if index.exists():
-                append(index, rng.randbytes(rng.randrange(1, 30)))
-                done.append(f"{index.relative_to(data)}: more bytes")
     return done
 
 
-def flip(data: Path, topic: str, safe: Mapping[int, int], rng: Random) -> list[str]:
-    """Flip a bit in some batch of a topic that begins behind what was acknowledged.
+def flip(data: Path, topic: str, topic_id: bytes, safe: Mapping[int, int], rng: Random) -> list[str]:
+    """Flip a bit that the checksum covers in the last batch of a topic's logs, unless it was acknowledged.
 
     Args:
         safe: the first offset of each partition that nobody was told to be kept.
@@ -54,14 +51,14 @@ def flip(data: Path, topic: str, safe: Mapping[int, int], rng: Random) -> list[s
     done = []
     for path in newest_segments(data):
         name, _, partition = path.parent.name.rpartition("-")
-        if name != topic:
+        if name not in (topic, uuid_to_text(topic_id)):  # Kafka's directories and ours
             continue
         whole = path.read_bytes()
-        loose = [one for one in whole_batches(whole) if one.base_offset >= safe.get(int(partition), 0)]
-        if not loose:
+        batches = whole_batches(whole)
+        if not batches or batches[-1].base_offset < safe.get(int(partition), 0):
             continue
-        batch = rng.choice(loose)
-        place = batch.position + rng.randrange(batch.size)
+        batch = batches[-1]
+        place = batch.position + rng.randrange(CHECKED_FROM, batch.size)
         with path.open("r+b") as file:
             file.seek(place)
             file.write(bytes([whole[place] ^ (1 << rng.randrange(8))]))
@@ -81,13 +78,8 @@ def whole_batches(data: bytes) -> list[BatchHeader]:
 
 
 def newest_segments(data: Path) -> list[Path]:
-    """The segment that each log is written to, once where directories share it."""
-    found: dict[tuple[int, int], Path] = {}
-    for folder in sorted({path.parent for path in data.rglob(NEWEST)}):
-        newest = max(folder.glob(NEWEST))
-        status = newest.stat()
-        found.setdefault((status.st_dev, status.st_ino), newest)
-    return list(found.values())
+    """The file that each log is written to."""
+    return [max(folder.glob(NEWEST)) for folder in sorted({path.parent for path in data.rglob(NEWEST)})]
 
 
 def append(path: Path, tail: bytes) -> None:

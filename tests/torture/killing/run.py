@@ -91,7 +91,7 @@ class Life:
         if kind == "flipped":
             wait_until(self.unread.is_cut_off.is_set, "the last answers to the writer")
             safe = {partition: offset + 1 for partition, offset in sorted(self.unread.acknowledged)}
-            damage += flip(self.server.data, "unread", safe, self.rng)
+            damage += flip(self.server.data, "unread", self.observed.topic_ids["unread"], safe, self.rng)
         if kind != "killed":
             damage += tear(self.server.data, self.rng)
         before = time.monotonic()
