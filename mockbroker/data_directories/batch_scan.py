@@ -34,7 +34,7 @@ class ScannedBatch(NamedTuple):
     leader_epoch: int  # -1 of magic 0 and 1
 
 
-class Fault(NamedTuple):
+class DamagedBatch(NamedTuple):
     """The first bytes that are no sound batch: where, why, and where a sound batch follows, None if none does."""
 
     position: int
@@ -47,7 +47,7 @@ class Scan(NamedTuple):
 
     batches: list[ScannedBatch]
     size: int
-    fault: Fault | None
+    fault: DamagedBatch | None
 
 
 def scan(data: Data, start: int = 0) -> Scan:
@@ -62,10 +62,10 @@ def scan(data: Data, start: int = 0) -> Scan:
         try:
             batch = batch_at(data, position, following if position or not start else None)
         except CorruptRecordError as error:
-            return Scan(batches, position, Fault(position, error.reason, sound_after(data, position, following)))
+            return Scan(batches, position, DamagedBatch(position, error.reason, sound_after(data, position, following)))
         if batch.base_offset < following or batch.last_offset < batch.base_offset:
             reason = f"offsets {batch.base_offset} to {batch.last_offset}, but {following} is next"
-            return Scan(batches, position, Fault(position, reason, position))
+            return Scan(batches, position, DamagedBatch(position, reason, position))
         batches.append(batch)
         position += batch.size
         following = batch.last_offset + 1
