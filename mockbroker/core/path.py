@@ -327,7 +327,7 @@ class CallPath:
         """Refuse what the client may not do."""
         check = provided("access_check")
         try:
-            return None if check is None else check(call)  # type: ignore[no-any-return]
+            return None if check is None else check(call)
         except ProtocolError as error:
             return Close(str(error))
 
