@@ -73,6 +73,8 @@ Handler = Callable[["Call", Any], Any]
 AnyHandler = TypeVar("AnyHandler", bound=Callable[..., Any])
 
 NO_API = -1
+UNCOUNTED_APIS = frozenset({6})
+"""UpdateMetadata, which a controller sends its brokers: it is as large as the cluster."""
 
 
 @dataclass(slots=True, eq=False)
@@ -175,7 +177,7 @@ class Call:
         if self._request is None:
             own = codec(message_class(self.api_key, "request"), self.version)
             most = self.cluster.settings["max.request.items"]
-            if len(self.frame) <= most:  # an element takes a byte at least
+            if len(self.frame) <= most or self.api_key in UNCOUNTED_APIS:  # an element takes a byte at least
                 self._request, _ = own.brief_decoder()(self.frame, self.body_start)
             else:
                 self._request, _ = own.counting_decoder()(self.frame, self.body_start, most)

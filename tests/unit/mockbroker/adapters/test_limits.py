@@ -42,6 +42,16 @@ async def test_records_in_batches_are_no_elements_of_a_request():
         assert answer.responses[0].partition_responses[0].error_code == 0
 
 
+async def test_what_a_controller_tells_its_brokers_is_not_counted():
+    settings = {"max.request.items": 10, "inter.broker.protocol.version": "2.4"}
+    async with (
+        MockCluster(1, ("a",), topics={TOPIC: (50, 1)}, settings=settings) as cluster,
+        WireClient(cluster.bootstrap_servers) as client,
+    ):
+        (topic,) = (await client.ask(MetadataRequest(topics=None), 8)).topics
+        assert [one.leader_id for one in topic.partitions] == [0] * 50
+
+
 async def test_connections_over_the_limit_are_closed_and_the_others_are_served():
     settings = {"max.connections.per.ip": 2}
     async with MockCluster(1, ("a",), settings=settings) as cluster, AsyncExitStack() as stack:
