@@ -31,7 +31,6 @@ LAST_ANSWERS_S = 0.2  # between a broker's last answers and the end of its conne
 # they read together with the end (kafka-python does), and a producer without idempotence would then send it twice.
 # Whoever asks meanwhile is told that the broker leads no more, as by one of Kafka that shuts down: a request that
 # nobody answers would have its client wait for the end
-CLOSED_AT_ONCE = 250  # connections, between which other brokers serve their clients
 BUSY_MS = 1000  # a connection that said something within this time may still be reading answers
 
 
@@ -246,11 +245,9 @@ class ServedCluster(StateCommands):
         just_now = self.now_ms() - BUSY_MS
         if any(client.connection.now_ms > just_now for client in leaving):
             await asyncio.sleep(LAST_ANSWERS_S)
-        for first in range(0, len(leaving), CLOSED_AT_ONCE):
-            for client in leaving[first : first + CLOSED_AT_ONCE]:
-                client.stop()
-                client.close(linger=True)
-            await asyncio.sleep(0)
+        for client in leaving:
+            client.stop()
+            client.close(linger=True)
         await self.metadata_propagated()
 
     async def _starting(self, broker_ids: Iterable[int]) -> None:
