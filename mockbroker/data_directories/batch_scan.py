@@ -34,7 +34,7 @@ class ScannedBatch(NamedTuple):
     leader_epoch: int  # -1 of magic 0 and 1
 
 
-class DamagedBatch(NamedTuple):
+class Damage(NamedTuple):
     """The first bytes that are no sound batch: where, why, and where a sound batch follows, None if none does."""
 
     position: int
@@ -47,7 +47,7 @@ class Scan(NamedTuple):
 
     batches: list[ScannedBatch]
     size: int
-    fault: DamagedBatch | None
+    damage: Damage | None
 
 
 def scan(data: Data, start: int = 0) -> Scan:
@@ -62,10 +62,10 @@ def scan(data: Data, start: int = 0) -> Scan:
         try:
             batch = batch_at(data, position, following if position or not start else None)
         except CorruptRecordError as error:
-            return Scan(batches, position, DamagedBatch(position, error.reason, sound_after(data, position, following)))
+            return Scan(batches, position, Damage(position, error.reason, sound_after(data, position, following)))
         if batch.base_offset < following or batch.last_offset < batch.base_offset:
             reason = f"offsets {batch.base_offset} to {batch.last_offset}, but {following} is next"
-            return Scan(batches, position, DamagedBatch(position, reason, position))
+            return Scan(batches, position, Damage(position, reason, position))
         batches.append(batch)
         position += batch.size
         following = batch.last_offset + 1
@@ -95,7 +95,7 @@ def batch_at(data: Data, position: int, following: int | None) -> ScannedBatch:
 
 
 def sound_after(data: Data, position: int, following: int) -> int | None:
-    """Where a sound batch begins after a fault, with an offset from ``following`` on; None: the fault is the end."""
+    """Where a sound batch begins after damage, with an offset from ``following`` on; None: none does."""
     for found in MAY_BEGIN.finditer(data, position + 1):
         try:
             if batch_at(data, found.start(), None).base_offset >= following:

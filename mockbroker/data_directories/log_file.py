@@ -58,8 +58,8 @@ class LogFile:
         made.start = int(path.stem)
         found = read_batches(path, made.start)
         made.size = found.size
-        if found.fault is not None:
-            position, reason, sound_at = found.fault
+        if found.damage is not None:
+            position, reason, sound_at = found.damage
             cut = path.stat().st_size - position
             if sound_at is not None:
                 raise DamagedLogError(
