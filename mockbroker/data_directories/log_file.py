@@ -50,8 +50,6 @@ class LogFile:
         made = cls(directory, files)
         paths = sorted(directory.iterdir()) if directory.is_dir() else []
         names = [path for path in paths if NAME.fullmatch(path.name)]
-        for path in (*names[:-1], *(path for path in paths if path.suffix == ".tmp")):
-            path.unlink()  # a rewrite was broken off, before or after it was complete
         if not names:
             return made, Scan([], 0, None)
         path = made._path = names[-1]
@@ -69,6 +67,9 @@ class LogFile:
             files.truncate(path, position)
             files.sync(path)
             log.warning("%s: %d bytes cut off %s (byte %d: %s)", directory.name, cut, path, position, reason)
+        for old in paths:
+            if old != path and (old in names or old.suffix == ".tmp"):
+                old.unlink()  # a rewrite was broken off, before or after it was complete
         return made, found
 
     def append(self, data: bytes) -> int:

@@ -8,7 +8,6 @@ ProducerAppendInfo and ProducerIdControlManager, Apache Kafka 4.4.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -18,7 +17,6 @@ from protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
     from mockbroker.state.image.writer import ImageWriter
-    from mockbroker.state.logs.log import StoredBatch
     from mockbroker.state.logs.store import PartitionLog
     from protocol.records import BatchHeader
 
@@ -266,17 +264,10 @@ def recover(log: PartitionLog) -> PartitionProducers:
 
     It equals what was there while they were written, as long as the log still has the last five of each.
     """
-    producers = PartitionProducers()
-    if len(log):
-        replay(producers, log.batches(log.start_offset))
-    return producers
-
-
-def replay(producers: PartitionProducers, batches: Iterable[StoredBatch]) -> None:
-    """Have batches noted that were appended after what is known."""
     from protocol.records import iter_batches
 
-    for batch in batches:
+    producers = PartitionProducers()
+    for batch in log.batches(log.start_offset) if len(log) else ():
         if batch.data[MAGIC_AT] == BATCH_MAGIC and batch.data[PRODUCER_ID_AT:PRODUCER_ID_ENDS] == NOBODY:
             continue
         for header in iter_batches(batch.data):
@@ -295,6 +286,7 @@ def replay(producers: PartitionProducers, batches: Iterable[StoredBatch]) -> Non
                 header.max_timestamp,
                 transactional=header.is_transactional,
             )
+    return producers
 
 
 def recover_marker(producers: PartitionProducers, header: BatchHeader, data: bytes) -> None:
