@@ -11,7 +11,7 @@ MANY = 5_000
 
 
 @contextmanager
-def collector_paused(count: int) -> Iterator[None]:
+def collector_paused(count: int = MANY) -> Iterator[None]:
     """Keep the garbage collector away while many rows are made.
 
     Rows hold only numbers and names and can be in no cycle, but each few hundred new ones start a walk over those

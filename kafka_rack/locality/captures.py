@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from kafka_rack.collector import collector_paused
 from kafka_rack.locality.amounts import window_for
 from kafka_rack.locality.flows import Flows
 from kafka_rack.locality.result import Excerpt, collect_result
@@ -26,7 +27,6 @@ from kafka_rack.locality.traffic import (
     rewindowed,
     traffic_row,
 )
-from kafka_rack.wire_capture.blocks import without_collecting
 from kafka_rack.wire_capture.captures import Options
 from kafka_rack.wire_capture.files import CaptureFile, find_files, unread_inputs
 from kafka_rack.wire_tables.reading import decode_into
@@ -60,7 +60,7 @@ def flows_of(
 ) -> Flows:
     """The flows of a whole capture."""
     flows, rows = Flows(window_us), Rows()
-    with without_collecting():
+    with collector_paused():
         for piece in decode_into(rows, file, options, only=TABLES, max_frames=MAX_FRAMES):
             flows.add(TablesInMemory(piece))
             piece.clear()

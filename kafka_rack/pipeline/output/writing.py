@@ -18,10 +18,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from kafka_rack.collector import collector_paused
 from kafka_rack.pipeline.output.commits import TEMPORARY, Commit, commit, settle
 from kafka_rack.pipeline.output.table_file import write_parquet, write_whole
 from kafka_rack.storage import Location
-from kafka_rack.wire_capture.blocks import CaptureBlock, without_collecting
+from kafka_rack.wire_capture.blocks import CaptureBlock
 from kafka_rack.wire_capture.captures import Options
 from kafka_rack.wire_capture.files import capture_name, same_capture
 from kafka_rack.wire_tables.arrow import arrow_schema, record_batch
@@ -102,7 +103,7 @@ def write_block(block: CaptureBlock, options: Options, folder: Location) -> Iter
         pieces = decode_into(rows, block.file, options, start=block.start, end=block.end)
     writer = BlockWriter(block, folder)
     try:
-        with without_collecting():
+        with collector_paused():
             for piece in pieces:
                 writer.add(piece)
                 piece.clear()
