@@ -259,8 +259,8 @@ pyarrow's tables, with `kafka_rack.wire_tables.read("DIR")`. This page is printe
 `python -m kafka_rack.wire_tables.tables`.
 
 **Layout.** `DIR/frames/capture=orders/day=2026-11-23/part-KEY-START.parquet`: `day` is that of `ts` in UTC, KEY is of
-the capture file's path and START where the block begins in it that was read. `problems` has no `day`. A file holds all
-that one block of a capture (up to 128 MiB) has of a table and a day; 100 MB of a capture give about 9 MB of tables.
+the capture file's path and START where in it reading began: 0, except in a stream. `problems` has no `day`. A file
+holds all that was read at once of a table and a day; 100 MB of a capture give about 9 MB of tables.
 Characters of a capture's name that folders cannot hold are escaped (`%3A`), and so is the first of one that looks like
 a number, which Spark would take for one (`007` is `%3007`). Every table has `api` beside the columns below: Kafka's
 name, `unknown` where none is known. In a file, rows of one API lie together.
