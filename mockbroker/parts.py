@@ -12,7 +12,7 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
-PACKAGES = ("mockbroker.access_control", "mockbroker.streams_groups", "mockbroker.zookeeper")
+PACKAGES = ("mockbroker.access_control", "mockbroker.share_groups", "mockbroker.streams_groups", "mockbroker.zookeeper")
 
 
 @dataclass(slots=True, frozen=True, kw_only=True)
@@ -25,6 +25,11 @@ class OptionalPart:
         handlers: the module with the handler, by API key.
         handlers_by_release: the same of APIs that are served only where the release of a broker names them.
         group_classes: the module of a kind of groups, by the name of its class, with which its records' keys begin.
+        records: the module whose ``APPLY`` brings records into the image, by the module that declares the records.
+        share_partitions: ``(cluster) -> SharePartitions``, the share partitions that run and their coordinators.
+        share_state_log: ``(cluster) -> ShareStateLog``, which keeps the logs of share partitions' states small.
+        followed_share_sessions: ``(cluster, size_of, max_bytes) -> FollowedShareSessions``, what is known of the share
+            sessions at a real cluster; one of so many partitions counts for ``size_of(partitions)`` bytes.
         sasl_mechanisms: by Kafka's name ``(settings, listener_settings, open_file) -> (clock) -> SaslMechanism``, which
             makes a mechanism for each exchange on a listener. Raises ValueError: what is set for it is wrong.
         access_of: ``(cluster, principal, address) -> Access | None``, what somebody may do; None: everything.
@@ -40,6 +45,10 @@ class OptionalPart:
     handlers: Mapping[int, str] = field(default_factory=dict)
     handlers_by_release: Mapping[int, str] = field(default_factory=dict)
     group_classes: Mapping[str, str] = field(default_factory=dict)
+    records: Mapping[str, str] = field(default_factory=dict)
+    share_partitions: str = ""
+    share_state_log: str = ""
+    followed_share_sessions: str = ""
     sasl_mechanisms: Mapping[str, str] = field(default_factory=dict)
     access_of: str = ""
     access_check: str = ""

@@ -21,6 +21,7 @@ from mockbroker.core.path import (
     Verdict,
     encoded,
 )
+from mockbroker.parts import provided
 from mockbroker.proxy.addresses import may_carry_addresses, rewrite_addresses
 from mockbroker.proxy.api_versions import clamp
 from mockbroker.proxy.faults import sending_of
@@ -29,7 +30,7 @@ from mockbroker.proxy.frames import VIEWED_BYTES, read_answer, read_viewed_reque
 from mockbroker.proxy.login import LoginFollower, LoginNotFollowedError, refusal_of_first_frame
 from mockbroker.proxy.login_identity import LoginIdentity
 from mockbroker.proxy.parts import APIS_WITH_PARTS, FETCH, PRODUCE, note_parts, sent_parts
-from mockbroker.proxy.sessions import FollowedSessions
+from mockbroker.proxy.sessions import MAX_FOLLOWED_BYTES, FollowedSessions, session_bytes
 from mockbroker.session import Session
 from protocol.errors import ProtocolError
 from protocol.framing import LARGE_PIECE_BYTES
@@ -43,7 +44,6 @@ if TYPE_CHECKING:
     from mockbroker.proxy.connection import ProxyConnection
     from mockbroker.proxy.mending import Mending
     from mockbroker.proxy.mirror import Mirror
-    from mockbroker.proxy.share_sessions import FollowedShareSessions
 
 METADATA, SASL_HANDSHAKE, DELETE_TOPICS, SASL_AUTHENTICATE = 3, 17, 20, 36
 NOTED = (METADATA, SASL_HANDSHAKE, DELETE_TOPICS, SASL_AUTHENTICATE)
@@ -83,7 +83,7 @@ class ProxyPath(CallPath):
 
     fetches: FollowedSessions = field(init=False)
     answer_rooms: RoomPool = field(default_factory=RoomPool)
-    _share_fetches: FollowedShareSessions | None = None
+    _share_fetches: Any = None
     _is_read: dict[bytes, bool] = field(default_factory=dict)  # by API key and version, as a request begins
     _known: dict[tuple[bytes, bytes, bytes], Any] = field(default_factory=dict)
     _known_version: int = -1
@@ -94,12 +94,10 @@ class ProxyPath(CallPath):
         self.stages = (self.read_header, self.gate_version, self.open_session, self.inject_faults, self.forward)
 
     @property
-    def share_fetches(self) -> FollowedShareSessions:
-        """The share sessions; loaded with the first member of a share group."""
-        if self._share_fetches is None:
-            from mockbroker.proxy.share_sessions import FollowedShareSessions
-
-            self._share_fetches = FollowedShareSessions(self.cluster)
+    def share_fetches(self) -> Any:
+        """The share sessions, loaded with the first member of a share group; None where no part follows them."""
+        if self._share_fetches is None and (follow := provided("followed_share_sessions")) is not None:
+            self._share_fetches = follow(self.cluster, session_bytes, MAX_FOLLOWED_BYTES)
         return self._share_fetches
 
     def forget(self, connection: Connection) -> None:
@@ -180,7 +178,7 @@ class ProxyPath(CallPath):
             is_answered = call.api_key != PRODUCE or call.request.acks != NO_ACKS
             if call.api_key == FETCH:
                 self.fetches.forwarded(call)
-            elif call.api_key in SHARE:
+            elif call.api_key in SHARE and self.share_fetches is not None:
                 self.share_fetches.forwarded(call)
         except ProtocolError as error:
             return Close(str(error))
@@ -223,7 +221,7 @@ class ProxyPath(CallPath):
             response, is_changed = self._read(call, frame, is_amended=is_amended)
             if call.api_key == FETCH:
                 self.fetches.answered(call, response)
-            elif call.api_key in SHARE:
+            elif call.api_key in SHARE and self.share_fetches is not None:
                 self.share_fetches.answered(call, response)
             if is_changed and response is not None:
                 if call.api_key == PRODUCE:

@@ -27,6 +27,11 @@ MAX_FOLLOWED_BYTES = 64 << 20
 SESSION_BYTES, PARTITION_BYTES = 600, 400  # what they take here, generously
 
 
+def session_bytes(partitions: int) -> int:
+    """What a session of so many partitions takes."""
+    return SESSION_BYTES + PARTITION_BYTES * partitions
+
+
 @dataclass(slots=True)
 class FollowedSessions:
     """The sessions of all brokers, in about so many bytes: where there is no room, the longest unused goes."""
@@ -72,7 +77,7 @@ class FollowedSessions:
 
     def _keep(self, broker_id: int, session: FetchSession) -> None:
         self._forget(broker_id, session.id)
-        size = SESSION_BYTES + PARTITION_BYTES * len(session.partitions)
+        size = session_bytes(len(session.partitions))
         while self._sizes and self.size_bytes + size > self.max_bytes:
             self._forget(*next(iter(self._sizes)))
         if size > self.max_bytes:

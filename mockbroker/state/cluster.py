@@ -48,7 +48,6 @@ if TYPE_CHECKING:
     from mockbroker.state.logs.store import LogStore
     from mockbroker.state.metadata.view import ControllerUpdate, MetadataSupport
     from mockbroker.state.replicas.link_conditions import LinkConditions
-    from mockbroker.state.share.share_partitions import SharePartitions
     from mockbroker.state.snapshot import ClusterSnapshot
     from mockbroker.state.transactions.coordinator import Transactions
 
@@ -93,7 +92,7 @@ class Cluster:
     _selector: ReplicaSelector | None = None
     _groups: Groups | None = None
     _transactions: Transactions | None = None
-    _share: SharePartitions | None = None
+    _share: Any = None
 
     def __post_init__(self) -> None:
         self.support = KRaftMode(CurrentView(self.liveness, self.topics, self.topic_by_id))
@@ -407,12 +406,10 @@ class Cluster:
         return self._transactions
 
     @property
-    def share(self) -> SharePartitions:
+    def share(self) -> Any:
         """The share groups' partitions; loaded when first asked for."""
         if self._share is None:
-            from mockbroker.state.share.share_partitions import SharePartitions
-
-            self._share = SharePartitions(self)
+            self._share = provided("share_partitions")(self)
         return self._share
 
     @property

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 
 from mockbroker import MockCluster
-from mockbroker.state.image.share_states import SharePartitionKey
+from mockbroker.share_groups.share_states import SharePartitionKey
 from tests.interop.fetched import skipped_without_tools
 from tests.interop.java_brokers import PATIENTLY, kafka_tool
 from tests.interop.sharer import Sharer, sharer

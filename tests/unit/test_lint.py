@@ -36,6 +36,14 @@ SOURCE = [
         ["mockbroker/core/a.py:3: imports random.choice; take a seeded Random as an argument"],
     ),
     (
+        imports.only_adapters_touch_the_world,
+        {
+            "mockbroker/proxy/a.py": "from mockbroker.adapters.server import Node\n",
+            "mockbroker/proxy/adapters/a.py": "from mockbroker.adapters.server import Node\n",
+        },
+        ["mockbroker/proxy/a.py:1: imports mockbroker.adapters.server.Node; only adapters import adapters"],
+    ),
+    (
         imports.state_imports_no_requests_and_the_image_nothing_of_ours,
         {
             "mockbroker/state/image/a.py": "from ..logs import log\nfrom . import b\n",

@@ -11,11 +11,9 @@ from mockbroker.adapters.control.problems import named, not_found
 from mockbroker.adapters.control.topic_operations import ToBroker
 from mockbroker.state.cluster import Cluster
 from mockbroker.state.errors import ApiError
-from mockbroker.state.image.share_states import NO_OFFSET, SharePartitionKey
 
 if TYPE_CHECKING:
     from mockbroker.state.groups.modern.group import ModernGroup
-    from mockbroker.state.groups.share.group import ShareGroup
 
 
 OF_REAL_GROUPS = "kafka-consumer-groups.sh shows them, and GET /requests?group=... the calls for them that came by here"
@@ -124,14 +122,16 @@ def groups_of(state: Cluster) -> list[GroupView]:
 def group_of(state: Cluster, group_id: str) -> GroupView:
     from mockbroker.state.groups.classic.group import ClassicGroup
     from mockbroker.state.groups.modern.group import ModernGroup
-    from mockbroker.state.groups.share.group import ShareGroup
 
     found = state.groups.get(group_id)
     try:
         coordinator = state.coordinator_for(group_id).id
     except ApiError:
         coordinator = None
-    offsets = share_offsets_of(state, found) if isinstance(found, ShareGroup) else offsets_of(state, group_id)
+    if found.kind == "share":
+        offsets = [OffsetView(*one) for one in state.share.offsets_of(found)]
+    else:
+        offsets = offsets_of(state, group_id)
     protocol, generation, members = None, 0, []
     if isinstance(found, ClassicGroup):
         protocol, generation, members = found.protocol_name, found.generation, members_of(found)
@@ -217,19 +217,3 @@ def offsets_of(state: Cluster, group_id: str) -> list[OffsetView]:
         lag = max(0, partitions[index].high_watermark - offset) if index < len(partitions) else None
         shown.append(OffsetView(topic, index, offset, lag))
     return shown
-
-
-def share_offsets_of(state: Cluster, group: ShareGroup) -> list[OffsetView]:
-    """How far a share group is in each partition that its members have read."""
-    shown = []
-    for topic_id, there in group.partitions.initialized.items():
-        topic = state.topics.get(there.name)
-        for index in sorted(there.partitions):
-            kept = state.share.coordinator.state(SharePartitionKey(group.id, topic_id, index))
-            if kept is None or kept.start_offset == NO_OFFSET:
-                continue
-            done = kept.start_offset + max(0, kept.delivery_complete_count)
-            is_there = topic is not None and topic.id == topic_id and index < len(topic.partitions)
-            lag = max(0, topic.partitions[index].high_watermark - done) if topic is not None and is_there else None
-            shown.append(OffsetView(there.name, index, kept.start_offset, lag))
-    return sorted(shown, key=lambda one: (one.topic, one.partition))

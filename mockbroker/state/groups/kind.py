@@ -31,7 +31,6 @@ CommitCheck = Callable[[TopicPartition], None]
 
 GROUP_CLASSES: dict[str, str] = {
     "ConsumerGroup": "mockbroker.state.groups.consumer.group",
-    "ShareGroup": "mockbroker.state.groups.share.group",
 } | merged("group_classes")
 """The module of each kind that keeps records of its own, by the name of the class, with which its keys' names begin."""
 

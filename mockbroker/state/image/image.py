@@ -24,12 +24,12 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from mockbroker.parts import merged
 from mockbroker.state.image.acl_entries import AclEntries
 
 if TYPE_CHECKING:
     from mockbroker.state.image.brokers import BrokerRegistration
     from mockbroker.state.image.coordinator_records import CoordinatorRecord
-    from mockbroker.state.image.share_states import SharePartitionKey, ShareState
     from mockbroker.state.image.topics import TopicImage
     from protocol.embedded.group_log import GroupMetadataValue, OffsetCommitValue
     from protocol.embedded.metadata_security import DelegationTokenRecord, UserScramCredentialRecord
@@ -84,7 +84,7 @@ class Image:
     pending_offsets: dict[int, dict[str, dict[TopicPartition, OffsetCommitValue]]] = field(default_factory=dict)
     """What open transactions are to commit, by producer id and group."""
     commit_numbers: CommitNumbers = field(default_factory=CommitNumbers)
-    share_states: dict[SharePartitionKey, ShareState] = field(default_factory=dict)
+    share_states: dict[Any, Any] = field(default_factory=dict)  # by share partition, where a part has them
 
     # producers
     next_producer_id: int = FIRST_PRODUCER_ID  # behind the last block that was given out
@@ -147,7 +147,6 @@ SUBJECTS = {
     "protocol.embedded.metadata_settings": "settings",
     "protocol.embedded.metadata_topics": "topics",
     "protocol.embedded.share_group_log": "modern_groups",
-    "protocol.embedded.share_state_log": "share_states",
     "protocol.embedded.streams_group_log": "modern_groups",
     "protocol.embedded.transaction_log": "transactions",
 }
@@ -157,7 +156,8 @@ APPLY: dict[type, Apply] = {}  # what was looked up so far
 def find_apply(kind: type) -> Apply:
     """What applies records of a class, for coordinator records the class of the key. Raises TypeError."""
     subject = SUBJECTS.get(kind.__module__)
-    table: dict[type, Apply] = import_module(f"mockbroker.state.image.{subject}").APPLY if subject else {}
+    module = f"mockbroker.state.image.{subject}" if subject else merged("records").get(kind.__module__)
+    table: dict[type, Apply] = import_module(module).APPLY if module else {}
     if kind not in table:
         raise TypeError(f"expected a record that the image has a subject for, got {kind.__name__}")
     return table[kind]

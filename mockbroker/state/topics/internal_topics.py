@@ -5,7 +5,7 @@ from it when somebody first looks at that partition: the last record of each key
 now. From then on whatever changes the image there is appended as well. In a durable cluster, whose restart reads
 these logs (``mockbroker.state.topics.coordinator_loading``), all of them are written from the beginning. Those of
 groups and transactions are compacted with all others, that of share partitions is cut off at the front
-(``mockbroker.state.share.state_log``). A partition that nobody looks at costs nothing.
+(``share_state_log`` of ``mockbroker.parts``). A partition that nobody looks at costs nothing.
 
 Source: DefaultAutoTopicCreationManager, GroupCoordinatorService.groupMetadataTopicConfigs,
 TransactionCoordinator.transactionStateTopicConfigs and ShareCoordinatorService.shareGroupStateTopicConfigs, Apache
@@ -19,6 +19,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from mockbroker.parts import provided
 from mockbroker.state.errors import ApiError
 from mockbroker.state.image.coordinator_records import NO_PRODUCER_ID, CoordinatorRecord
 from mockbroker.state.topics.coordinator_keys import (
@@ -34,8 +35,6 @@ from protocol.error_codes import ErrorCode
 if TYPE_CHECKING:
     from mockbroker.state.brokers.broker import Broker
     from mockbroker.state.cluster import Cluster
-    from mockbroker.state.image.share_states import SharePartitionKey
-    from mockbroker.state.share.state_log import ShareStateLog
 
 MAX_SEGMENT_BYTES = 1 << 18  # so that compaction, which leaves the last segment alone, keeps logs small
 MAX_BATCH_RECORDS = 500
@@ -93,7 +92,7 @@ class InternalTopics:
     _counts: dict[bytes, int] = field(default_factory=dict)
     _written: set[Partition] = field(default_factory=set)
     _delayed: dict[Partition, list[tuple[CoordinatorRecord, int]]] = field(default_factory=dict)
-    _share_log: ShareStateLog | None = None
+    _share_log: Any = None
     writes: UnreplicatedWrites = field(init=False)
 
     def __post_init__(self) -> None:
@@ -192,12 +191,10 @@ class InternalTopics:
     # records
 
     @property
-    def share_log(self) -> ShareStateLog:
+    def share_log(self) -> Any:
         """What keeps the logs of share partitions' states small; loaded when there is one."""
         if self._share_log is None:
-            from mockbroker.state.share.state_log import ShareStateLog
-
-            self._share_log = ShareStateLog(self.cluster)
+            self._share_log = provided("share_state_log")(self.cluster)
         return self._share_log
 
     def is_written(self, partition: Partition) -> bool:
@@ -266,18 +263,8 @@ class InternalTopics:
                 yield record(transactional_id, value)
 
     def _of_share_partitions(self, partition: Partition) -> Iterator[CoordinatorRecord]:
-        from mockbroker.state.share.coordinator import coordinator_key, snapshot_record
-
-        for key, state in self.cluster.image.share_states.items():
-            if self._partition_in(partition.topic, coordinator_key(key)) is partition:
-                yield snapshot_record(key, state)
-
-    def share_keys(self, partition: Partition) -> list[SharePartitionKey]:
-        """The share partitions whose states are in a partition of ``__share_group_state``."""
-        from mockbroker.state.share.coordinator import coordinator_key
-
-        states = self.cluster.image.share_states
-        return [key for key in states if self._partition_in(partition.topic, coordinator_key(key)) is partition]
+        if self.cluster.image.share_states:
+            yield from self.share_log.snapshots(lambda key: self._partition_in(partition.topic, key) is partition)
 
     def _listen(self) -> None:
         """Be told of what changes the image, if any log is to have it."""
@@ -307,10 +294,7 @@ class InternalTopics:
         if transactional_id is not None:
             name, text = TRANSACTIONS_TOPIC, transactional_id
         elif type(key).__module__.endswith("share_state_log"):
-            from mockbroker.state.share.coordinator import coordinator_key
-            from mockbroker.state.share.state_log import share_partition_of
-
-            name, text = SHARE_TOPIC, coordinator_key(share_partition_of(key))
+            name, text = SHARE_TOPIC, self.share_log.key_of(key)
         else:
             name, text = OFFSETS_TOPIC, getattr(key, "group", None) or getattr(key, "group_id", None)
             if text is None:

@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from mockbroker.state.errors import ApiError
-from mockbroker.state.image.share_states import StateBatch
-from mockbroker.state.share.in_flight import (
+from mockbroker.share_groups.share_states import StateBatch
+from mockbroker.share_groups.state.in_flight import (
     ACKNOWLEDGED,
     ACQUIRED,
     ARCHIVED,
@@ -20,7 +19,8 @@ from mockbroker.state.share.in_flight import (
     InFlightState,
     RecordState,
 )
-from mockbroker.state.share.partition import SharePartition
+from mockbroker.share_groups.state.partition import SharePartition
+from mockbroker.state.errors import ApiError
 from protocol.error_codes import ErrorCode
 
 GAP, ACCEPT, RELEASE, REJECT, RENEW = 0, 1, 2, 3, 4

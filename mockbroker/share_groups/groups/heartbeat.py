@@ -10,13 +10,13 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from kafka_rack.assignment import Member, in_hash_order
+from mockbroker.share_groups.groups import records
+from mockbroker.share_groups.groups.group import ShareGroup
+from mockbroker.share_groups.groups.members import ShareMember
+from mockbroker.share_groups.groups.simple_assignor import assign
 from mockbroker.state.errors import ApiError
 from mockbroker.state.groups.coordinator import Groups
 from mockbroker.state.groups.modern.members import JOIN_EPOCH, LEAVE_EPOCH, MemberState, Partitions
-from mockbroker.state.groups.share import records
-from mockbroker.state.groups.share.group import ShareGroup
-from mockbroker.state.groups.share.members import ShareMember
-from mockbroker.state.groups.share.simple_assignor import assign
 from mockbroker.state.image.coordinator_records import CoordinatorRecord
 from protocol.error_codes import ErrorCode
 

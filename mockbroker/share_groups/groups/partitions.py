@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from mockbroker.share_groups.groups import records
+from mockbroker.share_groups.groups.group import ShareGroup
+from mockbroker.share_groups.groups.records import StatePartitions, TopicState
+from mockbroker.share_groups.share_states import NO_OFFSET, SharePartitionKey
+from mockbroker.share_groups.state.share_partitions import SharePartitions
 from mockbroker.state.errors import ApiError
-from mockbroker.state.groups.share import records
-from mockbroker.state.groups.share.group import ShareGroup
-from mockbroker.state.groups.share.records import StatePartitions, TopicState
-from mockbroker.state.image.share_states import NO_OFFSET, SharePartitionKey
-from mockbroker.state.share.share_partitions import SharePartitions
 
 Offsets = Mapping[bytes, Mapping[int, int]]
 """Where share partitions begin, by topic id and partition."""

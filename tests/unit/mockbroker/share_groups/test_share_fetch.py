@@ -3,11 +3,11 @@ from __future__ import annotations
 import pytest
 
 from mockbroker.core.simulation import Simulation
-from mockbroker.state.image.share_states import SharePartitionKey
+from mockbroker.share_groups.share_states import SharePartitionKey
 from protocol.error_codes import ErrorCode
 from protocol.records import Record, build_batch
 from tests.unit.mockbroker.handlers.records import produce
-from tests.unit.mockbroker.handlers.share import (
+from tests.unit.mockbroker.share_groups.share import (
     ACCEPT,
     GAP,
     GROUP,

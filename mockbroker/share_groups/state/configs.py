@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mockbroker.state.share.partition import ShareLimits
+from mockbroker.share_groups.state.partition import ShareLimits
 
 if TYPE_CHECKING:
     from mockbroker.state.cluster import Cluster

@@ -6,15 +6,15 @@ the connection that it was begun on.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, cast
 
 from mockbroker.call import Call
-from mockbroker.handlers.share_fetch import WantedShare
-from mockbroker.proxy.sessions import MAX_FOLLOWED_BYTES, PARTITION_BYTES, SESSION_BYTES
+from mockbroker.share_groups.handlers.share_fetch import WantedShare
+from mockbroker.share_groups.state.sessions import FINAL_EPOCH, FIRST_EPOCH, SessionKey, ShareSessions, TopicIndex
 from mockbroker.state.cluster import Cluster
 from mockbroker.state.sessions.fetch_sessions import FetchPartition
-from mockbroker.state.share.sessions import FINAL_EPOCH, FIRST_EPOCH, SessionKey, ShareSessions, TopicIndex
 
 SHARE_FETCH = 78
 
@@ -23,11 +23,14 @@ SHARE_FETCH = 78
 class FollowedShareSessions:
     """The sessions of all brokers, in about so many bytes: where there is no room, the longest unused goes.
 
+    ``size_of`` gives the bytes that a session of so many partitions counts for.
+
     Sessions stand where our own brokers keep theirs, for ``core/subjects.py`` to find.
     """
 
     cluster: Cluster
-    max_bytes: int = MAX_FOLLOWED_BYTES
+    size_of: Callable[[int], int]
+    max_bytes: int
     size_bytes: int = 0
     _sizes: dict[tuple[int, SessionKey], int] = field(default_factory=dict)  # the longest unused first
     _begun_on: dict[tuple[int, int], SessionKey] = field(default_factory=dict)  # by broker and connection
@@ -78,12 +81,13 @@ class FollowedShareSessions:
             self._forget(broker_id, key)
 
     def _sessions(self, broker_id: int) -> ShareSessions:
-        return self.cluster.share.sessions_of(broker_id)
+        sessions: ShareSessions = self.cluster.share.sessions_of(broker_id)
+        return sessions
 
     def _used(self, broker_id: int, key: SessionKey, partitions: int) -> None:
         """Note how large a session is that was used just now; the longest unused go where there is no room."""
         self.size_bytes -= self._sizes.pop((broker_id, key), 0)
-        size = SESSION_BYTES + PARTITION_BYTES * partitions
+        size = self.size_of(partitions)
         while self._sizes and self.size_bytes + size > self.max_bytes:
             self._forget(*next(iter(self._sizes)))
         self._sizes[broker_id, key] = size

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, cast
 
 from mockbroker.call import Call, FetchedPart, Wait, handles
 from mockbroker.handlers.leadership import NodeEndpoints, find_partition
-from mockbroker.handlers.share_acknowledgements import (
+from mockbroker.share_groups.handlers.share_acknowledgements import (
     FINE,
     RENEWING_VERSION,
     acknowledgements_of,
@@ -24,9 +24,9 @@ from mockbroker.handlers.share_acknowledgements import (
     check_member,
     take_acknowledgements,
 )
-from mockbroker.handlers.share_reading import LEADER_MOVED, ShareReading, read
+from mockbroker.share_groups.handlers.share_reading import LEADER_MOVED, ShareReading, read
+from mockbroker.share_groups.state.sessions import FINAL_EPOCH, FIRST_EPOCH, MAX_EPOCH, ShareSession, TopicIndex
 from mockbroker.state.errors import ApiError
-from mockbroker.state.share.sessions import FINAL_EPOCH, FIRST_EPOCH, MAX_EPOCH, ShareSession, TopicIndex
 from protocol.apis.share_fetch import (
     ShareAcknowledgeRequest,
     ShareAcknowledgeResponse,

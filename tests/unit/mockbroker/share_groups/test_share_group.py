@@ -13,7 +13,7 @@ from protocol.apis.share_group import (
     ShareGroupHeartbeatResponse,
 )
 from protocol.error_codes import ErrorCode
-from tests.unit.mockbroker.handlers.share import ACCEPT, GROUP, TOPIC, acknowledge, acquired, filled, share_fetch
+from tests.unit.mockbroker.share_groups.share import ACCEPT, GROUP, TOPIC, acknowledge, acquired, filled, share_fetch
 
 SESSION_MS = 45_000
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from mockbroker.share_groups.groups.members import ShareMember
 from mockbroker.state.groups.modern.records import GroupRecordTypes
-from mockbroker.state.groups.share.members import ShareMember
 from mockbroker.state.image.coordinator_records import CoordinatorRecord
 from protocol.embedded.share_group_log import (
     ShareGroupCurrentMemberAssignmentKey,

@@ -9,12 +9,12 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import ClassVar
 
+from mockbroker.share_groups.groups import records
+from mockbroker.share_groups.groups.members import ShareMember
+from mockbroker.share_groups.groups.records import StatePartitions
 from mockbroker.state.groups.kind import TopicsOf
 from mockbroker.state.groups.modern.group import MemberTimer, ModernGroup
 from mockbroker.state.groups.modern.subscriptions import count_names
-from mockbroker.state.groups.share import records
-from mockbroker.state.groups.share.members import ShareMember
-from mockbroker.state.groups.share.records import StatePartitions
 from mockbroker.state.image.coordinator_records import CoordinatorRecord
 from protocol.embedded.share_group_log import (
     ShareGroupCurrentMemberAssignmentKey,

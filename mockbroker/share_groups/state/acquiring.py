@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from mockbroker.state.share.in_flight import ACQUIRED, AVAILABLE, InFlightBatch, InFlightState
-from mockbroker.state.share.partition import SharePartition, archive
+from mockbroker.share_groups.state.in_flight import ACQUIRED, AVAILABLE, InFlightBatch, InFlightState
+from mockbroker.share_groups.state.partition import SharePartition, archive
 
 MIN_THROTTLED_DELIVERIES = 2
 

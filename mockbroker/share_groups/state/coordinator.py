@@ -13,9 +13,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
+from mockbroker.share_groups.share_states import NO_OFFSET, SharePartitionKey, ShareState, StateBatch, combined
 from mockbroker.state.errors import ApiError
 from mockbroker.state.image.coordinator_records import CoordinatorRecord
-from mockbroker.state.image.share_states import NO_OFFSET, SharePartitionKey, ShareState, StateBatch, combined
 from protocol.embedded.share_state_log import ShareSnapshotKey, ShareSnapshotValue, ShareUpdateKey, ShareUpdateValue
 from protocol.error_codes import ErrorCode
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from mockbroker.core.simulation import Simulation
-from mockbroker.state.image.share_states import SharePartitionKey
-from mockbroker.state.share.coordinator import coordinator_key
+from mockbroker.share_groups.share_states import SharePartitionKey
+from mockbroker.share_groups.state.coordinator import coordinator_key
 from mockbroker.state.topics.coordinator_keys import SHARE_TOPIC
 from protocol.apis.share_fetch import (
     ShareAcknowledgeRequest,

@@ -13,17 +13,18 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from mockbroker.share_groups.share_states import NO_OFFSET, SharePartitionKey, StateBatch
+from mockbroker.share_groups.state.acknowledging import release
+from mockbroker.share_groups.state.configs import share_limits
+from mockbroker.share_groups.state.coordinator import ShareCoordinator, SharePartitionWrite
+from mockbroker.share_groups.state.partition import ShareLimits, SharePartition
+from mockbroker.share_groups.state.sessions import SessionKey, ShareSession, ShareSessions
 from mockbroker.state.errors import ApiError
-from mockbroker.state.image.share_states import NO_OFFSET, SharePartitionKey, StateBatch
-from mockbroker.state.share.acknowledging import release
-from mockbroker.state.share.configs import share_limits
-from mockbroker.state.share.coordinator import ShareCoordinator, SharePartitionWrite
-from mockbroker.state.share.partition import ShareLimits, SharePartition
-from mockbroker.state.share.sessions import SessionKey, ShareSession, ShareSessions
 from mockbroker.state.timers import Timers
 from protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
+    from mockbroker.share_groups.groups.group import ShareGroup
     from mockbroker.state.cluster import Cluster
     from mockbroker.state.topics.topic import Partition
 
@@ -59,6 +60,24 @@ class SharePartitions:
     def __post_init__(self) -> None:
         self.coordinator = ShareCoordinator(self.cluster)
         self._timers = self.cluster.timers.subsystem("share partitions", self._on_timer)
+
+    def offsets_of(self, group: ShareGroup) -> list[tuple[str, int, int, int | None]]:
+        """How far a group is in each partition that its members have read: topic, index, where it begins, and its lag.
+
+        The lag counts to the high watermark, without what the group is done with; None where the partition is gone.
+        """
+        shown: list[tuple[str, int, int, int | None]] = []
+        for topic_id, there in group.partitions.initialized.items():
+            topic = self.cluster.topics.get(there.name)
+            for index in sorted(there.partitions):
+                kept = self.coordinator.state(SharePartitionKey(group.id, topic_id, index))
+                if kept is None or kept.start_offset == NO_OFFSET:
+                    continue
+                done = kept.start_offset + max(0, kept.delivery_complete_count)
+                is_there = topic is not None and topic.id == topic_id and index < len(topic.partitions)
+                lag = max(0, topic.partitions[index].high_watermark - done) if topic is not None and is_there else None
+                shown.append((there.name, index, kept.start_offset, lag))
+        return sorted(shown, key=lambda one: one[:2])
 
     def limits(self, group_id: str) -> ShareLimits:
         """The settings of a group as they are now."""
@@ -167,8 +186,8 @@ class SharePartitions:
         for key in [key for key in self._running if key.topic_id == topic_id]:
             self.fence(key)
         self.coordinator.forget_topic(topic_id)
-        from mockbroker.state.groups.share.group import ShareGroup
-        from mockbroker.state.groups.share.partitions import forget_topic
+        from mockbroker.share_groups.groups.group import ShareGroup
+        from mockbroker.share_groups.groups.partitions import forget_topic
 
         for group in self.cluster.groups.select(types=("share",)):
             if isinstance(group, ShareGroup):
@@ -216,7 +235,7 @@ class SharePartitions:
         if reset == "earliest":
             return partition.log.start_offset
         if reset.startswith(TIMESTAMP_RESET):
-            from mockbroker.state.share.durations import duration_ms
+            from mockbroker.share_groups.state.durations import duration_ms
 
             since_ms = self.cluster.clock.at(self.cluster.now_ms) - duration_ms(reset.removeprefix(TIMESTAMP_RESET))
             return first_offset_since(partition, since_ms)

@@ -15,11 +15,11 @@ from mockbroker.handlers.leadership import (
     last_stable_offset_of,
     served_by,
 )
+from mockbroker.share_groups.share_states import SharePartitionKey
+from mockbroker.share_groups.state.acquiring import Acquired, Acquiring, LogBatch, acquire
+from mockbroker.share_groups.state.partition import SharePartition
+from mockbroker.share_groups.state.sessions import TopicIndex
 from mockbroker.state.errors import ApiError
-from mockbroker.state.image.share_states import SharePartitionKey
-from mockbroker.state.share.acquiring import Acquired, Acquiring, LogBatch, acquire
-from mockbroker.state.share.partition import SharePartition
-from mockbroker.state.share.sessions import TopicIndex
 from mockbroker.state.topics.topic import Partition
 from protocol.apis.share_fetch import ShareFetchResponse
 from protocol.error_codes import ErrorCode

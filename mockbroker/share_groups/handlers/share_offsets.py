@@ -12,12 +12,12 @@ from collections.abc import Iterable
 
 from mockbroker.call import Call, handles
 from mockbroker.handlers.find_coordinator import check_coordinator
-from mockbroker.handlers.share_acknowledgements import NOT_HOSTED, check_enabled
+from mockbroker.share_groups.groups.group import ShareGroup
+from mockbroker.share_groups.groups.partitions import begin, delete_topics
+from mockbroker.share_groups.handlers.share_acknowledgements import NOT_HOSTED, check_enabled
+from mockbroker.share_groups.share_states import NO_OFFSET, SharePartitionKey
 from mockbroker.state.errors import ApiError
 from mockbroker.state.groups.coordinator import check_group_id
-from mockbroker.state.groups.share.group import ShareGroup
-from mockbroker.state.groups.share.partitions import begin, delete_topics
-from mockbroker.state.image.share_states import NO_OFFSET, SharePartitionKey
 from protocol.apis.share_offsets import (
     AlterShareGroupOffsetsRequest,
     AlterShareGroupOffsetsResponse,

@@ -11,7 +11,8 @@ from mockbroker.proxy.mirror import empty_mirror
 from protocol.apis.share_fetch import ShareAcknowledgeRequest, ShareFetchRequest
 from protocol.headers import request_frame, response_frame
 from protocol.registry import message_class
-from tests.unit.mockbroker.handlers.share import (
+from tests.unit.mockbroker.proxy.proxied_simulation import ProxiedSimulation, listen
+from tests.unit.mockbroker.share_groups.share import (
     ACCEPT,
     GROUP,
     TOPIC,
@@ -22,7 +23,6 @@ from tests.unit.mockbroker.handlers.share import (
     outcome,
     share_fetch,
 )
-from tests.unit.mockbroker.proxy.proxied_simulation import ProxiedSimulation, listen
 
 NOT_LEADER = 6
 

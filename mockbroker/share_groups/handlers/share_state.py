@@ -17,9 +17,9 @@ from typing import Any, TypeVar, cast
 from mockbroker.call import Call, handles
 from mockbroker.handlers.coordinator_writes import SHARE_TIMEOUT, CoordinatorWrite, when_replicated
 from mockbroker.handlers.find_coordinator import check_coordinator
+from mockbroker.share_groups.share_states import SharePartitionKey, StateBatch
+from mockbroker.share_groups.state.coordinator import SharePartitionWrite, coordinator_key
 from mockbroker.state.errors import ApiError
-from mockbroker.state.image.share_states import SharePartitionKey, StateBatch
-from mockbroker.state.share.coordinator import SharePartitionWrite, coordinator_key
 from mockbroker.state.topics.coordinator_keys import SHARE_TOPIC
 from protocol.apis.share_state import (
     DeleteShareGroupStateRequest,

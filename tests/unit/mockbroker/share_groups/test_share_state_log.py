@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from mockbroker.core.simulation import Simulation
-from mockbroker.state.image.share_states import SharePartitionKey, StateBatch
-from mockbroker.state.share.coordinator import SharePartitionWrite, coordinator_key
+from mockbroker.share_groups.share_states import SharePartitionKey, StateBatch
+from mockbroker.share_groups.state.coordinator import SharePartitionWrite, coordinator_key
 from mockbroker.state.topics.coordinator_keys import SHARE_TOPIC
 from protocol.codec import codec
 from protocol.embedded.share_state_log import ShareSnapshotKey, ShareSnapshotValue, ShareUpdateKey, ShareUpdateValue

@@ -10,17 +10,17 @@ from typing import Any
 
 from mockbroker.call import Call
 from mockbroker.handlers.leadership import find_partition
-from mockbroker.state.errors import ApiError
-from mockbroker.state.features import feature_level
-from mockbroker.state.image.share_states import SharePartitionKey
-from mockbroker.state.share.acknowledging import (
+from mockbroker.share_groups.share_states import SharePartitionKey
+from mockbroker.share_groups.state.acknowledging import (
     REJECT,
     RENEW,
     Acknowledgement,
     UnforeseenAcknowledgement,
     acknowledge,
 )
-from mockbroker.state.share.sessions import TopicIndex
+from mockbroker.share_groups.state.sessions import TopicIndex
+from mockbroker.state.errors import ApiError
+from mockbroker.state.features import feature_level
 from protocol.error_codes import ErrorCode
 
 SHARE_FEATURE = "share.version"

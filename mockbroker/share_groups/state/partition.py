@@ -12,8 +12,15 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from mockbroker.state.image.share_states import NO_OFFSET, SharePartitionKey, StateBatch
-from mockbroker.state.share.in_flight import ARCHIVED, AVAILABLE, InFlight, InFlightBatch, InFlightState, RecordState
+from mockbroker.share_groups.share_states import NO_OFFSET, SharePartitionKey, StateBatch
+from mockbroker.share_groups.state.in_flight import (
+    ARCHIVED,
+    AVAILABLE,
+    InFlight,
+    InFlightBatch,
+    InFlightState,
+    RecordState,
+)
 
 
 class ShareLimits(NamedTuple):

@@ -13,12 +13,12 @@ from mockbroker.call import Call, handles
 from mockbroker.handlers.coordinator_writes import answered_when_replicated
 from mockbroker.handlers.find_coordinator import check_coordinator
 from mockbroker.handlers.modern_groups import described_groups
-from mockbroker.handlers.share_acknowledgements import check_enabled, check_member
+from mockbroker.share_groups.groups.group import ShareGroup
+from mockbroker.share_groups.groups.heartbeat import ShareHeartbeat, check_heartbeat, take_heartbeat
+from mockbroker.share_groups.groups.members import ShareMember
+from mockbroker.share_groups.groups.partitions import begin_subscribed
+from mockbroker.share_groups.handlers.share_acknowledgements import check_enabled, check_member
 from mockbroker.state.errors import ApiError
-from mockbroker.state.groups.share.group import ShareGroup
-from mockbroker.state.groups.share.heartbeat import ShareHeartbeat, check_heartbeat, take_heartbeat
-from mockbroker.state.groups.share.members import ShareMember
-from mockbroker.state.groups.share.partitions import begin_subscribed
 from protocol.apis.share_group import (
     ShareGroupDescribeRequest,
     ShareGroupDescribeResponse,

@@ -10,17 +10,21 @@ Kafka 4.4.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from mockbroker.state.image.share_states import SharePartitionKey
+from mockbroker.share_groups.share_states import SharePartitionKey
+from mockbroker.share_groups.state.coordinator import coordinator_key, snapshot_record
 from mockbroker.state.timers import Timers
+from mockbroker.state.topics.coordinator_keys import SHARE_TOPIC
 from mockbroker.state.topics.topic import NO_LEADER
 from protocol.codec import codec
 from protocol.embedded.share_state_log import ShareSnapshotKey, ShareUpdateKey
 
 if TYPE_CHECKING:
     from mockbroker.state.cluster import Cluster
+    from mockbroker.state.image.coordinator_records import CoordinatorRecord
     from mockbroker.state.topics.topic import Partition
 
 Job = Literal["prune", "repeat"]
@@ -42,6 +46,16 @@ class ShareStateLog:
 
     def __post_init__(self) -> None:
         self._timers = self.cluster.timers.subsystem("share state log", self._on_timer)
+
+    def key_of(self, key: ShareSnapshotKey | ShareUpdateKey) -> str:
+        """The coordinator's key of the share partition that a record is about."""
+        return coordinator_key(share_partition_of(key))
+
+    def snapshots(self, is_here: Callable[[str], bool]) -> Iterator[CoordinatorRecord]:
+        """The states that the image has, as records; those whose coordinator's key is in the partition."""
+        for key, state in self.cluster.image.share_states.items():
+            if is_here(coordinator_key(key)):
+                yield snapshot_record(key, state)
 
     def restore(self, partition: Partition) -> None:
         """Go on with a log that has records already."""
@@ -96,7 +110,8 @@ class ShareStateLog:
     def _repeat(self, partition: Partition) -> None:
         """Write the states again whose snapshot is old, unless that was done with all of them."""
         states, coordinator = self.cluster.image.share_states, self.cluster.share.coordinator
-        keys = self.cluster.internal_topics.share_keys(partition)
+        topics = self.cluster.internal_topics
+        keys = [key for key in states if topics.partition_of(SHARE_TOPIC, coordinator_key(key)) is partition]
         if all(states[key].create_ms != states[key].write_ms for key in keys):
             return
         wall_ms = self.cluster.clock.at(self.cluster.now_ms)

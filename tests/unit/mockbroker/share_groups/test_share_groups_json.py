@@ -4,8 +4,8 @@ import pytest
 
 from mockbroker.adapters.control.group_operations import GroupView, MemberView, OffsetView, group_of, groups_of
 from mockbroker.core.simulation import Simulation
-from tests.unit.mockbroker.handlers.share import ACCEPT, GROUP, TOPIC, acknowledge, acquired, filled, share_fetch
-from tests.unit.mockbroker.handlers.test_share_group import beat, coordinator
+from tests.unit.mockbroker.share_groups.share import ACCEPT, GROUP, TOPIC, acknowledge, acquired, filled, share_fetch
+from tests.unit.mockbroker.share_groups.test_share_group import beat, coordinator
 
 
 @pytest.fixture

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from mockbroker.core.simulation import Simulation
-from mockbroker.state.image.share_states import SharePartitionKey
-from mockbroker.state.share.in_flight import ACQUIRED
+from mockbroker.share_groups.share_states import SharePartitionKey
+from mockbroker.share_groups.state.in_flight import ACQUIRED
 from protocol.error_codes import ErrorCode
-from tests.unit.mockbroker.handlers.share import (
+from tests.unit.mockbroker.share_groups.share import (
     ACCEPT,
     GROUP,
     REJECT,

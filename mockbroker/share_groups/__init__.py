@@ -1,0 +1,24 @@
+"""Share groups (KIP-932): members that read the same partitions together, each record by one of them at a time.
+
+``handlers/`` has the APIs, ``groups/`` the members and what is assigned to them, ``state/`` the share partitions and
+what share coordinators keep of them.
+"""
+
+from __future__ import annotations
+
+from mockbroker.parts import OptionalPart
+
+HANDLERS = "mockbroker.share_groups.handlers"
+PART = OptionalPart(
+    handlers={
+        **dict.fromkeys((76, 77), f"{HANDLERS}.share_group"),
+        **dict.fromkeys((78, 79), f"{HANDLERS}.share_fetch"),
+        **dict.fromkeys((83, 84, 85, 86, 87), f"{HANDLERS}.share_state"),
+        **dict.fromkeys((90, 91, 92), f"{HANDLERS}.share_offsets"),
+    },
+    group_classes={"ShareGroup": "mockbroker.share_groups.groups.group"},
+    records={"protocol.embedded.share_state_log": "mockbroker.share_groups.share_states"},
+    share_partitions="mockbroker.share_groups.state.share_partitions:SharePartitions",
+    share_state_log="mockbroker.share_groups.state.state_log:ShareStateLog",
+    followed_share_sessions="mockbroker.share_groups.followed_sessions:FollowedShareSessions",
+)
