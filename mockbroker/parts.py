@@ -7,16 +7,16 @@ itself; a part whose package is not there brings nothing. README.md in this fold
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 PACKAGES = ("mockbroker.access_control", "mockbroker.share_groups", "mockbroker.streams_groups", "mockbroker.zookeeper")
+NOTHING: Mapping[Any, str] = MappingProxyType({})
 
 
-@dataclass(slots=True, frozen=True, kw_only=True)
-class OptionalPart:
+class OptionalPart(NamedTuple):
     """What a part brings, by name, so that nothing of it is loaded before it is needed.
 
     A module is named as ``mockbroker.part.module``, a function or class in it as ``mockbroker.part.module:name``.
@@ -42,14 +42,14 @@ class OptionalPart:
         update_channels: ``(cluster) -> UpdateChannels``, which carry what the controller of such a mode has to send.
     """
 
-    handlers: Mapping[int, str] = field(default_factory=dict)
-    handlers_by_release: Mapping[int, str] = field(default_factory=dict)
-    group_classes: Mapping[str, str] = field(default_factory=dict)
-    records: Mapping[str, str] = field(default_factory=dict)
+    handlers: Mapping[int, str] = NOTHING
+    handlers_by_release: Mapping[int, str] = NOTHING
+    group_classes: Mapping[str, str] = NOTHING
+    records: Mapping[str, str] = NOTHING
     share_partitions: str = ""
     share_state_log: str = ""
     followed_share_sessions: str = ""
-    sasl_mechanisms: Mapping[str, str] = field(default_factory=dict)
+    sasl_mechanisms: Mapping[str, str] = NOTHING
     access_of: str = ""
     access_check: str = ""
     read_oauthbearer: str = ""

@@ -30,7 +30,6 @@ from mockbroker.parts import provided
 from mockbroker.session import Session
 from mockbroker.state.cluster import Cluster
 from mockbroker.state.errors import ApiError
-from mockbroker.state.security.access import AUTHORIZER
 from protocol.codec import codec
 from protocol.errors import ProtocolError
 from protocol.framing import LARGE_PIECE_BYTES
@@ -291,7 +290,7 @@ class CallPath:
             self._quotas.check(call)
         if self.limits and (verdict := first_verdict(self.limits, call)) is not None:
             return verdict
-        if AUTHORIZER in self.cluster.settings.given_names:
+        if "authorizer.class.name" in self.cluster.settings.given_names:
             return self._check_access(call)
         return None
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from importlib import import_module
 
 import pytest
@@ -10,12 +9,8 @@ import pytest
 from mockbroker import parts
 from mockbroker.parts import OptionalPart, load, merged, provided
 
-NAMES = [field.name for field in fields(OptionalPart)]
-PATHS = [value for part in parts.parts() for name in NAMES if isinstance(value := getattr(part, name), str) and value]
-IN_TABLES = [
-    value for part in parts.parts() for name in NAMES if not isinstance(table := getattr(part, name), str)
-    for value in table.values()
-]  # fmt: skip
+BROUGHT = [value for part in parts.parts() for value in part]
+NAMED = {name for value in BROUGHT for name in ([value] if isinstance(value, str) else value.values()) if name}
 
 
 @pytest.mark.parametrize("package", parts.PACKAGES)
@@ -23,7 +18,7 @@ def test_each_package_that_is_listed_registers(package):
     assert isinstance(import_module(package).PART, OptionalPart)
 
 
-@pytest.mark.parametrize("path", sorted({*PATHS, *IN_TABLES}))
+@pytest.mark.parametrize("path", sorted(NAMED))
 def test_what_a_part_names_is_there(path):
     assert load(path) is not None if ":" in path else import_module(path)
 
