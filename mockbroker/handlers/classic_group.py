@@ -8,15 +8,14 @@ Source: KIP-62, KIP-345, KIP-394, KIP-559, KIP-814; KafkaApis and GroupCoordinat
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import TypeVar
 
 from mockbroker.call import Call, Wait, handles
-from mockbroker.handlers.classic_writes import join_in_short_partition, sync_in_short_partition, when_answered
-from mockbroker.handlers.coordinator_writes import answered_when_replicated
 from mockbroker.handlers.find_coordinator import check_coordinator, coordinates
 from mockbroker.state.errors import ApiError
-from mockbroker.state.groups.classic.answers import JoinAnswer, SyncAnswer
+from mockbroker.state.groups.classic.answers import JoinAnswer, PendingAnswer, SyncAnswer
 from mockbroker.state.groups.classic.members import GroupJoin
 from mockbroker.state.groups.coordinator import check_group_id
 from mockbroker.state.security.access import may_see_of
@@ -39,7 +38,8 @@ SKIP_ASSIGNMENT_VERSION = 9
 SYNC_PROTOCOL_VERSION = 5  # of SyncGroup: protocol type and name have to be said
 LEAVE_BATCH_VERSION = 3
 
-Answer = TypeVar("Answer")
+Answer = TypeVar("Answer", JoinAnswer, SyncAnswer)
+Reply = TypeVar("Reply")
 
 
 @handles(JoinGroupRequest)
@@ -65,20 +65,13 @@ def join_group(call: Call, request: JoinGroupRequest) -> JoinGroupResponse | Wai
         if not coordinates(call, request.group_id):
             member_id = ""  # as Kafka leaves it out here
         check_coordinator(call, request.group_id)
-        respond = partial(join_response, call.version)
-        held = join_in_short_partition(
-            call, request.group_id, joining, lambda again: join_group(again, request), respond
-        )
-        if held is not None:
-            return held
         parked = call.cluster.groups.join(request.group_id, joining, call.now_ms, call.rng)
     except ApiError as error:
         code = ErrorCode(error.code)
         if code is ErrorCode.UNKNOWN_SERVER_ERROR:
             member_id = ""  # Kafka did not expect it either
         return join_response(call.version, JoinAnswer(member_id, code))
-    response: JoinGroupResponse | Wait = when_answered(call, request, parked, respond)
-    return response
+    return when_answered(parked, partial(join_response, call.version))
 
 
 def join_response(version: int, answer: JoinAnswer) -> JoinGroupResponse:
@@ -108,9 +101,6 @@ def sync_group(call: Call, request: SyncGroupRequest) -> SyncGroupResponse | Wai
             raise ApiError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
         check_group_id(request.group_id)
         check_coordinator(call, request.group_id)
-        held = sync_in_short_partition(call, request, lambda again: sync_group(again, request), sync_response)
-        if held is not None:
-            return held
         parked = call.cluster.groups.sync(
             request.group_id,
             request.member_id,
@@ -123,8 +113,7 @@ def sync_group(call: Call, request: SyncGroupRequest) -> SyncGroupResponse | Wai
         )
     except ApiError as error:
         return sync_response(SyncAnswer(ErrorCode(error.code)))
-    response: SyncGroupResponse | Wait = when_answered(call, request, parked, sync_response)
-    return response
+    return when_answered(parked, sync_response)
 
 
 def sync_response(answer: SyncAnswer) -> SyncGroupResponse:
@@ -136,8 +125,14 @@ def sync_response(answer: SyncAnswer) -> SyncGroupResponse:
     )
 
 
+def when_answered(parked: PendingAnswer[Answer], respond: Callable[[Answer], Reply]) -> Reply | Wait:
+    """The response to a parked call, or a Wait for the group's answer."""
+    if parked.answer is None:
+        return Wait(until_ms=None, on=(parked,), then=lambda _: when_answered(parked, respond))
+    return respond(parked.answer)
+
+
 @handles(HeartbeatRequest)
-@answered_when_replicated
 def heartbeat(call: Call, request: HeartbeatRequest) -> HeartbeatResponse:
     """A member's sign of life; REBALANCE_IN_PROGRESS sends it to join again."""
     try:
@@ -152,7 +147,6 @@ def heartbeat(call: Call, request: HeartbeatRequest) -> HeartbeatResponse:
 
 
 @handles(LeaveGroupRequest)
-@answered_when_replicated
 def leave_group(call: Call, request: LeaveGroupRequest) -> LeaveGroupResponse:
     """Remove one member, since v3 any number."""
     batch = call.version >= LEAVE_BATCH_VERSION

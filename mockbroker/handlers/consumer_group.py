@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from mockbroker.call import Call, handles
-from mockbroker.handlers.coordinator_writes import answered_when_replicated
 from mockbroker.handlers.error_responses import request_error
 from mockbroker.handlers.find_coordinator import check_coordinator
 from mockbroker.handlers.modern_groups import check_protocol, described_groups
@@ -38,7 +37,6 @@ DescribedAssignment = DescribedMember.Assignment
 
 
 @handles(ConsumerGroupHeartbeatRequest)
-@answered_when_replicated
 def consumer_group_heartbeat(call: Call, request: ConsumerGroupHeartbeatRequest) -> ConsumerGroupHeartbeatResponse:
     """Join, stay or leave; the answer has the member's epoch, and its assignment where that changed."""
     owned = request.topic_partitions

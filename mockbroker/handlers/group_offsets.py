@@ -2,9 +2,9 @@
 
 Read and write cluster.groups, read cluster.topics. Topics go by name, since v10 by id. What version 0 kept in ZooKeeper
 is kept with the rest.
-Errors: NOT_COORDINATOR, INVALID_GROUP_ID, GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP and what ``Groups.commit`` raises; per
-partition UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID, OFFSET_METADATA_TOO_LARGE, UNSTABLE_OFFSET_COMMIT,
-GROUP_SUBSCRIBED_TO_TOPIC.
+Errors: NOT_COORDINATOR, COORDINATOR_NOT_AVAILABLE, INVALID_GROUP_ID, GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP and what
+``Groups.commit`` raises; per partition UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID, OFFSET_METADATA_TOO_LARGE,
+UNSTABLE_OFFSET_COMMIT, GROUP_SUBSCRIBED_TO_TOPIC.
 Source: KIP-211, KIP-320, KIP-447, KIP-496, KIP-709, KIP-848; KafkaApis and OffsetMetadataManager, Apache Kafka 4.1.
 """
 
@@ -15,8 +15,7 @@ from itertools import groupby
 from typing import Any
 
 import protocol
-from mockbroker.call import Call, Wait, handles
-from mockbroker.handlers.coordinator_writes import answered_when_replicated, committed_offsets, timeout_ms
+from mockbroker.call import Call, handles
 from mockbroker.handlers.find_coordinator import check_coordinator
 from mockbroker.handlers.leadership import find_partition, is_known
 from mockbroker.handlers.offset_commits import keep_offsets
@@ -25,7 +24,6 @@ from mockbroker.state.groups.coordinator import check_group_id
 from mockbroker.state.groups.offsets import NEVER, NOTHING_COMMITTED, Committed
 from mockbroker.state.image.image import TopicPartition
 from mockbroker.state.topics.coordinator_keys import OFFSETS_TOPIC
-from mockbroker.state.topics.topic import Partition
 from protocol.apis.group_offsets import (
     OffsetCommitRequest,
     OffsetCommitResponse,
@@ -44,7 +42,6 @@ SUBSCRIPTION_PREFIX_VERSION = 0  # every version of ConsumerProtocolSubscription
 
 
 @handles(OffsetCommitRequest)
-@answered_when_replicated
 def offset_commit(call: Call, request: OffsetCommitRequest) -> OffsetCommitResponse:
     """Commit what can be committed; every partition has its own error."""
     expires_ms = NEVER
@@ -66,6 +63,7 @@ def commit(
     """The error of each partition; what is wrong with the member or the group is wrong for all."""
     try:
         check_coordinator(call, request.group_id)
+        call.cluster.internal_topics.check_takes_writes(OFFSETS_TOPIC, request.group_id)
         return call.cluster.groups.commit(
             request.group_id,
             request.generation_id_or_member_epoch,
@@ -84,36 +82,8 @@ def commit(
 
 
 @handles(OffsetFetchRequest)
-def offset_fetch(call: Call, request: OffsetFetchRequest) -> OffsetFetchResponse | Wait:
-    """What one group, since v8 each of several, has committed: for the partitions asked for, or all.
-
-    Whoever asks for stable offsets waits for what is not replicated yet.
-    """
-    topics = call.cluster.internal_topics
-    if request.require_stable and topics.writes.any_behind:
-        group_ids = [one.group_id for one in request.groups] or [request.group_id]
-        partitions = [topics.partition_of(OFFSETS_TOPIC, one) for one in group_ids]
-        return stable_offsets(call, request, partitions, timeout_ms(call))
-    return fetched_offsets(call, request)
-
-
-def stable_offsets(
-    call: Call, request: OffsetFetchRequest, partitions: Sequence[Partition], until_ms: int
-) -> OffsetFetchResponse | Wait:
-    """The offsets once all that was written is replicated; NOT_COORDINATOR if that takes too long, as by Kafka."""
-    behind = [one for one in partitions if call.cluster.internal_topics.writes.is_behind(one)]
-    if not behind:
-        return fetched_offsets(call, request)
-    if call.now_ms >= until_ms:
-        raise ApiError(ErrorCode.NOT_COORDINATOR)
-    return Wait(
-        until_ms=until_ms,
-        on=tuple(behind),
-        then=lambda again: stable_offsets(again, request, partitions, until_ms),
-    )
-
-
-def fetched_offsets(call: Call, request: OffsetFetchRequest) -> OffsetFetchResponse:
+def offset_fetch(call: Call, request: OffsetFetchRequest) -> OffsetFetchResponse:
+    """What one group, since v8 each of several, has committed: for the partitions asked for, or all."""
     response = OffsetFetchResponse()
     if call.version >= FETCH_BATCH_VERSION:
         for group in request.groups:
@@ -169,7 +139,7 @@ def topics_of_fetch(call: Call, group_id: str, wanted: Sequence[Any] | None, top
     """The topics asked for; where that is null, those that the group has offsets of, as if they had been asked for."""
     if wanted is not None:
         return wanted
-    every = committed_offsets(call, group_id).partitions()
+    every = call.cluster.groups.offsets(group_id).partitions()
     topics = []
     for name, partitions in groupby(every, key=lambda partition: partition[0]):
         topic = topic_class(name=name, partition_indexes=[index for _, index in partitions])
@@ -189,7 +159,7 @@ def read(call: Call, group_id: str, topic: Any, require_stable: bool) -> list[tu
         if found is None:
             return [(index, NOTHING_COMMITTED, ErrorCode.UNKNOWN_TOPIC_ID) for index in topic.partition_indexes]
         name = found.name
-    offsets = committed_offsets(call, group_id)
+    offsets = call.cluster.groups.offsets(group_id)
     found_offsets = []
     for index in topic.partition_indexes:
         committed = offsets.get((name, index))
@@ -226,7 +196,6 @@ def refused_fetch(call: Call, request: OffsetFetchRequest, error: ApiError) -> O
 
 
 @handles(OffsetDeleteRequest)
-@answered_when_replicated
 def offset_delete(call: Call, request: OffsetDeleteRequest) -> OffsetDeleteResponse:
     """Drop the offsets of topics that the group does not read now."""
     known: list[TopicPartition] = []
@@ -243,6 +212,7 @@ def offset_delete(call: Call, request: OffsetDeleteRequest) -> OffsetDeleteRespo
     try:
         check_group_id(request.group_id)
         check_coordinator(call, request.group_id)
+        call.cluster.internal_topics.check_takes_writes(OFFSETS_TOPIC, request.group_id)
         results.update(call.cluster.groups.delete_offsets(request.group_id, known, subscribed_topics))
     except ApiError as error:
         return OffsetDeleteResponse(error_code=error.code)

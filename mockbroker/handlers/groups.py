@@ -1,8 +1,8 @@
 """DescribeGroups (key 15), ListGroups (16), DeleteGroups (42): groups as admins see them.
 
 Read cluster.groups; DeleteGroups writes it. A broker knows the groups that it coordinates.
-Errors: per group NOT_COORDINATOR, INVALID_GROUP_ID, GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP; a group that does not exist is
-described as dead, without an error before v6.
+Errors: per group NOT_COORDINATOR, INVALID_GROUP_ID, GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP, of DeleteGroups
+COORDINATOR_NOT_AVAILABLE; a group that does not exist is described as dead, without an error before v6.
 DeleteGroups v3 leaves error messages null, as Kafka 4.4 does for all but GROUP_DELETION_FAILED, which comes of Streams.
 Source: KIP-229, KIP-430, KIP-518, KIP-848, KIP-1043; KafkaApis and GroupCoordinatorService, Apache Kafka 4.0; of
 DeleteGroups v3, 4.4.
@@ -10,10 +10,7 @@ DeleteGroups v3, 4.4.
 
 from __future__ import annotations
 
-from functools import partial
-
-from mockbroker.call import Call, Wait, handles
-from mockbroker.handlers.coordinator_writes import GROUP_TIMEOUT, CoordinatorWrite, committed_group, when_replicated
+from mockbroker.call import Call, handles
 from mockbroker.handlers.find_coordinator import check_coordinator, coordinates
 from mockbroker.state.errors import ApiError
 from mockbroker.state.groups.classic.group import ClassicGroup
@@ -63,7 +60,7 @@ def describe_groups(call: Call, request: DescribeGroupsRequest) -> DescribeGroup
 def described(call: Call, group_id: str) -> DescribeGroupsResponse.Group:
     try:
         check_coordinator(call, group_id)
-        group = committed_group(call, group_id)
+        group = call.cluster.groups.get(group_id)
         if not isinstance(group, ClassicGroup):
             raise ApiError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} is not a classic group.")
     except ApiError as error:
@@ -120,26 +117,15 @@ def list_groups(call: Call, request: ListGroupsRequest) -> ListGroupsResponse:
 
 
 @handles(DeleteGroupsRequest)
-def delete_groups(call: Call, request: DeleteGroupsRequest) -> DeleteGroupsResponse | Wait:
+def delete_groups(call: Call, request: DeleteGroupsRequest) -> DeleteGroupsResponse:
     """Delete each group by itself, in the order asked for; a name that comes twice counts once."""
-    results = [deleted(call, group_id) for group_id in dict.fromkeys(request.groups_names)]
-    topics = call.cluster.internal_topics
-    writes = [
-        CoordinatorWrite(topics.partition_of(OFFSETS_TOPIC, one.group_id), partial(fail, one))
-        for one in (results if topics.writes.any_behind else ())
-        if one.error_code == ErrorCode.NONE
-    ]
-    return when_replicated(call, DeleteGroupsResponse(results=results), writes, setting=GROUP_TIMEOUT)  # type: ignore[no-any-return]
-
-
-def fail(result: DeleteGroupsResponse.Group) -> None:
-    """That a group is gone was not replicated in time."""
-    result.error_code = ErrorCode.COORDINATOR_NOT_AVAILABLE
+    return DeleteGroupsResponse(results=[deleted(call, group_id) for group_id in dict.fromkeys(request.groups_names)])
 
 
 def deleted(call: Call, group_id: str) -> DeleteGroupsResponse.Group:
     try:
         check_coordinator(call, group_id)
+        call.cluster.internal_topics.check_takes_writes(OFFSETS_TOPIC, group_id)
         call.cluster.groups.delete(group_id)
         if call.cluster.has_share or call.cluster.image.share_states:
             call.cluster.share.forget_group(group_id)

@@ -12,12 +12,11 @@ from collections.abc import Callable, Collection
 from typing import Any, Protocol, TypeVar
 
 from mockbroker.call import Call
-from mockbroker.handlers.coordinator_writes import committed_group
 from mockbroker.handlers.find_coordinator import check_coordinator
 from mockbroker.handlers.groups import ALL_GROUP_OPERATIONS
 from mockbroker.state.errors import ApiError
 from mockbroker.state.features import feature_level
-from mockbroker.state.groups.coordinator import as_kind, check_group_id
+from mockbroker.state.groups.coordinator import check_group_id
 from mockbroker.state.groups.modern.group import ModernGroup
 from protocol.error_codes import ErrorCode
 
@@ -60,7 +59,7 @@ def described_groups(
         try:
             check_group_id(group_id)
             check_coordinator(call, group_id)
-            group = as_kind(kind, committed_group(call, group_id))
+            group = call.cluster.groups.get_as(kind, group_id)
         except ApiError as error:
             message = error.message if error.code in errors_with_message else None
             entries.append(entry_class(group_id=group_id, error_code=error.code, error_message=message))

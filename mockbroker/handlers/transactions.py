@@ -18,7 +18,6 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 
 from mockbroker.call import Call, Wait, handles
-from mockbroker.handlers.coordinator_writes import answered_when_replicated
 from mockbroker.handlers.find_coordinator import check_coordinator
 from mockbroker.handlers.leadership import find_partition, served_by
 from mockbroker.handlers.offset_commits import keep_offsets
@@ -308,7 +307,6 @@ def when_markers_replicated(
 
 
 @handles(TxnOffsetCommitRequest)
-@answered_when_replicated
 def txn_offset_commit(call: Call, request: TxnOffsetCommitRequest) -> TxnOffsetCommitResponse:
     """Keep offsets that count once the transaction is committed; every partition has its own error."""
     return keep_offsets(
@@ -328,6 +326,7 @@ def stage(
     try:
         check_group_id(request.group_id)
         check_coordinator(call, request.group_id)
+        call.cluster.internal_topics.check_takes_writes(OFFSETS_TOPIC, request.group_id)
         place = offsets_of(call, request.group_id)
         support = TransactionSupport.LEAVES_TO_BROKER
         if call.version < BUMPING_VERSION:

@@ -14,7 +14,6 @@ from collections.abc import Iterable, Mapping
 
 from kafka_rack.java import hash_order, string_hash
 from mockbroker.call import Call, handles
-from mockbroker.handlers.coordinator_writes import answered_when_replicated
 from mockbroker.handlers.error_responses import request_error
 from mockbroker.handlers.find_coordinator import check_coordinator
 from mockbroker.handlers.modern_groups import check_protocol, described_groups
@@ -67,7 +66,6 @@ def check_enabled(call: Call) -> None:
 
 
 @handles(StreamsGroupHeartbeatRequest)
-@answered_when_replicated
 def streams_group_heartbeat(call: Call, request: StreamsGroupHeartbeatRequest) -> StreamsGroupHeartbeatResponse:
     """Join, stay or leave; the answer has the member's epoch, its tasks where they changed, and what is wrong."""
     check_enabled(call)

@@ -10,7 +10,6 @@ Source: KIP-932; KafkaApis and GroupCoordinatorService, Apache Kafka 4.4.
 from __future__ import annotations
 
 from mockbroker.call import Call, handles
-from mockbroker.handlers.coordinator_writes import answered_when_replicated
 from mockbroker.handlers.find_coordinator import check_coordinator
 from mockbroker.handlers.modern_groups import described_groups
 from mockbroker.share_groups.groups.group import ShareGroup
@@ -38,7 +37,6 @@ DescribedMember = DescribedGroup.Member
 
 
 @handles(ShareGroupHeartbeatRequest)
-@answered_when_replicated
 def share_group_heartbeat(call: Call, request: ShareGroupHeartbeatRequest) -> ShareGroupHeartbeatResponse:
     """Join, stay or leave; the answer has the member's epoch, and its partitions where those changed."""
     check_enabled(call)

@@ -1,21 +1,19 @@
 """InitializeShareGroupState (key 83), ReadShareGroupState (84), WriteShareGroupState (85), DeleteShareGroupState (86),
 ReadShareGroupStateSummary (87): what brokers ask of share coordinators.
 
-Read and write the states of share partitions; all of them wait for what is not replicated. Without a group id, without
-topics, or but for 83 with a topic without partitions the answer is empty.
-Errors, per partition: NOT_COORDINATOR, COORDINATOR_NOT_AVAILABLE (also once ``share.coordinator.write.timeout.ms`` is
-over), INVALID_REQUEST, FENCED_LEADER_EPOCH, FENCED_STATE_EPOCH, UNKNOWN_TOPIC_OR_PARTITION.
+Read and write the states of share partitions. Without a group id, without topics, or but for 83 with a topic without
+partitions the answer is empty.
+Errors, per partition: NOT_COORDINATOR, COORDINATOR_NOT_AVAILABLE, INVALID_REQUEST, FENCED_LEADER_EPOCH,
+FENCED_STATE_EPOCH, UNKNOWN_TOPIC_OR_PARTITION.
 Source: KIP-932; ShareCoordinatorService, Apache Kafka 4.4.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any, TypeVar, cast
 
 from mockbroker.call import Call, handles
-from mockbroker.handlers.coordinator_writes import SHARE_TIMEOUT, CoordinatorWrite, when_replicated
 from mockbroker.handlers.find_coordinator import check_coordinator
 from mockbroker.share_groups.share_states import SharePartitionKey, StateBatch
 from mockbroker.share_groups.state.coordinator import SharePartitionWrite, coordinator_key
@@ -33,18 +31,8 @@ from protocol.apis.share_state import (
     WriteShareGroupStateRequest,
     WriteShareGroupStateResponse,
 )
-from protocol.error_codes import ErrorCode
 
 Response = TypeVar("Response")
-
-OPERATIONS = {
-    83: ("initialize share group state", "initialize-share-group-state"),
-    84: ("read share group state", "read-update-leader-epoch-state"),
-    85: ("write share group state", "write-share-group-state"),
-    86: ("delete share group state", "delete-share-group-state"),
-    87: ("read share group state summary", "read-share-group-state-summary"),
-}
-"""By API, what Kafka says that it could not do, and its name of the operation that took too long."""
 
 COUNTS_VERSION = 1  # of WriteShareGroupState: how many records are done with
 
@@ -122,7 +110,6 @@ def answered(
 ) -> Response:
     """The response, with what ``handle`` puts into the result of each partition, or with its error."""
     response: Any = response_class
-    writes: list[CoordinatorWrite] = []
     if not request.group_id or not (allows_empty or all(topic.partitions for topic in request.topics)):
         return cast("Response", response())
     topics: dict[bytes, dict[int, Any]] = {}
@@ -133,27 +120,12 @@ def answered(
             key = SharePartitionKey(request.group_id, topic.topic_id, asked.partition)
             try:
                 check_coordinator(call, coordinator_key(key), SHARE_TOPIC)
-                place = call.cluster.internal_topics.partition_of(SHARE_TOPIC, coordinator_key(key))
-                writes.append(CoordinatorWrite(place, partial(give_up, call, result)))
                 handle(key, asked, result)
             except ApiError as error:
                 result.error_code, result.error_message = error.code, error.message
-    told = response(
+    told: Response = response(
         results=[
             response.Topic(topic_id=topic_id, partitions=list(results.values())) for topic_id, results in topics.items()
         ]
     )
-    return cast("Response", when_replicated(call, told, writes, setting=SHARE_TIMEOUT))
-
-
-def give_up(call: Call, result: Any) -> None:
-    """What was done for a partition, or stands behind something else, was not replicated in time."""
-    words, operation = OPERATIONS[call.api_key]
-    blank = type(result)(
-        partition=result.partition,
-        error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE,
-        error_message=f"Unable to {words}: CoordinatorWriteEvent(name={operation}) timed out after "
-        f"{call.cluster.configs.broker(call.broker.id, SHARE_TIMEOUT)}ms",
-    )
-    for name in result.__struct_fields__:
-        setattr(result, name, getattr(blank, name))
+    return told

@@ -147,14 +147,12 @@ BROKERS = (
             "log.initial.task.delay.ms",
             "log.retention.check.interval.ms",
             "max.connections.per.ip.overrides",
-            "offsets.commit.timeout.ms",
             "process.roles",
             "producer.id.expiration.check.interval.ms",
             "security.inter.broker.protocol",
             "share.coordinator.cold.partition.snapshot.interval.ms",
             "share.coordinator.snapshot.update.records.per.snapshot",
             "share.coordinator.state.topic.prune.interval.ms",
-            "share.coordinator.write.timeout.ms",
             "telemetry.max.bytes",
         }
     )

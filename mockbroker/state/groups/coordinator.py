@@ -142,7 +142,10 @@ class Groups:
 
     def get_as(self, kind: type[SomeGroup], group_id: str) -> SomeGroup:
         """The group of this id, if it is of this kind. Raises ApiError: GROUP_ID_NOT_FOUND."""
-        return as_kind(kind, self.get(group_id))
+        group = self.get(group_id)
+        if not isinstance(group, kind):
+            raise ApiError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} is not a {kind.kind} group.")
+        return group
 
     def register(self, group: CoordinatedGroup) -> None:
         """Let a group be found by its id from now on. One of another kind that had the id is gone, but for offsets."""
@@ -487,13 +490,6 @@ class Groups:
         if not isinstance(group, ClassicGroup):
             raise ApiError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, f"Group {group_id} is no classic group.")
         return group
-
-
-def as_kind(kind: type[SomeGroup], group: CoordinatedGroup) -> SomeGroup:
-    """A group, if it is of a kind. Raises ApiError: GROUP_ID_NOT_FOUND."""
-    if not isinstance(group, kind):
-        raise ApiError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group.id} is not a {kind.kind} group.")
-    return group
 
 
 def check_group_id(group_id: str) -> None:

@@ -27,30 +27,25 @@ class ImageWriter:
 
     image: Image = field(default_factory=Image)
     record_log: RecordLog | None = None
-    before_coordinator_records: Callable[[Sequence[object]], None] | None = None
-    """Is told of records that are about to be written, and may refuse them."""
     on_coordinator_records: Callable[[Sequence[CoordinatorRecord]], None] | None = None
     """Keeps records of coordinators that are about to be applied."""
 
     def commit(self, records: Iterable[object]) -> None:
         """Keep records, then apply them; they have been checked before.
 
-        Raises ApiError: COORDINATOR_NOT_AVAILABLE, for what a coordinator's partition does not take now, and
-            KAFKA_STORAGE_ERROR where it cannot be kept. Nothing is applied then.
+        Raises ApiError: COORDINATOR_NOT_AVAILABLE where a coordinators' topic has to be made and no broker is up, and
+            KAFKA_STORAGE_ERROR where records cannot be kept. Nothing is applied then.
         """
-        if self.before_coordinator_records is not None:
-            records = list(records)
-            self.before_coordinator_records(records)
-        if self.record_log is not None:
-            records = list(records)
-            if records:
-                self.record_log.append(records)
         keep = self.on_coordinator_records
         if keep is not None:
             records = list(records)
             of_coordinators = [record for record in records if isinstance(record, CoordinatorRecord)]
             if of_coordinators:
                 keep(of_coordinators)
+        if self.record_log is not None:
+            records = list(records)
+            if records:
+                self.record_log.append(records)
         apply = self.image.apply
         for record in records:
             apply(record)

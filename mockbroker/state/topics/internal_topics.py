@@ -29,7 +29,6 @@ from mockbroker.state.topics.coordinator_keys import (
     partition_of_key,
 )
 from mockbroker.state.topics.topic import NO_LEADER, Partition, Topic
-from mockbroker.state.topics.unreplicated_writes import UnreplicatedWrites
 from protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
@@ -93,16 +92,12 @@ class InternalTopics:
     _written: set[Partition] = field(default_factory=set)
     _delayed: dict[Partition, list[tuple[CoordinatorRecord, int]]] = field(default_factory=dict)
     _share_log: Any = None
-    writes: UnreplicatedWrites = field(init=False)
 
     def __post_init__(self) -> None:
-        self.writes = UnreplicatedWrites(self.cluster)
-        self.writes.listen()
         self._listen()
 
     def restore(self) -> None:
         """Go on with the logs that have records already."""
-        self.min_isr_changed()
         topics = self.cluster.topic_by_id
         for topic_id, index in self.cluster.log_store.filled():
             topic = topics.get(topic_id)
@@ -168,14 +163,18 @@ class InternalTopics:
         return bool(elsewhere)
 
     def takes_writes(self, name: str, key: str) -> bool:
-        """Whether the partition that a key is in has as many replicas in sync as writes ask for."""
-        return not self.writes.is_short(self.partition_of(name, key))
+        """Whether the partition that a key is in has ``min.insync.replicas`` in sync, or no leader."""
+        return has_enough_in_sync(self.partition_of(name, key))
 
-    def min_isr_changed(self) -> None:
-        """Other numbers of replicas have to be in sync."""
-        for topic in self.cluster.topics.values():
-            for partition in topic.partitions if topic.is_internal else ():
-                self.writes.isr_changed(partition)
+    def check_takes_writes(self, name: str, key: str) -> None:
+        """Raises ApiError: COORDINATOR_NOT_AVAILABLE, as Kafka maps NOT_ENOUGH_REPLICAS of a coordinator's write."""
+        partition = self.partition_of(name, key)
+        if not has_enough_in_sync(partition):
+            raise ApiError(
+                ErrorCode.COORDINATOR_NOT_AVAILABLE,
+                f"expected {partition.effective_min_isr()} replicas of {name}-{partition.index} in sync, "
+                f"got {len(partition.isr)}",
+            )
 
     def leader_changed(self, partition: Partition) -> None:
         """A partition of one of these topics has another leader, or none."""
@@ -219,7 +218,6 @@ class InternalTopics:
         """A topic is gone, and so is what coordinators kept there."""
         self._written.difference_update(topic.partitions)
         self._listen()
-        self.writes.forget(topic.partitions)
         self._counts.pop(topic.id, None)
         for partition in topic.partitions:
             self._delayed.pop(partition, None)
@@ -385,3 +383,7 @@ class InternalTopics:
             requesting_broker_id=cluster.online_brokers()[0].id,
             is_name_checked=True,
         )
+
+
+def has_enough_in_sync(partition: Partition) -> bool:
+    return partition.leader == NO_LEADER or len(partition.isr) >= partition.effective_min_isr()

@@ -153,8 +153,6 @@ class LeaderControl:
             if partition.leader not in (NO_LEADER, partition.replicas[0]):
                 self._balance_later()
         cluster.replication.isr_changed(partition, cluster.now_ms)
-        if partition.topic.is_internal:
-            cluster.internal_topics.writes.isr_changed(partition)
 
     def configs_changed(self, kind: str, resource: str, names: frozenset[str]) -> None:
         """With another ``min.insync.replicas`` nobody is eligible any more outside of an ISR.
@@ -163,7 +161,6 @@ class LeaderControl:
         """
         if kind not in (TOPIC, BROKER) or MIN_INSYNC_REPLICAS not in names:
             return
-        self.cluster.internal_topics.min_isr_changed()
         name = resource if kind == TOPIC else ""
         if any(
             partition.elr or partition.last_known_elr

@@ -526,6 +526,7 @@ class Transactions:
         event = TransactionEvent.COMMIT_DECIDED if commit else TransactionEvent.ABORT_DECIDED
         partitions = partitions_of(value) if value.transaction_status == TransactionState.ONGOING else []
         decided = after(value, event, self._wall_ms(now_ms), partitions=partitions, **changes)
+        self.cluster.internal_topics.check_takes_writes(TRANSACTIONS_TOPIC, transactional_id)
         self.cluster.writer.commit([record(transactional_id, decided)])
         self._timers.cancel(("time-out", transactional_id))
         self._timers.cancel(("expiry", transactional_id))
@@ -533,6 +534,7 @@ class Transactions:
         return decided
 
     def _write(self, transactional_id: str, value: TransactionLogValue, now_ms: int) -> None:
+        self.cluster.internal_topics.check_takes_writes(TRANSACTIONS_TOPIC, transactional_id)
         self.cluster.writer.commit([record(transactional_id, value)])
         self._new.pop(transactional_id, None)
         self._set_timer(transactional_id, now_ms)

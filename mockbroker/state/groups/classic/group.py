@@ -239,11 +239,6 @@ class ClassicGroup(Generation):
             self._answer_syncs(now_ms)
         return parked
 
-    def assignment_failed(self, now_ms: int) -> None:
-        """The leader's assignment could not be kept: who waits for it is told so, and all join anew."""
-        self._answer_syncs(now_ms, ErrorCode.COORDINATOR_NOT_AVAILABLE)
-        self._prepare_rebalance(now_ms)
-
     def heartbeat(self, member_id: str, instance_id: str | None, generation: int, now_ms: int) -> None:
         """Take a sign of life.
 
