@@ -93,10 +93,8 @@ class Session:
         self.observed = None
         self.note_named_rack(rack)
 
-    def note_named_rack(self, rack: str) -> bool:
-        """Remember that this connection named a rack, which observers take for all it says; whether that is news."""
-        if rack in self.named_racks or len(self.named_racks) > 1:
-            return False
-        self.named_racks = (*self.named_racks, rack)
-        self.observed = None
-        return True
+    def note_named_rack(self, rack: str) -> None:
+        """Remember that this connection named a rack, which observers take for all it says."""
+        if rack not in self.named_racks and len(self.named_racks) < 2:
+            self.named_racks = (*self.named_racks, rack)
+            self.observed = None

@@ -8,11 +8,10 @@ nothing, and of a Produce that crossed the first record says whether there are k
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mockbroker.core.journal.clients import ObservedClient, observed_client
-from mockbroker.core.journal.records import FETCH, NO_REPLICA, PRODUCE, SHARE_FETCH, Observed, observed, parts_of
+from mockbroker.core.journal.records import FETCH, NO_REPLICA, PRODUCE, SHARE_FETCH, observed, parts_of
 from mockbroker.core.outcome import Outcome
 from mockbroker.core.response_errors import error_names
 from protocol.registry import APIS
@@ -91,13 +90,10 @@ class Traffic:
         self._racks: frozenset[str] = frozenset()
         self._leader_racks: dict[str, frozenset[str]] = {}
         self._verdicts: dict[Any, LocalityVerdict] = {}
-        self.before_reading: Callable[[], None] = lambda: None
-        """Has whoever adds up some calls first tell of them."""
         self.clear()
 
     def clear(self) -> None:
         """Begin anew."""
-        self.before_reading()
         self.tallies: dict[ObservedClient, dict[Any, list[int]]] = {}
         """What clients moved since the last time that all was added together: calls, bytes asked and bytes answered.
 
@@ -140,15 +136,6 @@ class Traffic:
             return
         category = "consume" if api_key == FETCH and answered else "other"
         self._add(client, self._kind(client, call, category, whole=False), asked, answered, outcome)
-
-    def add_cached(self, client: ObservedClient, facts: Observed, calls: int) -> None:
-        """Add calls that were answered from the cache, all alike, behind the first of them."""
-        tally = self.tallies.setdefault(client, {}).setdefault(facts.api_key, [0, 0, 0])
-        tally[0] += calls
-        tally[1] += calls * facts.request_bytes
-        tally[2] += calls * facts.response_bytes
-        if facts.errors:
-            self._count_errors(facts.api_key, facts.errors, calls)
 
     def _add_parts(self, outcome: Outcome, client: ObservedClient, parts: list[Any], asked: int, answered: int) -> None:
         """Add a Produce or a Fetch, each partition by itself where its verdict depends on that."""
@@ -294,11 +281,11 @@ class Traffic:
             found = self._leader_racks[name] = racks_of(cluster, sorted(led))
         return found
 
-    def _count_errors(self, api_key: int, errors: tuple[str, ...], calls: int = 1) -> None:
-        self._failed[api_key] = self._failed.get(api_key, 0) + calls
+    def _count_errors(self, api_key: int, errors: tuple[str, ...]) -> None:
+        self._failed[api_key] = self._failed.get(api_key, 0) + 1
         for name in errors:
             key = (api_key if api_key in APIS else -1, name)
-            self._errors[key] = self._errors.get(key, 0) + calls
+            self._errors[key] = self._errors.get(key, 0) + 1
 
     # adding together
 
@@ -383,7 +370,6 @@ class Traffic:
         from kafka_rack.locality.prices import NOTHING, Prices
 
         prices = prices or Prices()
-        self.before_reading()
         self._fold()
         last_ms = self._cluster.now_ms if self._cluster is not None else 0
         span_us = (max(last_ms, now_ms or 0) - self._first_ms) * 1000 if self._first_ms is not None else 0

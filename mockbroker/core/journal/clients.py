@@ -16,8 +16,7 @@ CLIENT_BYTES = 700
 class ObservedClient:
     """A client as it was known while its id, its rack and its principal stayed the same.
 
-    ``rack`` and ``rack_source`` are those of its session then. ``noted_at`` is the sequence of the entry in a journal
-    whose size includes this.
+    ``rack`` and ``rack_source`` are those of its session then.
     """
 
     session: Session
@@ -29,7 +28,6 @@ class ObservedClient:
     address: str
     connection: int
     principal: str
-    noted_at: int = 0
 
     @property
     def size_bytes(self) -> int:

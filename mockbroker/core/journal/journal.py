@@ -7,31 +7,23 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from mockbroker.core.journal.clients import ObservedClient, observed_client
+from mockbroker.core.journal.clients import observed_client
 from mockbroker.core.journal.entry import LENGTH_BYTES, JournalEntry
 from mockbroker.core.journal.records import (
-    CACHED_BYTES,
-    CACHED_FIELDS,
     CONSUMER_GROUP_HEARTBEAT,
     FETCH,
-    FETCHED_BYTES,
-    FETCHED_PART_BYTES,
-    FRESH_WANTED_BYTES,
     JOIN_GROUP,
     PRODUCE,
-    PRODUCED_BYTES,
-    PRODUCED_PART_BYTES,
     RECORD_BYTES,
-    WANTED_BYTES,
     CallRecord,
     LeaderRacks,
     Observed,
     named_rack,
     observed,
+    parts_bytes,
     parts_of,
 )
 from mockbroker.core.outcome import Outcome
-from mockbroker.core.subjects import NOTHING
 from protocol.errors import ProtocolError
 
 if TYPE_CHECKING:
@@ -43,9 +35,8 @@ if TYPE_CHECKING:
     from mockbroker.state.cluster import Cluster
 
 DEFAULT_MAX_BYTES = 64 << 20
-"""Of some 90,000 calls of Produce or Fetch, and of more where they are simpler."""
+"""Of some 100,000 calls of Produce or Fetch."""
 NO_LEADERS: LeaderRacks = {}
-NO_RUN = Observed(NOTHING, (), 0)
 
 
 class Assertions:
@@ -90,7 +81,7 @@ class Journal(Assertions):
 
     Args:
         max_entries: how many calls are kept at most, as many as fit if not given.
-        max_bytes: how much memory they take at most, about.
+        max_bytes: how much memory they take at most, by an estimate: so much a call, a partition and a name.
     """
 
     def __init__(self, max_entries: int | None = None, *, max_bytes: int = DEFAULT_MAX_BYTES) -> None:
@@ -101,58 +92,40 @@ class Journal(Assertions):
         """Who checks records batch by batch, after ``watch_history``."""
         self._records: deque[tuple[Any, ...]] = deque()
         self._gone = 0  # how many were dropped or cleared
-        self._extra_bytes = 0  # of what records have beyond ``RECORD_BYTES``
-        self._room = self._room_now()
-        self._last_client: ObservedClient | None = None
-        self._run_of, self._run_began = NO_RUN, 0  # what the last client was answered from the cache, and since when
-        self._run_number, self._dropped_run = 0, 0
-        self._last_of_run = (0, 0)  # what is kept of the last of those calls, and of the next in the same millisecond
-        self._runs: dict[int, tuple[ObservedClient, Observed]] = {}
+        self.size_bytes = 0
+        """About how much memory the entries take."""
         self._cluster: Cluster | None = None
         self._cluster_version = -1
         self._leader_racks: LeaderRacks = {}
         self._known: Verdicts | None = None
 
-    def call_ended(self, outcome: Outcome) -> None:  # noqa: C901, PLR0912 - in one piece, for each call in it is time
+    def call_ended(self, outcome: Outcome) -> None:
         """Put down how a call ended: in as few steps as there can be, for it is done for each."""
         call = outcome.call
+        self._cluster = call.cluster
         cached = call.cached
         client = call.session.observed
-        if cached is not None and cached.observed is self._run_of and client is self._last_client and not call.faults:
-            # the same request as the last one, answered from the cache: clients ask for metadata again and again
-            records = self._records
-            last = self._last_of_run
-            if last[1] != outcome.at_ms:
-                last = self._last_of_run = (self._run_number, outcome.at_ms)
-            records.append(last)
-            if len(records) > self._room:
-                self._shrink()
-            return
-        if client is None or client is not self._last_client:
-            client = self._heard_of(call)
-        api_key = call.api_key
         size = RECORD_BYTES
+        if client is None:
+            client = observed_client(call.session)
+            size += client.size_bytes
+        api_key = call.api_key
         output = outcome.output
         request_bytes = len(call.frame)
         response_bytes = len(output[0]) - LENGTH_BYTES if len(output) == 1 else outcome.response_bytes
         parts = call.parts
         facts: Any
         if parts is not None:
-            if self._run_of is not NO_RUN:
-                self._end_run()
-            facts, size = self._partition_facts(call, parts)
+            facts = (parts, call.wanted, call.replica_id, self._leaders_of(call, parts))
+            size += parts_bytes(call, parts)
         else:
             facts = call.observed if cached is None else cached.observed
             if facts is None:
-                facts, client = self._look_at(outcome, client)
-            if cached is not None and not call.faults:
-                self._begin_run(client, facts)
-            elif self._run_of is not NO_RUN:
-                self._end_run()
+                facts = self._look_at(outcome)
+                client = observed_client(call.session)  # it may have named its rack
             if type(facts) is Observed:
                 size += facts.size_bytes
-        records = self._records
-        records.append(
+        self._records.append(
             (
                 client,
                 call.arrived_ms,
@@ -168,10 +141,8 @@ class Journal(Assertions):
                 size,
             )
         )
-        if size > RECORD_BYTES:
-            self._extra_bytes += size - RECORD_BYTES
-            self._room = self._room_now()
-        if len(records) > self._room:
+        self.size_bytes += size
+        if self.size_bytes > self.max_bytes or (self.max_entries is not None and len(self) > self.max_entries):
             self._shrink()
         traffic = self.traffic
         if traffic is not None:
@@ -200,125 +171,49 @@ class Journal(Assertions):
             self.history.call_ended(outcome)
         Journal.call_ended(self, outcome)
 
-    def _partition_facts(self, call: Call, parts: list[Any]) -> tuple[Any, int]:
-        """What a Produce or a Fetch did, as the fields of ``PartitionFacts``, and the size of its record."""
+    def _leaders_of(self, call: Call, parts: list[Any]) -> LeaderRacks:
+        """By topic, the racks with leaders now, with those of the topics that a Produce wrote to."""
         cluster = call.cluster
         if cluster.version != self._cluster_version:
             self._cluster_version, self._leader_racks = cluster.version, {}
         leader_racks = self._leader_racks
         if call.api_key == PRODUCE:
-            size = RECORD_BYTES + PRODUCED_BYTES + PRODUCED_PART_BYTES * len(parts)
             topics = cluster.topics
             for part in parts:
                 if part[0] not in leader_racks and part[0] in topics:
                     leader_racks[part[0]] = leader_racks_of(cluster, part[0])
-        else:
-            size = RECORD_BYTES + FETCHED_BYTES + FETCHED_PART_BYTES * len(parts)
-            size += len(call.wanted) * (WANTED_BYTES if call.in_session else FRESH_WANTED_BYTES)
-        return (parts, call.wanted, call.replica_id, leader_racks), size
-
-    def _begin_run(self, client: ObservedClient, facts: Observed) -> None:
-        """Calls of the same client that are answered by the same from now on are a run."""
-        self._end_run()
-        self._run_of, self._run_began = facts, self.mark() + 1  # behind the call that begins it
-        self._run_number += 1
-        self._last_of_run = (self._run_number, -1)
-        self._runs[self._run_number] = (client, facts)
-
-    def _end_run(self) -> None:
-        """Add up the calls of the run that ends: the last client's that were answered from the cache by the same."""
-        facts, self._run_of = self._run_of, NO_RUN
-        if facts is NO_RUN:
-            return
-        run = self.mark() - self._run_began
-        if not run:
-            del self._runs[self._run_number]  # it had no call but the one before it
-            return
-        self._extra_bytes -= run * (RECORD_BYTES - CACHED_BYTES)
-        self._room = self._room_now()
-        if self.traffic is not None and self._last_client is not None:
-            self.traffic.add_cached(self._last_client, facts, run)
+        return leader_racks
 
     def feed(self, traffic: Traffic) -> None:
         """Have all that is put down added up there too, which costs less than as two observers."""
         self.traffic = traffic
-        traffic.before_reading = self._end_run
 
-    def _heard_of(self, call: Call) -> ObservedClient:
-        """Note that another client calls than the last time; what it takes counts with its first call that is kept."""
-        self._end_run()
-        client = self._last_client = observed_client(call.session)
-        self._cluster = call.cluster
-        if client.noted_at <= self._gone:
-            client.noted_at = self.mark() + 1
-            self._extra_bytes += client.size_bytes
-            self._room = self._room_now()
-        return client
-
-    def _look_at(self, outcome: Outcome, client: ObservedClient) -> tuple[Any, ObservedClient]:
-        """What a call says of itself that nobody has put down, and its client, who may have said something too."""
+    def _look_at(self, outcome: Outcome) -> Any:
+        """What a call says of itself that nobody has put down; its client may have said something too."""
         call = outcome.call
         if PRODUCE <= call.api_key <= FETCH and (parts := parts_of(outcome)) is not None:
-            return (parts, call.wanted, call.replica_id, NO_LEADERS), client
-        facts = observed(outcome)
-        if call.api_key in (JOIN_GROUP, CONSUMER_GROUP_HEARTBEAT) and self._member_named_its_rack(outcome):
-            client = self._heard_of(call)
-        return facts, client
+            return (parts, call.wanted, call.replica_id, NO_LEADERS)
+        if call.api_key in (JOIN_GROUP, CONSUMER_GROUP_HEARTBEAT):
+            self._learn_rack(call)
+        return observed(outcome)
 
-    def _member_named_its_rack(self, outcome: Outcome) -> bool:
+    def _learn_rack(self, call: Call) -> None:
         """Learn the rack that a member of a group names, for all that its connection says besides."""
-        call = outcome.call
         try:
             rack = named_rack(call) if call.body_start else None
         except ProtocolError:
-            return False
-        return rack is not None and rack != "" and call.session.note_named_rack(rack)
-
-    def _room_now(self) -> int:
-        """How many records fit, if none takes more than ``RECORD_BYTES`` beside the extras that there are."""
-        room = (self.max_bytes - self._extra_bytes) // RECORD_BYTES
-        return room if self.max_entries is None else min(room, self.max_entries)
+            return
+        if rack:
+            call.session.note_named_rack(rack)
 
     def _shrink(self) -> None:
         """Drop the oldest calls until the rest fits."""
         records = self._records
-        while records and len(records) > self._room:
-            fields = records.popleft()
+        max_entries = len(records) if self.max_entries is None else self.max_entries
+        while records and (self.size_bytes > self.max_bytes or len(records) > max_entries):
+            self.size_bytes -= records.popleft()[-1]
             self.dropped += 1
             self._gone += 1
-            if len(fields) == CACHED_FIELDS:
-                self._drop_of_run(fields[0])
-                continue
-            client, size = fields[0], fields[-1]
-            if client.noted_at == self._gone:
-                size += client.size_bytes
-                if client is self._last_client:
-                    self._end_run()
-                    self._last_client = None  # so that it counts anew with its next call
-            if size != RECORD_BYTES:
-                self._extra_bytes -= size - RECORD_BYTES
-                self._room = self._room_now()
-
-    def _drop_of_run(self, number: int) -> None:
-        """A call of a run was dropped, and with it all runs before."""
-        self._extra_bytes += RECORD_BYTES - CACHED_BYTES
-        self._room = self._room_now()
-        if number != self._dropped_run:
-            self._runs.pop(self._dropped_run, None)
-            self._dropped_run = number
-
-    def _whole(self, fields: tuple[Any, ...]) -> CallRecord:
-        """A record out of what is kept of it."""
-        if len(fields) > CACHED_FIELDS:
-            return CallRecord._make(fields)
-        number, at_ms = fields
-        return CallRecord.of_run(*self._runs[number], at_ms)
-
-    @property
-    def size_bytes(self) -> int:
-        """About how much memory the entries take."""
-        self._end_run()
-        return len(self._records) * RECORD_BYTES + self._extra_bytes
 
     # reading
 
@@ -338,13 +233,9 @@ class Journal(Assertions):
 
     def clear(self) -> None:
         """Forget all entries and what was learned of their clients."""
-        self._end_run()
         self._gone += len(self._records)
         self._records.clear()
-        self._runs.clear()
-        self._extra_bytes = self.dropped = 0
-        self._room = self._room_now()
-        self._last_client = None
+        self.size_bytes = self.dropped = 0
         self._known = None
         if self.history is not None:
             self.watch_history()
@@ -399,7 +290,7 @@ class Journal(Assertions):
         end = max(start, first + count - 1 - self._gone)
         found = []
         for sequence, fields in enumerate(islice(self._records, start, end), self._gone + start + 1):
-            record = self._whole(fields)
+            record = CallRecord._make(fields)
             if wanted.may_match(record):
                 entry = self._verdicts.entry(record, sequence, self._cluster)
                 if wanted.match(entry):
@@ -440,7 +331,7 @@ class Journal(Assertions):
         start = self._start(wanted.since if first is None else first - 1)
         end = None if count is None else start + count
         for sequence, fields in enumerate(islice(self._records, start, end), self._gone + start + 1):
-            record = self._whole(fields)
+            record = CallRecord._make(fields)
             if wanted.may_match(record):
                 yield sequence, record
 
@@ -462,7 +353,7 @@ class Journal(Assertions):
         first = self._gone + start + 1
         told = self._verdicts
         return [
-            told.entry(self._whole(fields), sequence, self._cluster)
+            told.entry(CallRecord._make(fields), sequence, self._cluster)
             for sequence, fields in enumerate(islice(self._records, start, None), first)
         ]
 
@@ -473,9 +364,11 @@ class Journal(Assertions):
     def _learn(self) -> None:
         """Learn from the calls since the last time which racks clients named."""
         told = self._verdicts
+        last = None
         for fields in islice(self._records, max(0, told.learned - self._gone), None):
-            if len(fields) > CACHED_FIELDS:  # a run's client was learned of by the call before it
-                told.learn(fields[0])
+            if fields[0] is not last:
+                last = fields[0]
+                told.learn(last)
         told.learned = self.mark()
 
     def _check(self, name: str, arguments: Mapping[str, Any]) -> None:

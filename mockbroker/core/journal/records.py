@@ -21,16 +21,11 @@ if TYPE_CHECKING:
 
 PRODUCE, FETCH, METADATA, JOIN_GROUP, CONSUMER_GROUP_HEARTBEAT, SHARE_FETCH = 0, 1, 3, 11, 68, 78
 NO_REPLICA = NO_OFFSET = -1
-RECORD_BYTES = 240
-"""Of a call with little to say: its tuple and the numbers in it. Measured, as are the next ones."""
-CACHED_FIELDS, CACHED_BYTES = 2, 95
-PRODUCED_BYTES = FETCHED_BYTES = 150
-PRODUCED_PART_BYTES, FETCHED_PART_BYTES = 310, 160
-WANTED_BYTES = 8
-FRESH_WANTED_BYTES = 130
-SUBJECT_BYTES = 260
-PARTITION_BYTES, NUMBER_BYTES, SMALL_NUMBERS = 8, 28, 257
-TEXT_BYTES = 64
+RECORD_BYTES = 400
+ITEM_BYTES = 200
+"""Of a partition that was written or read, and of a topic, a group or an error beside its name."""
+NUMBER_BYTES, SHARED_BYTES = 36, 8
+"""Of a partition's number, and of a partition that a fetch session has in memory anyway."""
 
 LeaderRacks = dict[str, frozenset[str]]
 
@@ -49,26 +44,15 @@ class PartitionFacts(NamedTuple):
 
 
 class Observed(NamedTuple):
-    """What a request names and which errors its answer holds, of all other calls; ``size_bytes`` is what it takes.
-
-    The rest is there where an answer came from the cache: then it is the same for all that are answered by it.
-    """
+    """What a request names and which errors its answer holds, of all other calls; ``size_bytes`` is what it takes."""
 
     subjects: Subjects
     errors: tuple[str, ...]
     size_bytes: int
-    api_key: int = -1
-    version: int = 0
-    request_bytes: int = 0
-    response_bytes: int = 0
 
 
 class CallRecord(NamedTuple):
-    """The fields of a record; ``size_bytes`` is about what it takes in memory.
-
-    Of a run of calls that were answered at once from the cache, all alike, each has the run's number and ``at_ms``
-    only: two numbers are no business of the garbage collector.
-    """
+    """The fields of a record; ``size_bytes`` is about what it takes in memory."""
 
     client: ObservedClient
     arrived_ms: int
@@ -83,12 +67,11 @@ class CallRecord(NamedTuple):
     facts: PartitionFacts | Observed
     size_bytes: int
 
-    @classmethod
-    def of_run(cls, client: ObservedClient, facts: Observed, at_ms: int) -> CallRecord:
-        """The record of a call in a run."""
-        sizes = facts.request_bytes, facts.response_bytes
-        answered = Ending.ANSWERED
-        return cls(client, at_ms, at_ms, facts.api_key, facts.version, *sizes, answered, None, (), facts, CACHED_BYTES)
+
+def parts_bytes(call: Call, parts: Sequence[Part]) -> int:
+    """About what the partitions of a Produce or a Fetch take."""
+    fresh = 0 if call.in_session else len(call.wanted)
+    return ITEM_BYTES * (len(parts) + fresh) + SHARED_BYTES * len(call.wanted)
 
 
 def observed(outcome: Outcome) -> Observed:
@@ -100,21 +83,14 @@ def observed(outcome: Outcome) -> Observed:
         return found
     subjects = request_subjects(call)
     errors = error_names(error_codes(response_of(outcome)))
-    size = sum(map(len, errors)) + sum(map(len, subjects.groups))
-    size += sum(SUBJECT_BYTES + len(name) + sized(partitions) for name, partitions in subjects.topics.items())
-    size += len(outcome.reason) if outcome.reason is not None else 0
-    size += TEXT_BYTES * (len(errors) + len(subjects.groups))
-    found = Observed(subjects, errors, size)
-    if cached is not None:  # and so shared by all calls that are answered by it
-        sizes = len(call.frame), outcome.response_bytes
-        found = cached.observed = Observed(subjects, errors, 0, call.api_key, call.version, *sizes)
+    if cached is not None:  # all calls that are answered by it share this
+        found = cached.observed = Observed(subjects, errors, 0)
+    else:
+        size = sum(ITEM_BYTES + len(name) for name in (*subjects.topics, *subjects.groups, *errors))
+        size += NUMBER_BYTES * sum(map(len, subjects.topics.values())) + len(outcome.reason or "")
+        found = Observed(subjects, errors, size)
     call.observed = found
     return found
-
-
-def sized(partitions: Sequence[int]) -> int:
-    """About what a topic's partitions take: small numbers are there once for all."""
-    return len(partitions) * (PARTITION_BYTES if len(partitions) <= SMALL_NUMBERS else PARTITION_BYTES + NUMBER_BYTES)
 
 
 def request_subjects(call: Call) -> Subjects:
