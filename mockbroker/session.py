@@ -49,10 +49,7 @@ class Session:
     authenticator: Authenticator | None = None
     """What stands between the client and the cluster, where it has to say who it is, or again after some time."""
     principal: str = ANONYMOUS
-    by_token: bool = False
     client_id: str | None = None
-    software: tuple[str | None, str | None] = (None, None)
-    """Name and version of the client's library, which ApiVersions tells since v3 (KIP-511)."""
     rack: str | None = None
     rack_source: RackSource | None = None
     last_header: tuple[int, bytes] = (0, b"")
@@ -81,9 +78,9 @@ class Session:
             self.rack = self.client_racks.of_client(client_id, self.address)
             self.rack_source = None if self.rack is None else RackSource.RACKS_FILE
 
-    def authenticated(self, principal: str, *, by_token: bool = False) -> None:
-        """Take down who the client is, and whether a delegation token said so."""
-        self.principal, self.by_token, self.observed = principal, by_token, None
+    def authenticated(self, principal: str) -> None:
+        """Take down who the client is."""
+        self.principal, self.observed = principal, None
 
     def learn_rack(self, rack: str) -> None:
         """Take the rack that a request names."""

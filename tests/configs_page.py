@@ -8,13 +8,13 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from mockbroker.state.configs.definitions import BROKER, CLIENT_METRICS, GROUP, TOPIC, find_definition
+from mockbroker.state.configs.definitions import BROKER, GROUP, TOPIC, find_definition
 from mockbroker.state.configs.effects import with_effect, without_effect
 from mockbroker.state.configs.values import text_of
 from mockbroker.state.settings import DEFAULTS, DIFFERENT_DEFAULTS
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "configs.md"
-KINDS = (TOPIC, GROUP, CLIENT_METRICS, BROKER)
+KINDS = (TOPIC, GROUP, BROKER)
 
 
 def table_of(kind: str) -> str:

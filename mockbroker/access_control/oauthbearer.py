@@ -67,12 +67,12 @@ class OauthBearerMechanism:
         clock: the wall clock, which tokens go by.
     """
 
-    __slots__ = ("by_token", "expires_ms", "is_complete", "user", "_clock", "_refusal", "_validator")
+    __slots__ = ("expires_ms", "is_complete", "user", "_clock", "_refusal", "_validator")
 
     def __init__(self, validator: TokenValidator, clock: WallClock) -> None:
         self._validator, self._clock = validator, clock
         self._refusal: RefusedTokenError | None = None
-        self.is_complete = self.by_token = False
+        self.is_complete = False
         self.user = ""
         self.expires_ms: int | None = None
 

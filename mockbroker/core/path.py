@@ -219,8 +219,6 @@ class CallPath:
         if timers is not None:
             timers.cancel(connection)
         session = connection.session
-        if self.cluster.configs.has_reports:
-            self.cluster.configs.reports.connection_closed(session.broker.id, session.connection)
         if self.cluster.has_share:
             self.cluster.share.connection_closed(session.broker.id, session.connection)
             if self.cluster.woken:

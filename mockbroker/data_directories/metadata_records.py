@@ -50,7 +50,7 @@ def metadata_records(image: Image) -> Iterator[Any]:
     yield from broker_records(image)
     yield from topic_records(image)
     yield from setting_records(image)
-    for one in (image.acls, image.scram_credentials, image.delegation_tokens):
+    for one in (image.acls, image.scram_credentials):
         yield from one.values()
 
 

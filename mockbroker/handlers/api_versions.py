@@ -21,8 +21,7 @@ from protocol.error_codes import ErrorCode
 from protocol.registry import message_class
 
 API_VERSIONS_KEY = 18
-TELEMETRY_KEYS = (71, 72)
-TELEMETRY_SETTING = "client.telemetry.enable"  # without a receiver of client metrics Kafka does not name them
+TELEMETRY_KEYS = (71, 72)  # without a receiver of client metrics Kafka does not name them
 UNSTABLE_SETTING = "unstable.api.versions.enable"  # whether newest versions that are still to change are served
 PRODUCE = 0
 """Is told from version 0 on also where older ones than 3 are refused: librdkafka would not compress (KAFKA-18659)."""
@@ -102,13 +101,12 @@ def api_versions(call: Call, request: ApiVersionsRequest) -> ApiVersionsResponse
         authenticator.versions_told()  # Kafka does not ask here which broker is meant
     elif is_misdirected(call, request):
         return ApiVersionsResponse(error_code=ErrorCode.REBOOTSTRAP_REQUIRED)
-    if call.version >= KIP_511_VERSION:
-        call.session.software = (request.client_software_name, request.client_software_version)
-    hidden = () if call.cluster.settings[TELEMETRY_SETTING] else TELEMETRY_KEYS
     limits = call.session.served_versions
     if limits is None:
         unstable = call.cluster.settings[UNSTABLE_SETTING]
-        shown = [served(api_key, unstable=unstable) for api_key in sorted(MODULE_OF_API) if api_key not in hidden]
+        shown = [
+            served(api_key, unstable=unstable) for api_key in sorted(MODULE_OF_API) if api_key not in TELEMETRY_KEYS
+        ]
         return with_features(call, ApiVersionsResponse(api_keys=shown))
     response = ApiVersionsResponse(
         api_keys=[
@@ -116,7 +114,7 @@ def api_versions(call: Call, request: ApiVersionsRequest) -> ApiVersionsResponse
                 api_key=api_key, min_version=0 if api_key == PRODUCE else lowest, max_version=highest
             )
             for api_key, (lowest, highest) in limits.items()
-            if api_key not in hidden
+            if api_key not in TELEMETRY_KEYS
         ]
     )
     return with_features(call, response) if call.cluster.support.is_kraft else response

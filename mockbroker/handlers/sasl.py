@@ -66,7 +66,7 @@ def sasl_authenticate(call: Call, request: SaslAuthenticateRequest) -> Any:
 def settle(call: Call, authenticator: Authenticator) -> None:
     """Take down who the client is, once that is known."""
     if authenticator.is_complete:
-        call.session.authenticated(USER + authenticator.user, by_token=authenticator.by_token)
+        call.session.authenticated(USER + authenticator.user)
         if authenticator.expires_ms is None:
             call.session.authenticator = None
 

@@ -1,66 +1,62 @@
-"""GetTelemetrySubscriptions (key 71), PushTelemetry (72): what brokers ask of clients, and what those report.
+"""GetTelemetrySubscriptions (key 71), PushTelemetry (72): brokers ask clients for no metrics.
 
-Read and write cluster.configs.reports. ApiVersions names them only where ``client.telemetry.enable`` is set, as Kafka
-does only with a receiver. Errors: INVALID_REQUEST, THROTTLING_QUOTA_EXCEEDED, UNKNOWN_SUBSCRIPTION_ID,
-UNSUPPORTED_COMPRESSION_TYPE, TELEMETRY_TOO_LARGE, INVALID_RECORD.
+ApiVersions does not name them, as Kafka's does only with a receiver of metrics. A client that asks all the same gets a
+subscription without metrics, whatever subscriptions are configured; what it pushes is dropped.
+Errors: INVALID_REQUEST, UNKNOWN_SUBSCRIPTION_ID.
 Source: KIP-714; ClientMetricsManager, Apache Kafka 4.4.
 """
 
 from __future__ import annotations
 
 from mockbroker.call import Call, handles
-from mockbroker.state.client_metrics import COMPRESSION_TYPES, MAX_BYTES
+from mockbroker.state.errors import ApiError
+from mockbroker.state.topics.topic import random_uuid
+from protocol import ZERO_UUID
 from protocol.apis.telemetry import (
     GetTelemetrySubscriptionsRequest,
     GetTelemetrySubscriptionsResponse,
     PushTelemetryRequest,
     PushTelemetryResponse,
 )
+from protocol.error_codes import ErrorCode
+from protocol.records.checksum import crc32c
+
+INTERVAL_MS = 300_000
+RESERVED_IDS = (ZERO_UUID, bytes(15) + b"\x01")
+COMPRESSION_TYPES = (4, 3, 1, 2)  # zstd, lz4, gzip, snappy: in this order the broker likes them
 
 
 @handles(GetTelemetrySubscriptionsRequest)
 def get_telemetry_subscriptions(
     call: Call, request: GetTelemetrySubscriptionsRequest
 ) -> GetTelemetrySubscriptionsResponse:
-    """What a client is to report, and how often."""
-    cluster = call.cluster
-    client = cluster.configs.reports.subscribe(
-        call.broker.id, request.client_instance_id, attributes(call), call.session.connection, call.now_ms
-    )
+    """A subscription without metrics; a client without an id gets one."""
+    client_id = request.client_instance_id
+    if client_id == ZERO_UUID:
+        client_id = random_uuid(call.cluster.rng)
     return GetTelemetrySubscriptionsResponse(
-        client_instance_id=client.id,
-        subscription_id=client.subscription_id,
+        client_instance_id=client_id,
+        subscription_id=subscription_number(client_id),
         accepted_compression_types=list(COMPRESSION_TYPES),
-        push_interval_ms=client.push_interval_ms,
-        telemetry_max_bytes=cluster.configs.broker(call.broker.id, MAX_BYTES),
+        push_interval_ms=INTERVAL_MS,
+        telemetry_max_bytes=call.cluster.configs.broker(call.broker.id, "telemetry.max.bytes"),
         delta_temporality=True,
-        requested_metrics=list(client.metrics),
     )
 
 
 @handles(PushTelemetryRequest)
 def push_telemetry(call: Call, request: PushTelemetryRequest) -> PushTelemetryResponse:
-    """Take in what a client reports."""
-    call.cluster.configs.reports.push(
-        call.broker.id,
-        request.client_instance_id,
-        attributes(call),
-        call.session.connection,
-        call.now_ms,
-        subscription_id=request.subscription_id,
-        compression_type=request.compression_type,
-        metrics=bytes(request.metrics),
-        is_last=request.terminating,
-    )
+    """Drop what a client pushes. Raises ApiError: INVALID_REQUEST for no id, UNKNOWN_SUBSCRIPTION_ID."""
+    if request.client_instance_id in RESERVED_IDS:
+        raise ApiError(ErrorCode.INVALID_REQUEST, "expected the id of a client instance, got none")
+    if request.subscription_id != subscription_number(request.client_instance_id):
+        raise ApiError(ErrorCode.UNKNOWN_SUBSCRIPTION_ID)
     return PushTelemetryResponse()
 
 
-def attributes(call: Call) -> dict[str, str | None]:
-    """What subscriptions may ask of a client."""
-    name, version = call.session.software
-    return {
-        "client_id": call.session.client_id,
-        "client_software_name": name,
-        "client_software_version": version,
-        "client_source_address": call.session.address or None,
-    }
+def subscription_number(client_id: bytes) -> int:
+    """What tells a client's subscription without metrics from others: 32 bits, with a sign."""
+    number = crc32c(f"[]{INTERVAL_MS}".encode())
+    for start in range(0, 16, 4):
+        number ^= int.from_bytes(client_id[start : start + 4], "big")
+    return number - (1 << 32) if number >= 1 << 31 else number

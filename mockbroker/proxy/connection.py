@@ -17,7 +17,7 @@ from mockbroker.core.outcome import Ending, Outcome
 from mockbroker.core.path import LENGTH, MIN_REQUEST_BYTES
 from mockbroker.proxy.frame_room import PooledFrameReader, RoomyFrameReader
 from mockbroker.proxy.login import LoginFollower
-from mockbroker.proxy.login_identity import Claim, LoginIdentity
+from mockbroker.proxy.login_identity import LoginIdentity
 from protocol.errors import FrameError
 from protocol.framing import MAX_FRAME_BYTES, few_pieces
 
@@ -36,7 +36,7 @@ class BareToken:
 
     __slots__ = ("claim",)
 
-    def __init__(self, claim: Claim | None) -> None:
+    def __init__(self, claim: str | None) -> None:
         self.claim = claim
 
 
@@ -323,11 +323,11 @@ class ProxyConnection(Connection):
             self._forwarded_bytes -= len(asked.frame)
             self._proxy_path.answered(asked, frame, self.now_ms)
 
-    def token_answered(self, claim: Claim | None, token: bytes) -> None:
+    def token_answered(self, claim: str | None, token: bytes) -> None:
         """The real broker has taken a token of a login: take down who has logged in, once that is so."""
         found = self.identity.answered(claim, token) if self.identity is not None else None
         if found is not None:
-            self.session.authenticated(found.principal, by_token=found.by_token)
+            self.session.authenticated(found)
 
     def _send_token(self, frame: bytes) -> None:
         """Have a step of a login go on that has no header."""

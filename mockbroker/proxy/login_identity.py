@@ -7,7 +7,7 @@ token is known by its id: whose it is the broker alone knows. GSSAPI does not te
 >>> login = LoginIdentity()
 >>> login.begin("PLAIN")
 >>> login.answered(login.claim_in(b"\\0alice\\0secret"), b"")
-Claim(principal='User:alice', by_token=False)
+'User:alice'
 
 Source: RFC 4616, RFC 5802, RFC 7628; KIP-48, KIP-255; ScramSaslServer and OAuthBearerSaslServer, Apache Kafka 4.4.
 """
@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import base64
 import json
-from typing import NamedTuple
 
 from mockbroker.parts import provided
 from mockbroker.state.security.mechanisms import (
@@ -35,13 +34,6 @@ SUBJECT = "sub"
 SERVER_SIGNATURE = b"v="
 
 
-class Claim(NamedTuple):
-    """Who somebody says to be, and whether a delegation token is to show it."""
-
-    principal: str
-    by_token: bool = False
-
-
 class LoginIdentity:
     """Follows the logins of one connection. Answers come in the order of the tokens."""
 
@@ -49,25 +41,24 @@ class LoginIdentity:
 
     def __init__(self) -> None:
         self._mechanism: str | None = None
-        self._claim: Claim | None = None
+        self._claim: str | None = None
 
     def begin(self, mechanism: str) -> None:
         """The broker goes on with a login by this mechanism."""
         self._mechanism, self._claim = mechanism, None
 
-    def claim_in(self, token: bytes) -> Claim | None:
+    def claim_in(self, token: bytes) -> str | None:
         """What a client's token says of who it is; None where it says nothing."""
         text = token.decode("utf-8", "replace")
         if self._mechanism == PLAIN:
             parts = text.split("\0")
-            return Claim(USER + parts[1]) if len(parts) == PLAIN_PARTS and parts[1] else None
+            return USER + parts[1] if len(parts) == PLAIN_PARTS and parts[1] else None
         if self._mechanism in SCRAM_MECHANISMS:
             found = CLIENT_FIRST.fullmatch(text)
             if found is None:
                 return None
             name = found["name"].replace("=2C", ",").replace("=3D", "=")
-            by_token = names_token(found["extensions"])
-            return Claim((DELEGATION_TOKEN if by_token else USER) + name, by_token)
+            return (DELEGATION_TOKEN if names_token(found["extensions"]) else USER) + name
         read_oauthbearer = provided("read_oauthbearer")
         if self._mechanism == OAUTHBEARER and read_oauthbearer is not None:
             try:
@@ -75,10 +66,10 @@ class LoginIdentity:
             except (InvalidTokenError, BrokenTokenError):
                 return None
             name = authorization or subject_of(shown)
-            return Claim(USER + name) if name else None
+            return USER + name if name else None
         return None
 
-    def answered(self, claim: Claim | None, token: bytes) -> Claim | None:
+    def answered(self, claim: str | None, token: bytes) -> str | None:
         """The broker has answered a token by one of its own, without an error; who has logged in by that, if anybody.
 
         Args:

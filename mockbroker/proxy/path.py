@@ -140,19 +140,10 @@ class ProxyPath(CallPath):
 
     def open_session(self, call: Call) -> Verdict | None:
         """Read the rest of the header, and what the request says of who sent it."""
-        api_key, version = call.api_key, call.version
         verdict = CallPath.open_session(self, call)
-        if verdict is not None:
-            return verdict
-        if api_key == API_VERSIONS and version >= SOFTWARE_VERSION:
-            try:
-                request = call.request
-            except ProtocolError:
-                return None
-            call.session.software = (request.client_software_name, request.client_software_version)
-        elif api_key in RACK_VERSIONS:
+        if verdict is None and call.api_key in RACK_VERSIONS:
             learn_rack(call)
-        return None
+        return verdict
 
     def forward(self, call: Call) -> Verdict | None:
         """Have the real broker answer."""

@@ -78,10 +78,6 @@ def go_on(cluster: Cluster, now_ms: int, snapshot: ClusterSnapshot | None = None
     for listener in cluster.configs.lasting:
         for broker_id in cluster.brokers:
             listener(BROKER, str(broker_id), frozenset())
-    if image.delegation_tokens:
-        from mockbroker.state.security.delegation_tokens import DelegationTokens
-
-        DelegationTokens(cluster).watch(now_ms)
     cluster.support.brokers_changed(cluster.topics)
     if image.groups or image.modern_groups or image.offsets or image.pending_offsets:
         cluster.groups.restore(now_ms)

@@ -17,7 +17,6 @@ DEFAULTS: dict[str, Any] = {
     "auto.create.topics.enable": True,
     "auto.leader.rebalance.enable": True,
     "broker.session.timeout.ms": 9000,
-    "client.telemetry.enable": False,  # ours: whether what clients push is kept, and they are asked for it (KIP-714)
     "connection.first.byte.timeout.ms": 60000,  # ours: from a connection's begin to its first byte
     "connections.max.idle.ms": 600000,
     "default.replication.factor": 3,

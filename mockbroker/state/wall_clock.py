@@ -39,15 +39,11 @@ class WallClock:
 
 
 def expire(cluster: Cluster, now_ms: int) -> None:
-    """Drop what is too old by the wall clock: records, offsets of groups without members, producers, ids and tokens.
+    """Drop what is too old by the wall clock: records, offsets of groups without members, producers and ids.
 
     Transactions whose time is up are aborted.
     """
     cluster.upkeep.clock_jumped(now_ms)
-    if cluster.image.delegation_tokens:
-        from mockbroker.state.security.delegation_tokens import DelegationTokens
-
-        DelegationTokens(cluster).sweep(now_ms)
     if cluster.image.transactions:
         cluster.transactions.clock_jumped(now_ms)
     if cluster.has_groups:

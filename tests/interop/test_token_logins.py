@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import time
 from collections.abc import Mapping
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +14,9 @@ from kafka import KafkaProducer
 from kafka.net.sasl.oauth import AbstractTokenProvider as KafkaPythonProvider
 
 from mockbroker.adapters.server import MockCluster
-from protocol.apis.delegation_tokens import CreateDelegationTokenRequest
 from tests.interop import login_programs
 from tests.interop.fetched import java_program, skipped_without_tools
 from tests.interop.java_brokers import LIGHT, broker_jars
-from tests.interop.sasl_line import Line
 from tests.progress import run
 from tests.tokens import jwk, signed, unsecured
 
@@ -153,34 +149,3 @@ def test_franz_go_gets_in_with_good_tokens_alone():
         logins = [("OAUTHBEARER", "", unsecured(scope=["read"], exp=now + after)) for after in (HOUR, -HOUR)]
         in_, out = login_programs.results(command, cluster.bootstrap_servers, "orders", logins)
         assert (in_, out) == ("sent", "unexpected data in oauth response")  # it gives up without asking for the error
-    with MockCluster(1, topics={"orders": 1}, users={"alice": "secret"}, settings=DELEGATION) as cluster:
-        with closing(Line(cluster.bootstrap_servers)) as line:
-            line.handshake("PLAIN")
-            line.token(b"\0alice\0secret")
-            token = line.ask(CreateDelegationTokenRequest(max_lifetime_ms=-1), 3)
-        password = base64.b64encode(token.hmac).decode()
-        logins = [("TOKEN", token.token_id, password), ("TOKEN", token.token_id, "guessed")]
-        in_, out = login_programs.results(command, cluster.bootstrap_servers, "orders", logins)
-        assert (in_, out) == ("sent", "SASL_AUTHENTICATION_FAILED")
-
-
-DELEGATION = {"delegation.token.secret.key": "a key that all brokers have"}
-
-
-def test_java_makes_a_delegation_token_and_logs_in_by_it():
-    with skipped_without_tools():
-        program = java_program(Path(__file__).parent / "java" / "Tokens.java", broker_jars())
-    users = dict.fromkeys(("alice", "carol"), "secret")
-    with MockCluster(1, topics={"orders": 1}, users=users, settings=DELEGATION) as cluster:
-        said = run(["java", *LIGHT, *program, cluster.bootstrap_servers]).stdout.splitlines()
-    assert said == [
-        "owner: User:alice",
-        "shown: true",
-        "topics: [orders]",
-        "another: UnsupportedByAuthenticationException",
-        "renewed: true",
-        "by another: DelegationTokenOwnerMismatchException",
-        "ended: true",
-        "renewed: DelegationTokenNotFoundException",
-        "topics: SaslAuthenticationException",
-    ]

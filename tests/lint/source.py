@@ -99,7 +99,7 @@ def no_text_installs_from_an_index(project: Project) -> Iterator[str]:
 
 def configs_are_read_where_they_have_an_effect(project: Project) -> Iterator[str]:
     """Names in quotes in mockbroker, except in the tables of configs, are the configs that it reads."""
-    from mockbroker.state.configs.definitions import BROKER, CLIENT_METRICS, GROUP, TOPIC, names
+    from mockbroker.state.configs.definitions import BROKER, GROUP, TOPIC, names
     from mockbroker.state.configs.effects import OF_A_BROKER, OF_LISTENERS, with_effect
 
     literal = re.compile(r'"([a-z][a-z0-9.]*)"')
@@ -112,10 +112,10 @@ def configs_are_read_where_they_have_an_effect(project: Project) -> Iterator[str
             if "/configs/" not in path:
                 read |= found
     effects = "mockbroker/state/configs/effects.py"
-    for kind in (TOPIC, GROUP, CLIENT_METRICS, BROKER):
+    for kind in (TOPIC, GROUP, BROKER):
         for name in sorted(read & set(names(kind)) - with_effect(kind) - OF_A_BROKER - OF_LISTENERS - OF_CLIENTS):
             yield f"{effects}: says that the {kind} config {name} has no effect, but a module of mockbroker reads it"
-    for kind in (TOPIC, GROUP, CLIENT_METRICS):
+    for kind in (TOPIC, GROUP):
         for name in sorted(with_effect(kind) - named - THROTTLED):
             yield f"{effects}: says that the {kind} config {name} has an effect, but no module of mockbroker reads it"
 

@@ -18,7 +18,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from mockbroker.adapters import dashboard
 from mockbroker.adapters.control import (  # each declares its operations
     broker_operations,
-    client_metrics_operations,
     cluster_operations,
     events,
     fault_operations,
@@ -39,7 +38,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "broker_operations",
-    "client_metrics_operations",
     "cluster_operations",
     "control_app",
     "events",

@@ -28,7 +28,6 @@ TOPIC, BROKER, GROUP, CLIENT_METRICS = "topic", "broker", "group", "client_metri
 OURS: dict[str, dict[str, list[Any]]] = {
     TOPIC: {"diskless.enable": ["BOOLEAN", "false", None, "MEDIUM", "internal"]},
     BROKER: {
-        "client.telemetry.enable": ["BOOLEAN", "false", None, "LOW", "internal"],
         "diskless.enable": ["BOOLEAN", "false", None, "MEDIUM", "internal"],
         "diskless.selection": ["STRING", "round-robin", None, "LOW", "internal"],
         "replica.placement.failed.code": ["INT", "10660", None, "LOW", "internal"],

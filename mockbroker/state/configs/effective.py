@@ -15,7 +15,6 @@ from mockbroker.state.image.image import BROKER_RESOURCE, CLIENT_METRICS_RESOURC
 from mockbroker.state.settings import DEFAULTS, DIFFERENT_DEFAULTS
 
 if TYPE_CHECKING:
-    from mockbroker.state.client_metrics import ClientMetrics
     from mockbroker.state.cluster import Cluster
     from mockbroker.state.topics.topic import Topic
 
@@ -84,25 +83,10 @@ class ClusterConfigs:
     listeners: list[Listener] = field(default_factory=list)
     lasting: list[Listener] = field(default_factory=list)
     """Those that live on where the cluster goes on from a snapshot: then they hear of each broker, without names."""
-    _reports: ClientMetrics | None = None
     _topic_defaults: dict[tuple[int | None, str], Any] = field(default_factory=dict)
     _broker_values: dict[tuple[int | None, str], Any] = field(default_factory=dict)
     _group_defaults: dict[str, Any] = field(default_factory=dict)
     _listener_values: dict[tuple[int | None, str], Any] = field(default_factory=dict)
-
-    @property
-    def reports(self) -> ClientMetrics:
-        """What clients report of themselves; loaded when first asked for."""
-        if self._reports is None:
-            from mockbroker.state.client_metrics import ClientMetrics
-
-            self._reports = ClientMetrics(self.cluster)
-        return self._reports
-
-    @property
-    def has_reports(self) -> bool:
-        """Whether any client has asked what to report."""
-        return self._reports is not None
 
     # values in force
 

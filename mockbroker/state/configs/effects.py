@@ -60,7 +60,6 @@ GROUPS = frozenset(
         "streams.task.offset.interval.ms",
     }
 )
-CLIENTS = frozenset({"interval.ms", "match", "metrics"})
 OF_LOGINS = frozenset(
     {
         "connection.failed.authentication.delay.ms",
@@ -83,10 +82,6 @@ BROKERS = (
     frozenset(
         {
             "authorizer.class.name",
-            "delegation.token.expiry.check.interval.ms",
-            "delegation.token.expiry.time.ms",
-            "delegation.token.max.lifetime.ms",
-            "delegation.token.secret.key",
             "follower.replication.throttled.rate",
             "group.consumer.assignors",
             "group.consumer.heartbeat.interval.ms",
@@ -230,7 +225,7 @@ def is_of_tls(name: str) -> bool:
 def with_effect(kind: str) -> frozenset[str]:
     """The names of a kind's configs that have an effect; of brokers also those that a topic's falls back to."""
     if kind != BROKER:
-        return {TOPIC: TOPICS, GROUP: GROUPS, CLIENT_METRICS: CLIENTS}[kind]
+        return {TOPIC: TOPICS, GROUP: GROUPS, CLIENT_METRICS: frozenset()}[kind]
     of_topics = {synonym for name in TOPICS for synonym, _ in topic_synonyms(name)}
     return frozenset(DEFAULTS) | of_topics | BROKERS | OF_TLS
 

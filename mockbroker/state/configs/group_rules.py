@@ -78,27 +78,19 @@ def check_client_metrics_configs(subscription: str, given: Mapping[str, str]) ->
     interval_ms = values.get("interval.ms")
     if interval_ms is not None and interval_ms not in INTERVAL_MS:
         raise ApiError(ErrorCode.INVALID_REQUEST, f"interval.ms: expected 100 to 3600000, got {interval_ms}")
-    parsed_matches(values.get("match", ()))
+    check_matches(values.get("match", ()))
 
 
-def parsed_matches(match: tuple[str, ...]) -> dict[str, re.Pattern[str]]:
-    """What a subscription asks of clients: a pattern for each of what is known of them.
-
-    Raises ApiError: INVALID_CONFIG.
-
-    >>> parsed_matches(("client_id=app-[0-9]+",))
-    {'client_id': re.compile('app-[0-9]+')}
-    """
-    patterns = {}
+def check_matches(match: tuple[str, ...]) -> None:
+    """Raises ApiError: INVALID_CONFIG, unless each is the name of something known of clients, and a pattern."""
     for one in match:
         name, *values = [part.strip() for part in one.rstrip("=").split("=")]
         if name not in MATCHED or len(values) != 1:
             raise invalid(f"match: expected NAME=PATTERN with one of {', '.join(sorted(MATCHED))}, got {one!r}")
         try:
-            patterns[name] = re.compile(values[0])
+            re.compile(values[0])
         except re.error as error:
             raise invalid(f"match: expected a regular expression for {name}, got {values[0]!r}: {error}") from None
-    return patterns
 
 
 def typed(kind: str, given: Mapping[str, str], unknown: ErrorCode) -> dict[str, Any]:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from mockbroker.state.image.coordinator_records import CoordinatorRecord
     from mockbroker.state.image.topics import TopicImage
     from protocol.embedded.group_log import GroupMetadataValue, OffsetCommitValue
-    from protocol.embedded.metadata_security import DelegationTokenRecord, UserScramCredentialRecord
+    from protocol.embedded.metadata_security import UserScramCredentialRecord
     from protocol.embedded.transaction_log import TransactionLogValue
 
 TOPIC_RESOURCE, BROKER_RESOURCE = 2, 4  # ConfigResource.Type
@@ -93,7 +93,6 @@ class Image:
     # security
     scram_credentials: dict[tuple[str, int], UserScramCredentialRecord] = field(default_factory=dict)  # user, mechanism
     acls: AclEntries = field(default_factory=AclEntries)
-    delegation_tokens: dict[str, DelegationTokenRecord] = field(default_factory=dict)  # by token id
     client_quotas: dict[QuotaEntity, dict[str, float]] = field(default_factory=dict)  # limit by key
 
     def copy(self) -> Image:
@@ -116,7 +115,6 @@ class Image:
             dict(self.transactions),
             dict(self.scram_credentials),
             AclEntries(self.acls),
-            dict(self.delegation_tokens),
             {entity: dict(limits) for entity, limits in self.client_quotas.items()},
         )
 

@@ -1,6 +1,6 @@
-"""Passwords, access control and delegation tokens.
+"""Passwords and access control.
 
-Source: ScramDelta, AclsDelta and DelegationTokenDelta, Apache Kafka 4.4.
+Source: ScramDelta and AclsDelta, Apache Kafka 4.4.
 """
 
 from __future__ import annotations
@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING
 
 from protocol.embedded.metadata_security import (
     AccessControlEntryRecord,
-    DelegationTokenRecord,
     RemoveAccessControlEntryRecord,
-    RemoveDelegationTokenRecord,
     RemoveUserScramCredentialRecord,
     UserScramCredentialRecord,
 )
@@ -36,19 +34,9 @@ def remove_acl(image: Image, record: RemoveAccessControlEntryRecord) -> None:
     image.acls.drop(record.id)
 
 
-def set_token(image: Image, record: DelegationTokenRecord) -> None:
-    image.delegation_tokens[record.token_id] = record
-
-
-def remove_token(image: Image, record: RemoveDelegationTokenRecord) -> None:
-    image.delegation_tokens.pop(record.token_id, None)
-
-
 APPLY: dict[type, Apply] = {
     UserScramCredentialRecord: set_credential,
     RemoveUserScramCredentialRecord: remove_credential,
     AccessControlEntryRecord: add_acl,
     RemoveAccessControlEntryRecord: remove_acl,
-    DelegationTokenRecord: set_token,
-    RemoveDelegationTokenRecord: remove_token,
 }

@@ -46,12 +46,10 @@ class Authenticator:
         security: what its listener asks for.
         make: a mechanism by its name, for one exchange.
 
-    ``user`` is who was authenticated, "" before, ``by_token`` whether by a delegation token; ``expires_ms`` is when
-    the session ends, None never.
+    ``user`` is who was authenticated, "" before; ``expires_ms`` is when the session ends, None never.
     """
 
     __slots__ = (
-        "by_token",
         "expires_ms",
         "has_headers",
         "is_again",
@@ -67,7 +65,7 @@ class Authenticator:
     def __init__(self, security: ListenerSecurity, make: Callable[[str], SaslMechanism]) -> None:
         self.security, self._make = security, make
         self.state = AuthenticationState.OPEN
-        self.has_headers = self.by_token = False
+        self.has_headers = False
         self.is_again = False  # a session was there before
         self.mechanism = self.user = ""
         self.expires_ms: int | None = None
@@ -142,7 +140,7 @@ class Authenticator:
             )
         lifetime_ms = self._lifetime_ms(self._server, now_ms)
         self.expires_ms = None if lifetime_ms is None else now_ms + lifetime_ms
-        self.user, self.by_token, self._server = user, self._server.by_token, None
+        self.user, self._server = user, None
         self.state = AuthenticationState.COMPLETE
         return answer, lifetime_ms or 0
 

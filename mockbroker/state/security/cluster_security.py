@@ -101,7 +101,6 @@ def mechanism_of(
         PlainMechanism,
         ScramCredential,
         ScramMechanism,
-        ScramToken,
     )
 
     if name == PLAIN:
@@ -113,9 +112,4 @@ def mechanism_of(
         record = cluster.image.scram_credentials.get((user, SCRAM_MECHANISMS[name]))
         return None if record is None else ScramCredential.of_record(record)
 
-    def token_of(token_id: str) -> ScramToken | None:
-        from mockbroker.state.security.delegation_tokens import DelegationTokens
-
-        return DelegationTokens(cluster).login(name, token_id, entropy)
-
-    return ScramMechanism(name, credential_of, entropy(SALT_BYTES).hex(), token_of)
+    return ScramMechanism(name, credential_of, entropy(SALT_BYTES).hex())

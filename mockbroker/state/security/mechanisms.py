@@ -49,15 +49,11 @@ class BrokenTokenError(Exception):
 
 
 class SaslMechanism(Protocol):
-    """One exchange. Once ``is_complete``: ``user``, who it is, and ``expires_ms``, until when; None for ever.
-
-    ``by_token`` says whether it was a delegation token that did.
-    """
+    """One exchange. Once ``is_complete``: ``user``, who it is, and ``expires_ms``, until when; None for ever."""
 
     is_complete: bool
     user: str
     expires_ms: int | None
-    by_token: bool
 
     def answer(self, token: bytes, now_ms: int) -> bytes:
         """The broker's token. Raises AuthenticationFailedError, InvalidTokenError, BrokenTokenError."""
@@ -79,22 +75,14 @@ class ScramCredential(NamedTuple):
         return cls(record.salt, record.stored_key, record.server_key, record.iterations)
 
 
-class ScramToken(NamedTuple):
-    """A delegation token: whose it is, until when, and what a broker knows of its password."""
-
-    owner: str
-    expires_ms: int
-    credential: ScramCredential
-
-
 class PlainMechanism:
     """A name and a password in one token."""
 
-    __slots__ = ("by_token", "expires_ms", "is_complete", "user", "_passwords")
+    __slots__ = ("expires_ms", "is_complete", "user", "_passwords")
 
     def __init__(self, passwords: Mapping[str, str]) -> None:
         self._passwords = passwords
-        self.is_complete = self.by_token = False
+        self.is_complete = False
         self.user = ""
         self.expires_ms: int | None = None
 
@@ -126,12 +114,9 @@ class ScramMechanism:
         name: SCRAM-SHA-256 or SCRAM-SHA-512.
         credential_of: what is kept of a user's password; None for whom there is none.
         nonce: the broker's share of the nonce, never the same twice.
-        token_of: the delegation token of an id, which a client with the extension ``tokenauth=true`` has for a name;
-            None where there is no such token.
     """
 
     __slots__ = (
-        "by_token",
         "expires_ms",
         "is_complete",
         "user",
@@ -141,19 +126,12 @@ class ScramMechanism:
         "_hash",
         "_nonce",
         "_server_first",
-        "_token_of",
     )
 
-    def __init__(
-        self,
-        name: str,
-        credential_of: Callable[[str], ScramCredential | None],
-        nonce: str,
-        token_of: Callable[[str], ScramToken | None] = lambda _: None,
-    ) -> None:
+    def __init__(self, name: str, credential_of: Callable[[str], ScramCredential | None], nonce: str) -> None:
         self._hash = SCRAM_HASHES[name]
-        self._credential_of, self._nonce, self._token_of = credential_of, nonce, token_of
-        self.is_complete = self.by_token = False
+        self._credential_of, self._nonce = credential_of, nonce
+        self.is_complete = False
         self.user = ""
         self.expires_ms: int | None = None
         self._credential: ScramCredential | None = None
@@ -169,23 +147,16 @@ class ScramMechanism:
         if found is None:
             raise InvalidTokenError("the client's first SCRAM message has not the form of one")
         user = found["name"].replace("=2C", ",").replace("=3D", "=")
-        owner = user
         if names_token(found["extensions"]):
-            token = self._token_of(user)
-            if token is None:
-                raise InvalidTokenError(f"there is no delegation token {user!r}")
-            owner, self.expires_ms, credential = token
-            self.by_token = True
-        else:
-            known = self._credential_of(user)
-            if known is None:
-                raise InvalidTokenError(f"user {user!r} has no SCRAM credential of this mechanism")
-            credential = known
+            raise InvalidTokenError(f"there is no delegation token {user!r}")
+        credential = self._credential_of(user)
+        if credential is None:
+            raise InvalidTokenError(f"user {user!r} has no SCRAM credential of this mechanism")
         if (found["authorization"] or user) != user:
             raise AuthenticationFailedError(OTHER_AUTHORIZATION)
         if credential.iterations < MIN_ITERATIONS:
             raise InvalidTokenError(f"expected a credential of {MIN_ITERATIONS} iterations or more")
-        self.user, self._credential = owner, credential
+        self.user, self._credential = user, credential
         self._nonce = found["nonce"] + self._nonce
         self._client_first = f"n={found['name']},r={found['nonce']}{found['extensions']}"
         salt = base64.b64encode(credential.salt).decode()

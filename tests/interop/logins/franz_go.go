@@ -1,5 +1,4 @@
-// Logs in with franz-go and sends a record, once for each MECHANISM USER PASSWORD behind SERVERS and TOPIC. TOKEN is
-// SCRAM by a delegation token.
+// Logs in with franz-go and sends a record, once for each MECHANISM USER PASSWORD behind SERVERS and TOPIC.
 package main
 
 import (
@@ -24,8 +23,6 @@ func mechanism(name, user, password string) sasl.Mechanism {
 		return plain.Auth{User: user, Pass: password}.AsMechanism()
 	case "OAUTHBEARER":
 		return oauth.Auth{Token: password, Extensions: map[string]string{"team": "blue"}}.AsMechanism()
-	case "TOKEN":
-		return scram.Auth{User: user, Pass: password, IsToken: true}.AsSha512Mechanism()
 	case "SCRAM-SHA-256":
 		return scram.Auth{User: user, Pass: password}.AsSha256Mechanism()
 	}

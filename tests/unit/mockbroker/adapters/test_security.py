@@ -9,12 +9,6 @@ from pathlib import Path
 import pytest
 
 from mockbroker.adapters.server import MockCluster
-from protocol.apis.configs import DescribeConfigsRequest
-from protocol.apis.delegation_tokens import (
-    CreateDelegationTokenRequest,
-    DescribeDelegationTokenRequest,
-    RenewDelegationTokenRequest,
-)
 from protocol.apis.metadata import MetadataRequest
 from protocol.apis.sasl import SaslAuthenticateRequest, SaslHandshakeRequest
 from protocol.apis.scram import AlterUserScramCredentialsRequest, DescribeUserScramCredentialsRequest
@@ -172,30 +166,3 @@ async def test_secrets_are_written_down_nowhere(tmp_path: Path, caplog: pytest.L
     assert sum(frame[:2] == b"\0\x24" for frame in frames) == 4
     assert [secret for secret in secrets if any(secret in frame for frame in frames)] == []
     assert SECRET not in entries + caplog.text
-
-
-async def test_secrets_of_delegation_tokens_are_written_down_nowhere(tmp_path: Path, caplog: pytest.LogCaptureFixture):
-    caplog.set_level(0)
-    file = tmp_path / "trace.jsonl"
-    key = "a key that all brokers have"
-    settings = {"delegation.token.secret.key": key}
-    async with MockCluster(1, users={"alice": SECRET}, settings=settings, capture=file) as cluster:
-        async with WireClient(address(cluster)) as client:
-            assert await log_in(client) == 0
-            token = await client.ask(CreateDelegationTokenRequest(max_lifetime_ms=-1), 3)
-            hmac = bytes(token.hmac)
-            assert len(hmac) == 64
-            shown = await client.ask(DescribeDelegationTokenRequest(owners=None), 3)
-            assert [one.hmac for one in shown.tokens] == [hmac]
-            await client.ask(RenewDelegationTokenRequest(hmac=hmac, renew_period_ms=-1), 2)
-            resource = DescribeConfigsRequest.Resource(resource_type=4, resource_name="0", configuration_keys=None)
-            described = await client.ask(DescribeConfigsRequest(resources=[resource]), 4)
-            found = {one.name: one.value for one in described.results[0].configs}
-            assert found["delegation.token.secret.key"] is None
-        entries = " ".join(map(repr, cluster.journal))
-        assert {"CreateDelegationToken", "DescribeDelegationToken"} <= {entry.api for entry in cluster.journal}
-    lines = [json.loads(line) for line in file.read_text().splitlines()]
-    frames = [b64decode(line["data"]) for line in lines if "dir" in line]
-    for secret in (hmac, key.encode()):
-        assert not any(secret in frame for frame in frames)
-        assert repr(secret)[2:-1] not in entries + caplog.text

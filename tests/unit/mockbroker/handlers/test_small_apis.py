@@ -24,7 +24,7 @@ from tests.unit.mockbroker.handlers.records import TOPIC, batch, fetch_request, 
 NAMED = ApiVersionsRequest(client_software_name="apache-kafka-java", client_software_version="4.4.0")
 
 ADVERTISED = sorted(set(MODULE_OF_API).difference(TELEMETRY_KEYS))
-"""Nothing receives client metrics unless the settings say so."""
+"""Nothing receives client metrics."""
 
 
 def test_every_version_of_every_api_with_a_handler_is_advertised(sim):

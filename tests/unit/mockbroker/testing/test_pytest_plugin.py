@@ -99,7 +99,6 @@ def test_a_cluster_that_cannot_be_set_up_is_told_of_without_its_secrets(project)
             "listeners": "SASL_PLAINTEXT://127.0.0.1:0",
             "sasl.enabled.mechanisms": "GSSAPI",
             "listener.name.sasl_plaintext.plain.sasl.jaas.config": LOGIN,
-            "delegation.token.secret.key": "tell-" + "nobody",
             "num.partitions": 6,
         }
 

@@ -16,7 +16,6 @@ from mockbroker import MockCluster
 from mockbroker.adapters.client_properties.login import MECHANISMS, MODULES, SaslLogin, login_of, scram
 from mockbroker.adapters.client_properties.settings import ClientSettings, client_settings_of
 from protocol.apis.api_versions import ApiVersionsResponse
-from protocol.apis.delegation_tokens import CreateDelegationTokenRequest
 from protocol.apis.metadata import MetadataRequest
 from protocol.apis.sasl import SaslAuthenticateResponse, SaslHandshakeResponse
 from protocol.error_codes import ErrorCode
@@ -309,20 +308,6 @@ def test_the_key_of_a_delegation_token_logs_in_by_scram():
     options = {"username": "token-id", "password": "key", "tokenauth": "true"}
     login = login_of("SCRAM-SHA-256", "x.ScramLoginModule", options, None)
     assert next(scram(login, "mine")) == b"n,,n=token-id,r=mine,tokenauth=true"
-
-
-def test_a_delegation_token_logs_in_as_whoever_had_it_made():
-    settings = {"delegation.token.secret.key": "any"}
-    with MockCluster(1, users={"alice": SECRET}, settings=settings) as cluster:
-        address = addresses_of(cluster.bootstrap_servers)[0]
-        with BrokerConnection(address, settings=client_settings_of(properties("SCRAM-SHA-512"))) as connection:
-            token = connection.ask(CreateDelegationTokenRequest(max_lifetime_ms=-1), 3)
-        key = base64.b64encode(token.hmac).decode()
-        login = jaas("SCRAM-SHA-256", key, token.token_id).replace(";", ' tokenauth="true";')
-        given = properties("SCRAM-SHA-256", **{"sasl.jaas.config": login})
-        with LiveCluster(cluster.bootstrap_servers, settings=client_settings_of(given)) as live:
-            live.snapshot()
-        assert [call.principal for call in cluster.journal.find(api="Metadata")] == ["User:alice"]
 
 
 def test_settings_show_no_secret_when_they_are_printed():

@@ -13,7 +13,6 @@ from mockbroker.adapters.control import ControlServer
 from mockbroker.proxy.adapters.server import KafkaProxy
 from mockbroker.proxy.adapters.upstream import UpstreamSettings
 from protocol.apis.configs import IncrementalAlterConfigsRequest
-from protocol.apis.delegation_tokens import CreateDelegationTokenRequest
 from protocol.apis.sasl import SaslAuthenticateRequest, SaslHandshakeRequest
 from protocol.apis.scram import AlterUserScramCredentialsRequest
 from tests.plain_http import PLAIN_HTTP
@@ -22,11 +21,9 @@ from tests.scram_client import final_token, first_token
 from tests.unit.mockbroker.wire_client import WireClient
 
 ALICE, BOB, CAROL, GUESS, STORE = "alices-own", "bobs-own", "carols-salted-own", "a-guess", "of-the-key-store"
-TOKENS = "of-delegation-tokens"
 SETTINGS = {
     "listeners": "INSIDE://127.0.0.1:0,OUTSIDE://127.0.0.1:0",
     "listener.security.protocol.map": "INSIDE:PLAINTEXT,OUTSIDE:SASL_PLAINTEXT",
-    "delegation.token.secret.key": TOKENS,
     "listener.name.outside.plain.sasl.jaas.config": f'x.PlainLoginModule required user_bob="{BOB}";',
 }
 STREAMED = {"/events": 5}
@@ -80,15 +77,13 @@ async def use_secrets(cluster, addresses=None):
         token = final_token("alice", ALICE, first.auth_bytes, "sha512")
         last = await client.ask(SaslAuthenticateRequest(auth_bytes=token), 2)
         assert last.error_code == 0
-        delegated = await client.ask(CreateDelegationTokenRequest(max_lifetime_ms=-1), 3)
-        assert (delegated.error_code, len(delegated.hmac)) == (0, 64)
     kept = [
         one
         for record in cluster.state.image.scram_credentials.values()
         for one in (record.stored_key, record.server_key)
     ]
-    texts = [ALICE, BOB, CAROL, GUESS, STORE, TOKENS, "the-salt-of-carol"]
-    return [*(text.encode() for text in texts), token, first.auth_bytes, last.auth_bytes, delegated.hmac, *kept]
+    texts = [ALICE, BOB, CAROL, GUESS, STORE, "the-salt-of-carol"]
+    return [*(text.encode() for text in texts), token, first.auth_bytes, last.auth_bytes, *kept]
 
 
 def forms_of(secret):
@@ -108,7 +103,7 @@ async def test_no_answer_to_a_get_holds_a_secret(filled):
     ):
         cluster.faults.add({"id": "fault-1", "effect": {"delay_ms": 1}, "match": {"api": "Fetch"}})
         secrets = await use_secrets(cluster)
-        assert len(secrets) == 7 + 4 + 2 * (2 + 1)
+        assert len(secrets) == 6 + 3 + 2 * (2 + 1)
         said = await said_to_gets(http, filled)
         assert {"/cluster", "/requests", "/events", "/metrics", "/topics/{topic}"} <= {*said}
         assert b"User:alice" in said["/requests"]

@@ -14,7 +14,6 @@ import pytest
 from mockbroker import MockCluster
 from mockbroker.proxy.adapters.server import KafkaProxy
 from mockbroker.proxy.adapters.upstream import UpstreamSettings
-from protocol.apis.delegation_tokens import CreateDelegationTokenRequest
 from protocol.apis.metadata import MetadataRequest
 from protocol.apis.sasl import SaslAuthenticateRequest, SaslHandshakeRequest
 from protocol.error_codes import ErrorCode
@@ -32,7 +31,6 @@ SETTINGS = {
     "listener.security.protocol.map": "LOGINS:SASL_PLAINTEXT",
     "listener.name.logins.oauthbearer.sasl.jaas.config": "x.OAuthBearerLoginModule required;",
     "sasl.enabled.mechanisms": ",".join(MECHANISMS),
-    "delegation.token.secret.key": "of-delegation-tokens",
 }
 
 
@@ -74,7 +72,7 @@ class LoginClient:
         except (asyncio.IncompleteReadError, ConnectionError):
             return None
 
-    async def log_in(self, mechanism: str, password: str = SECRET, user: str = "alice", extensions: str = "") -> bool:
+    async def log_in(self, mechanism: str, password: str = SECRET, user: str = "alice") -> bool:
         answer = await self.client.ask(SaslHandshakeRequest(mechanism=mechanism), self.version)
         assert answer.error_code == 0
         if mechanism == "PLAIN":
@@ -82,9 +80,9 @@ class LoginClient:
         if mechanism == "OAUTHBEARER":
             good = await self.token(bearer(TOKEN if password == SECRET else unsecured(exp=1)))
             return good == b""
-        first = await self.token(first_token(user, extensions))
+        first = await self.token(first_token(user))
         assert first is not None
-        return await self.token(final_token(user, password, first, SCRAM[mechanism], extensions)) is not None
+        return await self.token(final_token(user, password, first, SCRAM[mechanism])) is not None
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
@@ -135,26 +133,6 @@ async def test_a_session_that_ends_is_prolonged_over_the_same_connection():
             assert 0 < answer.session_lifetime_ms <= 3_600_000
             await client.ask(ALL, 12)
         assert {entry.principal for entry in proxy.journal if entry.api == "Metadata"} == {"User:alice"}
-
-
-async def test_a_delegation_token_is_known_by_its_id_and_its_key_is_not_written_down(tmp_path):
-    capture = tmp_path / "capture.pcapng"
-    async with proxied(capture) as proxy:
-        async with WireClient(proxy.bootstrap_servers) as client:
-            await LoginClient(client, 1).log_in("SCRAM-SHA-512")
-            token = await client.ask(CreateDelegationTokenRequest(max_lifetime_ms=-1), 3)
-            assert token.error_code == 0
-        async with WireClient(proxy.bootstrap_servers) as client:
-            key = base64.b64encode(token.hmac).decode()
-            login = LoginClient(client, 1)
-            assert await login.log_in("SCRAM-SHA-256", key, token.token_id, ",tokenauth=true")
-            proxy.journal.clear()
-            await client.ask(ALL, 12)
-            assert [entry.principal for entry in proxy.journal] == [f"DelegationToken:{token.token_id}"]
-    written = capture.read_bytes()
-    assert token.token_id.encode() in written
-    assert token.hmac not in written
-    assert not any(said in written for said in login.said)
 
 
 @pytest.mark.parametrize("user", ["alice", "Alice", "B"])

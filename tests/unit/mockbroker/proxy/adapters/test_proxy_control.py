@@ -36,7 +36,6 @@ BODIES: dict[tuple[str, str], Any] = {
 }
 REFUSED = {
     ("DELETE", "/topics/{topic}"),
-    ("GET", "/client-metrics"),
     ("GET", "/groups"),
     ("GET", "/groups/{group}"),
     ("POST", "/brokers/{id}/empty-disk"),

@@ -19,9 +19,7 @@ from protocol.embedded.metadata_brokers import (
 )
 from protocol.embedded.metadata_security import (
     AccessControlEntryRecord,
-    DelegationTokenRecord,
     RemoveAccessControlEntryRecord,
-    RemoveDelegationTokenRecord,
     RemoveUserScramCredentialRecord,
     UserScramCredentialRecord,
 )
@@ -81,7 +79,6 @@ def quota(value: float, *, remove: bool = False, entities: Iterable[tuple[str, s
             RemoveUserScramCredentialRecord(name="ann", mechanism=1),
         ),
         (AccessControlEntryRecord(id=ENTRY_ID, principal="User:ann"), RemoveAccessControlEntryRecord(id=ENTRY_ID)),
-        (DelegationTokenRecord(token_id="t", owner="User:ann"), RemoveDelegationTokenRecord(token_id="t")),
         (registered(), UnregisterBrokerRecord(broker_id=1, broker_epoch=7)),
         (TOPIC[0], RemoveTopicRecord(topic_id=TOPIC_ID)),
         (
