@@ -24,7 +24,6 @@ MAX_MOVES = 3
 MAX_ENDING_S = 12.0
 """Of the budget, for reading to the end what was fed."""
 RECORDS_A_STEP = 10
-LONG_READING = 150
 METADATA_DELAY_MS = 1_500
 """While a leader moves: whoever follows the hint in the error is there long before."""
 Say = Callable[[str], None]
@@ -78,19 +77,12 @@ class CertifyCourse:
         await self._start_programs()
         await self._arrive()
         self._feeding = asyncio.create_task(self._feed())
-        steps: dict[str, Callable[[], Awaitable[None]]] = {
-            "lag": self._lag,
-            "leaders": self._move_leaders,
-            "replicas": self._move_replicas,
-            "reading": self._read_on,
-            "outage": self._outage,
-        }
         await self._go_on("work", "records, and fetches at followers")
         self.observer.settle_assignments()
-        for name in self.plan.steps:
+        for step in self.steps():
             if self._is_over():
                 break
-            await steps[name]()
+            await step()
         self._deadline_s = end_s
         await self._finish()
         return self.facts
@@ -108,6 +100,10 @@ class CertifyCourse:
         await self.cluster.close()
 
     # the steps
+
+    def steps(self) -> Sequence[Callable[[], Awaitable[None]]]:
+        """What happens while the program works, in this order."""
+        return (self._lag, self._move_leaders, self._move_replicas, self._outage)
 
     async def _start_programs(self) -> None:
         for rack in self.facts.racks:
@@ -227,13 +223,6 @@ class CertifyCourse:
             self.observer.replicas_moved(place)
             return
 
-    async def _read_on(self) -> None:
-        """Let the program work for a while, with nothing amiss."""
-        self.say("nothing happens but reading and writing")
-        await self._go_on(
-            "reading", "records though nothing happens", quiet_s=self.plan.quiet_s * 3, records=LONG_READING
-        )
-
     async def _outage(self) -> None:
         """Stop a rack and bring it back."""
         groups = {client.group for client in self.facts.clients.values() if client.group}
@@ -279,24 +268,19 @@ class CertifyCourse:
     # what they wait for
 
     async def _go_on(
-        self,
-        step: str,
-        what: str,
-        quiet_s: float | None = None,
-        only: TopicPartition | None = None,
-        records: int = RECORDS_A_STEP,
+        self, step: str, what: str, quiet_s: float | None = None, only: TopicPartition | None = None
     ) -> None:
         """Wait until every partition that is read has gone on by some records, and so have the producers.
 
         With ``only`` it is this partition alone that is looked at. Where nothing more comes that is put down.
         """
         read = {
-            (topic, partition.index): self.cluster.offsets((topic, partition.index))[1] + records
+            (topic, partition.index): self.cluster.offsets((topic, partition.index))[1] + RECORDS_A_STEP
             for topic in self._fed_topics()
             for partition in self.state.topics[topic].partitions
             if only in (None, (topic, partition.index)) and self.cluster.goes_on(partition)
         }
-        written = self._written(only) + records * (1 if only else len(self._alive()))
+        written = self._written(only) + RECORDS_A_STEP * (1 if only else len(self._alive()))
         writes = bool(self.facts.produced_topics) and (only is None or only[0] in self.facts.produced_topics)
 
         def progress() -> tuple[int, int]:

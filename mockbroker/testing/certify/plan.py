@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from mockbroker.proxy.adapters.upstream import UpstreamSettings
 
-STEPS = ("lag", "leaders", "replicas", "outage")
-
 
 class UnfitClusterError(Exception):
     """Nobody can be certified before this real cluster as it is; the text says what is missing."""
@@ -62,7 +60,6 @@ class CertifyPlan:
         racks: those of a cluster of certify's own; with ``upstream`` the real cluster says which there are.
         budget_s: for everything together.
         quiet_s: how long a step may show nothing new.
-        steps: those to take, in their order: all of ``STEPS``, or ``reading`` too.
     """
 
     command: Sequence[str]
@@ -72,7 +69,6 @@ class CertifyPlan:
     group: str = "certify"
     budget_s: float = 120.0
     quiet_s: float = 6.0
-    steps: Sequence[str] = STEPS
     capture: Path | None = None
     capture_bytes: int = 1 << 40
     environment: dict[str, str] = field(default_factory=dict)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Sequence
 
 from mockbroker.testing.certify.checks import FAIL, NOT_SEEN, PASS, CertifyCheck, checks_of
-from mockbroker.testing.certify.course import run
+from mockbroker.testing.certify.course import CertifyCourse, Say
 from mockbroker.testing.certify.facts import WireFacts
 from mockbroker.testing.certify.plan import CertifyPlan
 from tests.interop.museum.bugs import READS_ONCE, Bug
@@ -14,6 +14,34 @@ from tests.interop.museum.bugs import READS_ONCE, Bug
 RACKS = ("a", "b", "c")
 BUDGET_S = 300.0
 QUIET_S = 4.0
+LONG_READING = 15
+"""How many times all partitions go on by some records while nothing happens."""
+
+
+class BugCourse(CertifyCourse):
+    """A course of the steps that show a bug."""
+
+    def __init__(self, plan: CertifyPlan, say: Say, bug: Bug) -> None:
+        super().__init__(plan, say)
+        self.bug = bug
+
+    def steps(self) -> Sequence[Callable[[], Awaitable[None]]]:
+        known = {"outage": self._outage, "reading": self._read_on, "replicas": self._move_replicas}
+        return [known[name] for name in self.bug.steps]
+
+    async def _read_on(self) -> None:
+        """Let the program work for a while, with nothing amiss."""
+        for _ in range(LONG_READING):
+            await self._go_on("reading", "records though nothing happens", quiet_s=QUIET_S * 3)
+
+
+async def run(plan: CertifyPlan, say: Say, bug: Bug) -> WireFacts:
+    """What the wire shows of a client in the steps of a bug."""
+    course = BugCourse(plan, say, bug)
+    try:
+        return await course.run()
+    finally:
+        await course.close()
 
 
 def replay(bug: Bug, version: str, say: Callable[[str], None]) -> CertifyCheck:
@@ -21,8 +49,8 @@ def replay(bug: Bug, version: str, say: Callable[[str], None]) -> CertifyCheck:
 
     Raises: ToolMissingError: the client cannot be had. ProgramError: it did nothing.
     """
-    plan = CertifyPlan(bug.command(version), RACKS, budget_s=BUDGET_S, quiet_s=QUIET_S, steps=bug.steps)
-    facts = asyncio.run(run(plan, say))
+    plan = CertifyPlan(bug.command(version), RACKS, budget_s=BUDGET_S, quiet_s=QUIET_S)
+    facts = asyncio.run(run(plan, say, bug))
     if bug.check == READS_ONCE:
         return reads_once(facts)
     return next(check for check in checks_of(facts) if check.id == bug.check)
