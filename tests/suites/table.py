@@ -121,7 +121,7 @@ NIGHTLY = [
     interop(
         "security",
         *("logins", "token_logins", "tls_beside_kafka", "tls_clients", "sasl_beside_kafka", "tokens_beside_kafka"),
-        *("signed_tokens_beside_kafka", "delegation_tokens_beside_kafka", "names_beside_java", "command_config"),
+        *("signed_tokens_beside_kafka", "names_beside_java", "command_config"),
         concerns=("*/security/*", "*/tls/*", "*sasl*", "*scram*", "*token*", "*access*", "*acl*", "*authenti*"),
     ),
     interop(
