@@ -111,7 +111,7 @@ NIGHTLY = [
     interop(
         "groups",
         *("groups", "consumer_protocol", "share_groups", "streams", "coordinator_logs"),
-        concerns=("*group*.py", "*/groups/*", "*/share/*", "*share*.py", "*coordinator*.py"),
+        concerns=("*group*.py", "*/groups/*", "*/share_groups/*", "*share*.py", "*coordinator*.py"),
     ),
     interop(
         "transactions",
