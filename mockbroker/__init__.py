@@ -12,15 +12,16 @@ really runs.
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from mockbroker.adapters.blocking import BlockingKafkaProxy, BlockingMockCluster
+    from mockbroker.adapters.blocking import BlockingMockCluster
     from mockbroker.adapters.server import MockCluster
+    from mockbroker.proxy.adapters.blocking import BlockingKafkaProxy
     from mockbroker.proxy.adapters.server import KafkaProxy
 
 __all__ = ["BlockingKafkaProxy", "BlockingMockCluster", "KafkaProxy", "MockCluster"]
 
 if not TYPE_CHECKING:  # else every name would be there for a type checker, misspelt ones too
     _MODULES = {
-        "BlockingKafkaProxy": "mockbroker.adapters.blocking",
+        "BlockingKafkaProxy": "mockbroker.proxy.adapters.blocking",
         "BlockingMockCluster": "mockbroker.adapters.blocking",
         "KafkaProxy": "mockbroker.proxy.adapters.server",
         "MockCluster": "mockbroker.adapters.server",

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 PACKAGES = ("mockbroker.access_control", "mockbroker.share_groups", "mockbroker.streams_groups", "mockbroker.zookeeper")
-NOTHING: Mapping[Any, str] = MappingProxyType({})
+NOTHING: Mapping[Any, Any] = MappingProxyType({})
 
 
 class OptionalPart(NamedTuple):
@@ -24,6 +24,8 @@ class OptionalPart(NamedTuple):
     Attributes:
         handlers: the module with the handler, by API key.
         handlers_by_release: the same of APIs that are served only where the release of a broker names them.
+        settings: defaults of broker settings that are read without Kafka's definitions, by name.
+        effective_settings: names of Kafka's configs that have an effect by this part, by kind: broker, group, listener.
         group_classes: the module of a kind of groups, by the name of its class, with which its records' keys begin.
         records: the module whose ``APPLY`` brings records into the image, by the module that declares the records.
         share_partitions: ``(cluster) -> SharePartitions``, the share partitions that run and their coordinators.
@@ -44,6 +46,8 @@ class OptionalPart(NamedTuple):
 
     handlers: Mapping[int, str] = NOTHING
     handlers_by_release: Mapping[int, str] = NOTHING
+    settings: Mapping[str, Any] = NOTHING
+    effective_settings: str = ""
     group_classes: Mapping[str, str] = NOTHING
     records: Mapping[str, str] = NOTHING
     share_partitions: str = ""
@@ -74,11 +78,12 @@ def parts() -> tuple[OptionalPart, ...]:
 @cache
 def provided(name: str) -> Any:
     """What a part brings under this name, an attribute of ``OptionalPart``; None where none brings it."""
-    for part in parts():
-        path: str = getattr(part, name)
-        if path:
-            return load(path)
-    return None
+    return next(iter(brought(name)), None)
+
+
+def brought(name: str) -> list[Any]:
+    """What each part that has something under this name brings."""
+    return [load(path) for part in parts() if (path := getattr(part, name))]
 
 
 def load(path: str) -> Any:
@@ -87,6 +92,6 @@ def load(path: str) -> Any:
     return getattr(import_module(module), name)
 
 
-def merged(name: str) -> dict[Any, str]:
+def merged(name: str) -> dict[Any, Any]:
     """What all parts bring in a table of this name, an attribute of ``OptionalPart``."""
     return {key: value for part in parts() for key, value in getattr(part, name).items()}

@@ -5,6 +5,11 @@ from __future__ import annotations
 from mockbroker.parts import OptionalPart
 
 PART = OptionalPart(
+    settings={
+        "allow.everyone.if.no.acl.found": False,
+        "super.users": "",
+    },
+    effective_settings="mockbroker.access_control.settings:EFFECTIVE",
     handlers=dict.fromkeys((29, 30, 31), "mockbroker.access_control.acl_apis"),
     sasl_mechanisms={"OAUTHBEARER": "mockbroker.access_control.token_settings:maker_of"},
     access_of="mockbroker.access_control.authorizer:access_of",

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from mockbroker.adapters.served_cluster import ServedCluster
     from mockbroker.adapters.server import MockCluster
     from mockbroker.adapters.tls.material import TlsMaterial
-    from mockbroker.proxy.adapters.server import KafkaProxy
     from mockbroker.state.cluster import Cluster
 
 Served_co = TypeVar("Served_co", bound="ServedCluster", covariant=True)
@@ -254,12 +253,6 @@ class BlockingMockCluster(BlockingCluster["MockCluster"]):
     def configure_broker(self, broker_id: int, *, emulate: str | None = None, protocol: str | None = None) -> None:
         """In ZooKeeper mode change what a broker runs from its next start on. Raises ValueError."""
         self.run(lambda cluster: cluster.configure_broker(broker_id, emulate=emulate, protocol=protocol))
-
-
-class BlockingKafkaProxy(BlockingCluster["KafkaProxy"]):
-    """What ``with KafkaProxy(...) as proxy:`` gives: the commands of ``KafkaProxy``, for any thread but its own."""
-
-    _cluster: KafkaProxy
 
 
 def servers_of(cluster: ServedCluster, rack: str | None = None) -> str:

@@ -10,6 +10,13 @@ from mockbroker.parts import OptionalPart
 
 HANDLERS = "mockbroker.share_groups.handlers"
 PART = OptionalPart(
+    settings={
+        "share.coordinator.state.topic.min.isr": 2,
+        "share.coordinator.state.topic.num.partitions": 50,
+        "share.coordinator.state.topic.replication.factor": 3,
+        "share.coordinator.state.topic.segment.bytes": 104857600,
+    },
+    effective_settings="mockbroker.share_groups.settings:EFFECTIVE",
     handlers={
         **dict.fromkeys((76, 77), f"{HANDLERS}.share_group"),
         **dict.fromkeys((78, 79), f"{HANDLERS}.share_fetch"),

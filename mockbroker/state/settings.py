@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from kafka_rack.diskless import SELECTIONS
+from mockbroker.parts import merged
 
 ASSIGNORS = "group.consumer.assignors"
 DISKLESS_SELECTION = "diskless.selection"
@@ -13,7 +14,6 @@ RECORDS_LIMIT, RECORDS_POLICY = "records.max.bytes", "records.max.bytes.policy"
 DROP, REFUSE = "drop", "refuse"
 POLICIES = (DROP, REFUSE)
 DEFAULTS: dict[str, Any] = {
-    "allow.everyone.if.no.acl.found": False,
     "auto.create.topics.enable": True,
     "auto.leader.rebalance.enable": True,
     "broker.session.timeout.ms": 9000,
@@ -51,13 +51,8 @@ DEFAULTS: dict[str, Any] = {
     "replica.placement.failed.code": 10660,  # KIP-660 gave its error no number
     "replica.selector.class": "",  # as in Kafka: readers stay with the leader
     "request.read.timeout.ms": 300000,  # ours: from a request's first byte to its last
-    "share.coordinator.state.topic.min.isr": 2,
-    "share.coordinator.state.topic.num.partitions": 50,
-    "share.coordinator.state.topic.replication.factor": 3,
-    "share.coordinator.state.topic.segment.bytes": 104857600,
     "socket.request.max.bytes": 104857600,
     "socket.send.buffer.bytes": 102400,
-    "super.users": "",
     "transactional.id.expiration.ms": 604800000,
     "transaction.abort.timed.out.transaction.cleanup.interval.ms": 10000,
     "transaction.max.timeout.ms": 900000,
@@ -69,9 +64,7 @@ DEFAULTS: dict[str, Any] = {
     "transaction.state.log.segment.bytes": 104857600,
     "transaction.two.phase.commit.enable": False,
     "unstable.api.versions.enable": False,
-    "zookeeper.session.timeout.ms": 18000,
-    "zookeeper.connect": "",  # anything here makes it ZooKeeper mode, up to 3.9; there is no other ZooKeeper than ours
-}
+} | merged("settings")
 """What is read without Kafka's definitions, which cost a start-up some ms; all other settings have an effect by the
 definitions, as those that topics fall back to, or by none."""
 DIFFERENT_DEFAULTS = {
@@ -152,7 +145,7 @@ class KafkaSettings(Mapping[str, Any]):
     @property
     def names_release(self) -> bool:
         """Whether anything is said of Kafka's versions."""
-        return bool(self[PROTOCOL_SETTING] or self["zookeeper.connect"])
+        return bool(self[PROTOCOL_SETTING] or self._values.get("zookeeper.connect"))
 
     def given(self, name: str) -> bool:
         """Whether the value differs from the default."""

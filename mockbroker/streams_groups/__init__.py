@@ -5,6 +5,7 @@ from __future__ import annotations
 from mockbroker.parts import OptionalPart
 
 PART = OptionalPart(
+    effective_settings="mockbroker.streams_groups.settings:EFFECTIVE",
     handlers=dict.fromkeys((88, 89, 93), "mockbroker.streams_groups.streams_group"),
     group_classes={"StreamsGroup": "mockbroker.streams_groups.group"},
 )

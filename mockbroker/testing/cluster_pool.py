@@ -24,9 +24,10 @@ from mockbroker.testing.proxy_pool import ProxyPool
 if TYPE_CHECKING:
     from types import TracebackType
 
-    from mockbroker.adapters.blocking import BlockingCluster, BlockingKafkaProxy, BlockingMockCluster, LoopThread
+    from mockbroker.adapters.blocking import BlockingCluster, BlockingMockCluster, LoopThread
     from mockbroker.adapters.blocking_faults import BlockingFaultHandle
     from mockbroker.adapters.served_cluster import ServedCluster
+    from mockbroker.proxy.adapters.blocking import BlockingKafkaProxy
     from mockbroker.proxy.adapters.upstream import UpstreamSettings
     from mockbroker.testing.pytest_plugin import Seed
 

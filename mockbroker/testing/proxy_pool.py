@@ -11,7 +11,8 @@ import pytest
 from mockbroker.testing.marker import MarkerError, ProxyOptions, proxy_marked
 
 if TYPE_CHECKING:
-    from mockbroker.adapters.blocking import BlockingKafkaProxy, LoopThread
+    from mockbroker.adapters.blocking import LoopThread
+    from mockbroker.proxy.adapters.blocking import BlockingKafkaProxy
     from mockbroker.proxy.adapters.upstream import UpstreamSettings
 
 NO_CLUSTER = (
@@ -59,7 +60,7 @@ class ProxyPool:
         return proxy
 
     def _make(self, upstream: UpstreamSettings | str, options: ProxyOptions) -> BlockingKafkaProxy:
-        from mockbroker.adapters.blocking import BlockingKafkaProxy
+        from mockbroker.proxy.adapters.blocking import BlockingKafkaProxy
         from mockbroker.proxy.adapters.server import KafkaProxy
 
         racks = dict(options.racks)

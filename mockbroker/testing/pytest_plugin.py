@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from mockbroker.adapters.blocking import BlockingKafkaProxy, BlockingMockCluster
+    from mockbroker.adapters.blocking import BlockingMockCluster
     from mockbroker.adapters.blocking_faults import BlockingFaults
     from mockbroker.adapters.blocking_journal import BlockingJournal
+    from mockbroker.proxy.adapters.blocking import BlockingKafkaProxy
     from mockbroker.proxy.adapters.upstream import UpstreamSettings
     from mockbroker.testing.cluster_pool import ClusterFactory, ClusterPool
     from mockbroker.testing.topic_names import KafkaTopic

@@ -5,6 +5,10 @@ from __future__ import annotations
 from mockbroker.parts import OptionalPart
 
 PART = OptionalPart(
+    settings={
+        "zookeeper.session.timeout.ms": 18000,
+        "zookeeper.connect": "",  # anything here makes it ZooKeeper mode; there is no other ZooKeeper than ours
+    },
     handlers_by_release={6: "mockbroker.zookeeper.update_metadata"},
     metadata_support="mockbroker.zookeeper.controller:zookeeper_mode_of",
     update_channels="mockbroker.zookeeper.controller_channels:ControllerChannels",

@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from kafka_rack.locality.rack_rules import RackRules
-    from mockbroker.adapters.blocking import BlockingKafkaProxy
     from mockbroker.adapters.tls.contexts import TlsListener
     from mockbroker.adapters.tls.material import TlsMaterial
     from mockbroker.core.journal import Journal
+    from mockbroker.proxy.adapters.blocking import BlockingKafkaProxy
     from mockbroker.proxy.adapters.client_tls import ClientTls
     from mockbroker.state.cluster import Cluster
 
@@ -142,7 +142,7 @@ class KafkaProxy(ServedCluster):
         self._blocking: BlockingKafkaProxy | None = None
 
     def __enter__(self) -> BlockingKafkaProxy:
-        from mockbroker.adapters.blocking import BlockingKafkaProxy
+        from mockbroker.proxy.adapters.blocking import BlockingKafkaProxy
 
         self._blocking = BlockingKafkaProxy(self)
         return self._blocking

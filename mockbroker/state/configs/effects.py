@@ -1,12 +1,21 @@
 """Which of Kafka's configs have an effect here. All others are taken, kept and shown, and change nothing.
 
-Whoever gives one an effect adds it here; docs/configs.md lists the rest from this table.
+Whoever gives one an effect adds it here, or to the settings.py of an optional part; docs/configs.md lists the rest.
 """
 
 from __future__ import annotations
 
+from mockbroker.parts import brought
 from mockbroker.state.configs.definitions import BROKER, CLIENT_METRICS, GROUP, TOPIC, names, topic_synonyms
 from mockbroker.state.settings import DEFAULTS
+
+LISTENER = "listener"
+
+
+def of_parts(kind: str) -> frozenset[str]:
+    """The names of a kind's configs that have an effect by what optional parts bring."""
+    return frozenset(name for effective in brought("effective_settings") for name in effective.get(kind, ()))
+
 
 TOPICS = frozenset(
     {
@@ -35,53 +44,26 @@ TOPICS = frozenset(
         "unclean.leader.election.enable",
     }
 )
-GROUPS = frozenset(
+GROUPS = of_parts(GROUP) | frozenset(
     {
         "consumer.assignment.interval.ms",
         "consumer.heartbeat.interval.ms",
         "consumer.session.timeout.ms",
-        "share.assignment.interval.ms",
-        "share.auto.offset.reset",
-        "share.delivery.count.limit",
-        "share.heartbeat.interval.ms",
-        "share.isolation.level",
-        "share.partition.max.record.locks",
-        "share.record.lock.duration.ms",
-        "share.renew.acknowledge.enable",
-        "share.session.timeout.ms",
-        "streams.acceptable.recovery.lag",
-        "streams.assignment.interval.ms",
-        "streams.assignor.name",
-        "streams.heartbeat.interval.ms",
-        "streams.initial.rebalance.delay.ms",
-        "streams.num.standby.replicas",
-        "streams.rack.aware.assignment.tags",
-        "streams.session.timeout.ms",
-        "streams.task.offset.interval.ms",
     }
 )
-OF_LOGINS = frozenset(
+OF_LOGINS = of_parts(LISTENER) | frozenset(
     {
         "connection.failed.authentication.delay.ms",
         "connections.max.reauth.ms",
         "sasl.enabled.mechanisms",
-        "sasl.oauthbearer.allow.unverified.audience",
-        "sasl.oauthbearer.allow.unverified.issuer",
-        "sasl.oauthbearer.clock.skew.seconds",
-        "sasl.oauthbearer.expected.audience",
-        "sasl.oauthbearer.expected.issuer",
-        "sasl.oauthbearer.jwks.endpoint.url",
-        "sasl.oauthbearer.jwt.validator.class",
-        "sasl.oauthbearer.scope.claim.name",
-        "sasl.oauthbearer.sub.claim.name",
         "sasl.server.max.receive.size",
     }
 )
 """Those of a cluster or of one listener."""
 BROKERS = (
-    frozenset(
+    of_parts(BROKER)
+    | frozenset(
         {
-            "authorizer.class.name",
             "follower.replication.throttled.rate",
             "group.consumer.assignors",
             "group.consumer.heartbeat.interval.ms",
@@ -96,44 +78,6 @@ BROKERS = (
             "group.consumer.regex.refresh.interval.ms",
             "group.consumer.session.timeout.ms",
             "group.coordinator.rebalance.protocols",
-            "group.share.delivery.count.limit",
-            "group.share.heartbeat.interval.ms",
-            "group.share.max.assignment.interval.ms",
-            "group.share.max.delivery.count.limit",
-            "group.share.max.heartbeat.interval.ms",
-            "group.share.max.partition.max.record.locks",
-            "group.share.max.record.lock.duration.ms",
-            "group.share.max.session.timeout.ms",
-            "group.share.max.share.sessions",
-            "group.share.max.size",
-            "group.share.min.assignment.interval.ms",
-            "group.share.min.delivery.count.limit",
-            "group.share.min.heartbeat.interval.ms",
-            "group.share.min.partition.max.record.locks",
-            "group.share.min.record.lock.duration.ms",
-            "group.share.min.session.timeout.ms",
-            "group.share.partition.max.record.locks",
-            "group.share.record.lock.duration.ms",
-            "group.share.session.timeout.ms",
-            "group.streams.acceptable.recovery.lag",
-            "group.streams.assignment.interval.ms",
-            "group.streams.assignors",
-            "group.streams.heartbeat.interval.ms",
-            "group.streams.initial.rebalance.delay.ms",
-            "group.streams.max.assignment.interval.ms",
-            "group.streams.max.heartbeat.interval.ms",
-            "group.streams.max.session.timeout.ms",
-            "group.streams.max.size",
-            "group.streams.max.standby.replicas",
-            "group.streams.max.warmup.replicas",
-            "group.streams.min.assignment.interval.ms",
-            "group.streams.min.heartbeat.interval.ms",
-            "group.streams.min.session.timeout.ms",
-            "group.streams.min.task.offset.interval.ms",
-            "group.streams.num.standby.replicas",
-            "group.streams.rack.aware.assignment.tags",
-            "group.streams.session.timeout.ms",
-            "group.streams.task.offset.interval.ms",
             "inter.broker.listener.name",
             "leader.replication.throttled.rate",
             "log.cleaner.backoff.ms",
@@ -145,9 +89,6 @@ BROKERS = (
             "process.roles",
             "producer.id.expiration.check.interval.ms",
             "security.inter.broker.protocol",
-            "share.coordinator.cold.partition.snapshot.interval.ms",
-            "share.coordinator.snapshot.update.records.per.snapshot",
-            "share.coordinator.state.topic.prune.interval.ms",
             "telemetry.max.bytes",
         }
     )

@@ -10,7 +10,12 @@ from mockbroker import parts
 from mockbroker.parts import OptionalPart, load, merged, provided
 
 BROUGHT = [value for part in parts.parts() for value in part]
-NAMED = {name for value in BROUGHT for name in ([value] if isinstance(value, str) else value.values()) if name}
+NAMED = {
+    name
+    for value in BROUGHT
+    for name in ([value] if isinstance(value, str) else value.values())
+    if str(name).startswith("mockbroker.")
+}
 
 
 @pytest.mark.parametrize("package", parts.PACKAGES)
