@@ -27,6 +27,7 @@ import org.apache.kafka.clients.admin.NewTopic;
 import org.apache.kafka.common.config.ConfigResource;
 
 public class Configurer {
+    static final int ANSWERS_IN_A_ROW = 30;
     static Admin admin;
 
     interface Step {
@@ -92,14 +93,18 @@ public class Configurer {
         return described(config.entries());
     }
 
-    /** Changed, once the broker that is asked shows it; metadata takes its time in a real cluster. */
+    /** Changed, once all brokers show it, any of which answers: metadata takes its time in a real cluster. */
     static Object altered(ConfigResource resource, AlterConfigOp.OpType type, String name, String value) throws Exception {
         AlterConfigOp change = new AlterConfigOp(new ConfigEntry(name, value), type);
         Map<ConfigResource, Collection<AlterConfigOp>> changes = Map.of(resource, List.of(change));
         admin.incrementalAlterConfigs(changes, new AlterConfigsOptions().validateOnly(true)).all().get();
         String before = String.valueOf(shown(resource, name));
         admin.incrementalAlterConfigs(changes).all().get();
-        while (String.valueOf(shown(resource, name)).equals(before)) Thread.sleep(5);
+        for (int changed = 0; changed < ANSWERS_IN_A_ROW; changed++) {
+            if (!String.valueOf(shown(resource, name)).equals(before)) continue;
+            changed = -1;
+            Thread.sleep(5);
+        }
         return "done";
     }
 
