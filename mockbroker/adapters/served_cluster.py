@@ -248,6 +248,7 @@ class ServedCluster(StateCommands):
         for client in leaving:
             client.stop()
             client.close(linger=True)
+        await asyncio.sleep(0)  # uvloop ends what is written in its next iteration, and nobody is told of the stop before
         await self.metadata_propagated()
 
     async def _starting(self, broker_ids: Iterable[int]) -> None:

@@ -8,6 +8,7 @@ from collections import Counter
 from contextlib import suppress
 
 import pytest
+import uvloop
 
 import protocol
 from kafka_rack.locality import RackRules
@@ -83,6 +84,23 @@ async def test_a_stopped_broker_hangs_up_refuses_and_leaves_the_metadata():
             await WireClient(address(cluster, 1)).__aenter__()
         assert [one.node_id for one in (await other.ask(METADATA, 12)).brokers] == [0, 2]
         assert not await cluster.stop_broker(1)
+
+
+@pytest.mark.parametrize("new_event_loop", [asyncio.new_event_loop, uvloop.new_event_loop])
+def test_the_end_of_a_connection_comes_before_the_answer_to_the_stop(new_event_loop):
+    """kafkajs never ends a request that it writes to a connection whose end it has not seen yet."""
+
+    async def stop() -> bytes:
+        async with MockCluster() as cluster:
+            host, port = address(cluster, 1).split(":")
+            with socket.create_connection((host, int(port))) as sock:
+                await until(lambda: cluster.connections()[1] == 1, "the connection")
+                await cluster.stop_broker(1)
+                sock.setblocking(False)
+                return sock.recv(1)
+
+    with asyncio.Runner(loop_factory=new_event_loop) as runner:
+        assert runner.run(stop()) == b""
 
 
 @pytest.mark.parametrize("turns", range(6))
