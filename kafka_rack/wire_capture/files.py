@@ -7,6 +7,7 @@ import re
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from io import BytesIO
 from pathlib import Path
 from typing import BinaryIO, Literal, NamedTuple, Self
 
@@ -224,10 +225,10 @@ class DecompressedFile:
     before has been given. ``damage`` is what lies behind the bytes that were looked at.
     """
 
-    def __init__(self, path: str, start: int = 0) -> None:
+    def __init__(self, path: str, start: int = 0, content: bytes | None = None) -> None:
         self.path = path
         try:
-            self._file: BinaryIO = location(path).open("rb")
+            self._file: BinaryIO = location(path).open("rb") if content is None else BytesIO(content)
             self._chunks = gzip_chunks(self._file) if self._file.read(2) == GZIP_MAGIC else plain_chunks(self._file)
             self._file.seek(start)
         except OSError as error:

@@ -252,13 +252,14 @@ class Target(msgspec.Struct):
 
     def place(self, connection: CapturedConnection) -> int:
         """The number of a connection."""
-        key = connection, connection.broker  # which packets may tell later than the connection
+        capture = self.state.capture
+        key = connection, connection.broker, capture  # packets may tell the broker later, and a connection may cross files
         places = self.rows.shared["place"]
         found = places.get(key)
         if found is not None:
             return found
         number, broker, rack = connection.number, connection.broker, connection.rack
-        return places.add(key, (self.state.capture, number, broker, rack, connection.client, connection.listener))
+        return places.add(key, (capture, number, broker, rack, connection.client, connection.listener))
 
     def kind(self, kind: RequestKind) -> int:
         """The number of a request's kind."""

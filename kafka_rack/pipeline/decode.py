@@ -1,0 +1,157 @@
+"""The job ``decode``: captures to tables, as a batch or as a stream of new files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from kafka_rack.pipeline.route import Input, decoded, find_input, path_of, place_of
+from kafka_rack.pipeline.tables import PARQUET, rows_of, write_table
+from kafka_rack.wire_capture.captures import Options
+from kafka_rack.wire_capture.files import capture_name, unread_inputs
+from kafka_rack.wire_tables.tables import PARTITIONED_BY, TABLES
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+DAY = "date_from_unix_date(cast(floor(unix_micros(ts) / 86400000000) as int))"
+BINARY_FILES = "path string, modificationTime timestamp, length long, content binary"
+
+
+class DecodeSummary(msgspec.Struct):
+    """What a run wrote. ``frames`` by API: frames and bytes; times in microseconds since 1970.
+
+    ``unpaired``: responses without a request, and requests that no response came for, as those that are not to be
+    answered. A stream's batch has both of a call whose halves lie in files of two batches.
+    """
+
+    out: str
+    files: list[str] = msgspec.field(default_factory=list)
+    tables: dict[str, int] = msgspec.field(default_factory=dict)
+    frames: dict[str, tuple[int, int]] = msgspec.field(default_factory=dict)
+    unpaired: int = 0
+    first_ts: int | None = None
+    last_ts: int | None = None
+    captures: set[str] = msgspec.field(default_factory=set)
+
+    def unread(self, inputs: Sequence[str]) -> list[str]:
+        """Inputs, files or folders, of which there is no frame."""
+        return unread_inputs(inputs, [path for path in self.files if capture_name(path) in self.captures])
+
+
+@contextmanager
+def decoded_tables(
+    spark: SparkSession, found: Input, options: Options | None = None, tasks: int | None = None
+) -> Iterator[dict[str, DataFrame]]:
+    """The tables of captures as DataFrames, by name, with the columns of docs/tables.md and ``api``."""
+    from pyspark import StorageLevel
+
+    rows = decoded(spark, found, options or Options(), tasks).persist(StorageLevel.DISK_ONLY)
+    try:
+        yield {"": rows} | {name: rows_of(rows, name) for name in TABLES}
+    finally:
+        rows.unpersist()
+
+
+def decode(
+    spark: SparkSession,
+    paths: Sequence[str],
+    out: str,
+    *,
+    options: Options | None = None,
+    tasks: int | None = None,
+    output_format: str = PARQUET,
+) -> DecodeSummary:
+    """Captures to tables below ``out``; those days of captures that have rows replace what was there of them.
+
+    Args:
+        options: ports and brokers, which packets do not name.
+        tasks: how many share the work; Spark's setting if None.
+        output_format: parquet, delta or iceberg.
+
+    Raises: PySparkException: an input that is not there; a task failed. FormatMissing.
+    """
+    return decode_files(spark, find_input(spark, paths), out, options, tasks, output_format)
+
+
+def decode_files(
+    spark: SparkSession, found: Input, out: str, options: Options | None, tasks: int | None, output_format: str
+) -> DecodeSummary:
+    from pyspark.sql import functions as sql
+
+    with decoded_tables(spark, found, options, tasks) as tables:
+        summary = summed_up(tables[""], out, found)
+        for name in TABLES:
+            if summary.tables.get(name):
+                partitions = PARTITIONED_BY[name]
+                rows = tables[name].withColumn("day", sql.expr(DAY)) if "day" in partitions else tables[name]
+                write_table(rows, out, name, output_format, partitions)
+    return summary
+
+
+def summed_up(rows: DataFrame, out: str, found: Input) -> DecodeSummary:
+    """Counts of all tables, in one pass."""
+    from pyspark.sql import functions as sql
+
+    summary = DecodeSummary(out, found.all)
+    times = sql.unix_micros("frames.ts")
+    counted = rows.groupBy("table", "frames.api", "frames.capture", "frames.direction").agg(
+        sql.count("*").alias("rows"),
+        sql.count_if(sql.col("frames.api_key").isNull()).alias("unknown"),
+        sql.sum("frames.frame_bytes").alias("bytes"),
+        sql.min(times).alias("first"),
+        sql.max(times).alias("last"),
+    )
+    for row in counted.collect():
+        summary.tables[row.table] = summary.tables.get(row.table, 0) + row.rows
+        if row.table != "frames":
+            continue
+        frames, size = summary.frames.get(row.api, (0, 0))
+        summary.frames[row.api] = frames + row.rows, size + row.bytes
+        summary.captures.add(row.capture)
+        summary.first_ts = row.first if summary.first_ts is None else min(summary.first_ts, row.first)
+        summary.last_ts = row.last if summary.last_ts is None else max(summary.last_ts, row.last)
+        summary.unpaired += row.rows if row.direction == "request" else row.unknown
+    summary.unpaired -= summary.tables.get("calls", 0)
+    return summary
+
+
+def decode_stream(
+    spark: SparkSession,
+    paths: Sequence[str],
+    out: str,
+    checkpoint: str,
+    *,
+    options: Options | None = None,
+    output_format: str = PARQUET,
+    available_now: bool = False,
+    every: str = "5 seconds",
+    on_batch: Callable[[int, DecodeSummary], None] | None = None,
+) -> StreamingQuery:
+    """The same for each batch of files that are new in folders. A file is read once: move it there when it is whole.
+
+    Args:
+        available_now: read what is there and end; else look again ``every`` so often.
+    """
+    from functools import reduce
+
+    def new_files(path: str) -> DataFrame:
+        reader = spark.readStream.format("binaryFile").schema(BINARY_FILES).option("recursiveFileLookup", "true")
+        return reader.load(path if "://" in path else place_of(path)).selectExpr("_metadata.file_path url")
+
+    def write(files: DataFrame, batch: int) -> None:
+        urls = [path_of(row.url) for row in files.distinct().collect()]
+        if urls:
+            summary = decode_files(spark, find_input(spark, urls), out, options, None, output_format)
+            if on_batch is not None:
+                on_batch(batch, summary)
+
+    files = reduce(lambda first, second: first.union(second), map(new_files, paths))
+    writer = files.writeStream.foreachBatch(write).option("checkpointLocation", checkpoint)
+    writer = writer.trigger(availableNow=True) if available_now else writer.trigger(processingTime=every)
+    query: StreamingQuery = writer.start()
+    return query

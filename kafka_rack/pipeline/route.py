@@ -1,0 +1,602 @@
+"""The route of captures through Spark: files to pieces, pieces by connection in order, connections to tables.
+
+A first step turns lines and packets into rows of ``PIECES``. Spark brings those of a connection together, in order,
+whichever files and tasks they come from. A second step follows each connection while its pieces stream by: it
+reassembles TCP, pairs responses with requests and emits the rows of all tables. What one connection has to know of
+others (names of topic ids, leaders, racks and addresses of brokers) is collected before, by the same step.
+
+All steps are functions over batches that run without Spark; ``decoded`` wires them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from urllib.parse import unquote
+from zlib import crc32
+
+import msgspec
+import pyarrow as pa
+
+from kafka_rack.pipeline.tables import ddl_of, union_batches, union_schema
+from kafka_rack.wire_capture.captures import Options
+from kafka_rack.wire_capture.connections import TcpConnections
+from kafka_rack.wire_capture.files import (
+    LINES_SUFFIX,
+    PACKET_SUFFIXES,
+    DamagedCapture,
+    DecompressedFile,
+    capture_name,
+    same_capture,
+)
+from kafka_rack.wire_capture.frames import Frame, ObservedCluster, Problem, ReadingState
+from kafka_rack.wire_capture.learning import learn_from
+from kafka_rack.wire_capture.lines import BEFORE_ALL, DECODER, UNREADABLE, LineReader, event, fault_of, no_line
+from kafka_rack.wire_capture.packets import read_format, read_packets
+from kafka_rack.wire_capture.reassembly import PATIENCE_US
+from kafka_rack.wire_capture.segments import TcpSegment, segment_in
+from kafka_rack.wire_capture.told import SERVER, Clock, Fact, ToldCluster
+from kafka_rack.wire_tables.arrow import TYPES, arrow_schema, record_batch
+from kafka_rack.wire_tables.frame_decoding import FrameDecoder
+from kafka_rack.wire_tables.rows import Rows
+from kafka_rack.wire_tables.tables import TABLES
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+SAID, PROBLEM, EVENT, REQUEST, RESPONSE, SEGMENT = range(6)
+"""Kinds of pieces: what a capture says of its cluster, what cannot be read, a line about a connection, a frame of lines,
+a TCP segment."""
+PIECE_TYPES = {
+    "scope": "string",  # the files that tell of one cluster: a file of lines, or all of a rotated capture of packets
+    "key": "string",  # the connection: of lines its number in the file, of packets both its ends
+    "moment": "long",  # of packets the latest time in the file so far, of lines where Spark's part of the file begins
+    "file": "string",
+    "offset": "long",  # of packets in the file, of lines from the first of Spark's part on
+    "kind": "int",
+    "index": "long",  # frames of lines before this one in Spark's part; of a segment its sequence number
+    "conn": "long",  # of lines
+    "ts": "long",
+    "source": "string",
+    "source_port": "int",
+    "target": "string",
+    "target_port": "int",
+    "flags": "int",
+    "size": "long",
+    "data": "binary",
+    "said": "binary",
+}
+PIECES = pa.schema([(name, {**TYPES, "binary": pa.binary()}[kind]) for name, kind in PIECE_TYPES.items()])
+PIECES_DDL = ", ".join(f"`{name}` {kind}" for name, kind in PIECE_TYPES.items())
+ORDER = ("key", "moment", "file", "offset")
+FACT_TYPES = {
+    **{"scope": "string", "kind": "string", "name": "binary", "value": "binary"},
+    **{"moment": "long", "file": "string", "offset": "long", "frames": "int"},
+}
+FACTS = pa.schema([(name, {**TYPES, "binary": pa.binary()}[kind]) for name, kind in FACT_TYPES.items()])
+FACTS_DDL = ", ".join(f"`{name}` {kind}" for name, kind in FACT_TYPES.items())
+POSITION = ("moment", "file", "offset", "frames")
+MAX_ROWS, MAX_BYTES = 2_000, 8 << 20
+"""Of a batch that a step emits."""
+MAX_FRAMES = 10_000
+"""Whose rows are held."""
+FRAMES_PER_BYTE = 16
+"""Numbers of frames for each byte of a file of packets: frames of one packet get those from its offset on."""
+ROTATIONS = (
+    (re.compile(r"(\.(?:pcapng|pcap|cap))\d+$"), r"\1"),  # tcpdump -C
+    (re.compile(r"_\d{5}_\d{14}(?=\.)"), ""),  # dumpcap -b
+    (re.compile(r"[-_.]?\d{4}-?\d\d-?\d\d[-_T.]?\d\d[-:_.]?\d\d[-:_.]?\d\d"), ""),  # tcpdump -G with a time
+)
+"""What the names of rotated files have beside that of their capture."""
+Batches = Iterable[pa.RecordBatch]
+Piece = tuple[Any, ...]
+Parts = Mapping[tuple[str, int], tuple[int, int]]
+"""By file and begin of Spark's part: where its first line begins, and how many frames come before."""
+
+
+class Input(NamedTuple):
+    """The files of a run, by path or URL."""
+
+    lines: list[str]
+    packets: list[str]
+
+    @property
+    def all(self) -> list[str]:
+        return [*self.lines, *self.packets]
+
+
+# -- first step: files to pieces -----------------------------------------------------------------------------------------
+
+
+def lines_to_pieces(batches: Batches) -> Iterator[pa.RecordBatch]:
+    """Lines (``value``, ``file`` and ``part``, where Spark's part of the file begins) to pieces."""
+
+    def pieces() -> Iterator[Piece]:
+        part: tuple[str, int] | None = None
+        offset = frames = 0
+        for batch in batches:
+            for line, url, begins in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+                if (url, begins) != part:
+                    part, file, offset, frames = (url, begins), path_of(url), 0, 0
+                kind, conn, ts, data = line_to_piece(line)
+                if kind is not None:
+                    key = file if conn is None else f"{file}#{conn}"
+                    yield (file, key, begins, file, offset, kind, frames, conn, ts, *NO_ENDS, data, b"")
+                frames += kind in (REQUEST, RESPONSE)
+                offset += len(line) + 1
+
+    yield from batched(pieces())
+
+
+NO_ENDS = (None, None, None, None, 0, 0)
+"""Ends, flags and size of what is no segment."""
+
+
+def line_to_piece(line: bytes) -> tuple[int | None, int | None, int, bytes]:
+    """A line's kind (None of what nobody needs), connection, time and data."""
+    try:
+        found = DECODER.decode(line)
+    except UNREADABLE as error:
+        return (PROBLEM, None, 0, no_line(error, False).encode()) if line.strip() else (None, None, 0, b"")
+    if found.dir is None and found.ev is not None:
+        kind = SAID if found.ev in ("capture", "topic") else None if found.conn is None else EVENT
+        return kind, None if kind == SAID else found.conn, found.t, line
+    fault = fault_of(found)
+    if fault is not None:
+        return PROBLEM, None, 0, fault.encode()
+    assert found.data is not None
+    return REQUEST if found.dir == "req" else RESPONSE, found.conn, found.t, found.data
+
+
+def packets_to_pieces(batches: Batches) -> Iterator[pa.RecordBatch]:
+    """Whole files of packets (``file`` and ``content``, null of a file that is read where it is) to pieces."""
+    files = (zip(*(column.to_pylist() for column in batch.columns), strict=True) for batch in batches)
+    yield from batched(piece for some in files for url, content in some for piece in packets_of(path_of(url), content))
+
+
+def packets_of(file: str, content: bytes | None = None) -> Iterator[Piece]:
+    """The pieces of one file of packets."""
+    scope, moment, damaged = scope_of(file), 0, list[tuple[int, str]]()
+    try:
+        with DecompressedFile(file, content=content) as source:
+            file_format = read_format(source)
+            for packet in read_packets(source, file_format, damaged):
+                for said in file_format.said:
+                    yield (scope, file, moment, file, packet.offset, SAID, 0, None, 0, *NO_ENDS, said, b"")
+                file_format.said = []
+                found = segment_in(packet, file_format, damaged)
+                if found is not None:
+                    moment = max(moment, found.ts)
+                    ends = (*found.source, *found.target)
+                    key = "|".join(f"{host}:{port}" for host, port in sorted((found.source, found.target)))
+                    place = (scope, key, moment, file, found.offset, SEGMENT, found.sequence, None, found.ts)
+                    yield (*place, *ends, found.flags, found.size, found.data, found.said)
+    except DamagedCapture as damage:
+        damaged.append((damage.offset, damage.reason))
+    for offset, reason in damaged:
+        yield (scope, file, moment, file, offset, PROBLEM, 0, None, 0, *NO_ENDS, reason.encode(), b"")
+
+
+def batched(pieces: Iterable[Piece], schema: pa.Schema = PIECES) -> Iterator[pa.RecordBatch]:
+    """Rows as batches of a bounded size."""
+    at = schema.get_field_index("data" if schema is PIECES else "name")
+    held: list[Piece] = []
+    held_bytes = 0
+    for piece in pieces:
+        held.append(piece)
+        held_bytes += len(piece[at])
+        if len(held) >= MAX_ROWS or held_bytes >= MAX_BYTES:
+            yield batch_of(held, schema)
+            held, held_bytes = [], 0
+    if held:
+        yield batch_of(held, schema)
+
+
+def batch_of(rows: Sequence[Piece], schema: pa.Schema) -> pa.RecordBatch:
+    columns = [
+        pa.array(column, type=field.type) for column, field in zip(zip(*rows, strict=True), schema, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def path_of(url: str) -> str:
+    """A file as Spark names it: a path of this machine, else the URL.
+
+    >>> path_of("file:///trace/a%20b.pcap"), path_of("s3a://trace/b.pcap")
+    ('/trace/a b.pcap', 's3a://trace/b.pcap')
+    """
+    return unquote(re.sub("^file:/+", "/", url))
+
+
+def scope_of(path: str) -> str:
+    """The capture that a file of packets is a part of, by the names that tcpdump and dumpcap give when they rotate.
+
+    >>> scope_of("/t/a.pcap12") == scope_of("/t/a.pcap"), scope_of("/t/a_00002_20261123080000.pcapng")
+    (True, '/t/a.pcapng')
+    >>> scope_of("/t/a-2026-11-23T08:00:00.pcap"), scope_of("/t/java41.pcap.gz")
+    ('/t/a.pcap', '/t/java41.pcap')
+    """
+    folder, slash, name = same_capture(path).rpartition("/")
+    for pattern, rest in ROTATIONS:
+        name = pattern.sub(rest, name)
+    return f"{folder}{slash}{name}"
+
+
+# -- second step: connections to frames ----------------------------------------------------------------------------------
+
+
+class Connections:
+    """Reads pieces, one connection after the other.
+
+    ``state.capture`` is the capture of the frame that was read last; ``problems`` takes what cannot be read.
+
+    Args:
+        evidence: what is known of each scope's cluster; None while that is collected, in ``facts``.
+        parts: of files of lines in more than one part.
+    """
+
+    def __init__(self, options: Options, evidence: Mapping[str, Sequence[Fact]] | None = None, parts: Parts | None = None):
+        self.options, self.evidence, self.parts = options, evidence, parts or {}
+        self.clock = Clock()
+        self.facts: list[tuple[str, Fact]] = []
+        self.noted: list[Fact] = []
+        self.problems: list[Problem] = []
+        self.state = ReadingState()
+        self.clusters: dict[tuple[str, bool], ToldCluster] = {}
+        self.traffic = TcpConnections(self.state)
+        self.servers: set[tuple[str, int]] = set()
+        self.key = self.scope = self.file = ""
+        self.seen_us = self.offset = 0
+
+    def frames(self, batches: Batches) -> Iterator[Frame]:
+        """The frames of all connections; those with index -1 bring requests without an answer."""
+        for batch in batches:
+            for piece in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+                yield from self.frames_of(Pieced(*piece))
+        yield from self.end()
+
+    def frames_of(self, piece: Pieced) -> Iterator[Frame]:
+        if piece.key != self.key:
+            yield from self.end()
+            self.begin(piece)
+        if piece.kind == SEGMENT:
+            yield from self.counted(self.segment(piece))
+            return
+        begins, frames = self.parts.get((piece.file, piece.moment), (piece.moment, 0))
+        offset = piece.offset if self.is_packets(piece) else begins + piece.offset
+        self.clock.now = (piece.moment, piece.file, piece.offset, 0)
+        if piece.kind == PROBLEM:
+            self.problems.append(Problem(self.state.capture, piece.file, offset, piece.data.decode()))
+        elif piece.kind in (SAID, EVENT):
+            frame = self.event(piece.data)
+            if frame is not None:
+                yield frame
+        else:
+            reader = LineReader(piece.file, self.state, self.problems, None)
+            self.state.frames = frames + piece.index
+            assert piece.conn is not None
+            yield reader.frame(piece.ts, piece.conn, piece.data, offset, is_request=piece.kind == REQUEST)
+        self.take_notes()
+
+    def event(self, line: bytes) -> Frame | None:
+        try:
+            return event(DECODER.decode(line), self.state)
+        except UNREADABLE:
+            return None
+
+    def begin(self, piece: Pieced) -> None:
+        """Another connection, or what a file says besides."""
+        self.key = piece.key
+        self.servers = set()
+        self.state.connections = {}
+        self.traffic = TcpConnections(self.state, self.options.ports, self.options.given)
+        self.move_to(piece)
+
+    def move_to(self, piece: Pieced) -> None:
+        """Go on in another file: requests that wait get the numbers of those that an earlier file has."""
+        self.file, self.scope = piece.file, piece.scope
+        self.state.capture, self.state.frames = capture_name(piece.file), 0
+        for connection in self.state.connections.values():
+            for at, asked in enumerate(connection.asked.values()):
+                asked.frame = BEFORE_ALL + at
+        cluster = self.cluster(piece.scope, self.is_packets(piece))
+        self.state.known = cast("ObservedCluster", cluster)
+        self.traffic.told = ObservedCluster(racks=cluster.last_racks, endpoints=cluster.endpoints)
+        self.traffic.servers |= cluster.servers
+
+    def is_packets(self, piece: Pieced) -> bool:
+        return not same_capture(piece.file).endswith(LINES_SUFFIX)
+
+    def cluster(self, scope: str, is_packets: bool) -> ToldCluster:
+        found = self.clusters.get((scope, is_packets))
+        if found is None:
+            known = self.options.known()
+            facts = () if self.evidence is None else self.evidence.get(scope, ())
+            noted = self.noted if self.evidence is None else None
+            found = self.clusters[scope, is_packets] = ToldCluster(
+                self.clock, facts, known.racks, known.endpoints, at_any_place=is_packets, noted=noted
+            )
+        return found
+
+    def segment(self, piece: Pieced) -> Iterator[Frame]:
+        """The frames that a segment completes.
+
+        Of a connection that was captured at both ends, the file that has it first counts while it goes on.
+        """
+        if piece.file != self.file and (piece.scope == self.scope or piece.ts - self.seen_us > PATIENCE_US):
+            self.move_to(piece)
+        if piece.file == self.file:
+            self.offset, self.seen_us = piece.offset, piece.ts
+            self.clock.now = (piece.moment, piece.file, piece.offset, 0)
+        self.state.frames = max(self.state.frames, self.offset * FRAMES_PER_BYTE)
+        segment = TcpSegment(
+            self.offset,
+            piece.ts,
+            (piece.source or "", piece.source_port or 0),
+            (piece.target or "", piece.target_port or 0),
+            piece.index,
+            piece.flags,
+            piece.data,
+            piece.size,
+            piece.said,
+        )
+        self.traffic.numbers = number_of(piece) - 1  # of a connection that begins here
+        yield from self.traffic.take(segment, self.problems, self.file)
+
+    def end(self) -> Iterator[Frame]:
+        """What the connection still holds."""
+        moment, file, offset, _ = self.clock.now
+        self.clock.now = (1 << 62, "", 0, 0) if self.evidence is not None else (moment, file, offset, 1 << 20)
+        yield from self.counted(self.traffic.finish(self.problems, self.file))
+
+    def counted(self, frames: Iterator[Frame]) -> Iterator[Frame]:
+        """Frames, each at a position of its own."""
+        for frame in frames:
+            yield frame
+            self.take_notes()
+            moment, file, offset, count = self.clock.now
+            self.clock.now = (moment, file, offset, count + 1)
+        self.take_notes()
+
+    def take_notes(self) -> None:
+        """Facts, with the brokers' addresses among them."""
+        if self.evidence is not None:
+            return
+        for server in self.traffic.servers - self.servers:
+            self.noted.append(Fact(SERVER, server, True, self.clock.now))
+            self.servers.add(server)
+        self.facts += [(self.scope, fact) for fact in self.noted]
+        self.noted.clear()
+
+
+class Pieced(NamedTuple):
+    """A row of ``PIECES``."""
+
+    scope: str
+    key: str
+    moment: int
+    file: str
+    offset: int
+    kind: int
+    index: int
+    conn: int | None
+    ts: int
+    source: str | None
+    source_port: int | None
+    target: str | None
+    target_port: int | None
+    flags: int
+    size: int
+    data: bytes
+    said: bytes
+
+
+def number_of(piece: Pieced) -> int:
+    """The number of a connection of packets that begins here: by its time, the same whatever it is read with."""
+    return piece.ts << 11 | crc32(piece.key.encode()) & 0x7FF
+
+
+def pieces_to_facts(options: Options, parts: Parts) -> Any:
+    """A step: what the frames of connections tell of their clusters."""
+
+    def facts(batches: Batches) -> Iterator[pa.RecordBatch]:
+        reading = Connections(options, parts=parts)
+
+        def rows() -> Iterator[Piece]:
+            for frame in reading.frames(batches):
+                if frame.index >= 0:
+                    learn_from(frame, reading.state.known)
+                yield from taken()
+            yield from taken()
+
+        def taken() -> Iterator[Piece]:
+            found, reading.facts = reading.facts, []
+            reading.problems.clear()
+            for scope, (kind, key, value, (moment, file, offset, frames)) in found:
+                yield scope, kind, packed(key), packed(value), moment, file, offset, frames
+
+        yield from batched(rows(), FACTS)
+
+    return facts
+
+
+def evidence_of(rows: Iterable[Mapping[str, Any]]) -> dict[str, list[Fact]]:
+    """Facts in the order of their positions, by scope."""
+    found: dict[str, list[Fact]] = {}
+    for row in rows:
+        position = row["moment"], row["file"], row["offset"], row["frames"]
+        fact = Fact(row["kind"], unpacked(row["name"]), unpacked(row["value"]), position)
+        found.setdefault(row["scope"], []).append(fact)
+    return found
+
+
+packed = msgspec.msgpack.encode
+
+
+def unpacked(data: bytes) -> Any:
+    found = msgspec.msgpack.decode(data)
+    return tuple(found) if isinstance(found, list) else found
+
+
+# -- third step: frames to rows ------------------------------------------------------------------------------------------
+
+SCHEMAS = {name: arrow_schema(name, with_api=True) for name in TABLES}
+
+
+def pieces_to_rows(options: Options, evidence: Mapping[str, Sequence[Fact]], parts: Parts) -> Any:
+    """A step: the rows of all tables, of pieces by connection."""
+
+    def decode(batches: Batches) -> Iterator[pa.RecordBatch]:
+        reading, rows = Connections(options, evidence, parts), Rows()
+        decoder = FrameDecoder(reading.state, rows)
+        for frame in reading.frames(batches):
+            decoder.decode(frame)
+            if rows.frames >= MAX_FRAMES or len(reading.problems) >= MAX_FRAMES:
+                yield from row_batches(rows, reading.problems)
+                decoder.go_on()
+        yield from row_batches(rows, reading.problems)
+
+    return decode
+
+
+def row_batches(rows: Rows, problems: list[Problem]) -> Iterator[pa.RecordBatch]:
+    """All rows, with problems, which are forgotten."""
+    for problem in problems:
+        rows.add("problems", "unknown", tuple(problem))
+    problems.clear()
+    for table in TABLES:
+        found = record_batch(rows, table)
+        if found is not None:
+            yield from union_batches(table, found, SCHEMAS)
+    rows.clear()
+
+
+# -- on Spark ------------------------------------------------------------------------------------------------------------
+
+
+def find_input(spark: SparkSession, paths: Sequence[str]) -> Input:
+    """The captures under files, folders and, of URLs, patterns, as Spark lists them: by name, named ones by any name.
+
+    Of ``x.jsonl`` and ``x.jsonl.gz``, which are one capture, the plain one is read.
+
+    Raises: PySparkException: a path that is not there.
+    """
+    reader = spark.read.format("binaryFile").option("recursiveFileLookup", "true")
+    places = [path if "://" in path else place_of(str(Path(path).resolve())) for path in paths]
+    found = {path_of(row.url) for row in reader.load(places).selectExpr("_metadata.file_path url").collect()}
+    named = {path if "://" in path else str(Path(path).resolve()) for path in paths}
+    best: dict[str, str] = {}
+    for path in sorted(found):
+        if is_lines(path) or is_packets(path) or path in named:
+            best.setdefault(same_capture(path), path)
+    files = list(best.values())
+    return Input([path for path in files if is_lines(path)], [path for path in files if not is_lines(path)])
+
+
+def place_of(path: str) -> str:
+    """A file for Spark to load, which would take some characters for a pattern.
+
+    >>> place_of("/trace/a[1].pcap")
+    'file:///trace/a\\\\[1\\\\].pcap'
+    """
+    literal = re.sub(r"([{}\[\]*?\\])", r"\\\1", path)
+    return f"file://{literal}" if path.startswith("/") else literal
+
+
+def is_lines(path: str) -> bool:
+    return same_capture(path).endswith(LINES_SUFFIX)
+
+
+def is_packets(path: str) -> bool:
+    return same_capture(scope_of(path)).endswith(PACKET_SUFFIXES)
+
+
+def pieces_of(spark: SparkSession, found: Input) -> tuple[DataFrame, Parts]:
+    """The pieces of captures, in no order, and where Spark's parts of large files of lines begin."""
+    from pyspark.sql import functions as sql
+
+    frames, parts = [], dict[tuple[str, int], tuple[int, int]]()
+    if found.lines:
+        text = spark.read.option("lineSep", "\n").text([place_of(path) for path in found.lines])
+        lines = text.select(
+            sql.col("value").cast("binary").alias("value"),
+            sql.col("_metadata.file_path").alias("file"),
+            sql.col("_metadata.file_block_start").alias("part"),
+        )
+        parts = parts_of(lines)
+        frames.append(lines.mapInArrow(lines_to_pieces, PIECES_DDL))
+    if found.packets:
+        files = spark.read.format("binaryFile").load([place_of(path) for path in found.packets])
+        is_here = all(path.startswith("/") for path in found.packets)  # and on each worker, as Spark has it
+        content = sql.lit(None).cast("binary") if is_here else sql.col("content")
+        read = files.select(sql.col("_metadata.file_path").alias("file"), content.alias("content"))
+        frames.append(read.mapInArrow(packets_to_pieces, PIECES_DDL))
+    if not frames:
+        return spark.createDataFrame([], PIECES_DDL), parts
+    return (frames[0] if len(frames) == 1 else frames[0].unionAll(frames[1])), parts
+
+
+def parts_of(lines: DataFrame) -> Parts:
+    """Where the first line of each of Spark's parts begins, and the frames before it, of files in more than one part."""
+    from pyspark.sql import functions as sql
+
+    size, is_frame = sql.octet_length("value") + 1, sql.col("value").contains(sql.lit(b'"dir":')).cast("int")
+    found = lines.groupBy("file", "part").agg(sql.sum(size).alias("size"), sql.sum(is_frame).alias("frames")).collect()
+    parts: dict[tuple[str, int], tuple[int, int]] = {}
+    before: dict[str, tuple[int, int]] = {}
+    for row in sorted(found):
+        begins, frames = before.get(row.file, (0, 0))
+        parts[path_of(row.file), row.part] = begins, frames
+        before[row.file] = begins + row.size, frames + row.frames
+    return parts
+
+
+PIECES_DDL))
+    if found.packets:
+        files = spark.read.format("binaryFile").load([place_of(path) for path in found.packets])
+        is_here = all(path.startswith("/") for path in found.packets)  # and on each worker, as Spark has it
+        content = sql.lit(None).cast("binary") if is_here else sql.col("content")
+        read = files.select(sql.col("_metadata.file_path").alias("file"), content.alias("content"))
+        frames.append(read.mapInArrow(packets_to_pieces, PIECES_DDL))
+    if not frames:
+        return spark.createDataFrame([], PIECES_DDL), parts
+    return (frames[0] if len(frames) == 1 else frames[0].unionAll(frames[1])), parts
+
+
+def parts_of(lines: DataFrame) -> Parts:
+    """Where the first line of each of Spark's parts begins, and the frames before it, of files in more than one part."""
+    from pyspark.sql import functions as sql
+
+    size, is_frame = sql.octet_length("value") + 1, sql.col("value").contains(sql.lit(b'"dir":')).cast("int")
+    found = lines.groupBy("file", "part").agg(sql.sum(size).alias("size"), sql.sum(is_frame).alias("frames")).collect()
+    parts: dict[tuple[str, int], tuple[int, int]] = {}
+    before: dict[str, tuple[int, int]] = {}
+    for row in sorted(found):
+        begins, frames = before.get(row.file, (0, 0))
+        parts[path_of(row.file), row.part] = begins, frames
+        before[row.file] = begins + row.size, frames + row.frames
+    return parts
+
+
+def escaped(path: str) -> str:
+    """A path that Spark takes for no pattern."""
+    return re.sub(r"([{}\[\]*?\\])", r"\\\1", path)
+
+
+def decoded(spark: SparkSession, found: Input, options: Options, tasks: int | None = None) -> DataFrame:
+    """The rows of all tables, as a union of ``SCHEMAS``. ``tasks``: how many share the work; Spark's setting if None."""
+    from pyspark import StorageLevel
+    from pyspark.sql import Window
+    from pyspark.sql import functions as sql
+
+    spark.conf.set("spark.sql.execution.arrow.maxBytesPerBatch", str(MAX_BYTES))
+    pieces, parts = pieces_of(spark, found)
+    shared = pieces.repartition("key") if tasks is None else pieces.repartition(tasks, "key")
+    ordered = shared.sortWithinPartitions(*ORDER).persist(StorageLevel.DISK_ONLY)
+    before = sql.lag("value").over(Window.partitionBy("scope", "kind", "name").orderBy(*POSITION))
+    facts = ordered.mapInArrow(pieces_to_facts(options, parts), FACTS_DDL).withColumn("before", before)
+    changes = facts.where(~sql.col("value").eqNullSafe(sql.col("before"))).orderBy(*POSITION).collect()
+    evidence = evidence_of(row.asDict() for row in changes)
+    return ordered.mapInArrow(pieces_to_rows(options, evidence, parts), ddl_of(union_schema(SCHEMAS)))

@@ -1,0 +1,172 @@
+"""A Spark session for the jobs: the one that runs, or one that starts with Spark's own settings and a few of ours."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kafka_rack.extras import pip_install
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+MIN_JAVA_VERSION = 17
+INSTALL_JAVA = (
+    "Spark needs Java 17 or newer: install it (Debian, Ubuntu: apt-get install openjdk-17-jre-headless; macOS: brew "
+    "install openjdk@17) or set JAVA_HOME"
+)
+INSTALL_SPARK = f"the pipeline needs Spark: {pip_install('spark')}"
+OURS_HERE = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.driver.memory": "2g"}
+"""Settings of a session on this machine that nobody else has set."""
+QUIET = "OFF"
+"""What Spark would log as an error comes as an exception too."""
+LOGGING = """\
+rootLogger.level = {level}
+rootLogger.appenderRef.stderr.ref = stderr
+appender.stderr.type = Console
+appender.stderr.name = stderr
+appender.stderr.target = SYSTEM_ERR
+appender.stderr.layout.type = PatternLayout
+appender.stderr.layout.pattern = %d{{HH:mm:ss}} %p %c{{1}}: %m%n
+"""
+
+
+class SparkMissing(Exception):
+    """Spark or Java is not there; the text says how to get it."""
+
+
+def find_java() -> str:
+    """The Java to run, JAVA_HOME's or that of PATH. Raises SparkMissing."""
+    home = os.environ.get("JAVA_HOME")
+    java = str(Path(home) / "bin" / "java") if home else shutil.which("java")
+    version = java_version(java) if java else None
+    if java is not None and version is not None and version >= MIN_JAVA_VERSION:
+        return java
+    if version is not None:
+        raise SparkMissing(f"{java} is version {version}; {INSTALL_JAVA}")
+    raise SparkMissing(f"JAVA_HOME is {home}, where no Java runs; {INSTALL_JAVA}" if home else INSTALL_JAVA)
+
+
+def java_version(java: str) -> int | None:
+    """Its major version, None if it does not run."""
+    try:
+        told = subprocess.run(  # noqa: S603 - the user's own Java
+            [java, "-version"], capture_output=True, text=True, timeout=60, check=True
+        ).stderr
+    except (OSError, subprocess.SubprocessError):
+        return None
+    found = re.search(r'version "(?:1\.)?(\d+)', told)
+    return int(found[1]) if found else None
+
+
+def spark_session(
+    master: str | None = None,
+    *,
+    app_name: str = "kafka-rack",
+    driver_memory: str | None = None,
+    log_level: str | None = None,
+    packages: Sequence[str] = (),
+    settings: Mapping[str, str] | None = None,
+) -> SparkSession:
+    """Start a session, or return the one that runs, with those of ``settings`` that Spark lets change in it.
+
+    Args:
+        master: that of spark-defaults.conf or spark-submit where neither this nor a setting names one, else local[*].
+        log_level: OFF if not given, unless Spark's configuration has a log4j2 file.
+        packages: Maven coordinates of what Spark is to fetch and load.
+
+    Raises SparkMissing: without Spark, without Java 17 or newer, or a start that failed; Java says why on stderr.
+    """
+    try:
+        from pyspark.errors import PySparkException
+        from pyspark.sql import SparkSession
+    except ImportError:
+        raise SparkMissing(INSTALL_SPARK) from None
+    asked = dict(settings or {})
+    try:
+        running = SparkSession.active()
+    except PySparkException:
+        asked |= {"spark.master": master} if master else {}
+        asked |= {"spark.driver.memory": driver_memory} if driver_memory else {}
+        asked |= {"spark.jars.packages": ",".join(packages)} if packages else {}
+        return new_session(asked, app_name, log_level)
+    for name, value in asked.items():
+        if running.conf.isModifiable(name):
+            running.conf.set(name, value)
+    if log_level is not None:
+        running.sparkContext.setLogLevel(log_level)
+    return running
+
+
+def new_session(asked: dict[str, str], app_name: str, log_level: str | None) -> SparkSession:
+    from py4j.protocol import Py4JJavaError
+    from pyspark.errors import PySparkException
+    from pyspark.sql import SparkSession
+
+    submitted, configured = "PYSPARK_GATEWAY_PORT" in os.environ, configuration_folder()
+    if not submitted and not (configured / "spark-env.sh").is_file():
+        find_java()
+    here = asked.get("spark.master", "" if (configured / "spark-defaults.conf").is_file() else "local[*]")
+    if not submitted and here.startswith("local"):
+        asked = {**OURS_HERE, **asked}
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    builder: Any = SparkSession.builder
+    if not submitted or "spark.app.name" in asked:
+        builder = builder.appName(app_name)
+    for name, value in asked.items():
+        builder = builder.config(name, value)
+    is_quiet = log_level is None and (submitted or any(configured.glob("log4j2.[!t]*")))
+    try:
+        with logging_at(None if is_quiet else log_level or QUIET):
+            spark: SparkSession = builder.getOrCreate()
+    except (Py4JJavaError, PySparkException) as error:
+        java = getattr(error, "java_exception", None)
+        raise SparkMissing(f"Spark did not start: {innermost(java) if java is not None else error}") from None
+    if log_level is not None:
+        spark.sparkContext.setLogLevel(log_level)
+    if spark.sparkContext.master.startswith("local") and spark.conf.get("spark.sql.shuffle.partitions") == "200":
+        spark.conf.set("spark.sql.shuffle.partitions", str(2 * spark.sparkContext.defaultParallelism))
+    return spark
+
+
+def configuration_folder() -> Path:
+    """Where Spark has its administrator's settings; it need not exist."""
+    import pyspark
+
+    home = os.environ.get("SPARK_HOME") or Path(pyspark.__file__).parent
+    return Path(os.environ.get("SPARK_CONF_DIR") or Path(home, "conf"))
+
+
+@contextmanager
+def logging_at(level: str | None) -> Iterator[None]:
+    """Have a Java that starts meanwhile log at a level, on stderr; None leaves it to its configuration."""
+    if level is None:
+        yield
+        return
+    before = os.environ.get("SPARK_SUBMIT_OPTS")
+    with tempfile.TemporaryDirectory(prefix="kafka-rack-") as folder:
+        file = Path(folder, "log4j2.properties")
+        file.write_text(LOGGING.format(level=level))
+        os.environ["SPARK_SUBMIT_OPTS"] = f"{before or ''} -Dlog4j2.configurationFile={file.as_uri()}".strip()
+        try:
+            yield
+        finally:
+            os.environ.pop("SPARK_SUBMIT_OPTS")
+            if before is not None:
+                os.environ["SPARK_SUBMIT_OPTS"] = before
+
+
+def innermost(error: Any) -> str:
+    """The message of the last of Java's causes."""
+    while error.getCause() is not None:
+        error = error.getCause()
+    return " ".join(str(error.getMessage() or error.toString()).split())

@@ -1,0 +1,141 @@
+"""Several tables in one pass: rows of all of them in one DataFrame, and each written by Spark's own writers.
+
+A row of a union has its table's name in ``table``, and its values in the column of that name, a struct; the columns of
+other tables are null.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+Schemas = Mapping[str, pa.Schema]
+PARQUET, DELTA, ICEBERG = "parquet", "delta", "iceberg"
+FORMATS = (PARQUET, DELTA, ICEBERG)
+MAX_ROWS = 10_000
+SETTINGS = {
+    PARQUET: {},
+    DELTA: {
+        "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    },
+    ICEBERG: {"spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"},
+}
+"""What a session is started with for a format, beside the package that brings it."""
+PACKAGES = {DELTA: "io.delta:delta-spark_2.13:4.0.0", ICEBERG: "org.apache.iceberg:iceberg-spark-runtime-4.0_2.13:1.10.0"}
+"""Those for Spark 4.0."""
+
+
+class FormatMissing(Exception):
+    """Spark does not know a format; the text says what brings it."""
+
+
+def union_schema(schemas: Schemas) -> pa.Schema:
+    """The columns of a union."""
+    return pa.schema([("table", pa.string()), *((name, pa.struct(list(schema))) for name, schema in schemas.items())])
+
+
+def union_batches(table: str, rows: pa.RecordBatch, schemas: Schemas) -> Iterator[pa.RecordBatch]:
+    """Rows of one table as those of a union, in batches of a bounded size."""
+    schema = union_schema(schemas)
+    for start in range(0, rows.num_rows, MAX_ROWS):
+        some = rows.slice(start, MAX_ROWS)
+        columns = [
+            pa.StructArray.from_arrays(some.columns, fields=list(some.schema))
+            if field.name == table
+            else pa.nulls(some.num_rows, field.type)
+            for field in list(schema)[1:]
+        ]
+        yield pa.RecordBatch.from_arrays([pa.array([table] * some.num_rows), *columns], schema=schema)
+
+
+def ddl_of(schema: pa.Schema) -> str:
+    """A schema as Spark's text."""
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    return ", ".join(f"`{field.name}` {field.dataType.simpleString()}" for field in from_arrow_schema(schema))
+
+
+def rows_of(rows: DataFrame, table: str) -> DataFrame:
+    """The rows of one table of a union."""
+    from pyspark.sql import functions as sql
+
+    return rows.where(sql.col("table") == table).select(f"`{table}`.*")
+
+
+def place_for_spark(given: str) -> str:
+    """A path of this machine as Spark calls it; a URL as it is."""
+    return given if "://" in given else f"file://{Path(given).absolute()}"
+
+
+def write_table(rows: DataFrame, out: str, table: str, kind: str = PARQUET, partitions: Sequence[str] = ()) -> None:
+    """Write a table below ``out``, in the place of what was there: of all of it, or of the partitions that have rows.
+
+    A file for each partition, or several of a large one.
+
+    Raises: FormatMissing: the session knows no such format.
+    """
+    spark = rows.sparkSession
+    place = f"{place_for_spark(out)}/{table}"
+    if partitions:
+        rows = rows.hint("rebalance", *partitions)
+    else:
+        rows = rows.coalesce(1)
+    try:
+        if kind == ICEBERG:
+            write_iceberg(spark, rows, place, partitions)
+            return
+        writer = rows.write.format(kind).mode("overwrite")
+        if partitions:
+            writer = writer.option("partitionOverwriteMode", "dynamic").partitionBy(*partitions)
+        writer.save(place)
+    except Exception as error:
+        if kind in PACKAGES and any(sign in str(error) for sign in ("DATA_SOURCE_NOT_FOUND", "ClassNotFound", "Cannot find catalog plugin")):
+            raise FormatMissing(f"Spark does not know {kind}: add --packages {PACKAGES[kind]}") from None
+        raise
+
+
+def write_iceberg(spark: SparkSession, rows: DataFrame, place: str, partitions: Iterable[str]) -> None:
+    """The same to an Iceberg table, in a catalog of files whose only namespace is the folder."""
+    from pyspark.sql import functions as sql
+
+    folder, _, table = place.rpartition("/")
+    warehouse, _, namespace = folder.rpartition("/")
+    catalog = f"kafka_rack_{hashlib.blake2b(warehouse.encode(), digest_size=6).hexdigest()}"
+    name = f"{catalog}.`{namespace}`.`{table}`"
+    spark.conf.set(f"spark.sql.catalog.{catalog}", "org.apache.iceberg.spark.SparkCatalog")
+    spark.conf.set(f"spark.sql.catalog.{catalog}.type", "hadoop")
+    spark.conf.set(f"spark.sql.catalog.{catalog}.warehouse", warehouse)
+    spark.conf.set(f"spark.sql.catalog.{catalog}.cache-enabled", "false")
+    writer = rows.writeTo(name)
+    if spark.catalog.tableExists(name):
+        writer.overwritePartitions()
+    else:
+        writer.using(ICEBERG).partitionedBy(*map(sql.col, partitions)).create()
+
+
+def small_table(spark: SparkSession, rows: Sequence[Mapping[str, Any]], schema: pa.Schema) -> DataFrame:
+    """Rows of the driver as a DataFrame."""
+    return spark.createDataFrame(pa.Table.from_pylist([*rows], schema=schema))
+
+
+def write_text(spark: SparkSession | None, out: str, name: str, text: str) -> None:
+    """Write a small file below ``out``: of this machine, or of whatever storage Spark reaches. Raises OSError."""
+    if "://" not in out:
+        Path(out, name).parent.mkdir(parents=True, exist_ok=True)
+        Path(out, name).write_text(text, encoding="utf-8")
+        return
+    assert spark is not None
+    java: Any = spark.sparkContext._jvm
+    path = java.org.apache.hadoop.fs.Path(f"{out.rstrip('/')}/{name}")
+    with_settings = spark._jsparkSession.sessionState().newHadoopConf()
+    stream = path.getFileSystem(with_settings).create(path, True)
+    stream.write(bytearray(text.encode()))
+    stream.close()
