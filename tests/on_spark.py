@@ -54,7 +54,7 @@ def session_with(packages: list[str], settings: Mapping[str, str] | None = None)
 
     Raises: SparkMissing: they could not be fetched.
     """
-    from kafka_rack.pipeline.spark.session import SparkMissing, spark_session
+    from kafka_rack.pipeline.session import SparkMissing, spark_session
 
     given = {**(settings or {}), "spark.jars.ivy": str(JARS)}
     with one_at_a_time(JARS):  # two that fetch into one folder disturb each other

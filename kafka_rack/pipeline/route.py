@@ -11,7 +11,7 @@ All steps are functions over batches that run without Spark; ``decoded`` wires t
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from urllib.parse import unquote
@@ -37,7 +37,7 @@ from kafka_rack.wire_capture.lines import BEFORE_ALL, DECODER, UNREADABLE, LineR
 from kafka_rack.wire_capture.packets import read_format, read_packets
 from kafka_rack.wire_capture.reassembly import PATIENCE_US
 from kafka_rack.wire_capture.segments import TcpSegment, segment_in
-from kafka_rack.wire_capture.told import SERVER, Clock, Fact, ToldCluster
+from kafka_rack.wire_capture.told import CAPTURE, SERVER, Clock, Fact, ToldCluster
 from kafka_rack.wire_tables.arrow import TYPES, arrow_schema, record_batch
 from kafka_rack.wire_tables.frame_decoding import FrameDecoder
 from kafka_rack.wire_tables.rows import Rows
@@ -47,8 +47,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 SAID, PROBLEM, EVENT, REQUEST, RESPONSE, SEGMENT = range(6)
-"""Kinds of pieces: what a capture says of its cluster, what cannot be read, a line about a connection, a frame of lines,
-a TCP segment."""
+"""Kinds of pieces: what a capture says of its cluster, what cannot be read, a line about a connection, a frame of
+lines, a TCP segment."""
 PIECE_TYPES = {
     "scope": "string",  # the files that tell of one cluster: a file of lines, or all of a rotated capture of packets
     "key": "string",  # the connection: of lines its number in the file, of packets both its ends
@@ -72,8 +72,14 @@ PIECES = pa.schema([(name, {**TYPES, "binary": pa.binary()}[kind]) for name, kin
 PIECES_DDL = ", ".join(f"`{name}` {kind}" for name, kind in PIECE_TYPES.items())
 ORDER = ("key", "moment", "file", "offset")
 FACT_TYPES = {
-    **{"scope": "string", "kind": "string", "name": "binary", "value": "binary"},
-    **{"moment": "long", "file": "string", "offset": "long", "frames": "int"},
+    "scope": "string",
+    "kind": "string",
+    "name": "binary",
+    "value": "binary",
+    "moment": "long",
+    "file": "string",
+    "offset": "long",
+    "frames": "int",
 }
 FACTS = pa.schema([(name, {**TYPES, "binary": pa.binary()}[kind]) for name, kind in FACT_TYPES.items()])
 FACTS_DDL = ", ".join(f"`{name}` {kind}" for name, kind in FACT_TYPES.items())
@@ -91,23 +97,25 @@ ROTATIONS = (
 )
 """What the names of rotated files have beside that of their capture."""
 Batches = Iterable[pa.RecordBatch]
+Step = Callable[[Batches], Iterator[pa.RecordBatch]]
 Piece = tuple[Any, ...]
-Parts = Mapping[tuple[str, int], tuple[int, int]]
-"""By file and begin of Spark's part: where its first line begins, and how many frames come before."""
+Parts = Mapping[tuple[str, int], tuple[int, int, int]]
+"""By file and begin of Spark's part: where its first line begins, and how many frames and lines come before."""
 
 
 class Input(NamedTuple):
-    """The files of a run, by path or URL."""
+    """The files of a run, by path or URL; ``named`` are those that were named outright."""
 
     lines: list[str]
     packets: list[str]
+    named: frozenset[str] = frozenset()
 
     @property
     def all(self) -> list[str]:
         return [*self.lines, *self.packets]
 
 
-# -- first step: files to pieces -----------------------------------------------------------------------------------------
+# -- first step: files to pieces ---------------------------------------------------------------------------------------
 
 
 def lines_to_pieces(batches: Batches) -> Iterator[pa.RecordBatch]:
@@ -195,9 +203,7 @@ def batched(pieces: Iterable[Piece], schema: pa.Schema = PIECES) -> Iterator[pa.
 
 
 def batch_of(rows: Sequence[Piece], schema: pa.Schema) -> pa.RecordBatch:
-    columns = [
-        pa.array(column, type=field.type) for column, field in zip(zip(*rows, strict=True), schema, strict=True)
-    ]
+    columns = [pa.array(column, type=field.type) for column, field in zip(zip(*rows, strict=True), schema, strict=True)]
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
@@ -224,7 +230,7 @@ def scope_of(path: str) -> str:
     return f"{folder}{slash}{name}"
 
 
-# -- second step: connections to frames ----------------------------------------------------------------------------------
+# -- second step: connections to frames --------------------------------------------------------------------------------
 
 
 class Connections:
@@ -235,10 +241,17 @@ class Connections:
     Args:
         evidence: what is known of each scope's cluster; None while that is collected, in ``facts``.
         parts: of files of lines in more than one part.
+        named: files whose problems are told even if nothing in them is of a capture.
     """
 
-    def __init__(self, options: Options, evidence: Mapping[str, Sequence[Fact]] | None = None, parts: Parts | None = None):
-        self.options, self.evidence, self.parts = options, evidence, parts or {}
+    def __init__(
+        self,
+        options: Options,
+        parts: Parts,
+        evidence: Mapping[str, Sequence[Fact]] | None = None,
+        named: frozenset[str] = frozenset(),
+    ) -> None:
+        self.options, self.parts, self.evidence, self.named = options, parts, evidence, named
         self.clock = Clock()
         self.facts: list[tuple[str, Fact]] = []
         self.noted: list[Fact] = []
@@ -264,20 +277,23 @@ class Connections:
         if piece.kind == SEGMENT:
             yield from self.counted(self.segment(piece))
             return
-        begins, frames = self.parts.get((piece.file, piece.moment), (piece.moment, 0))
+        begins, frames, _ = self.parts.get((piece.file, piece.moment), (piece.moment, 0, 0))
         offset = piece.offset if self.is_packets(piece) else begins + piece.offset
         self.clock.now = (piece.moment, piece.file, piece.offset, 0)
         if piece.kind == PROBLEM:
-            self.problems.append(Problem(self.state.capture, piece.file, offset, piece.data.decode()))
+            if self.is_packets(piece) or piece.file in self.named or piece.scope in (self.evidence or ()):
+                self.problems.append(Problem(self.state.capture, piece.file, offset, piece.data.decode()))
         elif piece.kind in (SAID, EVENT):
             frame = self.event(piece.data)
             if frame is not None:
                 yield frame
         else:
-            reader = LineReader(piece.file, self.state, self.problems, None)
+            reader = LineReader(piece.file, self.state, self.problems)
             self.state.frames = frames + piece.index
             assert piece.conn is not None
             yield reader.frame(piece.ts, piece.conn, piece.data, offset, is_request=piece.kind == REQUEST)
+        if piece.kind != PROBLEM and self.evidence is None:
+            self.noted.append(Fact(CAPTURE, True, True, self.clock.now))
         self.take_notes()
 
     def event(self, line: bytes) -> Frame | None:
@@ -398,11 +414,11 @@ def number_of(piece: Pieced) -> int:
     return piece.ts << 11 | crc32(piece.key.encode()) & 0x7FF
 
 
-def pieces_to_facts(options: Options, parts: Parts) -> Any:
+def pieces_to_facts(options: Options, parts: Parts) -> Step:
     """A step: what the frames of connections tell of their clusters."""
 
     def facts(batches: Batches) -> Iterator[pa.RecordBatch]:
-        reading = Connections(options, parts=parts)
+        reading = Connections(options, parts)
 
         def rows() -> Iterator[Piece]:
             for frame in reading.frames(batches):
@@ -440,16 +456,18 @@ def unpacked(data: bytes) -> Any:
     return tuple(found) if isinstance(found, list) else found
 
 
-# -- third step: frames to rows ------------------------------------------------------------------------------------------
+# -- third step: frames to rows ----------------------------------------------------------------------------------------
 
 SCHEMAS = {name: arrow_schema(name, with_api=True) for name in TABLES}
 
 
-def pieces_to_rows(options: Options, evidence: Mapping[str, Sequence[Fact]], parts: Parts) -> Any:
+def pieces_to_rows(
+    options: Options, evidence: Mapping[str, Sequence[Fact]], parts: Parts, named: frozenset[str] = frozenset()
+) -> Step:
     """A step: the rows of all tables, of pieces by connection."""
 
     def decode(batches: Batches) -> Iterator[pa.RecordBatch]:
-        reading, rows = Connections(options, evidence, parts), Rows()
+        reading, rows = Connections(options, parts, evidence, named), Rows()
         decoder = FrameDecoder(reading.state, rows)
         for frame in reading.frames(batches):
             decoder.decode(frame)
@@ -473,7 +491,7 @@ def row_batches(rows: Rows, problems: list[Problem]) -> Iterator[pa.RecordBatch]
     rows.clear()
 
 
-# -- on Spark ------------------------------------------------------------------------------------------------------------
+# -- on Spark ----------------------------------------------------------------------------------------------------------
 
 
 def find_input(spark: SparkSession, paths: Sequence[str]) -> Input:
@@ -492,7 +510,8 @@ def find_input(spark: SparkSession, paths: Sequence[str]) -> Input:
         if is_lines(path) or is_packets(path) or path in named:
             best.setdefault(same_capture(path), path)
     files = list(best.values())
-    return Input([path for path in files if is_lines(path)], [path for path in files if not is_lines(path)])
+    lines, packets = [path for path in files if is_lines(path)], [path for path in files if not is_lines(path)]
+    return Input(lines, packets, frozenset(named))
 
 
 def place_of(path: str) -> str:
@@ -517,14 +536,9 @@ def pieces_of(spark: SparkSession, found: Input) -> tuple[DataFrame, Parts]:
     """The pieces of captures, in no order, and where Spark's parts of large files of lines begin."""
     from pyspark.sql import functions as sql
 
-    frames, parts = [], dict[tuple[str, int], tuple[int, int]]()
+    frames, parts = [], dict[tuple[str, int], tuple[int, int, int]]()
     if found.lines:
-        text = spark.read.option("lineSep", "\n").text([place_of(path) for path in found.lines])
-        lines = text.select(
-            sql.col("value").cast("binary").alias("value"),
-            sql.col("_metadata.file_path").alias("file"),
-            sql.col("_metadata.file_block_start").alias("part"),
-        )
+        lines = lines_of(spark, found.lines)
         parts = parts_of(lines)
         frames.append(lines.mapInArrow(lines_to_pieces, PIECES_DDL))
     if found.packets:
@@ -538,55 +552,39 @@ def pieces_of(spark: SparkSession, found: Input) -> tuple[DataFrame, Parts]:
     return (frames[0] if len(frames) == 1 else frames[0].unionAll(frames[1])), parts
 
 
-def parts_of(lines: DataFrame) -> Parts:
-    """Where the first line of each of Spark's parts begins, and the frames before it, of files in more than one part."""
+def lines_of(spark: SparkSession, files: Sequence[str]) -> DataFrame:
+    """The lines of files, as ``value``, with the ``file`` and ``part``, where Spark's part of the file begins."""
     from pyspark.sql import functions as sql
 
-    size, is_frame = sql.octet_length("value") + 1, sql.col("value").contains(sql.lit(b'"dir":')).cast("int")
-    found = lines.groupBy("file", "part").agg(sql.sum(size).alias("size"), sql.sum(is_frame).alias("frames")).collect()
-    parts: dict[tuple[str, int], tuple[int, int]] = {}
-    before: dict[str, tuple[int, int]] = {}
-    for row in sorted(found):
-        begins, frames = before.get(row.file, (0, 0))
-        parts[path_of(row.file), row.part] = begins, frames
-        before[row.file] = begins + row.size, frames + row.frames
-    return parts
-
-
-PIECES_DDL))
-    if found.packets:
-        files = spark.read.format("binaryFile").load([place_of(path) for path in found.packets])
-        is_here = all(path.startswith("/") for path in found.packets)  # and on each worker, as Spark has it
-        content = sql.lit(None).cast("binary") if is_here else sql.col("content")
-        read = files.select(sql.col("_metadata.file_path").alias("file"), content.alias("content"))
-        frames.append(read.mapInArrow(packets_to_pieces, PIECES_DDL))
-    if not frames:
-        return spark.createDataFrame([], PIECES_DDL), parts
-    return (frames[0] if len(frames) == 1 else frames[0].unionAll(frames[1])), parts
+    return (
+        spark.read.option("lineSep", "\n")
+        .text([place_of(path) for path in files])
+        .select(
+            sql.col("value").cast("binary").alias("value"),
+            sql.col("_metadata.file_path").alias("file"),
+            sql.col("_metadata.file_block_start").alias("part"),
+        )
+    )
 
 
 def parts_of(lines: DataFrame) -> Parts:
-    """Where the first line of each of Spark's parts begins, and the frames before it, of files in more than one part."""
+    """What comes before each of Spark's parts of files, counted by Spark; nothing of files in one part."""
     from pyspark.sql import functions as sql
 
+    if lines.where("part > 0").limit(1).count() == 0:
+        return {}
     size, is_frame = sql.octet_length("value") + 1, sql.col("value").contains(sql.lit(b'"dir":')).cast("int")
-    found = lines.groupBy("file", "part").agg(sql.sum(size).alias("size"), sql.sum(is_frame).alias("frames")).collect()
-    parts: dict[tuple[str, int], tuple[int, int]] = {}
-    before: dict[str, tuple[int, int]] = {}
-    for row in sorted(found):
-        begins, frames = before.get(row.file, (0, 0))
-        parts[path_of(row.file), row.part] = begins, frames
-        before[row.file] = begins + row.size, frames + row.frames
+    counted = lines.groupBy("file", "part").agg(sql.sum(size), sql.sum(is_frame), sql.count("*")).collect()
+    parts: dict[tuple[str, int], tuple[int, int, int]] = {}
+    before: dict[str, tuple[int, int, int]] = {}
+    for url, part, more_bytes, more_frames, more_lines in sorted(counted):
+        begins, frames, count = parts[path_of(url), part] = before.get(url, (0, 0, 0))
+        before[url] = begins + more_bytes, frames + more_frames, count + more_lines
     return parts
-
-
-def escaped(path: str) -> str:
-    """A path that Spark takes for no pattern."""
-    return re.sub(r"([{}\[\]*?\\])", r"\\\1", path)
 
 
 def decoded(spark: SparkSession, found: Input, options: Options, tasks: int | None = None) -> DataFrame:
-    """The rows of all tables, as a union of ``SCHEMAS``. ``tasks``: how many share the work; Spark's setting if None."""
+    """The rows of all tables, as a union of ``SCHEMAS``; ``tasks`` share the work, by default as Spark is set."""
     from pyspark import StorageLevel
     from pyspark.sql import Window
     from pyspark.sql import functions as sql
@@ -599,4 +597,4 @@ def decoded(spark: SparkSession, found: Input, options: Options, tasks: int | No
     facts = ordered.mapInArrow(pieces_to_facts(options, parts), FACTS_DDL).withColumn("before", before)
     changes = facts.where(~sql.col("value").eqNullSafe(sql.col("before"))).orderBy(*POSITION).collect()
     evidence = evidence_of(row.asDict() for row in changes)
-    return ordered.mapInArrow(pieces_to_rows(options, evidence, parts), ddl_of(union_schema(SCHEMAS)))
+    return ordered.mapInArrow(pieces_to_rows(options, evidence, parts, found.named), ddl_of(union_schema(SCHEMAS)))

@@ -86,14 +86,11 @@ def spark_session(
     Raises SparkMissing: without Spark, without Java 17 or newer, or a start that failed; Java says why on stderr.
     """
     try:
-        from pyspark.errors import PySparkException
-        from pyspark.sql import SparkSession
+        import pyspark.sql  # noqa: F401
     except ImportError:
         raise SparkMissing(INSTALL_SPARK) from None
-    asked = dict(settings or {})
-    try:
-        running = SparkSession.active()
-    except PySparkException:
+    asked, running = dict(settings or {}), running_session()
+    if running is None:
         asked |= {"spark.master": master} if master else {}
         asked |= {"spark.driver.memory": driver_memory} if driver_memory else {}
         asked |= {"spark.jars.packages": ",".join(packages)} if packages else {}
@@ -104,6 +101,15 @@ def spark_session(
     if log_level is not None:
         running.sparkContext.setLogLevel(log_level)
     return running
+
+
+def running_session() -> SparkSession | None:
+    """The session that this process has, whoever started it."""
+    if "pyspark" not in sys.modules:
+        return None
+    from pyspark.sql import SparkSession
+
+    return SparkSession.getActiveSession()
 
 
 def new_session(asked: dict[str, str], app_name: str, log_level: str | None) -> SparkSession:

@@ -29,8 +29,15 @@ SETTINGS = {
     ICEBERG: {"spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"},
 }
 """What a session is started with for a format, beside the package that brings it."""
-PACKAGES = {DELTA: "io.delta:delta-spark_2.13:4.0.0", ICEBERG: "org.apache.iceberg:iceberg-spark-runtime-4.0_2.13:1.10.0"}
+PACKAGES = {
+    DELTA: "io.delta:delta-spark_2.13:4.0.0",
+    ICEBERG: "org.apache.iceberg:iceberg-spark-runtime-4.0_2.13:1.10.0",
+}
 """Those for Spark 4.0."""
+
+
+UNKNOWN = ("DATA_SOURCE_NOT_FOUND", "ClassNotFound", "Cannot find catalog plugin")
+"""In what Spark says where a format's package is missing."""
 
 
 class FormatMissing(Exception):
@@ -83,6 +90,7 @@ def write_table(rows: DataFrame, out: str, table: str, kind: str = PARQUET, part
     Raises: FormatMissing: the session knows no such format.
     """
     spark = rows.sparkSession
+    spark.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
     place = f"{place_for_spark(out)}/{table}"
     if partitions:
         rows = rows.hint("rebalance", *partitions)
@@ -97,7 +105,7 @@ def write_table(rows: DataFrame, out: str, table: str, kind: str = PARQUET, part
             writer = writer.option("partitionOverwriteMode", "dynamic").partitionBy(*partitions)
         writer.save(place)
     except Exception as error:
-        if kind in PACKAGES and any(sign in str(error) for sign in ("DATA_SOURCE_NOT_FOUND", "ClassNotFound", "Cannot find catalog plugin")):
+        if kind in PACKAGES and any(sign in str(error) for sign in UNKNOWN):
             raise FormatMissing(f"Spark does not know {kind}: add --packages {PACKAGES[kind]}") from None
         raise
 

@@ -65,32 +65,18 @@ def is_port(text: str) -> bool:
     return text.isdecimal() and 0 < int(text) < 65536
 
 
-def read_frames(
-    file: CaptureFile, options: Options, problems: list[Problem], start: int = 0, end: int | None = None
-) -> tuple[ReadingState, Iterator[Frame]]:
+def read_frames(file: CaptureFile, options: Options, problems: list[Problem]) -> tuple[ReadingState, Iterator[Frame]]:
     """The frames of a file with the state that reading them carries along; what cannot be read goes to ``problems``.
 
     A frame with index -1 is none: it brings the requests that a connection's end leaves without an answer.
-
-    Args:
-        start: of a plain file of lines, where a line begins: the lines before it are read for what they say only.
-        end: how large the file was when it was found; lines that begin there or later are left out.
     """
-    if file.compressed:
-        end = None  # its size says nothing about the bytes inside, and it is read whole
     if file.kind == "packets":
-        return packet_frames(file, options, problems, end)
+        return packet_frames(file, options, problems)
     state = ReadingState(capture_name(file.path), known=options.known())
-    if start:
-        for frame in read_lines(file.path, state, [], 0, start):
-            learn_from(frame, state.known)
-        state.known.full_at.clear()  # was a problem of those lines
-    return state, read_lines(file.path, state, problems, start, end)
+    return state, read_lines(file.path, state, problems)
 
 
-def packet_frames(
-    file: CaptureFile, options: Options, problems: list[Problem], end: int | None
-) -> tuple[ReadingState, Iterator[Frame]]:
+def packet_frames(file: CaptureFile, options: Options, problems: list[Problem]) -> tuple[ReadingState, Iterator[Frame]]:
     """The frames of packets, each with what all of the file says of the brokers, since nothing else says it.
 
     They are kept until all have been read, so that a file is read once; a large one is read again.
@@ -100,7 +86,7 @@ def packet_frames(
     found: list[Problem] = []
     kept: list[Frame] = []
     kept_bytes = 0
-    for frame in reading.frames(found, end):
+    for frame in reading.frames(found):
         learn_from(frame, state.known)
         kept_bytes += len(frame.data)
         if kept_bytes <= MAX_KEPT_BYTES:
@@ -113,7 +99,7 @@ def packet_frames(
     )
     if kept_bytes > MAX_KEPT_BYTES:
         reading = PacketReading(file, options, brokers)
-        return reading.state, reading.frames(problems, end)
+        return reading.state, reading.frames(problems)
     problems += found
     state.known = options.known()
     reading.know_brokers(brokers)
@@ -158,7 +144,7 @@ class PacketReading:
         self.state.known.racks.update(known.racks)
         self.state.known.endpoints.update(known.endpoints)
 
-    def frames(self, problems: list[Problem], end: int | None) -> Iterator[Frame]:
+    def frames(self, problems: list[Problem]) -> Iterator[Frame]:
         path, traffic = self.file.path, self.traffic
         damaged: list[tuple[int, str]] = []
         try:
@@ -170,9 +156,6 @@ class PacketReading:
                     segment = segment_in(packet, file_format, damaged)
                     if segment is not None:
                         yield from traffic.take(segment, problems, path)
-                if end is not None and source.position < end:
-                    reason = f"the file has become shorter: it had {self.file.size} bytes when it was found"
-                    damaged.append((source.position, reason))
         except DamagedCapture as damage:
             damaged.append((damage.offset, damage.reason))
         problems += [Problem(self.state.capture, path, offset, reason) for offset, reason in damaged]

@@ -9,11 +9,9 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from io import BytesIO
 from pathlib import Path
-from typing import BinaryIO, Literal, NamedTuple, Self
+from typing import Any, BinaryIO, Literal, NamedTuple, Self, cast
 
 import msgspec
-
-from kafka_rack.storage import Location, RemotePath, location
 
 Kind = Literal["lines", "packets"]
 LINES_SUFFIX = ".jsonl"
@@ -75,61 +73,100 @@ def same_capture(path: str) -> str:
 
 
 def find_files(paths: Iterable[str]) -> tuple[list[CaptureFile], list[tuple[str, str]]]:
-    """The captures under these files and folders, by path; and what cannot be one or cannot be read, with the reason.
+    """The captures under these files, folders and URLs, by path; and what cannot be read, with the reason.
 
     In a folder, what is no capture is passed over: summaries, tables and whatever else lies beside. A file named
     outright that is none is told, and so are files by a capture's name, and folders, that cannot be read.
 
     Of ``x.jsonl`` and ``x.jsonl.gz``, which are one capture in the tables, the plain one is read.
 
-    Raises FileNotFoundError: a path that is not there.
+    Raises FileNotFoundError: a path that is not there. OSError: a URL that nothing installed reaches.
     """
     found: dict[str, CaptureFile] = {}
     refused: list[tuple[str, str]] = []
 
-    def take(path: Location, otherwise: str | None) -> None:
-        if isinstance(path, Path) and not is_text(path):
-            refused.append((as_text(path), "its name is no UTF-8, which the tables need"))
+    def take(path: str, otherwise: str | None) -> None:
+        if not is_text(Path(path)):
+            refused.append((as_text(Path(path)), "its name is no UTF-8, which the tables need"))
             return
         try:
             file = look_at(path)
-            empty = file is None and path.stat().st_size == 0
+            empty = file is None and otherwise is not None and is_empty(path)
         except OSError as error:
-            refused.append((str(path.resolve()), unreadable(error)))
+            refused.append((path, unreadable(error)))
             return
         if file is not None:
             found[file.path] = file
         elif otherwise is not None and not empty:
-            refused.append((str(path.resolve()), otherwise))
+            refused.append((path, otherwise))
 
     for given in paths:
-        path = location(given)
-        if not path.exists():
-            raise FileNotFoundError(f"{given}: {why_missing(path)}")
-        if path.is_dir():
-            for inside in files_inside(path, refused):
-                take(inside, NO_PACKETS if is_named_packets(inside.name) else None)
-        elif path.is_file():
-            take(path, "neither a capture of frames nor pcap or pcapng")
-        else:
+        inside = remote_files(given) if is_url(given) else None
+        if inside is None and Path(given).is_dir():
+            inside = [str(path.resolve()) for path in files_inside(Path(given), refused)]
+        if inside is not None:
+            for one in inside:
+                take(one, NO_PACKETS if is_named_packets(one) else None)
+        elif is_url(given) or Path(given).is_file():
+            take(resolved(given), "neither a capture of frames nor pcap or pcapng")
+        elif Path(given).exists():
             raise FileNotFoundError(f"{given}: neither a file nor a folder")
+        else:
+            raise FileNotFoundError(f"{given}: no such file or folder")
     best: dict[str, str] = {}
     for file_path in sorted(found):
         best.setdefault(same_capture(file_path), file_path)
     return [found[path] for path in sorted(best.values())], sorted(set(refused))
 
 
-def why_missing(path: Location) -> str:
-    """What to say of an input that is not there. Raises OSError: its store refuses."""
-    if isinstance(path, RemotePath) and not path.has_bucket():
-        return "no such bucket"
-    return "no such file or folder"
+def is_url(given: str) -> bool:
+    return "://" in given
+
+
+def resolved(given: str) -> str:
+    """A path without links, or a URL."""
+    return given if is_url(given) else str(Path(given).resolve())
+
+
+def url_filesystem(url: str) -> tuple[Any, str]:
+    """The file system of fsspec for a URL, and the path in it. Raises OSError: what reaches it is not installed."""
+    try:
+        from fsspec.core import url_to_fs
+
+        found: tuple[Any, str] = url_to_fs(url)
+    except (ImportError, ValueError) as error:
+        raise OSError(f"{url}: URLs are read by fsspec and its package for the scheme ({error})") from None
+    return found
+
+
+def open_input(path: str) -> BinaryIO:
+    """A file, or what a URL names, for reading. Raises OSError."""
+    if not is_url(path):
+        return Path(path).open("rb")
+    filesystem, inside = url_filesystem(path)
+    return cast("BinaryIO", filesystem.open(inside, "rb"))
+
+
+def is_empty(path: str) -> bool:
+    with open_input(path) as file:
+        return not file.read(1)
+
+
+def remote_files(url: str) -> list[str] | None:
+    """The files below a URL that have a capture's name; None of a file. Raises FileNotFoundError: it is not there."""
+    filesystem, inside = url_filesystem(url)
+    if filesystem.isfile(inside):
+        return None
+    found = [filesystem.unstrip_protocol(path) for path in filesystem.find(inside)]
+    if not found:
+        raise FileNotFoundError(f"{url}: no such file or folder")
+    return [path for path in found if has_suffix(path)]
 
 
 def unread_inputs(inputs: Iterable[str], read: Iterable[str]) -> list[str]:
     """Inputs, files or folders, of which no file was read; one file of a capture is read for all of it."""
     found = [same_capture(path) for path in read]
-    wanted = {given: same_capture(str(location(given).resolve())) for given in inputs}
+    wanted = {given: same_capture(resolved(given)) for given in inputs}
     return [
         given
         for given, path in wanted.items()
@@ -137,14 +174,8 @@ def unread_inputs(inputs: Iterable[str], read: Iterable[str]) -> list[str]:
     ]
 
 
-def files_inside(folder: Location, refused: list[tuple[str, str]]) -> Iterator[Location]:
+def files_inside(folder: Path, refused: list[tuple[str, str]]) -> Iterator[Path]:
     """The files below a folder that have a capture's name; folders that cannot be listed are added to ``refused``."""
-    if not isinstance(folder, Path):
-        for file in folder.files():
-            names = file.path.relative_to(folder).split("/")
-            if has_suffix(file.path.name) and not any(name.startswith((".", "_")) for name in names):
-                yield file.path
-        return
 
     def shut(error: OSError) -> None:
         refused.append((as_text(Path(error.filename).resolve()), f"cannot be listed: {error.strerror}"))
@@ -175,17 +206,18 @@ def is_named_packets(name: str) -> bool:
     return name.removesuffix(".gz").endswith(PACKET_SUFFIXES)
 
 
-def look_at(path: Location) -> CaptureFile | None:
+def look_at(place: str | Path) -> CaptureFile | None:
     """What kind of capture a file is; None if it is none. A file without a whole first line may become one.
 
     Raises OSError: it cannot be read.
     """
-    size = path.stat().st_size
-    with path.open("rb") as file:
+    path = resolved(str(place))
+    with open_input(path) as file:
         compressed = file.read(2) == GZIP_MAGIC
-    named_lines = path.name.removesuffix(".gz").endswith(LINES_SUFFIX)
+        size = file.seek(0, os.SEEK_END)
+    named_lines = same_capture(path).endswith(LINES_SUFFIX)
     try:
-        with DecompressedFile(str(path.resolve())) as source:
+        with DecompressedFile(path) as source:
             first = source.read(4)
             source.give_back(first)
             kind: Kind | None = None
@@ -194,8 +226,8 @@ def look_at(path: Location) -> CaptureFile | None:
             elif named_lines:
                 kind = "lines" if starts_a_capture(source) else None
     except DamagedCapture:
-        kind = "lines" if named_lines else "packets" if has_suffix(path.name) else None
-    return CaptureFile(str(path.resolve()), kind, compressed, size) if kind is not None else None
+        kind = "lines" if named_lines else "packets" if has_suffix(path) else None
+    return CaptureFile(path, kind, compressed, size) if kind is not None else None
 
 
 def starts_a_capture(source: DecompressedFile) -> bool:
@@ -225,18 +257,18 @@ class DecompressedFile:
     before has been given. ``damage`` is what lies behind the bytes that were looked at.
     """
 
-    def __init__(self, path: str, start: int = 0, content: bytes | None = None) -> None:
+    def __init__(self, path: str, content: bytes | None = None) -> None:
         self.path = path
         try:
-            self._file: BinaryIO = location(path).open("rb") if content is None else BytesIO(content)
+            self._file: BinaryIO = open_input(path) if content is None else BytesIO(content)
             self._chunks = gzip_chunks(self._file) if self._file.read(2) == GZIP_MAGIC else plain_chunks(self._file)
-            self._file.seek(start)
+            self._file.seek(0)
         except OSError as error:
-            raise DamagedCapture(start, unreadable(error)) from None
+            raise DamagedCapture(0, unreadable(error)) from None
         self._buffer = b""
         self._at = 0
         self.damage: DamagedCapture | None = None
-        self.position = start
+        self.position = 0
 
     def __enter__(self) -> Self:
         return self

@@ -62,35 +62,31 @@ UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 DIRECTIONS = frozenset({"req", "resp"})
 
 
-def read_lines(
-    path: str, state: ReadingState, problems: list[Problem], start: int = 0, end: int | None = None
-) -> Iterator[Frame]:
-    """The frames of a capture's lines that begin at ``start``, a line's start, or later and before ``end``.
+def read_lines(path: str, state: ReadingState, problems: list[Problem]) -> Iterator[Frame]:
+    """The frames of a capture's lines.
 
     Args:
-        state: as it was at ``start``; afterwards as it is at the end.
+        state: afterwards as it is at the end.
         problems: what cannot be read is added here.
     """
     capture = state.capture or capture_name(path)
     state.capture = capture
     try:
-        source = DecompressedFile(path, start)
+        source = DecompressedFile(path)
     except DamagedCapture as damage:
         problems.append(Problem(capture, path, damage.offset, damage.reason))
         return
-    reader = LineReader(path, state, problems, end)
+    reader = LineReader(path, state, problems)
     with source:
-        for reader.offset, text in texts(source, end, capture, problems):
+        for reader.offset, text in texts(source, capture, problems):
             if len(problems) >= MAX_PROBLEMS_HELD:
                 yield no_frame()
             yield from reader.frames(text, source.position)
 
 
-def texts(
-    source: DecompressedFile, end: int | None, capture: str, problems: list[Problem]
-) -> Iterator[tuple[int, bytes]]:
+def texts(source: DecompressedFile, capture: str, problems: list[Problem]) -> Iterator[tuple[int, bytes]]:
     """Whole lines, about a megabyte of them at once, and where the first begins; what cannot be read is told."""
-    while end is None or source.position < end:
+    while True:
         begins = source.position
         try:
             text = source.text_of_lines()
@@ -101,9 +97,6 @@ def texts(
             problems.append(Problem(capture, source.path, passed.offset, str(passed)))
             continue
         if not text:
-            if end is not None:
-                reason = f"the file has become shorter: it had {end} bytes when it was found"
-                problems.append(Problem(capture, source.path, source.position, reason))
             return
         yield begins, text
 
@@ -111,8 +104,8 @@ def texts(
 class LineReader:
     """Reads lines; ``offset`` is where the next one begins."""
 
-    def __init__(self, path: str, state: ReadingState, problems: list[Problem], end: int | None) -> None:
-        self.path, self.state, self.problems, self.end = path, state, problems, end
+    def __init__(self, path: str, state: ReadingState, problems: list[Problem]) -> None:
+        self.path, self.state, self.problems = path, state, problems
         self.offset = 0
 
     def problem(self, offset: int, reason: str) -> None:
@@ -120,10 +113,8 @@ class LineReader:
 
     def frames(self, text: bytes, position: int) -> Iterator[Frame]:
         """The frames of lines, of which the last ends at a position."""
-        state, end = self.state, self.end
+        state = self.state
         for line in lines_of(text):
-            if end is not None and self.offset >= end:
-                return
             if self.offset // frames.CHECK_BYTES != state.checked:
                 yield from state.check(self.offset, self.problems, self.path)
             begins, self.offset = self.offset, self.offset + len(line) + 1

@@ -13,13 +13,13 @@ from typing import Any, NamedTuple
 Position = tuple[int, str, int, int]
 """A place in a capture: the time of its packets so far or the block of its file, the file, the offset in there, and how
 many frames of one packet came before."""
-TOPIC, LEADER, RACK, ENDPOINT, SERVER = "topic", "leader", "rack", "endpoint", "server"
+TOPIC, LEADER, RACK, ENDPOINT, SERVER, CAPTURE = "topic", "leader", "rack", "endpoint", "server", "capture"
 
 
 class Fact(NamedTuple):
-    """One thing that was told: the name of a topic id, a partition's leader, a broker's rack, who listens at an address.
+    """One thing that was told: a topic id's name, a partition's leader, a broker's rack, who listens at an address.
 
-    A fact of kind ``server`` says that an address is a broker's.
+    A fact of kind ``server`` says that an address is a broker's, one of kind ``capture`` that the file is a capture.
     """
 
     kind: str
@@ -93,7 +93,7 @@ class ToldCluster:
                 changes[kind].add(key, value, position)
             elif kind == ENDPOINT:
                 self.endpoints[key] = value
-            else:
+            elif kind == SERVER:
                 self.servers.add(key)
         self.endpoints |= endpoints or {}
         self.last_racks = {**self.racks.last(), **(racks or {})}

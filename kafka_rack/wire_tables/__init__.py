@@ -17,22 +17,19 @@ def read(
     """The tables of captures in memory, as pyarrow Tables by name; docs/tables.md has their columns. Needs pyarrow.
 
     The same rows as ``kafka-rack pipeline decode`` writes, with the column ``api`` behind the others. A folder that it
-    wrote is read too, of any version: columns that its tables do not have are null.
+    wrote is read too, as Parquet: columns that its tables do not have are null.
 
     Args:
         path: a capture, a folder of captures or of tables, or several of these.
         tables: those that are wanted; all if not given.
         options: say what packets do not: ports and brokers.
 
-    Raises: FileNotFoundError: a path that is not there. ValueError: there is no such table. SchemaMismatch: tables of a
-        later version, or such as only Spark reads.
+    Raises: FileNotFoundError: a path that is not there. ValueError: there is no such table.
     """
     import pyarrow as pa
 
-    from kafka_rack.storage import location
-    from kafka_rack.wire_tables.arrow import arrow_schema, record_batches
+    from kafka_rack.wire_tables.arrow import arrow_schema, is_stored, read_stored, record_batches
     from kafka_rack.wire_tables.reading import decode_paths
-    from kafka_rack.wire_tables.stored import is_stored, read_stored
     from kafka_rack.wire_tables.tables import TABLES
 
     wanted = list(TABLES) if tables is None else list(tables)
@@ -40,7 +37,7 @@ def read(
         if name not in TABLES:
             raise ValueError(f"table: expected one of {', '.join(TABLES)}, got {name!r}")
     paths = [str(one) for one in ([path] if isinstance(path, str) or not isinstance(path, Iterable) else path)]
-    folders = [one for one in paths if is_stored(location(one))]
+    folders = [one for one in paths if is_stored(one)]
     rows = decode_paths([one for one in paths if one not in folders], options, wanted)
     return {
         name: pa.concat_tables(
@@ -49,7 +46,7 @@ def read(
                     [batch for _, batch in record_batches(rows, name, with_api=True)],
                     schema=arrow_schema(name, with_api=True),
                 ),
-                *(read_stored(location(one), name) for one in folders),
+                *(read_stored(one, name) for one in folders),
             ]
         )
         for name in wanted

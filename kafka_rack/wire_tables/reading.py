@@ -1,4 +1,4 @@
-"""A capture file, or a part of one, to rows: the whole of the pipeline's work without Spark."""
+"""A capture file to rows, without Spark."""
 
 from __future__ import annotations
 
@@ -6,9 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from kafka_rack.wire_capture.captures import Options, read_frames
 from kafka_rack.wire_capture.files import CaptureFile, capture_name, find_files
-from kafka_rack.wire_capture.filters import FrameFilters
 from kafka_rack.wire_capture.frames import MAX_PROBLEMS_HELD, Problem
-from kafka_rack.wire_capture.learning import learn_from
 from kafka_rack.wire_tables.frame_decoding import FrameDecoder
 from kafka_rack.wire_tables.rows import Rows
 from kafka_rack.wire_tables.tables import TABLES
@@ -19,27 +17,18 @@ def decode_into(
     file: CaptureFile,
     options: Options,
     *,
-    start: int = 0,
-    end: int | None = None,
     only: Iterable[str] = TABLES,
-    filters: FrameFilters | None = None,
     max_frames: int = 100_000,
 ) -> Iterator[Rows]:
-    """Decode a file from ``start`` to before ``end``; ``rows`` comes each time it is full, and at the end.
+    """Decode a file; ``rows`` comes each time it is full, and at the end.
 
     Who takes it clears it. Problems are rows too.
     """
     problems: list[Problem] = []
-    everything = filters is None or filters.take_all
-    state, frames = read_frames(file, options, problems, start, end)
+    state, frames = read_frames(file, options, problems)
     decoder = FrameDecoder(state, rows, only)
     for frame in frames:
-        if everything or filters is None or filters.want(frame):
-            decoder.decode(frame)
-        else:
-            for asked in filter(filters.want_unanswered, frame.passed_over):
-                decoder.unanswered(frame.connection, asked)
-            learn_from(frame, state.known)
+        decoder.decode(frame)
         if len(problems) >= MAX_PROBLEMS_HELD:
             add_problems(rows, decoder, problems)
             yield rows

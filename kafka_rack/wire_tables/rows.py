@@ -253,7 +253,11 @@ class Target(msgspec.Struct):
     def place(self, connection: CapturedConnection) -> int:
         """The number of a connection."""
         capture = self.state.capture
-        key = connection, connection.broker, capture  # packets may tell the broker later, and a connection may cross files
+        key = (
+            connection,
+            connection.broker,
+            capture,
+        )  # packets may tell the broker later, and a connection may cross files
         places = self.rows.shared["place"]
         found = places.get(key)
         if found is not None:

@@ -1,21 +1,22 @@
-"""The tables: their columns in order, each with its type and what it holds. docs/tables.md is made from here.
+"""The tables: their columns in order, each with its type, what it holds and since which version of the schema.
 
-``stored`` says where the files of a table lie.
+docs/tables.md is made from here.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 1
 
 
 class Column(NamedTuple):
-    """``type`` is Spark's; timestamps are UTC with microseconds."""
+    """``type`` is Spark's; timestamps are UTC with microseconds. ``since``: the first version of the schema with it."""
 
     name: str
     type: str
     meaning: str
+    since: int = SCHEMA_VERSION
 
 
 class Table(NamedTuple):
@@ -250,6 +251,9 @@ TABLES: dict[str, Table] = {
     )
 }
 
+
+PARTITIONED_BY = {name: ("capture", "day") if "ts" in table.names else ("capture",) for name, table in TABLES.items()}
+"""The columns by whose values a table's files lie in folders; ``day`` is that of ``ts`` in UTC."""
 
 INTRODUCTION = """# Tables
 

@@ -24,44 +24,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def spark(request: pytest.FixtureRequest) -> Iterator[Any]:
-    """A session on two cores; with Spark's Kafka connector where a test of it runs and it can be fetched."""
-    from kafka_rack.pipeline.spark.session import KAFKA_CONNECTOR, SparkMissing, spark_session
+def spark() -> Iterator[Any]:
+    """A session on two cores."""
+    from kafka_rack.pipeline.session import spark_session
 
-    missing = ""
-    session = None
-    if any(item.path.name == "test_kafka_connector.py" for item in request.session.items):
-        try:
-            session = on_spark.session_with([KAFKA_CONNECTOR])
-        except SparkMissing as error:
-            missing = str(error)
-    session = session or spark_session("local[2]", driver_memory="1g")
-    session.without_connector = missing
+    session = spark_session("local[2]", driver_memory="1g")
     yield session
     session.stop()
-
-
-@pytest.fixture
-def progress() -> Iterator[Any]:
-    """Where the jobs of a test are; at its end, what the last step had counted. ``steps`` has what each one had."""
-    from kafka_rack.pipeline.spark.progress import Progress, Step, watched_by
-
-    class AllSteps(Progress):
-        def __init__(self) -> None:
-            super().__init__()
-            self._before: list[Step] = []
-
-        def begin(self, *args: Any) -> None:
-            self._before.append(self.now())
-            super().begin(*args)
-
-        @property
-        def steps(self) -> dict[str, Step]:
-            return {one.what: one for one in (*self._before, self.now())}
-
-    looked_at = AllSteps()
-    with watched_by(looked_at):
-        yield looked_at
 
 
 @pytest.fixture(scope="session")

@@ -12,8 +12,8 @@ import pyarrow as pa
 
 from kafka_rack.pipeline import route
 from kafka_rack.wire_capture.captures import Options
-from kafka_rack.wire_capture.told import Fact
-from kafka_rack.wire_tables.arrow import arrow_schema
+from kafka_rack.wire_tables import read
+from kafka_rack.wire_tables.arrow import arrow_schema, record_batch
 from kafka_rack.wire_tables.reading import decode_paths
 from kafka_rack.wire_tables.tables import TABLES
 
@@ -38,13 +38,13 @@ def pieces(paths: Iterable[Path]) -> list[dict[str, Any]]:
     return sorted(found, key=lambda row: tuple(row[name] for name in route.ORDER))
 
 
-def tables_by_steps(paths: Iterable[Path], options: Options | None = None) -> Tables:
+def tables_by_steps(paths: Sequence[Path], options: Options | None = None) -> Tables:
     """All rows of captures by the route's steps."""
     ordered = pa.Table.from_pylist(pieces(paths), schema=route.PIECES).to_batches(max_chunksize=700)
     told = [row for batch in route.pieces_to_facts(options or Options(), {})(ordered) for row in batch.to_pylist()]
     evidence = route.evidence_of(sorted(told, key=lambda row: tuple(row[name] for name in route.POSITION)))
     found: Tables = {name: [] for name in TABLES}
-    for batch in route.pieces_to_rows(options or Options(), evidence, {})(ordered):
+    for batch in route.pieces_to_rows(options or Options(), evidence, {}, frozenset(map(str, paths)))(ordered):
         for row in batch.to_pylist():
             found[row["table"]].append(row[row["table"]])
     return found
@@ -52,8 +52,6 @@ def tables_by_steps(paths: Iterable[Path], options: Options | None = None) -> Ta
 
 def tables_in_one(paths: Sequence[Path]) -> Tables:
     """All rows of captures, each read in one piece by ``wire_tables``."""
-    from kafka_rack.wire_tables.arrow import record_batch
-
     rows = decode_paths([str(path) for path in paths])
     found: Tables = {}
     for name in TABLES:
@@ -61,6 +59,11 @@ def tables_in_one(paths: Sequence[Path]) -> Tables:
         found[name] = [] if batch is None else batch.to_pylist()
         assert batch is None or batch.schema == arrow_schema(name, with_api=True)
     return found
+
+
+def stored_tables(folder: Path) -> Tables:
+    """All rows of a folder of tables."""
+    return {name: table.to_pylist() for name, table in read(folder).items()}
 
 
 def comparable(tables: Tables, leave_out: frozenset[str] = frozenset()) -> dict[str, list[str]]:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
-from pathlib import Path
 from typing import Any
 
-from kafka_rack.pipeline.output.writing import read_table
 from kafka_rack.wire_tables.tables import TABLES
 
 Row = dict[str, Any]
@@ -19,11 +17,11 @@ FETCH_KEYS = ("who", "client_id", "client_rack", "broker_rack")
 FETCH_SUMS = ("request_bytes", "response_bytes", "record_bytes", "records")
 
 
-def tables_by_capture(out: Path) -> dict[str, Tables]:
-    """The rows of each capture below ``out``, by table."""
+def tables_by_capture(tables: Tables) -> dict[str, Tables]:
+    """The rows of each capture, by table."""
     found: dict[str, Tables] = defaultdict(lambda: {table: [] for table in TABLES})
-    for table in TABLES:
-        for row in read_table(out, table):
+    for table, rows in tables.items():
+        for row in rows:
             found[row["capture"]][table].append(row)
     return found
 

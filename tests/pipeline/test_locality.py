@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 from collections import Counter, defaultdict
-from datetime import UTC, datetime
 from decimal import Decimal
 from functools import cache
-from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
 import pytest
 
-from kafka_rack.locality import Prices, RackRules, captures
+from kafka_rack.locality import captures
 from kafka_rack.locality.captures import NothingToMeasure
 from kafka_rack.locality.settings import Settings
-from kafka_rack.locality.traffic import GROUPINGS
-from kafka_rack.pipeline.decode import job
-from kafka_rack.pipeline.locality.job import RESULT, follow, measure
-from kafka_rack.pipeline.output.writing import SchemaMismatch
+from kafka_rack.pipeline.locality import measure
 from tests.fixture_data import CAPTURES, capture_summary, captured_frames
+from tests.pipeline.written_capture import traffic as traffic_of
 
 NAMES = tuple(sorted(path.name.removesuffix(".summary.json") for path in CAPTURES.glob("*.summary.json")))
 FOLLOWED = ("interbroker-41-start", "zk39-ibp0101", "zk39-ibp24")
@@ -30,41 +24,22 @@ BROKER_RACKS = {"0": "az-a", "1": "az-b", "2": "az-c"}
 SUMS = ("request_bytes", "response_bytes", "record_bytes", "records", "redirects")
 
 
-def rows_of(out: Path, table: str = "traffic") -> list[dict[str, Any]]:
-    return pq.read_table(out / "locality" / table).to_pylist()
-
-
-def tables_of(out: Path) -> dict[str, list[str]]:
-    return {name: sorted(repr(row) for row in rows_of(out, name)) for name in ("traffic", *GROUPINGS)}
-
-
 @pytest.fixture(scope="session")
-def decoded(spark, tmp_path_factory):
-    out = tmp_path_factory.mktemp("decoded")
-    job.decode(spark, [str(CAPTURES / f"{name}.jsonl.gz") for name in NAMES], out)
-    return out
-
-
-@pytest.fixture(scope="session")
-def few(spark, tmp_path_factory):
-    """Three of them: with clients' racks, with followers, with neither groups' racks nor followers."""
-    out = tmp_path_factory.mktemp("few")
-    names = ("java41-range", "interbroker-41-start", "kafkajs")
-    job.decode(spark, [str(CAPTURES / f"{name}.jsonl.gz") for name in names], out)
-    return out
-
-
-@pytest.fixture(scope="session")
-def measured(spark, decoded, tmp_path_factory):
+def measured(spark, tmp_path_factory):
     """The result of all captures together, and the folder that it is in."""
     out = tmp_path_factory.mktemp("measured")
-    return measure(spark, [str(decoded)], out, Settings()), out
+    paths = [str(CAPTURES / f"{name}.jsonl.gz") for name in NAMES]
+    return measure(spark, paths, str(out), Settings()), out
 
 
 @pytest.fixture(scope="session")
-def traffic(measured):
+def traffic(tmp_path_factory):
+    """The rows of each capture."""
+    folder = tmp_path_factory.mktemp("captures")
+    for name in NAMES:
+        (folder / f"{name}.jsonl.gz").write_bytes((CAPTURES / f"{name}.jsonl.gz").read_bytes())
     found = defaultdict(list)
-    for row in rows_of(measured[1]):
+    for row in traffic_of(folder):
         found[row["capture"]].append(row)
     return found
 
@@ -171,99 +146,29 @@ def test_clients_that_say_nothing_stay_unknown_and_old_ones_are_told_apart(traff
     assert all(row["cost"] == 0 and row["possible_cost"] > 0 for row in old if row["bytes"])
 
 
-def test_every_table_sums_up_to_the_total_and_costs_are_those_of_its_bytes(measured):
-    result, out = measured
+def test_the_total_is_that_of_all_frames_and_costs_are_those_of_its_bytes(measured):
+    (result, unread), out = measured
     total = result["total"]
     assert total["bytes"] == sum(
         line["request_bytes"] + line["response_bytes"] for name in NAMES for line in capture_summary(name)["counts"]
     )
-    for name in GROUPINGS:
-        rows = rows_of(out, name)
-        assert sum(row["bytes"] for row in rows) == total["bytes"]
-        assert sum(row["cost"] for row in rows) == Decimal(total["cost"])
     assert total["local_bytes"] + total["cross_bytes"] + total["unknown_bytes"] == total["bytes"]
     # Each byte across racks costs a cent a GB where it leaves and one where it enters.
     assert Decimal(total["cost"]) == Decimal(total["cross_bytes"]) * Decimal("0.02") / 10**9
-    assert Decimal(total["possible_cost"]) == Decimal(total["unknown_bytes"]) * Decimal("0.02") / 10**9
-    assert json.loads((out / RESULT).read_text()) == result
-    assert sorted(path.name for path in out.iterdir()) == ["locality", "locality.html", "locality.json"]
+    assert json.loads((out / "locality.json").read_text()) == result
+    assert sorted(path.name for path in out.iterdir()) == ["locality.html", "locality.json"]
+    assert unread == []
 
 
 def test_plain_python_gives_the_same_result(measured):
-    result, _ = measured
+    (result, _), _ = measured
     plain = captures.measure([str(CAPTURES / f"{name}.jsonl.gz") for name in NAMES])
     assert {**plain.result, "out": result["out"]} == result
-    assert plain.unread == []
-
-
-def test_prices_racks_and_windows_change_what_they_are_for_and_running_again_replaces(spark, few, tmp_path):
-    rules = RackRules.read("az-c@client:live-writer", "racks")
-    before = measure(spark, [str(few)], tmp_path, Settings())
-    settings = Settings(Prices(free_replication=True), rules, 3_600_000_000, racks_file="racks")
-    result = measure(spark, [str(few)], tmp_path, settings)
-    rows = rows_of(tmp_path)
-    assert result["total"]["bytes"] == before["total"]["bytes"] == sum(row["bytes"] for row in rows)
-    assert {row["client_rack"] for row in rows if row["client_id"] == "live-writer"} == {"az-c"}
-    assert result["total"]["unknown_bytes"] < before["total"]["unknown_bytes"]
-    replicated = sum(row["bytes"] for row in rows if row["category"] == "replication")
-    crossed = sum(row["bytes"] for row in rows if row["locality"] == "cross")
-    assert replicated > 0
-    assert Decimal(result["total"]["cost"]) == Decimal(crossed - replicated) * Decimal("0.02") / 10**9
-    assert all(row["window_start"] == row["window_start"].replace(minute=0, second=0, microsecond=0) for row in rows)
-
-
-def test_a_window_holds_the_bytes_of_its_time(spark, few, tmp_path):
-    measure(spark, [str(few)], tmp_path, Settings(window_us=2_000_000))
-    found: Counter[datetime] = Counter()
-    for row in rows_of(tmp_path, "traffic"):
-        if row["capture"] == "kafkajs" and row["category"] == "other":
-            found[row["window_start"]] += row["bytes"]
-    wanted: Counter[datetime] = Counter()
-    for frame in captured_frames("kafkajs"):
-        if frame.api_key > FETCH:  # neither Produce nor it
-            wanted[datetime.fromtimestamp(frame.time_us // 2_000_000 * 2, UTC)] += len(frame.data) + 4
-    assert found == wanted
-
-
-def test_captures_their_tables_and_a_stream_give_the_same(spark, tmp_path):
-    folder = tmp_path / "captures"
-    folder.mkdir()
-    settings = Settings(window_us=1_000_000)
-
-    def stream():
-        query = follow(spark, [str(folder)], tmp_path / "stream", tmp_path / "checkpoint", settings, available_now=True)
-        query.awaitTermination()
-
-    for name in ("aiokafka", "java41-txn"):
-        (folder / f"{name}.jsonl.gz").write_bytes((CAPTURES / f"{name}.jsonl.gz").read_bytes())
-        stream()
-    captures = measure(spark, [str(folder)], tmp_path / "captures-out", settings)
-    job.decode(spark, [str(folder)], tmp_path / "tables")
-    tables = measure(spark, [str(tmp_path / "tables")], tmp_path / "tables-out", settings)
-    streamed = json.loads((tmp_path / "stream" / RESULT).read_text())
-    assert {**captures, "out": ""} == {**tables, "out": ""} == {**streamed, "out": ""}
-    assert tables_of(tmp_path / "captures-out") == tables_of(tmp_path / "tables-out") == tables_of(tmp_path / "stream")
-    assert captures["span"]["captures"] == 2
-
-
-def test_a_large_capture_is_judged_in_pieces_that_add_up(spark, tmp_path):
-    folder = tmp_path / "captures"
-    folder.mkdir()
-    text = gzip.decompress((CAPTURES / "interbroker-41-start.jsonl.gz").read_bytes())
-    (folder / "interbroker-41-start.jsonl").write_bytes(text)
-    job.decode(spark, [str(folder)], tmp_path / "tables", partitions=8)
-    result = measure(spark, [str(tmp_path / "tables")], tmp_path / "pieces", Settings(window_us=60_000_000))
-    whole = measure(spark, [str(folder)], tmp_path / "whole", Settings(window_us=60_000_000))
-    assert {**result, "out": ""} == {**whole, "out": ""}
-    assert tables_of(tmp_path / "pieces") == tables_of(tmp_path / "whole")
 
 
 def test_what_is_no_capture_leaves_the_results_of_before(spark, tmp_path):
     (tmp_path / "empty.jsonl").write_text("")
     (tmp_path / "locality.json").write_text("before")
     with pytest.raises(NothingToMeasure):
-        measure(spark, [str(tmp_path / "empty.jsonl")], tmp_path, Settings())
+        measure(spark, [str(tmp_path / "empty.jsonl")], str(tmp_path), Settings())
     assert sorted(path.name for path in tmp_path.iterdir()) == ["empty.jsonl", "locality.json"]
-    (tmp_path / "schema.json").write_text('{"schema_version": 999}')
-    with pytest.raises(SchemaMismatch, match="schema version 999"):
-        measure(spark, [str(tmp_path)], tmp_path / "out", Settings())

@@ -5,18 +5,12 @@ from __future__ import annotations
 import base64
 from collections import Counter
 from decimal import Decimal
-from gzip import decompress
 
 import pytest
 
 from kafka_rack.locality import Prices, RackRules
 from kafka_rack.locality.prices import Rate
-from kafka_rack.pipeline.output.writing import prepare, put_in_place, write_block
-from kafka_rack.wire_capture.captures import Options
-from kafka_rack.wire_capture.files import find_files
-from tests.fixture_data import CAPTURES
-from tests.pipeline.line_blocks import line_blocks
-from tests.pipeline.written_capture import RACKS, SECOND, Written, batch_of, traffic, traffic_of_tables
+from tests.pipeline.written_capture import RACKS, SECOND, Written, batch_of, traffic
 
 KIB = 1024
 PIECE = 100 * KIB
@@ -38,7 +32,7 @@ def measured(written, tmp_path):
     def measure(**more):
         (tmp_path / "in").mkdir()
         written.save(tmp_path / "in")
-        return traffic(tmp_path / "in", tmp_path / "out", **more)
+        return traffic(tmp_path / "in", **more)
 
     return measure
 
@@ -177,23 +171,3 @@ def test_each_direction_has_its_price_in_the_currency_and_unit_of_the_file(writt
     there = Decimal("0.5") * row["request_bytes"] / 2**30
     back = Decimal("0.02") * row["response_bytes"] / 2**30
     assert abs(row["cost"] - (there + back)) < Decimal("1e-17")
-
-
-@pytest.mark.parametrize("name", ["interbroker-41-start", "java41-range", "zk39-ibp24"])
-def test_cuts_of_a_capture_never_show(name, tmp_path):
-    folder = tmp_path / "in"
-    folder.mkdir()
-    (folder / f"{name}.jsonl").write_bytes(decompress((CAPTURES / f"{name}.jsonl.gz").read_bytes()))
-    out = tmp_path / "cut"
-    prepare(out)
-    (file,) = find_files([str(folder)])[0]
-    blocks = line_blocks(file, 32)
-    assert len(blocks) > 16
-    written = [one for block in blocks for one in write_block(block, Options(), out / "_temporary" / "run")]
-    put_in_place(out, "run", [(block.file.path, block.start, block.end) for block in blocks], written, whole=True)
-
-    whole = added(traffic(folder, tmp_path / "whole"), *KEYS)
-    assert added(traffic_of_tables(out), *KEYS) == whole
-
-
-KEYS = ("window_start", "category", "api", "client_id", "group_id", "topic", "client_rack", "broker_rack", "reason")

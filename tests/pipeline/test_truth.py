@@ -8,9 +8,9 @@ from collections import Counter
 
 import pytest
 
-from kafka_rack.pipeline.decode import job
+from kafka_rack.pipeline.decode import decode
 from tests.fixture_data import CAPTURES, capture_names, capture_summary
-from tests.pipeline.plain import plain_tables, tables_of
+from tests.pipeline.steps import comparable, stored_tables, tables_in_one
 from tests.pipeline.summaries import COUNTED, TOLD, tables_by_capture
 
 NAMES = capture_names()
@@ -30,15 +30,14 @@ SAME = (
 
 
 @pytest.fixture(scope="module")
-def written(tmp_path_factory):
-    """The tables of all captures, as rows of text."""
-    out = tmp_path_factory.mktemp("truth")
-    return out, plain_tables(CAPTURES, out)
+def written():
+    """The tables of all captures, as one process makes them."""
+    return tables_in_one([CAPTURES])
 
 
 @pytest.fixture(scope="module")
 def captures(written):
-    return tables_by_capture(written[0])
+    return tables_by_capture(written)
 
 
 def in_order(value):
@@ -133,6 +132,7 @@ def test_packets_are_framed_as_tshark_frames_them(captures, file):
 
 
 def test_spark_writes_the_same_tables(spark, written, tmp_path):
-    summary = job.decode(spark, [str(CAPTURES)], tmp_path)
-    assert tables_of(tmp_path, CAPTURES) == written[1]
-    assert summary.files == len(NAMES) + len(PACKETS)
+    summary = decode(spark, [str(CAPTURES)], str(tmp_path))
+    assert comparable(stored_tables(tmp_path)) == comparable(written)
+    assert summary.captures == {*NAMES, *PACKETS}
+    assert summary.tables == {table: len(rows) for table, rows in written.items() if rows}

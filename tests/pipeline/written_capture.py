@@ -8,21 +8,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-
 from kafka_rack.locality import Prices, RackRules
-from kafka_rack.locality.evidence import Evidence
-from kafka_rack.locality.flows import Flows
+from kafka_rack.locality.captures import flows_of
 from kafka_rack.locality.traffic import TrafficSums, traffic_row
-from kafka_rack.pipeline.locality.files import captures_of
-from kafka_rack.pipeline.locality.stages import TRAFFIC_SCHEMA
-from kafka_rack.pipeline.locality.tables import ParquetTables
+from kafka_rack.wire_capture.captures import Options
+from kafka_rack.wire_capture.files import find_files
 from protocol.apis.fetch import FetchRequest, FetchResponse
 from protocol.apis.metadata import MetadataRequest, MetadataResponse
 from protocol.apis.produce import ProduceRequest, ProduceResponse
 from protocol.headers import request_frame, response_frame
 from protocol.records import Record, build_batch
-from tests.pipeline.plain import plain_tables
 
 START = 1_700_000_000_000_000
 SECOND = 1_000_000
@@ -153,31 +148,13 @@ def batch_of(size_bytes: int) -> bytes:
 
 
 def traffic(
-    folder: Path, out: Path, window_us: int = SECOND, rules: RackRules | None = None, prices: Prices | None = None
+    folder: Path, window_us: int = SECOND, rules: RackRules | None = None, prices: Prices | None = None
 ) -> list[dict[str, Any]]:
     """The rows of ``traffic`` of the captures in a folder, as this process makes them."""
-    plain_tables(folder, out)
-    return traffic_of_tables(out, window_us, rules, prices)
-
-
-def traffic_of_tables(
-    out: Path, window_us: int = SECOND, rules: RackRules | None = None, prices: Prices | None = None
-) -> list[dict[str, Any]]:
     rows = []
-    for capture in captures_of(out):
-        blocks = [ParquetTables(block) for block in capture.blocks]
-        evidence = Evidence()
-        for tables in blocks:
-            own = Evidence()
-            own.add(tables)
-            evidence.merge(own)
-        if not evidence.frames:
-            continue  # a file of a table without frames
-        sums = TrafficSums(evidence.conclude(rules), rules)
-        for tables in blocks:
-            flows = Flows(window_us, evidence)
-            flows.count(tables)
-            sums.add_flows(flows, evidence.covered)
+    for file in find_files([str(folder)])[0]:
+        flows = flows_of(file, Options(), window_us)
+        sums = TrafficSums(flows.evidence.conclude(rules), rules)
+        sums.add_flows(flows, flows.evidence.covered)
         rows += [traffic_row(key, amounts, prices or Prices()) for key, amounts in sums.amounts.items()]
-    found: list[dict[str, Any]] = pa.Table.from_pylist(rows, TRAFFIC_SCHEMA).to_pylist()
-    return found
+    return rows

@@ -32,7 +32,7 @@ from kafka_rack.cli.options.locality import add_locality_arguments, print_foreca
 from kafka_rack.cli.options.places import check_folder, not_read
 from kafka_rack.cli.output.locality import as_text
 from kafka_rack.printable import printable
-from kafka_rack.storage import named_url
+from kafka_rack.wire_capture.files import is_url
 
 if TYPE_CHECKING:
     from kafka_rack.wire_capture.files import CaptureFile
@@ -61,7 +61,7 @@ def run(arguments: argparse.Namespace) -> int:
         return DONE
     if not arguments.captures:
         raise UsageError("what to read is missing: captures, or folders of them")
-    if arguments.out and named_url(arguments.out):
+    if arguments.out and is_url(arguments.out):
         raise UsageError(
             f"--out {arguments.out}: expected a folder of this machine; kafka-rack pipeline locality writes to URLs"
         )

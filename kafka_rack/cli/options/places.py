@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from kafka_rack.cli import CommandError, UsageError
-from kafka_rack.storage import Location, location
+from kafka_rack.wire_capture.files import is_url
 
 ROOM = "room for what is written, make some or choose another folder"
 WRITABLE = "a folder that can be written, choose another"
@@ -23,14 +23,13 @@ EXPECTED = {
 
 
 def check_places(inputs: Iterable[str], *outputs: str | None) -> None:
-    """Refuse what cannot be meant. What lies behind a URL is asked for later, by who has the settings that reach it.
+    """Refuse what cannot be meant. What lies behind a URL is left to who reads and writes it.
 
-    Raises UsageError: an input of this machine that is not there; a URL that nothing here reaches; an output, which is
-    a folder, that is a file or lies in one.
+    Raises UsageError: an input of this machine that is not there; an output, which is a folder, that is a file or lies
+    in one.
     """
     for given in inputs:
-        place = place_of(given)
-        if isinstance(place, Path) and not place.exists():
+        if not is_url(given) and not Path(given).exists():
             raise UsageError(f"{given}: no such file or folder")
     for output in outputs:
         if output is not None:
@@ -39,9 +38,9 @@ def check_places(inputs: Iterable[str], *outputs: str | None) -> None:
 
 def check_folder(given: str) -> None:
     """Raises UsageError: it can be no folder, as it is a file, or lies in one."""
-    place = place_of(given)
-    if not isinstance(place, Path):
+    if is_url(given):
         return
+    place = Path(given)
     for above in (place, *place.parents):
         if above.exists():
             if not above.is_dir():
@@ -49,14 +48,6 @@ def check_folder(given: str) -> None:
                     f"{given}: expected a folder, got {'a file' if above == place else f'{above}, a file'}"
                 )
             return
-
-
-def place_of(given: str) -> Location:
-    """Raises UsageError."""
-    try:
-        return location(given)
-    except ValueError as error:
-        raise UsageError(str(error)) from None
 
 
 def not_read(error: ValueError | OSError) -> CommandError | UsageError:

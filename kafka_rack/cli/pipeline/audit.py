@@ -15,8 +15,8 @@ from __future__ import annotations
 
 import argparse
 import sys
-from pathlib import Path
-from typing import TYPE_CHECKING
+import time
+from typing import TYPE_CHECKING, Any
 
 from kafka_rack.audit import KINDS
 from kafka_rack.cli import DONE, FAILED, FINDINGS, CommandError, UsageError
@@ -29,14 +29,13 @@ from kafka_rack.cli.pipeline.running import (
     add_tasks_argument,
     check_spark_arguments,
     run_on_spark,
-    spark_for,
+    say_done,
     told_in_one_line,
 )
 from kafka_rack.plurals import counted
-from kafka_rack.storage import location
 
 if TYPE_CHECKING:
-    from kafka_rack.pipeline.audit.report import Fleet
+    from kafka_rack.pipeline.audit.job import Fleet
 
 MAX_CLUSTERS, MAX_PROBLEMS = 20, 5
 """What a screen takes; the tables have all."""
@@ -61,35 +60,27 @@ def run(arguments: argparse.Namespace) -> int:
     if not given and (arguments.racks or arguments.fenced):
         raise UsageError("--racks and --fenced go with --brokers or --brokers-file, of descriptions that name none")
     brokers = brokers_of(arguments) if given else None
-    from kafka_rack.pipeline.spark.session import INSTALL_SPARK
+    from kafka_rack.pipeline.session import INSTALL_SPARK
 
     try:
-        from kafka_rack.pipeline.audit import report
-        from kafka_rack.pipeline.audit.job import NothingToAudit, audit_fleet
+        from kafka_rack.pipeline.audit.job import NothingToAudit, as_json, audit_fleet
         from kafka_rack.pipeline.audit.rows import AuditQuestion
-        from kafka_rack.pipeline.output.staging import clear
     except ImportError as error:
         raise CommandError(f"{INSTALL_SPARK} ({error})") from None
     asked = AuditQuestion(arguments.min_insync_replicas, arguments.skew, tuple(arguments.ignore))
-    out = location(arguments.out)
+    since_s = time.monotonic()
+
+    def work(spark: Any) -> Fleet:
+        how = {"asked": asked, "brokers": brokers, "tasks": arguments.tasks}
+        return audit_fleet(spark, arguments.inputs, arguments.out, **how)
+
     with told_in_one_line(arguments.out):
-        if isinstance(out, Path):
-            report.check(out)
         try:
-            fleet: Fleet = run_on_spark(
-                spark_for,
-                arguments,
-                lambda spark: audit_fleet(
-                    spark, arguments.inputs, arguments.out, asked=asked, brokers=brokers, partitions=arguments.tasks
-                ),
-                "auditing",
-            )
+            fleet = run_on_spark(arguments, work, "auditing")
         except NothingToAudit as error:
             raise CommandError(str(error)) from None
-        except KeyboardInterrupt:
-            clear(location(arguments.out))  # tasks may still have written while they were cancelled
-            raise
-    sys.stdout.write(report.as_json(fleet) if arguments.format == "json" else as_text(fleet, arguments.out))
+    sys.stdout.write(as_json(fleet) if arguments.format == "json" else as_text(fleet, arguments.out))
+    say_done(arguments, counted(len(fleet.clusters), "cluster"), since_s)
     if fleet.problems:
         return FAILED
     return FINDINGS if fleet.bad_clusters else DONE

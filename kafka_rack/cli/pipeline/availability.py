@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+import time
 import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,16 +29,15 @@ from kafka_rack.cli.pipeline.running import (
     add_spark_arguments,
     check_spark_arguments,
     run_on_spark,
-    spark_for,
+    say_done,
     told_in_one_line,
 )
 from kafka_rack.errors import InputError
-from kafka_rack.storage import location
+from kafka_rack.plurals import counted
 
 if TYPE_CHECKING:
-    from kafka_rack.availability import Row
     from kafka_rack.pipeline.availability.grid import Point, Skipped
-    from kafka_rack.pipeline.availability.report import Survey
+    from kafka_rack.pipeline.availability.job import Survey
 
 AXIS_HELP = {
     "brokers": "cluster sizes",
@@ -93,29 +93,25 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError(f"--tasks: expected 1 to 100000, got {tasks}")
     check_spark_arguments(arguments)
     check_places([], arguments.out)
-    from kafka_rack.pipeline.spark.session import INSTALL_SPARK
+    points, skipped = points_given(arguments)
+    from kafka_rack.pipeline.session import INSTALL_SPARK
 
     try:
-        from kafka_rack.pipeline.availability import report
-        from kafka_rack.pipeline.availability.job import answer_points
-        from kafka_rack.pipeline.spark.storage_settings import reached
+        from kafka_rack.pipeline.availability import job
     except ImportError as error:
         raise CommandError(f"{INSTALL_SPARK} ({error})") from None
-    points, skipped = points_given(arguments)
-    out = location(arguments.out)
+    since_s = time.monotonic()
 
-    def work(spark: Any) -> list[Row | Skipped]:
-        if not isinstance(out, Path):
-            report.check(reached(spark, arguments.out))
-        return answer_points(spark, points, seed=arguments.seed, trials=arguments.trials, tasks=tasks)
+    def work(spark: Any) -> Survey:
+        answers = job.answer_points(spark, points, seed=arguments.seed, trials=arguments.trials, tasks=tasks)
+        found = job.survey_of(points, answers, skipped, seed=arguments.seed, trials=arguments.trials)
+        job.write(spark, found, arguments.out)
+        return found
 
     with told_in_one_line(arguments.out):
-        if isinstance(out, Path):
-            report.check(out)
-        answers = run_on_spark(spark_for, arguments, work, "asking")
-        found = report.survey_of(points, answers, skipped, seed=arguments.seed, trials=arguments.trials)
-        report.write(found, location(arguments.out))
-    sys.stdout.write(report.as_json(found) if arguments.format == "json" else as_text(found, arguments.out))
+        found = run_on_spark(arguments, work, "judging")
+    sys.stdout.write(job.as_json(found) if arguments.format == "json" else as_text(found, arguments.out))
+    say_done(arguments, counted(len(points), "point"), since_s)
     return DONE
 
 

@@ -8,12 +8,14 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Event
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kafka_rack.cli import UsageError
 from kafka_rack.cli.options.places import check_places
 from kafka_rack.cli.pipeline.running import add_tasks_argument, check_spark_arguments
-from kafka_rack.storage import location
+
+if TYPE_CHECKING:
+    from kafka_rack.wire_capture.captures import Options
 
 EVERY_SECONDS = 5.0
 MAX_SECONDS = 86_400
@@ -21,16 +23,19 @@ LOOK_SECONDS = 1
 GRACE_SECONDS = 30
 
 
-def add_capture_arguments(parser: argparse.ArgumentParser) -> None:
+def add_packet_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--ports", metavar="P,P,...", help="the brokers' ports in packets; default: recognised")
     parser.add_argument(
         "--brokers",
         metavar="ID[@RACK]=[HOST]:PORT,...",
         help="which broker listens where in packets;\ndefault: learned from Metadata",
     )
-    add_tasks_argument(parser, "how many tasks; default: by the files' sizes")
+    add_tasks_argument(parser, "how many tasks share the work; default: as Spark is set")
+
+
+def add_stream_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--stream", action="store_true", help="follow growing folders, until SIGINT or SIGTERM; a line for each batch"
+        "--stream", action="store_true", help="read files as they come, until SIGINT or SIGTERM; a line for each batch"
     )
     parser.add_argument("--once", action="store_true", help="a stream that takes what is new since the last, and ends")
     parser.add_argument("--every", type=float, metavar="SECONDS", help="how often a stream looks for more; default: 5")
@@ -43,13 +48,10 @@ def check_capture_arguments(arguments: argparse.Namespace) -> None:
     """Refuse what cannot be meant, of Spark too. Raises UsageError."""
     if arguments.tasks is not None and arguments.tasks < 1:
         raise UsageError(f"--tasks: expected 1 or more, got {arguments.tasks}")
-    check_stream_arguments(arguments)
     check_spark_arguments(arguments)
-    check_places(arguments.inputs, arguments.out, arguments.checkpoint)
-    from kafka_rack.wire_capture.captures import Options
-
+    check_places(arguments.inputs, arguments.out)
     try:
-        Options.parse(arguments.ports, arguments.brokers)
+        packet_options(arguments)
     except ValueError as error:
         raise UsageError(str(error)) from None
 
@@ -60,24 +62,27 @@ def check_stream_arguments(arguments: argparse.Namespace) -> None:
     for name in ("checkpoint", "every"):
         if getattr(arguments, name) is not None and not streams:
             raise UsageError(f"--{name} is for a stream: --stream or --once is missing")
+    check_places([], arguments.checkpoint)
     if streams and arguments.tasks is not None:
-        raise UsageError("--tasks is for a batch; a stream makes a task of each new piece of a file")
+        raise UsageError("--tasks is for a batch")
     if arguments.stream and arguments.once:
         raise UsageError("--stream goes on and --once ends: one of them")
     if arguments.every is not None and (arguments.once or not 0 < arguments.every <= MAX_SECONDS):
         raise UsageError(f"--every {arguments.every:g}: with --stream, above 0 and up to {MAX_SECONDS} seconds")
 
 
-def source_options(arguments: argparse.Namespace) -> dict[str, str]:
-    """What the source is told about packets."""
-    return {name: getattr(arguments, name) for name in ("ports", "brokers") if getattr(arguments, name)}
+def packet_options(arguments: argparse.Namespace) -> Options:
+    """What packets do not say."""
+    from kafka_rack.wire_capture.captures import Options
+
+    return Options.parse(arguments.ports, arguments.brokers)
 
 
 def stream_options(arguments: argparse.Namespace) -> dict[str, Any]:
     """How a stream is to go on: its checkpoint, whether it ends by itself, how often it looks."""
     return {
-        "checkpoint": arguments.checkpoint or str(location(arguments.out) / "_checkpoint"),
-        "source_options": source_options(arguments),
+        "checkpoint": arguments.checkpoint or f"{arguments.out.rstrip('/')}/_checkpoint",
+        "options": packet_options(arguments),
         "available_now": arguments.once,
         "every": f"{round((arguments.every or EVERY_SECONDS) * 1000)} milliseconds",
     }

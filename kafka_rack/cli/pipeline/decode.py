@@ -1,8 +1,8 @@
 """Decode captures into tables below --out, partitioned by capture and day; docs/tables.md has the columns.
 
 IN is a capture or a folder of them: JSON lines as `kafka-rack serve --capture` writes, pcap or pcapng,
-plain or gzip. Running again replaces what was read, and nothing else. What cannot be read is in the table `problems`;
-exit code 1 when that is all of an input.
+plain or gzip. Running again replaces the days of captures that were read. What cannot be read is in the table
+`problems`; exit code 1 when that is all of an input.
 """
 
 from __future__ import annotations
@@ -10,26 +10,29 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+import time
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from kafka_rack.cli import DONE, FAILED, CommandError
 from kafka_rack.cli.output.tables import table
 from kafka_rack.cli.pipeline.captures import (
-    add_capture_arguments,
+    add_packet_arguments,
+    add_stream_arguments,
     check_capture_arguments,
-    source_options,
+    check_stream_arguments,
+    packet_options,
     stopped_by_signals,
     stream_options,
     wait_for,
 )
-from kafka_rack.cli.pipeline.running import add_spark_arguments, run_on_spark, spark_for, told_in_one_line
+from kafka_rack.cli.pipeline.running import add_spark_arguments, run_on_spark, say_done, spark_for, told_in_one_line
 from kafka_rack.plurals import counted
-from kafka_rack.wire_tables.stored import FORMATS, PARQUET
 
 if TYPE_CHECKING:
-    from kafka_rack.pipeline.decode.job import DecodeSummary
+    from kafka_rack.pipeline.decode import DecodeSummary
 
+FORMATS = ("parquet", "delta", "iceberg")
 MAX_APIS = 12
 US = 1_000_000
 
@@ -37,12 +40,13 @@ US = 1_000_000
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("inputs", nargs="+", metavar="IN", help="captures, or folders of them")
     parser.add_argument("--out", required=True, metavar="DIR", help="where the tables are or shall be")
-    add_capture_arguments(parser)
+    add_packet_arguments(parser)
+    add_stream_arguments(parser)
     parser.add_argument("--format", choices=("table", "json"), default="table", help="of the summary")
     parser.add_argument(
         "--output-format",
         choices=FORMATS,
-        default=PARQUET,
+        default="parquet",
         help="of the tables; default: parquet; delta and iceberg need their --packages,\nwhich an error names",
     )
     add_spark_arguments(parser)
@@ -50,35 +54,28 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     check_capture_arguments(arguments)
-    from kafka_rack.pipeline.spark.session import INSTALL_SPARK
+    check_stream_arguments(arguments)
+    from kafka_rack.pipeline.session import INSTALL_SPARK
 
     try:
-        from kafka_rack.pipeline.decode import job
-        from kafka_rack.pipeline.output.formats import FormatMissing
-        from kafka_rack.pipeline.output.writing import SchemaMismatch
+        from kafka_rack.pipeline.decode import decode
     except ImportError as error:
         raise CommandError(f"{INSTALL_SPARK} ({error})") from None
 
     def work(spark: Any) -> DecodeSummary:
-        return job.decode(
-            spark,
-            arguments.inputs,
-            arguments.out,
-            partitions=arguments.tasks,
-            source_options=source_options(arguments),
-            output_format=arguments.output_format,
-        )
+        how = {"options": packet_options(arguments), "output_format": arguments.output_format}
+        return decode(spark, arguments.inputs, arguments.out, tasks=arguments.tasks, **how)
 
+    since_s = time.monotonic()
     with told_in_one_line(arguments.out):
-        try:
-            if arguments.stream or arguments.once:
-                with spark_for(arguments) as spark:
-                    follow(spark, arguments)
-                return DONE
-            summary = run_on_spark(spark_for, arguments, work, "decoding")
-        except (SchemaMismatch, FormatMissing) as error:
-            raise CommandError(str(error)) from None
+        if arguments.stream or arguments.once:
+            with spark_for(arguments) as spark:
+                follow(spark, arguments)
+            return DONE
+        summary = run_on_spark(arguments, work, "decoding")
     sys.stdout.write(as_json(summary) if arguments.format == "json" else as_text(summary))
+    files, rows = counted(len(summary.files), "file"), counted(sum(summary.tables.values()), "row")
+    say_done(arguments, f"{files}, {rows}", since_s)
     unread = summary.unread(arguments.inputs)
     for given in unread:
         sys.stderr.write(f"kafka-rack pipeline decode: {given}: not one frame could be read\n")
@@ -87,30 +84,30 @@ def run(arguments: argparse.Namespace) -> int:
 
 def follow(spark: Any, arguments: argparse.Namespace) -> None:
     """Stream until all is read (--once), SIGINT, SIGTERM or an error; a line for each batch with something new."""
-    from kafka_rack.pipeline.decode import job
+    from kafka_rack.pipeline.decode import decode_stream
 
     def told(batch: int, summary: DecodeSummary) -> None:
         if arguments.format == "json":
             sys.stdout.write(json.dumps({"batch": batch, **summary_json(summary)}) + "\n")
         else:
             frames = summary.tables.get("frames", 0)
-            sys.stdout.write(f"batch {batch}: {counted(frames, 'frame')} of {counted(summary.files, 'file')}\n")
+            sys.stdout.write(f"batch {batch}: {counted(frames, 'frame')} of {counted(len(summary.files), 'file')}\n")
         sys.stdout.flush()
 
     with stopped_by_signals() as stopped:
         how = {**stream_options(arguments), "output_format": arguments.output_format}
-        wait_for(job.decode_stream(spark, arguments.inputs, arguments.out, on_batch=told, **how), stopped)
+        wait_for(decode_stream(spark, arguments.inputs, arguments.out, on_batch=told, **how), stopped)
 
 
 def summary_json(summary: DecodeSummary) -> dict[str, Any]:
     return {
         "out": summary.out,
-        "files": summary.files,
-        "blocks": summary.blocks,
+        "files": len(summary.files),
         "tables": dict(sorted(summary.tables.items())),
         "apis": {api: {"frames": found[0], "bytes": found[1]} for api, found in sorted(summary.frames.items())},
         "first_ts": summary.first_ts,
         "last_ts": summary.last_ts,
+        "unpaired": summary.unpaired,
         "problems": summary.tables.get("problems", 0),
     }
 
@@ -124,7 +121,7 @@ def as_text(summary: DecodeSummary) -> str:
     frames = sum(found[0] for found in summary.frames.values())
     size = sum(found[1] for found in summary.frames.values())
     lines = [
-        f"{counted(frames, 'frame')}, {counted(size, 'byte')} of {counted(summary.files, 'capture')}{span(summary)}",
+        f"{counted(frames, 'frame')}, {counted(size, 'byte')} of {counted(len(summary.files), 'file')}{span(summary)}",
         "",
     ]
     busiest = sorted(summary.frames.items(), key=lambda item: (-item[1][1], item[0]))
@@ -137,6 +134,10 @@ def as_text(summary: DecodeSummary) -> str:
     problems = summary.tables.get("problems", 0)
     if problems:
         lines.append(f"{counted(problems, 'place')} could not be read: see the table problems")
+    if summary.unpaired:
+        lines.append(
+            f"{counted(summary.unpaired, 'request or response', 'requests or responses')} without the other half"
+        )
     lines.append(f"tables below {summary.out}")
     return "\n".join(lines) + "\n"
 

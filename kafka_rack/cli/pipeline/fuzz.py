@@ -19,20 +19,22 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+import time
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kafka_rack.cli import DONE, FINDINGS, CommandError, UsageError
-from kafka_rack.cli.options.places import check_places, place_of
+from kafka_rack.cli.options.places import check_folder, check_places
 from kafka_rack.cli.output.tables import table
 from kafka_rack.cli.pipeline.running import (
     add_spark_arguments,
     check_spark_arguments,
     run_on_spark,
-    spark_for,
+    say_done,
     told_in_one_line,
 )
+from kafka_rack.plurals import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -75,7 +77,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     check_spark_arguments(arguments)
-    from kafka_rack.pipeline.spark.session import INSTALL_SPARK
+    from kafka_rack.pipeline.session import INSTALL_SPARK
 
     try:
         from kafka_rack.pipeline.fuzz.checks import CheckMissing
@@ -99,9 +101,8 @@ def tried(arguments: argparse.Namespace) -> int:
         if value is not None and not 1 <= value <= most:
             raise UsageError(f"--{name}: expected 1 to {most}, got {value}")
     from kafka_rack.pipeline.fuzz import report
-    from kafka_rack.pipeline.fuzz.job import FuzzRun, fuzz
+    from kafka_rack.pipeline.fuzz.job import fuzz
     from kafka_rack.pipeline.fuzz.plan import FuzzPlan, chosen
-    from kafka_rack.pipeline.spark.storage_settings import reached
 
     try:
         plan = FuzzPlan(chosen(arguments.messages, arguments.versions), arguments.examples, arguments.seed)
@@ -109,21 +110,20 @@ def tried(arguments: argparse.Namespace) -> int:
         raise UsageError(str(error)) from None
     checks, codec = checks_given(arguments), codec_given(arguments.codec)
     jars = jars_given(arguments)
-    out = place_of(arguments.out)
-    if isinstance(out, Path):
-        report.check(out)
-
-    def work(spark: Any) -> FuzzRun:
-        if not isinstance(out, Path):
-            report.check(reached(spark, arguments.out))
-        return fuzz(spark, plan, checks, codec=codec, jars=jars, tasks=arguments.tasks)
-
-    found = run_on_spark(spark_for, arguments, work, "fuzzing")
-    summary = report.summary_of(found)
     jar = str(Path(arguments.kafka_clients_jar).resolve()) if arguments.kafka_clients_jar else None
-    report.write(found, summary, place_of(arguments.out), codec=codec, kafka_clients=jar)
+    check_folder(arguments.out)
+    since_s = time.monotonic()
+
+    def work(spark: Any) -> dict[str, Any]:
+        found = fuzz(spark, plan, checks, codec=codec, jars=jars, tasks=arguments.tasks)
+        summary = report.summary_of(found)
+        report.write(spark, found, summary, arguments.out, codec=codec, kafka_clients=jar)
+        return summary
+
+    summary = run_on_spark(arguments, work, "fuzzing")
     text = json.dumps(summary, indent=2) + "\n" if arguments.format == "json" else as_text(summary, arguments.out)
     sys.stdout.write(text)
+    say_done(arguments, counted(summary["examples"], "example"), since_s)
     return FINDINGS if summary["failures"] else DONE
 
 
@@ -178,7 +178,7 @@ def replay(arguments: argparse.Namespace) -> int:
 
     check_places([arguments.replay])
     try:
-        known = report.read(place_of(arguments.replay))
+        known = report.read(Path(arguments.replay))
         value = value_of(known.failure)
     except (ValueError, TypeError, protocol.ProtocolError) as error:
         raise UsageError(f"{arguments.replay}: {str(error).removeprefix(f'{arguments.replay}: ')}") from None
@@ -208,7 +208,7 @@ def asked_of_kafka(
         with kafka_side(spark, jars) as side:
             return ask(JavaCheck(side))
 
-    return run_on_spark(spark_for, arguments, work, "asking Kafka")
+    return run_on_spark(arguments, work, "asking Kafka")
 
 
 def check_of(arguments: argparse.Namespace, known: Replay) -> FuzzCheck:

@@ -1,5 +1,5 @@
-"""What a job on Spark needs around it: arguments that Spark would take ill checked before it starts, a bar, Ctrl-C and
-SIGTERM that end it cleanly, and whatever goes wrong told in one line.
+"""What a job on Spark needs around it: arguments that Spark would refuse checked before it starts, Ctrl-C and SIGTERM
+that end it cleanly, and errors in one line.
 """
 
 from __future__ import annotations
@@ -7,28 +7,19 @@ from __future__ import annotations
 import argparse
 import re
 import signal
+import sys
 import threading
-import warnings
+import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from concurrent.futures import TimeoutError as NotYet
-from contextlib import AbstractContextManager, contextmanager, suppress
-from pathlib import Path
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from kafka_rack.cli import CommandError, InterruptedWork, UsageError
 from kafka_rack.cli.options.places import refused
-from kafka_rack.cli.pipeline.progress import shown
-from kafka_rack.cli.pipeline.small_inputs import quick_settings
-from kafka_rack.pipeline.spark.progress import Progress, watched_by
-from kafka_rack.storage.errors import told
-from kafka_rack.wire_tables.stored import PARQUET
 
 Result = TypeVar("Result")
-Session = Callable[[argparse.Namespace], AbstractContextManager[Any]]
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
-LOOK_SECONDS = 0.3
 LOG_LEVELS = ("ALL", "DEBUG", "ERROR", "FATAL", "INFO", "OFF", "TRACE", "WARN")
 MEMORY = re.compile(r"[1-9][0-9]{0,8}[kmgt]b?", re.IGNORECASE)
 MASTER = re.compile(
@@ -39,7 +30,7 @@ PACKAGE = re.compile(r"[^\s:,]+:[^\s:,]+:[^\s:,]+")
 ERROR_LINE = re.compile(r"(?!org\.|java\.|at )[\w.]*(Error|Exception|Mismatch|Missing)\b: .")
 JAVA_ERROR_LINE = re.compile(r"(?:: |Caused by: )(?:org|java)\.[\w.$]*(?:Error|Exception): (.+)")
 SYSTEMS_ERROR = re.compile(r"\w*Error: \[Errno (?P<number>\d+)\] (?P<reason>.+?)(?:: '(?P<file>[^']+)')?$")
-INTERRUPTED = "interrupted: nothing was written"
+INTERRUPTED = "interrupted: the tables that were written are there whole, others as they were"
 JAVA_ENDED = "Spark gave up: the driver's Java has ended"
 
 
@@ -52,11 +43,6 @@ def add_spark_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         metavar="KEY=VALUE",
         help="a setting of Spark, as spark.executor.memory=4g; may be repeated",
-    )
-    parser.add_argument(
-        "--properties-file",
-        metavar="FILE",
-        help="settings of Spark, a line each; --conf wins over them, and they\nover spark-defaults.conf",
     )
     parser.add_argument(
         "--packages",
@@ -72,9 +58,9 @@ def add_spark_arguments(parser: argparse.ArgumentParser) -> None:
     )
     told = parser.add_mutually_exclusive_group()
     told.add_argument(
-        "--progress", action="store_true", help="say on stderr how far the job is, also where that is no\nterminal"
+        "--progress", action="store_true", help="have Spark show its progress on stderr, also where that is no terminal"
     )
-    told.add_argument("--quiet", action="store_true", help="never say on stderr how far the job is")
+    told.add_argument("--quiet", action="store_true", help="say nothing on stderr but errors")
     parser.add_argument(
         "--spark-log",
         metavar="LEVEL",
@@ -90,47 +76,45 @@ def add_tasks_argument(parser: argparse.ArgumentParser, meaning: str) -> None:
 @contextmanager
 def spark_for(arguments: argparse.Namespace) -> Iterator[Any]:
     """A session for the time of a job, or the one that this program has, which stays."""
-    from kafka_rack.pipeline.spark.session import session_for_a_while
+    from kafka_rack.pipeline.session import running_session, spark_session
+    from kafka_rack.pipeline.tables import PARQUET, SETTINGS
 
-    settings = spark_settings(arguments)
-    if getattr(arguments, "output_format", PARQUET) != PARQUET:
-        from kafka_rack.pipeline.output.formats import settings_of
-        from kafka_rack.pipeline.spark.settings import administrators_settings
-
-        settings |= settings_of(arguments.output_format, {**administrators_settings(), **settings})
-    warnings.filterwarnings(
-        "ignore", "PySpark does not yet fully support pandas", FutureWarning
-    )  # nothing here uses it
-    with session_for_a_while(
-        master=arguments.master,
+    shows = arguments.progress or (sys.stderr.isatty() and not arguments.quiet)
+    there = running_session() is not None
+    spark = spark_session(
+        arguments.master,
         driver_memory=arguments.driver_memory,
         log_level=arguments.spark_log,
         packages=[name.strip() for given in arguments.packages for name in given.split(",") if name.strip()],
-        settings={**quick_settings(arguments, settings), **settings},
-        with_source=False,
-    ) as spark:
+        settings={
+            **({"spark.ui.showConsoleProgress": "true"} if shows else {}),
+            **SETTINGS[getattr(arguments, "output_format", PARQUET)],
+            **spark_settings(arguments),
+        },
+    )
+    try:
         yield spark
+    finally:
+        if not there:
+            spark.stop()
+
+
+def say_done(arguments: argparse.Namespace, text: str, since_s: float) -> None:
+    """A line on standard error of what a job has done, and how long it took; none with --quiet."""
+    if not arguments.quiet:
+        sys.stderr.write(f"kafka-rack pipeline {arguments.job}: {text} in {time.monotonic() - since_s:.1f} s\n")
 
 
 def spark_settings(arguments: argparse.Namespace) -> dict[str, str]:
-    """The settings that the command line gives, those of --properties-file below those of --conf. Raises UsageError."""
-    from kafka_rack.pipeline.spark.settings import read_settings
-
+    """The settings of --conf. Raises UsageError."""
     found: dict[str, str] = {}
-    if arguments.properties_file is not None:
-        try:
-            found = read_settings(Path(arguments.properties_file))
-        except (OSError, UnicodeDecodeError) as error:
-            reason = getattr(error, "strerror", None) or error
-            raise UsageError(f"--properties-file {arguments.properties_file}: {reason}") from None
     for given in arguments.conf:
         key, equals, value = given.partition("=")
         if not equals or not key.strip():
             raise UsageError(f"--conf: expected KEY=VALUE, as spark.executor.memory=4g, got {given!r}")
+        if not key.strip().startswith("spark."):
+            raise UsageError(f"{key.strip()} is no setting of Spark: their names begin with spark.")
         found[key.strip()] = value
-    for key in found:
-        if not key.startswith("spark."):
-            raise UsageError(f"{key} is no setting of Spark: their names begin with spark.")
     return found
 
 
@@ -176,28 +160,21 @@ def told_in_one_line(place: str, interrupted: str = INTERRUPTED) -> Iterator[Non
         place: the output, named where an error of the system names no file.
         interrupted: what is said after SIGINT and SIGTERM.
     """
-    from kafka_rack.pipeline.spark.session import INSTALL_SPARK, SparkMissing
+    from kafka_rack.pipeline.session import SparkMissing
 
     try:
-        from kafka_rack.pipeline.output.staging import NotOurs
-    except ImportError as error:
-        raise CommandError(f"{INSTALL_SPARK} ({error})") from None
-    try:
-        with signals_to(interrupt):
-            yield
-    except (SparkMissing, NotOurs) as error:
+        yield
+    except SparkMissing as error:
         raise CommandError(str(error)) from None
     except OSError as error:
         if isinstance(error, ConnectionRefusedError):
             raise CommandError(JAVA_ENDED) from None
-        if isinstance(error, FileNotFoundError) and error.strerror is None:  # an input: the text names it
-            raise UsageError(str(error)) from None
-        if error.errno is None:
-            error = told(error, place)
         raise refused(str(error.filename or place), error.errno, error.strerror or str(error)) from None
     except KeyboardInterrupt:
         raise InterruptedWork(interrupted) from None
     except Exception as error:
+        if type(error).__name__ == "FormatMissing":
+            raise CommandError(str(error)) from None
         if not type(error).__module__.startswith(("pyspark", "py4j")):
             raise
         if type(error).__name__ == "Py4JNetworkError":
@@ -208,73 +185,21 @@ def told_in_one_line(place: str, interrupted: str = INTERRUPTED) -> Iterator[Non
         raise CommandError(f"Spark gave up (--spark-log WARN shows more): {cause}") from None
 
 
-def run_on_spark(
-    session: Session, arguments: argparse.Namespace, work: Callable[[Any], Result], what: str = "working"
-) -> Result:
-    """Open a session, give it to ``work``, close it; with a bar of its tasks where a person looks on.
+def run_on_spark(arguments: argparse.Namespace, work: Callable[[Any], Result], what: str = "working") -> Result:
+    """Open a session, pass it to ``work``, and stop it unless it was there before.
 
-    All of it is done by a thread of its own, and signals by this one: at the first Spark's jobs are cancelled until the
-    work has ended, as after any error; a second one ends the process at once. Spark's own handler would talk to Java
-    over a connection on which an answer is still due.
+    SIGINT and SIGTERM cancel Spark's jobs.
 
     Args:
-        session: what gives a session for the arguments, as a context manager.
-        what: the job, in Spark's pages and on standard error.
-
-    Raises: KeyboardInterrupt: a signal came before the work was done. Whatever ``work`` raises.
+        what: the job, in Spark's pages.
     """
-    opened: list[Any] = []
-    noted = threading.Event()
-    progress = Progress(what)
-
-    def all_of_it() -> Result:
-        with session(arguments) as spark:
-            if noted.is_set():
-                raise KeyboardInterrupt
-            name_jobs(spark, arguments, what)
-            opened.append(spark)
-            with watched_by(progress):
-                return work(spark)
-
-    def note(number: int, _: object) -> None:
-        if noted.is_set():
-            signal.signal(number, signal.SIG_DFL)
-            signal.raise_signal(number)
-        noted.set()
-
-    quiet, asked = getattr(arguments, "quiet", False), getattr(arguments, "progress", False)
-    with signals_to(note), ThreadPoolExecutor(1) as pool, shown(progress, quiet=quiet, asked=asked) as show:
-        future = pool.submit(all_of_it)
-        while not is_done(future):
-            if not noted.is_set():
-                show(opened[0] if opened else None)
-            elif opened:
-                end_jobs(opened[0])
-    if noted.is_set() and future.exception() is not None:
-        raise KeyboardInterrupt
-    return future.result()
-
-
-def name_jobs(spark: Any, arguments: argparse.Namespace, what: str) -> None:
-    """Say in Spark's pages what the jobs are of."""
-    command = f"kafka-rack pipeline {getattr(arguments, 'job', what)}"
-    with suppress(Exception):  # a client of Spark Connect has no groups of jobs
-        spark.sparkContext.setJobGroup(command, what, interruptOnCancel=False)
-
-
-def is_done(future: Future[Any]) -> bool:
-    """Wait a little; say whether it is done, well or not."""
-    try:
-        future.exception(timeout=LOOK_SECONDS)
-    except NotYet:
-        return False
-    return True
-
-
-def end_jobs(spark: Any) -> None:
-    """Cancel what Spark does; a session that is being closed has nothing to cancel."""
-    with suppress(Exception):
-        spark.sparkContext.cancelAllJobs()
+    with spark_for(arguments) as spark, signals_to(interrupt):
+        spark.sparkContext.setJobDescription(f"kafka-rack pipeline {arguments.job}: {what}")
+        try:
+            return work(spark)
+        except BaseException:
+            spark.sparkContext.cancelAllJobs()
+            raise
 
 
 @contextmanager

@@ -1,194 +1,188 @@
-"""The job ``audit`` on Spark: each task audits its clusters and writes their rows, the driver puts them in place.
+"""The job ``audit``: descriptions of clusters to tables of violations, what-ifs and repairs, and one JSON.
 
-A task's clusters follow each other as files and lines do, and its tables are files numbered as the tasks are: read by
-name, tables give the same rows in the same order however many tasks there were. Folders must be shared by all workers.
+A file ``.json`` holds one cluster, ``.jsonl`` one a line, either plain or gzip; a file named outright may have any name
+and then holds one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Self
+from typing import TYPE_CHECKING, Any
 
+import msgspec
 import pyarrow as pa
 
-from kafka_rack.pipeline.audit.descriptions import FleetPart, UnreadableCluster, clusters_of, find_pieces
-from kafka_rack.pipeline.audit.report import FILES, JSON_NAME, Fleet, check, write
-from kafka_rack.pipeline.audit.rows import SCHEMAS, AuditQuestion, Row, rows_of
-from kafka_rack.pipeline.output.staging import staged
-from kafka_rack.pipeline.output.table_file import TableFile
-from kafka_rack.pipeline.spark.progress import UNCOUNTED, ProgressCounter, step
-from kafka_rack.pipeline.spark.session import context_of
-from kafka_rack.pipeline.spark.storage_settings import reached
+from kafka_rack.audit import KINDS
+from kafka_rack.pipeline.audit.descriptions import LINES, SUFFIXES, UnreadableCluster, cluster_of, plain_name
+from kafka_rack.pipeline.audit.rows import SCHEMAS, AuditQuestion, Row, column_of, rows_of, severity
+from kafka_rack.pipeline.route import Parts, lines_of, parts_of, path_of, place_of
+from kafka_rack.pipeline.tables import ddl_of, small_table, union_batches, union_schema, write_table, write_text
+from kafka_rack.pipeline.tables import rows_of as rows_in
 from kafka_rack.placement import UsableBroker
-from kafka_rack.storage import Location, RemotePath, StorageSettings, current_settings, location, use_settings
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
-TASKS_PER_CORE = 4
-WRITTEN_BY_TASKS = ("violations", "what_if", "repairs")
-GROUP_ROWS = 50_000
-"""Rows that a task holds before it writes them."""
-
-
-class AuditedTask(NamedTuple):
-    """What a task gives back: rows of the small tables, and how many it wrote of the large ones."""
-
-    clusters: list[Row]
-    problems: list[UnreadableCluster]
-    written: dict[str, int]
+JSON_NAME = "audit.json"
+Batches = Iterable[pa.RecordBatch]
 
 
 class NothingToAudit(Exception):
     """No description of a cluster is there; the text says where it was looked for."""
 
 
+class Fleet(msgspec.Struct):
+    """What an audit found. ``clusters`` and ``problems`` are those tables' rows; ``tables`` counts the others'."""
+
+    clusters: list[Row]
+    problems: list[Row]
+    tables: dict[str, int]
+
+    def in_order(self) -> Fleet:
+        """The same, the worst clusters first and problems by file and line."""
+        self.clusters.sort(key=severity)
+        self.problems.sort(key=lambda row: (row["file"], row["line"] or 0, row["reason"]))
+        return self
+
+    @property
+    def findings(self) -> dict[str, int]:
+        """Kind -> how many findings in all clusters."""
+        return {kind: sum(row[column_of(kind)] for row in self.clusters) for kind in KINDS}
+
+    @property
+    def bad_clusters(self) -> int:
+        return sum(row["findings"] > 0 for row in self.clusters)
+
+    @property
+    def partitions(self) -> int:
+        return sum(row["partitions"] for row in self.clusters)
+
+    @property
+    def clean(self) -> bool:
+        """Nothing found, and everything read."""
+        return not self.bad_clusters and not self.problems
+
+
 def audit_fleet(
     spark: SparkSession,
     paths: Sequence[str],
-    out: str | Path | RemotePath,
+    out: str,
     *,
     asked: AuditQuestion = AuditQuestion(),  # noqa: B008 - it cannot change
     brokers: Sequence[UsableBroker] | None = None,
-    partitions: int | None = None,
+    tasks: int | None = None,
 ) -> Fleet:
     """Audit all clusters of these files and folders, and put the tables below ``out`` in the place of an earlier run's.
 
     Args:
         brokers: of descriptions that name none.
-        partitions: how many tasks; some a core unless given. Tables do not depend on it.
+        tasks: how many share the work; as Spark divides the files unless given.
 
-    Raises:
-        FileNotFoundError: a path that is not there. NothingToAudit: paths without descriptions.
-        NotOurs: ``out`` holds what no job wrote. OSError.
+    Raises: PySparkException: a path that is not there; a file that cannot be read. NothingToAudit.
     """
-    target, storage = reached(spark, out), current_settings()
-    pieces, problems = find_pieces(paths, leave_out=[target / JSON_NAME])
-    if not pieces and not problems:
+    files = find_descriptions(spark, paths, str(Path(out, JSON_NAME).absolute()))
+    if not files:
         raise NothingToAudit(f"{', '.join(paths)}: no descriptions of clusters there (.json, .jsonl, plain or gzip)")
-    check(target)
-    context = context_of(spark)
-    tasks = dealt(pieces, partitions or TASKS_PER_CORE * context.defaultParallelism)
-    with staged(target, FILES) as folder:
-        for name in WRITTEN_BY_TASKS:
-            (folder / name).mkdir()
-        place = folder.resolve()
-        given = list(brokers) if brokers is not None else None
-        done: list[AuditedTask] = []
-        if tasks:
-            with step(spark, "auditing", bytes=sum(size_of(piece) for piece in pieces)) as counter:
-                numbered = context.parallelize(list(enumerate(tasks)), len(tasks))
-                done = numbered.map(lambda task: audit_pieces(*task, place, asked, given, storage, counter)).collect()
+    found = audited(spark, files, asked, list(brokers) if brokers is not None else None, tasks)
+    found = found.persist()
+    try:
+        counts = {row.table: row["count"] for row in found.groupBy("table").count().collect()}
         fleet = Fleet(
-            clusters=[row for one in done for row in one.clusters],
-            problems=[one._asdict() for one in [*problems, *(bad for one in done for bad in one.problems)]],
-            tables={name: sum(one.written.get(name, 0) for one in done) for name in WRITTEN_BY_TASKS},
-        )
-        write(fleet.in_order(), folder)
+            *([row.asDict() for row in rows_in(found, name).collect()] for name in ("clusters", "problems")),
+            {name: counts.get(name, 0) for name in SCHEMAS if name not in ("clusters", "problems")},
+        ).in_order()
+        for name in fleet.tables:
+            write_table(rows_in(found, name), out, name)
+        for name, rows in (("clusters", fleet.clusters), ("problems", fleet.problems)):
+            write_table(small_table(spark, rows, SCHEMAS[name]), out, name)
+    finally:
+        found.unpersist()
+    write_text(spark, out, JSON_NAME, as_json(fleet))
     return fleet
 
 
-def dealt(pieces: Sequence[FleetPart], tasks: int) -> list[list[FleetPart]]:
-    """Pieces in runs of about one size in bytes, in order; none is empty."""
-    sizes = [size_of(piece) + 1 for piece in pieces]
-    total = sum(sizes)
-    runs: list[list[FleetPart]] = [[] for _ in range(min(tasks, max(len(pieces), 1)))]
-    before = 0
-    for piece, size in zip(pieces, sizes, strict=True):
-        runs[(before + size // 2) * len(runs) // total].append(piece)
-        before += size
-    return [run for run in runs if run]
+def find_descriptions(spark: SparkSession, paths: Sequence[str], own: str) -> list[str]:
+    """The descriptions under files and folders, but for this job's own JSON."""
+    named = {path if "://" in path else str(Path(path).resolve()) for path in paths}
+    reader = spark.read.format("binaryFile").option("recursiveFileLookup", "true")
+    places = [path if "://" in path else place_of(str(Path(path).resolve())) for path in paths]
+    found = {path_of(row.url) for row in reader.load(places).selectExpr("_metadata.file_path url").collect()}
+    wanted = {path for path in found if path in named or plain_name(path).endswith(SUFFIXES)}
+    return sorted(wanted - {str(Path(own).resolve())})
 
 
-def size_of(piece: FleetPart) -> int:
-    return (piece.end or location(piece.path).stat().st_size) - piece.start
-
-
-def audit_pieces(
-    number: int,
-    pieces: Iterable[FleetPart],
-    folder: Location,
+def audited(
+    spark: SparkSession,
+    files: Sequence[str],
     asked: AuditQuestion,
-    brokers: Sequence[UsableBroker] | None,
-    storage: StorageSettings,
-    counter: ProgressCounter = UNCOUNTED,
-) -> AuditedTask:
-    """One task's work."""
-    use_settings(storage)
-    done = AuditedTask([], [], {})
-    with TaskTables(folder, number) as tables:
-        for piece in joined(pieces):
-            for one in clusters_of(piece, brokers):
-                if isinstance(one, UnreadableCluster):
-                    done.problems.append(one)
-                    continue
-                rows = rows_of(one, asked)
-                done.clusters.append(rows.cluster)
-                counter.add(clusters=1)
-                for name, listed in rows.tables.items():
-                    tables.add(name, listed)
-                    done.written[name] = done.written.get(name, 0) + len(listed)
-            counter.add(bytes=size_of(piece))
-    return done
+    brokers: list[UsableBroker] | None,
+    tasks: int | None,
+) -> DataFrame:
+    """The rows of all tables, as a union of ``SCHEMAS``."""
+    from pyspark.sql import functions as sql
+
+    in_lines = [path for path in files if plain_name(path).endswith(LINES)]
+    whole = [path for path in files if path not in in_lines]
+    texts: list[tuple[DataFrame, Parts | None]] = []
+    if in_lines:
+        lines = lines_of(spark, in_lines)
+        texts.append((lines, parts_of(lines)))
+    if whole:
+        read = spark.read.option("wholetext", "true").text([place_of(path) for path in whole])
+        file = sql.col("_metadata.file_path").alias("file")
+        texts.append((read.select(sql.col("value").cast("binary"), file, sql.lit(0).alias("part")), None))
+    ddl, found = ddl_of(union_schema(SCHEMAS)), []
+    for text, parts in texts:
+        shared = text.repartition(tasks) if tasks is not None and parts is None else text
+        found.append(shared.mapInArrow(auditor(asked, brokers, parts), ddl))
+    return found[0] if len(found) == 1 else found[0].unionAll(found[1])
 
 
-def joined(pieces: Iterable[FleetPart]) -> Iterator[FleetPart]:
-    """Lines that follow each other in a file as one piece, so that the file is opened once.
+def auditor(
+    asked: AuditQuestion, brokers: list[UsableBroker] | None, parts: Parts | None
+) -> Callable[[Batches], Iterator[pa.RecordBatch]]:
+    """A step: descriptions, one a row (``value``, ``file``, ``part``), to rows of all tables.
 
-    >>> first, third = FleetPart("a", "a.jsonl", 0, 5, 1), FleetPart("a", "a.jsonl", 6, 9, 3)
-    >>> list(joined([first, third]))
-    [FleetPart(path='a', shown='a.jsonl', start=0, end=9, line=1)]
-    """
-    held: FleetPart | None = None
-    for piece in pieces:
-        if held is not None and held.end is not None and piece.line and held.path == piece.path:
-            held = held._replace(end=piece.end)
-            continue
-        if held is not None:
-            yield held
-        held = piece
-    if held is not None:
-        yield held
-
-
-class TaskTables:
-    """One Parquet file a table with rows, written group by group; all are there when a task is done, none before.
-
-    A task may be tried again, and beside itself where Spark speculates.
+    Args:
+        parts: of files with one cluster a line; None of whole files.
     """
 
-    def __init__(self, folder: Location, number: int) -> None:
-        self.folder, self.number = folder, number
-        self.held: dict[str, list[Row]] = {name: [] for name in WRITTEN_BY_TASKS}
-        self.files: dict[str, TableFile] = {}
+    def step(batches: Batches) -> Iterator[pa.RecordBatch]:
+        part, number = ("", 0), 0
+        for batch in batches:
+            for content, url, begins in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+                file = path_of(url)
+                if (file, begins) != part:
+                    part = file, begins
+                    number = (parts or {}).get(part, (0, 0, 0))[2]
+                number += 1
+                if parts is None or content.strip():
+                    line = None if parts is None else number
+                    for table, rows in rows_of_cluster(content, file, line).items():
+                        if rows:
+                            found = pa.RecordBatch.from_pylist([*rows], schema=SCHEMAS[table])
+                            yield from union_batches(table, found, SCHEMAS)
 
-    def __enter__(self) -> Self:
-        return self
+    def rows_of_cluster(content: bytes, file: str, line: int | None) -> dict[str, Sequence[Row]]:
+        described = cluster_of(content, file, line, brokers)
+        if isinstance(described, UnreadableCluster):
+            return {"problems": [described._asdict()]}
+        found = rows_of(described, asked)
+        return {"clusters": [found.cluster], **found.tables}
 
-    def __exit__(self, kind: object, *_: object) -> None:
-        if kind is None:
-            for name in self.held:
-                self.flush(name)
-            for file in self.files.values():
-                file.close()
-
-    def add(self, name: str, rows: Iterable[Row]) -> None:
-        self.held[name] += rows
-        if len(self.held[name]) >= GROUP_ROWS:
-            self.flush(name)
-
-    def flush(self, name: str) -> None:
-        rows, self.held[name] = self.held[name], []
-        if not rows:
-            return
-        if name not in self.files:
-            self.files[name] = TableFile(self.folder / name / f"part-{self.number:05d}.parquet", SCHEMAS[name])
-        for batch in batches_of(rows, name):
-            self.files[name].add_batch(batch)
+    return step
 
 
-def batches_of(rows: Sequence[Row], name: str) -> Iterator[pa.RecordBatch]:
-    """Rows as Arrow, in groups of a bounded size."""
-    for start in range(0, len(rows), GROUP_ROWS):
-        yield pa.RecordBatch.from_pylist(list(rows[start : start + GROUP_ROWS]), schema=SCHEMAS[name])
+def as_json(fleet: Fleet) -> str:
+    said: dict[str, Any] = {
+        "clusters": len(fleet.clusters),
+        "clusters_with_findings": fleet.bad_clusters,
+        "partitions": fleet.partitions,
+        "findings": fleet.findings,
+        "tables": {"clusters": len(fleet.clusters), **fleet.tables, "problems": len(fleet.problems)},
+        "by_severity": fleet.clusters,
+        "problems": fleet.problems,
+    }
+    return json.dumps(said, indent=1) + "\n"

@@ -22,8 +22,6 @@ from kafka_rack.pipeline.fuzz.java import FUNCTION, NAME, JavaCheck, KafkaSide, 
 from kafka_rack.pipeline.fuzz.plan import ExampleChunk, FuzzPlan
 from kafka_rack.pipeline.fuzz.results import Coverage, Failure, Results
 from kafka_rack.pipeline.fuzz.work import Asker, messages_of, minimised, run_chunk
-from kafka_rack.pipeline.spark.progress import UNCOUNTED, ProgressCounter, step
-from kafka_rack.pipeline.spark.session import context_of
 from protocol.codec import decode_as
 
 if TYPE_CHECKING:
@@ -79,21 +77,17 @@ def fuzz(
     Raises: CheckMissing, CodecError, KafkaMissing.
     """
     checks_for(checks, codec.load() if codec is not None else None)  # what is missing is told before any work
-    chunks, examples = sum(1 for _ in plan.chunks()), sum(chunk.count for chunk in plan.chunks())
-    tasks = min(tasks or TASKS_PER_CORE * context_of(spark).defaultParallelism, chunks)
+    chunks = sum(1 for _ in plan.chunks())
+    tasks = min(tasks or TASKS_PER_CORE * spark.sparkContext.defaultParallelism, chunks)
     with kafka_side(spark, jars) if NAME in checks else nullcontext() as side:
         in_python = tuple(name for name in checks if name != NAME)
-        with step(spark, "fuzzing", examples=examples) as counter:
-            run = chunk_runner(plan, in_python, codec, counter)
-            results = added(spark.range(0, chunks, 1, tasks).mapInArrow(run, FOUND_DDL))
+        run = chunk_runner(plan, in_python, codec)
+        results = added(spark.range(0, chunks, 1, tasks).mapInArrow(run, FOUND_DDL))
         if side is not None:
-            with step(spark, "asking Kafka's classes", examples=examples) as counter:
-                asked = spark.range(0, chunks, 1, tasks).mapInArrow(asker(plan, side), ASKED_DDL)
-                answered = asked.selectExpr(
-                    "chunk", "example", "data", f"{FUNCTION}(class, version, data, tree) AS answer"
-                )
-                judge = answer_judge(plan, counter, names_of_today=side.names_of_today)
-                results.add(added(answered.mapInArrow(judge, FOUND_DDL)))
+            asked = spark.range(0, chunks, 1, tasks).mapInArrow(asker(plan, side), ASKED_DDL)
+            answered = asked.selectExpr("chunk", "example", "data", f"{FUNCTION}(class, version, data, tree) AS answer")
+            judge = answer_judge(plan, names_of_today=side.names_of_today)
+            results.add(added(answered.mapInArrow(judge, FOUND_DDL)))
         make_small(spark, results, in_python, codec, side, tasks)
     return FuzzRun(plan, tuple(checks), results, side.release if side is not None else None)
 
@@ -117,9 +111,7 @@ def checks_here(names: tuple[str, ...], codec: CodecSource | None) -> list[FuzzC
     return checks_for(names, codec.load() if codec is not None else None)
 
 
-def chunk_runner(
-    plan: FuzzPlan, names: tuple[str, ...], codec: CodecSource | None, counter: ProgressCounter = UNCOUNTED
-) -> Task:
+def chunk_runner(plan: FuzzPlan, names: tuple[str, ...], codec: CodecSource | None) -> Task:
     """A task: the chunks whose numbers it is given, through all checks that run in Python."""
 
     def run(batches: Batches) -> Iterator[pa.RecordBatch]:
@@ -127,7 +119,6 @@ def chunk_runner(
         for batch in batches:
             for at in batch.column("id").to_pylist():
                 run_chunk(chunks[at], plan.seed, checks_here(names, codec), results)
-                counter.add(examples=chunks[at].count)
         yield packed(results)
 
     return run
@@ -166,7 +157,7 @@ def questions(at: int, chunk: ExampleChunk, seed: int, java_class: str | None) -
         }
 
 
-def answer_judge(plan: FuzzPlan, counter: ProgressCounter = UNCOUNTED, *, names_of_today: bool) -> Task:
+def answer_judge(plan: FuzzPlan, *, names_of_today: bool) -> Task:
     """A task: what is wrong with the answers of Kafka's classes."""
     chunks = list(plan.chunks())
 
@@ -178,7 +169,6 @@ def answer_judge(plan: FuzzPlan, counter: ProgressCounter = UNCOUNTED, *, names_
                 value, fault = answer_fault(chunk, row["data"], row["answer"], names_of_today=names_of_today)
                 results.tally(NAME).asked += 1
                 Asker(chunk, results).tell(NAME, row["example"], value, fault)
-            counter.add(examples=batch.num_rows)
         yield packed(results)
 
     return judge
@@ -211,23 +201,18 @@ def make_small(
     failures = [one for _, one in sorted(results.failures.items())]
     mine = [one for one in failures if one.check != NAME]
     if mine:
-        with step(spark, "looking for smaller examples", failures=len(mine)) as counter:
-            work = minimiser([msgspec.msgpack.encode(one) for one in mine], names, codec, counter)
-            for row in spark.range(0, len(mine), 1, min(len(mine), tasks)).mapInArrow(work, FOUND_DDL).collect():
-                small = msgspec.msgpack.decode(row.found, type=Failure)
-                results.failures[small.key] = small
+        work = minimiser([msgspec.msgpack.encode(one) for one in mine], names, codec)
+        for row in spark.range(0, len(mine), 1, min(len(mine), tasks)).mapInArrow(work, FOUND_DDL).collect():
+            small = msgspec.msgpack.decode(row.found, type=Failure)
+            results.failures[small.key] = small
     if side is not None:
         check = JavaCheck(side)
         of_java = [one for one in failures if one.check == NAME][:MAX_MINIMISED_BY_JAVA]
-        with step(spark, "looking for smaller examples by Kafka's classes", failures=len(of_java)) as counter:
-            for one in of_java:
-                results.failures[one.key] = minimised(one, check)
-                counter.add(failures=1)
+        for one in of_java:
+            results.failures[one.key] = minimised(one, check)
 
 
-def minimiser(
-    failures: Sequence[bytes], names: tuple[str, ...], codec: CodecSource | None, counter: ProgressCounter = UNCOUNTED
-) -> Task:
+def minimiser(failures: Sequence[bytes], names: tuple[str, ...], codec: CodecSource | None) -> Task:
     """A task: the failures whose numbers it is given, each with a smaller example."""
 
     def run(batches: Batches) -> Iterator[pa.RecordBatch]:
@@ -236,6 +221,5 @@ def minimiser(
             for at in batch.column("id").to_pylist():
                 failure = msgspec.msgpack.decode(failures[at], type=Failure)
                 yield packed(minimised(failure, by_name[failure.check]))
-                counter.add(failures=1)
 
     return run

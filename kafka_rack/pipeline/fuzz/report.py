@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import shlex
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
 import msgspec
@@ -15,10 +16,11 @@ from kafka_rack.pipeline.fuzz.checks import CHECKS
 from kafka_rack.pipeline.fuzz.codecs import CodecSource
 from kafka_rack.pipeline.fuzz.job import FuzzRun
 from kafka_rack.pipeline.fuzz.results import Failure, Results, coverage_rows, never_exercised
-from kafka_rack.pipeline.output.staging import NotOurs, staged
-from kafka_rack.pipeline.output.table_file import write_parquet
-from kafka_rack.storage import Location, matching
+from kafka_rack.pipeline.tables import small_table, write_table, write_text
 from protocol.fuzz.generation import MARKS
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 FAILURES, COVERAGE, SUMMARY = "failures", "coverage.parquet", "summary.json"
 SCHEMA = pa.schema(
@@ -82,49 +84,28 @@ def file_name(failure: Failure) -> str:
     return f"{failure.message}-v{failure.version}-{failure.check}-{crc32(failure.kind.encode()):08x}.json"
 
 
-def check(out: Location) -> None:
-    """Refuse a place that cannot take the output. Raises: NotOurs, OSError."""
-    folder = out / FAILURES
-    if folder.exists():
-        if not folder.is_dir():
-            raise NotOurs(f"{folder} is a file, but a folder goes there: choose another place for the output")
-        for found in matching(folder, "*"):
-            if found.is_dir() or not is_replay(found):
-                raise NotOurs(f"{folder} holds {found.name}, which no job wrote: choose another place for the output")
-    with staged(out, ()):
-        pass
-
-
-def is_replay(path: Location) -> bool:
-    try:
-        read(path)
-    except ValueError:
-        return False
-    return True
-
-
 def write(
-    run: FuzzRun, summary: dict[str, Any], out: Location, *, codec: CodecSource | None, kafka_clients: str | None
+    spark: SparkSession,
+    run: FuzzRun,
+    summary: dict[str, Any],
+    out: str,
+    *,
+    codec: CodecSource | None,
+    kafka_clients: str | None,
 ) -> None:
-    """Write all of it below ``out``, in the place of an earlier run's.
-
-    Raises: NotOurs, OSError: nothing changed.
-    """
-    check(out)
-    with staged(out, (FAILURES, COVERAGE, SUMMARY), checked=(FAILURES,)) as folder:
-        (folder / FAILURES).mkdir()
-        for one in sorted_failures(run.results):
-            needs_codec = codec.spec if codec is not None and one.check == "codec" else None
-            replay = Replay(one, run.plan.seed, needs_codec, kafka_clients if one.check == "java" else None)
-            path = out / FAILURES / file_name(one)
-            (folder / FAILURES / path.name).write_text(as_json(replay, path), encoding="utf-8")
-        rows = coverage_rows(run.results, protocol.named_class)
-        write_parquet(pa.Table.from_pylist(rows, schema=SCHEMA), folder / COVERAGE)
-        (folder / SUMMARY).write_text(json.dumps(summary, indent=2) + "\n", encoding="utf-8")
+    """Write all of it below ``out``; coverage and summary take the place of an earlier run's. Raises OSError."""
+    for one in sorted_failures(run.results):
+        needs_codec = codec.spec if codec is not None and one.check == "codec" else None
+        replay = Replay(one, run.plan.seed, needs_codec, kafka_clients if one.check == "java" else None)
+        name = f"{FAILURES}/{file_name(one)}"
+        write_text(spark, out, name, as_json(replay, f"{out.rstrip('/')}/{name}"))
+    rows = coverage_rows(run.results, protocol.named_class)
+    write_table(small_table(spark, rows, SCHEMA), out, COVERAGE)
+    write_text(spark, out, SUMMARY, json.dumps(summary, indent=2) + "\n")
 
 
-def replay_command(path: Location, replay: Replay) -> str:
-    parts = ["kafka-rack", "pipeline", "fuzz", "--replay", str(path)]
+def replay_command(path: str, replay: Replay) -> str:
+    parts = ["kafka-rack", "pipeline", "fuzz", "--replay", path]
     if replay.codec:
         parts += ["--codec", replay.codec]
     if replay.kafka_clients:
@@ -132,7 +113,7 @@ def replay_command(path: Location, replay: Replay) -> str:
     return shlex.join(parts)
 
 
-def as_json(replay: Replay, path: Location) -> str:
+def as_json(replay: Replay, path: str) -> str:
     """The text of a failure's file; ``value`` has the fields that are not at their defaults, by Kafka's names."""
     one = replay.failure
     tree = {
@@ -156,7 +137,7 @@ def as_json(replay: Replay, path: Location) -> str:
     return json.dumps(tree, indent=2, ensure_ascii=False) + "\n"
 
 
-def read(path: Location) -> Replay:
+def read(path: Path) -> Replay:
     """A failure's file.
 
     Raises: ValueError: it is none, with the reason. OSError.

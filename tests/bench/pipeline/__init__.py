@@ -38,7 +38,7 @@ def main(
     *, large: bool = False, size_mb: float = SIZE_MB, runs: int = RUNS, sizes_mb: Sequence[float] = LARGE_MB
 ) -> None:
     """Print the figures; without Java, one line and the exit code 1."""
-    from kafka_rack.pipeline.spark.session import SparkMissing, find_java
+    from kafka_rack.pipeline.session import SparkMissing, find_java
 
     try:
         find_java()
@@ -113,7 +113,7 @@ class Comparison:
 
     def spark(self, cores: int, codec: Rates) -> None:
         """The job through Spark, beside the bare codec; on one core, the source alone and a UDF of rows too."""
-        from kafka_rack.pipeline.spark.session import spark_session
+        from kafka_rack.pipeline.session import spark_session
 
         path, frames = self.capture.path, self.capture.frames
         master = f"local[{cores}]"
@@ -128,12 +128,12 @@ class Comparison:
         try:
             calls: dict[str, Callable[[], object]] = {
                 f"bare codec, {cores} at once, beside Spark": partial(bare.at_once, path, cores),
-                f"Spark {master}, kafka-wire to Parquet tables": partial(ours.through_spark, spark, folder, self.out),
+                f"Spark {master}, captures to Parquet tables": partial(ours.through_spark, spark, folder, self.out),
             }
             if cores == 1:
                 rows = self.folder / "rows.parquet"
                 by_row.frames_as_rows(path, rows, cores)
-                calls[f"Spark {master}, kafka-wire, table frames alone"] = partial(ours.one_table, spark, path)
+                calls[f"Spark {master}, captures, table frames alone"] = partial(ours.one_table, spark, path)
                 calls[f"Spark {master}, UDF a row, no tables"] = partial(by_row.decode_rows, spark, rows)
             runs = self.in_turns(calls)
         finally:
@@ -146,7 +146,7 @@ class Comparison:
 
     def tshark(self) -> None:
         """tshark and ours on one pcap, on one core."""
-        from kafka_rack.pipeline.spark.session import spark_session
+        from kafka_rack.pipeline.session import spark_session
 
         capture: Input = packets_of(self.folder / "capture.pcap", self.packets_mb)
         path = capture.path

@@ -133,7 +133,7 @@ def measured(capture: Input, folder: Path, cores: int) -> dict[str, float]:
 
 def measure(path: Path, out: Path, cores: int) -> dict[str, float]:
     """In this process, after a warm-up on a round and three on next to nothing, which tell what a job costs."""
-    from kafka_rack.pipeline.spark.session import spark_session
+    from kafka_rack.pipeline.session import spark_session
 
     with tempfile.TemporaryDirectory(prefix="kafka-rack-bench-") as name:
         warm, small = inputs_like(path, Path(name))

@@ -43,27 +43,31 @@ def to_arrow(path: Path) -> int:
 
 def to_parquet(path: Path, out: Path) -> int:
     """A capture's tables as Parquet files, in this process; gives its frames."""
-    from kafka_rack.pipeline.output.writing import write_block
-    from kafka_rack.wire_capture.blocks import CaptureBlock
-    from kafka_rack.wire_capture.captures import Options
-    from kafka_rack.wire_capture.files import find_files
+    import pyarrow.parquet as pq
 
-    file = find_files([str(path)])[0][0]
-    written = write_block(CaptureBlock(file, 0, file.size), Options(), out)
-    frames = sum(one.rows for one in written if one.table == TABLE)
+    from kafka_rack.wire_tables import read
+
+    tables = read(path)
+    out.mkdir(parents=True, exist_ok=True)
+    for name, table in tables.items():
+        pq.write_table(table, out / f"{name}.parquet")
     shutil.rmtree(out)
-    return frames
+    return len(tables[TABLE])
 
 
 def through_spark(spark: Any, path: Path, out: Path) -> int:
     """The job ``decode``: all tables as Parquet files; gives the frames."""
-    from kafka_rack.pipeline.decode.job import decode
+    from kafka_rack.pipeline.decode import decode
 
-    summary = decode(spark, [str(path)], out)
+    summary = decode(spark, [str(path)], str(out))
     shutil.rmtree(out)
     return summary.tables[TABLE]
 
 
 def one_table(spark: Any, path: Path) -> None:
-    """The source ``kafka-wire`` alone: its table ``frames`` into Spark, and no further."""
-    spark.read.format("kafka-wire").option("table", TABLE).load(str(path)).write.format("noop").mode("overwrite").save()
+    """The table ``frames`` alone, as a DataFrame that is read and written nowhere."""
+    from kafka_rack.pipeline.decode import decoded_tables
+    from kafka_rack.pipeline.route import find_input
+
+    with decoded_tables(spark, find_input(spark, [str(path)])) as tables:
+        tables[TABLE].write.format("noop").mode("overwrite").save()

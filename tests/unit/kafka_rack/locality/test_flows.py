@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import random
 
 import pytest
@@ -12,13 +11,11 @@ from kafka_rack.locality.flows import Flows
 from kafka_rack.locality.settings import Settings
 from kafka_rack.locality.tables import TABLES, TablesInMemory
 from kafka_rack.locality.traffic import TrafficSums, rewindowed
-from kafka_rack.wire_capture.blocks import CaptureBlock
 from kafka_rack.wire_capture.captures import Options
 from kafka_rack.wire_capture.files import find_files
 from kafka_rack.wire_tables.reading import decode_into
 from kafka_rack.wire_tables.rows import Rows
 from tests.fixture_data import CAPTURES
-from tests.pipeline.line_blocks import line_blocks
 
 WINDOW_US = 60_000_000
 
@@ -34,55 +31,50 @@ def traffic_of(parts):
     return rewindowed(sums.amounts, WINDOW_US)
 
 
-def flows_of_block(block, window_us=None, max_frames=20_000):
-    flows, rows = Flows(window_us), Rows()
-    part = {"start": block.start, "end": block.end}
-    for piece in decode_into(rows, block.file, Options(), **part, only=TABLES, max_frames=max_frames):
-        flows.add(TablesInMemory(piece))
+def flows_in_parts(file, max_frames):
+    """The flows of each so many frames of a capture."""
+    parts, rows = [], Rows()
+    for piece in decode_into(rows, file, Options(), only=TABLES, max_frames=max_frames):
+        parts.append(Flows())
+        parts[-1].add(TablesInMemory(piece))
         piece.clear()
-    return flows
+    return parts
 
 
 @pytest.fixture
-def cut(tmp_path):
-    """Gives a capture's whole file, and its blocks when it is cut into many."""
-
-    def blocks(name):
-        path = tmp_path / f"{name}.jsonl"
-        path.write_bytes(gzip.decompress((CAPTURES / f"{name}.jsonl.gz").read_bytes()))
-        (file,) = find_files([str(path)])[0]
-        found = line_blocks(file, 24)
-        assert len(found) > 12
-        return file, found
-
-    return blocks
+def capture():
+    """Gives a capture by its name."""
+    return lambda name: find_files([str(CAPTURES / f"{name}.jsonl.gz")])[0][0]
 
 
 @pytest.mark.parametrize("name", ["interbroker-41-start", "java41-range", "java41-share", "zk39-ibp24"])
-def test_cuts_of_a_capture_never_show(cut, name):
-    file, blocks = cut(name)
-    parts = [flows_of_block(block) for block in blocks]
+def test_cuts_of_a_capture_never_show(capture, name):
+    file = capture(name)
+    parts = flows_in_parts(file, 50)
+    assert len(parts) > 12
     random.Random(5).shuffle(parts)  # the order in which tasks end
     assert traffic_of(parts) == traffic_of([flows_of(file, Options())])
 
 
-def test_neither_do_pieces_in_which_it_is_read_nor_windows_that_grow(cut):
-    file, _ = cut("java41-range")
-    small = flows_of_block(CaptureBlock(file, 0, file.size), max_frames=7)
+def test_neither_do_pieces_in_which_it_is_read_nor_windows_that_grow(capture):
+    file, rows = capture("java41-range"), Rows()
+    small = Flows()
+    for piece in decode_into(rows, file, Options(), only=TABLES, max_frames=7):
+        small.add(TablesInMemory(piece))
+        piece.clear()
     assert traffic_of([small]) == traffic_of([flows_of(file, Options(), WINDOW_US)])
 
 
-def test_parts_that_were_merged_are_as_good_as_parts(cut):
-    file, blocks = cut("interbroker-41-start")
+def test_parts_that_were_merged_are_as_good_as_parts(capture):
+    file = capture("interbroker-41-start")
     merged = Flows()
-    for block in blocks:
-        merged.merge(flows_of_block(block))
+    for part in flows_in_parts(file, 50):
+        merged.merge(part)
     assert traffic_of([merged]) == traffic_of([flows_of(file, Options())])
 
 
-def test_a_result_holds_no_more_rows_than_it_shows(cut):
-    file, _ = cut("java41-range")
-    traffic = rewindowed(traffic_of([flows_of(file, Options())]), WINDOW_US)
+def test_a_result_holds_no_more_rows_than_it_shows(capture):
+    traffic = rewindowed(traffic_of([flows_of(capture("java41-range"), Options())]), WINDOW_US)
     clients = excerpts_of(traffic, Settings(top=1))["clients"]
     assert (len(clients.rows), clients.others > 1) == (1, True)
     everybody = excerpts_of(traffic, Settings(top=1_000))["clients"]

@@ -32,7 +32,9 @@ def classic(name: str) -> tuple[bytes, list[bytes]]:
     return data[:24], packets_in(data)
 
 
-@pytest.mark.parametrize("name", ["java41-share.jsonl.gz", "zk39-ibp0101.jsonl.gz", "aiokafka.pcap.gz", "kafka-python.pcapng.gz"])
+@pytest.mark.parametrize(
+    "name", ["java41-share.jsonl.gz", "zk39-ibp0101.jsonl.gz", "aiokafka.pcap.gz", "kafka-python.pcapng.gz"]
+)
 def test_the_steps_give_the_tables_of_one_process(name):
     paths = [CAPTURES / name]
     assert comparable(tables_by_steps(paths)) == comparable(tables_in_one(paths))

@@ -10,7 +10,6 @@ import tracemalloc
 
 import pytest
 
-from kafka_rack.pipeline.audit import descriptions
 from kafka_rack.wire_capture import connections, files, frames, lines, packets, reassembly
 from kafka_rack.wire_capture.captures import Options, PacketReading, read_frames
 from kafka_rack.wire_capture.files import look_at
@@ -23,7 +22,6 @@ from kafka_rack.wire_tables.reading import decode_into, decode_paths
 from kafka_rack.wire_tables.rows import Rows
 from protocol.apis.metadata import MetadataRequest, MetadataResponse
 from protocol.codec import codec
-from tests.pipeline.line_blocks import line_blocks
 from tests.unit.kafka_rack.wire_capture.packet_files import CLIENT, SERVER, Sent, pcap, pcapng
 
 MB = 1 << 20
@@ -91,10 +89,6 @@ def test_a_line_that_is_too_long_is_told_once_wherever_a_file_is_cut(tmp_path, m
             parts.append(line(request(1000, MB)))
     path = tmp_path / "a.jsonl"
     path.write_bytes(b"".join(parts))
-    rows = rows_in_parts(path, 32)
-    whole = decode_paths([str(path)])
-    for table in ("frames", "calls", "problems"):
-        assert sorted(map(repr, rows.of(table))) == sorted(map(repr, whole.of(table)))
     assert len(problems_of(path)) == 3
 
 
@@ -178,7 +172,7 @@ def test_answers_without_requests_are_held_up_to_a_number_of_bytes(tmp_path, mon
     options = Options(ports=frozenset([9092]))
     file = look_at(path)
     reading, held = PacketReading(file, options), []
-    for frame in reading.frames([], None):
+    for frame in reading.frames([]):
         held.append(max(found.held_bytes for found in reading.traffic.conversations.values()))
         assert frame.index < 2 or frame.error == f"no request with correlation id {88 + frame.index} on connection 1"
     assert len(held) == 11
@@ -221,21 +215,6 @@ def test_request_kinds_are_kept_up_to_a_number_of_bytes(monkeypatch):
         assert sum(map(len, frames.KINDS)) <= 105_000
 
 
-def test_descriptions_of_clusters_that_are_too_large_are_told(tmp_path, monkeypatch):
-    monkeypatch.setattr(descriptions, "MAX_DESCRIPTION_BYTES", 1000)
-    cluster = b'{"brokers":[{"id":1,"rack":"a"}],"topics":{}}'
-    fleet, whole = tmp_path / "fleet.jsonl", tmp_path / "one.json"
-    fleet.write_bytes(cluster + b"\n" + b"[" * 200_000 + b"\n\n" + cluster)
-    whole.write_bytes(b"[" * 2000)
-    pieces, problems = descriptions.find_pieces([str(fleet), str(whole)])
-    found = [one for piece in pieces for one in descriptions.clusters_of(piece)]
-    assert not problems
-    assert [(piece.line, piece.start) for piece in pieces] == [(1, 0), (2, 46), (4, 200_048), (0, 0)]
-    assert [one.reason for one in found if isinstance(one, descriptions.UnreadableCluster)] == [
-        descriptions.TOO_LARGE
-    ] * 2
-
-
 def test_connections_that_both_sides_closed_are_let_go_of_and_counted_as_ever(tmp_path, monkeypatch):
     monkeypatch.setattr(connections, "LINGER_BYTES", 10_000)
     sent = []
@@ -252,7 +231,7 @@ def test_connections_that_both_sides_closed_are_let_go_of_and_counted_as_ever(tm
     file = look_at(path)
     options = Options.parse("9092", None)
     reading = PacketReading(file, options)
-    for _ in reading.frames([], file.size):
+    for _ in reading.frames([]):
         assert len(reading.traffic.conversations) < 50
         assert len(reading.state.connections) < 50
     assert len(decode_paths([str(path)], options).as_dicts("calls")) == 500
@@ -263,8 +242,7 @@ def connection_lines(number):
     return opened, lambda data, **way: line(data, **way).replace(b'"conn": 1', b'"conn": %d' % number)
 
 
-@pytest.mark.parametrize("parts", [1, 7])
-def test_all_connections_together_give_up_their_oldest_requests(tmp_path, monkeypatch, parts):
+def test_all_connections_together_give_up_their_oldest_requests(tmp_path, monkeypatch):
     monkeypatch.setattr(frames, "CHECK_BYTES", 1 << 13)
     monkeypatch.setattr(frames, "MAX_ALL_ASKED_BYTES", 20_000)
     text = [HEAD]
@@ -274,26 +252,14 @@ def test_all_connections_together_give_up_their_oldest_requests(tmp_path, monkey
     text += [connection_lines(number)[1](response(number), is_request=False) for number in (0, 1, 198, 199)]
     path = tmp_path / "a.jsonl"
     path.write_bytes(b"".join(text))
-    rows = rows_in_parts(path, parts)
+    rows = decode_paths([str(path)])
     assert sorted(row["frame"] for row in rows.as_dicts("calls")) == [198, 199]
     reasons = [row["reason"] for row in rows.as_dicts("problems")]
     assert reasons
     assert all("all connections together have too many requests" in reason for reason in reasons)
-    whole = decode_paths([str(path)])
-    for table in ("frames", "calls", "problems"):
-        assert sorted(map(repr, rows.of(table))) == sorted(map(repr, whole.of(table)))
 
 
-def rows_in_parts(path, parts):
-    rows = Rows()
-    for block in line_blocks(look_at(path), parts):
-        for _ in decode_into(rows, block.file, Options(), start=block.start, end=block.end):
-            pass
-    return rows
-
-
-@pytest.mark.parametrize("parts", [1, 5])
-def test_what_a_capture_tells_of_its_cluster_has_a_bound_that_is_told_once(tmp_path, monkeypatch, parts):
+def test_what_a_capture_tells_of_its_cluster_has_a_bound_that_is_told_once(tmp_path, monkeypatch):
     monkeypatch.setattr(frames, "MAX_OBSERVED_BYTES", 10_000)
     text = [HEAD, OPEN]
     for number in range(100):
@@ -306,7 +272,7 @@ def test_what_a_capture_tells_of_its_cluster_has_a_bound_that_is_told_once(tmp_p
         text += [line(struct.pack(">i", number) + data, is_request=False)]
     path = tmp_path / "a.jsonl"
     path.write_bytes(b"".join(text))
-    rows = rows_in_parts(path, parts)
+    rows = decode_paths([str(path)])
     told = rows.as_dicts("problems")
     assert len(told) == 1
     assert "more topics and partitions than" in told[0]["reason"]

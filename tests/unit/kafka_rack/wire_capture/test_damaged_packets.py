@@ -114,16 +114,3 @@ def test_gzip_that_is_damaged_is_told_once_and_gives_all_before(tmp_path):
         gzip_told = [row for row in rows.as_dicts("problems") if "gzip" in row["reason"]]
         assert len(gzip_told) == 1
         assert not any("header" in row["reason"] for row in rows.as_dicts("problems"))
-
-
-@pytest.mark.parametrize("name", ["pcap", "pcapng"])
-def test_a_file_of_packets_that_became_shorter_is_told(whole, tmp_path, name):
-    path = tmp_path / f"shorter.{name}"
-    path.write_bytes(FILES[name])
-    (file,), _ = find_files([str(path)])
-    kept = whole[name][2][20]
-    path.write_bytes(FILES[name][:kept])
-    rows = Rows()
-    list(decode_into(rows, file, Options(), end=file.size))
-    told = [row["offset"] for row in rows.as_dicts("problems") if "become shorter" in row["reason"]]
-    assert told == [kept]

@@ -6,7 +6,6 @@ import errno
 import gzip
 import json
 import os
-import pickle
 import zlib
 from pathlib import Path
 
@@ -17,13 +16,11 @@ from hypothesis import strategies as st
 from kafka_rack.wire_capture import files
 from kafka_rack.wire_capture.captures import Options
 from kafka_rack.wire_capture.files import DamagedCapture, DecompressedFile, capture_name, find_files
-from kafka_rack.wire_capture.filters import FrameFilters
 from kafka_rack.wire_tables.arrow import record_batches
 from kafka_rack.wire_tables.reading import decode_into, decode_paths
 from kafka_rack.wire_tables.rows import Rows
 from kafka_rack.wire_tables.tables import TABLES
 from tests.fixture_data import CAPTURES
-from tests.pipeline.line_blocks import line_blocks
 
 LINES = gzip.decompress((CAPTURES / "kafka-python.jsonl.gz").read_bytes())
 
@@ -37,36 +34,6 @@ def capture(tmp_path):
 
 def tables(rows, *, without=("problems",)):
     return {table: sorted(map(repr, rows.of(table))) for table in TABLES if table not in without}
-
-
-def in_parts(path, parts, filters=None):
-    (file,), _ = find_files([str(path)])
-    rows = Rows()
-    for block in pickle.loads(pickle.dumps(line_blocks(file, parts))):
-        for _ in decode_into(rows, block.file, Options(), start=block.start, end=block.end, filters=filters):
-            pass
-    return rows
-
-
-@pytest.mark.parametrize("parts", [1, 4, 64])
-def test_parts_of_a_file_give_the_rows_of_the_whole(capture, parts):
-    assert tables(in_parts(capture, parts)) == tables(decode_paths([str(capture)]))
-
-
-def test_a_time_filter_takes_the_frames_of_that_time(capture):
-    frames = decode_paths([str(capture)]).as_dicts("frames")
-    middle = sorted(row["ts"] for row in frames)[len(frames) // 2]
-    wanted = {row["frame"] for row in frames if row["ts"] >= middle}
-    found = in_parts(capture, 1, FrameFilters(since=middle)).as_dicts("frames")
-    assert {row["frame"] for row in found} == wanted
-
-
-def test_filters_take_an_api_and_a_client(capture):
-    rows = in_parts(capture, 4, FrameFilters(apis=frozenset({"Fetch"}), clients=frozenset({"kp-cons-0"})))
-    kept = {(row["api_name"], row["client_id"]) for row in rows.as_dicts("frames")}
-    assert kept == {("Fetch", "kp-cons-0")}
-    everything = decode_paths([str(capture)]).as_dicts("fetches")
-    assert rows.as_dicts("fetches") == [row for row in everything if row["client_id"] == "kp-cons-0"]
 
 
 def test_lines_of_unknown_kinds_are_passed_over(capture):
@@ -186,19 +153,6 @@ def test_a_line_with_a_number_or_name_that_cannot_be_is_told(tmp_path, line, sai
     assert said in problem["reason"]
     assert problem["offset"] == 28
     assert rows.as_dicts("frames") == []
-
-
-def test_a_file_that_became_shorter_is_told(capture):
-    (file,), _ = find_files([str(capture)])
-    kept = LINES.index(b"\n", len(LINES) // 2) + 1
-    capture.write_bytes(LINES[:kept])
-    rows = Rows()
-    list(decode_into(rows, file, Options(), end=file.size))
-    (problem,) = rows.as_dicts("problems")
-    assert (problem["offset"], problem["reason"]) == (
-        kept,
-        f"the file has become shorter: it had {len(LINES)} bytes when it was found",
-    )
 
 
 SQUEEZED = zlib.compressobj(wbits=31)

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from kafka_rack.pipeline.output import writing
-from kafka_rack.pipeline.output.writing import prepare, put_in_place, read_table, write_block
 from kafka_rack.wire_capture import captures
-from kafka_rack.wire_capture.blocks import CaptureBlock
 from kafka_rack.wire_capture.captures import Options
 from kafka_rack.wire_capture.files import find_files
 from kafka_rack.wire_tables import rows
@@ -33,19 +30,6 @@ def test_pieces_after_which_all_that_was_shared_is_forgotten_give_the_same_rows(
         piece.clear()
     assert held.forgotten > 3
     assert {table: sorted(lines) for table, lines in found.items()} == wanted
-
-
-def test_row_groups_of_any_size_hold_the_same_tables(monkeypatch, tmp_path):
-    def tables(max_held):
-        out = tmp_path / str(max_held)
-        monkeypatch.setattr(writing, "MAX_HELD", max_held)
-        file = find_files([str(LINES)])[0][0]
-        prepare(out)
-        written = list(write_block(CaptureBlock(file, 0, file.size), Options(), out / "_temporary" / "run"))
-        put_in_place(out, "run", [(file.path, 0, file.size)], written, whole=True)
-        return {table: read_table(out, table) for table in TABLES}
-
-    assert tables(0) == tables(1 << 40)
 
 
 def test_packets_too_many_to_keep_are_read_twice_and_give_the_same_rows(monkeypatch):

@@ -8,7 +8,8 @@ import pytest
 
 from kafka_rack.cli import main
 from kafka_rack.cli.pipeline import availability as pipeline_availability
-from kafka_rack.pipeline.availability import report
+from kafka_rack.cli.pipeline import running
+from kafka_rack.pipeline.availability import job
 from kafka_rack.pipeline.availability.grid import points_of
 
 SMALL = ["--brokers", "6", "--partitions", "12", "--replication-factor", "3", "--failures", "1"]
@@ -25,7 +26,7 @@ def no_spark(monkeypatch):
     def started(arguments):
         raise AssertionError("Spark was started")
 
-    monkeypatch.setattr(pipeline_availability, "spark_for", started)
+    monkeypatch.setattr(running, "spark_for", started)
 
 
 @pytest.mark.parametrize(
@@ -90,13 +91,6 @@ def test_a_bad_file_is_one_line_with_its_name(tmp_path, capsys, name, content, r
     assert said.count("\n") == 1
 
 
-def test_output_that_would_cover_something_else_is_refused_before_spark_starts(tmp_path, capsys):
-    (tmp_path / "availability").mkdir()
-    (tmp_path / "availability" / "garden.png").write_text("")
-    assert availability(*SMALL, "--out", str(tmp_path)) == 1
-    assert "holds garden.png, which no job wrote: choose another place" in capsys.readouterr().err
-
-
 def points_given(tmp_path, *arguments):
     parser = pipeline_availability.argparse.ArgumentParser()
     pipeline_availability.add_arguments(parser)
@@ -140,7 +134,7 @@ def test_many_rows_are_told_by_placer_and_skipped_ones_by_their_most_common_reas
     from kafka_rack.availability import availability_row
 
     rows = [availability_row(point.question) for point in points]
-    found = report.survey_of(points, rows, skipped, seed=0, trials=100)
+    found = job.survey_of(points, rows, skipped, seed=0, trials=100)
     said = pipeline_availability.as_text(found, "out/").splitlines()
     assert said[0] == "29 rows, all exact"
     assert said[3].split()[:3] == ["random", "29", "0"]

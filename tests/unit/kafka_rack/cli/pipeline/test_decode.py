@@ -7,11 +7,11 @@ import pytest
 pytest.importorskip("pyspark", reason="the job imports Spark: pip install --editable '.[dev]'")
 
 from kafka_rack.cli.pipeline.decode import as_text
-from kafka_rack.pipeline.decode.job import DecodeSummary
+from kafka_rack.pipeline.decode import DecodeSummary
 
 
 def test_one_of_a_kind_is_said_in_the_singular():
-    summary = DecodeSummary("out", 1, 1, {"frames": 1, "problems": 1}, {"Fetch": (1, 90)})
+    summary = DecodeSummary("out", ["a.jsonl"], {"frames": 1, "problems": 1}, {"Fetch": (1, 90)})
     said = as_text(summary).splitlines()
-    assert said[0] == "1 frame, 90 bytes of 1 capture"
+    assert said[0] == "1 frame, 90 bytes of 1 file"
     assert "1 place could not be read: see the table problems" in said

@@ -48,7 +48,6 @@ def test_a_plan_for_programs_with_other_prices_and_free_replication(tmp_path, ca
         (["CAPTURE", "--out", "x", "--window", "5 weeks"], "--window: expected a number with ms"),
         (["CAPTURE", "--out", "x", "--tasks", "0"], "--tasks: expected 1 or more, got 0"),
         (["CAPTURE", "--out", "x", "--top", "0"], "--top: expected 1 to 1000, got 0"),
-        (["CAPTURE", "--out", "x", "--checkpoint", "y"], "--stream or --once is missing"),
         (["CAPTURE", "--out", "x", "--ports", "many"], "many"),
         (["CAPTURE", "--out", "x", "--prices", "nosuch.toml"], "nosuch.toml: No such file or directory"),
         (["CAPTURE", "--out", "x", "--prices", "CAPTURE"], "line 1, column 2: no JSON"),
@@ -80,12 +79,6 @@ def test_a_file_that_is_no_text_is_told_in_one_line(tmp_path, capsys):
     (tmp_path / "racks").write_bytes(b"az-a@\xff")
     assert locality(tmp_path / "racks", "--out", tmp_path / "out", "--client-racks", tmp_path / "racks") == 2
     assert "byte 5 is not UTF-8" in capsys.readouterr().err
-
-
-def test_tables_of_another_version_fail_in_one_line(tmp_path, capsys):
-    (tmp_path / "schema.json").write_text('{"schema_version": 999}')
-    assert locality(tmp_path, "--out", tmp_path / "out") == 1
-    assert "tables of schema version 999" in capsys.readouterr().err
 
 
 def month(cost, possible="0", saves="0", most="0"):

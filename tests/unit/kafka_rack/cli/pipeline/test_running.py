@@ -12,8 +12,7 @@ import pytest
 from py4j.protocol import Py4JError
 
 from kafka_rack.cli import CommandError, UsageError
-from kafka_rack.cli.pipeline import progress
-from kafka_rack.cli.pipeline import running as pipeline_running
+from kafka_rack.cli.pipeline import running
 from kafka_rack.cli.pipeline.running import SIGNALS, check_spark_arguments, run_on_spark, told_in_one_line
 
 
@@ -22,7 +21,7 @@ class Spark:
 
     def __init__(self):
         self.cancelled, self.closed = threading.Event(), False
-        self.sparkContext = SimpleNamespace(cancelAllJobs=self.cancelled.set)
+        self.sparkContext = SimpleNamespace(cancelAllJobs=self.cancelled.set, setJobDescription=lambda _: None)
 
     @contextmanager
     def session(self, _arguments):
@@ -34,80 +33,34 @@ class Spark:
 
 @pytest.fixture
 def spark(monkeypatch):
-    monkeypatch.setattr(pipeline_running, "LOOK_SECONDS", 0.001)
-    return Spark()
+    found = Spark()
+    monkeypatch.setattr(running, "spark_for", found.session)
+    return found
 
 
-def run(spark, work, **given):
+def run(work):
     with told_in_one_line("out/"):
-        return run_on_spark(spark.session, argparse.Namespace(**given), work)
+        return run_on_spark(argparse.Namespace(job="decode"), work)
 
 
 def test_work_gets_the_session_and_gives_its_result(spark):
-    assert run(spark, lambda given: (given is spark, spark.closed)) == (True, False)
+    assert run(lambda given: (given is spark, spark.closed)) == (True, False)
     assert spark.closed
     assert not spark.cancelled.is_set()
 
 
 @pytest.mark.parametrize("number", SIGNALS)
 def test_a_signal_cancels_sparks_jobs_and_is_told_in_one_line_once_the_session_is_closed(spark, number):
-    def work(_):
-        signal.raise_signal(number)
-        assert spark.cancelled.wait(60)
-        raise Py4JError("Job 0 cancelled")
-
-    with pytest.raises(CommandError, match=r"^interrupted: nothing was written$"):
-        run(spark, work)
-    assert spark.closed
-
-
-def test_work_that_was_done_when_the_signal_came_is_not_lost(spark):
-    def work(_):
-        signal.raise_signal(signal.SIGINT)
-        return "done"
-
-    assert run(spark, work) == "done"
-
-
-def test_a_signal_while_the_session_opens_waits_for_it_and_closes_it(spark, monkeypatch):
-    opened = spark.session
-
-    @contextmanager
-    def slow(arguments):
-        signal.raise_signal(signal.SIGINT)
-        with opened(arguments) as session:
-            yield session
-
-    monkeypatch.setattr(spark, "session", slow)
-
-    def work(_):
-        assert spark.cancelled.wait(60)
-        raise Py4JError("Job 0 cancelled")
-
     with pytest.raises(CommandError, match=r"^interrupted: "):
-        run(spark, work)
+        run(lambda _: signal.raise_signal(number))
+    assert spark.cancelled.is_set()
     assert spark.closed
 
 
-@pytest.mark.parametrize("number", SIGNALS)
-def test_a_signal_before_or_after_the_session_is_told_in_one_line(number):
-    with pytest.raises(CommandError, match=r"^interrupted: nothing was written$"), told_in_one_line("out/"):
-        signal.raise_signal(number)
-
-
-def test_a_session_that_is_closing_shows_no_tasks_and_is_no_end_of_the_work(spark, monkeypatch):
-    told, seen = [], threading.Event()
-    monkeypatch.setattr(progress, "FIRST_S", 0.0)
-    monkeypatch.setattr(
-        progress.ProgressLine, "tell", lambda _, text: (told.append(text), text == "working" and seen.set())
-    )
-    assert run(spark, lambda _: seen.wait(60), progress=True) is True  # it has no statusTracker any more
-    assert set(told) <= {"starting Spark", "working"}
-
-
-def test_signals_do_afterwards_what_they_did_before(spark):
+@pytest.mark.usefixtures("spark")
+def test_signals_do_afterwards_what_they_did_before():
     before = [signal.getsignal(number) for number in SIGNALS]
-    run(spark, lambda _: None)
+    run(lambda _: None)
     assert [signal.getsignal(number) for number in SIGNALS] == before
 
 
@@ -133,24 +86,26 @@ def test_signals_do_afterwards_what_they_did_before(spark):
         ),
     ],
 )
-def test_errors_of_the_system_and_of_spark_are_one_line(spark, error, said):
+@pytest.mark.usefixtures("spark")
+def test_errors_of_the_system_and_of_spark_are_one_line(error, said):
     def work(_):
         raise error
 
     with pytest.raises(CommandError) as told:
-        run(spark, work)
+        run(work)
     assert str(told.value) == said
 
 
-def test_errors_of_our_own_are_not_hidden(spark):
+@pytest.mark.usefixtures("spark")
+def test_errors_of_our_own_are_not_hidden():
     def work(_):
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        run(spark, work)
+        run(work)
 
 
-GOOD = {"master": None, "driver_memory": None, "spark_log": None, "packages": [], "conf": [], "properties_file": None}
+GOOD = {"master": None, "driver_memory": None, "spark_log": None, "packages": [], "conf": []}
 
 
 @pytest.mark.parametrize(
@@ -193,7 +148,6 @@ def test_what_spark_takes_is_taken(given):
         ({"packages": ["a:b"]}, "--packages: expected GROUP:NAME:VERSION, got 'a:b'"),
         ({"conf": ["spark.ui.port"]}, "--conf: expected KEY=VALUE, as spark.executor.memory=4g, got 'spark.ui.port'"),
         ({"conf": ["executor.memory=4g"]}, "executor.memory is no setting of Spark: their names begin with spark."),
-        ({"properties_file": "/no/such"}, "--properties-file /no/such: No such file or directory"),
     ],
 )
 def test_what_spark_would_refuse_is_refused_in_one_line(given, said):

@@ -1,1 +1,0 @@
-"""Bytes and money by rack, and what was avoidable."""

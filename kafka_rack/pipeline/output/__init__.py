@@ -1,1 +1,0 @@
-"""What the jobs leave: tables on disk, put in place when they are whole."""
