@@ -134,10 +134,8 @@ wheel: $(RELEASE_READY)
 
 # The newest Spark that pyproject.toml allows; all else of the versions of constraints.txt, as far as that Spark takes them.
 # Filters are handed over by newer ones than that of constraints.txt alone, and so are asked here.
-SPARK_TESTS := tests/pipeline/test_filters_handed_over.py tests/pipeline/test_decode.py \
-	tests/pipeline/test_failed_starts.py tests/pipeline/test_spark_connect.py tests/pipeline/test_spark_submit.py \
-	tests/unit/kafka_rack/pipeline/spark
-SPARK_TESTS_NEED := --editable '.[spark,fuzz]' 'pyspark[connect]' pytest pytest-asyncio pytest-timeout
+SPARK_TESTS := tests/pipeline/test_decode.py
+SPARK_TESTS_NEED := --editable '.[spark,fuzz]' pytest pytest-asyncio pytest-timeout
 newest-spark: java
 	@$(MAKE) --no-print-directory VENV=$(VENV)/newest-spark newest-spark-there
 newest-spark-there: | $(BIN)/pip

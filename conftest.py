@@ -23,16 +23,7 @@ SPARK_MISSING = [name for name in ("pyspark", "pyarrow", "pandas") if find_spec(
 
 NEEDING_SPARK = ["kafka_rack/pipeline", "kafka_rack/wire_tables/arrow.py"]
 
-WITH_ANOTHER_SPARK = (
-    "tests/pipeline/test_cluster.py",
-    "tests/pipeline/test_failed_starts.py",
-    "tests/pipeline/test_filters_handed_over.py",
-    "tests/pipeline/test_kafka_connector.py",
-    "tests/pipeline/test_locality_command.py",
-    "tests/pipeline/test_spark_connect.py",
-    "tests/pipeline/test_spark_submit.py",
-    "tests/pipeline/test_stream.py",
-)
+WITH_ANOTHER_SPARK = ("tests/pipeline/test_locality_command.py",)
 OF_OTHER_SUITES = (
     *(f"tests/{folder}/test_*.py" for folder in ("browser", "cluster", "formats", "interop", "object_store")),
     *WITH_ANOTHER_SPARK,
@@ -51,9 +42,7 @@ LONG_TEST_BY_TEST = (
     "tests/interop/test_examples.py",
     "tests/interop/test_matrix.py",
     "tests/interop/test_museum.py",
-    "tests/pipeline/test_cluster.py",
     "tests/pipeline/test_locality_command.py",
-    "tests/pipeline/test_stream.py",
 )
 """Each test of these runs programs of its own, from ten seconds on, and shares nothing with the next."""
 

@@ -91,7 +91,6 @@ NAVIGATION: dict[str, list[tuple[str, str]]] = {
         ("Consistency: check", "docs/consistency"),
         ("Notebook: capture to bill", "examples/notebooks/from-a-capture-to-the-bill"),
         ("The pipeline on Spark", "docs/pipeline"),
-        ("Storage: S3 and others", "docs/storage"),
         ("Tables", "docs/tables"),
     ],
     "Reference": [

@@ -85,7 +85,7 @@ def report(result: Mapping[str, Any]) -> str:
     """The page.
 
     Args:
-        result: what ``kafka_rack.pipeline.locality.job.measure`` returns and ``locality.json`` holds.
+        result: what ``kafka_rack.pipeline.locality.measure`` returns and ``locality.json`` holds.
     """
     terms, span = Terms(result["prices"]["currency"], result["span"]["covered_us"]), result["span"]
     bodies = sections(result, terms)

@@ -16,7 +16,7 @@ class Column(NamedTuple):
     name: str
     type: str
     meaning: str
-    since: int = SCHEMA_VERSION
+    since: int = 1
 
 
 class Table(NamedTuple):
@@ -39,13 +39,13 @@ class Table(NamedTuple):
 CAPTURE = Column("capture", "string", "the capture: its file's name without .gz and .jsonl")
 TS = Column("ts", "timestamp", "when the frame's last byte passed")
 ANSWERED_TS = Column("ts", "timestamp", "when the request's last byte passed")
-CONN = Column("conn", "long", "the connection's number within the capture")
+CONN = Column("conn", "long", "the connection's number")
 BROKER = Column("broker", "int", "the broker at the other end, null where not known")
 BROKER_RACK = Column("broker_rack", "string", "that broker's rack")
 CLIENT_ADDR = Column("client_addr", "string", "the client's address, host:port")
 CLIENT_ID = Column("client_id", "string", "the request's client id")
-FRAME = Column("frame", "long", "the frame's index among those of the capture, from 0")
-REQUEST_FRAME = Column("frame", "long", "the index of the request's frame")
+FRAME = Column("frame", "long", "the frame's number, in the order of the capture")
+REQUEST_FRAME = Column("frame", "long", "the number of the request's frame")
 TOPIC = Column("topic", "string", "name; null where only its id is known")
 TOPIC_ID = Column("topic_id", "string", "id in Kafka's text form, null where the message has none")
 PARTITION = Column("partition", "int", "number")
@@ -115,7 +115,7 @@ TABLES: dict[str, Table] = {
                 Column("request_bytes", "long", "the request's frame with its length field"),
                 Column("response_bytes", "long", "the response's"),
                 REQUEST_FRAME,
-                Column("response_frame", "long", "the index of the response's frame"),
+                Column("response_frame", "long", "the number of the response's frame"),
             ),
         ),
         Table(
@@ -262,25 +262,24 @@ What `kafka-rack pipeline decode IN... --out DIR` writes: one folder a table bel
 pyarrow's tables, with `kafka_rack.wire_tables.read("DIR")`. This page is printed by
 `python -m kafka_rack.wire_tables.tables`.
 
-**Layout.** `DIR/frames/capture=orders/day=2026-11-23/part-KEY-START.parquet`: `day` is that of `ts` in UTC, KEY is of
-the capture file's path and START where in it reading began: 0, except in a stream. `problems` has no `day`. A file
-holds all that was read at once of a table and a day; 100 MB of a capture give about 9 MB of tables.
-Characters of a capture's name that folders cannot hold are escaped (`%3A`), and so is the first of one that looks like
-a number, which Spark would take for one (`007` is `%3007`). Every table has `api` beside the columns below: Kafka's
-name, `unknown` where none is known. In a file, rows of one API lie together.
+**Layout.** Spark's own: `DIR/frames/capture=orders/day=2026-11-23/part-....parquet`; `day` is that of `ts` in UTC.
+`problems` has no `day`. Every table has `api` beside the columns below: Kafka's name, `unknown` where none is known. A
+table without rows has no folder. Where all captures have names like numbers, Spark reads `capture` as a number unless
+`spark.sql.sources.partitionColumnTypeInference.enabled` is false.
 
-**Versions.** Schema version {version}, as `DIR/schema.json` and the metadata of each file (`kafka_rack.schema`) say.
-Folders of another version are refused: decode into another folder.
+**Versions.** Schema version {version}. Columns that came with a later version say so; older folders do not have them.
 
 Types are Spark's. Times are UTC in microseconds.
 
 - Byte counts of frames include the four bytes of their length.
-- Rows of one frame are found again by `capture` and `frame`; of one connection by `capture` and `conn`.
+- Rows of one frame are found again by `capture` and `frame`; of one connection by `capture` and `conn`. Numbers of
+  frames grow with their order in the file, and are not dense in packets; a request that an earlier file holds has a
+  negative one. The number of a connection of packets is made of its time, so it is the same in all of its files.
 - In `fetches` and `produces` the bytes of a call are divided over its rows: each has its records' bytes and an equal
   part of the rest, so sums over any column are right. `count_if(first)` counts calls.
 - Names and leaders are those that the capture had told before the frame: Metadata, DescribeTopicPartitions,
-  CreateTopics, UpdateMetadata. Nothing is guessed from what comes later, so a file gives the same rows in one piece,
-  in many and as a stream.
+  CreateTopics, UpdateMetadata. Nothing is guessed from what comes later, so a capture gives the same rows however
+  many tasks read it.
 - `produces` has rows for an unanswered request too, once that is certain: with acks=0 at once, else when a later
   request was answered or the connection's end was recorded. `calls` and `fetches` hold answered ones.
 - `records` of `fetches` leaves out transactions' markers, which `batches` has as control batches.
@@ -291,12 +290,16 @@ Types are Spark's. Times are UTC in microseconds.
 """
 
 
+def since(column: Column) -> str:
+    return f" (since version {column.since})" if column.since > 1 else ""
+
+
 def markdown() -> str:
     """docs/tables.md."""
     parts = [INTRODUCTION.format(version=SCHEMA_VERSION).rstrip()]
     for table in TABLES.values():
         parts += ["", f"## {table.name}", table.meaning, "", "| column | type | holds |", "|---|---|---|"]
-        parts += [f"| {column.name} | {column.type} | {column.meaning} |" for column in table.columns]
+        parts += [f"| {column.name} | {column.type} | {column.meaning}{since(column)} |" for column in table.columns]
     return "\n".join([*parts, ""])
 
 

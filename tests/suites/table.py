@@ -23,7 +23,7 @@ WIRE = ("protocol/*",)
 CLUSTER = ("mockbroker/*.py", "mockbroker/core/*", "mockbroker/handlers/*", "mockbroker/state/*")
 SOCKETS = ("mockbroker/adapters/*.py",)
 CAPTURES = ("kafka_rack/wire_capture/*", "kafka_rack/wire_tables/*")
-JOBS = (*CAPTURES, "kafka_rack/pipeline/*", "kafka_rack/storage/*", "tests/on_spark.py")
+JOBS = (*CAPTURES, "kafka_rack/pipeline/*", "tests/on_spark.py", "tests/pipeline/steps.py")
 CLIENTS = ("tests/interop/clients/*", "tests/interop/fetched.py", "tests/interop/client_process.py")
 """Patterns as fnmatch reads them: ``*`` matches slashes too."""
 
@@ -153,7 +153,7 @@ NIGHTLY = [
     interop("faults", "faults", "faults_java", concerns=("mockbroker/core/faults/*",)),
     pytest_suite(
         "spark",
-        *(f"tests/pipeline/test_{name}.py" for name in ("cluster", "stream", "locality_command", "kafka_connector")),
+        *("tests/pipeline/test_locality_command.py", "tests/pipeline/test_truth.py"),
         concerns=JOBS,
         workers=2,
         needs=("java",),
@@ -161,10 +161,8 @@ NIGHTLY = [
     ),
     target("newest-spark", *JOBS, needs=("java",)),
     pytest_suite("formats", "tests/formats", concerns=JOBS, needs=("java",)),
-    pytest_suite(
-        "object-store", "tests/object_store", concerns=("kafka_rack/storage/*", "kafka_rack/pipeline/output/*")
-    ),
-    pytest_suite("cluster", "tests/cluster", concerns=("kafka_rack/pipeline/spark/*",)),
+    pytest_suite("object-store", "tests/object_store", concerns=("kafka_rack/pipeline/*.py",)),
+    pytest_suite("cluster", "tests/cluster", concerns=("kafka_rack/pipeline/*.py",)),
     pytest_suite(
         "browser",
         "tests/browser",

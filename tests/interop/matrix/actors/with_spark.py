@@ -7,12 +7,14 @@ import tempfile
 from functools import cached_property
 from typing import Any
 
+import pyspark
 from pyspark.sql import DataFrame, Row, SparkSession
 
-from kafka_rack.pipeline.spark.session import KAFKA_CONNECTOR, spark_session
+from kafka_rack.pipeline.session import spark_session
 from tests.interop.fetched import FOLDER, one_at_a_time
 from tests.interop.matrix.actors.orders import Actor, given, serve, told
 
+KAFKA_CONNECTOR = f"org.apache.spark:spark-sql-kafka-0-10_2.13:{pyspark.__version__}"
 SCHEMA = "partition int, key binary, value binary, headers array<struct<key string, value binary>>"
 
 

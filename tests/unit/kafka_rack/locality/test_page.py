@@ -10,8 +10,6 @@ import pytest
 from kafka_rack.locality.page import report
 from kafka_rack.locality.rack_rules import RackRules
 from kafka_rack.locality.svg import MAX_COLUMNS, MAX_RACKS
-from kafka_rack.pipeline.locality.job import FILES
-from kafka_rack.pipeline.output.staging import staged
 
 GB = 10**9
 DAY_US = 86_400_000_000
@@ -380,14 +378,3 @@ def test_times_below_the_columns_do_not_overlap():
     ends = [float(x) + 6.5 * len(shown) for x, shown in ticks]
     assert all(end < float(x) for end, (x, _) in zip(ends, ticks[1:], strict=False))
     assert ends[-1] <= 1_040
-
-
-def test_the_page_takes_its_place_with_the_other_results_and_only_then(tmp_path):
-    (tmp_path / "locality.html").write_text("before")
-    with staged(tmp_path, FILES) as folder:
-        (folder / "locality" / "traffic").mkdir(parents=True)
-        (folder / "locality.html").write_text("after")
-        (folder / "locality.json").write_text("{}")
-        assert (tmp_path / "locality.html").read_text() == "before"
-    assert (tmp_path / "locality.html").read_text() == "after"
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["locality", "locality.html", "locality.json"]
