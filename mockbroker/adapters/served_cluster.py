@@ -248,7 +248,8 @@ class ServedCluster(StateCommands):
         for client in leaving:
             client.stop()
             client.close(linger=True)
-        await asyncio.sleep(0)  # uvloop ends what is written in its next iteration, and nobody is told of the stop before
+        # uvloop sends a connection's end in its next iteration: nobody is told of the stop before
+        await asyncio.sleep(0)
         await self.metadata_propagated()
 
     async def _starting(self, broker_ids: Iterable[int]) -> None:
