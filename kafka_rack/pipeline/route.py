@@ -396,7 +396,7 @@ class Pieced(NamedTuple):
     file: str
     offset: int
     kind: int
-    index: int
+    index: int  # type: ignore[assignment]  # the column hides the method of tuples
     conn: int | None
     ts: int
     source: str | None
@@ -536,7 +536,8 @@ def pieces_of(spark: SparkSession, found: Input) -> tuple[DataFrame, Parts]:
     """The pieces of captures, in no order, and where Spark's parts of large files of lines begin."""
     from pyspark.sql import functions as sql
 
-    frames, parts = [], dict[tuple[str, int], tuple[int, int, int]]()
+    frames: list[DataFrame] = []
+    parts: Parts = {}
     if found.lines:
         lines = lines_of(spark, found.lines)
         parts = parts_of(lines)

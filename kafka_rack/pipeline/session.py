@@ -139,7 +139,9 @@ def new_session(asked: dict[str, str], app_name: str, log_level: str | None) -> 
         raise SparkMissing(f"Spark did not start: {innermost(java) if java is not None else error}") from None
     if log_level is not None:
         spark.sparkContext.setLogLevel(log_level)
-    if spark.sparkContext.master.startswith("local") and spark.conf.get("spark.sql.shuffle.partitions") == "200":
+    if (spark.sparkContext.master or "").startswith("local") and spark.conf.get(
+        "spark.sql.shuffle.partitions"
+    ) == "200":
         spark.conf.set("spark.sql.shuffle.partitions", str(2 * spark.sparkContext.defaultParallelism))
     return spark
 

@@ -89,8 +89,12 @@ def audit_fleet(
     found = found.persist()
     try:
         counts = {row.table: row["count"] for row in found.groupBy("table").count().collect()}
+        clusters, problems = (
+            [row.asDict() for row in rows_in(found, name).collect()] for name in ("clusters", "problems")
+        )
         fleet = Fleet(
-            *([row.asDict() for row in rows_in(found, name).collect()] for name in ("clusters", "problems")),
+            clusters,
+            problems,
             {name: counts.get(name, 0) for name in SCHEMAS if name not in ("clusters", "problems")},
         ).in_order()
         for name in fleet.tables:
