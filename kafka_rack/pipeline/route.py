@@ -548,9 +548,8 @@ def pieces_of(spark: SparkSession, found: Input) -> tuple[DataFrame, Parts]:
         content = sql.lit(None).cast("binary") if is_here else sql.col("content")
         read = files.select(sql.col("_metadata.file_path").alias("file"), content.alias("content"))
         frames.append(read.mapInArrow(packets_to_pieces, PIECES_DDL))
-    if not frames:
-        return spark.createDataFrame([], PIECES_DDL), parts
-    return (frames[0] if len(frames) == 1 else frames[0].unionAll(frames[1])), parts
+    first, *more = frames or [spark.createDataFrame([], PIECES_DDL)]
+    return (first.unionAll(more[0]) if more else first), parts
 
 
 def lines_of(spark: SparkSession, files: Sequence[str]) -> DataFrame:
