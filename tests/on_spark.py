@@ -14,6 +14,7 @@ from __future__ import annotations
 import gc
 import gzip
 import os
+import re
 import time
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
@@ -82,6 +83,6 @@ JAVAS_OWN = ("WARNING: Using incubator", "Picked up ", "Setting default log leve
 
 
 def complaints(stderr: str) -> str:
-    """What a command with a driver here said on standard error, without what Java says about its own start."""
-    lines = stderr.splitlines(keepends=True)
+    """What a command with a driver here said on standard error, without what Java and Python's warnings say."""
+    lines = re.sub(r"^\S+:\d+: \w*Warning: .*\n(?:  .*\n)?", "", stderr, flags=re.MULTILINE).splitlines(keepends=True)
     return "".join(line for line in lines if not line.startswith(JAVAS_OWN))

@@ -8,6 +8,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import pytest
+
 from kafka_rack.pipeline.decode import decode
 from kafka_rack.pipeline.session import spark_session
 from tests import on_spark
@@ -17,15 +19,16 @@ from tests.pipeline.steps import comparable, stored_tables, tables_in_one
 ROOT = Path(__file__).resolve().parents[2]
 WORKERS = 2
 collected = on_spark.collected
+pytestmark = pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")
 
 
-def test_two_workers_decode_what_one_process_does(tmp_path):
+def test_two_workers_decode_what_one_process_does(tmp_path, monkeypatch):
+    monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
     captures = tmp_path / "captures"
     captures.mkdir()
     for name in ("java41-range.jsonl", "zk39-ibp0101.jsonl", "aiokafka.pcap"):
         (captures / name).write_bytes(on_spark.unpacked(name))
     settings = {
-        "spark.pyspark.python": sys.executable,
         "spark.executorEnv.PYTHONPATH": str(ROOT),
         "spark.driver.host": LOOPBACK,
         "spark.driver.bindAddress": LOOPBACK,
