@@ -10,9 +10,9 @@ The pipeline's job ``locality`` measures the same in captures: docs/locality.md.
 
 from __future__ import annotations
 
-from kafka_rack.locality.amounts import MONTH_SECONDS, covered_us, in_a_month
+from kafka_rack.locality.amounts import MONTH_SECONDS, Pace, covered_us
 from kafka_rack.locality.forecast import Forecast, copies_elsewhere, forecast
-from kafka_rack.locality.prices import Prices, Rate, read_prices
+from kafka_rack.locality.prices import Prices, Rate, price_list, read_prices
 from kafka_rack.locality.rack_rules import RackRules
 from kafka_rack.locality.reasons import REASONS, Facts, LocalityVerdict, Reason, judge
 
@@ -22,6 +22,7 @@ __all__ = [
     "Facts",
     "Forecast",
     "LocalityVerdict",
+    "Pace",
     "Prices",
     "RackRules",
     "Rate",
@@ -29,7 +30,7 @@ __all__ = [
     "copies_elsewhere",
     "covered_us",
     "forecast",
-    "in_a_month",
     "judge",
+    "price_list",
     "read_prices",
 ]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from decimal import ROUND_HALF_EVEN, Decimal
+from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 
 from kafka_rack.errors import InputError
@@ -15,6 +16,9 @@ MONTH_SECONDS = 730 * 3_600
 """A month as clouds bill it: a twelfth of 365 days."""
 SHORT_SPAN_US = 3_600 * US
 """A capture shorter than this says little about a month."""
+ESTIMATE_US = 60 * US
+"""A shorter one says nothing about a month."""
+TERABYTE = 10**12
 UNITS_OF_TIME = {"ms": 1_000, "s": US, "m": 60 * US, "h": 3_600 * US, "d": 86_400 * US}
 NICE_WINDOWS_US = tuple(
     count * UNITS_OF_TIME[unit]
@@ -42,15 +46,75 @@ def covered_us(spans: Iterable[tuple[int, int]]) -> int:
     return total
 
 
-def in_a_month(amount: Decimal | int, span_us: int) -> Decimal | None:
-    """What an amount would be in a month that goes on like the span; None without a span.
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """What amounts measured in ``covered_us`` microseconds come to in a month of 730 hours: an estimate.
 
-    >>> in_a_month(100, 730 * 3_600 * 1_000_000 // 4)
-    Decimal('400')
+    ``low`` and ``high`` are the pace of the quieter and of the busier half of the windows, as parts of the mean. Less
+    than a minute says nothing of a month: amounts are then shown as measured.
     """
-    if span_us <= 0:
-        return None
-    return EXACT.divide(EXACT.multiply(Decimal(amount), Decimal(MONTH_SECONDS * US)), Decimal(span_us))
+
+    covered_us: int
+    low: Decimal = Decimal(1)
+    high: Decimal = Decimal(1)
+
+    @classmethod
+    def of(cls, covered_us: int, windows: Iterable[int], window_us: int) -> Pace:
+        """From what was moved in each window.
+
+        >>> Pace.of(240_000_000, [10, 30, 20], 60_000_000)
+        Pace(covered_us=240000000, low=Decimal('0.333'), high=Decimal('1.667'))
+        """
+        moved = sorted(windows)
+        count = max(len(moved), covered_us // window_us)
+        moved = [0] * (count - len(moved)) + moved
+        half, total = count // 2, sum(moved)
+        if not half or not total:
+            return cls(covered_us)
+        low, high = (Decimal(sum(part) * count) / (half * total) for part in (moved[:half], moved[-half:]))
+        return cls(covered_us, round(low, 3), round(high, 3))
+
+    @property
+    def has_month(self) -> bool:
+        return self.covered_us >= ESTIMATE_US
+
+    @property
+    def heading(self) -> str:
+        """What amounts of money are for."""
+        return "a month" if self.has_month else "measured"
+
+    def month(self, amount: Decimal | int) -> Decimal | None:
+        """What an amount comes to in a month at the mean pace; None below a minute.
+
+        >>> Pace(730 * 3_600 * 1_000_000 // 4).month(100), Pace(59_000_000).month(100)
+        (Decimal('400'), None)
+        """
+        if not self.has_month:
+            return None
+        return EXACT.divide(EXACT.multiply(Decimal(amount), Decimal(MONTH_SECONDS * US)), Decimal(self.covered_us))
+
+    def money(self, amount: Decimal, currency: str) -> str:
+        """What a measured amount comes to in a month, as a range; below a minute the amount.
+
+        >>> Pace(730 * 3_600 * 1_000_000, Decimal("0.5"), Decimal("1.5")).money(Decimal(2), "$")
+        '$1.00 to $3.00'
+        """
+        month = self.month(amount)
+        if month is None:
+            return money_text(amount, currency)
+        low, high = (money_text(month * part, currency) for part in (self.low, self.high))
+        return low if low == high else f"{low} to {high}"
+
+    def sentence(self, amount: Decimal, size: int, currency: str) -> str:
+        """An amount in words, with what a terabyte costs where nothing can be said about a month.
+
+        >>> Pace(2_000_000).sentence(Decimal("0.00002"), 1_000_000, "$")
+        '$0.000020 measured, $20.00 a TB'
+        """
+        text = f"{self.money(amount, currency)} {self.heading}"
+        if self.has_month or not size or not amount:
+            return text
+        return f"{text}, {money_text(amount * TERABYTE / size, currency)} a TB"
 
 
 def window_for(span_us: int) -> int:
@@ -114,6 +178,32 @@ def bytes_text(size: int | Decimal) -> str:
     return f"{value:.2f} {step}" if value < 10 else f"{value:.1f} {step}" if value < 100 else f"{value:,.0f} {step}"
 
 
+def share_text(part: int, whole: int) -> str:
+    """A part in percent.
+
+    >>> share_text(1, 3), share_text(0, 0), share_text(1, 10_000), share_text(9_999, 10_000)
+    ('33.3 %', '0 %', 'under 0.1 %', 'over 99.9 %')
+    """
+    if part <= 0 or whole <= 0:
+        return "0 %"
+    if part >= whole:
+        return "100 %"
+    percent = 100 * part / whole
+    if percent < 0.1:
+        return "under 0.1 %"
+    return "over 99.9 %" if percent > 99.9 else f"{percent:.1f} %"
+
+
+def plain(amount: Decimal) -> str:
+    """An amount as text without an exponent and without zeros at its end.
+
+    >>> plain(Decimal("0.060000000000000000")), plain(Decimal("1E-9")), plain(Decimal("100"))
+    ('0.06', '0.000000001', '100')
+    """
+    text = f"{amount:.18f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
 def money_text(amount: Decimal | None, currency: str) -> str:
     """Money with cents; of less than ten cents two figures that count.
 
@@ -122,9 +212,9 @@ def money_text(amount: Decimal | None, currency: str) -> str:
     """
     if amount is None:
         return "-"
-    if 0 < abs(amount) < Decimal("0.1"):
-        rounded = amount.quantize(Decimal(1).scaleb(amount.adjusted() - 1), rounding=ROUND_HALF_EVEN)
-        shown = f"{rounded:.12f}".rstrip("0") if rounded >= Decimal("1e-12") else "0.00"
+    if 0 < abs(amount) < Decimal("0.0995"):
+        places = 1 - amount.adjusted()
+        shown = f"{amount:.{places}f}" if places <= 12 else "0.00"
     else:
         shown = f"{amount:,.2f}"
     return with_currency(shown, currency)

@@ -5,13 +5,17 @@ The job of the same name has Spark do the same over many processes: docs/localit
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+from zlib import crc32
 
 from kafka_rack.collector import collector_paused
 from kafka_rack.locality.amounts import window_for
+from kafka_rack.locality.completeness import Completeness
 from kafka_rack.locality.flows import Flows
+from kafka_rack.locality.ledger import Ledger
+from kafka_rack.locality.rack_rules import RackRules
 from kafka_rack.locality.result import Excerpt, collect_result
 from kafka_rack.locality.settings import Settings
 from kafka_rack.locality.tables import TABLES, Amounts, TablesInMemory
@@ -19,7 +23,6 @@ from kafka_rack.locality.traffic import (
     GROUPINGS,
     TrafficKey,
     TrafficSums,
-    add_amounts,
     add_sums,
     grouped,
     grouping_row,
@@ -28,12 +31,16 @@ from kafka_rack.locality.traffic import (
     traffic_row,
 )
 from kafka_rack.wire_capture.captures import Options
-from kafka_rack.wire_capture.files import CaptureFile, find_files, unread_inputs
+from kafka_rack.wire_capture.files import CaptureFile, capture_name, find_files, unread_inputs
 from kafka_rack.wire_tables.reading import decode_into
 from kafka_rack.wire_tables.rows import Rows
 
 MAX_FRAMES = 20_000
 """Frames whose rows are held at a time."""
+NO_CALLS = "nobody called while it was recorded, or it is no capture of Kafka's wire"
+MAX_MARKS = 16
+CLOCKS_DIFFER_US = 5_000_000
+"""By how much the clocks of two captures may differ."""
 OnProgress = Callable[[CaptureFile, int], None]
 """Called with a file and how many of its frames have been read."""
 
@@ -41,10 +48,10 @@ OnProgress = Callable[[CaptureFile, int], None]
 class NothingToMeasure(Exception):
     """No input has a frame."""
 
-    def __init__(self) -> None:
-        super().__init__(
-            "not one frame could be read: nobody called while it was recorded, or it is no capture of Kafka's wire"
-        )
+    def __init__(self, completeness: Completeness | None = None) -> None:
+        told = completeness is not None and not completeness.is_whole
+        why = "; ".join(completeness.lacks()) if completeness is not None and told else NO_CALLS
+        super().__init__(f"not one frame could be read: {why}")
 
 
 @dataclass(slots=True)
@@ -55,18 +62,107 @@ class Measured:
     unread: list[str] = field(default_factory=list)
 
 
-def flows_of(
-    file: CaptureFile, options: Options, window_us: int | None = None, on_progress: OnProgress | None = None
-) -> Flows:
-    """The flows of a whole capture."""
-    flows, rows = Flows(window_us), Rows()
+@dataclass(slots=True)
+class Sightings:
+    """A connection as one capture shows it. ``marks`` are the least few hashes of its frames."""
+
+    first: int
+    last: int
+    frames: int = 0
+    marks: set[int] = field(default_factory=set)
+
+    def add(self, ts: int, mark: int) -> None:
+        self.first, self.last, self.frames = min(self.first, ts), max(self.last, ts), self.frames + 1
+        self.marks.add(mark)
+        if len(self.marks) > MAX_MARKS:
+            self.marks.remove(max(self.marks))
+
+    def is_same(self, other: Sightings) -> bool:
+        """Whether both are of one connection: some frame is in both, and at about the same time."""
+        meet = self.first <= other.last + CLOCKS_DIFFER_US and other.first <= self.last + CLOCKS_DIFFER_US
+        return meet and not self.marks.isdisjoint(other.marks)
+
+
+@dataclass(slots=True)
+class CaptureFlows:
+    """The flows of a capture, with its connections by the client's address and their number."""
+
+    flows: Flows
+    connections: dict[tuple[str, int], Sightings] = field(default_factory=dict)
+
+    def see(self, rows: Rows) -> None:
+        """Take the frames of some connections."""
+        columns = ("conn", "client_addr", "ts", "direction", "correlation_id", "api_key", "frame_bytes")
+        for conn, address, ts, *frame in rows.rows("frames", columns):
+            if address is not None:
+                seen = self.connections.get((address, conn))
+                if seen is None:
+                    seen = self.connections[address, conn] = Sightings(ts, ts)
+                seen.add(ts, crc32(repr(frame).encode()))
+
+
+def capture_flows(
+    file: CaptureFile,
+    options: Options,
+    window_us: int | None = None,
+    on_progress: OnProgress | None = None,
+    *,
+    on_rows: Callable[[Rows], None] = lambda rows: None,
+    is_alone: bool = True,
+) -> CaptureFlows:
+    """The flows of a whole capture; its connections too, unless it is alone. ``on_rows`` is called with all rows."""
+    found, rows = CaptureFlows(Flows(window_us)), Rows()
     with collector_paused():
         for piece in decode_into(rows, file, options, only=TABLES, max_frames=MAX_FRAMES):
-            flows.add(TablesInMemory(piece))
+            found.flows.add(TablesInMemory(piece))
+            on_rows(piece)
+            if not is_alone:
+                found.see(piece)
             piece.clear()
             if on_progress is not None:
-                on_progress(file, flows.evidence.frames)
-    return flows
+                on_progress(file, found.flows.evidence.frames)
+    return found
+
+
+def seen_twice(captures: Sequence[CaptureFlows]) -> list[set[int]]:
+    """Numbers of each capture's connections that another capture has too, at its other end, with as many frames."""
+    dropped: list[set[int]] = [set() for _ in captures]
+    known: dict[str, list[tuple[int, int, Sightings]]] = {}
+    for at, capture in enumerate(captures):
+        for (address, conn), seen in capture.connections.items():
+            others = known.setdefault(address, [])
+            for place, (other_at, other_conn, other) in enumerate(others):
+                if other_at != at and seen.is_same(other):
+                    if seen.frames > other.frames:
+                        dropped[other_at].add(other_conn)
+                        others[place] = (at, conn, seen)
+                    else:
+                        dropped[at].add(conn)
+                    break
+            else:
+                others.append((at, conn, seen))
+    return dropped
+
+
+def ledgers_of(captures: Sequence[CaptureFlows], rules: RackRules | None = None) -> Iterator[Ledger]:
+    """The ledger of each capture, with its own racks. A connection that two have counts once."""
+    for capture, dropped in zip(captures, seen_twice(captures), strict=True):
+        evidence = capture.flows.evidence
+        ledger = Ledger(completeness=evidence.completeness())
+        ledger.completeness.connections_twice = len(dropped)
+        if evidence.frames:
+            sums = TrafficSums(evidence.conclude(rules), rules, without=dropped)
+            sums.add_flows(capture.flows, evidence.covered)
+            ledger.add(sums.amounts, evidence.factors)
+        yield ledger
+
+
+def ledger_of(captures: Sequence[CaptureFlows], rules: RackRules | None = None) -> Ledger:
+    """The ledger of all of them."""
+    ledger = Ledger()
+    for own in ledgers_of(captures, rules):
+        ledger.merge(own)
+    return ledger
 
 
 def measure(
@@ -81,33 +177,49 @@ def measure(
 
     Raises: FileNotFoundError: a path that is not there. NothingToMeasure.
     """
-    settings = settings or Settings()
-    files, _ = find_files(paths)
-    spans: dict[str, tuple[int, int]] = {}
-    traffic: dict[TrafficKey, Amounts] = {}
-    for file in files:
-        flows = flows_of(file, options or Options(), settings.window_us, on_progress)
-        evidence = flows.evidence
-        if not evidence.frames:
-            continue
-        spans[file.path] = evidence.first, evidence.last
-        sums = TrafficSums(evidence.conclude(settings.rules), settings.rules)
-        sums.add_flows(flows, evidence.covered)
-        for key, amounts in sums.amounts.items():
-            traffic[key] = add_amounts(traffic.get(key), amounts)
-    if not spans:
-        raise NothingToMeasure
-    span_us = max(last for _, last in spans.values()) - min(first for first, _ in spans.values())
-    window_us = settings.window_us or window_for(span_us)
+    settings, options = settings or Settings(), options or Options()
+    files, refused = find_files(paths)
+    is_alone = len(files) == 1
+    found = {
+        file.path: capture_flows(file, options, settings.window_us, on_progress, is_alone=is_alone) for file in files
+    }
+    return judge_captures(found, paths, settings, refused=dict(refused), out=out)
+
+
+def judge_captures(
+    found: Mapping[str, CaptureFlows],
+    paths: Sequence[str],
+    settings: Settings,
+    *,
+    refused: Mapping[str, str] | None = None,
+    out: str | None = None,
+) -> Measured:
+    """The flows of captures, by path, to what ``locality.json`` holds.
+
+    Args:
+        paths: the inputs, files and folders, in which they were found.
+        refused: inputs that were not read, with the reason.
+
+    Raises: NothingToMeasure.
+    """
+    ledger = ledger_of([*found.values()], settings.rules)
+    ledger.completeness.refused.update(refused or {})
+    read = [path for path, capture in found.items() if capture.flows.evidence.frames]
+    spans = ledger.completeness.spans
+    if not read:
+        raise NothingToMeasure(ledger.completeness)
+    window_us = settings.window_us or window_for(max(last for _, last in spans) - min(first for first, _ in spans))
     result = collect_result(
-        excerpts_of(rewindowed(traffic, window_us), settings),
+        excerpts_of(rewindowed(ledger.flows, window_us), settings),
         settings.prices,
-        spans.values(),
+        spans,
         window_us,
+        ledger.completeness,
+        names=[capture_name(path) for path in read],
         racks_file=settings.racks_file,
         out=out,
     )
-    return Measured(result, unread_inputs(paths, spans))
+    return Measured(result, unread_inputs(paths, read))
 
 
 def excerpts_of(traffic: Mapping[TrafficKey, Amounts], settings: Settings) -> dict[str, Excerpt]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -15,6 +16,7 @@ from itertools import pairwise
 from operator import itemgetter
 from typing import Generic, NamedTuple, TypeVar
 
+from kafka_rack.locality.completeness import Completeness
 from kafka_rack.locality.rack_rules import RackRules
 from kafka_rack.locality.tables import DecodedTables
 
@@ -75,6 +77,7 @@ class Evidence:
     """Gathers what tables show. ``first`` and ``last`` are moments in microseconds since 1970.
 
     ``covered`` are frames whose rows in ``fetches`` or ``produces`` stand in another part than the frame itself.
+    ``factors`` are topics' replication factors; ``unreadable`` frames have an error; ``problems`` are the files'.
     ``runs`` are the frames that were seen, as first and last number of those without a gap. Only where all frames
     between two were seen is it left out that the second says the same of replicas in sync as the first.
     """
@@ -97,13 +100,18 @@ class Evidence:
     served_by: dict[tuple[str, int, int], tuple[int, int]] = field(default_factory=dict)
     in_sync: dict[TopicPartition, list[InSyncChange]] = field(default_factory=dict)
     topics: Unanimous[str, str] = field(default_factory=Unanimous)
+    factors: dict[str, int] = field(default_factory=dict)
     covered: set[int] = field(default_factory=set)
+    unreadable: int = 0
+    problems: Counter[str] = field(default_factory=Counter)
     runs: list[tuple[int, int]] = field(default_factory=list)
 
     def add(self, tables: DecodedTables) -> None:
         """Take what some frames show, whichever of the capture they are."""
         is_next = self.add_frames(tables)
         self.covered.update(tables.covered_elsewhere())
+        self.problems.update(reason for (reason,) in tables.rows("problems", ("reason",)))
+        self.unreadable += sum(error is not None for (error,) in tables.rows("frames", ("error",)))
         for broker, rack in tables.distinct("brokers", ("broker_id", "rack")):
             self.add_broker(broker, rack)
         self.add_fetches(tables)
@@ -190,6 +198,7 @@ class Evidence:
             self.leaders.setdefault(topic, set()).add((leader, rack))
             self.add_broker(leader, rack)
             rack_of = dict(zip(replicas or (), racks or (), strict=False))
+            self.factors[topic] = max(len(replicas or ()), self.factors.get(topic, 0))
             for broker, replica_rack in rack_of.items():
                 self.add_broker(broker, replica_rack)
             if len(replicas or ()) == 1 and leader is not None and epoch is not None and epoch >= 0:
@@ -213,6 +222,10 @@ class Evidence:
             getattr(self, name).merge(getattr(other, name))
         self.racks |= other.racks
         self.covered |= other.covered
+        self.unreadable += other.unreadable
+        self.problems.update(other.problems)
+        for topic, factor in other.factors.items():
+            self.factors[topic] = max(factor, self.factors.get(topic, 0))
         for topic, leaders in other.leaders.items():
             self.leaders.setdefault(topic, set()).update(leaders)
         for key, (least, most) in other.served_by.items():
@@ -223,6 +236,18 @@ class Evidence:
         for partition, changes in other.in_sync.items():
             self.in_sync[partition] = sort([*self.in_sync.get(partition, ()), *changes])
         return self
+
+    def completeness(self) -> Completeness:
+        """What was read of the capture, and what was not."""
+        found = Completeness([(self.first, self.last)] if self.frames else [], self.frames, self.unreadable)
+        for reason, count in self.problems.items():
+            found.add_problem(reason, count)
+        capture = self.capture or ""
+        if self.follower_of.values:
+            found.with_replication.add(capture)
+        if any(factor > 1 for factor in self.factors.values()):
+            found.copied_bytes[capture] = 0
+        return found
 
     def conclude(self, rules: RackRules | None = None) -> Conclusions:
         """What follows, with the racks file's brokers where nothing else names their racks."""

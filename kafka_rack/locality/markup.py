@@ -11,7 +11,7 @@ from decimal import Decimal
 from html import escape
 from typing import Any, NamedTuple
 
-from kafka_rack.locality.amounts import bytes_text, in_a_month, money_text
+from kafka_rack.locality.amounts import Pace, bytes_text
 
 LOCALITIES = {"cross": "crossed racks", "unknown": "unknown", "local": "stayed in a rack"}
 """In the order in which bars are stacked: what matters most from the base line."""
@@ -60,30 +60,19 @@ def joined(parts: Iterable[object]) -> Html:
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """In what amounts are told: the currency, and the microseconds that the captures cover."""
+    """In what amounts are shown: the currency, and the pace that makes a month of them."""
 
     currency: str
-    span_us: int
+    pace: Pace
 
     @property
     def period(self) -> str:
-        """What amounts of money are for: a month, where captures that cover some time allow to say so."""
-        return "a month" if self.span_us > 0 else "in the captures"
+        """What amounts of money are for: a month, unless the captures are too short."""
+        return self.pace.heading
 
     def money(self, amount: str | Decimal) -> Html:
         """What an amount in the captures comes to in ``period``."""
-        captured = Decimal(amount)
-        month = in_a_month(captured, self.span_us)
-        return self.captured(captured if month is None else month)
-
-    def captured(self, amount: str | Decimal) -> Html:
-        """An amount as it is."""
-        return text(money_text(Decimal(amount), self.currency))
-
-    def size(self, size: int) -> str:
-        """Bytes in ``period``."""
-        month = in_a_month(size, self.span_us)
-        return bytes_text(size if month is None else month)
+        return text(self.pace.money(Decimal(amount), self.currency))
 
 
 def name(given: str | None, absent: str) -> Html:
@@ -103,22 +92,6 @@ def short(given: str | None, longest: int) -> Html:
         return Html("unknown")
     plain = seen(given)
     return text(plain if len(plain) <= longest else plain[: longest - 1] + "…")
-
-
-def share(part: int, whole: int) -> str:
-    """A part in percent.
-
-    >>> share(1, 3), share(0, 0), share(1, 10_000), share(9_999, 10_000)
-    ('33.3 %', '0 %', 'under 0.1 %', 'over 99.9 %')
-    """
-    if part <= 0 or whole <= 0:
-        return "0 %"
-    if part >= whole:
-        return "100 %"
-    percent = 100 * part / whole
-    if percent < 0.1:
-        return "under 0.1 %"
-    return "over 99.9 %" if percent > 99.9 else f"{percent:.1f} %"
 
 
 class PageTable(NamedTuple):

@@ -10,8 +10,9 @@ from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from typing import Any, NamedTuple
 
-from kafka_rack.locality.amounts import bytes_text, duration_text
-from kafka_rack.locality.markup import LOCALITIES, Html, PageTable, Terms, html, joined, name, share
+from kafka_rack.locality.amounts import bytes_text, duration_text, share_text, with_currency
+from kafka_rack.locality.markup import LOCALITIES, Html, PageTable, Terms, html, joined, name
+from kafka_rack.locality.result import pace_of_result
 from kafka_rack.locality.svg import bar, heat_map, over_time, swatch
 from kafka_rack.plurals import counted
 
@@ -64,12 +65,13 @@ CSS = files(__package__) / "page.css"
 PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8">
 <meta name="viewport" content="width=device-width,initial-scale=1">
-<title>Traffic across racks</title><style>
+<title>Traffic across racks: {}</title><style>
 {}
 </style></head>
 <body>
 <header><h1>Traffic across racks</h1>
 <p class="soft">{}, {} to {} UTC, {} covered. {}.</p>
+<p class="soft">{}</p>
 <div class="cards">{}</div>
 {}
 <p class="legend">{}</p>
@@ -87,16 +89,18 @@ def report(result: Mapping[str, Any]) -> str:
     Args:
         result: what ``kafka_rack.pipeline.locality.measure`` returns and ``locality.json`` holds.
     """
-    terms, span = Terms(result["prices"]["currency"], result["span"]["covered_us"]), result["span"]
+    terms, span = Terms(result["prices"]["currency"], pace_of_result(result)), result["span"]
     bodies = sections(result, terms)
     return html(
         PAGE,
+        result["title"],
         Html(CSS.read_text(encoding="utf-8")),
         counted(span["captures"], "capture"),
         at(span["first"]),
         at(span["last"]),
         duration_text(span["covered_us"]),
         f"Racks file: {result['racks_file']}" if result["racks_file"] else "No racks file",
+        result["completeness"]["line"],
         joined(
             html('<div class="card"><span>{}</span><b>{}</b><span>{}</span></div>', *card)
             for card in cards(result, terms)
@@ -175,7 +179,7 @@ def what_is_not_known(result: Mapping[str, Any], terms: Terms) -> Html:
         html(
             "<p>{} of all bytes ({}) went between ends of which one's rack is not known. They count neither as local "
             "nor as crossing.</p>\n",
-            share(total["unknown_bytes"], total["bytes"]),
+            share_text(total["unknown_bytes"], total["bytes"]),
             bytes_text(total["unknown_bytes"]),
         ),
         "" if found is None else found.as_html(),
@@ -220,35 +224,34 @@ def picture(svg: str) -> Html:
 
 def cards(result: Mapping[str, Any], terms: Terms) -> list[tuple[str, str, str]]:
     """The figures that matter most: what, how much, and more of it."""
-    total = result["total"]
-    known = total["cross_bytes"] + total["local_bytes"]
+    client, copies = result["summary"]["client"], result["summary"]["replication"]
+    actions, unknown = result["summary"]["actions"], bytes_text(client["unknown_bytes"])
+
+    def costs(part: Mapping[str, Any]) -> str:
+        return f"{part['cost_text']} {terms.period}"
+
     return [
         (
-            "crossed racks",
-            share(total["cross_bytes"], total["bytes"]),
-            (
-                f"{bytes_text(total['cross_bytes'])} of {bytes_text(total['bytes'])}; "
-                f"{share(total['cross_bytes'], known)} of what is known"
-            ),
+            "client traffic across racks",
+            client["cross_share"],
+            f"{bytes_text(client['cross_bytes'])} of {bytes_text(client['bytes'])}, {costs(client)}",
         ),
         (
-            f"what crossing costs {terms.period}",
-            terms.money(total["cost"]),
-            html(
-                "for {}, plus at most {} if all unknown bytes cross",
-                terms.size(total["cross_bytes"]),
-                terms.money(total["possible_cost"]),
-            ),
-        ),
-        (
-            f"could be saved {terms.period}, for certain",
-            terms.money(total["saves_cost"]),
-            html("and at most {}, if all that is not known turns out so", terms.money(total["at_most_cost"])),
+            "avoidable",
+            terms.money(client["saves_cost"]) if client["avoidable_bytes"] else Html("nothing"),
+            f"{terms.period}: {actions[0]['action']}" if client["avoidable_bytes"] else "no client traffic",
         ),
         (
             "unknown",
-            share(total["unknown_bytes"], total["bytes"]),
-            f"{bytes_text(total['unknown_bytes'])} of which nobody says whether they crossed",
+            share_text(client["unknown_bytes"], client["bytes"]),
+            f"{unknown}, at most {terms.money(client['possible_cost'])} {terms.period}: name them in a racks file",
+        ),
+        (
+            "replication",
+            copies["cross_share"] if copies["bytes"] else "not captured",
+            f"{bytes_text(copies['cross_bytes'])} across racks, {costs(copies)}; unavoidable"
+            if copies["bytes"]
+            else "",
         ),
     ]
 
@@ -284,14 +287,14 @@ def directions(flows: Sequence[Mapping[str, Any]], terms: Terms) -> PageTable:
     """Each direction's bytes."""
     rows = [
         [
-            name(flow["from"], "unknown"),
-            name(flow["to"], "unknown"),
+            name(flow["out_of"], "unknown"),
+            name(flow["into"], "unknown"),
             bytes_text(flow["bytes"]),
             terms.money(flow["cost"]),
         ]
         for flow in flows[:MAX_FLOWS]
     ]
-    head = ["sender in", "receiver in", "bytes", f"cost {terms.period}"]
+    head = ["bytes out of", "bytes into", "bytes", f"cost {terms.period}"]
     return PageTable("Who sent to whom", head, rows, dict.fromkeys(head[2:], "number"))
 
 
@@ -301,11 +304,11 @@ def avoidable(result: Mapping[str, Any], terms: Terms) -> tuple[PageTable | None
     rest = [row for row in result["avoidable"] if row["avoidable"] == "no"]
     can_be = cannot_be = None
     if fixable:
-        head = ["why", "what helps", "bytes", f"saved {terms.period}, for certain", "at most"]
+        head = ["what to do", "why", "bytes", f"saved {terms.period}, for certain", "at most"]
         rows = [
             [
+                html("<b>{}</b>", row["action"]),
                 reason(row),
-                row["fix"],
                 bytes_text(row["bytes"]),
                 terms.money(row["saves_cost"]),
                 terms.money(row["at_most_cost"]),
@@ -315,16 +318,16 @@ def avoidable(result: Mapping[str, Any], terms: Terms) -> tuple[PageTable | None
         kinds = dict.fromkeys(head[2:], "number")
         can_be = PageTable("Bytes that crossed, or may have, and need not", head, rows, kinds)
     if rest:
-        head = ["why", "what helps", "bytes", f"cost {terms.period}"]
-        rows = [[reason(row), row["fix"], bytes_text(row["bytes"]), terms.money(row["cost"])] for row in rest]
+        head = ["why", "what to do", "bytes", f"cost {terms.period}"]
+        rows = [[reason(row), row["action"], bytes_text(row["bytes"]), terms.money(row["cost"])] for row in rest]
         cannot_be = PageTable("What crosses all the same", head, rows, dict.fromkeys(head[2:], "number"))
     return can_be, cannot_be
 
 
 def reason(row: Mapping[str, Any]) -> Html:
-    """A reason's name, what it means, and the details that it came with."""
+    """What a reason means, its name, and the details that it came with."""
     details = joined(html("<li>{}</li>", detail) for detail in row["details"])
-    return html("<b>{}</b><br>{}{}", row["reason"], row["what"], html("<ul>{}</ul>", details) if details else "")
+    return html("{} <code>{}</code>{}", row["what"], row["reason"], html("<ul>{}</ul>", details) if details else "")
 
 
 def top_list(found: Mapping[str, Any], columns: Sequence[TopListColumn], what: str, terms: Terms) -> PageTable | None:
@@ -411,7 +414,7 @@ def prices_of_pairs(prices: Mapping[str, Any]) -> PageTable | None:
         return None
     head = ["from", "to", "sender pays", "receiver pays"]
     rows = [
-        [pair["from"], pair["to"], *(f"{pair[part]} {prices['currency']}" for part in ("egress", "ingress"))]
+        [pair["from"], pair["to"], *(with_currency(pair[part], prices["currency"]) for part in ("egress", "ingress"))]
         for pair in prices["pairs"]
     ]
     return PageTable(f"Prices of their own, for a {prices['unit']}", head, rows, dict.fromkeys(head[2:], "number"))

@@ -1,9 +1,9 @@
 """What a byte costs on its way from one rack to another.
 
 Clouds charge by who sends and who receives, so a price has two halves: the sender's egress and the receiver's ingress.
-The default, 0.01 $/GB each way, is what AWS's pricing pages say for availability zones of one region. Other clouds and
-contracts differ, in the halves too: a prices file says what yours are. Amounts are Decimal throughout: 18 places, of
-which sums lose none.
+``price_lists`` has those of AWS (the default: 0.01 $/GB each way), GCP and Azure, dated and with their source; a
+contract may differ: a prices file says what yours are. Amounts are Decimal throughout: 18 places, of which sums lose
+none.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from decimal import ROUND_HALF_EVEN, Context, Decimal, InvalidOperation
+from functools import cache
+from importlib.resources import files
 from typing import Any, NamedTuple
 
 from kafka_rack.errors import InputError
@@ -23,7 +25,9 @@ CENT = Decimal("0.01")
 NOTHING = Decimal(0)
 PLACES = Decimal(1).scaleb(-18)
 EXACT = Context(prec=60, rounding=ROUND_HALF_EVEN)
-FILE_KEYS = ("currency", "unit", "egress", "ingress", "free_replication", "pairs")
+BUILT_IN = ("aws", "gcp", "azure")
+"""Price lists of clouds, by the names that ``--prices`` takes."""
+FILE_KEYS = ("currency", "unit", "egress", "ingress", "free_replication", "pairs", "source", "dated")
 PAIR_KEYS = ("from", "to", "between", "egress", "ingress")
 MAX_CURRENCY_CHARACTERS = 8
 
@@ -48,7 +52,7 @@ class Prices:
     """What crossing costs. ``unit`` is GB (10^9 bytes) or GiB (2^30).
 
     ``default`` holds for two different racks that ``pairs``, (from, to) -> rate, does not have; bytes that stay in
-    their rack are free unless ``pairs`` has the rack with itself.
+    their rack are free unless ``pairs`` has the rack with itself. ``source`` and ``dated`` say where prices are from.
     """
 
     currency: str = "$"
@@ -56,6 +60,8 @@ class Prices:
     default: Rate = CENT_EACH
     pairs: Mapping[tuple[str, str], Rate] = field(default_factory=dict)
     free_replication: bool = False
+    source: str = ""
+    dated: str = ""
 
     def rate(self, sender: str, receiver: str) -> Rate:
         """The price of one direction.
@@ -103,11 +109,24 @@ class Prices:
             "egress": str(self.default.egress),
             "ingress": str(self.default.ingress),
             "free_replication": self.free_replication,
+            "source": self.source,
+            "dated": self.dated,
             "pairs": [
                 {"from": sender, "to": receiver, "egress": str(rate.egress), "ingress": str(rate.ingress)}
                 for (sender, receiver), rate in sorted(self.pairs.items())
             ],
         }
+
+
+@cache
+def price_list(name: str) -> Prices:
+    """A cloud's prices between zones of one region, by a name of ``BUILT_IN``.
+
+    >>> price_list("gcp").rate("a", "b"), price_list("gcp").unit
+    (Rate(egress=Decimal('0.01'), ingress=Decimal('0')), 'GiB')
+    """
+    file = f"{name}.toml"
+    return read_prices((files(__package__) / "price_lists" / file).read_text(encoding="utf-8"), file)
 
 
 def read_prices(text: str, name: str) -> Prices:
@@ -151,11 +170,15 @@ def prices_of(found: Mapping[str, Any], name: str) -> Prices:
     free = found.get("free_replication", False)
     if not isinstance(free, bool):
         raise InputError(f"{name}: free_replication: expected true or false, got {free!r}")
+    texts = {key: found.get(key, "") for key in ("source", "dated")}
+    for key, value in texts.items():
+        if not isinstance(value, str):
+            raise InputError(f"{name}: {key}: expected text, got {value!r}")
     default = rate_of(found, CENT_EACH, name)
     pairs = found.get("pairs", [])
     if not isinstance(pairs, list):
         raise InputError(f"{name}: pairs: expected a list of objects with {', '.join(PAIR_KEYS)}, got {kind(pairs)}")
-    return Prices(currency.strip(), unit, default, pairs_of(pairs, default, name), free)
+    return Prices(currency.strip(), unit, default, pairs_of(pairs, default, name), free, **texts)
 
 
 def pairs_of(pairs: list[Any], default: Rate, name: str) -> dict[tuple[str, str], Rate]:

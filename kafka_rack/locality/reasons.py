@@ -13,6 +13,7 @@ from kafka_rack.rack_names import likeness, shown
 
 Locality = Literal["local", "cross", "unknown"]
 Avoidable = Literal["yes", "perhaps", "no"]
+Actor = Literal["client", "brokers", "nobody"]
 CONSUME, PRODUCE, REPLICATION, OTHER = "consume", "produce", "replication", "other"
 CATEGORIES = (PRODUCE, REPLICATION, CONSUME, OTHER)
 FIRST_FETCH_WITH_RACK = 11
@@ -21,13 +22,27 @@ TOLD_TO_BROKERS = ("client_id", "listener")
 """How a client of a diskless topic tells its rack today."""
 
 
+AVOIDABLE_WORDS: dict[Avoidable, str] = {"yes": "avoidable", "perhaps": "cannot tell", "no": "unavoidable"}
+"""How people read whether crossing bytes could have stayed in their rack."""
+
+
 class Reason(NamedTuple):
-    """``avoidable``: ``yes`` saves what it says, ``perhaps`` that much at most, ``no`` nothing."""
+    """Why bytes crossed racks, or why it is not known.
+
+    ``action`` is what to do about it, in a sentence; ``who`` does it: client, brokers or nobody. ``avoidable``: ``yes``
+    keeps the bytes in their rack where the capture shows what that takes, ``perhaps`` may, ``no`` does not.
+    """
 
     name: str
     what: str
-    fix: str
+    action: str
+    who: Actor
     avoidable: Avoidable
+
+    @property
+    def docs(self) -> str:
+        """Where the documentation explains it."""
+        return f"locality.md#{self.name.replace('_', '-')}"
 
 
 REASONS = {
@@ -35,105 +50,128 @@ REASONS = {
     for reason in (
         Reason(
             "no_client_rack",
-            "the consumer names no client.rack, so leaders serve it wherever they are",
-            "set client.rack to the client's rack (and replica.selector.class on the brokers)",
+            "The consumer does not send client.rack, so leaders serve it wherever they are.",
+            "Set client.rack to the client's rack, and replica.selector.class on the brokers.",
+            "client",
             "yes",
         ),
         Reason(
             "version_too_old",
-            "the client fetches in a version before 11, which cannot carry a rack",
-            "upgrade the client to one that knows Kafka 2.4's protocol and set client.rack",
+            "The client fetches with a version before 11, which cannot carry a rack.",
+            "Upgrade the client to one that speaks Apache Kafka 2.4's protocol, and set client.rack.",
+            "client",
             "yes",
         ),
         Reason(
             "rack_not_in_cluster",
-            "the client names a rack that no broker has",
-            "name racks as the brokers do in broker.rack, or run brokers there",
+            "The client sends a rack that no broker has.",
+            "Set client.rack to a name that brokers have in broker.rack, or run brokers in that rack.",
+            "client",
             "perhaps",
         ),
         Reason(
             "no_in_sync_replica",
-            "no in-sync replica of the partition is in the client's rack",
-            "place a replica there (kafka-rack reassign --repair), whose replication then crosses in its place",
+            "No in-sync replica of the partition is in the client's rack.",
+            "Place a replica in that rack (kafka-rack reassign --repair). Its replication then crosses instead.",
+            "brokers",
             "perhaps",
         ),
         Reason(
             "not_redirected",
-            "an in-sync replica is in the client's rack, and it read elsewhere all the same",
-            "set replica.selector.class to the rack-aware one on every broker; if it is, the client does not follow",
+            "An in-sync replica is in the client's rack, but the client read from another rack.",
+            "Set replica.selector.class on the brokers. If it is set, upgrade the client: it ignores redirects.",
+            "brokers",
             "yes",
         ),
         Reason(
             "share_group",
-            "share groups read from leaders only",
-            "none in Kafka yet: consumer groups can read near, or keep the leaders where the members are",
+            "Share groups read from leaders only.",
+            "Read with a consumer group, or keep the leaders in the members' rack.",
+            "client",
             "perhaps",
         ),
-        Reason("redirect", "the leader's answer that sends the reader to a near replica", "none needed", "no"),
-        Reason("empty_fetch", "fetches that brought no partition", "none needed", "no"),
+        Reason("redirect", "The leader's answer that names a nearer replica.", "Nothing to do.", "nobody", "no"),
+        Reason("empty_fetch", "Fetches that returned no partition.", "Nothing to do.", "nobody", "no"),
         Reason(
             "diskless_without_zone",
-            "the topic is served by any broker, but the client's id names no zone",
-            "name the zone in client.id, as diskless_az=RACK",
+            "Any broker serves the topic, but the client's id names no zone.",
+            "Name the zone in client.id: diskless_az=RACK.",
+            "client",
             "yes",
         ),
         Reason(
             "diskless_elsewhere",
-            "the topic is served by any broker, the client's id names its zone, and yet it went elsewhere",
-            "brokers in that rack, up and known to the client",
+            "Any broker serves the topic and the client's id names its zone, but it went to another rack.",
+            "Run brokers in that rack that the client can reach.",
+            "brokers",
             "perhaps",
         ),
         Reason(
             "unkeyed_produce",
-            "records without keys went to a leader elsewhere, though the topic has leaders in the producer's rack",
-            "a partitioner that prefers leaders in the producer's rack, or a diskless topic",
+            "Records without keys went to a leader in another rack, though the topic has leaders in the producer's.",
+            "Set partitioner.rack.aware=true in the producer (KIP-1123), or make the topic diskless.",
+            "client",
             "yes",
         ),
         Reason(
             "no_leader_in_rack",
-            "records without keys, but the topic has no leader in the producer's rack",
-            "leaders in every rack (more partitions, preferred leaders spread), or a diskless topic",
+            "Records without keys, and the topic has no leader in the producer's rack.",
+            "Spread the topic's leaders over all racks (more partitions, preferred leaders), or make it diskless.",
+            "brokers",
             "perhaps",
         ),
         Reason(
             "keyed_produce",
-            "a record's key decides its partition, and so its leader",
-            "none with classic topics; a diskless topic takes any record at any broker",
-            "perhaps",
+            "A record's key decides its partition, and so its leader.",
+            "Unavoidable for classic topics. Any broker takes the records of a diskless topic.",
+            "nobody",
+            "no",
         ),
         Reason(
             "produce_not_read",
-            "whether these records have keys cannot be read",
-            "as for records with keys or without",
+            "These records are compressed or damaged, so it is not known whether they have keys.",
+            "Look at the producer: records without keys can go to a leader in its rack, records with keys cannot.",
+            "client",
             "perhaps",
         ),
         Reason(
             "fetch_not_read",
-            "whether a consumer or a follower fetched cannot be read, so neither what it costs nor what would help",
-            "none: the request is damaged, or of a version that is not known here",
+            "The request cannot be read, so it is not known whether a consumer or a follower fetched.",
+            "Capture whole packets (tcpdump -s 0).",
+            "nobody",
             "perhaps",
         ),
-        Reason("replication", "replicas in other racks are what survives a rack's outage", "none", "no"),
+        Reason(
+            "replication",
+            "Followers in other racks copy from the leader: that is what survives a rack's outage.",
+            "Unavoidable with replicas in several racks.",
+            "nobody",
+            "no",
+        ),
         Reason(
             "cluster_work",
-            "metadata, group and transaction coordination, and requests without an answer",
-            "none: coordinators are where they are",
+            "Metadata, group and transaction coordination, and all bytes that are not record batches.",
+            "Nothing to do: coordinators and leaders are where they are.",
+            "nobody",
             "no",
         ),
         Reason(
             "client_rack_unknown",
-            "nothing says where the client is",
-            "name its address or client id in --client-racks, or put its zone into client.id",
+            "Nothing says which rack the client is in.",
+            "Name the client's address or client id in a racks file (--client-racks).",
+            "client",
             "perhaps",
         ),
         Reason(
             "broker_rack_unknown",
-            "nothing says where the broker, or the follower, is",
-            "set broker.rack, or name the broker in --client-racks as RACK@broker:ID",
+            "Nothing says which rack the broker, or the follower, is in.",
+            "Set broker.rack, or name the broker in a racks file (--client-racks) as RACK@broker:ID.",
+            "brokers",
             "perhaps",
         ),
     )
 }
+"""Every reason by its name: what a new one takes is a row here, and a rule in ``judge``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +216,13 @@ class LocalityVerdict(NamedTuple):
     saves: bool = False
     at_most: bool = False
     detail: str | None = None
+
+    @property
+    def avoidable(self) -> Avoidable | None:
+        """Whether the reason's action keeps these bytes in their rack; None for local bytes."""
+        if self.reason is None:
+            return None
+        return "yes" if self.saves else "perhaps" if self.at_most else "no"
 
 
 LOCAL = LocalityVerdict("local")
@@ -246,7 +291,7 @@ def produced(facts: Facts) -> LocalityVerdict:
     if facts.keyed is None:
         return LocalityVerdict("cross", "produce_not_read", at_most=True)
     if facts.keyed:
-        return LocalityVerdict("cross", "keyed_produce", at_most=True)
+        return LocalityVerdict("cross", "keyed_produce")
     if facts.leader_here is False:
         return LocalityVerdict("cross", "no_leader_in_rack", at_most=True)
     return LocalityVerdict("cross", "unkeyed_produce", saves=facts.leader_here is True, at_most=True)
@@ -271,6 +316,17 @@ def not_in_cluster(facts: Facts) -> LocalityVerdict | None:
     certain = facts.client_rack != told and facts.replica_here is True
     near = near_match(told, facts.cluster_racks)
     return LocalityVerdict("cross", "rack_not_in_cluster", certain, at_most=True, detail=near or shown(told))
+
+
+def docs_table() -> str:
+    """The table of docs/locality.md."""
+    head = ["| reason | avoidable | what happened | what to do | who |", "|---|---|---|---|---|"]
+    rows = [
+        f'| <a id="{reason.docs.partition("#")[2]}"></a>`{reason.name}` | {AVOIDABLE_WORDS[reason.avoidable]} | '
+        f"{reason.what} | {reason.action} | {reason.who} |"
+        for reason in REASONS.values()
+    ]
+    return "\n".join([*head, *rows])
 
 
 def near_match(rack: str, cluster_racks: frozenset[str]) -> str | None:

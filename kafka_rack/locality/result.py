@@ -12,23 +12,28 @@ from decimal import Decimal
 from typing import Any
 
 from kafka_rack.locality.amounts import (
+    ESTIMATE_US,
     MONTH_SECONDS,
     SHORT_SPAN_US,
     US,
+    Pace,
     covered_us,
     duration_text,
-    in_a_month,
+    plain,
     window_text,
     with_currency,
 )
+from kafka_rack.locality.completeness import Completeness
 from kafka_rack.locality.prices import NOTHING, Prices
 from kafka_rack.locality.reasons import CATEGORIES, REASONS, REPLICATION
+from kafka_rack.locality.summary import summary_of
 from kafka_rack.locality.traffic import ALL_SUMS, MONEY
 from kafka_rack.plurals import counted
 from kafka_rack.rack_names import rack_hints
 
 MAX_PAIRS = 400
 MAX_DETAILS = 10
+MAX_TITLES = 3
 MAX_WINDOWS = 5_000
 LISTS = ("topics", "clients", "groups", "apis")
 """Tables whose largest crossers the result lists."""
@@ -74,9 +79,9 @@ class Excerpt:
         )
         return order[: self.top]
 
-    def listed(self, span_us: int) -> dict[str, Any]:
+    def listed(self) -> dict[str, Any]:
         """The first rows, and all the others in one."""
-        first = [with_month(row, span_us) for row in self.rows[: self.top]]
+        first = [shown(row) for row in self.rows[: self.top]]
         if self.name in WHOLE:
             rest = self.rows[self.top :]
             count, sums = len(rest), added(rest)
@@ -102,18 +107,28 @@ def collect_result(
     prices: Prices,
     spans: Iterable[tuple[int, int]],
     window_us: int,
+    completeness: Completeness | None = None,
     *,
+    names: Sequence[str] = (),
     racks_file: str | None = None,
     out: str | None = None,
 ) -> dict[str, Any]:
-    """The result out of what was taken from each table, and each capture's first and last moment."""
+    """The result out of what was taken from each table, and each capture's first and last moment.
+
+    Args:
+        completeness: of the ledger; of its spans alone unless given.
+        names: of the captures, for a title.
+    """
     spans = list(spans)
     span_us = covered_us(spans)
+    completeness = completeness or Completeness(spans)
     first, last = min(first for first, _ in spans), max(last for _, last in spans)
     apis, pairs, reasons = (excerpts[name].rows for name in WHOLE)
     windows = sorted(excerpts["windows"].rows, key=by_time)
+    pace = pace_of(windows, span_us, window_us)
     return {
         "schema": 1,
+        "title": ", ".join(names[:MAX_TITLES]) or counted(len(spans), "capture"),
         "out": out,
         "racks_file": racks_file,
         "span": {
@@ -123,24 +138,45 @@ def collect_result(
             "covered_us": span_us,
             "window": window_text(window_us),
             "window_us": window_us,
+            "month_low": plain(pace.low),
+            "month_high": plain(pace.high),
         },
         "prices": prices.as_json(),
         "month_seconds": MONTH_SECONDS,
-        "assumptions": assumptions(prices, span_us),
-        "total": with_month(added(apis), span_us),
+        "assumptions": assumptions(prices, pace, window_us),
+        "completeness": completeness.as_json(),
+        "summary": summary_of(reasons, pace, prices.currency),
+        "total": shown(added(apis)),
         "categories": [
-            {"category": name, **with_month(added(row for row in apis if row["category"] == name), span_us)}
+            {"category": name, **shown(added(row for row in apis if row["category"] == name))}
             for name in CATEGORIES
             if any(row["category"] == name for row in apis)
         ],
         "rack_pairs": [shown(row) for row in pairs[:MAX_PAIRS]],
-        "flows": flows(pairs, prices, span_us),
+        "flows": flows(pairs, prices),
         "windows": [shown(row) for row in windows[:MAX_WINDOWS]],
-        **{name: excerpts[name].listed(span_us) for name in LISTS},
-        "avoidable": avoidable(reasons, span_us),
+        **{name: excerpts[name].listed() for name in LISTS},
+        "avoidable": avoidable(reasons),
         "unknown_clients": [shown(row) for row in excerpts["clients"].most_unknown()],
-        "notes": notes(pairs, reasons, prices, span_us),
+        "notes": [*lacking(completeness), *notes(pairs, reasons, prices, span_us)],
     }
+
+
+def pace_of(windows: Iterable[Row], span_us: int, window_us: int) -> Pace:
+    """The pace of a month, from what crossed in each window; where nothing crossed, from all that was moved."""
+    crossed: dict[Any, int] = {}
+    moved: dict[Any, int] = {}
+    for row in windows:
+        start = row["window_start"]
+        crossed[start] = crossed.get(start, 0) + row["cross_bytes"]
+        moved[start] = moved.get(start, 0) + row["bytes"]
+    return Pace.of(span_us, (crossed if any(crossed.values()) else moved).values(), window_us)
+
+
+def pace_of_result(result: Mapping[str, Any]) -> Pace:
+    """The same out of a result."""
+    span = result["span"]
+    return Pace(span["covered_us"], Decimal(span["month_low"]), Decimal(span["month_high"]))
 
 
 def added(rows: Iterable[Row]) -> dict[str, Any]:
@@ -163,31 +199,6 @@ def shown(row: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def with_month(row: Mapping[str, Any], span_us: int) -> dict[str, Any]:
-    """A row and what it comes to in a month, where the span allows to say so."""
-    return {
-        **shown(row),
-        "month": {name: monthly(row[name], span_us) for name in ("bytes", "cross_bytes", "unknown_bytes", *MONEY)},
-    }
-
-
-def monthly(amount: Decimal | int, span_us: int) -> str | int | None:
-    found = in_a_month(amount, span_us)
-    if found is None:
-        return None
-    return plain(found) if isinstance(amount, Decimal) else round(found)
-
-
-def plain(amount: Decimal) -> str:
-    """An amount as text without an exponent and without zeros at its end.
-
-    >>> plain(Decimal("0.060000000000000000")), plain(Decimal("1E-9")), plain(Decimal("100"))
-    ('0.06', '0.000000001', '100')
-    """
-    text = f"{amount:.18f}"
-    return text.rstrip("0").rstrip(".") if "." in text else text
-
-
 def moment(us: int) -> str:
     return f"{datetime.fromtimestamp(us // US, UTC):%Y-%m-%dT%H:%M:%S}.{us % US:06d}Z"
 
@@ -197,7 +208,7 @@ def microseconds(value: datetime) -> int:
     return (since.days * 86_400 + since.seconds) * US + since.microseconds
 
 
-def flows(pairs: Sequence[Mapping[str, Any]], prices: Prices, span_us: int) -> list[dict[str, Any]]:
+def flows(pairs: Sequence[Mapping[str, Any]], prices: Prices) -> list[dict[str, Any]]:
     """Who sent how much to whom: requests from clients' racks, responses from brokers'. None is an unknown rack."""
     found: dict[tuple[str | None, str | None], dict[str, int]] = {}
     for row in pairs:
@@ -219,19 +230,18 @@ def flows(pairs: Sequence[Mapping[str, Any]], prices: Prices, span_us: int) -> l
             )
         listed.append(
             {
-                "from": sender,
-                "to": receiver,
+                "out_of": sender,
+                "into": receiver,
                 "bytes": size,
                 "by_category": by_category,
                 "cost": plain(cost),
-                "month_cost": monthly(cost, span_us),
             }
         )
-    listed.sort(key=lambda flow: (-flow["bytes"], flow["from"] or "", flow["to"] or ""))
+    listed.sort(key=lambda flow: (-flow["bytes"], flow["out_of"] or "", flow["into"] or ""))
     return listed[:MAX_PAIRS]
 
 
-def avoidable(rows: Iterable[Mapping[str, Any]], span_us: int) -> list[dict[str, Any]]:
+def avoidable(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Each reason with what it cost and what its fix saves, the largest saving first."""
     found: dict[str, dict[str, Any]] = {}
     details: dict[str, dict[str, int]] = {}
@@ -262,16 +272,18 @@ def avoidable(rows: Iterable[Mapping[str, Any]], span_us: int) -> list[dict[str,
             {
                 "reason": name,
                 "what": reason.what,
-                "fix": reason.fix,
+                "action": reason.action,
+                "who": reason.who,
+                "docs": reason.docs,
                 "avoidable": reason.avoidable,
                 "details": sorted(by_detail, key=lambda text: (-by_detail[text], text))[:MAX_DETAILS],
-                **with_month(found[name], span_us),
+                **shown(found[name]),
             }
         )
     return listed
 
 
-def assumptions(prices: Prices, span_us: int) -> list[str]:
+def assumptions(prices: Prices, pace: Pace, window_us: int) -> list[str]:
     """What the figures rest on, in sentences."""
     egress, ingress = (with_currency(plain(part), prices.currency) for part in prices.default)
     unit = "GB (10^9 bytes)" if prices.unit == "GB" else "GiB (2^30 bytes)"
@@ -279,11 +291,19 @@ def assumptions(prices: Prices, span_us: int) -> list[str]:
     if prices.pairs:
         price += f"; prices of their own: {counted(len(prices.pairs), 'direction')}"
     price += "; replication is free." if prices.free_replication else "."
-    month = "The captures cover no span of time, so nothing can be said about a month."
-    if span_us > 0:
-        covered = duration_text(span_us)
-        month = f"A month is {MONTH_SECONDS // 3_600} hours that all go on like the {covered} that the captures cover."
-    frames = "Bytes are those of Kafka's frames with their length fields, both ways; TCP, IP and TLS come on top."
+    if prices.source:
+        price += f" Source, {prices.dated}: {prices.source}."
+    covered = duration_text(pace.covered_us)
+    month = f"The captures cover {covered}: less than a minute says nothing about a month."
+    if pace.has_month:
+        month = (
+            f"A month is {MONTH_SECONDS // 3_600} hours at the pace of the {covered} that the captures cover; its "
+            f"range is the pace of the quieter and of the busier half of the windows of {window_text(window_us)}."
+        )
+    frames = (
+        "Bytes of produce, consume and replication are record batches as sent; all other bytes of Kafka's frames, with "
+        "their length fields, are other. TCP, IP and TLS come on top."
+    )
     certain = (
         "A fix saves for certain where the capture shows what it takes, a replica in sync or a leader in the client's "
         "rack. At most, unknown bytes count as if all of them crossed at the highest price."
@@ -291,10 +311,16 @@ def assumptions(prices: Prices, span_us: int) -> list[str]:
     return [price, frames, month, certain]
 
 
+def lacking(completeness: Completeness) -> list[str]:
+    """What is not in the ledger, in a sentence."""
+    lacks = completeness.lacks()
+    return [f"Not in these figures: {'; '.join(lacks)}."] if lacks else []
+
+
 def notes(pairs: Sequence[Row], reasons: Sequence[Row], prices: Prices, span_us: int) -> list[str]:
     """What a reader should know before trusting the figures."""
     found = []
-    if 0 < span_us < SHORT_SPAN_US:
+    if ESTIMATE_US <= span_us < SHORT_SPAN_US:
         found.append(f"The captures cover {duration_text(span_us)} only; what is said of a month is rough.")
     racks = {row[name] for row in pairs for name in ("client_rack", "broker_rack") if row[name]}
     found += [f"Almost the same: {hint}." for hint in rack_hints(sorted(racks)[:200])]

@@ -1,7 +1,4 @@
-"""Decoded tables as the rules of locality read them, and the rows of this process in that shape.
-
-Where rows lie in files of columns, these answers are worked out column by column: see ``pipeline.locality.tables``.
-"""
+"""Decoded tables as the rules of locality read them, and the rows of this process in that shape."""
 
 from __future__ import annotations
 
@@ -10,7 +7,7 @@ from typing import Any, NamedTuple, Protocol
 
 from kafka_rack.wire_tables.rows import Rows
 
-TABLES = ("frames", "calls", "fetches", "produces", "partitions", "memberships", "brokers")
+TABLES = ("frames", "calls", "fetches", "produces", "partitions", "memberships", "brokers", "problems")
 """The tables that locality reads."""
 WITH_RECORDS = frozenset({"Produce", "Fetch", "ShareFetch"})
 """APIs whose calls have rows in ``fetches`` or ``produces``, if they can be read."""

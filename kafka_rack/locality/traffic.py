@@ -25,22 +25,25 @@ RACK_LISTENER = "RACK_"
 KEYS = {
     "window_start": "begin of the window",
     "capture": "the capture: its file's name without .gz and .jsonl",
-    "category": "produce, consume, replication, or other: all else",
+    "category": "produce, consume or replication: record batches as sent; or other: the rest of every frame",
     "api": "Kafka's name",
     "client_id": "the request's client id",
     "client_host": "the client's address without port",
     "group_id": "the consumer's group, where it was in one only; else null",
     "topic": "name, or its id where the capture tells no name; null where there is none",
+    "partition": "its number",
     "client_rack": "where the client is, of replication the follower; null where not known",
     "client_rack_from": "how it is known: request, replica, connection, membership, client_id, listener, client or "
     "racks_file",
     "told_rack": "the rack that the client itself named, and null where none",
+    "broker": "the broker's id",
     "broker_rack": "where the broker is",
     "locality": "local, cross or unknown",
     "reason": "why it is not local: docs/locality.md has the list; null for local",
     "detail": "the rack that was probably meant, or that the racks file has another",
 }
-"""Column -> what it holds; text, but for the first, which is a time."""
+"""Column -> what it holds; text, but for the first, which is a time, and ``NUMBERS``."""
+NUMBERS = ("partition", "broker")
 COUNTS = {
     "calls": "requests",
     "request_bytes": "from the client to the broker, length fields included",
@@ -67,7 +70,7 @@ GROUPINGS: dict[str, tuple[str, ...]] = {
     "groups": ("group_id", "topic"),
     "apis": ("api", "category"),
     "windows": ("window_start", "category"),
-    "reasons": ("reason", "detail", "locality"),
+    "reasons": ("category", "reason", "detail", "locality"),
 }
 """Table -> the columns that it sums ``ALL_SUMS`` by."""
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -82,33 +85,38 @@ class TrafficKey(NamedTuple):
     capture: str
     category: str
     api: str
-    client_id: str | None
-    client_host: str | None
-    group_id: str | None
-    topic: str | None
-    client_rack: str | None
-    client_rack_from: str | None
-    told_rack: str | None
-    broker_rack: str | None
-    locality: str
-    reason: str | None
-    detail: str | None
-    saves: bool
-    at_most: bool
+    client_id: str | None = None
+    client_host: str | None = None
+    group_id: str | None = None
+    topic: str | None = None
+    partition: int | None = None
+    client_rack: str | None = None
+    client_rack_from: str | None = None
+    told_rack: str | None = None
+    broker: int | None = None
+    broker_rack: str | None = None
+    locality: str = "unknown"
+    reason: str | None = None
+    detail: str | None = None
+    saves: bool = False
+    at_most: bool = False
 
 
 class TrafficSums:
-    """The traffic of some flows of one capture."""
+    """The traffic of some flows of one capture, ``without`` some connections."""
 
-    def __init__(self, conclusions: Conclusions, rules: RackRules | None = None) -> None:
-        self.conclusions, self.rules = conclusions, rules
+    def __init__(
+        self, conclusions: Conclusions, rules: RackRules | None = None, without: AbstractSet[int] = frozenset()
+    ) -> None:
+        self.conclusions, self.rules, self.without = conclusions, rules, without
         self.amounts: dict[TrafficKey, Amounts] = {}
-        self._judged: dict[tuple[Flow, frozenset[str] | None], TrafficKey] = {}
+        self._judged: dict[tuple[Flow, frozenset[str] | None], tuple[TrafficKey, TrafficKey | None]] = {}
 
     def add_flows(self, flows: Flows, covered: AbstractSet[int]) -> None:
         """Take the flows of a part; ``covered`` are requests whose rows are in other parts."""
         for (flow, window, since), amounts in flows.each(covered, flows.step_us):
-            self.add(flow, window, since, amounts)
+            if flow.conn not in self.without:
+                self.add(flow, window, since, amounts)
 
     def add(self, flow: Flow, window: int, since: int, amounts: Amounts) -> None:
         in_sync = None
@@ -117,14 +125,26 @@ class TrafficSums:
         judged = self._judged.get((flow, in_sync))
         if judged is None:
             judged = self._judged[flow, in_sync] = self.judge(flow, in_sync)
+        records, rest = judged
+        if rest is not None:
+            calls, asked, answered, size, *counts = amounts
+            is_produce = flow.kind == PRODUCE
+            self._add(rest, window, (0, asked - size * is_produce, answered - size * (not is_produce), 0, 0, 0))
+            amounts = (calls, size * is_produce, size * (not is_produce), size, *counts)
+        self._add(records, window, amounts)
+
+    def _add(self, judged: TrafficKey, window: int, amounts: Amounts) -> None:
         key = judged._replace(window=window)
         self.amounts[key] = add_amounts(self.amounts.get(key), amounts)
 
     def topic(self, flow: Flow) -> str | None:
         return flow.topic or self.conclusions.topics.get(flow.topic_id or "", flow.topic_id)
 
-    def judge(self, flow: Flow, in_sync: frozenset[str] | None) -> TrafficKey:
-        """Whose bytes these are, where both ends are, and what follows; without the window."""
+    def judge(self, flow: Flow, in_sync: frozenset[str] | None) -> tuple[TrafficKey, TrafficKey | None]:
+        """Whose bytes these are, where both ends are, and what follows; without the window.
+
+        Returns the key of the record batches and that of the rest of their frames, or the key of all and None.
+        """
         known = self.conclusions
         address = host(flow.client_addr)
         client = (flow.client_id or "", address or "")
@@ -136,7 +156,7 @@ class TrafficSums:
             replica = known.follower(flow.conn, client)
         group = None
         if replica is not None:
-            category, location = REPLICATION, self.locate_follower(flow, replica)
+            category, location = REPLICATION if flow.kind == FETCH else OTHER, self.locate_follower(flow, replica)
         elif flow.kind == FETCH and not is_unread:
             category, group = CONSUME, flow.group_id or known.groups.get(client)
             location = self.locate(flow, address, group)
@@ -144,44 +164,52 @@ class TrafficSums:
             category, location = PRODUCED if flow.kind == PRODUCE else OTHER, self.locate(flow, address)
         topic = self.topic(flow)
         leaders = known.leaders.get(topic) if topic is not None else None
-        verdict = judge(
-            Facts(
-                category=category,
-                client_rack=location.rack,
-                told_rack=location.named_rack,
-                told_in=location.named_in,
-                broker_rack=broker_rack,
-                api_version=flow.api_version,
-                share=flow.who == "share",
-                cluster_racks=known.cluster_racks,
-                diskless=topic in known.diskless,
-                redirected=flow.kind == FETCH and bool(flow.redirected),
-                whole=flow.kind != FETCH or flow.partition is not None,
-                replica_here=location.rack in in_sync if in_sync else None,
-                leader_here=location.rack in leaders if leaders else None,
-                keyed=flow.keyed,
-                unread_fetch=is_unread and replica is None,
+        facts = Facts(
+            category=category,
+            client_rack=location.rack,
+            told_rack=location.named_rack,
+            told_in=location.named_in,
+            broker_rack=broker_rack,
+            api_version=flow.api_version,
+            share=flow.who == "share",
+            cluster_racks=known.cluster_racks,
+            diskless=topic in known.diskless,
+            redirected=flow.kind == FETCH and bool(flow.redirected),
+            whole=flow.kind != FETCH or flow.partition is not None,
+            replica_here=location.rack in in_sync if in_sync else None,
+            leader_here=location.rack in leaders if leaders else None,
+            keyed=flow.keyed,
+            unread_fetch=is_unread and replica is None,
+        )
+
+        def key(facts: Facts, topic: str | None, partition: int | None, group: str | None) -> TrafficKey:
+            verdict = judge(facts)
+            return TrafficKey(
+                0,
+                known.capture,
+                facts.category,
+                flow.api,
+                flow.client_id,
+                address,
+                group,
+                topic,
+                partition,
+                location.rack,
+                location.known_from,
+                location.named_rack,
+                broker,
+                broker_rack,
+                verdict.locality,
+                verdict.reason,
+                verdict.detail or location.conflict,
+                verdict.saves,
+                verdict.at_most,
             )
-        )
-        return TrafficKey(
-            0,
-            known.capture,
-            category,
-            flow.api,
-            flow.client_id,
-            address,
-            group,
-            topic,
-            location.rack,
-            location.known_from,
-            location.named_rack,
-            broker_rack,
-            verdict.locality,
-            verdict.reason,
-            verdict.detail or location.conflict,
-            verdict.saves,
-            verdict.at_most,
-        )
+
+        if category == OTHER:
+            return key(facts, topic, flow.partition, group), None
+        rest = Facts(OTHER, location.rack, location.named_rack, location.named_in, broker_rack)
+        return key(facts, topic, flow.partition, group), key(rest, None, None, None)
 
     def locate_follower(self, flow: Flow, replica: int) -> ClientLocation:
         known = self.conclusions

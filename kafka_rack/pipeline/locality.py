@@ -1,4 +1,4 @@
-"""The job ``locality``: each capture measured by a task as ``kafka-rack locality`` does, and all of them added up."""
+"""The job ``locality``: a task reads each capture as ``kafka-rack locality`` does; their flows make one ledger."""
 
 from __future__ import annotations
 
@@ -11,17 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from kafka_rack.locality.amounts import window_for
-from kafka_rack.locality.captures import NothingToMeasure, excerpts_of, flows_of
+from kafka_rack.locality.captures import CaptureFlows, NothingToMeasure, capture_flows, judge_captures
 from kafka_rack.locality.page import report
-from kafka_rack.locality.result import collect_result
 from kafka_rack.locality.settings import Settings
-from kafka_rack.locality.tables import Amounts
-from kafka_rack.locality.traffic import TrafficKey, TrafficSums, add_amounts, rewindowed
 from kafka_rack.pipeline.route import find_input, path_of, place_of
 from kafka_rack.pipeline.tables import write_text
 from kafka_rack.wire_capture.captures import Options
-from kafka_rack.wire_capture.files import look_at, unread_inputs
+from kafka_rack.wire_capture.files import look_at
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -55,32 +51,24 @@ def measure(
     content = sql.lit(None).cast("binary") if is_here else sql.col("content")
     captures = read.select(sql.col("_metadata.file_path").alias("file"), content.alias("content"))
     captures = captures if tasks is None else captures.repartition(tasks)
-    spans: dict[str, tuple[int, int]] = {}
-    traffic: dict[TrafficKey, Amounts] = {}
-    for row in captures.mapInArrow(measurer(options or Options(), settings), "file string, found binary").collect():
-        spans[row.file], found = pickle.loads(row.found)  # noqa: S301 - our own
-        for key, amounts in found.items():
-            traffic[key] = add_amounts(traffic.get(key), amounts)
-    if not spans:
-        raise NothingToMeasure
-    first, last = min(first for first, _ in spans.values()), max(last for _, last in spans.values())
-    window_us = settings.window_us or window_for(last - first)
-    excerpts = excerpts_of(rewindowed(traffic, window_us), settings)
-    result = collect_result(
-        excerpts, settings.prices, spans.values(), window_us, racks_file=settings.racks_file, out=out
-    )
-    write_text(spark, out, "locality.html", report(result))
-    write_text(spark, out, "locality.json", json.dumps(result, indent=2, ensure_ascii=False) + "\n")
-    return result, unread_inputs(inputs, spans)
+    step = reader(options or Options(), settings.window_us, is_alone=len(files) == 1)
+    found: dict[str, CaptureFlows] = {
+        row.file: pickle.loads(row.found)  # noqa: S301 - our own
+        for row in captures.mapInArrow(step, "file string, found binary").collect()
+    }
+    measured = judge_captures(dict(sorted(found.items())), inputs, settings, out=out)
+    write_text(spark, out, "locality.html", report(measured.result))
+    write_text(spark, out, "locality.json", json.dumps(measured.result, indent=2, ensure_ascii=False) + "\n")
+    return measured.result, measured.unread
 
 
-def measurer(options: Options, settings: Settings) -> Callable[[Batches], Iterator[pa.RecordBatch]]:
-    """A step: files (``file`` and ``content``, null of a file that is read where it is) to their spans and traffic."""
+def reader(options: Options, window_us: int | None, *, is_alone: bool) -> Callable[[Batches], Iterator[pa.RecordBatch]]:
+    """A step: files (``file`` and ``content``, null of a file that is read where it is) to their flows."""
 
     def step(batches: Batches) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for url, content in zip(*(column.to_pylist() for column in batch.columns), strict=True):
-                found = measured(path_of(url), content, options, settings)
+                found = flows_in(path_of(url), content, options, window_us, is_alone=is_alone)
                 if found is not None:
                     row = {"file": path_of(url), "found": pickle.dumps(found)}
                     yield pa.RecordBatch.from_pylist([row], schema=FOUND)
@@ -88,20 +76,14 @@ def measurer(options: Options, settings: Settings) -> Callable[[Batches], Iterat
     return step
 
 
-def measured(path: str, content: bytes | None, options: Options, settings: Settings) -> Any:
-    """The first and last moment of a capture, and its traffic; None if it has no frame."""
+def flows_in(
+    path: str, content: bytes | None, options: Options, window_us: int | None, *, is_alone: bool
+) -> CaptureFlows | None:
+    """The flows of a file, with its connections unless it is alone; None if it is no capture."""
     with tempfile.TemporaryDirectory() as folder:
         place = path
         if content is not None:
             place = str(Path(folder, path.rpartition("/")[2]))
             Path(place).write_bytes(content)
         file = look_at(place)
-        if file is None:
-            return None
-        flows = flows_of(file, options, settings.window_us)
-    evidence = flows.evidence
-    if not evidence.frames:
-        return None
-    sums = TrafficSums(evidence.conclude(settings.rules), settings.rules)
-    sums.add_flows(flows, evidence.covered)
-    return (evidence.first, evidence.last), sums.amounts
+        return None if file is None else capture_flows(file, options, window_us, is_alone=is_alone)

@@ -9,8 +9,8 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from kafka_rack.assignment import CONSUMER_SIDE, SERVER_ASSIGNORS
-from kafka_rack.errors import InputError, SelectionError
-from kafka_rack.placement import BUILT_IN
+from kafka_rack.errors import InputError, PlacerSettingsError, SelectionError
+from kafka_rack.placement.loading import CLASS_SETTING, find_placer
 from kafka_rack.selection import RackAwareSelector, find_selector
 
 CLIENT_RACK, SELECTOR = "client.rack", "replica.selector.class"
@@ -99,8 +99,11 @@ def change_of(
         protocol = "consumer"
     if replication_factor is not None and placer is None:
         placer = "rack-aware"
-    if placer is not None and placer not in BUILT_IN:
-        raise InputError(f"placer: expected one of {', '.join(sorted(BUILT_IN))}, got {placer!r}")
+    if placer is not None:
+        try:
+            find_placer(placer)
+        except PlacerSettingsError as error:
+            raise InputError(str(error).replace(f"{CLASS_SETTING}:", "placer:", 1)) from None
     rack = settings.get(CLIENT_RACK)
     if rack is not None and not rack:
         raise InputError(f"{CLIENT_RACK}: expected a rack, or {AUTO} for where each client is, got nothing")

@@ -1,34 +1,33 @@
-"""Two courses side by side: bytes and money by category and rack pair, load by broker, rebalances by group."""
+"""The ledger before and after, side by side: bytes and money by kind, load by broker, rebalances by group."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
-from kafka_rack.locality.amounts import in_a_month
+from kafka_rack.locality.amounts import Pace, plain
+from kafka_rack.locality.completeness import Completeness
+from kafka_rack.locality.evidence import FETCHER
 from kafka_rack.locality.prices import NOTHING, Prices
+from kafka_rack.locality.reasons import CONSUME, PRODUCE, REPLICATION
+from kafka_rack.locality.summary import summary_of
+from kafka_rack.locality.traffic import TrafficRow, traffic_row
 from kafka_rack.what_if.change import WhatIfChange
-from kafka_rack.what_if.flows import (
-    CONSUME,
-    PRODUCE,
-    REPLICATION,
-    ReplayedFlow,
-    ReplayedTraffic,
-    as_it_was,
-    as_it_would_be,
-)
+from kafka_rack.what_if.flows import ReplayedTraffic, as_it_was, as_it_would_be
 from kafka_rack.what_if.groups import GroupHistory
 from kafka_rack.what_if.workload import Workload
 
 CATEGORIES = (PRODUCE, CONSUME, REPLICATION)
 LOCAL, CROSS, UNKNOWN = "local", "cross", "unknown"
-NOTED_SHARE = 0.1
+TRUSTED_SHARE = 0.1
+"""Of a kind's bytes: if the model of the capture as it is puts more of them elsewhere, its prediction is refused."""
 
 
 @dataclass(slots=True)
 class Bill:
-    """Bytes by where they went, and their money: of those that crossed, and at most of those nobody can place."""
+    """Bytes by where they went, and their money: of those that crossed, and at most of unknown ones."""
 
     bytes: dict[str, int] = field(default_factory=lambda: dict.fromkeys((LOCAL, CROSS, UNKNOWN), 0))
     cost: Decimal = NOTHING
@@ -38,13 +37,18 @@ class Bill:
     def total(self) -> int:
         return sum(self.bytes.values())
 
-    def as_json(self, span_us: int) -> dict[str, Any]:
-        month = in_a_month(self.cost, span_us)
+    def add(self, row: TrafficRow) -> None:
+        self.bytes[row["locality"]] += row["bytes"]
+        self.cost += row["cost"]
+        self.possible_cost += row["possible_cost"]
+
+    def as_json(self, pace: Pace) -> dict[str, Any]:
+        month = pace.month(self.cost)
         return {
             **{f"{name}_bytes": size for name, size in self.bytes.items()},
-            "cost": str(self.cost),
-            "possible_cost": str(self.possible_cost),
-            "cost_a_month": None if month is None else str(month),
+            "cost": plain(self.cost),
+            "possible_cost": plain(self.possible_cost),
+            "cost_a_month": None if month is None else plain(month),
         }
 
 
@@ -57,37 +61,67 @@ class BrokerTraffic:
     leaders: int = 0
 
 
+BrokerKey = tuple[int, int]
+"""The number of a cluster, and a broker's id there."""
+
+
 @dataclass(slots=True)
 class TrafficTotals:
-    """A course added up. ``pairs``: (rack of the sender, rack of the receiver) -> bytes; None is not known."""
+    """One side added up: the ledger's rows, and what they come to."""
 
-    bills: dict[str, Bill]
-    pairs: dict[tuple[str | None, str | None], int]
-    brokers: dict[int, BrokerTraffic]
-    groups: dict[str, GroupHistory]
+    rows: list[TrafficRow] = field(default_factory=list)
+    brokers: dict[BrokerKey, BrokerTraffic] = field(default_factory=dict)
+    groups: dict[str, GroupHistory] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    replication_is_captured: bool = True
 
     @property
-    def all(self) -> Bill:
-        total = Bill()
-        for bill in self.bills.values():
-            for name, size in bill.bytes.items():
-                total.bytes[name] += size
-            total.cost += bill.cost
-            total.possible_cost += bill.possible_cost
-        return total
+    def bills(self) -> dict[str, Bill]:
+        found = {category: Bill() for category in CATEGORIES}
+        for row in self.rows:
+            found[row["category"]].add(row)
+        return found
 
-    def as_json(self, span_us: int) -> dict[str, Any]:
+    def bill(self, categories: Iterable[str]) -> Bill:
+        """All of some kinds together."""
+        found, wanted = Bill(), frozenset(categories)
+        for row in self.rows:
+            if row["category"] in wanted:
+                found.add(row)
+        return found
+
+    def add(self, number: int, workload: Workload, course: ReplayedTraffic, prices: Prices) -> None:
+        """Add a cluster's."""
+        rows = [traffic_row(key, tuple(amounts), prices) for key, amounts in course.flows.items()]
+        self.rows += rows
+        for broker, leaders in course.leaders.items():
+            self.brokers.setdefault((number, broker), BrokerTraffic()).leaders += leaders
+        for key, amounts in course.flows.items():
+            if key.broker is not None:
+                load = self.brokers.setdefault((number, key.broker), BrokerTraffic())
+                load.bytes_in += amounts[1]
+                load.bytes_out += amounts[2]
+            follower = FETCHER.fullmatch(key.client_id or "") if key.category == REPLICATION else None
+            if follower is not None:
+                copied = self.brokers.setdefault((number, int(follower[1] or follower[2])), BrokerTraffic())
+                copied.bytes_in += amounts[2]
+        self.groups |= course.groups
+        self.notes += [note for note in course.notes if note not in self.notes]
+        self.replication_is_captured &= course.replication_is_captured
+
+    def as_json(self, pace: Pace, currency: str) -> dict[str, Any]:
         return {
-            "all": self.all.as_json(span_us),
-            "categories": {name: bill.as_json(span_us) for name, bill in self.bills.items()},
-            "rack_pairs": [
-                {"from": sender, "to": receiver, "bytes": size}
-                for (sender, receiver), size in sorted(self.pairs.items(), key=lambda one: (-one[1], str(one[0])))
-            ],
+            "summary": summary_of(self.rows, pace, currency),
+            "categories": {name: bill.as_json(pace) for name, bill in self.bills.items()},
             "brokers": [
-                {"broker": broker, "bytes_in": load.bytes_in, "bytes_out": load.bytes_out, "leaders": load.leaders}
-                for broker, load in sorted(self.brokers.items())
+                {
+                    "cluster": cluster,
+                    "broker": broker,
+                    "bytes_in": load.bytes_in,
+                    "bytes_out": load.bytes_out,
+                    "leaders": load.leaders,
+                }
+                for (cluster, broker), load in sorted(self.brokers.items())
             ],
             "groups": [
                 {
@@ -102,104 +136,83 @@ class TrafficTotals:
                 }
                 for name, history in sorted(self.groups.items())
             ],
-            "notes": self.notes,
         }
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """``measured`` is what was captured, ``model`` what the model makes of it unchanged, ``after`` the change."""
+    """``measured`` is what was captured, ``model`` what the model makes of it unchanged, ``after`` the change.
+
+    ``refused`` are the kinds of which the model is not near what was measured: nothing is predicted of them.
+    """
 
     change: WhatIfChange
-    span_us: int
     measured: TrafficTotals
     model: TrafficTotals
     after: TrafficTotals
-    brokers: dict[int, str | None]
+    brokers: dict[BrokerKey, str | None]
     notes: tuple[str, ...]
+    prices: Prices
+    completeness: Completeness
+    refused: frozenset[str] = frozenset()
+
+    @property
+    def pace(self) -> Pace:
+        return Pace(self.completeness.covered_us)
+
+    @property
+    def predicted(self) -> list[str]:
+        """The kinds of which something is predicted."""
+        return [category for category in CATEGORIES if category not in self.refused]
 
     def as_json(self) -> dict[str, Any]:
+        currency = self.prices.currency
         return {
             "schema": 1,
             "change": self.change.as_json(),
-            "span_us": self.span_us,
-            "brokers": [{"broker": broker, "rack": rack} for broker, rack in sorted(self.brokers.items())],
-            "before": self.measured.as_json(self.span_us),
-            "model": self.model.as_json(self.span_us),
-            "after": self.after.as_json(self.span_us),
+            "completeness": self.completeness.as_json(),
+            "prices": self.prices.as_json(),
+            "brokers": [
+                {"cluster": cluster, "broker": broker, "rack": rack}
+                for (cluster, broker), rack in sorted(self.brokers.items())
+            ],
+            "before": self.measured.as_json(self.pace, currency),
+            "model": self.model.as_json(self.pace, currency),
+            "after": self.after.as_json(self.pace, currency),
+            "refused": sorted(self.refused),
             "notes": list(self.notes),
         }
 
 
-def compare(workload: Workload, change: WhatIfChange, prices: Prices | None = None) -> Comparison:
-    """What was, and what would be."""
+def compare(
+    workloads: Sequence[Workload],
+    change: WhatIfChange,
+    prices: Prices | None = None,
+    completeness: Completeness | None = None,
+) -> Comparison:
+    """What was, and what would be, of some clusters."""
     prices = prices or Prices()
-    was, unchanged, would_be = (
-        as_it_was(workload),
-        as_it_would_be(workload, WhatIfChange()),
-        as_it_would_be(workload, change),
-    )
-    measured, model, after = (added_up(course, prices) for course in (was, unchanged, would_be))
-    notes = [*would_be.notes]
-    if not was.replication_is_captured and measured.bills[REPLICATION].total:
-        notes.append("the capture has no followers' fetches: replication is taken from what was produced")
+    measured, model, after = TrafficTotals(), TrafficTotals(), TrafficTotals()
+    brokers: dict[BrokerKey, str | None] = {}
+    for number, workload in enumerate(workloads):
+        measured.add(number, workload, as_it_was(workload), prices)
+        model.add(number, workload, as_it_would_be(workload, WhatIfChange()), prices)
+        after.add(number, workload, as_it_would_be(workload, change), prices)
+        brokers |= {(number, broker): rack for broker, rack in workload.brokers.items()}
+    notes = [*after.notes]
+    bills, of_model, refused = measured.bills, model.bills, set()
+    if not measured.replication_is_captured and bills[REPLICATION].total:
+        notes.append("replication is not in the capture: it is estimated from what was produced")
     for category in CATEGORIES:
-        here, there = measured.bills[category].bytes[CROSS], model.bills[category].bytes[CROSS]
-        if abs(here - there) > NOTED_SHARE * max(measured.bills[category].total, 1):
+        here, there = bills[category].bytes[CROSS], of_model[category].bytes[CROSS]
+        if abs(here - there) > TRUSTED_SHARE * max(bills[category].total, 1):
+            refused.add(category)
             notes.append(
-                f"{category}: {here:,} bytes crossed racks, but the model of the capture as it is has {there:,}; "
-                "compare its column with the last one"
+                f"{category} is not predicted: {here:,} bytes crossed racks, but the model of the capture as it is has "
+                f"{there:,}" + (WHY_READS if category == CONSUME else "")
             )
-    return Comparison(
-        change, max(0, workload.last - workload.first), measured, model, after, dict(workload.brokers), tuple(notes)
-    )
+    known = completeness or Completeness()
+    return Comparison(change, measured, model, after, brokers, tuple(notes), prices, known, frozenset(refused))
 
 
-def added_up(course: ReplayedTraffic, prices: Prices) -> TrafficTotals:
-    """A course's sums."""
-    bills = {category: Bill() for category in CATEGORIES}
-    brokers = {broker: BrokerTraffic(leaders=leaders) for broker, leaders in course.leaders.items()}
-    pairs: dict[tuple[str | None, str | None], int] = {}
-    by_racks: dict[tuple[str, str | None, str | None], list[int]] = {}
-    for flow in course.flows:
-        sizes = by_racks.setdefault((flow.category, flow.client_rack, flow.broker_rack), [0, 0])
-        sizes[0] += flow.amount.sent
-        sizes[1] += flow.amount.received
-        loaded(brokers, flow)
-    for (category, client_rack, broker_rack), (sent, received) in by_racks.items():
-        billed(bills[category], prices, category, client_rack, broker_rack, sent, received)
-        for pair, size in (((client_rack, broker_rack), sent), ((broker_rack, client_rack), received)):
-            if size:
-                pairs[pair] = pairs.get(pair, 0) + size
-    return TrafficTotals(bills, pairs, brokers, course.groups, course.notes)
-
-
-def loaded(brokers: dict[int, BrokerTraffic], flow: ReplayedFlow) -> None:
-    if flow.broker is not None:
-        load = brokers.setdefault(flow.broker, BrokerTraffic())
-        load.bytes_in += flow.amount.sent
-        load.bytes_out += flow.amount.received
-    if flow.follower is not None:
-        load = brokers.setdefault(flow.follower, BrokerTraffic())
-        load.bytes_in += flow.amount.received
-        load.bytes_out += flow.amount.sent
-
-
-def billed(
-    bill: Bill,
-    prices: Prices,
-    category: str,
-    client_rack: str | None,
-    broker_rack: str | None,
-    sent: int,
-    received: int,
-) -> None:
-    is_replication = category == REPLICATION
-    if client_rack is None or broker_rack is None:
-        bill.bytes[UNKNOWN] += sent + received
-        if not (is_replication and prices.free_replication):
-            bill.possible_cost += prices.at_most(sent + received)
-        return
-    bill.bytes[LOCAL if client_rack == broker_rack else CROSS] += sent + received
-    bill.cost += prices.cost(client_rack, broker_rack, sent, replication=is_replication)
-    bill.cost += prices.cost(broker_rack, client_rack, received, replication=is_replication)
+WHY_READS = "; if its brokers have a replica selector, say so with --captured-with replica.selector.class=rack-aware"

@@ -1,40 +1,35 @@
-"""Where a workload's bytes go: as they were captured, and as they would go if something were different."""
+"""The ledger rerouted: the same flows, between the same clients and other brokers."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from typing import NamedTuple
 from zlib import crc32
 
 from kafka_rack.assignment import Topology
-from kafka_rack.placement import UsableBroker, place
+from kafka_rack.locality.ledger import RECORD_BYTES
+from kafka_rack.locality.reasons import CONSUME, PRODUCE, REPLICATION, Facts, judge
+from kafka_rack.locality.tables import SUMS
+from kafka_rack.locality.traffic import TrafficKey
+from kafka_rack.placement import (
+    CLASS_SETTING,
+    SEED_SETTING,
+    UsableBroker,
+    close_placer,
+    load_placer,
+    place_checked,
+)
 from kafka_rack.what_if.change import AUTO, WhatIfChange
 from kafka_rack.what_if.groups import GroupHistory, as_captured, replayed
-from kafka_rack.what_if.workload import Amount, Client, MemberSeen, ObservedPartition, Workload
-
-PRODUCE, CONSUME, REPLICATION = "produce", "consume", "replication"
-
-
-class ReplayedFlow(NamedTuple):
-    """Bytes between a client, or a follower, and a broker. A rack or broker that is not known is None."""
-
-    category: str
-    client: Client | None
-    follower: int | None
-    client_rack: str | None
-    broker: int | None
-    broker_rack: str | None
-    topic: str | None
-    amount: Amount
+from kafka_rack.what_if.workload import Client, MemberSeen, ObservedPartition, Workload
 
 
 @dataclass(slots=True)
 class ReplayedTraffic:
-    """How it goes: the bytes, the groups, and who leads how many partitions."""
+    """How it goes: the ledger's flows, the groups, and who leads how many partitions."""
 
-    flows: list[ReplayedFlow]
+    flows: dict[TrafficKey, list[int]]
     groups: dict[str, GroupHistory]
     leaders: dict[int, int] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
@@ -43,19 +38,79 @@ class ReplayedTraffic:
 
 def as_it_was(workload: Workload) -> ReplayedTraffic:
     """What was captured. Replication that was not is what producing makes of it."""
-    flows = []
-    for (client, topic, _, broker), amount in workload.produced.items():
-        flows.append(client_flow(workload, PRODUCE, client, broker, topic, amount))
-    for (client, _, topic, _, broker), amount in workload.consumed.items():
-        flows.append(client_flow(workload, CONSUME, client, broker, topic, amount))
-    flows += replication(workload, workload.topics, workload.diskless)
+    flows = Rerouted(workload, {key: list(amounts) for key, amounts in workload.flows.items()})
+    if not workload.replicated:
+        for follower, leader, topic, partition, size in replication(workload, workload.topics, workload.diskless):
+            flows.copy(follower, leader, topic, partition, size)
     groups = {name: as_captured(group, workload.last) for name, group in workload.groups.items()}
     return ReplayedTraffic(
-        flows,
+        flows.amounts,
         groups,
         leaders_of(workload, workload.topics, workload.diskless),
         replication_is_captured=bool(workload.replicated),
     )
+
+
+@dataclass(slots=True)
+class Rerouted:
+    """Flows of a workload to chosen brokers, with the ledger's verdicts."""
+
+    workload: Workload
+    amounts: dict[TrafficKey, list[int]] = field(default_factory=dict)
+
+    def move(
+        self,
+        category: str,
+        client: Client,
+        broker: int | None,
+        topic: str | None,
+        partition: int | None,
+        size: int,
+        *,
+        diskless: bool = False,
+    ) -> None:
+        """Add record batches of a client."""
+        workload, position = self.workload, self.workload.position(client)
+        told = position.zone if diskless else position.named
+        facts = Facts(
+            category,
+            position.rack,
+            told,
+            ("client_id" if diskless else "request") if told else None,
+            workload.rack(broker),
+            cluster_racks=frozenset(filter(None, workload.brokers.values())),
+            diskless=diskless,
+        )
+        self._add(facts, client, broker, topic, partition, size)
+
+    def copy(self, follower: int, leader: int | None, topic: str | None, partition: int | None, size: int) -> None:
+        """Add record batches that a follower copies."""
+        facts = Facts(REPLICATION, self.workload.rack(follower), broker_rack=self.workload.rack(leader))
+        self._add(facts, (f"broker-{follower}-fetcher-0", ""), leader, topic, partition, size)
+
+    def _add(
+        self, facts: Facts, client: Client, broker: int | None, topic: str | None, partition: int | None, size: int
+    ) -> None:
+        verdict = judge(facts)
+        key = TrafficKey(
+            0,
+            "",
+            facts.category,
+            "",
+            *client,
+            topic=topic,
+            partition=partition,
+            client_rack=facts.client_rack,
+            broker=broker,
+            broker_rack=facts.broker_rack,
+            locality=verdict.locality,
+            reason=verdict.reason,
+            saves=verdict.saves,
+            at_most=verdict.at_most,
+        )
+        sums = self.amounts.setdefault(key, [0] * len(SUMS))
+        sums[1 if facts.category == PRODUCE else 2] += size
+        sums[RECORD_BYTES] += size
 
 
 def as_it_would_be(workload: Workload, change: WhatIfChange) -> ReplayedTraffic:
@@ -63,9 +118,12 @@ def as_it_would_be(workload: Workload, change: WhatIfChange) -> ReplayedTraffic:
     notes: list[str] = []
     diskless = frozenset(topic for topic in workload.topics if change.makes_diskless(topic)) | workload.diskless
     topics = placed(workload, change, diskless)
-    model = Model(workload, change, topics, diskless)
+    model = Model(workload, change, topics, diskless, Rerouted(workload))
     groups = model.groups()
-    flows = [*model.produce(), *model.consume(groups), *replication(workload, topics, diskless)]
+    model.produce()
+    model.consume(groups)
+    for copied in replication(workload, topics, diskless):
+        model.to.copy(*copied)
     notes += [
         f"no topic of the capture is named {pattern}"
         for pattern in change.diskless
@@ -73,12 +131,15 @@ def as_it_would_be(workload: Workload, change: WhatIfChange) -> ReplayedTraffic:
     ]
     if diskless > workload.diskless:
         notes.append("what diskless topics put into object storage and take from it is not in the bill")
+    readers = {topic for (_, _, topic, _, _), size in workload.consumed.items() if size}
     nowhere = sum(position.rack is None for position in workload.positions.values())
     if change.client_rack == AUTO and nowhere:
         notes.append(f"{nowhere} of {len(workload.positions)} clients name no rack, since nothing says where they are")
-    if change.client_rack is not None and not model.reads_from_followers:
+    if change.client_rack is not None and not model.reads_from_followers and readers - diskless:
         notes.append("brokers have no rack-aware replica selector, so a reader's rack changes nothing for its fetches")
-    return ReplayedTraffic(flows, groups, leaders_of(workload, topics, diskless), notes, bool(workload.replicated))
+    return ReplayedTraffic(
+        model.to.amounts, groups, leaders_of(workload, topics, diskless), notes, bool(workload.replicated)
+    )
 
 
 @dataclass(slots=True)
@@ -89,17 +150,18 @@ class Model:
     change: WhatIfChange
     topics: Mapping[str, Mapping[int, ObservedPartition]]
     diskless: frozenset[str]
+    to: Rerouted
 
     @property
     def reads_from_followers(self) -> bool:
         asked = self.change.reads_from_followers
         return self.workload.reads_from_followers if asked is None else asked
 
-    def named_rack(self, client: Client, own: str | None = None) -> str | None:
-        """The rack that a client names to brokers."""
+    def named_rack(self, client: Client, own: str | None = None, *, diskless: bool = False) -> str | None:
+        """The rack that a client names to brokers: in Fetch, or for diskless topics in its client id."""
         position = self.workload.position(client)
         if self.change.client_rack is None:
-            return own or position.named
+            return own or (position.zone if diskless else position.named)
         return position.rack if self.change.client_rack == AUTO else self.change.client_rack
 
     def groups(self) -> dict[str, GroupHistory]:
@@ -118,43 +180,40 @@ class Model:
             for name, group in workload.groups.items()
         }
 
-    def produce(self) -> Iterator[ReplayedFlow]:
-        workload = self.workload
-        for (client, topic, partition, broker), amount in workload.produced.items():
+    def produce(self) -> None:
+        for (client, topic, partition, broker), amount in self.workload.produced.items():
             if topic in self.diskless:
-                yield from self.near(PRODUCE, client, broker, topic, amount)
+                self.near(PRODUCE, client, broker, topic, partition, amount)
                 continue
             layout = self.layout(topic, partition)
             to = layout.leader if layout is not None and layout.leader >= 0 else broker
-            yield client_flow(workload, PRODUCE, client, to, topic, amount)
+            self.to.move(PRODUCE, client, to, topic, partition, amount)
 
-    def consume(self, groups: Mapping[str, GroupHistory]) -> Iterator[ReplayedFlow]:
-        pooled: dict[tuple[str, str | None, int | None], Amount] = {}
+    def consume(self, groups: Mapping[str, GroupHistory]) -> None:
+        pooled: dict[tuple[str, str | None, int | None], int] = {}
         for (client, group, topic, partition, broker), amount in self.workload.consumed.items():
             history = groups.get(group) if group is not None else None
             if history is not None and topic is not None and (topic, partition) in history.readers:
                 assert group is not None
                 key = (group, topic, partition)
-                pooled[key] = pooled.get(key, Amount()).plus(amount)
+                pooled[key] = pooled.get(key, 0) + amount
             else:
-                yield from self.read(client, topic, partition, broker, amount)
+                self.read(client, topic, partition, broker, amount)
         for (group, topic, partition), amount in pooled.items():
             assert topic is not None
             assert partition is not None
             readers = groups[group].readers[topic, partition]
-            parts = divided(amount, [*readers.values()])
+            parts = numbers_divided(amount, [*readers.values()])
             for client, part in zip(readers, parts, strict=True):
-                yield from self.read(client, topic, partition, None, part)
+                self.read(client, topic, partition, None, part)
 
-    def read(
-        self, client: Client, topic: str | None, partition: int | None, broker: int | None, amount: Amount
-    ) -> Iterator[ReplayedFlow]:
+    def read(self, client: Client, topic: str | None, partition: int | None, broker: int | None, amount: int) -> None:
         if topic in self.diskless:
-            yield from self.near(CONSUME, client, broker, topic, amount)
+            self.near(CONSUME, client, broker, topic, partition, amount)
             return
         layout = self.layout(topic, partition)
         source = self.source(layout, client) if layout is not None and layout.leader >= 0 else broker
-        yield client_flow(self.workload, CONSUME, client, source, topic, amount)
+        self.to.move(CONSUME, client, source, topic, partition, amount)
 
     def source(self, layout: ObservedPartition, client: Client) -> int:
         """Who serves a reader: the leader, or where brokers look at racks a replica in sync that is in its rack."""
@@ -164,22 +223,23 @@ class Model:
         return layout.leader if not near or layout.leader in near else max(near)
 
     def near(
-        self, category: str, client: Client, broker: int | None, topic: str | None, amount: Amount
-    ) -> Iterator[ReplayedFlow]:
+        self,
+        category: str,
+        client: Client,
+        broker: int | None,
+        topic: str | None,
+        partition: int | None,
+        size: int,
+    ) -> None:
         """Of diskless topics: any broker of the rack that the client names; of all, where it names none."""
         workload = self.workload
-        if topic in workload.diskless and self.change.client_rack is None and broker is not None:
-            yield client_flow(workload, category, client, broker, topic, amount)  # as it went
-            return
-        rack = self.named_rack(client)
+        rack = self.named_rack(client, diskless=True)
         brokers = [one for one, its in sorted(workload.brokers.items()) if rack and its == rack]
-        chosen: Sequence[int] = brokers or sorted(workload.brokers)
-        if not chosen:
-            yield client_flow(workload, category, client, broker, topic, amount)
-            return
-        for one, part in zip(chosen, divided(amount, [1] * len(chosen)), strict=True):
-            if part.bytes:
-                yield client_flow(workload, category, client, one, topic, part)
+        chosen: Sequence[int | None] = brokers or sorted(workload.brokers) or [broker]
+        if topic in workload.diskless and self.change.client_rack is None and broker is not None:
+            chosen = [broker]  # as it went
+        for one, part in zip(chosen, numbers_divided(size, [1] * len(chosen)), strict=True):
+            self.to.move(category, client, one, topic, partition, part, diskless=True)
 
     def layout(self, topic: str | None, partition: int | None) -> ObservedPartition | None:
         if topic is None or partition is None:
@@ -200,15 +260,12 @@ def placed(
             found[topic] = partitions
             continue
         width = change.replication_factor or max(len(layout.replicas) for layout in partitions.values())
-        rows = place(
-            change.placer,
-            brokers,
-            0,
-            max(partitions) + 1,
-            max(1, width),
-            seed=crc32(topic.encode()),
-            settings=dict(change.placer_settings),
-        )
+        settings = {**dict(change.placer_settings), SEED_SETTING: str(crc32(topic.encode()))}
+        placer = load_placer({**settings, CLASS_SETTING: change.placer})
+        try:
+            rows = place_checked(placer, 0, max(partitions) + 1, max(1, width), brokers)
+        finally:
+            close_placer(placer)
         found[topic] = {
             number: ObservedPartition(tuple(rows[number]), rows[number][0], frozenset(rows[number]))
             for number in partitions
@@ -218,18 +275,19 @@ def placed(
 
 def replication(
     workload: Workload, topics: Mapping[str, Mapping[int, ObservedPartition]], diskless: frozenset[str]
-) -> Iterator[ReplayedFlow]:
-    """What followers fetch: as captured where they are the same, else as much as the others did.
+) -> Iterator[tuple[int, int | None, str | None, int | None, int]]:
+    """What followers copy: as captured where they are the same, else as much as the others did.
 
-    A capture without any of it shows clients alone; then each follower fetches what is produced.
+    A capture without any of it shows clients alone; then each follower copies what is produced. Gives follower, leader,
+    topic, partition and bytes.
     """
-    captured: dict[tuple[str | None, int | None], dict[int, dict[int | None, Amount]]] = {}
-    for (follower, topic, partition, leader), amount in workload.replicated.items():
+    captured: dict[tuple[str | None, int | None], dict[int, dict[int | None, int]]] = {}
+    for (follower, topic, partition, leader), size in workload.replicated.items():
         by_follower = captured.setdefault((topic, partition), {})
-        by_follower.setdefault(follower, {})[leader] = amount
+        by_follower.setdefault(follower, {})[leader] = size
     produced: dict[tuple[str | None, int | None], int] = {}
-    for (_, topic, partition, _), amount in workload.produced.items():
-        produced[topic, partition] = produced.get((topic, partition), 0) + amount.record_bytes
+    for (_, topic, partition, _), size in workload.produced.items():
+        produced[topic, partition] = produced.get((topic, partition), 0) + size
     for topic, partition in {**captured, **produced}:
         if topic in diskless:
             continue
@@ -237,39 +295,20 @@ def replication(
         layout = topics.get(topic, {}).get(partition) if topic is not None and partition is not None else None
         if layout is None or layout.leader < 0:
             for follower, by_leader in seen.items():
-                for leader, amount in by_leader.items():  # it may have changed
-                    yield follower_flow(workload, follower, leader, topic, amount)
+                for leader, size in by_leader.items():  # it may have changed
+                    yield follower, leader, topic, partition, size
             continue
-        in_all = {follower: total_of(by_leader.values()) for follower, by_leader in seen.items()}
+        in_all = {follower: sum(by_leader.values()) for follower, by_leader in seen.items()}
         if in_all:
-            each = divided(total_of(in_all.values()), [1] * len(in_all))[0]
-        elif not workload.replicated:
-            copied = produced.get((topic, partition), 0)
-            each = Amount(0, copied, copied)
-        else:
-            each = Amount()  # followers were listened to, and had none of it
+            each = numbers_divided(sum(in_all.values()), [1] * len(in_all))[0]
+        else:  # without any captured follower, what is produced; else followers were listened to, and had none of it
+            each = 0 if workload.replicated else produced.get((topic, partition), 0)
         is_as_told = topic is not None and workload.topics.get(topic) is topics.get(topic)
         for follower in layout.replicas:
             if follower != layout.leader:
                 own = in_all[follower] if is_as_told and follower in in_all else each
-                if own.bytes:
-                    yield follower_flow(workload, follower, layout.leader, topic, own)
-
-
-def client_flow(
-    workload: Workload, category: str, client: Client, broker: int | None, topic: str | None, amount: Amount
-) -> ReplayedFlow:
-    return ReplayedFlow(
-        category, client, None, workload.position(client).rack, broker, workload.rack(broker), topic, amount
-    )
-
-
-def follower_flow(
-    workload: Workload, follower: int, leader: int | None, topic: str | None, amount: Amount
-) -> ReplayedFlow:
-    return ReplayedFlow(
-        REPLICATION, None, follower, workload.rack(follower), leader, workload.rack(leader), topic, amount
-    )
+                if own:
+                    yield follower, layout.leader, topic, partition, own
 
 
 def leaders_of(
@@ -293,24 +332,12 @@ def lists_of(partitions: Mapping[int, ObservedPartition]) -> list[list[int]]:
     ]
 
 
-def total_of(amounts: Iterable[Amount]) -> Amount:
-    total = Amount()
-    for amount in amounts:
-        total = total.plus(amount)
-    return total
-
-
-def divided(amount: Amount, weights: Sequence[int]) -> list[Amount]:
-    """An amount by weights, to the byte: the parts add up to it.
-
-    >>> divided(Amount(10, 1, 0), [1, 2])
-    [Amount(sent=4, received=1, record_bytes=0), Amount(sent=6, received=0, record_bytes=0)]
-    """
-    columns = [numbers_divided(number, weights) for number in amount]
-    return [Amount(*parts) for parts in zip(*columns, strict=True)]
-
-
 def numbers_divided(number: int, weights: Sequence[int]) -> list[int]:
+    """A number by weights: the parts add up to it.
+
+    >>> numbers_divided(10, [1, 2])
+    [4, 6]
+    """
     total = sum(weights)
     parts = [number * weight // total for weight in weights]
     for place_of_rest in range(number - sum(parts)):

@@ -1,14 +1,18 @@
-"""A workload out of rows of the decoded tables, added up before they come here: docs/tables.md has their columns."""
+"""A workload out of captures: the ledger's flows, where partitions and brokers are, and what groups did."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
-from kafka_rack.locality.client_location import locate_client
+from kafka_rack.locality.evidence import Conclusions, host
+from kafka_rack.locality.ledger import RECORD_BYTES, Ledger
 from kafka_rack.locality.rack_rules import RackRules
+from kafka_rack.locality.reasons import CONSUME, OTHER, PRODUCE
+from kafka_rack.locality.tables import SUMS
+from kafka_rack.locality.traffic import TrafficKey
 from kafka_rack.what_if.workload import (
-    Amount,
     Client,
     ClientPosition,
     MemberSeen,
@@ -18,166 +22,141 @@ from kafka_rack.what_if.workload import (
     TopicPartition,
     Workload,
 )
+from kafka_rack.wire_tables.rows import Rows
 from protocol.errors import ProtocolError
 from protocol.uuids import uuid_from_text
 
 Row = Mapping[str, Any]
-SUMS = ("request_bytes", "response_bytes", "record_bytes")
-WHO = ("client_id", "client_host", "client_rack", "broker", "broker_rack")
-PRODUCED = (*WHO, "topic", "topic_id", "partition")
-FETCHED = (*PRODUCED, "who", "replica_id", "replica_rack", "group_id", "leader", "redirected")
-"""What rows of ``produces`` and ``fetches`` are added up by; ``client_host`` is the address without port."""
-PARTITIONS = (
-    *("topic", "topic_id", "partition", "leader", "leader_rack", "leader_epoch", "replicas", "replica_racks", "isr"),
-)
-"""The columns that differ between what was told of partitions; with ``ts``, when it was told last."""
-BROKERS = ("broker_id", "rack")
+REDIRECTS = SUMS.index("redirects")
+LAYOUT = ("ts", "topic", "topic_id", "partition", "leader", "replicas", "isr", "error_code")
 MEMBERSHIPS = (
-    *("ts", "frame", "client_id", "client_host", "event", "protocol", "group_id", "member_id", "instance_id"),
+    *("ts", "frame", "client_id", "client_addr", "event", "protocol", "group_id", "member_id", "instance_id"),
     *("assignor", "generation", "rack_id", "topics", "assignment", "error_code"),
 )
-"""All rows of it, but heartbeats that say nothing new."""
 CLASSIC, MODERN = "classic", ("consumer",)
 
 
+@dataclass(slots=True)
 class Gathering:
-    """Takes rows in any order; ``workload`` makes of them what they come to."""
+    """What captures of one cluster say of its partitions, brokers and groups, in any order."""
 
-    def __init__(self, rules: RackRules | None = None) -> None:
-        self.rules = rules
-        self.workload = Workload(first=1 << 62)
-        self._named: dict[Client, set[str]] = {}
-        self._told: dict[tuple[str, int], tuple[int, ObservedPartition]] = {}
-        self._led_by: dict[tuple[str, int, int], set[int]] = {}
-        self._topics: dict[str, str] = {}
-        self._events: list[Row] = []
-        self._clients_groups: dict[Client, set[str]] = {}
-        self._consumed: dict[tuple[Client, str | None, str | None, str | None, int | None, int | None], Amount] = {}
+    layouts: dict[TopicPartition, tuple[int, ObservedPartition]] = field(default_factory=dict)
+    topics: dict[str, str] = field(default_factory=dict)
+    events: list[Row] = field(default_factory=list)
 
-    def span(self, first: int, last: int) -> None:
-        """From when to when something was captured, microseconds since 1970."""
-        self.workload.first = min(self.workload.first, first)
-        self.workload.last = max(self.workload.last, last)
-
-    def produced(self, rows: Iterable[Row]) -> None:
-        for row in rows:
-            client = self._client(row)
-            key = (client, row["topic"] or row["topic_id"], row["partition"], row["broker"])
-            add(self.workload.produced, key, row)
-
-    def fetched(self, rows: Iterable[Row]) -> None:
-        for row in rows:
-            topic = row["topic"] or row["topic_id"]
-            if row["who"] == "follower":
-                self._broker(row["replica_id"], row["replica_rack"])
-                self._broker(row["broker"], row["broker_rack"])
-                add(self.workload.replicated, (row["replica_id"], topic, row["partition"], row["broker"]), row)
+    def add(self, rows: Rows) -> None:
+        """Take what some frames say."""
+        for ts, topic, topic_id, partition, leader, replicas, isr, error in rows.rows("partitions", LAYOUT):
+            if topic is None or partition is None or error:
                 continue
-            client = self._client(row)
-            add(self._consumed, (client, row["group_id"], topic, row["topic_id"], row["partition"], row["broker"]), row)
-            away = row["leader"] is not None and row["broker"] is not None and row["leader"] != row["broker"]
-            if row["redirected"] or (away and row["record_bytes"]):
-                self.workload.reads_from_followers = True
+            if topic_id:
+                self.topics[topic_id] = topic
+            layout = ObservedPartition(tuple(replicas or ()), -1 if leader is None else leader, frozenset(isr or ()))
+            known = self.layouts.get((topic, partition))
+            if known is None or known[0] <= ts:
+                self.layouts[topic, partition] = ts, layout
+        for values in rows.rows("memberships", MEMBERSHIPS):
+            row = dict(zip(MEMBERSHIPS, values, strict=True))
+            if not row["error_code"] and row["group_id"] and not says_nothing_new(row):
+                row["client_host"] = host(row.pop("client_addr"))
+                self.events.append(row)
 
-    def partitions(self, rows: Iterable[Row]) -> None:
-        for row in rows:
-            topic, partition = row["topic"], row["partition"]
-            if topic is None or partition is None:
-                continue
-            if row["topic_id"]:
-                self._topics[row["topic_id"]] = topic
-            replicas = tuple(row["replicas"] or ())
-            for broker, rack in zip(replicas, row["replica_racks"] or (), strict=False):
-                self._broker(broker, rack)
-            leader = row["leader"] if row["leader"] is not None else -1
-            if leader >= 0:
-                self._broker(leader, row["leader_rack"])
-                if len(replicas) == 1 and (row["leader_epoch"] or 0) >= 0:
-                    self._led_by.setdefault((topic, partition, row["leader_epoch"] or 0), set()).add(leader)
-            known = self._told.get((topic, partition))
-            if known is None or known[0] <= row["ts"]:
-                layout = ObservedPartition(replicas, leader, frozenset(row["isr"] or ()))
-                self._told[topic, partition] = (row["ts"], layout)
+    def merge(self, other: Gathering) -> None:
+        """Take what another capture of the same cluster says."""
+        for key, told in other.layouts.items():
+            known = self.layouts.get(key)
+            if known is None or known[0] <= told[0]:
+                self.layouts[key] = told
+        self.topics |= other.topics
+        self.events += other.events
 
-    def brokers(self, rows: Iterable[Row]) -> None:
-        for row in rows:
-            self._broker(row["broker_id"], row["rack"])
 
-    def memberships(self, rows: Iterable[Row]) -> None:
-        for row in rows:
-            if row["error_code"] or not row["group_id"]:
-                continue
-            self._events.append(row)
-            if row["event"] not in {"member", "assign"}:  # in which a leader is told, or speaks, of others
-                client = client_of(row)
-                self._clients_groups.setdefault(client, set()).add(row["group_id"])
-                if row["rack_id"]:
-                    self._named.setdefault(client, set()).add(row["rack_id"])
+@dataclass(slots=True)
+class ObservedClusters:
+    """Captures put together by cluster: those whose brokers' racks do not contradict each other are of one."""
 
-    def finish(self) -> Workload:
-        """All that was taken, put together."""
-        found = self.workload
-        found.first = min(found.first, found.last)
-        for broker, rack in found.brokers.items():
-            if rack is None and self.rules is not None:
-                found.brokers[broker] = self.rules.brokers.get(broker)
-        for (topic, partition), (_, layout) in sorted(self._told.items()):
-            found.topics.setdefault(topic, {})[partition] = layout
-        found.diskless = frozenset(topic for (topic, _, _), leaders in self._led_by.items() if len(leaders) > 1)
-        for text, topic in self._topics.items():
-            try:
-                found.topic_ids[topic] = uuid_from_text(text)
-            except (ProtocolError, ValueError):
-                continue
-        found.produced = self._with_names(found.produced)
-        for (client, group, told, topic_id, number, served_by), amount in self._consumed.items():
-            name = self._topics.get(topic_id or "", told)
-            groups = self._clients_groups.get(client, set())
-            own = group or (next(iter(groups)) if len(groups) == 1 else None)
-            key = (client, own, name, number, served_by)
-            known = found.consumed.get(key)
-            found.consumed[key] = amount if known is None else known.plus(amount)
-        self._place_clients()
-        found.groups = groups_of(self._events, self._topics)
-        return found
+    rules: RackRules | None = None
+    clusters: list[tuple[Workload, Gathering]] = field(default_factory=list)
 
-    def _with_names(self, amounts: Mapping[Any, Amount]) -> dict[Any, Amount]:
-        named: dict[Any, Amount] = {}
-        for (client, topic, partition, broker), amount in amounts.items():
-            key = (client, self._topics.get(topic or "", topic), partition, broker)
-            named[key] = amount if key not in named else named[key].plus(amount)
-        return named
+    def add(self, ledger: Ledger, gathering: Gathering, known: Conclusions, last: int) -> None:
+        """Add a capture: its flows, what it says, and what its evidence comes to."""
+        brokers: dict[int, str | None] = {**known.filed_brokers, **known.broker_racks}
+        for key in ledger.flows:
+            if key.broker is not None:
+                brokers.setdefault(key.broker, key.broker_rack)
+        for _, layout in gathering.layouts.values():
+            for broker in (*layout.replicas, layout.leader):
+                if broker >= 0:
+                    brokers.setdefault(broker, None)
+        for workload, whole in self.clusters:
+            if all(not rack or workload.brokers.get(one) in (None, rack) for one, rack in brokers.items()):
+                whole.merge(gathering)
+                break
+        else:
+            workload = Workload()
+            self.clusters.append((workload, gathering))
+        workload.brokers |= {one: rack or workload.brokers.get(one) for one, rack in brokers.items()}
+        workload.last = max(workload.last, last)
+        workload.diskless |= known.diskless
+        for key, amounts in ledger.flows.items():
+            add_flow(workload, key, amounts, known)
 
-    def _client(self, row: Row) -> Client:
-        client = client_of(row)
-        named = self._named.setdefault(client, set())
-        if row["client_rack"]:
-            named.add(row["client_rack"])
-        self._broker(row["broker"], row["broker_rack"])
-        return client
+    def finish(self) -> list[Workload]:
+        """A workload of each cluster."""
+        for workload, gathering in self.clusters:
+            for (topic, partition), (_, layout) in sorted(gathering.layouts.items()):
+                workload.topics.setdefault(topic, {})[partition] = layout
+            for text, topic in gathering.topics.items():
+                try:
+                    workload.topic_ids[topic] = uuid_from_text(text)
+                except (ProtocolError, ValueError):
+                    continue
+            workload.groups = groups_of(gathering.events, gathering.topics)
+        return [workload for workload, _ in self.clusters]
 
-    def _broker(self, broker: int | None, rack: str | None) -> None:
-        if broker is not None and broker >= 0 and (rack or broker not in self.workload.brokers):
-            self.workload.brokers[broker] = rack or None
 
-    def _place_clients(self) -> None:
-        cluster = frozenset(rack for rack in self.workload.brokers.values() if rack)
-        for client, racks in self._named.items():
-            named = next(iter(racks)) if len(racks) == 1 else None
-            where = locate_client(
-                named, "request" if named else None, self.rules, client[0], client[1] or None, cluster
-            )
-            self.workload.positions[client] = ClientPosition(where.rack, named)
+def add_flow(workload: Workload, key: TrafficKey, amounts: Sequence[int], known: Conclusions) -> None:
+    """Add a flow of the ledger."""
+    if key.category == OTHER:
+        return
+    key = key._replace(window=0, capture="")
+    before = workload.flows.get(key)
+    workload.flows[key] = tuple(amounts) if before is None else tuple(map(int.__add__, before, amounts))
+    size = amounts[RECORD_BYTES]
+    client = (key.client_id or "", key.client_host or "")
+    if key.category == PRODUCE:
+        add(workload.produced, (client, key.topic, key.partition, key.broker), size)
+    elif key.category == CONSUME:
+        add(workload.consumed, (client, key.group_id, key.topic, key.partition, key.broker), size)
+        workload.reads_from_followers |= amounts[REDIRECTS] > 0
+    else:
+        follower = known.follower(-1, client)
+        if follower is not None:
+            add(workload.replicated, (follower, key.topic, key.partition, key.broker), size)
+        return
+    position = workload.position(client)
+    is_named = key.client_rack_from == "request" or (key.client_rack_from == "racks_file" and key.told_rack is not None)
+    is_zone = key.client_rack_from in ("client_id", "listener")
+    workload.positions[client] = ClientPosition(
+        key.client_rack or position.rack,
+        key.told_rack if is_named else position.named,
+        key.told_rack if is_zone else position.zone,
+    )
+
+
+def add(sizes: dict[Any, int], key: Any, size: int) -> None:
+    sizes[key] = sizes.get(key, 0) + size
+
+
+def says_nothing_new(row: Row) -> bool:
+    """Whether this is a heartbeat of a member that goes on as before, or an answer without an assignment."""
+    return (row["event"] == "heartbeat" and row["topics"] is None) or (
+        row["event"] == "answered" and row["assignment"] is None
+    )
 
 
 def client_of(row: Row) -> Client:
     return row["client_id"] or "", row["client_host"] or ""
-
-
-def add(amounts: dict[Any, Amount], key: Any, row: Row) -> None:
-    amount = Amount(*(row[name] or 0 for name in SUMS))
-    known = amounts.get(key)
-    amounts[key] = amount if known is None else known.plus(amount)
 
 
 def groups_of(events: Iterable[Row], topics: Mapping[str, str]) -> dict[str, ObservedGroup]:

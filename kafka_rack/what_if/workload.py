@@ -8,31 +8,24 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from kafka_rack.locality.tables import Amounts
+from kafka_rack.locality.traffic import TrafficKey
+
 Client = tuple[str, str]
 """A client id, and the address without its port."""
 TopicPartition = tuple[str, int]
 
 
-class Amount(NamedTuple):
-    """Bytes from the client to the broker and back; of them ``record_bytes`` are records."""
-
-    sent: int = 0
-    received: int = 0
-    record_bytes: int = 0
-
-    def plus(self, other: Amount) -> Amount:
-        return Amount(self.sent + other.sent, self.received + other.received, self.record_bytes + other.record_bytes)
-
-    @property
-    def bytes(self) -> int:
-        return self.sent + self.received
-
-
 class ClientPosition(NamedTuple):
-    """Where a client is, as far as it is known, and the rack that it names itself."""
+    """Where a client is, as far as it is known; the rack that it sends in Fetch, and the zone that it names otherwise.
+
+    A zone (in the client id, or by the listener) is looked at for diskless topics alone, and a rack in Fetch for the
+    others alone.
+    """
 
     rack: str | None = None
     named: str | None = None
+    zone: str | None = None
 
 
 NOWHERE = ClientPosition()
@@ -78,9 +71,10 @@ class ObservedGroup:
 
 @dataclass(slots=True)
 class Workload:
-    """A cluster at work from ``first`` to ``last``, microseconds since 1970.
+    """A cluster at work until ``last``, microseconds since 1970. Bytes are record batches as sent.
 
     Attributes:
+        flows: the ledger's flows of clients and followers, as they were measured.
         brokers: broker id -> rack, None where it has none or none is known.
         topics: topic -> partition -> where its replicas are, as last told.
         positions: where clients are.
@@ -88,18 +82,18 @@ class Workload:
         consumed: (client, group, topic, partition, broker) -> bytes.
         replicated: (follower, topic, partition, leader) -> bytes of followers' fetches.
         diskless: topics that any broker serves.
-        reads_from_followers: whether any reader was served by a follower, or sent to one.
+        reads_from_followers: whether brokers have the rack-aware selector: any reader was sent to a follower.
     """
 
-    first: int = 0
     last: int = 0
+    flows: dict[TrafficKey, Amounts] = field(default_factory=dict)
     brokers: dict[int, str | None] = field(default_factory=dict)
     topics: dict[str, dict[int, ObservedPartition]] = field(default_factory=dict)
     topic_ids: dict[str, bytes] = field(default_factory=dict)
     positions: dict[Client, ClientPosition] = field(default_factory=dict)
-    produced: dict[tuple[Client, str | None, int | None, int | None], Amount] = field(default_factory=dict)
-    consumed: dict[tuple[Client, str | None, str | None, int | None, int | None], Amount] = field(default_factory=dict)
-    replicated: dict[tuple[int, str | None, int | None, int | None], Amount] = field(default_factory=dict)
+    produced: dict[tuple[Client, str | None, int | None, int | None], int] = field(default_factory=dict)
+    consumed: dict[tuple[Client, str | None, str | None, int | None, int | None], int] = field(default_factory=dict)
+    replicated: dict[tuple[int, str | None, int | None, int | None], int] = field(default_factory=dict)
     groups: dict[str, ObservedGroup] = field(default_factory=dict)
     diskless: frozenset[str] = frozenset()
     reads_from_followers: bool = False

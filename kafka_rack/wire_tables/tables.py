@@ -59,8 +59,8 @@ TRAFFIC = (
     Column("leader_rack", "string", "rack of the partition's leader as last told before"),
     TOPIC,
     PARTITION,
-    Column("request_bytes", "long", "this row's share of the request's frame; shares add up to the frame"),
-    Column("response_bytes", "long", "its share of the response's frame, 0 without one"),
+    Column("request_bytes", "long", "of the request's frame: record batches, and in the call's first row the rest"),
+    Column("response_bytes", "long", "the same of the response's frame, 0 without one"),
     Column("record_bytes", "long", "bytes of the records field"),
     Column("records", "long", "records in it; null where they cannot be read"),
 )
@@ -275,8 +275,8 @@ Types are Spark's. Times are UTC in microseconds.
 - Rows of one frame are found again by `capture` and `frame`; of one connection by `capture` and `conn`. Numbers of
   frames grow with their order in the file, and are not dense in packets; a request that an earlier file holds has a
   negative one. The number of a connection of packets is made of its time, so it is the same in all of its files.
-- In `fetches` and `produces` the bytes of a call are divided over its rows: each has its records' bytes and an equal
-  part of the rest, so sums over any column are right. `count_if(first)` counts calls.
+- In `fetches` and `produces` each row of a call has its own record batches' bytes, and the first row the rest of the
+  frame too, so sums over all rows are the frames'. `count_if(first)` counts calls.
 - Names and leaders are those that the capture had told before the frame: Metadata, DescribeTopicPartitions,
   CreateTopics, UpdateMetadata. Nothing is guessed from what comes later, so a capture gives the same rows however
   many tasks read it.

@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
-from kafka_rack.byte_shares import shares
 from kafka_rack.wire_capture.bodies import asked_message
 from kafka_rack.wire_capture.frames import LENGTH_BYTES, SHARE_FETCH, CapturedConnection, Frame, PendingRequest
 from kafka_rack.wire_tables.record_sizes import BatchSizes, batch_sizes
@@ -147,8 +146,8 @@ def produces(
             for result in topic.partition_responses:
                 results[topic.name or None, topic.topic_id, result.index] = result
     lengths = [len(part[3].records or b"") for part in parts] or [0]
-    request_shares = shares(asked.frame_bytes, lengths)
-    response_shares = shares(response_bytes, [0] * len(lengths))
+    request_shares = with_rest(asked.frame_bytes, lengths)
+    response_shares = with_rest(response_bytes, [0] * len(lengths))
     writer = writer_number(target, connection, asked, message.acks)
     place, kind = target.place(connection), target.kind(asked.kind)
     rows = target.rows.tables["produces"][asked.kind.api_name]
@@ -178,6 +177,15 @@ def produces(
         )
 
 
+def with_rest(total: int, records: list[int]) -> list[int]:
+    """A frame's bytes by partition: each its record batches, the first all the rest of the frame too.
+
+    >>> with_rest(110, [50, 30, 0])
+    [80, 30, 0]
+    """
+    return [total - sum(records[1:]), *records[1:]]
+
+
 def writer_number(target: Target, connection: CapturedConnection, asked: PendingRequest, acks: int) -> int:
     """The number of who produces, with its rack."""
     return target.rows.shared["writer"].number((*rack_of(connection, asked, None), acks))
@@ -188,8 +196,8 @@ def fetches(
 ) -> None:
     """A row for each partition of a response, or one for the call."""
     lengths = [len(part[3].records or b"") for part in parts] or [0]
-    request_shares = shares(asked.frame_bytes, [0] * len(lengths))
-    response_shares = shares(len(frame.data) + LENGTH_BYTES, lengths)
+    request_shares = with_rest(asked.frame_bytes, [0] * len(lengths))
+    response_shares = with_rest(len(frame.data) + LENGTH_BYTES, lengths)
     reader = reader_of(target, frame.connection, asked)
     place, kind = target.place(frame.connection), target.kind(asked.kind)
     rows = target.rows.tables["fetches"][asked.kind.api_name]

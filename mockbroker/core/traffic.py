@@ -1,8 +1,8 @@
-"""Bytes and calls between racks, of clients and by API, in memory that does not grow: an observer of calls.
+"""The ledger of a live cluster: an observer of calls that feeds it, in memory that does not grow.
 
-While calls end it only adds up, by connection; that goes together by rack, client and API when somebody asks. Verdicts
-are ``kafka_rack.locality``'s, of what is known when a call ends: what a connection says of its rack later on changes
-nothing, and of a Produce that crossed the first record says whether there are keys. The journal looks at both.
+While calls end it only adds up, by connection; that goes into the ledger when somebody asks, and every few seconds.
+Verdicts are those of when a call ends: what a connection says of its rack later on changes nothing, and of a Produce
+that crossed the first record says whether there are keys. The journal looks at both.
 """
 
 from __future__ import annotations
@@ -10,13 +10,16 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from kafka_rack.plurals import counted
 from mockbroker.core.journal.clients import ObservedClient, observed_client
+from mockbroker.core.journal.keys import first_keys
 from mockbroker.core.journal.records import FETCH, NO_REPLICA, PRODUCE, SHARE_FETCH, observed, parts_of
 from mockbroker.core.outcome import Outcome
 from mockbroker.core.response_errors import error_names
 from protocol.registry import APIS
 
 if TYPE_CHECKING:
+    from kafka_rack.locality.ledger import Ledger
     from kafka_rack.locality.prices import Prices
     from kafka_rack.locality.reasons import LocalityVerdict
     from mockbroker.call import Call
@@ -33,10 +36,19 @@ OTHER_RACKS = "(others)"
 NOTHING_TO_SAVE = (None, "redirect", "empty_fetch")
 """Reasons that say nothing of where a client could read instead."""
 LENGTH_BYTES = 4
-UNSAVED = "no"
+RECORD_KINDS = ("produce", "consume", "replication")
+WINDOW_MS, MAX_WINDOWS = 10_000, 120
+"""Client bytes that cross are added up by windows, which get twice as long when there are too many."""
 SIZE_OF_PRODUCED, ISR_OF_PRODUCED, END_OFFSET, ENTRY = 2, 3, 4, 6
 SIZE_OF_FETCHED, ISR_OF_FETCHED, ERROR_OF_FETCHED, PREFERRED = 3, 4, 5, 6
 """Places in ``ProducedPart`` and ``FetchedPart``."""
+
+
+FLOW_COLUMNS = (
+    *("client_rack", "broker", "broker_rack", "category", "locality", "reason", "calls", "request_bytes"),
+    *("response_bytes", "bytes"),
+)
+"""Columns of ``traffic`` that a snapshot's flows have."""
 
 
 class TrafficKind(NamedTuple):
@@ -55,8 +67,19 @@ class TrafficKind(NamedTuple):
     facts: tuple[tuple[str, Any], ...]
 
 
+class FlowKind(NamedTuple):
+    """What a flow of the ledger has; ``why`` is its locality and reason, ``saves`` for certain and at most."""
+
+    client_rack: str | None
+    broker: int
+    broker_rack: str | None
+    category: str
+    why: tuple[str, str | None]
+    saves: tuple[bool, bool]
+
+
 class ClientSums:
-    """What one client moved, and what is known of it last."""
+    """What record batches one client moved, and what is known of it last."""
 
     __slots__ = ("address", "bytes", "calls", "detail", "is_other", "rack", "reason", "source")
 
@@ -80,8 +103,9 @@ class ClientSums:
 class Traffic:
     """What went between racks since the beginning, or since ``clear``.
 
-    Bytes are those of frames with their length fields, as ``kafka-rack pipeline locality`` counts them. Replication is
-    counted as records are written: what each follower in sync copies of its leader.
+    Bytes are counted as ``kafka-rack locality`` does: record batches as produce, consume or replication, the rest of
+    every frame, with its length field, as other. Replication is counted as records are written: what each follower in
+    sync copies of its leader.
     """
 
     def __init__(self) -> None:
@@ -95,13 +119,17 @@ class Traffic:
     def clear(self) -> None:
         """Begin anew."""
         self.tallies: dict[ObservedClient, dict[Any, list[int]]] = {}
-        """What clients moved since the last time that all was added together: calls, bytes asked and bytes answered.
+        """What clients moved since the last time that all was added together: calls, bytes asked and bytes answered,
+        and bytes of record batches.
 
         By API key, of answered calls about no records, whose bytes lack their length fields; else by ``TrafficKind``,
         with them. Calls about records whose kind is known by less stand by that too.
         """
         self._first_ms: int | None = None
-        self._pairs: dict[tuple[str, str, str, str, str], list[int]] = {}
+        self._flows: dict[FlowKind, list[int]] = {}
+        self._windows: dict[int, int] = {}
+        self._window_ms = WINDOW_MS
+        self._window = 0
         self._calls: dict[int, int] = {}
         self._failed: dict[int, int] = {}
         self._errors: dict[tuple[int, str], int] = {}
@@ -113,6 +141,9 @@ class Traffic:
     def call_ended(self, outcome: Outcome) -> None:
         """Add up how a call ended. The journal, where it has a ``traffic``, tells what it has not added up itself."""
         call = outcome.call
+        if outcome.at_ms // self._window_ms != self._window:
+            self._fold()
+            self._window = outcome.at_ms // self._window_ms
         client = observed_client(call.session)
         output = outcome.output
         answered = len(output[0]) if len(output) == 1 else sum(map(len, output))
@@ -132,7 +163,10 @@ class Traffic:
                 self._add(client, api_key, asked - LENGTH_BYTES, answered - LENGTH_BYTES, outcome)
                 return
         if api_key == PRODUCE and call.read_request is not None:  # it has gone, and what became of it nobody knows
-            self._add(client, self._kind(client, call, "produce"), asked, answered, outcome)
+            size = sum(
+                len(one.records or b"") for topic in call.read_request.topic_data for one in topic.partition_data
+            )
+            self._add(client, self._kind(client, call, "produce"), asked, answered, outcome, size)
             return
         category = "consume" if api_key == FETCH and answered else "other"
         self._add(client, self._kind(client, call, category, whole=False), asked, answered, outcome)
@@ -160,8 +194,9 @@ class Traffic:
                     codes = {code} if codes is None else codes | {code}
         if codes is not None:
             self._count_errors(api_key, error_names(codes))
+        size = sum([part[SIZE_OF_PRODUCED if api_key == PRODUCE else SIZE_OF_FETCHED] for part in parts])
         if call.replica_id != NO_REPLICA:
-            self._add(client, self._kind(client, call, "replication"), asked, answered, outcome)
+            self._add(client, self._kind(client, call, "replication"), asked, answered, outcome, size)
             return
         if not answered and api_key == FETCH:
             self._add(client, self._kind(client, call, "other"), asked, answered, outcome)
@@ -181,20 +216,18 @@ class Traffic:
         tally[0] += 1
         tally[1] += asked
         tally[2] += answered
+        tally[3] += size
 
     def _add_crossing(
         self, outcome: Outcome, client: ObservedClient, parts: list[Any], asked: int, answered: int
     ) -> None:
-        from kafka_rack.byte_shares import shares
-
+        """Add each partition's record batches by themselves; what is left of the frames goes with the first."""
         call = outcome.call
-        none = [0] * len(parts)
-        own = [part[SIZE_OF_PRODUCED if call.api_key == PRODUCE else SIZE_OF_FETCHED] for part in parts]
         is_produce = call.api_key == PRODUCE
         keyed = first_keys(call.request) if is_produce else {}
-        requests = shares(asked, own if is_produce else none)
-        answers = shares(answered, none if is_produce else own)
-        for part, request_bytes, response_bytes in zip(parts, requests, answers, strict=True):
+        place = SIZE_OF_PRODUCED if is_produce else SIZE_OF_FETCHED
+        for part in parts:
+            size = part[place]
             if is_produce:
                 leaders, index = self._leaders(call.cluster, part[0]), part[ENTRY].index
                 kind = self._kind(
@@ -216,7 +249,12 @@ class Traffic:
                     replica_here=client.rack in in_sync if in_sync else None,
                     share=call.api_key == SHARE_FETCH,
                 )
-            self._add(client, kind, request_bytes, response_bytes, outcome, calls=part is parts[0])
+            sent, received = (size, 0) if is_produce else (0, size)
+            is_first = part is parts[0]
+            if is_first:
+                rest = sum([one[place] for one in parts[1:]])
+                sent, received = (asked - rest, answered) if is_produce else (asked, answered - rest)
+            self._add(client, kind, sent, received, outcome, size, calls=int(is_first))
 
     def _add(
         self,
@@ -225,8 +263,9 @@ class Traffic:
         asked: int,
         answered: int,
         outcome: Outcome,
+        size: int = 0,
         *,
-        calls: bool = True,
+        calls: int = 1,
     ) -> None:
         tallies = self.tallies.get(client)
         tally = tallies.get(key) if tallies is not None else None
@@ -235,6 +274,7 @@ class Traffic:
         tally[0] += calls
         tally[1] += asked
         tally[2] += answered
+        tally[3] += size
 
     def _tally(self, client: ObservedClient, key: int | TrafficKind, outcome: Outcome) -> list[int]:
         """Where a client adds up from now on."""
@@ -247,7 +287,7 @@ class Traffic:
             if len(self.tallies) >= MAX_CONNECTIONS:
                 self._fold()
             tallies = self.tallies[client] = {}
-        return tallies.setdefault(key, [0, 0, 0])
+        return tallies.setdefault(key, [0, 0, 0, 0])
 
     def _kind(self, client: ObservedClient, call: Call, category: str, **facts: Any) -> TrafficKind:
         """What some bytes of a client have in common with others."""
@@ -292,32 +332,60 @@ class Traffic:
     def _fold(self) -> None:
         """Add what connections have added up to the whole."""
         for client, tallies in self.tallies.items():
-            for key, (calls, asked, answered) in tallies.items():
+            for key, (calls, asked, answered, size) in tallies.items():
                 if type(key) is TrafficKind:
-                    self._fold_sums(client, key, (calls, asked, answered))
+                    self._fold_sums(client, key, calls, asked, answered, size)
                 elif type(key) is int:
                     lengths = calls * LENGTH_BYTES
                     rack, broker_rack = client.rack, client.broker_rack
                     kind = TrafficKind(key, "other", rack, client.rack_source, broker_rack, None, self._racks, ())
-                    self._fold_sums(client, kind, (calls, asked + lengths, answered + lengths))
+                    self._fold_sums(client, kind, calls, asked + lengths, answered + lengths, 0)
                 # else the same sums stand under their kind
         self.tallies.clear()
 
-    def _fold_sums(self, client: ObservedClient, kind: TrafficKind, sums: tuple[int, int, int]) -> None:
-        verdict = self._verdict(kind)
+    def _fold_sums(
+        self, client: ObservedClient, kind: TrafficKind, calls: int, asked: int, answered: int, size: int
+    ) -> None:
         api_key = kind.api_key if kind.api_key in APIS else -1
-        self._calls[api_key] = self._calls.get(api_key, 0) + sums[0]
-        rack = self._rack_label(kind.rack)
-        pair = (rack, client.broker_rack or "", kind.category, verdict.locality, avoidable_of(verdict) or "")
-        whole = self._pairs.setdefault(pair, [0, 0, 0])
-        for place, value in enumerate(sums):
-            whole[place] += value
+        self._calls[api_key] = self._calls.get(api_key, 0) + calls
         of_client = self._client(client)
-        of_client.calls += sums[0]
-        of_client.bytes[verdict.locality] += sums[1] + sums[2]
+        of_client.calls += calls
         of_client.rack, of_client.source, of_client.address = client.rack, client.rack_source, client.address
-        if kind.category != "other" and verdict.reason not in NOTHING_TO_SAVE:
-            of_client.reason, of_client.detail = verdict.reason, verdict.detail
+        if kind.category not in RECORD_KINDS:
+            self._add_flow(client, kind, calls, asked, answered, 0)
+            return
+        sent, received = (size, 0) if kind.api_key == PRODUCE else (0, size)
+        verdict = self._add_flow(client, kind, calls, sent, received, size)
+        self._add_flow(
+            client, kind._replace(category="other", version=None, facts=()), 0, asked - sent, answered - received, 0
+        )
+        if kind.category != "replication":
+            of_client.bytes[verdict.locality] += size
+            if verdict.reason not in NOTHING_TO_SAVE:
+                of_client.reason, of_client.detail = verdict.reason, verdict.detail
+            if verdict.locality == "cross" and size:
+                self._windows[self._window] = self._windows.get(self._window, 0) + size
+                if len(self._windows) > MAX_WINDOWS:
+                    self._widen()
+
+    def _widen(self) -> None:
+        """Make windows twice as long."""
+        windows, self._windows = self._windows, {}
+        self._window_ms, self._window = 2 * self._window_ms, self._window // 2
+        for window, size in windows.items():
+            self._windows[window // 2] = self._windows.get(window // 2, 0) + size
+
+    def _add_flow(
+        self, client: ObservedClient, kind: TrafficKind, calls: int, asked: int, answered: int, size: int
+    ) -> LocalityVerdict:
+        verdict = self._verdict(kind)
+        key = FlowKind(
+            self._rack_label(kind.rack), client.broker_id, client.broker_rack, kind.category, verdict[:2], verdict[2:4]
+        )
+        sums = self._flows.setdefault(key, [0, 0, 0, 0])
+        for place, value in enumerate((calls, asked, answered, size)):
+            sums[place] += value
+        return verdict
 
     def _verdict(self, kind: TrafficKind) -> LocalityVerdict:
         """What ``kafka_rack.locality`` says of bytes of a kind."""
@@ -341,9 +409,9 @@ class Traffic:
             self._clients.move_to_end(key)
         return found
 
-    def _rack_label(self, rack: str | None) -> str:
+    def _rack_label(self, rack: str | None) -> str | None:
         if rack is None:
-            return ""
+            return None
         if self._cluster is not None and rack in self._cluster.racks():
             return rack
         if rack not in self._named_racks and len(self._named_racks) >= MAX_RACKS:
@@ -353,6 +421,37 @@ class Traffic:
 
     # reading
 
+    def ledger(self) -> Ledger:
+        """All of it as a ledger: one window, without client ids, topics and partitions, which would make it grow."""
+        from kafka_rack.locality.ledger import Ledger
+        from kafka_rack.locality.traffic import TrafficKey
+
+        self._fold()
+        ledger = Ledger()
+        for kind, (calls, asked, answered, size) in {**self._flows, **self._replication()}.items():
+            (locality, reason), (saves, at_most) = kind.why, kind.saves
+            key = TrafficKey(
+                0,
+                "",
+                kind.category,
+                "",
+                client_rack=kind.client_rack,
+                broker=kind.broker,
+                broker_rack=kind.broker_rack,
+                locality=locality,
+                reason=reason,
+                saves=saves,
+                at_most=at_most,
+            )
+            ledger.add({key: (calls, asked, answered, size, 0, 0)})
+        known = ledger.completeness
+        known.spans = [(self._first_ms * 1000, self._last_ms() * 1000)] if self._first_ms is not None else []
+        known.unknown_clients = {key for key, sums in self._clients.items() if sums.bytes["unknown"]}
+        return ledger
+
+    def _last_ms(self) -> int:
+        return self._cluster.now_ms if self._cluster is not None else 0
+
     def snapshot(self, prices: Prices | None = None, now_ms: int | None = None) -> dict[str, Any]:
         """All of it as JSON has it.
 
@@ -360,67 +459,50 @@ class Traffic:
             prices: what crossing costs; ``Prices()`` unless given.
             now_ms: until when the pace is taken for that of a month; if not given, until the last call.
 
-        ``rack_pairs`` has ``client_rack``, ``broker_rack`` ("" where not known; of replication the follower's and the
-        leader's), ``category``, ``locality``, ``avoidable``, ``calls``, ``request_bytes``, ``response_bytes``,
-        ``bytes``, ``cost`` and ``month``. ``apis`` has ``api``, ``error`` ("" for calls without one) and ``calls``.
-        ``clients`` has each client's bytes by locality and the reason that its bytes had last. Money is of bytes that
-        are known to cross; ``month`` is None until some time has passed.
+        ``summary`` is that of ``kafka_rack.locality.summary``: the headline, what is avoidable and how, replication;
+        ``completeness`` says in a line what is missing. ``flows`` has ``client_rack``, ``broker``, ``broker_rack``
+        (None where not known; of replication the follower's and the leader's), ``category``, ``locality``, ``reason``,
+        ``avoidable``, ``calls``, ``request_bytes``, ``response_bytes``, ``bytes``, ``cost`` and ``cost_text``. ``apis``
+        has ``api``, ``error`` ("" for calls without one) and ``calls``. ``clients`` has each client's record batches by
+        locality and the reason that its bytes had last. Money is text, of what crossed until now; ``cost_text`` is what
+        it comes to in a month, or what was measured where less than a minute has passed.
         """
-        from kafka_rack.locality.amounts import in_a_month
-        from kafka_rack.locality.prices import NOTHING, Prices
+        from kafka_rack.locality.amounts import Pace, plain
+        from kafka_rack.locality.prices import Prices
+        from kafka_rack.locality.summary import summary_of
+        from kafka_rack.locality.traffic import traffic_row
 
         prices = prices or Prices()
-        self._fold()
-        last_ms = self._cluster.now_ms if self._cluster is not None else 0
-        span_us = (max(last_ms, now_ms or 0) - self._first_ms) * 1000 if self._first_ms is not None else 0
-        pairs, whole = [], NOTHING
-        sums = {"local": 0, "cross": 0, "unknown": 0}
-        for key, (calls, asked, answered) in sorted({**self._pairs, **self._replication_pairs()}.items()):
-            client_rack, broker_rack, category, locality, avoidable = key
-            cost = NOTHING
-            if locality == "cross":
-                replication = category == "replication"
-                there = prices.cost(client_rack, broker_rack, asked, replication=replication)
-                cost = there + prices.cost(broker_rack, client_rack, answered, replication=replication)
-            whole += cost
-            sums[locality] += asked + answered
-            month = in_a_month(cost, span_us)
-            pairs.append(
-                {
-                    "client_rack": client_rack,
-                    "broker_rack": broker_rack,
-                    "category": category,
-                    "locality": locality,
-                    "avoidable": avoidable,
-                    "calls": calls,
-                    "request_bytes": asked,
-                    "response_bytes": answered,
-                    "bytes": asked + answered,
-                    "cost": float(cost),
-                    "month": None if month is None else float(month),
-                }
-            )
-        month = in_a_month(whole, span_us)
+        ledger = self.ledger()
+        span_us = (max(self._last_ms(), now_ms or 0) - self._first_ms) * 1000 if self._first_ms is not None else 0
+        pace = Pace.of(span_us, self._windows.values(), self._window_ms * 1000)
+        rows = [traffic_row(key, amounts, prices) for key, amounts in ledger.flows.items()]
+        flows = [
+            {
+                **{name: row[name] for name in FLOW_COLUMNS},
+                "avoidable": "yes" if key.saves else "perhaps" if key.at_most else "no" if key.reason else None,
+                "cost": plain(row["cost"]),
+                "cost_text": pace.money(row["cost"], prices.currency),
+            }
+            for key, row in zip(ledger.flows, rows, strict=True)
+        ]
         return {
             "since_ms": self._first_ms,
-            "until_ms": last_ms if self._first_ms is not None else None,
+            "until_ms": self._last_ms() if self._first_ms is not None else None,
             "calls": sum(self._calls.values()),
-            "bytes": sum(sums.values()),
-            **{f"{locality}_bytes": size for locality, size in sums.items()},
-            "rack_pairs": pairs,
+            "bytes": sum(row["bytes"] for row in rows),
+            "summary": summary_of(rows, pace, prices.currency),
+            "completeness": ledger.completeness.line(counted(sum(self._calls.values()), "call")),
+            "flows": sorted(flows, key=lambda row: (-row["bytes"], *map(str, row.values()))),
             "apis": self._apis(),
             "clients": [client_json(key, sums) for key, sums in self._clients.items()]
             + ([client_json(("", ""), self._other)] if self._other.calls else []),
             "currency": prices.currency,
-            "cost": float(whole),
-            "month": None if month is None else float(month),
         }
 
-    def _replication_pairs(self) -> dict[tuple[str, str, str, str, str], list[int]]:
+    def _replication(self) -> dict[FlowKind, list[int]]:
         """What followers copied from their leaders, by their racks; together with followers that really fetched."""
-        found: dict[tuple[str, str, str, str, str], list[int]] = {
-            key: list(sums) for key, sums in self._pairs.items() if key[2] == "replication"
-        }
+        found = {kind: list(sums) for kind, sums in self._flows.items() if kind.category == "replication"}
         brokers = self._cluster.brokers if self._cluster is not None else {}
         for (leader, isr), (calls, size) in self._replicated.items():
             leader_rack = brokers[leader].rack if leader in brokers else None
@@ -428,11 +510,13 @@ class Traffic:
                 if follower == leader or follower not in brokers:
                     continue
                 rack = brokers[follower].rack
-                locality = locality_of(rack, leader_rack)
-                key = (rack or "", leader_rack or "", "replication", locality, "" if locality == "local" else UNSAVED)
-                sums = found.setdefault(key, [0, 0, 0])
-                sums[0] += calls
-                sums[2] += size
+                verdict = self._verdict(
+                    TrafficKind(FETCH, "replication", rack, None, leader_rack, None, self._racks, ())
+                )
+                kind = FlowKind(rack, leader, leader_rack, "replication", verdict[:2], verdict[2:4])
+                sums = found.setdefault(kind, [0, 0, 0, 0])
+                for place, value in enumerate((calls, 0, size, size)):
+                    sums[place] += value
         return found
 
     def _apis(self) -> list[dict[str, Any]]:
@@ -479,48 +563,7 @@ def verdict_of(kind: TrafficKind) -> LocalityVerdict:
     )
 
 
-def avoidable_of(verdict: LocalityVerdict) -> str | None:
-    """Whether what the reason names would have kept the bytes in; None where they stayed in."""
-    if verdict.reason is None:
-        return None
-    return "yes" if verdict.saves else "perhaps" if verdict.at_most else "no"
-
-
-def locality_of(client_rack: str | None, broker_rack: str | None) -> str:
-    """As ``judge`` has it: it depends on nothing but the two racks."""
-    if client_rack is None or broker_rack is None:
-        return "unknown"
-    return "local" if client_rack == broker_rack else "cross"
-
-
 def racks_of(cluster: Cluster, brokers: Any) -> frozenset[str]:
     """The racks of these brokers."""
     known = cluster.brokers
     return frozenset(rack for one in brokers or () if one in known and (rack := known[one].rack) is not None)
-
-
-def first_keys(request: Any) -> dict[tuple[str | bytes, int], bool | None]:
-    """Whether the first record of each partition of a Produce has a key; None where that takes decompressing."""
-    return {
-        (topic.name or topic.topic_id, one.index): first_has_key(one.records or b"")
-        for topic in request.topic_data
-        for one in topic.partition_data
-    }
-
-
-def first_has_key(records: bytes) -> bool | None:
-    """The same of one batch of magic 2 that is not compressed; None of all others."""
-    if len(records) < 66 or records[16] != 2 or records[22] & 7:
-        return None
-    at = 61
-    try:
-        for field in range(4):  # length, attributes, time and offset within the batch: all but the attributes vary
-            if field == 1:
-                at += 1
-                continue
-            while records[at] > 127:
-                at += 1
-            at += 1
-        return not records[at] & 1
-    except IndexError:
-        return None

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from kafka_rack.locality import RackRules
-from kafka_rack.locality.captures import flows_of
+from kafka_rack.locality.captures import capture_flows
 from kafka_rack.locality.tables import SUMS
 from kafka_rack.locality.traffic import TrafficSums
 from kafka_rack.wire_capture.captures import Options
@@ -81,15 +81,17 @@ async def work(cluster: ServedCluster) -> None:
     await asyncio.to_thread(consume_with_librdkafka, servers, "az-c")
 
 
+OF_OTHERS = {"local": None, "cross": "cluster_work", "unknown": "client_rack_unknown"}
+"""The reason of bytes that are no record batches."""
 Sums = dict[tuple[str, str, str | None, str], list[int]]
 
 
 def by_pipeline(folder: Path, rules: RackRules | None) -> tuple[Sums, Counter[str]]:
-    """Bytes and calls by category, locality, reason and what the fix saves, and near matches."""
+    """Bytes, and those of record batches, by category, locality, reason and what the fix saves, and near matches."""
     sums: Sums = {}
     details: Counter[str] = Counter()
     for file in find_files([str(folder)])[0]:
-        flows = flows_of(file, Options(), WINDOW_US)
+        flows = capture_flows(file, Options(), WINDOW_US).flows
         traffic = TrafficSums(flows.evidence.conclude(rules), rules)
         traffic.add_flows(flows, flows.evidence.covered)
         for row, amounts in traffic.amounts.items():
@@ -99,7 +101,7 @@ def by_pipeline(folder: Path, rules: RackRules | None) -> tuple[Sums, Counter[st
             found = sums.setdefault(key, [0, 0])
             found[0] += added["request_bytes"] + added["response_bytes"]
             found[1] += added["record_bytes"]
-            if row.detail:
+            if row.detail and row.category != "other":
                 details[row.detail] += added["request_bytes"] + added["response_bytes"]
     return sums, details
 
@@ -112,8 +114,11 @@ def by_journal(cluster: ServedCluster) -> tuple[Sums, Counter[str]]:
             found = sums.setdefault((entry.category, entry.locality, share.reason, share.avoidable or ""), [0, 0])
             found[0] += share.bytes
             found[1] += share.record_bytes
-            if share.detail:
+            if share.detail and entry.category != "other":
                 details[share.detail] += share.bytes
+        if entry.category != "other":
+            key = ("other", entry.locality, OF_OTHERS[entry.locality], "" if entry.locality == "local" else "no")
+            sums.setdefault(key, [0, 0])[0] += entry.other_bytes
     return sums, details
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections import Counter, defaultdict
 from decimal import Decimal
-from functools import cache
 from typing import Any
 
 import pytest
@@ -14,14 +13,14 @@ from kafka_rack.locality import captures
 from kafka_rack.locality.captures import NothingToMeasure
 from kafka_rack.locality.settings import Settings
 from kafka_rack.pipeline.locality import measure
-from tests.fixture_data import CAPTURES, capture_summary, captured_frames
+from tests.fixture_data import CAPTURES, capture_summary
 from tests.pipeline.written_capture import traffic as traffic_of
 
 NAMES = tuple(sorted(path.name.removesuffix(".summary.json") for path in CAPTURES.glob("*.summary.json")))
 FOLLOWED = ("interbroker-41-start", "zk39-ibp0101", "zk39-ibp24")
 FETCH = 1
 BROKER_RACKS = {"0": "az-a", "1": "az-b", "2": "az-c"}
-SUMS = ("request_bytes", "response_bytes", "record_bytes", "records", "redirects")
+SUMS = ("record_bytes", "records", "redirects")
 
 
 @pytest.fixture(scope="session")
@@ -59,7 +58,7 @@ def test_every_byte_of_every_frame_is_counted_once(traffic, name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_fetches_by_rack_are_what_kafkas_classes_count(traffic, name):
-    """All but what they leave out: followers' fetches without an answer, found here in the capture's own lines."""
+    """Record batches, records and answered fetches."""
     found: dict[Any, Counter[str]] = defaultdict(Counter)
     for row in traffic[name]:
         if row["api"] == "Fetch" and row["category"] != "other":
@@ -72,34 +71,7 @@ def test_fetches_by_rack_are_what_kafkas_classes_count(traffic, name):
         if line["who"] in ("consumer", "follower"):
             key = (line["who"], line["client_id"], line["client_rack"], line["broker_rack"])
             wanted[key].update({column: line[column] for column in (*SUMS, "fetches")})
-    for (client_id, rack), sizes in unanswered_fetches(name).items():
-        if client_id.startswith(("broker-", "raft-client-")):
-            wanted["follower", client_id, "", rack].update(request_bytes=sum(sizes), fetches=len(sizes))
     assert {key: +sums for key, sums in found.items()} == {key: +sums for key, sums in wanted.items()}
-
-
-def test_there_are_followers_fetches_without_an_answer():
-    sizes = [size for found in unanswered_fetches("interbroker-41-start").values() for size in found]
-    (told,) = capture_summary("interbroker-41-start")["unanswered"]
-    assert len(sizes) == told["requests"] == 34
-
-
-@cache
-def unanswered_fetches(name: str) -> dict[tuple[str, str], list[int]]:
-    """By client id and the broker's rack the bytes of Fetch requests whose correlation id never comes back."""
-    asked: dict[tuple[int, int], tuple[str, str, int]] = {}
-    for frame in captured_frames(name):
-        call = frame.connection, frame.correlation_id
-        if frame.kind == "response":
-            asked.pop(call, None)
-        elif frame.api_key == FETCH:
-            length = int.from_bytes(frame.data[8:10], "big")
-            client_id = frame.data[10 : 10 + length].decode()
-            asked[call] = client_id, BROKER_RACKS[str(frame.broker)], len(frame.data)
-    found: dict[tuple[str, str], list[int]] = defaultdict(list)
-    for client_id, rack, size in asked.values():
-        found[client_id, rack].append(size + 4)
-    return found
 
 
 @pytest.mark.parametrize("name", FOLLOWED)
@@ -130,14 +102,15 @@ def test_local_is_what_a_client_reads_from_its_own_rack(traffic, name):
     found: Counter[str] = Counter()
     for row in traffic[name]:
         if row["api"] == "Fetch" and row["category"] == "consume":
+            assert row["bytes"] == row["record_bytes"]
             found[row["locality"]] += row["bytes"]
     wanted: Counter[str] = Counter()
     for line in capture_summary(name)["fetch_locality"]:
         if line["who"] == "consumer":
             told = line["client_rack"]
             verdict = "unknown" if not told else "local" if told == line["broker_rack"] else "cross"
-            wanted[verdict] += line["request_bytes"] + line["response_bytes"]
-    assert found == wanted
+            wanted[verdict] += line["record_bytes"]
+    assert +found == +wanted
 
 
 def test_clients_that_say_nothing_stay_unknown_and_old_ones_are_told_apart(traffic):

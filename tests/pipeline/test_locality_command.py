@@ -6,7 +6,7 @@ import json
 import re
 import subprocess
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
 from fractions import Fraction
 from pathlib import Path
 
@@ -56,27 +56,29 @@ def run(*arguments: object) -> subprocess.CompletedProcess[str]:
 def test_the_command_tells_bytes_and_money_in_json_and_a_page(tmp_path):
     (tmp_path / "prices.toml").write_text(PRICES)
     (tmp_path / "racks").write_text("az-c@client:live-writer\n")
-    given = (CAPTURES / f"{NAME}.jsonl.gz", "--out", tmp_path / "out", "--window", "1s", "--quiet")
+    given = (CAPTURES / f"{NAME}.jsonl.gz", "--out", tmp_path / "out", "--window", "1s", "--top", "100", "--quiet")
     done = run(*given, "--prices", tmp_path / "prices.toml", "--client-racks", tmp_path / "racks", "--format", "json")
     assert (done.returncode, complaints(done.stderr)) == (0, "")
     result = json.loads(done.stdout)
     assert result == json.loads((tmp_path / "out" / "locality.json").read_text())
-    by_category = {row["category"]: row for row in result["categories"]}
+    cost: defaultdict[str, Fraction] = defaultdict(Fraction)
+    for row in result["apis"]["top"]:
+        cost[row["api"]] += Fraction(row["cost"])  # record batches and the rest
 
     fetched = [line for line in capture_summary(NAME)["fetch_locality"] if line["who"] == "consumer"]
-    consumed = sum(
+    fetches = sum(
         line["request_bytes"] * price(line["client_rack"], line["broker_rack"])
         + line["response_bytes"] * price(line["broker_rack"], line["client_rack"])
         for line in fetched
     )
-    assert consumed > 0
-    assert abs(Fraction(by_category["consume"]["cost"]) - consumed) < Fraction(1, 10**15)
-    produced = sum(
+    assert fetches > 0
+    assert abs(cost["Fetch"] - fetches) < Fraction(1, 10**15)
+    produces = sum(
         size * (price("az-c", rack) if way == "req" else price(rack, "az-c"))
         for (rack, way), size in produced_by_broker(NAME).items()
     )
-    assert produced > 0
-    assert abs(Fraction(by_category["produce"]["cost"]) - produced) < Fraction(1, 10**15)
+    assert produces > 0
+    assert abs(cost["Produce"] - produces) < Fraction(1, 10**15)
 
     sizes = [line["request_bytes"] + line["response_bytes"] for line in capture_summary(NAME)["counts"]]
     assert result["total"]["bytes"] == sum(sizes)

@@ -76,7 +76,7 @@ def test_three_even_racks_with_three_replicas_and_two_readers_cross_1200_mib_a_s
     assert sum(row["cost"] for row in rows) == crossed * Decimal("0.02") / 10**9
 
 
-def test_followers_fetches_are_replication_answered_or_not(written, measured):
+def test_what_followers_are_answered_is_replication_and_their_requests_are_other(written, measured):
     same = written.open(0, host_in(1))
     written.metadata(written.open(0), 0, "orders", [0], in_sync=[0, 1, 2])
     written.fetch(same, 10_000, "broker-1-fetcher-0", "orders", 0, batch_of(500), replica=1)
@@ -89,13 +89,15 @@ def test_followers_fetches_are_replication_answered_or_not(written, measured):
     written.fetch(quiet, 20_000, "a-reader", "orders", 0, None, answered=False)
     rows = [row for row in measured() if row["api"] == "Fetch"]
     assert added(rows, "client_id", "category", of="calls") == {
-        ("broker-1-fetcher-0", "replication"): 3,
-        ("broker-2-fetcher-3", "replication"): 1,
+        ("broker-1-fetcher-0", "replication"): 1,
+        ("broker-1-fetcher-0", "other"): 2,
+        ("broker-2-fetcher-3", "other"): 1,
         ("a-reader", "other"): 1,
     }
-    racks = {row["client_rack"] for row in rows if row["category"] == "replication"}
-    assert racks == {"az-b", "az-c"}
-    assert {row["locality"] for row in rows if row["category"] == "replication"} == {"cross"}
+    (copied,) = [row for row in rows if row["category"] == "replication"]
+    assert (copied["bytes"], copied["request_bytes"], copied["record_bytes"]) == (500, 0, 500)
+    assert {row["client_rack"] for row in rows} == {"az-b", "az-c", None}
+    assert {row["locality"] for row in rows if row["client_rack"]} == {"cross"}
 
 
 def test_a_fetch_that_cannot_be_read_is_nobodys_but_a_followers_where_that_is_known(written, measured):
@@ -166,8 +168,9 @@ def test_a_replica_in_sync_counts_from_when_it_was_told(written, measured):
 def test_each_direction_has_its_price_in_the_currency_and_unit_of_the_file(written, measured):
     written.fetch(written.open(0), SECOND, "reader", "orders", 0, batch_of(10_000), rack="az-b")
     prices = Prices("EUR", "GiB", pairs={("az-b", "az-a"): Rate(Decimal("0.5"), Decimal(0))})
-    (row,) = measured(prices=prices)
-    assert row["record_bytes"] == 10_000
-    there = Decimal("0.5") * row["request_bytes"] / 2**30
-    back = Decimal("0.02") * row["response_bytes"] / 2**30
-    assert abs(row["cost"] - (there + back)) < Decimal("1e-17")
+    rows = measured(prices=prices)
+    assert [(row["category"], row["bytes"]) for row in rows if row["record_bytes"]] == [("consume", 10_000)]
+    for row in rows:
+        there = Decimal("0.5") * row["request_bytes"] / 2**30
+        back = Decimal("0.02") * row["response_bytes"] / 2**30
+        assert abs(row["cost"] - (there + back)) < Decimal("1e-17")

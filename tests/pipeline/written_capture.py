@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from kafka_rack.locality import Prices, RackRules
-from kafka_rack.locality.captures import flows_of
+from kafka_rack.locality.captures import capture_flows
 from kafka_rack.locality.traffic import TrafficSums, traffic_row
 from kafka_rack.wire_capture.captures import Options
 from kafka_rack.wire_capture.files import find_files
@@ -153,7 +153,7 @@ def traffic(
     """The rows of ``traffic`` of the captures in a folder, as this process makes them."""
     rows = []
     for file in find_files([str(folder)])[0]:
-        flows = flows_of(file, Options(), window_us)
+        flows = capture_flows(file, Options(), window_us).flows
         sums = TrafficSums(flows.evidence.conclude(rules), rules)
         sums.add_flows(flows, flows.evidence.covered)
         rows += [traffic_row(key, amounts, prices or Prices()) for key, amounts in sums.amounts.items()]

@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_rack.locality.captures import excerpts_of, flows_of
+from kafka_rack.locality.captures import capture_flows, excerpts_of
 from kafka_rack.locality.evidence import Evidence
 from kafka_rack.locality.flows import Flows
 from kafka_rack.locality.rack_rules import RackRules
@@ -96,7 +96,7 @@ def read_at_once(happened):
     with TemporaryDirectory() as folder:
         file = write(happened, Path(folder))
         frames = frames_of(file)
-        whole = flows_of(file, Options(), SETTINGS.window_us)
+        whole = capture_flows(file, Options(), SETTINGS.window_us).flows
     return frames, result_of(summed([whole], whole.evidence), whole.evidence)
 
 

@@ -12,7 +12,7 @@ from kafka_rack.cli.output.locality import forecast_as_json, forecast_as_text
 from kafka_rack.errors import InputError
 from kafka_rack.locality.amounts import parse_size, parse_window
 from kafka_rack.locality.forecast import Forecast, forecast
-from kafka_rack.locality.prices import Prices, read_prices
+from kafka_rack.locality.prices import BUILT_IN, Prices, price_list, read_prices
 from kafka_rack.locality.settings import DEFAULT_TOP, Settings
 
 FORECAST = ("racks", "rf", "in", "readers", "local-producers", "local-consumers")
@@ -21,12 +21,11 @@ MAX_TOP = 1_000
 
 
 def add_locality_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--prices", metavar="FILE", help="what crossing costs; default: 0.01 $/GB each way")
+    add_prices(parser)
     parser.add_argument(
         "--client-racks", dest="racks", metavar="FILE", help="where clients and brokers are that do not say it"
     )
     parser.add_argument("--window", metavar="TIME", help="as 30s, 5m, 1h; default: about 60 windows")
-    parser.add_argument("--free-replication", action="store_true", help="replication between brokers costs nothing")
     parser.add_argument(
         "--top",
         type=int,
@@ -42,8 +41,24 @@ def add_locality_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--format", choices=("table", "json"), default="table", help="of what is printed")
 
 
+def add_prices(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--prices",
+        metavar="NAME|FILE",
+        help=f"what crossing costs: {', '.join(BUILT_IN)}, or a file;\ndefault: aws, $0.01/GB each way",
+    )
+    parser.add_argument("--free-replication", action="store_true", help="replication between brokers costs nothing")
+
+
+def prices_named(name: str | None) -> Prices:
+    """A cloud's price list, or a file's prices. Raises UsageError."""
+    if name is None or name in BUILT_IN:
+        return price_list(name or BUILT_IN[0])
+    return read_file(name, read_prices)
+
+
 def prices_of(arguments: argparse.Namespace) -> Prices:
-    prices = read_file(arguments.prices, read_prices) if arguments.prices else Prices()
+    prices = prices_named(arguments.prices)
     return prices.with_free_replication() if arguments.free_replication else prices
 
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
 from kafka_rack.cli.output.tables import table
-from kafka_rack.locality.amounts import MONTH_SECONDS, bytes_text, duration_text, money_text
+from kafka_rack.locality.amounts import MONTH_SECONDS, Pace, bytes_text, duration_text, money_text
 from kafka_rack.locality.forecast import Forecast
 from kafka_rack.locality.prices import Prices
+from kafka_rack.locality.result import pace_of_result
 from kafka_rack.plurals import counted
 from kafka_rack.printable import printable
 
@@ -18,93 +19,82 @@ MAX_PAIRS, MAX_REASONS, MAX_NOTES = 8, 8, 6
 
 
 def as_text(result: Mapping[str, Any]) -> str:
-    """Totals, the rack pairs that cross most, why, and what a reader should know before trusting it."""
-    currency = result["prices"]["currency"]
-    span, total = result["span"], result["total"]
-    month = total["month"]
+    """The headline, how complete it is, rack pairs that cross most, what to do, and what to know before trusting it."""
+    currency, pace = result["prices"]["currency"], pace_of_result(result)
+    span, total, told = result["span"], result["total"], result["summary"]["lines"]
     calls, captures = counted(total["calls"], "call"), counted(span["captures"], "capture")
     covered = f"{duration_text(span['covered_us'])}, from {span['first'][:19].replace('T', ' ')} UTC"
     lines = [
+        *told.values(),
+        printable(result["completeness"]["line"]),
         f"{bytes_text(total['bytes'])} in {calls} of {captures} over {covered}",
-        f"known to cross racks: {money(month['cost'], currency)} a month; fixes save {saving(month, currency)}",
         "",
-        by_category(result, currency),
+        by_category(result, pace, currency),
         "",
-        crossing_pairs(result, currency),
+        crossing_pairs(result, pace, currency),
     ]
-    if result["avoidable"]:
-        lines += ["", *reasons(result, currency)]
+    if result["summary"]["actions"]:
+        lines += ["", *what_to_do(result["summary"]["actions"], details_of(result))]
     notes = result["notes"]
-    lines += [f"note: {printable(note)}" for note in notes[:MAX_NOTES]]
+    lines += ["", *(f"note: {printable(note)}" for note in notes[:MAX_NOTES])]
     if len(notes) > MAX_NOTES:
-        lines.append(f"and {len(notes) - MAX_NOTES} notes more in locality.json")
+        lines.append(f"and {counted(len(notes) - MAX_NOTES, 'more note')} in locality.json")
     lines.append(result["assumptions"][0] + (f" Results below {result['out']}" if result["out"] else ""))
     return "\n".join(lines) + "\n"
 
 
-def by_category(result: Mapping[str, Any], currency: str) -> str:
-    columns = ["who moves them", "bytes", "local", "across racks", "unknown", "a month", "unknown, at most"]
+def by_category(result: Mapping[str, Any], pace: Pace, currency: str) -> str:
+    columns = ["kind", "bytes", "local", "across racks", "unknown", pace.heading, "unknown, at most"]
     rows = [
         [
             row["category"],
             bytes_text(row["bytes"]),
             *(bytes_text(row[f"{name}_bytes"]) for name in ("local", "cross", "unknown")),
-            money(row["month"]["cost"], currency),
-            money(row["month"]["possible_cost"], currency),
+            pace.money(Decimal(row["cost"]), currency),
+            pace.money(Decimal(row["possible_cost"]), currency),
         ]
-        for row in [*result["categories"], {"category": "all", **result["total"]}]
+        for row in result["categories"]
     ]
     return table(columns, rows)
 
 
-def crossing_pairs(result: Mapping[str, Any], currency: str) -> str:
-    """The directions with most bytes from one known rack to another."""
-    across = [flow for flow in result["flows"] if flow["from"] and flow["to"] and flow["from"] != flow["to"]]
+def crossing_pairs(result: Mapping[str, Any], pace: Pace, currency: str) -> str:
+    """The pairs of racks with most bytes from one known rack to another."""
+    across = [row for row in result["rack_pairs"] if row["locality"] == "cross" and row["bytes"]]
     if not across:
         return "Nothing is known to have crossed racks."
-    columns = ["from", "to", "bytes", "a month", "by"]
+    columns = ["client rack", "broker rack", "kind", "bytes", pace.heading]
     rows = [
         [
-            flow["from"],
-            flow["to"],
-            bytes_text(flow["bytes"]),
-            money(flow["month_cost"], currency),
-            ", ".join(name for name, _ in sorted(flow["by_category"].items(), key=lambda item: (-item[1], item[0]))),
+            row["client_rack"],
+            row["broker_rack"],
+            row["category"],
+            bytes_text(row["bytes"]),
+            pace.money(Decimal(row["cost"]), currency),
         ]
-        for flow in across[:MAX_PAIRS]
+        for row in across[:MAX_PAIRS]
     ]
     text = table(columns, rows)
-    return f"{text}\nand {len(across) - MAX_PAIRS} directions more" if len(across) > MAX_PAIRS else text
+    return f"{text}\nand {counted(len(across) - MAX_PAIRS, 'more pair')}" if len(across) > MAX_PAIRS else text
 
 
-def reasons(result: Mapping[str, Any], currency: str) -> list[str]:
-    """Why bytes crossed or are unknown; below the table what would help, for those that something helps."""
-    shown = result["avoidable"][:MAX_REASONS]
-    rows = [
-        [row["reason"], bytes_text(row["bytes"]), row["avoidable"], saving(row["month"], currency)] for row in shown
+def what_to_do(actions: Sequence[Mapping[str, Any]], details: Mapping[str, str]) -> list[str]:
+    """What keeps client traffic in its rack, and what that saves; the largest first."""
+    shown = actions[:MAX_REASONS]
+    rows = [[row["action"], row["who"], row["avoidable"], bytes_text(row["bytes"]), row["saving"]] for row in shown]
+    lines = [table(["what to do", "who", "", "bytes", "saves"], rows)]
+    if len(actions) > len(shown):
+        lines.append(f"and {counted(len(actions) - len(shown), 'more action')} in locality.json")
+    return [
+        *lines,
+        "",
+        *(printable(f"{row['reason']}: {row['what']}{details.get(row['reason'], '')}") for row in shown),
     ]
-    lines = [table(["why", "bytes", "avoidable", "a month saved"], rows)]
-    more = len(result["avoidable"]) - len(shown)
-    if more:
-        lines.append(f"and {more} reasons more in locality.json")
-    lines.append("")
-    for row in shown:
-        if row["avoidable"] != "no":
-            details = f" ({row['details'][0]})" if row["details"] else ""
-            lines.append(printable(f"{row['reason']}: {row['what']}{details}; {row['fix']}"))
-    return lines
 
 
-def saving(month: Mapping[str, Any], currency: str) -> str:
-    """What is saved for certain, and at most where that is more."""
-    certain, most = month["saves_cost"], month["at_most_cost"]
-    if certain is None or certain == most:
-        return money(certain, currency)
-    return f"{money(certain, currency)} to {money(most, currency)}"
-
-
-def money(amount: str | None, currency: str) -> str:
-    return money_text(None if amount is None else Decimal(amount), currency)
+def details_of(result: Mapping[str, Any]) -> dict[str, str]:
+    """The first detail of each reason, in brackets."""
+    return {row["reason"]: f" ({row['details'][0]})" for row in result["avoidable"] if row["details"]}
 
 
 def forecast_as_text(plan: Forecast, prices: Prices) -> str:

@@ -64,7 +64,7 @@ async def metrics(call: ControlCall) -> Any:
 
 @operation("GET", "/traffic", "Bytes between racks and what they cost", tag="requests", answer=dict[str, Any])
 async def traffic(call: ControlCall) -> Any:
-    """Since the start or the last reset: by racks, by API and error, by client; money a month at the pace so far."""
+    """Since the start or the last reset: the headline, what is avoidable, flows by rack, calls by API, clients."""
     return call.cluster.traffic.snapshot(now_ms=call.cluster.now_ms())
 
 
@@ -117,14 +117,16 @@ def add_cluster(text: Exposition, cluster: ServedCluster) -> None:
     text.add("kafka_rack_journal_dropped_total", "counter", "Calls that it no longer keeps.", [({}, journal.dropped)])
 
 
+FLOW_LABELS = ("client_rack", "broker", "broker_rack", "category", "locality", "reason", "avoidable")
+
+
 def add_traffic(text: Exposition, snapshot: Mapping[str, Any]) -> None:
     """What went between racks, by whom, and what came of it."""
     pairs = [
-        ({name: one[name] for name in ("client_rack", "broker_rack", "category", "locality", "avoidable")}, one)
-        for one in snapshot["rack_pairs"]
+        ({name: "" if one[name] is None else str(one[name]) for name in FLOW_LABELS}, one) for one in snapshot["flows"]
     ]
     text.add(
-        "kafka_rack_bytes_total", "counter", "Bytes between racks, of frames with their length fields.",
+        "kafka_rack_bytes_total", "counter", "Bytes between racks: record batches by kind, all else as other.",
         [(labels, one["bytes"]) for labels, one in pairs],
     )  # fmt: skip
     text.add(
@@ -144,9 +146,8 @@ def add_traffic(text: Exposition, snapshot: Mapping[str, Any]) -> None:
             "client_rack": "" if is_other else one["client_rack"] or "",
         }
         rows += [({**client, "locality": locality}, one[f"{locality}_bytes"]) for locality in LOCALITIES]
-    text.add("kafka_rack_client_bytes_total", "counter", "Bytes of the busiest clients by locality.", rows)
-    if snapshot["month"] is not None:
-        text.add(
-            "kafka_rack_cost_per_month", "gauge", "What crossing racks costs a month at the pace so far.",
-            [({"currency": snapshot["currency"]}, snapshot["month"])],
-        )  # fmt: skip
+    text.add("kafka_rack_client_bytes_total", "counter", "Record batches of the busiest clients by locality.", rows)
+    text.add(
+        "kafka_rack_cost_total", "counter", "What crossing racks has cost until now.",
+        [({**labels, "currency": snapshot["currency"]}, float(one["cost"])) for labels, one in pairs],
+    )  # fmt: skip

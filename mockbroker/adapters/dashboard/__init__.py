@@ -64,8 +64,8 @@ def static_files() -> dict[str, StaticFile]:
 def names() -> dict[str, Any]:
     """What the page offers and explains: the APIs that are served, Kafka's errors, the reasons of the locality table.
 
-    >>> names()["reasons"]["redirect"]["fix"]
-    'none needed'
+    >>> names()["reasons"]["redirect"]["action"]
+    'Nothing to do.'
     """
     from kafka_rack.locality import REASONS
     from mockbroker.handlers import MODULE_OF_API
@@ -76,7 +76,7 @@ def names() -> dict[str, Any]:
         "apis": sorted(message_class(key, "request").name.removesuffix("Request") for key in MODULE_OF_API),
         "errors": sorted(error.name for error in ErrorCode if error != ErrorCode.NONE),
         "reasons": {
-            reason.name: {"what": reason.what, "fix": reason.fix, "avoidable": reason.avoidable}
+            reason.name: {"what": reason.what, "action": reason.action, "avoidable": reason.avoidable}
             for reason in REASONS.values()
         },
     }

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from kafka_rack.plurals import counted as number_of
 from mockbroker.core.journal.entry import JournalEntry, Share
 from mockbroker.core.journal.filters import (
     FIELDS,
@@ -31,8 +32,9 @@ NOTHING_TO_SAVE = ("redirect", "empty_fetch")
 STEPS_OF_THE_PROTOCOL = frozenset({"MEMBER_ID_REQUIRED", "REBALANCE_IN_PROGRESS"})
 """Errors by which Kafka tells a member of a group what to do next (KIP-394; a rebalance that begins)."""
 API_VERSIONS, UNSUPPORTED_VERSION = "ApiVersions", "UNSUPPORTED_VERSION"
+MAX_LINE = 120
 MAX_GROUPS = 5
-"""Kinds of calls that a sentence lists, and nearest misses."""
+"""Kinds of calls that are listed, and nearest misses."""
 Check = Callable[["Journal", dict[str, Any]], None]
 
 
@@ -74,15 +76,20 @@ def rack_local(journal: Journal, arguments: dict[str, Any]) -> None:
     crossing = [(entry, parts) for entry, parts in counted if entry.locality == "cross"]
     if crossing:
         raise AssertionError(
-            f"expected every {who(selected, crossing)} to be served in {own_rack(crossing)}: "
-            f"{len(crossing)} of {calls(counted)} ({size(crossing)} of {size(counted)}) {listed(crossing)}"
-            + (f" Of {calls(unknown)} more the rack is not known." if unknown else "")
+            first_line(
+                f"{len(crossing)} of {calls(counted)} crossed racks: expected every {who(selected, crossing)} to be "
+                f"served in {own_rack(crossing)}"
+            )
+            + listed(crossing)
+            + (f"\nOf {calls(unknown)} more the rack is not known." if unknown else "")
         )
     if unknown:
         raise AssertionError(
-            f"expected every {who(selected, unknown)} to be served in the client's own rack, which cannot "
-            f"be told of {len(unknown)} of {calls(counted)} ({size(unknown)} of {size(counted)}): "
-            f"{listed(unknown)}"
+            first_line(
+                f"of {len(unknown)} of {calls(counted)} the rack is not known: expected every {who(selected, unknown)} "
+                "to be served in the client's own rack"
+            )
+            + listed(unknown)
         )
     whole(journal, selected, f"to be served in the client's own rack, as were all {calls(counted)} that are kept")
 
@@ -108,8 +115,11 @@ def served_by(journal: Journal, arguments: dict[str, Any]) -> None:
     ]
     if others:
         raise AssertionError(
-            f"expected every {who(selected, others)} to be served by {by}: "
-            f"{len(others)} of {calls(served)} ({size(others)} of {size(served)}) {listed(others, reasons=False)}"
+            first_line(
+                f"{len(others)} of {calls(served)} went elsewhere: expected every {who(selected, others)} to be served "
+                f"by {by}"
+            )
+            + listed(others, reasons=False)
         )
     whole(journal, selected, f"to be served by {by}, as were all {calls(served)} that are kept")
 
@@ -125,8 +135,11 @@ def cross_rack_bytes(journal: Journal, arguments: dict[str, Any]) -> None:
     crossed = total(crossing)
     if crossed > at_most:
         raise AssertionError(
-            f"expected at most {amount(at_most)} of {who(selected, crossing)} to cross racks, got "
-            f"{amount(crossed)} in {len(crossing)} of {calls(counted)} ({size(counted)}), which {listed(crossing)}"
+            first_line(
+                f"{amount(crossed)} in {len(crossing)} of {calls(counted)} crossed racks: expected at most "
+                f"{amount(at_most)} of {who(selected, crossing)}"
+            )
+            + listed(crossing)
         )
     if not counted:
         raise AssertionError(
@@ -135,8 +148,11 @@ def cross_rack_bytes(journal: Journal, arguments: dict[str, Any]) -> None:
         )
     if not known:
         raise AssertionError(
-            f"expected at most {amount(at_most)} of {who(selected, counted)} to cross racks, which "
-            f"cannot be told: of all {calls(counted)} ({size(counted)}) the rack is not known: {listed(counted)}"
+            first_line(
+                f"of all {calls(counted)} the rack is not known: expected at most {amount(at_most)} of "
+                f"{who(selected, counted)} to cross racks"
+            )
+            + listed(counted)
         )
     whole(journal, selected, f"to cross racks with at most {amount(at_most)}; {amount(crossed)} are kept")
 
@@ -316,10 +332,6 @@ def total(counted: Counted) -> int:
     return sum(share.bytes for _, shares in counted for share in shares)
 
 
-def size(counted: Counted) -> str:
-    return amount(total(counted))
-
-
 def amount(size_bytes: int) -> str:
     from kafka_rack.locality.amounts import bytes_text
 
@@ -352,41 +364,39 @@ def who(selected: Selected, counted: Counted) -> str:
     return found
 
 
+def first_line(text: str) -> str:
+    """The line that a failing test shows, which a table follows."""
+    return text if len(text) <= MAX_LINE else f"{text[: MAX_LINE - 1]}…"
+
+
 def listed(counted: Counted, *, reasons: bool = True) -> str:
-    """Where calls went and why, the largest kinds first, and the first of them."""
-    clients = {(entry.client_id, entry.client_rack) for entry, _ in counted}
-    kinds: dict[str, list[int]] = {}
+    """A table of where calls went and why, the most bytes first; each reason once in words; and the first call."""
+    rows: dict[tuple[str, ...], list[int]] = {}
+    details: dict[str, str] = {}
     for entry, shares in counted:
         for share in shares:
-            sums = kinds.setdefault(way(entry, share, reasons, names_client=len(clients) > 1), [0, 0, -1])
+            key = (
+                *(entry.client_id or "-", entry.client_rack or "-", entry.rack or "-", str(entry.broker_id)),
+                *(share.topic or "-", (share.reason or "-") if reasons else ""),
+            )
+            sums = rows.setdefault(key, [0, 0, -1])
             sums[0] += share.bytes
             if sums[2] != entry.sequence:
                 sums[1], sums[2] = sums[1] + 1, entry.sequence
-    ordered = sorted(kinds.items(), key=lambda one: (-one[1][0], one[0]))
-    if len(ordered) == 1:
-        said = f"went to {ordered[0][0]}"
-    else:
-        parts = [f"{calls(sums[1])} ({amount(sums[0])}) went to {kind}" for kind, sums in ordered[:MAX_GROUPS]]
-        more = f"; and {len(ordered) - MAX_GROUPS} other kinds" if len(ordered) > MAX_GROUPS else ""
-        said = f"went elsewhere: {'; '.join(parts)}{more}"
-    return f"{said}. First: {call_line(counted[0][0])}."
-
-
-def way(entry: JournalEntry, share: Share, reasons: bool, *, names_client: bool) -> str:
-    """Where some bytes went, of which topic, and why."""
-    found = f"{f'rack {entry.rack}' if entry.rack is not None else 'no rack'}, broker {entry.broker_id}"
-    if share.topic is not None:
-        found += f", for {share.topic!r}"
-    if names_client:
-        found += f" of client {quoted(entry.client_id)}"
-        found += f" in rack {entry.client_rack}" if entry.client_rack is not None else " in no known rack"
-    if not reasons or share.reason is None:
-        return found
+            if reasons and share.reason is not None:
+                details.setdefault(share.reason, share.detail or "")
+    ordered = sorted(rows.items(), key=lambda one: (-one[1][0], -one[1][1], one[0]))
+    head = ("calls", "bytes", "client", "client rack", "broker rack", "broker", "topic", "reason" if reasons else "")
+    cells = [head, *((str(sums[1]), amount(sums[0]), *key) for key, sums in ordered[:MAX_GROUPS])]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in cells]
+    if len(ordered) > MAX_GROUPS:
+        lines.append(f"and {number_of(len(ordered) - MAX_GROUPS, 'more row')}")
     from kafka_rack.locality.reasons import REASONS
 
-    reason = REASONS[share.reason]
-    detail = f" ({share.detail})" if share.detail else ""
-    return f"{found}, by reason {reason.name}{detail}: {reason.what}; fix: {reason.fix}"
+    for name, detail in details.items():
+        lines.append(f"{name}: {REASONS[name].what}{f' ({detail})' if detail else ''} {REASONS[name].action}")
+    return "\n".join(["", *lines, f"First: {call_line(counted[0][0])}."])
 
 
 def call_kind(entry: JournalEntry) -> str:

@@ -14,9 +14,10 @@ NO_TOPICS: Mapping[str, tuple[int, ...]] = MappingProxyType({})
 
 
 class Share(NamedTuple):
-    """A call's bytes on behalf of one partition, or of none, their frames' lengths counted; and why they crossed.
+    """A call's record batches of one partition, as sent, and why they crossed; of calls without any, both frames.
 
-    ``reason``, ``avoidable`` and ``detail`` are None for bytes that stayed in their rack.
+    What the shares do not have of the frames is of kind other: ``JournalEntry.other_bytes``. ``reason``,
+    ``avoidable`` and ``detail`` are None for bytes that stayed in their rack.
     """
 
     topic: str | None
@@ -94,6 +95,11 @@ class JournalEntry(NamedTuple):
         answered = self.response_bytes + LENGTH_BYTES if self.response_bytes else 0
         asked = self.request_bytes + LENGTH_BYTES if self.request_bytes else 0
         return asked + answered
+
+    @property
+    def other_bytes(self) -> int:
+        """The frames' bytes that are not record batches; all of them in calls about none."""
+        return self.bytes if self.category == "other" else self.bytes - sum(share.bytes for share in self.shares)
 
     def to_json(self) -> dict[str, Any]:
         """The entry as JSON has it."""

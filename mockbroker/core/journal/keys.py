@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mockbroker.call import ProducedPart
 
@@ -38,4 +38,31 @@ def has_keys(cluster: Cluster | None, part: ProducedPart) -> bool | None:
     try:
         return any(record.key is not None for batch in batches for record in iter_records(batch.data))
     except RecordError:
+        return None
+
+
+def first_keys(request: Any) -> dict[tuple[str | bytes, int], bool | None]:
+    """Whether the first record of each partition of a Produce has a key; None where that takes decompressing."""
+    return {
+        (topic.name or topic.topic_id, one.index): first_has_key(one.records or b"")
+        for topic in request.topic_data
+        for one in topic.partition_data
+    }
+
+
+def first_has_key(records: bytes) -> bool | None:
+    """The same of one batch of magic 2 that is not compressed; None of all others."""
+    if len(records) < 66 or records[16] != 2 or records[22] & 7:
+        return None
+    at = 61
+    try:
+        for field in range(4):  # length, attributes, time and offset within the batch: all but the attributes vary
+            if field == 1:
+                at += 1
+                continue
+            while records[at] > 127:
+                at += 1
+            at += 1
+        return not records[at] & 1
+    except IndexError:
         return None

@@ -178,10 +178,10 @@ class Verdicts:
     # whose bytes
 
     def share_of_frames(self, record: CallRecord, place: ClientPlace, category: str, cluster: Cluster | None) -> Share:
-        """Both frames as one share: of a call that is about no partition."""
+        """What a call that is about no partition moved: both frames, or no record batches."""
         verdict = self.verdict(record, place, category, cluster, whole=category != "consume")
-        asked, answered = frame_sizes(record)
-        return Share(None, None, asked, answered, 0, verdict.reason, avoidable_of(verdict), verdict.detail)
+        asked, answered = frame_sizes(record) if category == "other" else (0, 0)
+        return Share(None, None, asked, answered, 0, verdict.reason, verdict.avoidable, verdict.detail)
 
     def shares_produced(
         self,
@@ -194,12 +194,9 @@ class Verdicts:
     ) -> list[Share]:
         if not parts or category == "other":
             return [self.share_of_frames(record, place, category, cluster)]
-        asked, answered = frame_sizes(record)
-        requests = split(asked, [part.size_bytes for part in parts])
-        responses = split(answered, [0] * len(parts))
         crosses = locality_of(place.rack, record.client.broker_rack) == "cross"
         found = []
-        for part, request_bytes, response_bytes in zip(parts, requests, responses, strict=True):
+        for part in parts:
             leaders = leader_racks.get(part.topic)
             verdict = self.verdict(
                 record,
@@ -210,8 +207,8 @@ class Verdicts:
                 leader_here=place.rack in leaders if leaders else None,
                 keyed=has_keys(cluster, part) if crosses and part.isr is not None else None,
             )
-            said = (verdict.reason, avoidable_of(verdict), verdict.detail)
-            found.append(Share(part.topic, part.entry.index, request_bytes, response_bytes, part.size_bytes, *said))
+            said = (verdict.reason, verdict.avoidable, verdict.detail)
+            found.append(Share(part.topic, part.entry.index, part.size_bytes, 0, part.size_bytes, *said))
         return found
 
     def shares_fetched(
@@ -224,12 +221,8 @@ class Verdicts:
     ) -> list[Share]:
         if not parts or category == "other":
             return [self.share_of_frames(record, place, category, cluster)]
-        asked, answered = frame_sizes(record)
-        sizes = [part.size_bytes for part in parts]
         found = []
-        for part, request_bytes, response_bytes in zip(
-            parts, split(asked, [0] * len(parts)), split(answered, sizes), strict=True
-        ):
+        for part in parts:
             in_sync = racks_of(cluster, part.isr)
             verdict = self.verdict(
                 record,
@@ -241,8 +234,8 @@ class Verdicts:
                 replica_here=place.rack in in_sync if in_sync else None,
                 share=record.api_key == SHARE_FETCH,
             )
-            said = (verdict.reason, avoidable_of(verdict), verdict.detail)
-            found.append(Share(part.topic, part.partition, request_bytes, response_bytes, part.size_bytes, *said))
+            said = (verdict.reason, verdict.avoidable, verdict.detail)
+            found.append(Share(part.topic, part.partition, 0, part.size_bytes, part.size_bytes, *said))
         return found
 
     def verdict(
@@ -291,13 +284,6 @@ def locality_of(client_rack: str | None, broker_rack: str | None) -> str:
     return "local" if client_rack == broker_rack else "cross"
 
 
-def avoidable_of(verdict: LocalityVerdict) -> str | None:
-    """Whether what the reason names would have kept the bytes in; None where they stayed in."""
-    if verdict.reason is None:
-        return None
-    return "yes" if verdict.saves else "perhaps" if verdict.at_most else "no"
-
-
 def category_of(record: CallRecord) -> str:
     """Whose bytes a call's are: those of requests without an answer are nobody's, but for acks=0 and followers."""
     if record.api_key == FETCH or (record.api_key == SHARE_FETCH and not isinstance(record.facts, Observed)):
@@ -341,12 +327,6 @@ def frame_sizes(record: CallRecord) -> tuple[int, int]:
     """Request and answer with their length fields; 0 where there is none."""
     asked, answered = record.request_bytes, record.response_bytes
     return (asked + LENGTH_BYTES if asked else 0, answered + LENGTH_BYTES if answered else 0)
-
-
-def split(total: int, own: Sequence[int]) -> list[int]:
-    from kafka_rack.byte_shares import shares
-
-    return shares(total, own)
 
 
 def topics_produced(parts: Sequence[ProducedPart]) -> dict[str, tuple[int, ...]]:

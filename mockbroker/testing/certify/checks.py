@@ -219,10 +219,10 @@ def no_duplicates(facts: WireFacts) -> Judgement:
 
 
 def near_reads(facts: WireFacts) -> Judgement:
-    """Records that are consumed do not cross racks where they need not; fetches that wait for them are left out."""
+    """Records that are consumed do not cross racks where they need not."""
     consumed, avoidable, crossed = 0, Counter[str](), 0
     for key, size in facts.traffic.items():
-        if key.category == "consume" and key.records:
+        if key.category == "consume":
             consumed += size
             crossed += size if key.locality == "cross" else 0
             if key.saves:

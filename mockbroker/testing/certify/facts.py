@@ -73,10 +73,7 @@ class ClientFacts:
 
 
 class CallTrafficKey(NamedTuple):
-    """What bytes have in common; words of ``kafka_rack.locality``.
-
-    ``records``: they are a partition's records, not what fetches and answers take around them.
-    """
+    """What bytes have in common; words of ``kafka_rack.locality``: record batches, and other for all around them."""
 
     category: str
     client_rack: str
@@ -85,7 +82,6 @@ class CallTrafficKey(NamedTuple):
     reason: str | None
     saves: bool
     at_most: bool
-    records: bool = False
 
 
 @dataclass(slots=True)

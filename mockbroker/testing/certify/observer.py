@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
+from dataclasses import replace
 from typing import Any
 
 from kafka_rack.locality import Facts as LocalityFacts
 from kafka_rack.locality import judge
 from mockbroker.call import Call
+from mockbroker.core.journal.keys import first_has_key
 from mockbroker.core.outcome import Outcome
 from mockbroker.state.cluster import Cluster
 from mockbroker.state.topics.topic import INTERNAL_TOPICS, Partition
@@ -279,13 +281,11 @@ class WireObserver:
     def _count_fetch(
         self, client: ClientFacts, outcome: Outcome, told: str, entries: dict[TopicPartition, Any]
     ) -> None:
-        """Each partition's bytes by its own reason, the rest of the frames by the fetch's."""
+        """Each partition's record batches by their own reason; the rest of the frames is other."""
         version = outcome.call.version
         left = wire_bytes(outcome)
-        redirected = False
         for place, entry in entries.items():
             size = len(entry.records or b"")
-            redirected = redirected or entry.preferred_read_replica != NO_LEADER
             if size:
                 partition = self._partition(place)
                 in_sync = {self._rack(one) for one in self._in_sync(partition)} if partition is not None else None
@@ -297,17 +297,9 @@ class WireObserver:
                     diskless=partition is None,
                     replica_here=None if in_sync is None else client.rack in in_sync,
                 )
-                self._count(client, outcome, facts, size, records=True)
+                self._count(client, outcome, facts, size)
                 left -= size
-        rest = LocalityFacts(
-            "consume",
-            told_rack=told or None,
-            told_in="request" if told else None,
-            api_version=version,
-            redirected=redirected,
-            whole=False,
-        )
-        self._count(client, outcome, rest, left)
+        self._count(client, outcome, LocalityFacts("other"), left)
 
     # Produce
 
@@ -333,8 +325,9 @@ class WireObserver:
             topic = self.cluster.topics.get(place[0])
             leaders = set() if topic is None else {one.leader for one in topic.partitions}
             here = {self.cluster.brokers[one].rack for one in leaders if one in self.cluster.brokers}
-            facts = LocalityFacts("produce", keyed=None, leader_here=client.rack in here)
-            self._count(client, outcome, facts, size, records=True)
+            keyed = first_has_key(bytes(part.records or b""))
+            facts = LocalityFacts("produce", keyed=keyed, leader_here=client.rack in here)
+            self._count(client, outcome, facts, size)
             left -= size
         self._count(client, outcome, LocalityFacts("other"), left)
 
@@ -424,27 +417,16 @@ class WireObserver:
 
     # bytes
 
-    def _count(
-        self, client: ClientFacts, outcome: Outcome, known: LocalityFacts, size: int, *, records: bool = False
-    ) -> None:
+    def _count(self, client: ClientFacts, outcome: Outcome, known: LocalityFacts, size: int) -> None:
         if size <= 0:
             return
         broker_rack = outcome.call.session.broker.rack
         found = judge(
-            LocalityFacts(
-                known.category,
+            replace(
+                known,
                 client_rack=client.rack,
-                told_rack=known.told_rack,
-                told_in=known.told_in,
                 broker_rack=broker_rack,
-                api_version=known.api_version,
                 cluster_racks=frozenset(self.facts.racks),
-                diskless=known.diskless,
-                redirected=known.redirected,
-                whole=known.whole,
-                replica_here=known.replica_here,
-                leader_here=known.leader_here,
-                keyed=known.keyed,
             )
         )
         key = CallTrafficKey(
@@ -455,7 +437,6 @@ class WireObserver:
             found.reason,
             found.saves,
             found.at_most,
-            records,
         )
         self.facts.traffic[key] += size
 

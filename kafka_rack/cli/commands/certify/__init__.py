@@ -32,7 +32,6 @@ from typing import TYPE_CHECKING, Any
 from kafka_rack.cli import DONE, FINDINGS, CommandError, UsageError
 
 if TYPE_CHECKING:
-    from kafka_rack.locality import Prices
     from mockbroker.testing.certify.certificate import Certificate
     from mockbroker.testing.certify.plan import CertifyPlan, CertifySecurity
 
@@ -85,7 +84,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     command = arguments.command[1:] if arguments.command[:1] == ["--"] else arguments.command
     check(arguments, command)
-    prices = prices_from(arguments.prices)
+    from kafka_rack.cli.options.locality import prices_named
+
+    prices = prices_named(arguments.prices)
     from mockbroker.testing.certify.certificate import certificate_of, to_json, to_junit
 
     started, before_s = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S"), time.monotonic()
@@ -171,21 +172,6 @@ def check(arguments: argparse.Namespace, command: list[str]) -> None:
 
 def racks_from(text: str) -> list[str]:
     return [rack.strip() for rack in text.split(",")]
-
-
-def prices_from(name: str | None) -> Prices:
-    """The prices of a file, or the default. Raises UsageError: it cannot be read."""
-    from kafka_rack.errors import InputError
-    from kafka_rack.locality import Prices, read_prices
-
-    if name is None:
-        return Prices()
-    try:
-        return read_prices(Path(name).read_text(encoding="utf-8"), name)
-    except OSError as error:
-        raise UsageError(f"--prices {name}: cannot be read: {error.strerror}") from None
-    except InputError as error:
-        raise UsageError(f"--prices: {error}") from None
 
 
 def facts_of(plan: CertifyPlan, *, quiet: bool) -> Any:

@@ -112,7 +112,7 @@ def add_looks(command: Command) -> None:
     command("show", "one group: members, assignments, lag", groups).add_argument(
         "group", metavar="GROUP", help="its id"
     )
-    command("traffic", "bytes between racks, and what they cost a month")
+    command("traffic", "client traffic across racks, what of it is avoidable, and what it costs")
     command("metrics", "the metrics as Prometheus reads them")
     command("events", "follow what changes: one line of JSON an event, until Ctrl-C")
     command("reset", "back to how the cluster was started: topics, no groups, no faults, empty journal, all up")

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from kafka_rack.cli.output.tables import TableLines, table
+from kafka_rack.locality.amounts import bytes_text
 from kafka_rack.plurals import counted
 from kafka_rack.printable import printable
 
@@ -45,10 +46,7 @@ def status(cluster: dict[str, Any], faults: Sequence[dict[str, Any]], moved: dic
     if faults:
         lines.append(f"faults: {', '.join(printable(one['id']) for one in faults)}")
     if moved["calls"]:
-        lines.append(
-            f"{moved['calls']} calls: {moved['local_bytes']} bytes in their rack, {moved['cross_bytes']} across racks, "
-            f"{moved['unknown_bytes']} of clients whose rack is not known"
-        )
+        lines.append(f"{counted(moved['calls'], 'call')}; {'; '.join(moved['summary']['lines'].values())}")
     return "\n".join(lines)
 
 
@@ -233,38 +231,45 @@ def caller(entry: dict[str, Any]) -> str:
 
 
 def traffic(found: dict[str, Any]) -> str:
-    """Bytes from rack to rack, and of each client how much stayed."""
-    rows = [
+    """The headline and what to do, bytes from rack to rack with the most first, and each client's record batches."""
+    if not found["calls"]:
+        return "no calls yet"
+    summary = found["summary"]
+    flows = [
         [
-            one["client_rack"] or None,
-            one["broker_rack"] or None,
+            one["client_rack"],
+            one["broker_rack"],
+            one["broker"],
             one["category"],
             one["locality"],
-            one["avoidable"] or None,
-            one["calls"],
-            one["bytes"],
-            money(one["month"]),
+            one["reason"],
+            bytes_text(one["bytes"]),
+            one["cost_text"],
         ]
-        for one in found["rack_pairs"]
+        for one in found["flows"]
+        if one["bytes"]
     ]
+    actions = [[one["action"], one["who"], one["avoidable"], one["saving"]] for one in summary["actions"]]
     clients = [
-        ["(others)" if one["is_other"] else one["client_id"], one["client_rack"], one["local_bytes"],
-         one["cross_bytes"], one["unknown_bytes"], one["reason"]]
-        for one in found["clients"]
-    ]  # fmt: skip
-    if not rows:
-        return "no calls yet"
-    month = f", {money(found['month'])} {found['currency']} a month at this pace" if found["month"] is not None else ""
-    return "\n".join(
         [
-            f"{found['calls']} calls, {found['cross_bytes']} bytes across racks{month}",
-            "",
-            table(["from", "to", "category", "locality", "avoidable", "calls", "bytes", "a month"], rows),
-            "",
-            table(["client", "rack", "local", "cross", "unknown", "last reason"], clients),
+            "(others)" if one["is_other"] else one["client_id"],
+            one["client_rack"],
+            *(bytes_text(one[f"{name}_bytes"]) for name in ("local", "cross", "unknown")),
+            one["reason"],
         ]
-    )
-
-
-def money(amount: float | None) -> str | None:
-    return None if amount is None else f"{amount:,.2f}"
+        for one in found["clients"]
+    ]
+    heads = ["client rack", "broker rack", "broker", "kind", "locality", "reason", "bytes", summary["period"]]
+    parts = [
+        *(
+            summary["lines"][name]
+            for name in ("client", "avoidable", "unknown", "replication")
+            if name in summary["lines"]
+        ),
+        found["completeness"],
+        "",
+    ]
+    if actions:
+        parts += [table(["what to do", "who", "", "saves"], actions), ""]
+    clients_heads = ["client", "client rack", "local", "across racks", "unknown", "last reason"]
+    return "\n".join([*parts, table(heads, flows), "", table(clients_heads, clients)])

@@ -16,21 +16,19 @@ from __future__ import annotations
 
 import argparse
 import sys
-from typing import Any
 
-from kafka_rack.cli import DONE, CommandError
+from kafka_rack.cli import DONE, FAILED, CommandError
 from kafka_rack.cli.commands.what_if.options import (
     add_change_arguments,
     add_reading_arguments,
     change_asked_for,
-    prices_given,
     rules_given,
+    selector_captured,
 )
+from kafka_rack.cli.options.locality import prices_of
 from kafka_rack.cli.options.places import not_read
 from kafka_rack.errors import KafkaRackError
 from kafka_rack.printable import printable
-
-MAX_PROBLEMS = 5
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -41,38 +39,31 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     change = change_asked_for(arguments)
-    rules, prices = rules_given(arguments), prices_given(arguments)
+    rules, prices, captured_with = rules_given(arguments), prices_of(arguments), selector_captured(arguments)
     from kafka_rack.wire_capture.captures import Options
-    from kafka_rack.wire_capture.files import find_files
+    from kafka_rack.wire_capture.files import find_files, unread_inputs
 
     try:
         options = Options.parse(arguments.ports, arguments.brokers)
         files, refused = find_files(arguments.captures)
     except (ValueError, OSError) as error:
         raise not_read(error) from None
-    try:
-        from kafka_rack.what_if.reading import Nothing, read_workload
-    except ImportError as error:
-        raise CommandError(f"what-if adds rows up with pyarrow: pip install pyarrow ({error})") from None
     from kafka_rack.cli.commands.what_if.text import as_json, as_text
     from kafka_rack.what_if import compare
+    from kafka_rack.what_if.reading import Nothing, read_workloads
 
-    for path, reason in refused:
-        sys.stderr.write(printable(f"kafka-rack what-if: {path}: {reason}") + "\n")
-    if not files:
-        raise CommandError(f"expected captures, got none in {', '.join(arguments.captures)}")
-    problems: list[dict[str, Any]] = []
     try:
-        workload = read_workload(files, options, rules, problems.append)
-        compared = compare(workload, change, prices)
+        workloads = read_workloads(files, options, rules)
+        workloads.completeness.refused.update(refused)
+        for workload in workloads.clusters:
+            workload.reads_from_followers |= captured_with
+        compared = compare(workloads.clusters, change, prices, workloads.completeness)
     except Nothing as error:
         raise CommandError(f"{', '.join(arguments.captures)}: {error}") from None
     except KafkaRackError as error:
         raise CommandError(str(error)) from None
-    for problem in problems[:MAX_PROBLEMS]:
-        where = f"{problem['file']}, byte {problem['offset']}: {problem['reason']}"
-        sys.stderr.write(printable(f"kafka-rack what-if: {where}") + "\n")
-    if len(problems) > MAX_PROBLEMS:
-        sys.stderr.write(f"kafka-rack what-if: and {len(problems) - MAX_PROBLEMS} places more\n")
-    sys.stdout.write(as_json(compared) if arguments.format == "json" else as_text(compared, prices))
+    sys.stdout.write(as_json(compared) if arguments.format == "json" else as_text(compared))
+    for given in unread_inputs(arguments.captures, [file.path for file in files]):
+        sys.stderr.write(f"kafka-rack what-if: {printable(given)}: not one frame could be read\n")
+        return FAILED
     return DONE

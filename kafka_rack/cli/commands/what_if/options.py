@@ -6,10 +6,10 @@ import argparse
 from typing import TYPE_CHECKING
 
 from kafka_rack.cli import UsageError
-from kafka_rack.cli.options.text_files import racks_file, read_file
+from kafka_rack.cli.options.locality import add_prices
+from kafka_rack.cli.options.text_files import racks_file
 from kafka_rack.cli.options.whole_numbers import whole_number
 from kafka_rack.errors import InputError
-from kafka_rack.locality.prices import Prices, read_prices
 
 if TYPE_CHECKING:
     from kafka_rack.locality.rack_rules import RackRules
@@ -56,10 +56,16 @@ def add_change_arguments(parser: argparse.ArgumentParser) -> None:
 
 def add_reading_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
+        "--captured-with",
+        action="append",
+        default=[],
+        metavar="replica.selector.class=rack-aware",
+        help="what brokers had while they were captured; default: what the capture shows, a reader sent to a follower",
+    )
+    parser.add_argument(
         "--client-racks", metavar="FILE", help="where clients are that do not say it: lines as az-a@10.0.1.0/24"
     )
-    parser.add_argument("--prices", metavar="FILE", help="what crossing costs; default: 0.01 $/GB each way")
-    parser.add_argument("--free-replication", action="store_true", help="replication between brokers costs nothing")
+    add_prices(parser)
     parser.add_argument("--ports", metavar="P,P,...", help="the brokers' ports in packets; default: recognised")
     parser.add_argument(
         "--brokers",
@@ -90,6 +96,20 @@ def change_asked_for(arguments: argparse.Namespace) -> WhatIfChange:
     return change
 
 
+def selector_captured(arguments: argparse.Namespace) -> bool:
+    """Whether the user says that brokers had the rack-aware selector. Raises UsageError."""
+    from kafka_rack.what_if.change import SELECTOR, from_followers
+
+    given = pairs(arguments.captured_with, "--captured-with")
+    for name in given:
+        if name != SELECTOR:
+            raise UsageError(f"--captured-with: expected {SELECTOR}, got {name!r}")
+    try:
+        return bool(from_followers(given.get(SELECTOR)))
+    except InputError as error:
+        raise UsageError(f"--captured-with: {error}") from None
+
+
 def pairs(given: list[str], option: str) -> dict[str, str]:
     found = {}
     for text in given:
@@ -102,8 +122,3 @@ def pairs(given: list[str], option: str) -> dict[str, str]:
 
 def rules_given(arguments: argparse.Namespace) -> RackRules | None:
     return racks_file(arguments.client_racks)
-
-
-def prices_given(arguments: argparse.Namespace) -> Prices:
-    prices = read_file(arguments.prices, read_prices) if arguments.prices else Prices()
-    return prices.with_free_replication() if arguments.free_replication else prices

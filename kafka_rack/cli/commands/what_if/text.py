@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 
 from kafka_rack.cli.output.tables import table
-from kafka_rack.locality.amounts import bytes_text, duration_text, in_a_month, money_text
-from kafka_rack.locality.prices import Prices
+from kafka_rack.locality.amounts import bytes_text
+from kafka_rack.locality.reasons import CONSUME, PRODUCE, REPLICATION
+from kafka_rack.plurals import counted
 from kafka_rack.printable import printable
 from kafka_rack.what_if.comparison import CROSS, LOCAL, UNKNOWN, Bill, Comparison, TrafficTotals
 
 MAX_ROWS = 12
+CLIENTS = (PRODUCE, CONSUME)
 WORDS = {
     "client_rack": "client.rack",
     "reads_from_followers": "reads from followers",
@@ -23,14 +25,15 @@ def as_json(compared: Comparison) -> str:
     return json.dumps(compared.as_json(), indent=2, ensure_ascii=False) + "\n"
 
 
-def as_text(compared: Comparison, prices: Prices) -> str:
+def as_text(compared: Comparison) -> str:
     changes = ", ".join(f"{WORDS.get(name, name)}={shown(value)}" for name, value in compared.change.as_json().items())
     before, after = compared.measured, compared.after
     lines = [
-        printable(f"{bytes_text(before.all.total)} in {duration_text(compared.span_us)}; what if: {changes}"),
-        across_racks(compared, prices),
+        printable(f"what if: {changes}"),
+        *across_racks(compared),
+        printable(compared.completeness.line()),
         "",
-        by_category(compared, prices),
+        by_category(compared),
         "",
         by_broker(compared),
     ]
@@ -43,42 +46,58 @@ def as_text(compared: Comparison, prices: Prices) -> str:
     return "\n".join(lines) + "\n"
 
 
-def across_racks(compared: Comparison, prices: Prices) -> str:
-    was, would_be = compared.measured.all, compared.after.all
-    sizes = f"across racks {bytes_text(was.bytes[CROSS])} before, {bytes_text(would_be.bytes[CROSS])} after"
-    money = f"{monthly(was, compared, prices)} a month before, {monthly(would_be, compared, prices)} after"
-    return f"{sizes}: {money}"
+def across_racks(compared: Comparison) -> list[str]:
+    """Client traffic and replication before and after, a line each."""
+    lines = []
+    for name, kinds in (("client traffic", CLIENTS), ("replication", (REPLICATION,))):
+        was, would_be = (totals.bill(kinds) for totals in (compared.measured, compared.after))
+        if not was.total and not would_be.total:
+            continue
+        begin = f"{name} across racks: {bytes_text(was.bytes[CROSS])}, {money(was, compared)} before"
+        if compared.refused.intersection(kinds):
+            lines.append(f"{begin}; no prediction, see the notes")
+        else:
+            after = f"{bytes_text(would_be.bytes[CROSS])}, {money(would_be, compared)} after"
+            lines.append(f"{begin}; {after} ({compared.pace.heading})")
+    return lines
 
 
-def by_category(compared: Comparison, prices: Prices) -> str:
-    columns = ["", "local", "across racks", "unknown", "a month", "local after", "across after", "unknown after"]
+def by_category(compared: Comparison) -> str:
+    period = compared.pace.heading
+    columns = ["kind", "local", "across racks", "unknown", period, "local after", "across after", "unknown after"]
     rows = []
-    for name in (*compared.measured.bills, "all"):
-        was, would_be = (
-            outcome.all if name == "all" else outcome.bills[name] for outcome in (compared.measured, compared.after)
-        )
-        cells = [[bytes_text(bill.bytes[kind]) for kind in (LOCAL, CROSS, UNKNOWN)] for bill in (was, would_be)]
-        rows.append([name, *cells[0], monthly(was, compared, prices), *cells[1], monthly(would_be, compared, prices)])
-    return table([*columns, "a month after"], rows)
+    before, after = compared.measured.bills, compared.after.bills
+    for name, was in before.items():
+        row = [name, *sizes(was), money(was, compared)]
+        if name in compared.refused:
+            rows.append([*row, *["not predicted"] * 3, None])
+        else:
+            rows.append([*row, *sizes(after[name]), money(after[name], compared)])
+    return table([*columns, f"{period} after"], rows)
+
+
+def sizes(bill: Bill) -> list[str]:
+    return [bytes_text(bill.bytes[kind]) for kind in (LOCAL, CROSS, UNKNOWN)]
 
 
 def by_broker(compared: Comparison) -> str:
     before, after = compared.measured.brokers, compared.after.brokers
     found = sorted({*before, *after})
+    several = len({cluster for cluster, _ in found}) > 1
     rows = []
-    for broker in found[:MAX_ROWS]:
-        was, would_be = before.get(broker), after.get(broker)
+    for key in found[:MAX_ROWS]:
+        was, would_be = before.get(key), after.get(key)
         rows.append(
             [
-                broker,
-                compared.brokers.get(broker),
+                f"{key[1]} of cluster {key[0] + 1}" if several else key[1],
+                compared.brokers.get(key),
                 *(bytes_text(load.bytes_in) if load else None for load in (was, would_be)),
                 *(bytes_text(load.bytes_out) if load else None for load in (was, would_be)),
                 *(load.leaders if load else None for load in (was, would_be)),
             ]
         )
-    columns = ["broker", "rack", "in", "in after", "out", "out after", "leads", "leads after"]
-    more = f"\nand {len(found) - MAX_ROWS} brokers more in --format json" if len(found) > MAX_ROWS else ""
+    columns = ["broker", "rack", "bytes into", "after", "bytes out of", "after", "leads", "after"]
+    more = f"\nand {counted(len(found) - MAX_ROWS, 'more broker')} in --format json" if len(found) > MAX_ROWS else ""
     return table(columns, rows) + more
 
 
@@ -98,11 +117,11 @@ def by_group(before: TrafficTotals, after: TrafficTotals) -> str:
         )
     columns = ["group", "assigned by", "after by", "rebalances", "after", "stopped", "after", "moved", "after"]
     more = len(before.groups) - MAX_ROWS
-    return table(columns, rows) + (f"\nand {more} groups more in --format json" if more > 0 else "")
+    return table(columns, rows) + (f"\nand {counted(more, 'more group')} in --format json" if more > 0 else "")
 
 
-def monthly(bill: Bill, compared: Comparison, prices: Prices) -> str:
-    return money_text(in_a_month(bill.cost, compared.span_us), prices.currency)
+def money(bill: Bill, compared: Comparison) -> str:
+    return compared.pace.money(bill.cost, compared.prices.currency)
 
 
 def shown(value: object) -> str:

@@ -34,17 +34,6 @@ export function share(part, whole) {
   return percent > 99.9 ? "over 99.9 %" : `${percent.toFixed(1)} %`;
 }
 
-/** Money with as many places as its size asks for. */
-export function money(amount, currency = "$") {
-  const value = Number(amount);
-  if (!Number.isFinite(value)) return "–";
-  const words = (text) => (currency.length === 1 ? currency + text : `${text} ${currency}`);
-  if (value === 0) return words("0.00");
-  if (value < 0.001) return `under ${words("0.001")}`;
-  if (value < 0.1) return words(value.toPrecision(2));
-  return words(value.toLocaleString("en-US", { minimumFractionDigits: 2, maximumFractionDigits: 2 }));
-}
-
 /** A moment's time of day, to the millisecond, in UTC as everywhere in Kafka's logs. */
 export function clock(ms) {
   const moment = new Date(ms);

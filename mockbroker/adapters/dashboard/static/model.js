@@ -2,21 +2,13 @@
 
 const SEPARATOR = "\0";
 
-/** Sums and rows of GET /traffic. */
+/** The summary and the flows of GET /traffic; money comes as text from the server. */
 export function trafficOf(given) {
-  const rows = given.rack_pairs.map((row) => ({ ...row, month: row.month ?? 0 }));
-  const sums = { cross: 0, unknown: 0, local: 0 };
-  for (const row of rows) sums[row.locality] += row.bytes;
-  const { cross, unknown, local } = sums;
   return {
-    rows,
+    rows: given.flows,
     clients: given.clients.map(clientOf),
-    cross,
-    unknown,
-    local,
-    total: cross + unknown + local,
-    month: given.month,
-    currency: given.currency,
+    summary: given.summary,
+    completeness: given.completeness,
   };
 }
 

@@ -9,7 +9,7 @@ import { state } from "./store.js";
 export const LOCALITIES = {
   cross: { sign: "↗", words: "crossed racks" },
   unknown: { sign: "?", words: "unknown" },
-  local: { sign: "=", words: "stayed in a rack" },
+  local: { sign: "=", words: "stayed in its rack" },
 };
 
 /** A number or name that opens the journal's entries behind it. */
@@ -70,7 +70,7 @@ export function reasonOf(key) {
 export function setReason(node, key, detail) {
   const known = key === null || key === undefined ? undefined : reasonOf(key);
   setText(node, key === null || key === undefined ? "" : key.replaceAll("_", " "));
-  const words = known === undefined ? detail : `${known.what}; what helps: ${known.fix}${detail ? ` (${detail})` : ""}`;
+  const words = known === undefined ? detail : `${known.what} ${known.action}${detail ? ` (${detail})` : ""}`;
   setAttribute(node, "title", words || null);
 }
 

@@ -1,7 +1,7 @@
 // The figures at a glance; each opens what it counts.
 
 import { byId, make, reconcile, setAttribute, setText } from "./dom.js";
-import { bytes, count, money, plural, share } from "./format.js";
+import { bytes, count, plural, share } from "./format.js";
 import { statusOf } from "./racks_view.js";
 import { rowsHref } from "./route.js";
 import { state, watch } from "./store.js";
@@ -18,28 +18,40 @@ function draw() {
 
 function trafficCards() {
   if (state.traffic === null) return [];
-  const { cross, unknown, local, total, month, currency } = state.traffic;
-  const known = cross + local;
+  const { client, replication, actions, period } = state.traffic.summary;
+  const fix = actions.find((action) => action.avoidable_bytes > 0);
+  const perhaps = client.perhaps_bytes > 0 ? `; cannot tell of ${bytes(client.perhaps_bytes)}` : "";
   return [
     {
-      what: "crossed racks",
-      figure: share(cross, total),
-      more: `${bytes(cross)} of ${bytes(total)}; ${share(cross, known)} of what is known`,
+      what: "client traffic across racks",
+      figure: client.cross_share,
+      more: `${bytes(client.cross_bytes)} of ${bytes(client.bytes)}, ${client.cost_text} ${period}`,
       filters: { locality: "cross" },
-      kind: "cross",
+      kind: client.avoidable_bytes > 0 ? "cross" : "good",
     },
     {
-      what: "crossing costs a month",
-      figure: month === null ? "–" : money(month, currency),
-      more: month === null ? "once some time has passed" : "at the pace since the start",
+      what: "avoidable",
+      figure: fix === undefined ? "nothing" : bytes(client.avoidable_bytes),
+      more: fix === undefined ? `no client traffic that crossed${perhaps}` : `saves ${fix.saving} ${period}: ${fix.action}`,
+      copy: fix?.action,
       filters: { locality: "cross" },
+      kind: fix === undefined ? "good" : "cross",
     },
     {
       what: "unknown",
-      figure: share(unknown, total),
-      more: `${bytes(unknown)} of which nobody says whether they crossed`,
+      figure: share(client.unknown_bytes, client.bytes),
+      more:
+        client.unknown_bytes === 0
+          ? "the rack of every client is known"
+          : `${bytes(client.unknown_bytes)}: name the clients in a racks file (--client-racks)`,
       filters: { locality: "unknown" },
-      kind: "unknown",
+      kind: client.unknown_bytes > 0 ? "unknown" : null,
+    },
+    {
+      what: "replication across racks",
+      figure: bytes(replication.cross_bytes),
+      more: `${replication.cost_text} ${period}; unavoidable with replicas in several racks`,
+      to: "#traffic",
     },
   ];
 }
@@ -87,29 +99,40 @@ function createCard() {
   const what = make("span", { class: "what" });
   const figure = make("b");
   const more = make("span", { class: "more" });
-  const node = make("a", { class: "card" }, what, figure, more);
-  node.addEventListener("click", (event) => {
-    if (node.dataset.rows !== undefined) return;
+  const copy = make("button", { type: "button", class: "copy", hidden: "" }, "Copy");
+  const link = make("a", {}, what, figure, more);
+  const node = make("div", { class: "card" }, link, copy);
+  copy.addEventListener("click", () => {
+    navigator.clipboard?.writeText(copy.dataset.text);
+    setText(copy, "Copied");
+  });
+  link.addEventListener("click", (event) => {
+    if (link.dataset.rows !== undefined) return;
     event.preventDefault();
-    const target = byId(node.dataset.to.slice(1));
+    const target = byId(link.dataset.to.slice(1));
     target.scrollIntoView();
     const title = target.querySelector("h2");
     title.tabIndex = -1;
     title.focus({ preventScroll: true });
   });
-  return { node, what, figure, more };
+  return { node, link, what, figure, more, copy };
 }
 
-function updateCard({ node, what, figure, more }, card) {
+function updateCard({ node, link, what, figure, more, copy }, card) {
   setText(what, card.what);
   setText(figure, card.figure);
   setText(more, card.more);
   setAttribute(node, "data-kind", card.kind ?? null);
+  copy.hidden = card.copy === undefined;
+  if (card.copy !== undefined && copy.dataset.text !== card.copy) {
+    copy.dataset.text = card.copy;
+    setText(copy, "Copy");
+  }
   if (card.filters === undefined) {
-    setAttribute(node, "data-to", card.to);
-    setAttribute(node, "href", card.to);
-  } else if (node.dataset.rows === undefined) {
-    node.dataset.rows = JSON.stringify(card.filters);
-    setAttribute(node, "href", rowsHref(card.filters));
+    setAttribute(link, "data-to", card.to);
+    setAttribute(link, "href", card.to);
+  } else if (link.dataset.rows === undefined) {
+    link.dataset.rows = JSON.stringify(card.filters);
+    setAttribute(link, "href", rowsHref(card.filters));
   }
 }

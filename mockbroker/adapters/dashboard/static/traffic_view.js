@@ -1,7 +1,7 @@
-// Bytes between racks as a heat map, with what they cost.
+// Record batches between racks as a heat map.
 
 import { byId, make, reconcile, setAttribute, setStyle, setText } from "./dom.js";
-import { byName, bytes, money, name, plural } from "./format.js";
+import { byName, bytes, name, plural } from "./format.js";
 import { LOCALITIES, legend, rowsLink, setRowsLink } from "./parts.js";
 import { choose } from "./route.js";
 import { state, watch } from "./store.js";
@@ -17,22 +17,30 @@ export function start() {
   watch(["traffic", "cluster", "route"], drawMap, 200);
 }
 
+const NOTES = {
+  records: "Record batches as sent.",
+  all: "All bytes of all frames.",
+  other: "All bytes that are not record batches: requests, headers, metadata, groups.",
+};
+const CLIENTS = "clients";
+const KINDS = { clients: ["produce", "consume"], all: ["produce", "consume", "replication", "other"] };
+
+/** The kind of traffic that is shown: that of clients, all, or one. */
 function category() {
-  return state.route.settings["traffic.category"] ?? "";
+  return state.route.settings["traffic.category"] ?? CLIENTS;
 }
 
-/** Sums by client's rack and broker's, of one category or of all. */
+/** Sums by client's rack and broker's, of some kinds of traffic. */
 export function cellsOf(rows, wanted) {
   const cells = new Map();
   for (const row of rows) {
-    if (wanted !== "" && row.category !== wanted) continue;
+    if (!(KINDS[wanted] ?? [wanted]).includes(row.category)) continue;
     const key = `${row.client_rack ?? UNKNOWN}\0${row.broker_rack ?? UNKNOWN}`;
     let cell = cells.get(key);
-    if (cell === undefined) cells.set(key, (cell = { size: 0, calls: 0, cross: 0, unknown: 0, local: 0, month: 0 }));
+    if (cell === undefined) cells.set(key, (cell = { size: 0, calls: 0, cross: 0, unknown: 0, local: 0 }));
     cell.size += row.bytes;
     cell.calls += row.calls;
     cell[row.locality] += row.bytes;
-    cell.month += Number(row.month ?? 0);
   }
   return cells;
 }
@@ -56,13 +64,8 @@ function drawMap() {
   reconcile(table.tHead, [across], () => "head", createHead, updateHead);
   const rows = down.map((client) => ({ client, across, cells, most }));
   reconcile(table.tBodies[0], rows, ({ client }) => client, createRow, updateRow);
-  const { month, currency } = state.traffic;
-  const total = [...cells.values()].reduce((sum, cell) => sum + cell.month, 0);
-  const words = month === null ? "" : ` At this pace crossing costs ${money(total, currency)} a month.`;
-  setText(
-    byId("heat-note"),
-    `Requests and responses together${category() === "" ? "" : `, ${category()} alone`}.${words} Unknown is never counted as crossing.${["", "replication"].includes(category()) ? " What followers copy is counted, and has no rows in the journal." : ""}`,
-  );
+  const copies = ["all", "replication"].includes(category()) ? " What followers copy has no rows in the journal." : "";
+  setText(byId("heat-note"), `${NOTES[category()] ?? NOTES.records}${copies} ${state.traffic.completeness}`);
 }
 
 /** Racks by name, those that nobody says last. */
@@ -76,7 +79,7 @@ function rackWords(rack) {
 }
 
 function createHead() {
-  return { node: make("tr", {}, make("th", { scope: "col", class: "corner" }, "clients in ↓ brokers in →")) };
+  return { node: make("tr", {}, make("th", { scope: "col", class: "corner" }, "client rack ↓ broker rack →")) };
 }
 
 function updateHead(row, across) {
@@ -136,10 +139,8 @@ function updateCell({ node, size, cost, sign }, client, broker, cell, most) {
   if (APIS[category()] !== undefined) filters.api = APIS[category()];
   if (client !== UNKNOWN) filters.client_rack = client;
   if (broker !== UNKNOWN) filters.rack = broker;
-  const { currency, month } = state.traffic;
-  const paid = month === null || locality !== "cross" ? "" : `${money(cell.month, currency)} a month`;
   setRowsLink(size, bytes(cell.size), filters, `${bytes(cell.size)}, ${LOCALITIES[locality].words}: ${where}`);
-  setText(cost, locality === "cross" ? paid : locality);
+  setText(cost, locality);
   setText(sign, LOCALITIES[locality].sign);
   setAttribute(
     node,

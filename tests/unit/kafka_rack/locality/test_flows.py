@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from kafka_rack.locality.captures import excerpts_of, flows_of
+from kafka_rack.locality.captures import capture_flows, excerpts_of
 from kafka_rack.locality.flows import Flows
 from kafka_rack.locality.settings import Settings
 from kafka_rack.locality.tables import TABLES, TablesInMemory
@@ -53,7 +53,7 @@ def test_cuts_of_a_capture_never_show(capture, name):
     parts = flows_in_parts(file, 50)
     assert len(parts) > 12
     random.Random(5).shuffle(parts)  # the order in which tasks end
-    assert traffic_of(parts) == traffic_of([flows_of(file, Options())])
+    assert traffic_of(parts) == traffic_of([capture_flows(file, Options()).flows])
 
 
 def test_neither_do_pieces_in_which_it_is_read_nor_windows_that_grow(capture):
@@ -62,7 +62,7 @@ def test_neither_do_pieces_in_which_it_is_read_nor_windows_that_grow(capture):
     for piece in decode_into(rows, file, Options(), only=TABLES, max_frames=7):
         small.add(TablesInMemory(piece))
         piece.clear()
-    assert traffic_of([small]) == traffic_of([flows_of(file, Options(), WINDOW_US)])
+    assert traffic_of([small]) == traffic_of([capture_flows(file, Options(), WINDOW_US).flows])
 
 
 def test_parts_that_were_merged_are_as_good_as_parts(capture):
@@ -70,11 +70,11 @@ def test_parts_that_were_merged_are_as_good_as_parts(capture):
     merged = Flows()
     for part in flows_in_parts(file, 50):
         merged.merge(part)
-    assert traffic_of([merged]) == traffic_of([flows_of(file, Options())])
+    assert traffic_of([merged]) == traffic_of([capture_flows(file, Options()).flows])
 
 
 def test_a_result_holds_no_more_rows_than_it_shows(capture):
-    traffic = rewindowed(traffic_of([flows_of(capture("java41-range"), Options())]), WINDOW_US)
+    traffic = rewindowed(traffic_of([capture_flows(capture("java41-range"), Options()).flows]), WINDOW_US)
     clients = excerpts_of(traffic, Settings(top=1))["clients"]
     assert (len(clients.rows), clients.others > 1) == (1, True)
     everybody = excerpts_of(traffic, Settings(top=1_000))["clients"]

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from kafka_rack.errors import InputError
 from kafka_rack.locality import Prices, forecast
 from kafka_rack.locality.amounts import (
+    Pace,
     bytes_text,
     covered_us,
     duration_text,
-    in_a_month,
     money_text,
     parse_size,
     parse_window,
@@ -92,8 +92,8 @@ def test_covered_time_is_what_ticking_it_off_counts(spans):
 
 
 def test_a_month_is_the_span_repeated():
-    assert in_a_month(10, 3_600_000_000) == 7300
-    assert in_a_month(10, 0) is None
+    assert Pace(3_600_000_000).month(10) == 7300
+    assert Pace(59_999_999).month(10) is None
 
 
 @pytest.mark.parametrize("text", ["", "0s", "5", "5 weeks", "-5m", "1.5h", "٣s"])
@@ -124,5 +124,5 @@ def test_amounts_as_people_read_them():
     assert bytes_text(1023) == "1023 B"
     assert bytes_text(300 * MIB) == "300 MiB"
     assert money_text(None, "$") == "-"
-    assert money_text(Decimal("0.0999"), "$") == "$0.1"
+    assert money_text(Decimal("0.0999"), "$") == "$0.10"
     assert duration_text(90_000_000) == "90.0 s"

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_rack.errors import InputError
-from kafka_rack.locality.prices import Prices, Rate, read_prices
+from kafka_rack.locality.prices import BUILT_IN, Prices, Rate, price_list, read_prices
 
 
 def test_a_gigabyte_costs_a_cent_where_it_leaves_and_a_cent_where_it_enters():
@@ -35,6 +35,17 @@ def test_a_gibibyte_is_larger_than_a_gigabyte():
     prices = read_prices('unit = "GiB"', "p.toml")
     assert prices.cost("a", "b", 2**30) == Decimal("0.02")
     assert prices.cost("a", "b", 10**9) == Decimal("0.018626451492309570")  # 0.02 * 10^9 / 2^30, to 18 places
+
+
+def test_price_lists_of_clouds_have_their_source_and_date():
+    """A GB is 0.02 $ at AWS for both sides, a GiB 0.01 $ at GCP for the sender, and free at Azure."""
+    assert price_list("aws").cost("a", "b", 10**9) == Decimal("0.02")
+    assert price_list("aws").rate("a", "b") == Prices().rate("a", "b")
+    assert price_list("gcp").cost("a", "b", 2**30) == Decimal("0.01")
+    assert price_list("azure").cost("a", "b", 10**12) == 0
+    for name in BUILT_IN:
+        assert price_list(name).source.startswith("https://")
+        assert price_list(name).dated
 
 
 def test_free_replication_is_free_for_replication_only():

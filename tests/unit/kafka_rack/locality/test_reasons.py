@@ -34,7 +34,7 @@ DISKLESS = replace(WRITER, diskless=True, told_rack="az-a", told_in="client_id")
         (WRITER, "unkeyed_produce", True, True),
         (replace(WRITER, leader_here=None), "unkeyed_produce", False, True),
         (replace(WRITER, leader_here=False), "no_leader_in_rack", False, True),
-        (replace(WRITER, keyed=True), "keyed_produce", False, True),
+        (replace(WRITER, keyed=True), "keyed_produce", False, False),
         (replace(WRITER, keyed=None), "produce_not_read", False, True),
         (DISKLESS, "diskless_elsewhere", False, True),
         (replace(DISKLESS, told_in=None), "diskless_without_zone", True, True),

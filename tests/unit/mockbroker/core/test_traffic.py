@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from decimal import Decimal
 
 import pytest
 
 from kafka_rack.locality import Prices, RackRules, Rate
 from mockbroker.core import traffic as traffic_module
+from mockbroker.core.journal.keys import first_has_key
 from mockbroker.core.simulation import Simulation
-from mockbroker.core.traffic import OTHER_RACKS, Traffic, first_has_key
+from mockbroker.core.traffic import OTHER_RACKS, Traffic
 from protocol.apis.groups import ListGroupsRequest
 from protocol.records import CompressionCodec, Record, build_batch
 from tests.unit.mockbroker.core.client import METADATA, Client
@@ -20,16 +22,29 @@ from tests.unit.mockbroker.handlers.records import TOPIC, fetch_request
 
 def pairs(snapshot, *categories):
     """Bytes by client rack, broker rack, category, locality and avoidable."""
-    return {
-        (row["client_rack"], row["broker_rack"], row["category"], row["locality"], row["avoidable"]): row["bytes"]
-        for row in snapshot["rack_pairs"]
-        if not categories or row["category"] in categories
-    }
+    found = Counter()
+    for row in snapshot["flows"]:
+        if not categories or row["category"] in categories:
+            key = (row["client_rack"], row["broker_rack"], row["category"], row["locality"], row["avoidable"])
+            found[key] += row["bytes"]
+    return dict(found)
+
+
+def of_journal(sim):
+    """The same of the journal's entries: record batches by their shares, the rest of the frames as other."""
+    found = Counter()
+    for entry in sim.journal:
+        if entry.category != "other":
+            for share in entry.shares:
+                found[entry.client_rack, entry.rack, entry.category, entry.locality, share.avoidable] += share.bytes
+        avoidable = None if entry.locality == "local" else "no"
+        found[entry.client_rack, entry.rack, "other", entry.locality, avoidable] += entry.other_bytes
+    return dict(found)
 
 
 def test_every_byte_of_every_frame_is_counted_once_by_rack_and_verdict():
     sim = cluster_of(near=True)
-    produce(sim, b"value")
+    size = produce(sim, b"value")
     fetch(sim, "a")
     fetch(sim, "b", client_id="other")
     fetch(sim, "b", broker=1, client_id="other")
@@ -37,13 +52,41 @@ def test_every_byte_of_every_frame_is_counted_once_by_rack_and_verdict():
     snapshot = sim.traffic.snapshot()
     entries = list(sim.journal)
     assert pairs(snapshot, "produce", "consume", "other") == {
-        ("", "a", "produce", "unknown", "perhaps"): entries[0].bytes,
-        ("a", "a", "consume", "local", ""): entries[1].bytes,
-        ("b", "a", "consume", "cross", "no"): entries[2].bytes,
-        ("b", "b", "consume", "local", ""): entries[3].bytes,
-        ("", "a", "other", "unknown", "no"): entries[4].bytes,
+        (None, "a", "produce", "unknown", "perhaps"): size,
+        ("a", "a", "consume", "local", None): size,
+        ("b", "a", "consume", "cross", "no"): 0,
+        ("b", "b", "consume", "local", None): size,
+        ("a", "a", "other", "local", None): entries[1].bytes - size,
+        ("b", "a", "other", "cross", "no"): entries[2].bytes,
+        ("b", "b", "other", "local", None): entries[3].bytes - size,
+        (None, "a", "other", "unknown", "no"): entries[0].bytes - size + entries[4].bytes,
     }
     assert snapshot["calls"] == len(entries)
+    assert sum(pairs(snapshot, "produce", "consume", "other").values()) == sum(entry.bytes for entry in entries)
+
+
+def test_a_correct_set_up_of_consumers_has_nothing_to_avoid():
+    """They are told of the near replica in an answer without records, and read from it."""
+    sim = cluster_of(near=True)
+    size = produce(sim, b"v" * 1000)
+    for rack, broker in (("a", 0), ("b", 0), ("b", 1), ("c", 0), ("c", 2)):
+        fetch(sim, rack, broker=broker, client_id=f"reader {rack}")
+    summary = sim.traffic.snapshot()["summary"]
+    client = summary["client"]
+    assert (client["cross_bytes"], client["avoidable_bytes"], client["local_bytes"]) == (0, 0, 3 * size)
+    assert summary["lines"]["avoidable"] == "avoidable: nothing"
+    assert (summary["replication"]["bytes"], summary["replication"]["unavoidable_bytes"]) == (2 * size, 2 * size)
+
+
+def test_what_is_avoidable_comes_with_its_action():
+    sim = cluster_of()
+    size = produce(sim, b"v" * 1000, client_id="diskless_az=a")
+    fetch(sim, "b")
+    summary = sim.traffic.snapshot()["summary"]
+    assert summary["client"]["avoidable_bytes"] == size
+    (action,) = summary["actions"]
+    assert (action["reason"], action["who"], action["avoidable"]) == ("not_redirected", "brokers", "avoidable")
+    assert action["action"].startswith("Set replica.selector.class on the brokers.")
 
 
 def test_a_connection_that_asks_for_metadata_and_for_more_is_counted_once():
@@ -57,7 +100,7 @@ def test_a_connection_that_asks_for_metadata_and_for_more_is_counted_once():
     snapshot = sim.traffic.snapshot()
     entries = list(sim.journal)
     assert (snapshot["calls"], len(entries)) == (15, 15)
-    assert sum(row["bytes"] for row in snapshot["rack_pairs"]) == sum(entry.bytes for entry in entries)
+    assert snapshot["bytes"] == sum(entry.bytes for entry in entries)
 
 
 def test_traffic_and_the_journal_judge_alike_what_is_known_when_a_call_ends():
@@ -71,11 +114,7 @@ def test_traffic_and_the_journal_judge_alike_what_is_known_when_a_call_ends():
             fetch(sim, rack, version=version, client_id=f"reader {rack} {version}")
     sim.stop_broker(1)
     fetch(sim, "b", client_id="reader b 12")
-    by_journal: dict = {}
-    for entry in sim.journal:
-        key = (entry.client_rack or "", entry.rack, entry.category, entry.locality, entry.avoidable or "")
-        by_journal[key] = by_journal.get(key, 0) + entry.bytes
-    assert pairs(sim.traffic.snapshot(), "produce", "consume", "other") == by_journal
+    assert pairs(sim.traffic.snapshot(), "produce", "consume", "other") == of_journal(sim)
 
 
 def test_what_followers_copy_crosses_as_replication():
@@ -99,7 +138,7 @@ def test_a_diskless_topic_is_copied_by_no_follower():
 def test_a_follower_that_fetches_is_replication_too():
     sim = cluster_of()
     Client(sim, connection=1).ask(fetch_request(replica_id=1), 12)
-    assert list(pairs(sim.traffic.snapshot())) == [("b", "a", "replication", "cross", "no")]
+    assert set(pairs(sim.traffic.snapshot())) == {("b", "a", kind, "cross", "no") for kind in ("replication", "other")}
 
 
 def test_calls_are_counted_by_api_and_error():
@@ -118,15 +157,15 @@ def test_calls_are_counted_by_api_and_error():
 
 def test_a_client_has_its_bytes_by_locality_and_its_last_reason():
     sim = cluster_of()
+    size = produce(sim, b"value")
     fetch(sim, "a", client_id="billing")
     fetch(sim, "b", client_id="billing")
     fetch(sim, client_id="nobody")
-    entries = list(sim.journal)
     told = {(one["client_id"], one["client_rack"]): one for one in sim.traffic.snapshot()["clients"]}
-    assert told["billing", "a"]["local_bytes"] == entries[0].bytes
-    assert (told["billing", "b"]["cross_bytes"], told["billing", "b"]["reason"]) == (entries[1].bytes, "not_redirected")
+    assert told["billing", "a"]["local_bytes"] == size
+    assert (told["billing", "b"]["cross_bytes"], told["billing", "b"]["reason"]) == (size, "not_redirected")
     assert (told["nobody", None]["unknown_bytes"], told["nobody", None]["reason"]) == (
-        entries[2].bytes,
+        size,
         "no_client_rack",
     )
     assert told["billing", "b"]["client_rack_source"] == "request"
@@ -136,34 +175,40 @@ def test_a_client_has_its_bytes_by_locality_and_its_last_reason():
 def test_a_client_in_the_racks_file_is_in_that_rack_without_having_named_it():
     sim = cluster_of()
     sim.engine.client_racks = RackRules.read("b@127.0.0.1", "racks")
+    size = produce(sim, b"value")
     fetch(sim)
-    (entry,) = sim.journal
-    assert pairs(sim.traffic.snapshot()) == {("b", "a", "consume", "cross", "yes"): entry.bytes}
-    (client,) = sim.traffic.snapshot()["clients"]
+    entry = list(sim.journal)[-1]
+    assert pairs(sim.traffic.snapshot(), "consume") == {("b", "a", "consume", "cross", "yes"): size}
+    client = sim.traffic.snapshot()["clients"][-1]
     assert (client["client_rack"], client["client_rack_source"]) == ("b", "racks_file")
     assert client["reason"] == entry.locality_reason == "no_client_rack"
 
 
 def test_money_is_of_what_crossed_at_the_pace_so_far():
     sim = cluster_of()
+    size = produce(sim, b"value", client_id="diskless_az=a")
     fetch(sim, "b")
     sim.advance(ms=3_600_000)
-    (entry,) = sim.journal
     prices = Prices(currency="EUR", default=Rate(Decimal(1000), Decimal(1000)))
     told = sim.traffic.snapshot(prices)
-    cost = entry.bytes * 2000 / 10**9
-    assert told["cost"] == pytest.approx(cost)
-    assert told["month"] == pytest.approx(cost * 730)
+    cost = Decimal(size) * 2000 / 10**9
+    assert Decimal(told["summary"]["client"]["cost"]) == cost
+    assert told["summary"]["period"] == "a month"
     assert told["currency"] == "EUR"
-    (row,) = told["rack_pairs"]
-    assert (row["cost"], row["month"]) == (told["cost"], told["month"])
+    (row,) = [row for row in told["flows"] if (row["category"], row["locality"]) == ("consume", "cross")]
+    assert Decimal(row["cost"]) == cost
+    # all in the first ten seconds of the hour: the busier half had twice the mean, the quieter nothing
+    assert row["cost_text"] == f"EUR 0.00 to EUR {cost * 730 * 2:,.2f}"
 
 
-def test_without_a_span_of_time_there_is_no_month():
+def test_below_a_minute_there_is_no_month():
     sim = cluster_of()
-    assert sim.traffic.snapshot()["month"] is None
+    produce(sim, b"value", client_id="diskless_az=a")
     fetch(sim, "b")
-    assert sim.traffic.snapshot()["month"] is None
+    sim.advance(ms=59_000)
+    assert "measured, $" in sim.traffic.snapshot()["summary"]["lines"]["client"]
+    sim.advance(ms=1_000)
+    assert "a month" in sim.traffic.snapshot()["summary"]["lines"]["client"]
 
 
 def test_a_snapshot_changes_nothing_and_is_json():
@@ -181,9 +226,9 @@ def test_after_clear_it_begins_anew():
     sim = cluster_of()
     fetch(sim, "b")
     sim.traffic.clear()
-    assert sim.traffic.snapshot()["rack_pairs"] == []
+    assert sim.traffic.snapshot()["flows"] == []
     fetch(sim, "a")
-    assert list(pairs(sim.traffic.snapshot())) == [("a", "a", "consume", "local", "")]
+    assert set(pairs(sim.traffic.snapshot())) == {("a", "a", kind, "local", None) for kind in ("consume", "other")}
 
 
 def test_beside_a_journal_and_alone_it_says_the_same():
@@ -206,12 +251,12 @@ def test_clients_and_racks_that_strangers_name_are_bounded(monkeypatch):
     for number in range(50):
         fetch(sim, f"rack-{number}", client_id=f"client-{number}")
     told = sim.traffic.snapshot()
-    racks = {row["client_rack"] for row in told["rack_pairs"]}
+    racks = {row["client_rack"] for row in told["flows"]}
     assert racks == {f"rack-{number}" for number in range(5)} | {OTHER_RACKS}
     assert len(told["clients"]) == 11
     (rest,) = [one for one in told["clients"] if one["is_other"]]
     assert (rest["client_id"], rest["calls"]) == (None, 40)
-    assert told["cross_bytes"] == sum(entry.bytes for entry in sim.journal)
+    assert told["bytes"] == sum(entry.bytes for entry in sim.journal)
 
 
 @pytest.mark.parametrize(

@@ -46,7 +46,7 @@ sys.exit("that is all")
         (["--for", "1", "--", "x"], "--for: expected 5 seconds or more, got 1"),
         (["--at-least", "Z", "--", "x"], "--at-least: expected one of A, B, C, D, E, F or 0 to 100, got 'Z'"),
         (["--at-least", "101", "--", "x"], "got '101'"),
-        (["--prices", "no-such-file", "--", "x"], "--prices no-such-file: cannot be read"),
+        (["--prices", "no-such-file", "--", "x"], "kafka-rack certify: no-such-file: No such file or directory"),
         (["--capture", "x.jsonl.gz", "--", "x"], "written plain"),
         (["--topic", "a/b", "--", "x"], "a/b"),
         (["--feed", "--", "x"], "--feed: expected --bootstrap-server and the --topic to write to"),

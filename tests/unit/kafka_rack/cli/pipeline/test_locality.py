@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from decimal import Decimal
 
 import pytest
 
 from kafka_rack.cli import main
 from kafka_rack.cli.output.locality import as_text
+from kafka_rack.locality.amounts import Pace
+from kafka_rack.locality.summary import summary_of
 
 PLAN = "racks=3,rf=3,in=300MiB/s,readers=2"
 
@@ -81,54 +84,83 @@ def test_a_file_that_is_no_text_is_told_in_one_line(tmp_path, capsys):
     assert "byte 5 is not UTF-8" in capsys.readouterr().err
 
 
-def month(cost, possible="0", saves="0", most="0"):
-    return {"cost": cost, "possible_cost": possible, "saves_cost": saves, "at_most_cost": most}
+def row(category, locality, reason, size, cost="0", saves="0", saved=0):
+    """A sum of traffic; what a fix saves is saved for certain."""
+    money = {
+        "cost": Decimal(cost),
+        "possible_cost": Decimal(0),
+        "saves_cost": Decimal(saves),
+        "at_most_cost": Decimal(saves),
+    }
+    return {
+        "category": category,
+        "locality": locality,
+        "reason": reason,
+        "bytes": size,
+        "saves_bytes": saved,
+        "at_most_bytes": saved,
+        **{name: Decimal(amount) for name, amount in money.items()},
+    }
 
 
-def test_a_screen_shows_totals_pairs_reasons_and_notes():
-    total = {"calls": 7, "bytes": 3 * 2**20, "local_bytes": 2**20, "cross_bytes": 2**20, "unknown_bytes": 2**20}
+def test_a_screen_shows_the_headline_what_is_missing_pairs_actions_and_notes():
+    hours = Pace(73 * 3_600 * 1_000_000)  # a tenth of a month
+    rows = [
+        row("consume", "cross", "no_client_rack", 2**20, "10", "3", 2**19),
+        row("consume", "cross", "redirect", 0),
+        row("produce", "local", None, 3 * 2**20),
+        row("replication", "cross", "replication", 2**21, "20"),
+    ]
+    total = {"calls": 7, "bytes": 6 * 2**20, "local_bytes": 0, "cross_bytes": 2**20, "unknown_bytes": 0}
+    money = {"cost": "10", "possible_cost": "0"}
     result = {
         "out": "here",
         "prices": {"currency": "$"},
-        "span": {"captures": 2, "first": "2026-01-01T10:00:00.000000Z", "covered_us": 7_200_000_000},
-        "total": {**total, "month": month("100", "50", "30", "80")},
-        "categories": [{"category": "consume", **total, "month": month("100", "50", "30", "80")}],
-        "flows": [
-            {"from": "az-a", "to": "az-a", "bytes": 9, "by_category": {"consume": 9}, "month_cost": "0"},
-            {"from": None, "to": "az-a", "bytes": 8, "by_category": {"produce": 8}, "month_cost": "0"},
-            {"from": "az-a", "to": "az-b", "bytes": 2048, "by_category": {"other": 1, "consume": 7}, "month_cost": "4"},
-        ],
-        "avoidable": [
+        "span": {
+            "captures": 2,
+            "first": "2026-01-01T10:00:00.000000Z",
+            "covered_us": hours.covered_us,
+            "month_low": "0.5",
+            "month_high": "2",
+        },
+        "completeness": {"line": "7 frames over 73 h; missing: 5 B of connections cut off or lost\x1b[2J"},
+        "summary": summary_of(rows, hours, "$"),
+        "total": total,
+        "categories": [{"category": "consume", **total, **money}],
+        "rack_pairs": [
             {
-                "reason": "no_client_rack",
-                "what": "names none",
-                "fix": "set it",
-                "avoidable": "yes",
-                "details": ["AZ-A is almost az-a\nall is well\x1b[2J"],
-                "bytes": 2**20,
-                "month": month("40", saves="30", most="40"),
+                "client_rack": "az-a",
+                "broker_rack": "az-a",
+                "category": "consume",
+                "locality": "local",
+                "bytes": 9,
+                **money,
             },
             {
-                "reason": "redirect",
-                "what": "an answer",
-                "fix": "none needed",
-                "avoidable": "no",
-                "details": [],
-                "bytes": 1,
-                "month": month("0"),
+                "client_rack": "az-a",
+                "broker_rack": "az-b",
+                "category": "other",
+                "locality": "cross",
+                "bytes": 2048,
+                **money,
             },
         ],
+        "avoidable": [{"reason": "no_client_rack", "details": ["AZ-A is almost az-a\nall is well\x1b[2J"]}],
         "notes": [f"note {number}" for number in range(8)],
         "assumptions": ["Prices are so."],
     }
     lines = as_text(result).splitlines()
-    assert lines[:2] == [
-        "3.00 MiB in 7 calls of 2 captures over 2 h, from 2026-01-01 10:00:00 UTC",
-        "known to cross racks: $100.00 a month; fixes save $30.00 to $80.00",
+    assert lines[:5] == [
+        "client traffic across racks: 25.0 % (1.00 MiB of 4.00 MiB), $100.00 a month",
+        "avoidable: 512 KiB, $30.00 a month",
+        "replication: 2.00 MiB across racks, $200.00 a month, unavoidable with replicas in several racks",
+        r"7 frames over 73 h; missing: 5 B of connections cut off or lost\x1b[2J",
+        "6.00 MiB in 7 calls of 2 captures over 3 d 1 h, from 2026-01-01 10:00:00 UTC",
     ]
-    assert "az-a  az-b  2.00 KiB  $4.00    consume, other" in lines
+    assert "az-a         az-b         other  2.00 KiB  $50.00 to $200.00" in lines
     assert sum(line.startswith("az-a") for line in lines) == 1
-    assert "no_client_rack  1.00 MiB  yes        $30.00 to $40.00" in lines
-    assert r"no_client_rack: names none (AZ-A is almost az-a\x0aall is well\x1b[2J); set it" in lines
+    assert "  client  avoidable  1.00 MiB  $30.00" in "\n".join(lines)
+    assert any(line.startswith("no_client_rack: The consumer does not send client.rack") for line in lines)
+    assert r"(AZ-A is almost az-a\x0aall is well\x1b[2J)" in "\n".join(lines)
     assert not any(line.startswith("redirect:") for line in lines)
-    assert lines[-2:] == ["and 2 notes more in locality.json", "Prices are so. Results below here"]
+    assert lines[-2:] == ["and 2 more notes in locality.json", "Prices are so. Results below here"]

@@ -28,7 +28,7 @@ async def test_bytes_between_racks_and_calls_by_api_are_counted(http, cluster):
     found = await samples(http)
     pair = {"client_rack": "b", "broker_rack": "a", "category": "consume", "locality": "cross"}
     (crossed,) = [value for labels, value in found["kafka_rack_bytes_total"] if pair.items() <= labels.items()]
-    assert crossed == sum(entry.bytes for entry in entries if entry.rack == "a")
+    assert crossed == sum(share.bytes for entry in entries if entry.rack == "a" for share in entry.shares)
     calls = {(labels["api"], labels["error"]): value for labels, value in found["kafka_rack_calls_total"]}
     assert calls["Produce", ""] == 1
     assert sum(value for (api, _), value in calls.items() if api == "Fetch") == 2

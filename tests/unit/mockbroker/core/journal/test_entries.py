@@ -71,7 +71,7 @@ def test_of_a_reader_without_a_rack_nothing_is_known(version, reason):
     [
         (None, [[0, 1], [1, 0]], "unkeyed_produce", "yes"),
         (None, [[0, 1]], "no_leader_in_rack", "perhaps"),
-        (b"key", [[0, 1], [1, 0]], "keyed_produce", "perhaps"),
+        (b"key", [[0, 1], [1, 0]], "keyed_produce", "no"),
     ],
 )
 def test_a_producer_elsewhere_is_judged_by_its_keys_and_by_where_leaders_are(key, leaders, reason, avoidable):
@@ -254,15 +254,20 @@ def test_a_call_that_waited_has_its_latency():
     assert [(entry.at_ms, entry.latency_ms, entry.ending) for entry in sim.journal] == [(1070, 70, "answered later")]
 
 
-def test_the_shares_of_an_entry_add_up_to_its_frames():
+def test_an_entrys_record_batches_and_all_else_add_up_to_its_frames():
     sim = Simulation("a,b")
     sim.cluster.create_topic(TOPIC, assignment=[[0, 1], [1, 0]])
     sim.cluster.create_topic("events", 1, configs={"diskless.enable": "true"})
-    produce(sim, b"value")
-    fetch(sim, "b")
+    size = produce(sim, b"value")
+    fetch(sim, "a")
+    Client(sim, connection=7).ask(METADATA, 12)
     for entry in sim.journal:
-        assert sum(share.bytes for share in entry.shares) == entry.bytes
         assert entry.bytes == entry.request_bytes + entry.response_bytes + 8
+    written, read, metadata = sim.journal
+    for entry in (written, read):
+        assert [share.bytes for share in entry.shares] == [size]
+        assert entry.other_bytes == entry.bytes - size
+    assert metadata.other_bytes == metadata.bytes
 
 
 def test_an_entry_becomes_json_with_every_field_of_the_table():

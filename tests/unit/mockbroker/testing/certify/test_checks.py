@@ -112,12 +112,10 @@ def test_idempotent_producers_write_nothing_twice():
     assert verdict(facts, "no_duplicates") == "fail"
 
 
-def traffic(
-    facts: WireFacts, locality: str, size: int, *, saves: bool = False, category: str = "consume", records: bool = True
-) -> None:
+def traffic(facts: WireFacts, locality: str, size: int, *, saves: bool = False, category: str = "consume") -> None:
     broker = "a" if locality == "local" else "b"
     reason = None if locality == "local" else "no_client_rack"
-    facts.traffic[CallTrafficKey(category, "a", broker, locality, reason, saves, saves, records)] += size
+    facts.traffic[CallTrafficKey(category, "a", broker, locality, reason, saves, saves)] += size
 
 
 def test_bytes_that_need_not_cross_fail_and_those_that_must_do_not():
@@ -129,9 +127,9 @@ def test_bytes_that_need_not_cross_fail_and_those_that_must_do_not():
     assert verdict(facts, "near_reads") == "fail"
 
 
-def test_fetches_that_wait_for_records_do_not_hide_what_need_not_cross():
+def test_bytes_around_records_do_not_hide_what_need_not_cross():
     facts = facts_of(consumer("a", "a"))
-    traffic(facts, "local", 9_000, records=False)
+    traffic(facts, "local", 9_000, category="other")
     assert verdict(facts, "near_reads") == "not seen"
     traffic(facts, "local", 80)
     traffic(facts, "cross", 20, saves=True)

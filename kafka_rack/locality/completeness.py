@@ -1,0 +1,126 @@
+"""How complete a ledger is: the time it covers, what could not be read, and what it does not contain."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+from kafka_rack.locality.amounts import bytes_text, covered_us, duration_text
+from kafka_rack.plurals import counted
+
+MISSING = re.compile(r"([0-9]+) bytes of (?:requests|responses) on connection")
+"""Begins the reason of a problem that says how many bytes of a connection are not in its frames."""
+MAX_REASONS = 10
+
+
+@dataclass(slots=True)
+class Completeness:
+    """What a ledger rests on, and what it lacks. It adds up like a ledger.
+
+    ``spans`` are first and last moments of parts (microseconds since 1970); ``missing_bytes`` were cut off, lost, or
+    belong to no whole frame; ``problems`` counts what else could not be read, by reason; ``refused`` are inputs that
+    were not read, with the reason; ``connections_twice`` were captured at both ends and count once. In the captures
+    ``with_replication`` a follower fetches; ``copied_bytes`` is, of captures with replicated topics, what followers
+    copy of what is produced. ``unknown_clients`` are ids and addresses of clients without a rack.
+    """
+
+    spans: list[tuple[int, int]] = field(default_factory=list)
+    frames: int = 0
+    unreadable_frames: int = 0
+    missing_bytes: int = 0
+    problems: dict[str, int] = field(default_factory=dict)
+    refused: dict[str, str] = field(default_factory=dict)
+    connections_twice: int = 0
+    with_replication: set[str] = field(default_factory=set)
+    copied_bytes: dict[str, int] = field(default_factory=dict)
+    unknown_clients: set[tuple[str | None, str | None]] = field(default_factory=set)
+
+    def add_problem(self, reason: str, count: int = 1) -> None:
+        """Count what could not be read."""
+        match = MISSING.match(reason)
+        if match is not None:
+            self.missing_bytes += int(match[1]) * count
+        else:
+            self.problems[reason] = self.problems.get(reason, 0) + count
+
+    def merge(self, other: Completeness) -> Completeness:
+        """Add another's; gives this."""
+        self.spans = sorted({*self.spans, *other.spans})
+        self.frames += other.frames
+        self.unreadable_frames += other.unreadable_frames
+        self.missing_bytes += other.missing_bytes
+        for reason, count in other.problems.items():
+            self.problems[reason] = self.problems.get(reason, 0) + count
+        self.refused = dict(sorted({**self.refused, **other.refused}.items()))
+        self.connections_twice += other.connections_twice
+        self.with_replication |= other.with_replication
+        for capture, size in other.copied_bytes.items():
+            self.copied_bytes[capture] = self.copied_bytes.get(capture, 0) + size
+        self.unknown_clients |= other.unknown_clients
+        return self
+
+    @property
+    def covered_us(self) -> int:
+        """The time covered: overlaps count once, gaps not at all."""
+        return covered_us(self.spans)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether everything that was captured was read."""
+        return not (self.unreadable_frames or self.missing_bytes or self.problems or self.refused)
+
+    @property
+    def uncaptured_replication(self) -> int | None:
+        """Bytes that followers would have copied where none was captured; None where nothing of it is lacking."""
+        without = self.copied_bytes.keys() - self.with_replication
+        return sum(self.copied_bytes[capture] for capture in without) if without else None
+
+    def lacks(self) -> list[str]:
+        """What is not in the ledger, each in a few words."""
+        found = []
+        if self.missing_bytes:
+            found.append(f"{bytes_text(self.missing_bytes)} of connections cut off or lost")
+        if self.unreadable_frames:
+            found.append(f"{counted(self.unreadable_frames, 'frame')} unreadable")
+        if self.problems:
+            most = max(self.problems, key=lambda reason: (self.problems[reason], reason))
+            found.append(f"{counted(sum(self.problems.values()), 'problem')} in the files ({most})")
+        if self.refused:
+            path = next(iter(self.refused))
+            more = f" and {len(self.refused) - 1} more" if len(self.refused) > 1 else ""
+            found.append(f"{counted(len(self.refused), 'input')} not read ({path}: {self.refused[path]}{more})")
+        size = self.uncaptured_replication
+        if size is not None:
+            about = f" (followers would copy about {bytes_text(size)})" if size else ""
+            found.append(f"replication between brokers not captured{about}")
+        if self.unknown_clients:
+            found.append(f"{counted(len(self.unknown_clients), 'client')} of unknown rack")
+        return found
+
+    def line(self, read: str | None = None) -> str:
+        """All of it in one line; ``read`` is what was read, frames unless given."""
+        if not (read or self.frames):
+            return "how complete these figures are was not counted"
+        twice = f", {counted(self.connections_twice, 'connection')} captured twice" if self.connections_twice else ""
+        covered = f"{read or counted(self.frames, 'frame')} over {duration_text(self.covered_us)}{twice}"
+        lacks = self.lacks()
+        return f"complete: {covered}" if not lacks else f"{covered}; missing: {'; '.join(lacks)}"
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "covered_us": self.covered_us,
+            "frames": self.frames,
+            "unreadable_frames": self.unreadable_frames,
+            "missing_bytes": self.missing_bytes,
+            "problems": [
+                {"reason": reason, "count": count}
+                for reason, count in sorted(self.problems.items(), key=lambda one: (-one[1], one[0]))[:MAX_REASONS]
+            ],
+            "refused": [{"input": path, "reason": reason} for path, reason in self.refused.items()],
+            "connections_captured_twice": self.connections_twice,
+            "replication_captured": self.uncaptured_replication is None,
+            "uncaptured_replication_bytes": self.uncaptured_replication or 0,
+            "clients_of_unknown_rack": len(self.unknown_clients),
+            "line": self.line(),
+        }

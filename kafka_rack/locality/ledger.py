@@ -1,0 +1,49 @@
+"""The ledger: flows of bytes added up, with their verdicts, and how complete they are.
+
+Ledgers of parts, captures, brokers or clusters add up in any order. Whoever shows one says how complete it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from kafka_rack.locality.completeness import Completeness
+from kafka_rack.locality.reasons import CONSUME, PRODUCE, REPLICATION
+from kafka_rack.locality.tables import SUMS, Amounts
+from kafka_rack.locality.traffic import TrafficKey, add_amounts
+
+RECORD_BYTES = SUMS.index("record_bytes")
+
+
+@dataclass(slots=True)
+class Ledger:
+    """Flows by ``TrafficKey``, and how complete they are."""
+
+    flows: dict[TrafficKey, Amounts] = field(default_factory=dict)
+    completeness: Completeness = field(default_factory=Completeness)
+
+    def add(self, flows: Mapping[TrafficKey, Amounts], factors: Mapping[str, int] | None = None) -> None:
+        """Add flows, and what they say of completeness.
+
+        Args:
+            factors: topics' replication factors, where any is known.
+        """
+        factors = factors or {}
+        known = self.completeness
+        for key, amounts in flows.items():
+            self.flows[key] = add_amounts(self.flows.get(key), amounts)
+            if key.category == REPLICATION:
+                known.with_replication.add(key.capture)
+            elif key.category in (PRODUCE, CONSUME) and key.client_rack is None:
+                known.unknown_clients.add((key.client_id, key.client_host))
+            if key.category == PRODUCE and (copies := factors.get(key.topic or "", 1) - 1) > 0:
+                copied = copies * amounts[RECORD_BYTES]
+                known.copied_bytes[key.capture] = known.copied_bytes.get(key.capture, 0) + copied
+
+    def merge(self, other: Ledger) -> Ledger:
+        """Add another's flows; gives this."""
+        for key, amounts in other.flows.items():
+            self.flows[key] = add_amounts(self.flows.get(key), amounts)
+        self.completeness.merge(other.completeness)
+        return self

@@ -1,0 +1,133 @@
+"""What matters of a ledger first: client traffic, what of it is avoidable and how, and replication by itself.
+
+The command line, the control API and the pages all show these figures and these sentences.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from decimal import Decimal
+from typing import Any
+
+from kafka_rack.locality.amounts import Pace, bytes_text, plain, share_text
+from kafka_rack.locality.prices import NOTHING
+from kafka_rack.locality.reasons import AVOIDABLE_WORDS, CONSUME, OTHER, PRODUCE, REASONS, REPLICATION
+
+KINDS = {"client": (PRODUCE, CONSUME), "replication": (REPLICATION,), "other": (OTHER,)}
+"""Parts of a summary, and the kinds of flows in each."""
+BYTES = ("local_bytes", "cross_bytes", "unknown_bytes", "avoidable_bytes", "perhaps_bytes", "unavoidable_bytes")
+MONEY = ("cost", "possible_cost", "saves_cost", "at_most_cost")
+Row = Mapping[str, Any]
+
+
+def summary_of(rows: Iterable[Row], pace: Pace, currency: str) -> dict[str, Any]:
+    """The figures and sentences of a ledger's rows.
+
+    Args:
+        rows: with ``category``, ``locality``, ``reason``, ``bytes``, ``saves_bytes``, ``at_most_bytes`` and ``MONEY``:
+            those of ``traffic``, or sums of them.
+
+    Returns ``client``, ``replication`` and ``other``: bytes by where they went, those that crossed by whether that was
+    avoidable, and money; ``actions``: of client traffic, what to do and what it saves, the largest first; ``lines``:
+    sentences for ``client``, ``avoidable``, ``unknown`` and ``replication``.
+    """
+    parts: dict[str, dict[str, Any]] = {
+        name: {"bytes": 0, **dict.fromkeys(BYTES, 0), **dict.fromkeys(MONEY, NOTHING)} for name in KINDS
+    }
+    by_reason: dict[str, dict[str, Any]] = {}
+    for row in rows:
+        name = next(name for name, kinds in KINDS.items() if row["category"] in kinds)
+        add(parts[name], row)
+        if name == "client" and row["reason"] is not None and row["at_most_bytes"]:
+            sums = by_reason.setdefault(
+                row["reason"], {"bytes": 0, **dict.fromkeys(BYTES, 0), **dict.fromkeys(MONEY, NOTHING)}
+            )
+            add(sums, row)
+    for part in parts.values():
+        part["cost_text"] = pace.money(part["cost"], currency)
+        part["cross_share"] = share_text(part["cross_bytes"], part["bytes"])
+    return {
+        **{name: as_json(part) for name, part in parts.items()},
+        "actions": [as_json(one) for one in actions(by_reason, pace, currency)],
+        "period": pace.heading,
+        "lines": lines(parts, pace, currency),
+    }
+
+
+def as_json(found: Row) -> dict[str, Any]:
+    return {name: plain(value) if isinstance(value, Decimal) else value for name, value in found.items()}
+
+
+def add(sums: dict[str, Any], row: Row) -> None:
+    size = row["bytes"]
+    sums["bytes"] += size
+    if row["locality"] != "cross":
+        sums[f"{row['locality']}_bytes"] += size
+    else:
+        saves = row["saves_bytes"]
+        perhaps = row["at_most_bytes"] - saves
+        sums["cross_bytes"] += size
+        sums["avoidable_bytes"] += saves
+        sums["perhaps_bytes"] += perhaps
+        sums["unavoidable_bytes"] += size - saves - perhaps
+    for name in MONEY:
+        sums[name] += row[name]
+
+
+def actions(by_reason: Mapping[str, Mapping[str, Any]], pace: Pace, currency: str) -> list[dict[str, Any]]:
+    """What to do about client traffic that crossed racks, or may have."""
+    found = []
+    for name, sums in sorted(by_reason.items(), key=lambda one: (-one[1]["avoidable_bytes"], -one[1]["bytes"], one[0])):
+        reason = REASONS[name]
+        found.append(
+            {
+                "reason": name,
+                "what": reason.what,
+                "action": reason.action,
+                "who": reason.who,
+                "docs": reason.docs,
+                "avoidable": AVOIDABLE_WORDS["yes" if sums["avoidable_bytes"] else "perhaps"],
+                **sums,
+                "saving": saving(sums, pace, currency),
+            }
+        )
+    return found
+
+
+def saving(sums: Row, pace: Pace, currency: str) -> str:
+    """What is saved for certain, and at most where that is more.
+
+    >>> saving({"saves_cost": Decimal(1), "at_most_cost": Decimal(3)}, Pace(0), "$")
+    '$1.00, at most $3.00'
+    """
+    certain, most = (pace.money(sums[name], currency) for name in ("saves_cost", "at_most_cost"))
+    return certain if certain == most else f"at most {most}" if not sums["saves_cost"] else f"{certain}, at most {most}"
+
+
+def lines(parts: Mapping[str, Mapping[str, Any]], pace: Pace, currency: str) -> dict[str, str]:
+    """The sentences at the top of every view."""
+    client, copies = parts["client"], parts["replication"]
+
+    def paid(amount: Decimal, size: int) -> str:
+        return pace.sentence(amount, size, currency)
+
+    found = {
+        "client": f"client traffic across racks: {client['cross_share']} ({bytes_text(client['cross_bytes'])} of "
+        f"{bytes_text(client['bytes'])}), {paid(client['cost'], client['bytes'])}"
+    }
+    if client["avoidable_bytes"]:
+        amount = paid(client["saves_cost"], client["bytes"])
+        found["avoidable"] = f"avoidable: {bytes_text(client['avoidable_bytes'])}, {amount}"
+    else:
+        found["avoidable"] = "avoidable: nothing"
+    if client["perhaps_bytes"]:
+        found["avoidable"] += f"; cannot tell: {bytes_text(client['perhaps_bytes'])}"
+    if client["unknown_bytes"]:
+        found["unknown"] = (
+            f"unknown: {bytes_text(client['unknown_bytes'])}, at most {paid(client['possible_cost'], 0)}; "
+            "name them in a racks file (--client-racks)"
+        )
+    if copies["bytes"]:
+        crossed = f"{bytes_text(copies['cross_bytes'])} across racks, {paid(copies['cost'], copies['bytes'])}"
+        found["replication"] = f"replication: {crossed}, unavoidable with replicas in several racks"
+    return found
