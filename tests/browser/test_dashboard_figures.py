@@ -149,7 +149,7 @@ def test_clients_have_their_rack_their_bytes_and_the_reason(quiet, dashboard):
         sizes = [expected[f"{locality}_bytes"] for locality in ("local", "cross", "unknown")]
         assert shown[3:6] == [written(size) for size in sizes]
     assert rows["far", "z by request"][6] == "rack not in cluster"
-    words = page.one("#clients-table td.reason[title*='name racks as the brokers do']")
+    words = page.one("#clients-table td.reason[title*='a name that brokers have in broker.rack']")
     assert words.is_displayed(), "what helps is told too"
 
 
