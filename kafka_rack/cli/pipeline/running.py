@@ -188,7 +188,8 @@ def told_in_one_line(place: str, interrupted: str = INTERRUPTED) -> Iterator[Non
 def run_on_spark(arguments: argparse.Namespace, work: Callable[[Any], Result], what: str = "working") -> Result:
     """Open a session, pass it to ``work``, and stop it unless it was there before.
 
-    SIGINT and SIGTERM cancel Spark's jobs.
+    SIGINT and SIGTERM cancel Spark's jobs. They may break off a call to Java half way, and with it the connection of
+    this thread; so the jobs are cancelled from another thread, which has a connection of its own.
 
     Args:
         what: the job, in Spark's pages.
@@ -198,7 +199,9 @@ def run_on_spark(arguments: argparse.Namespace, work: Callable[[Any], Result], w
         try:
             return work(spark)
         except BaseException:
-            spark.sparkContext.cancelAllJobs()
+            cancelling = threading.Thread(target=spark.sparkContext.cancelAllJobs)
+            cancelling.start()
+            cancelling.join()
             raise
 
 

@@ -57,6 +57,21 @@ def test_a_signal_cancels_sparks_jobs_and_is_told_in_one_line_once_the_session_i
     assert spark.closed
 
 
+def test_a_signal_that_breaks_the_connection_to_java_is_an_interruption_all_the_same(spark):
+    """py4j has a connection for each thread, and an interrupted call leaves its own unusable."""
+    interrupted = threading.current_thread()
+
+    def cancel():
+        if threading.current_thread() is interrupted:
+            raise ConnectionRefusedError
+        spark.cancelled.set()
+
+    spark.sparkContext.cancelAllJobs = cancel
+    with pytest.raises(CommandError, match=r"^interrupted: "):
+        run(lambda _: signal.raise_signal(signal.SIGTERM))
+    assert spark.cancelled.is_set()
+
+
 @pytest.mark.usefixtures("spark")
 def test_signals_do_afterwards_what_they_did_before():
     before = [signal.getsignal(number) for number in SIGNALS]
