@@ -57,6 +57,7 @@ def variables_are_options(project: Project) -> Iterator[str]:
 
 def generated_parts_are_current(project: Project) -> Iterator[str]:
     """Each page that a program writes is up to date."""
+    from kafka_rack.locality import reasons
     from kafka_rack.wire_tables.tables import markdown
     from mockbroker.core import access_needs
     from tests import configs_page
@@ -77,6 +78,7 @@ def generated_parts_are_current(project: Project) -> Iterator[str]:
             yield f"docs/configs.md: lacks the comment `{name} begins`, at which a list is written"
     for path, rows, program in (
         ("docs/answers.md", excuses.HEADER + excuses.rows(), "`python -m tests.answers excuses`"),
+        ("docs/locality.md", reasons.docs_table(), "`kafka_rack.locality.reasons.docs_table()`"),
         ("docs/security.md", access_needs.rows().rstrip("\n"), "`python -m tests.answers access`"),
     ):
         header, *right = rows.split("\n")
