@@ -38,7 +38,7 @@ class OptionalPart(NamedTuple):
         access_check: ``(call) -> Verdict | None``, a stage of a call's path that refuses what the client may not do.
         read_oauthbearer: ``(message) -> (authorization id, token)`` of a client's first message of OAUTHBEARER. Raises
             InvalidTokenError, BrokenTokenError.
-        key_file: ``(path) -> KeyFile``, which looks at a file of keys anew when it has changed.
+        key_file: ``(path) -> KeyFile``, which reads a file of keys again when it has changed.
         metadata_support: ``(brokers, settings, release) -> MetadataSupport | None``, another mode than KRaft where the
             settings ask for one. Raises ValueError: they contradict each other.
         update_channels: ``(cluster) -> UpdateChannels``, which carry what the controller of such a mode has to send.
@@ -87,7 +87,7 @@ def brought(name: str) -> list[Any]:
 
 
 def load(path: str) -> Any:
-    """What ``module:name`` stands for."""
+    """The object that ``module:name`` names."""
     module, _, name = path.partition(":")
     return getattr(import_module(module), name)
 

@@ -1,6 +1,6 @@
 """The ledger: flows of bytes added up, with their verdicts, and how complete they are.
 
-Ledgers of parts, captures, brokers or clusters add up in any order. Whoever shows one says how complete it is.
+Ledgers of parts, captures, brokers or clusters add up in any order. Every view of one says how complete it is.
 """
 
 from __future__ import annotations

@@ -241,7 +241,7 @@ class Connections:
     Args:
         evidence: what is known of each scope's cluster; None while that is collected, in ``facts``.
         parts: of files of lines in more than one part.
-        named: files whose problems are told even if nothing in them is of a capture.
+        named: files whose problems are reported even if they hold no capture.
     """
 
     def __init__(

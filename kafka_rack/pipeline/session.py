@@ -25,7 +25,7 @@ INSTALL_JAVA = (
 )
 INSTALL_SPARK = f"the pipeline needs Spark: {pip_install('spark')}"
 OURS_HERE = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.driver.memory": "2g"}
-"""Settings of a session on this machine that nobody else has set."""
+"""Settings of a session on this machine, unless they are set elsewhere."""
 QUIET = "OFF"
 """What Spark would log as an error comes as an exception too."""
 LOGGING = """\
@@ -104,7 +104,7 @@ def spark_session(
 
 
 def running_session() -> SparkSession | None:
-    """The session that this process has, whoever started it."""
+    """The session of this process, if one is running."""
     if "pyspark" not in sys.modules:
         return None
     from pyspark.sql import SparkSession
