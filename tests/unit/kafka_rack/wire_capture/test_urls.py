@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import fsspec
 import pytest
 
 from kafka_rack.wire_capture import read
 from kafka_rack.wire_capture.files import find_files
 from tests.fixture_data import CAPTURES
 
-fsspec = pytest.importorskip("fsspec", reason="fsspec is missing: pip install fsspec")
 CAPTURE = CAPTURES / "kcat.jsonl.gz"
 
 
