@@ -164,12 +164,20 @@ def choose_diskless_leader(call: Call, rack_id: str | None, topics: Sequence[Kno
         session.learn_rack(rack_id)
     if not any(topic.diskless for topic in topics):
         return DisklessChoice()
+    candidates = diskless_candidates(call, rack)
     if cluster.settings[DISKLESS_SELECTION] == HASH:
-        return DisklessChoice(candidates=cluster.liveness.diskless_candidates(rack))
-    chosen = cluster.diskless_broker(rack)
+        return DisklessChoice(candidates=candidates)
+    chosen = cluster.diskless_broker(rack, candidates)
     cluster.take_turn(rack)
     call.diskless_turn = (rack, chosen)
     return DisklessChoice(chosen)
+
+
+def diskless_candidates(call: Call, rack: str | None) -> list[int]:
+    """The brokers that may lead diskless partitions for this rack: of those that this answer lists."""
+    if call.view.is_shared:
+        return call.cluster.liveness.diskless_candidates(rack)
+    return diskless.candidates([(broker.id, broker.rack) for broker in call.view.live_brokers()], rack)
 
 
 class DisklessChoice(NamedTuple):

@@ -78,9 +78,13 @@ class Liveness:
         """The racks that brokers have, up or not."""
         return self._racks
 
-    def diskless_broker(self, rack: str | None) -> int:
-        """The candidate whose turn it is for clients of this rack, -1 while no broker is up."""
-        chosen = self.diskless_candidates(rack)
+    def diskless_broker(self, rack: str | None, candidates: list[int] | None = None) -> int:
+        """The candidate whose turn it is for clients of this rack, -1 where there is none.
+
+        Args:
+            candidates: as a broker knows them that is cut off from the controller; by default those that are up.
+        """
+        chosen = self.diskless_candidates(rack) if candidates is None else candidates
         turn = self.turns.get(rack if rack in self._racks else None, 0)
         return diskless.choose(chosen, turn) if chosen else NO_LEADER
 

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from kafka_rack.diskless import choose_by_hash
 from mockbroker.core.simulation import Simulation
+from mockbroker.state.replicas.network import CONTROLLER
 from protocol import ZERO_UUID
 from protocol.apis.metadata import (
     DescribeTopicPartitionsRequest,
@@ -266,3 +267,22 @@ def test_a_client_id_that_names_no_rack_leaves_it_to_the_listener(sim):
         for leader in leaders(metadata(sim, "events", client_id="app,diskless_az=z", listener_rack="c"))
     }
     assert found == {2, 5}
+
+
+@pytest.mark.parametrize("selection", ["round-robin", "hash"])
+def test_a_broker_that_is_cut_off_names_only_diskless_leaders_that_it_lists(selection):
+    sim = Simulation(racks="a,b,c", settings={"diskless.selection": selection})
+    sim.cluster.create_topic("events", 3, configs={"diskless.enable": "true"})
+    sim.stop_broker(2)
+    sim.cut_link(0, CONTROLLER)
+    sim.start_broker(2)
+    for after_ms in (0, 10_000):  # its session has expired then, and others lead
+        sim.advance(after_ms)
+        for rack in ("a", "b", "c"):
+            answer = metadata(sim, "events", rack=rack, broker=0)
+            assert [broker.node_id for broker in answer.brokers] == [0, 1]
+            assert leaders(answer) <= ({0} if rack == "a" else {1} if rack == "b" else {0, 1})
+            described = DescribeTopicPartitionsRequest(
+                topics=[DescribeTopicPartitionsRequest.Topic(name="events")], rack_id=rack
+            )
+            assert leaders(sim.ask(described, version=1, broker=0)) <= {0, 1}
