@@ -38,7 +38,6 @@ from protocol.registry import message_class
 
 if TYPE_CHECKING:
     from mockbroker.core.connection import Connection
-    from mockbroker.core.quota_limits import QuotaLimits
 
 PRODUCE, FETCH = 0, 1
 API_VERSIONS = 18
@@ -115,7 +114,6 @@ class CallPath:
     _header_versions: dict[bytes, int] = field(default_factory=dict)  # by API key and version, as a request begins
     _served: set[bytes] = field(default_factory=set)  # the same, of what is served where no release is emulated
     _parked: dict[Call, ParkedCall] = field(default_factory=dict)
-    _quotas: QuotaLimits | None = None
 
     def __post_init__(self) -> None:
         self.purgatory = Purgatory(self.cluster.woken, self._go_on)
@@ -281,11 +279,9 @@ class CallPath:
     def check_limits(self, call: Call) -> Verdict | None:
         """Ask each of ``limits``, count what a client uses of its quotas, and ask the authorizer; if there are any."""
         if self.cluster.image.client_quotas:
-            if self._quotas is None:
-                from mockbroker.core.quota_limits import QuotaLimits
+            from mockbroker.core.quota_limits import check_quotas
 
-                self._quotas = QuotaLimits()
-            self._quotas.check(call)
+            check_quotas(call)
         if self.limits and (verdict := first_verdict(self.limits, call)) is not None:
             return verdict
         if "authorizer.class.name" in self.cluster.settings.given_names:

@@ -6,48 +6,40 @@ Source: KIP-219; KafkaApis.handleProduceRequest and handleFetchRequest, ClientQu
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
 
 from mockbroker.call import Call, InjectedFaults
-from mockbroker.state.quotas.usage import Usages
 
 PRODUCE, FETCH = 0, 1
 PRODUCER_BYTE_RATE, CONSUMER_BYTE_RATE = "producer_byte_rate", "consumer_byte_rate"
 
 
-@dataclass(slots=True, eq=False)
-class QuotaLimits:
-    """A stage of the path of calls, asked only where a cluster has quotas."""
-
-    usages: Usages = field(default_factory=Usages)
-
-    def check(self, call: Call) -> None:
-        """Throttle a client that writes too much, or that is given too much."""
-        if call.api_key == PRODUCE:
-            throttle_ms = self._throttle_ms(call, PRODUCER_BYTE_RATE, len(call.frame))
-            if throttle_ms:
-                injected_into(call).amend.append(lambda response: throttle(call, response, throttle_ms))
-                mute(call, throttle_ms)
-        elif call.api_key == FETCH:
-            injected_into(call).amend.append(lambda response: self._given(call, response))
-
-    def _given(self, call: Call, response: Any) -> None:
-        size_bytes = sum(
-            len(partition.records or b"") for topic in response.responses for partition in topic.partitions
-        )
-        throttle_ms = self._throttle_ms(call, CONSUMER_BYTE_RATE, size_bytes) if call.replica_id < 0 else 0
+def check_quotas(call: Call) -> None:
+    """Throttle a client that writes too much, or that is given too much; asked only where a cluster has quotas."""
+    if call.api_key == PRODUCE:
+        throttle_ms = throttle_of(call, PRODUCER_BYTE_RATE, len(call.frame))
         if throttle_ms:
-            throttle(call, response, throttle_ms)
+            injected_into(call).amend.append(lambda response: throttle(call, response, throttle_ms))
             mute(call, throttle_ms)
+    elif call.api_key == FETCH:
+        injected_into(call).amend.append(lambda response: throttle_reader(call, response))
 
-    def _throttle_ms(self, call: Call, key: str, size_bytes: int) -> int:
-        session = call.session
-        user = session.principal.partition(":")[2]
-        limits = call.cluster.image.client_quotas
-        return self.usages.throttle_ms(
-            call.broker.id, key, (user, session.client_id or ""), limits, size_bytes, call.now_ms
-        )
+
+def throttle_reader(call: Call, response: Any) -> None:
+    size_bytes = sum(len(partition.records or b"") for topic in response.responses for partition in topic.partitions)
+    throttle_ms = throttle_of(call, CONSUMER_BYTE_RATE, size_bytes) if call.replica_id < 0 else 0
+    if throttle_ms:
+        throttle(call, response, throttle_ms)
+        mute(call, throttle_ms)
+
+
+def throttle_of(call: Call, key: str, size_bytes: int) -> int:
+    """Count bytes of a client; gives the milliseconds for which it is to be quiet."""
+    session, cluster = call.session, call.cluster
+    user = session.principal.partition(":")[2]
+    return cluster.quota_usages.throttle_ms(
+        call.broker.id, key, (user, session.client_id or ""), cluster.image.client_quotas, size_bytes, call.now_ms
+    )
 
 
 def injected_into(call: Call) -> InjectedFaults:

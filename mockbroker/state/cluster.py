@@ -26,6 +26,7 @@ from mockbroker.state.logs.memory import MemoryLogStore
 from mockbroker.state.logs.producers import Producers
 from mockbroker.state.logs.upkeep import LogUpkeep
 from mockbroker.state.metadata.kraft import CurrentView, KRaftMode
+from mockbroker.state.quotas.usage import Usages
 from mockbroker.state.replicas.network import Reachability
 from mockbroker.state.replicas.replication import Replication
 from mockbroker.state.security.cluster_security import ClusterSecurity
@@ -77,6 +78,7 @@ class Cluster:
     network: Reachability = field(default_factory=Reachability)
     clock: WallClock = field(default_factory=WallClock)
     security: ClusterSecurity = field(default_factory=ClusterSecurity)
+    quota_usages: Usages = field(default_factory=Usages)
     release: str | None = None  # that is emulated, where it was given
     is_ending: bool = False  # then nobody waits for records any more
     is_durable: bool = False  # what coordinators keep is in the logs of their topics, and a restart finds it there
@@ -189,6 +191,7 @@ class Cluster:
         self.close()
         self.woken.clear()
         for broker in self.brokers.values():
+            broker.process_ended()
             broker.is_running, broker.registration = True, None
         writer, lasting = ImageWriter(snapshot.image.copy()), self.configs.lasting
         Cluster.__init__(
@@ -271,9 +274,9 @@ class Cluster:
         """The leader of the partition of a group or of another coordinator's key. Raises COORDINATOR_NOT_AVAILABLE."""
         return self.internal_topics.coordinator(topic, key)
 
-    def diskless_broker(self, rack: str | None) -> int:
-        """The broker whose turn it is for clients of this rack, -1 while none is up."""
-        return self.liveness.diskless_broker(rack)
+    def diskless_broker(self, rack: str | None, candidates: list[int] | None = None) -> int:
+        """The broker whose turn it is for clients of this rack, -1 where there is none; see ``Liveness``."""
+        return self.liveness.diskless_broker(rack, candidates)
 
     def take_turn(self, rack: str | None) -> None:
         """The next answer to a client of this rack names the next broker."""

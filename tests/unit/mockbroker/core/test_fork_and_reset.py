@@ -4,6 +4,7 @@ import pytest
 
 from mockbroker.core.simulation import Simulation
 from mockbroker.state.errors import ApiError
+from mockbroker.state.quotas.client_quotas import Alteration, alter_quotas
 from protocol.apis.classic_group import JoinGroupRequest
 from protocol.apis.fetch import FetchRequest
 from protocol.apis.group_offsets import OffsetCommitRequest, OffsetFetchRequest
@@ -215,3 +216,32 @@ def test_zookeeper_mode_forks_and_is_reset(release):
     fork.reset()
     assert list(fork.cluster.topics) == ["orders"]
     assert fork.cluster.controller_id() == 0
+
+
+def test_a_reset_forgets_what_clients_used_of_their_quotas(sim):
+    def limited() -> None:
+        ((_, error),) = alter_quotas(
+            sim.cluster.writer, [Alteration({"client-id": "app"}, [("producer_byte_rate", 1000.0)])]
+        )
+        assert error is None
+
+    def throttle_ms(size: int) -> int:
+        partition = ProduceRequest.Topic.Partition(index=0, records=build_batch([Record(value=b"x" * size)]))
+        topic = ProduceRequest.Topic(name="orders", partition_data=[partition])
+        request = ProduceRequest(acks=1, timeout_ms=1000, topic_data=[topic])
+        return int(sim.ask(request, version=9, client_id="app").throttle_time_ms)
+
+    limited()
+    assert throttle_ms(60_000) > 40_000
+    sim.reset()
+    limited()
+    assert throttle_ms(10) == 0
+
+
+def test_a_reset_gives_loggers_their_first_levels(sim):
+    level = sim.cluster.brokers[0].loggers
+    name = next(iter(level.levels()))
+    before = level.levels()[name]
+    level.set(name, "TRACE")
+    sim.reset()
+    assert sim.cluster.brokers[0].loggers.levels()[name] == before
