@@ -147,7 +147,7 @@ class ClusterControl:
         return True
 
     def unfence_broker(self, broker_id: int, now_ms: int) -> bool:
-        """Let a broker that was fenced by command serve again; False if it was not.
+        """Let a broker that was fenced by command serve again; False if it was not, or was unregistered since.
 
         Raises KeyError: no such broker.
         """
@@ -156,6 +156,8 @@ class ClusterControl:
             return False
         self.cluster.now_ms = now_ms
         self.fenced.discard(broker_id)
+        if broker.registration is None:
+            return False
         if broker.is_running and self.cluster.network.connects(broker_id, CONTROLLER):
             self.fence([broker_id], fenced=False)
             self.cluster.brokers_changed()

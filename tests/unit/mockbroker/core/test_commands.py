@@ -8,6 +8,7 @@ from mockbroker.state.cluster import Cluster
 from mockbroker.state.errors import ApiError
 from mockbroker.state.groups.offsets import Committed
 from protocol.apis.classic_group import JoinGroupRequest, SyncGroupRequest
+from protocol.apis.cluster import UnregisterBrokerRequest
 from protocol.apis.fetch import FetchRequest
 from protocol.apis.find_coordinator import FindCoordinatorRequest
 from protocol.apis.groups import DescribeGroupsRequest
@@ -192,6 +193,12 @@ def test_a_fenced_broker_that_starts_anew_serves(sim, orders):
     sim.fence_broker(0)
     sim.restart_broker(0)
     assert orders.leader == 0
+
+
+def test_a_fenced_broker_that_was_unregistered_is_not_unfenced(sim):
+    assert sim.fence_broker(2)
+    assert sim.ask(UnregisterBrokerRequest(broker_id=2)).error_code == ErrorCode.NONE
+    assert not sim.unfence_broker(2)
 
 
 def test_a_full_disk_takes_replicas_offline_and_others_lead(sim, orders):
