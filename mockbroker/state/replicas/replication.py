@@ -316,6 +316,8 @@ class Replication:
         if follower.condition is not None and follower.condition.arrival is not None:
             send(partition, follower, follower.condition.arrival, now_ms)
             readable_end = min(readable_end, follower.arrived_end)
+        if readable_end > follower.readable_end:
+            self.notify(partition)  # readers that wait at this follower, in the ISR or not
         follower.readable_end = readable_end
         follower.end_offset = max(follower.end_offset, follower.readable_end)
         while follower.missing and follower.missing[0][0] <= follower.end_offset:

@@ -100,6 +100,18 @@ def test_a_reader_that_waits_at_a_follower_is_woken_when_the_follower_catches_up
     assert values(sim.replies[ticket].responses[0].partitions[0].records) == [b"two"]
 
 
+def test_a_reader_that_waits_at_a_follower_out_of_sync_is_woken_when_the_record_arrives(sim):
+    sim.faults.add({"link": {"from": "b", "to": "a"}, "effect": {"delay_ms": 300}})
+    sim.shrink_isr(TOPIC, 0, [1])
+    sim.advance(1000)
+    ticket = sim.send(fetch_request(1, rack_id="b", max_wait_ms=5000), version=12, broker=1)
+    produce(sim, batch(b"two"))
+    sim.advance(299)
+    assert ticket not in sim.replies
+    sim.advance(1)
+    assert values(sim.replies[ticket].responses[0].partitions[0].records) == [b"two"]
+
+
 def test_a_lag_below_zero_is_refused(sim):
     with pytest.raises(ValueError, match="0 is the least"):
         sim.cluster.set_follower_lag(1, records=-1)
