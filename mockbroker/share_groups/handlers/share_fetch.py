@@ -166,8 +166,9 @@ def respond(
         return response
     for one, entry in entries.items():
         topic_id, index = one
-        if entry.error_code in LEADER_MOVED:
-            known = call.leadership(call.cluster.topic_by_id[topic_id].partitions[index])
+        topic = call.cluster.topic_by_id.get(topic_id)  # None: deleted while the call waited
+        if entry.error_code in LEADER_MOVED and topic is not None:
+            known = call.leadership(topic.partitions[index])
             entry.current_leader = PartitionEntry.LeaderIdAndEpoch(
                 leader_id=known.leader, leader_epoch=known.leader_epoch
             )

@@ -72,6 +72,10 @@ class ShareSessions:
     def __len__(self) -> int:
         return len(self._sessions)
 
+    def sessions(self) -> list[ShareSession]:
+        """All that there are, in the order of their opening."""
+        return list(self._sessions.values())
+
     def get(self, key: SessionKey) -> ShareSession | None:
         return self._sessions.get(key)
 

@@ -175,11 +175,16 @@ class SharePartitions:
                 self.fence(key)
 
     def broker_stopped(self, broker_id: int) -> None:
-        """A broker has stopped, and its sessions with it."""
-        self._sessions.pop(broker_id, None)
+        """A broker has stopped, and with it the share partitions that it led and its sessions.
+
+        What members hold by these sessions of diskless partitions, which no broker leads, is available again.
+        """
         for key, one in list(self._running.items()):
             if one.leader == broker_id:
                 self.fence(key)
+        sessions = self._sessions.pop(broker_id, None)
+        for session in () if sessions is None else sessions.sessions():
+            self._release(session)
 
     def forget_topic(self, topic_id: bytes) -> None:
         """A topic was deleted."""

@@ -337,6 +337,33 @@ def test_a_stopped_broker_loses_sessions_and_locks_and_no_acknowledgement(sim):
     assert acquired(share_fetch(sim, topic, broker=leader)) == [(2, 3, 1)]
 
 
+@pytest.mark.parametrize("end", ["stop_broker", "crash_broker"])
+def test_locks_on_a_diskless_topic_end_with_the_broker_of_their_session(sim, end):
+    topic = sim.cluster.create_topic(TOPIC, 1, configs={"diskless.enable": "true"}).id
+    sim.cluster.share.begin(SharePartitionKey(GROUP, topic, 0), 1, 0)
+    filled(sim, 3)
+    assert acquired(share_fetch(sim, topic)) == [(0, 2, 1)]
+    assert acquired(share_fetch(sim, topic, member="two", broker=1)) == []
+    getattr(sim, end)(0)
+    assert acquired(share_fetch(sim, topic, 1, member="two", broker=1)) == [(0, 2, 2)]
+
+
+def test_a_fetch_that_waits_is_answered_though_a_topic_that_another_broker_leads_is_deleted(sim):
+    topic = begun(sim)
+    there = sim.cluster.create_topic("there", assignment=[[1]])
+    request = share_fetch_request(topic, max_wait_ms=500)
+    request.topics.append(
+        type(request).Topic(topic_id=there.id, partitions=[type(request).Topic.Partition(partition_index=0)])
+    )
+    ticket = sim.send(request)
+    sim.delete_topic("there")
+    sim.advance(500)
+    answer = sim.replies[ticket]
+    assert answer.error_code == ErrorCode.NONE
+    (entry,) = next(one for one in answer.responses if one.topic_id == there.id).partitions
+    assert entry.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+
 def test_records_that_are_gone_from_the_log_are_passed_over(sim):
     topic = begun(sim)
     filled(sim, 2, 2)
