@@ -67,6 +67,14 @@ DEFAULTS: dict[str, Any] = {
 } | merged("settings")
 """What is read without Kafka's definitions, which cost a start-up some ms; all other settings have an effect by the
 definitions, as those that topics fall back to, or by none."""
+LOWEST_OF_OURS = {
+    "connection.first.byte.timeout.ms": 1,
+    "max.decompressed.request.bytes": 0,
+    "max.request.items": 1,
+    "records.max.bytes": -1,
+    "request.read.timeout.ms": 1,
+}
+"""The lowest values of the settings that Kafka has not; those of the others are in Kafka's definitions."""
 DIFFERENT_DEFAULTS = {
     "leader.imbalance.check.interval.seconds": "preferred leaders lead again at once, so that all is as before",
     "default.replication.factor": "a topic spreads over racks, as wide as there are brokers",
@@ -112,7 +120,7 @@ class KafkaSettings(Mapping[str, Any]):
             effective = with_effect("broker") | OF_NUMBERED
             self.without_effect = tuple(name for name in kafkas if name not in effective and not is_of_a_listener(name))
         for name, value in given.items():
-            self._values[name] = typed(name, value)
+            self._values[name] = in_range(name, typed(name, value))
         if ASSIGNORS in given:
             check_assignors(self._values[ASSIGNORS])
 
@@ -155,6 +163,39 @@ class KafkaSettings(Mapping[str, Any]):
 
         found = find_definition("broker", name)
         return found is None or bool(self._values[name] != found.default)
+
+
+def in_range(name: str, value: Any) -> Any:
+    """The value of a setting, if it is one that a cluster can run with.
+
+    Kafka's ranges hold, but for a lowest value above 1: tests want small segments and short times.
+
+    Raises: ValueError: a number out of its range, or another type than a whole number's where one is expected.
+
+    >>> in_range("num.partitions", 3)
+    3
+    >>> in_range("num.partitions", 0)
+    Traceback (most recent call last):
+        ...
+    ValueError: num.partitions: expected at least 1, got 0
+    """
+    if type(DEFAULTS.get(name)) is int and type(value) is not int:
+        raise ValueError(f"{name}: expected a whole number, got {value!r}")
+    if type(value) is not int:
+        return value
+    lowest, highest = LOWEST_OF_OURS.get(name), None
+    if lowest is None:
+        from mockbroker.state.configs.definitions import find_definition
+
+        found = find_definition("broker", name)
+        if found is None or found.validator is None or found.validator["is"] != "Range":
+            return value
+        lowest, highest = found.validator["min"], found.validator["max"]
+    if lowest is not None and value < min(lowest, 1):
+        raise ValueError(f"{name}: expected at least {min(lowest, 1)}, got {value}")
+    if highest is not None and value > highest:
+        raise ValueError(f"{name}: expected at most {highest}, got {value}")
+    return value
 
 
 def check_assignors(names: Iterable[str]) -> None:

@@ -84,3 +84,25 @@ def test_each_default_is_kafkas_but_for_those_with_a_reason():
 def test_every_config_of_kafka_has_an_effect_or_is_told_as_one_without():
     for kind in ("topic", "broker", "group", "client_metrics"):
         assert set(without_effect(kind)) == set(names(kind)) - with_effect(kind) - OF_A_BROKER
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "expected"),
+    [
+        ("num.partitions", -7, "at least 1"),
+        ("num.partitions", "0", "at least 1"),
+        ("num.partitions", 2.5, "a whole number"),
+        ("num.partitions", True, "a whole number"),
+        ("max.connections", "-5", "at least 0"),
+        ("num.network.threads", "0", "at least 1"),
+        ("max.request.items", 0, "at least 1"),
+        ("records.max.bytes", -2, "at least -1"),
+    ],
+)
+def test_a_number_out_of_its_range_is_refused(name, value, expected):
+    with pytest.raises(ValueError, match=rf"^{name}: expected {expected}, got "):
+        KafkaSettings({name: value})
+
+
+def test_a_test_cluster_may_go_below_a_lowest_value_above_one():
+    assert KafkaSettings({"log.segment.bytes": "100"})["log.segment.bytes"] == 100
