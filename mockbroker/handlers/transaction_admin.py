@@ -9,7 +9,7 @@ Source: KIP-664, KIP-994, KIP-1152; KafkaApis and TransactionStateManager.listTr
 
 from __future__ import annotations
 
-import re
+from typing import Any
 
 from mockbroker.call import Call, handles
 from mockbroker.handlers.find_coordinator import check_coordinator, coordinates
@@ -17,6 +17,7 @@ from mockbroker.handlers.leadership import find_partition, served_by
 from mockbroker.state.errors import ApiError
 from mockbroker.state.logs.log_transactions import NO_OFFSET
 from mockbroker.state.logs.producers import PartitionProducers
+from mockbroker.state.patterns import PatternError, compiled
 from mockbroker.state.topics.coordinator_keys import TRANSACTIONS_TOPIC
 from mockbroker.state.topics.topic import check_topic_name
 from mockbroker.state.transactions.states import STATE_NAMES, TransactionState
@@ -142,13 +143,13 @@ def list_transactions(call: Call, request: ListTransactionsRequest) -> ListTrans
     )
 
 
-def whole_match(pattern: str | None) -> re.Pattern[str] | None:
+def whole_match(pattern: str | None) -> Any:
     """What transactional ids have to match as a whole, None for any. Raises ApiError: INVALID_REGULAR_EXPRESSION."""
     if not pattern:
         return None
     try:
-        return re.compile(pattern)
-    except re.error as error:
+        return compiled(pattern)
+    except PatternError as error:
         raise ApiError(
             ErrorCode.INVALID_REGULAR_EXPRESSION, f"expected a regular expression, got {pattern!r}: {error}"
         ) from None

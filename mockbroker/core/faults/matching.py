@@ -6,7 +6,6 @@ API names topics or groups at all, where the fault names any.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field
 from ipaddress import ip_address, ip_network
@@ -15,6 +14,7 @@ from typing import Any, NamedTuple
 from mockbroker.call import Call
 from mockbroker.core.faults.fault import Fault, RackLink
 from mockbroker.core.subjects import APIS_WITH_GROUPS, APIS_WITH_TOPICS, NOTHING, Subjects, subjects_of
+from mockbroker.state.patterns import wildcards_match
 from protocol.errors import ProtocolError
 from protocol.registry import APIS
 
@@ -255,11 +255,10 @@ def name_test(value: object) -> Callable[[str], bool]:
     """
     names = values_of(value)
     exact = frozenset(name for name in names if "*" not in name)
-    patterns = [".*".join(map(re.escape, name.split("*"))) for name in names if "*" in name]
+    patterns = [name for name in names if "*" in name]
     if not patterns:
         return exact.__contains__
-    pattern = re.compile("|".join(patterns), re.DOTALL)
-    return lambda name: name in exact or pattern.fullmatch(name) is not None
+    return lambda name: name in exact or any(wildcards_match(pattern, name) for pattern in patterns)
 
 
 def text_test(value: object, of: Callable[[Call], str | None]) -> Test:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -10,6 +9,7 @@ from typing import Any, Self
 
 from mockbroker.core.journal.entry import JournalEntry
 from mockbroker.core.journal.records import CallRecord
+from mockbroker.state.patterns import wildcards_match
 from protocol.error_codes import ErrorCode
 from protocol.registry import APIS
 
@@ -71,13 +71,13 @@ class FilterPattern:
 
     texts: tuple[str, ...]
     exact: frozenset[str]
-    patterns: tuple[re.Pattern[str], ...] = ()
+    patterns: tuple[str, ...] = ()
     ranges: tuple[Any, ...] = ()
 
     def match(self, value: str) -> bool:
         if value in self.exact:
             return True
-        if any(pattern.fullmatch(value) for pattern in self.patterns):
+        if any(wildcards_match(pattern, value) for pattern in self.patterns):
             return True
         return bool(self.ranges) and in_ranges(value, self.ranges)
 
@@ -177,8 +177,7 @@ def pattern_of(name: str, value: object) -> FilterPattern:
     else:
         ranges, plain = (), list(texts)
     starred = [text for text in plain if "*" in text]
-    patterns = tuple(re.compile(".*".join(map(re.escape, text.split("*"))), re.DOTALL) for text in starred)
-    return FilterPattern(texts, frozenset(plain).difference(starred), patterns, ranges)
+    return FilterPattern(texts, frozenset(plain).difference(starred), tuple(starred), ranges)
 
 
 def value_text(name: str, value: object) -> str:

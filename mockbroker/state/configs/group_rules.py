@@ -5,7 +5,6 @@ Source: GroupConfig.validate, ClientMetricsConfigs.validate, Apache Kafka 4.4.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +13,7 @@ from mockbroker.state.configs.effective import GROUP_BOUNDS
 from mockbroker.state.configs.topic_rules import invalid
 from mockbroker.state.configs.values import InvalidValueError
 from mockbroker.state.errors import ApiError
+from mockbroker.state.patterns import PatternError, compiled
 from protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
@@ -88,8 +88,8 @@ def check_matches(match: tuple[str, ...]) -> None:
         if name not in MATCHED or len(values) != 1:
             raise invalid(f"match: expected NAME=PATTERN with one of {', '.join(sorted(MATCHED))}, got {one!r}")
         try:
-            re.compile(values[0])
-        except re.error as error:
+            compiled(values[0])
+        except PatternError as error:
             raise invalid(f"match: expected a regular expression for {name}, got {values[0]!r}: {error}") from None
 
 

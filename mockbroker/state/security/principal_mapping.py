@@ -11,6 +11,8 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from mockbroker.state.patterns import PatternError, compiled
+
 RULE = r"(DEFAULT)|RULE:((?:\\.|[^\\/])*)/((?:\\.|[^\\/])*)/([LU]?).*?|(.*?)"
 RULE_SPLITTER = re.compile(rf"\s*({RULE})\s*(?:,\s*|$)")
 RULE_PARSER = re.compile(RULE)
@@ -72,21 +74,15 @@ def parse_rules(text: str) -> PrincipalMapping:
         if match[1] is not None:
             rules.append(Rule())
         elif match[2] is not None:
-            rules.append(Rule(compiled(match[2]), match[3], match[4] or ""))
+            rules.append(Rule(pattern_of(match[2]), match[3], match[4] or ""))
     return PrincipalMapping(tuple(rules))
 
 
-def compiled(pattern: str) -> Any:
-    import re2
-
-    options = re2.Options()
-    options.log_errors = False
+def pattern_of(text: str) -> Any:
     try:
-        found = re2.compile(pattern, options)
-    except re2.error as error:
-        why = error.args[0].decode(errors="replace") if error.args and isinstance(error.args[0], bytes) else error
-        raise ValueError(f"ssl.principal.mapping.rules: cannot use the pattern {pattern!r}: {why}") from None
-    return found
+        return compiled(text)
+    except PatternError as error:
+        raise ValueError(f"ssl.principal.mapping.rules: cannot use the pattern {text!r}: {error}") from None
 
 
 def replaced(pattern: Any, replacement: str, name: str) -> list[str]:

@@ -9,14 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from enum import Enum
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from mockbroker.state.errors import ApiError
 from mockbroker.state.groups.consumer import records
 from mockbroker.state.groups.consumer.members import ConsumerMember
 from mockbroker.state.groups.modern.subscriptions import count_matches
 from mockbroker.state.image.coordinator_records import CoordinatorRecord
+from mockbroker.state.patterns import PatternError, compiled
 from protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
@@ -113,12 +113,10 @@ def matching(text: str, names: Iterable[str]) -> frozenset[str]:
 
 def check_expression(text: str) -> None:
     """Raises ApiError: INVALID_REGULAR_EXPRESSION."""
-    import re2
-
     try:
         compiled(text)
-    except re2.error as error:
-        problem = description(error.args[0].decode())
+    except PatternError as error:
+        problem = str(error)
     else:
         names = GROUP_NAME.findall(NOT_GROUPS.sub("", text))
         if len(set(names)) == len(names):
@@ -126,22 +124,3 @@ def check_expression(text: str) -> None:
         problem = "duplicate capture group name"  # Kafka's RE2 refuses what this one lets pass
     problem = f"SubscribedTopicRegex `{text}` is not a valid regular expression: {problem}."
     raise ApiError(ErrorCode.INVALID_REGULAR_EXPRESSION, problem)
-
-
-@lru_cache(maxsize=256)
-def compiled(text: str) -> Any:
-    """An expression, ready to match. Raises re2.error."""
-    import re2
-
-    options = re2.Options()
-    options.log_errors = False
-    return re2.compile(text, options)
-
-
-def description(error: str) -> str:
-    """What is wrong with an expression, without the part of it in which RE2 found that.
-
-    >>> description("missing ]: [a-")
-    'missing ]'
-    """
-    return error.split(": ", maxsplit=1)[0]

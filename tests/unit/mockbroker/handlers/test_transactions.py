@@ -6,8 +6,11 @@ import pytest
 
 from mockbroker.core.simulation import Simulation
 from mockbroker.state.features import feature_level
+from mockbroker.state.topics.coordinator_keys import TRANSACTIONS_TOPIC
 from protocol.apis.api_versions import ApiVersionsRequest
 from protocol.apis.produce import ProduceRequest
+from protocol.apis.producer_ids import InitProducerIdRequest
+from protocol.apis.transaction_admin import ListTransactionsRequest
 from protocol.apis.transactions import EndTxnRequest, WriteTxnMarkersRequest
 from protocol.error_codes import ErrorCode
 from tests.transaction_driver import (
@@ -217,3 +220,26 @@ def test_a_fault_keeps_the_offsets_of_the_topic_that_it_names_out_of_a_transacti
     handle.remove()
     assert producer.commit_offset(7) == producer.end() == 0
     assert committed_offset(sim) == (7, 0)
+
+
+def test_transactional_ids_are_matched_by_an_expression_as_a_whole():
+    sim = Simulation()
+    for name in ("orders-1", "orders-2", "payments-1"):
+        request = InitProducerIdRequest(transactional_id=name, transaction_timeout_ms=1000)
+        coordinator = sim.cluster.coordinator_for(name, TRANSACTIONS_TOPIC).id
+        assert sim.ask(request, broker=coordinator).error_code == ErrorCode.NONE
+
+    def listed(pattern: str) -> list[str]:
+        found = [
+            one.transactional_id
+            for broker in range(3)
+            for one in sim.ask(
+                ListTransactionsRequest(transactional_id_pattern=pattern), version=2, broker=broker
+            ).transaction_states
+        ]
+        return sorted(found)
+
+    assert listed("orders-[0-9]") == ["orders-1", "orders-2"]
+    assert listed("orders") == []
+    refused = sim.ask(ListTransactionsRequest(transactional_id_pattern="(a"), version=2)
+    assert refused.error_code == ErrorCode.INVALID_REGULAR_EXPRESSION
