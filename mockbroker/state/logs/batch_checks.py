@@ -2,7 +2,8 @@
 
 Kafka walks the records of each batch. Here that is done where it may change the answer: in small batches, which is
 what somebody writes by hand to see what is refused, in topics whose settings judge single records, and where the
-batch's header gives cause. Of a large batch of a known producer in an ordinary topic header and checksum are read.
+batch's header gives cause. Of a large batch of a known producer in an ordinary topic header and checksum are read,
+and whether its bytes can hold as many records as it counts.
 
 Source: ProduceRequest.validateRecords, UnifiedLog.analyzeAndValidateRecords, LogValidator and DefaultRecordBatch,
 Apache Kafka 4.4.
@@ -35,6 +36,7 @@ from protocol.records.batches import (
     check_crc,
 )
 from protocol.records.checksum import crc32c
+from protocol.records.compression import MAX_RATIOS
 
 if TYPE_CHECKING:
     from mockbroker.state.topics.topic import Topic
@@ -42,6 +44,9 @@ if TYPE_CHECKING:
 
 WALKED_RECORDS = 8
 """Batches of so many records at most are walked whatever their topic."""
+SMALLEST_RECORD_BYTES = 7
+PLAUSIBLE_RATIO = 16
+"""A batch whose records would have to be compressed better than this is walked, whatever their number."""
 NO_BOUND = 9223372036854775807
 ANY_RECORD_BYTES = 2147483639
 FIRST_REAL_MS = 10**12
@@ -185,6 +190,7 @@ def check_batch(
     bounds = bounds_of(rules, now_ms, clock_is_real=clock_jumped or now_ms >= FIRST_REAL_MS)
     if (
         header.record_count > WALKED_RECORDS
+        and header.record_count * SMALLEST_RECORD_BYTES <= PLAUSIBLE_RATIO * (size - BATCH_HEADER_SIZE)
         and target == codec
         and not rules.needs_keys
         and max_record_bytes is None
@@ -231,6 +237,9 @@ def read_checked_header(records: bytes, size: int, max_bytes: int) -> BatchHeade
         raise BadBatchError(
             ErrorCode.INVALID_RECORD, f"expected one offset a record, got {header.last_offset_delta + 1} for {count}"
         )
+    codec = header.attributes & CODEC_MASK
+    if count * SMALLEST_RECORD_BYTES > MAX_RATIOS[codec] * (size - BATCH_HEADER_SIZE):
+        raise BadBatchError(ErrorCode.INVALID_RECORD, f"{count} records do not fit into a batch of {size} bytes")
     if header.is_control:
         raise BadBatchError(ErrorCode.INVALID_RECORD, "expected records, got a control batch from a producer")
     if header.producer_id >= 0 and header.base_sequence < 0:

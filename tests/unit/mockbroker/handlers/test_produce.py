@@ -1,10 +1,14 @@
 from __future__ import annotations
 
+import struct
+
 import pytest
 
 from mockbroker.core.simulation import ConnectionClosedError, Simulation
+from mockbroker.state.logs.batch_checks import SMALLEST_RECORD_BYTES
 from protocol.error_codes import ErrorCode
 from protocol.records import CompressionCodec, TimestampType, iter_batches, iter_records
+from protocol.records.checksum import crc32c
 from tests.unit.mockbroker.handlers.records import (
     batch,
     fetch,
@@ -138,6 +142,25 @@ def test_what_is_no_sound_batch_is_refused_with_kafkas_error(sim):
         == ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
     )
     assert fetch(sim).high_watermark == 0
+
+
+@pytest.mark.parametrize(
+    ("codec", "count"), [(CompressionCodec.NONE, 9), *((codec, 2**31 - 1) for codec in CompressionCodec)]
+)
+def test_a_batch_that_counts_more_records_than_it_holds_is_refused(sim, codec, count):
+    whole = bytearray(batch(b"a", codec=codec))
+    struct.pack_into(">i", whole, 23, count - 1)  # the last offset delta
+    struct.pack_into(">i", whole, 57, count)
+    struct.pack_into(">I", whole, 17, crc32c(bytes(whole[21:])))
+    assert produce(sim, bytes(whole)).error_code == ErrorCode.INVALID_RECORD
+    assert fetch(sim).high_watermark == 0
+
+
+def test_many_small_records_that_compress_well_are_taken(sim):
+    many = batch(*[b""] * 100_000, codec=CompressionCodec.ZSTD)
+    assert len(many) * 8 < 100_000 * SMALLEST_RECORD_BYTES
+    assert produce(sim, many).error_code == ErrorCode.NONE
+    assert fetch(sim, 99_999).high_watermark == 100_000
 
 
 def test_a_batch_over_the_topics_limit_is_too_large(sim):
