@@ -28,6 +28,7 @@ from protocol.records.errors import (
 DEFAULT_LIMIT_BYTES = 64 * 1024 * 1024
 
 _FIRST_CHUNK, _MORE_CHUNK = 1 << 17, 1 << 21
+_FIRST_PIECE = 1 << 12
 _XERIAL_MAGIC = b"\x82SNAPPY\x00"
 _XERIAL_HEADER = _XERIAL_MAGIC + b"\x00\x00\x00\x01\x00\x00\x00\x01"  # then: version, oldest version that can read it
 _XERIAL_BLOCK = 32 * 1024
@@ -162,22 +163,26 @@ def _over(limit: int) -> bytes:
 def _read_gzip(data: bytes, limit: int) -> bytes:
     """All gzip members; what follows the last one and is no gzip is ignored, as java.util.zip does."""
     parts: list[bytes] = []
-    left = limit
+    left, position, view = limit, 0, memoryview(data)
     while True:
         member = zlib.decompressobj(wbits=31)
-        try:
-            part = member.decompress(data, left + 1)
-        except zlib.error as error:
-            raise _Broken(str(error)) from None
-        left -= len(part)
-        if left < 0:
-            _over(limit)
-        if not member.eof:
-            raise _Broken("cut off")
-        parts.append(part)
-        data = member.unused_data
-        if not data.startswith(b"\x1f\x8b"):
-            return b"".join(parts) if len(parts) > 1 else part
+        step = _FIRST_PIECE  # a member copies what follows it: pieces that grow keep many small members linear
+        while not member.eof:
+            piece = view[position : position + step]
+            if not piece:
+                raise _Broken("cut off")
+            try:
+                part = member.decompress(piece, left + 1)
+            except zlib.error as error:
+                raise _Broken(str(error)) from None
+            left -= len(part)
+            if left < 0:
+                _over(limit)
+            parts.append(part)
+            position += len(piece) - len(member.unused_data)
+            step *= 4
+        if data[position : position + 2] != b"\x1f\x8b":
+            return b"".join(parts) if len(parts) > 1 else parts[0]
 
 
 # snappy
@@ -212,6 +217,8 @@ def _read_xerial(data: bytes, limit: int) -> bytes:
         position = start + int.from_bytes(data[position:start], "big")
         if position > end:
             raise _Broken(f"block of {position - start} bytes at byte {start}, but {end - start} remain")
+        if position == start + 1 and not data[start]:
+            continue  # a block of nothing
         part = _read_snappy_block(data[start:position], left)
         left -= len(part)
         parts.append(part)

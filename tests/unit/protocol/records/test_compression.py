@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import gzip
+import random
 import subprocess
 import sys
 import tracemalloc
@@ -71,6 +72,22 @@ def test_a_bomb_costs_little_more_than_the_limit(codec):
 def test_gzip_members_follow_each_other_and_what_is_no_gzip_is_left():
     data = gzip.compress(b"one, ") + gzip.compress(b"two") + b"\x00tail"
     assert decompress(CompressionCodec.GZIP, data) == b"one, two"
+
+
+def test_gzip_members_of_all_sizes_follow_each_other():
+    parts = [bytes(str(size), "ascii") * size for size in (0, 1, 0, 1000, 4096, 0, 70_000, 3, 0)]
+    noise = random.Random(7).randbytes(50_000)  # fills several of the pieces that are read at once
+    data = b"".join(map(gzip.compress, [*parts, noise, *parts]))
+    assert decompress(CompressionCodec.GZIP, data) == b"".join([*parts, noise, *parts])
+    for cut in (1, 12, 4095, 4096, 4097, 20_000):
+        with pytest.raises(CorruptRecordError, match="cut off"):
+            decompress(CompressionCodec.GZIP, gzip.compress(noise)[:cut])
+
+
+def test_snappy_blocks_of_nothing_are_passed_over():
+    nothing = b"\x00\x00\x00\x01\x00"
+    data = compress(CompressionCodec.SNAPPY, b"one")
+    assert decompress(CompressionCodec.SNAPPY, data[:16] + nothing * 3 + data[16:] + nothing) == b"one"
 
 
 def test_the_limit_holds_for_all_gzip_members_together():
