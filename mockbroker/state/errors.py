@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+MAX_MESSAGE_LETTERS = 1000
+
 
 class ApiError(Exception):
     """A refusal with Kafka's error code; the handler puts it into the response's narrowest error field.
 
-    ``code`` is a number of ``protocol.error_codes.ErrorCode``; ``message`` is for the
-    response's error message where it has one.
+    ``code`` is a number of ``protocol.error_codes.ErrorCode``; ``message`` is for the response's error message where
+    it has one, and is cut off after so many letters as say enough, as it may repeat what the request sent.
     """
 
     def __init__(self, code: int, message: str | None = None) -> None:
+        if message is not None and len(message) > MAX_MESSAGE_LETTERS:
+            message = f"{message[:MAX_MESSAGE_LETTERS]}... ({len(message):,} letters)"
         super().__init__(code, message)
         self.code = code
         self.message = message

@@ -13,7 +13,8 @@ from typing import Any
 WHOLE_NUMBER = re.compile(r"[+-]?[0-9]+")
 DECIMAL = re.compile(r"[+-]?(?:NaN|Infinity|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?[dDfF]?)")
 BLANKS = "".join(map(chr, range(33)))  # what Java's trim takes off
-COMMA = re.compile(r"[ \t\n\x0b\f\r]*,[ \t\n\x0b\f\r]*")
+MAX_DIGITS = 1000
+JAVA_BLANKS = " \t\n\x0b\f\r"
 
 
 class ConfigType(IntEnum):
@@ -68,7 +69,7 @@ def parse(name: str, given: Any, type_: ConfigType) -> Any:
         return float(text)
     elif type_ is ConfigType.LIST:
         if isinstance(text, str):
-            return tuple(COMMA.split(text)) if text else ()
+            return tuple(part.strip(JAVA_BLANKS) for part in text.split(",")) if text else ()
         if not isinstance(text, (list, tuple)):
             raise InvalidValueError(f"{name}: expected a list with commas, got {given!r}")
         return tuple(str(one) for one in text)
@@ -80,7 +81,7 @@ def parse(name: str, given: Any, type_: ConfigType) -> Any:
 def whole_number(name: str, text: Any, given: Any, bits: int) -> int:
     """A whole number that fits into so many bits. Raises InvalidValueError."""
     if isinstance(text, str) and WHOLE_NUMBER.fullmatch(text):
-        value = int(text)
+        value = int(text[:MAX_DIGITS])  # more digits than that, and the number is too large anyway
     elif isinstance(text, int) and not isinstance(text, bool):
         value = text
     else:

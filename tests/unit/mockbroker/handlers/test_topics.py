@@ -140,3 +140,13 @@ def test_in_zookeeper_mode_no_topic_is_widened_where_only_some_brokers_have_rack
 def test_in_kraft_mode_racks_are_left_out_where_only_some_brokers_have_one():
     (made,) = create(Simulation("a,b,"), Wanted(name="orders", num_partitions=2, replication_factor=2))
     assert made.error_code == ErrorCode.NONE
+
+
+def test_an_error_that_repeats_the_request_is_cut_off(sim):
+    name = "x!" * 5_000
+    answer = sim.ask(
+        CreateTopicsRequest(topics=[CreateTopicsRequest.Topic(name=name, num_partitions=1, replication_factor=1)])
+    )
+    (topic,) = answer.topics
+    assert topic.error_code == ErrorCode.INVALID_TOPIC_EXCEPTION
+    assert len(topic.error_message) < 1_100

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from mockbroker.state.configs.definitions import find_definition, names
+from mockbroker.state.configs.definitions import definition, find_definition, names
 from mockbroker.state.configs.effects import OF_A_BROKER, with_effect, without_effect
-from mockbroker.state.configs.values import text_of
+from mockbroker.state.configs.values import InvalidValueError, text_of
 from mockbroker.state.setting_names import UnknownSettingError, kafka_settings
 from mockbroker.state.settings import DEFAULTS, DIFFERENT_DEFAULTS, KafkaSettings
 
@@ -106,3 +106,9 @@ def test_a_number_out_of_its_range_is_refused(name, value, expected):
 
 def test_a_test_cluster_may_go_below_a_lowest_value_above_one():
     assert KafkaSettings({"log.segment.bytes": "100"})["log.segment.bytes"] == 100
+
+
+@pytest.mark.parametrize("digits", [30, 5000, 30_000])
+def test_a_number_of_many_digits_is_too_large(digits):
+    with pytest.raises(InvalidValueError, match="expected a number of 32 bits"):
+        definition("topic", "min.insync.replicas").parse("9" * digits)
