@@ -206,7 +206,7 @@ def open_session(call: Call, request: FetchRequest) -> tuple[FetchSession | None
         named = without_doubles(named)
         return (None if request.session_epoch == FINAL_EPOCH else sessions.open(by_topic_id, named), True, named)
     session = sessions.resume(request.session_id, request.session_epoch, by_topic_id)
-    session.update(named, forgotten(request, by_topic_id))
+    sessions.update(session, named, forgotten(request, by_topic_id))
     if not session.partitions:
         sessions.close(session.id)
         return (None, True, [])

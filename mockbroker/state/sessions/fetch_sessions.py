@@ -20,6 +20,9 @@ SHARDS = 8
 IDS_OF_SHARD = (2**31 - 1) // SHARDS
 """Kafka keeps sessions in parts by their id, and fails at an id that is of none of them. Source: FetchSessionCache."""
 
+PARTITION_BYTES = 300
+"""About what a session keeps of a partition."""
+MAX_PARTITIONS = (64 << 20) // PARTITION_BYTES  # of all sessions of a broker, so that they take 64 MiB at most
 TopicKey = str | bytes  # a topic's name, or its id since Fetch v13
 PartitionKey = tuple[TopicKey, int]
 
@@ -77,24 +80,46 @@ class FetchSession:
 
 @dataclass(slots=True, eq=False)
 class FetchSessions:
-    """A broker's sessions by id, the longest unused first, at most ``max_sessions`` of them."""
+    """A broker's sessions by id, the longest unused first, at most ``max_sessions`` of them.
+
+    All together have ``partitions`` partitions, at most ``MAX_PARTITIONS``.
+    """
 
     rng: Random
     max_sessions: int
     by_id: dict[int, FetchSession] = field(default_factory=dict)
+    partitions: int = 0
 
     def open(self, by_topic_id: bool, wanted: Iterable[FetchPartition]) -> FetchSession | None:
         """Start a session; None where there is no room, and the client goes on without one."""
-        if self.max_sessions <= 0:
+        by_key = {one.key: one for one in wanted}
+        if self.max_sessions <= 0 or len(by_key) > MAX_PARTITIONS:
             return None
-        while len(self.by_id) >= self.max_sessions:
-            del self.by_id[next(iter(self.by_id))]
+        while len(self.by_id) >= self.max_sessions or self.partitions + len(by_key) > MAX_PARTITIONS:
+            self._end_longest_unused()
         session_id = self.rng.randint(1, SHARDS * IDS_OF_SHARD - 1)
         while session_id in self.by_id:
             session_id = self.rng.randint(1, SHARDS * IDS_OF_SHARD - 1)
-        session = FetchSession(session_id, next_epoch(FIRST_EPOCH), by_topic_id, {one.key: one for one in wanted})
+        session = FetchSession(session_id, next_epoch(FIRST_EPOCH), by_topic_id, by_key)
         self.by_id[session_id] = session
+        self.partitions += len(by_key)
         return session
+
+    def update(
+        self, session: FetchSession, wanted: Iterable[FetchPartition], forgotten: Iterable[PartitionKey]
+    ) -> None:
+        """Take what an incremental request adds to the session that was used last, changes and drops.
+
+        Where there is no room for it, the longest unused sessions end, this one too in the end.
+        """
+        before = len(session.partitions)
+        session.update(wanted, forgotten)
+        self.partitions += len(session.partitions) - before
+        while self.partitions > MAX_PARTITIONS:
+            self._end_longest_unused()
+
+    def _end_longest_unused(self) -> None:
+        self.partitions -= len(self.by_id.pop(next(iter(self.by_id))).partitions)
 
     def close(self, session_id: int) -> None:
         """End a session, if there is one of this id.
@@ -102,7 +127,9 @@ class FetchSessions:
         Raises ApiError: UNKNOWN_SERVER_ERROR for an id that no session can have.
         """
         check_session_id(session_id)
-        self.by_id.pop(session_id, None)
+        session = self.by_id.pop(session_id, None)
+        if session is not None:
+            self.partitions -= len(session.partitions)
 
     def resume(self, session_id: int, epoch: int, by_topic_id: bool) -> FetchSession:
         """The session that an incremental request goes on with; its epoch is counted on.

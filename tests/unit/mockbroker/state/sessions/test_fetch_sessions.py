@@ -5,6 +5,7 @@ from random import Random
 import pytest
 
 from mockbroker.state.errors import ApiError
+from mockbroker.state.sessions import fetch_sessions
 from mockbroker.state.sessions.fetch_sessions import LAST_EPOCH, FetchPartition, FetchSessions
 from protocol.error_codes import ErrorCode
 
@@ -63,3 +64,31 @@ def test_a_request_adds_changes_and_drops_partitions(sessions):
     assert list(session.partitions) == [("orders", 0), ("bills", 0)]
     changed = session.partitions["orders", 0]
     assert (changed.fetch_offset, changed.max_bytes, changed.sent_high_watermark) == (8, 50, 9)
+
+
+def wanted(count: int, topic: str = "orders") -> list[FetchPartition]:
+    return [FetchPartition(topic, index, 0, 1) for index in range(count)]
+
+
+def test_all_sessions_together_have_a_bound_and_the_longest_unused_end(monkeypatch):
+    monkeypatch.setattr(fetch_sessions, "MAX_PARTITIONS", 10)
+    sessions = FetchSessions(Random(0), max_sessions=100)
+    assert sessions.open(False, wanted(11)) is None
+    first, second = sessions.open(False, wanted(4)), sessions.open(False, wanted(4))
+    sessions.resume(first.id, 1, False)
+    sessions.update(first, wanted(2, "more"), [])
+    assert (list(sessions.by_id), sessions.partitions) == ([second.id, first.id], 10)
+    sessions.update(first, wanted(3, "more"), [("orders", 0)])
+    assert (list(sessions.by_id), sessions.partitions) == ([second.id, first.id], 10)
+    third = sessions.open(False, wanted(5))
+    assert (list(sessions.by_id), sessions.partitions) == ([third.id], 5)
+    sessions.resume(third.id, 1, False)
+    sessions.update(third, wanted(9, "more"), [])
+    assert (sessions.by_id, sessions.partitions) == ({}, 0)
+    assert code_of(sessions, third.id, 2, by_topic_id=False) == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+
+
+def test_a_session_that_is_closed_makes_room(sessions):
+    session = sessions.open(False, wanted(4))
+    sessions.close(session.id)
+    assert sessions.partitions == 0
