@@ -17,6 +17,7 @@ from mockbroker.call import Call, handles
 from mockbroker.handlers.error_responses import request_error
 from mockbroker.handlers.find_coordinator import check_coordinator
 from mockbroker.handlers.modern_groups import check_protocol, described_groups
+from mockbroker.handlers.topics import check_total
 from mockbroker.state.errors import ApiError
 from mockbroker.state.security.access import access_of
 from mockbroker.state.security.operations import CREATE
@@ -266,10 +267,11 @@ def tell_prohibited(response: StreamsGroupHeartbeatResponse, names: Iterable[str
 
 def make_topics(call: Call, group: StreamsGroup, topics: Iterable[InternalTopic], remembered_ms: int) -> None:
     """Make what a topology lacks; why that could not be is remembered, and not tried again, for a while."""
-    for topic in topics:
-        if topic.name in group.creation_errors:
-            continue
+    wanted = [topic for topic in topics if topic.name not in group.creation_errors]
+    total = sum(topic.partitions for topic in wanted)
+    for topic in wanted:
         try:
+            check_total(total)
             call.cluster.create_topic(
                 topic.name,
                 topic.partitions,

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
+from heapq import heappop, heappush
 from typing import NamedTuple
 
 from kafka_rack.java import HashTable, hash_order, string_hash
@@ -172,6 +173,7 @@ class _Numbers:
         self.topology, self.topics = topology, topics
         self.subtopologies = by_id(topology)
         self.decided: dict[str, int] = {}
+        self.fixed_counts: set[int] | None = None
 
     def configured(self) -> ConfiguredTopology:
         missing = sorted(
@@ -214,26 +216,25 @@ class _Numbers:
             for topic in one.repartition_source_topics
             if topic.partitions
         }
-        is_open = True
-        while is_open:
-            is_open = has_moved = False
-            for one in self.subtopologies.values():
-                for sink in one.repartition_sink_topics:
-                    if sink in counts:
-                        continue
-                    known = [counts.get(topic.name) for topic in one.repartition_source_topics]
-                    known += [self.count(name) for name in one.source_topics]
-                    most = max((count for count in known if count is not None), default=None)
-                    if most is None:
-                        is_open = True
-                    else:
-                        counts[sink] = most
-                        has_moved = True
-            if is_open and not has_moved:
-                raise invalid(
-                    "Failed to compute number of partitions for all repartition topics."
-                    " There may be loops in the topology that cannot be resolved."
-                )
+        order = list(self.subtopologies.values())
+        readers: dict[str, list[int]] = {}
+        for place, one in enumerate(order):
+            for topic in one.repartition_source_topics:
+                readers.setdefault(topic.name, []).append(place)
+        # Kafka goes over all of them again and again; only those can change that read what became known since.
+        this_round, next_round = list(range(len(order))), list[int]()
+        while this_round:
+            place = heappop(this_round)
+            for sink in self._decide_sinks(order[place], counts):
+                for reader in readers.get(sink, ()):
+                    heappush(this_round if reader > place else next_round, reader)
+            if not this_round:
+                this_round, next_round = next_round, []
+        if any(sink not in counts for one in order for sink in one.repartition_sink_topics):
+            raise invalid(
+                "Failed to compute number of partitions for all repartition topics."
+                " There may be loops in the topology that cannot be resolved."
+            )
         for one in self.subtopologies.values():
             if any(topic.name not in counts for topic in one.repartition_source_topics):
                 raise invalid(
@@ -241,6 +242,25 @@ class _Numbers:
                     " because a repartition source topic is never used as a sink topic."
                 )
         return counts
+
+    def _decide_sinks(self, one: Subtopology, counts: dict[str, int]) -> list[str]:
+        """Count the topics that a subtopology writes, where something is known of what it reads; gives these."""
+        own = {topic.name for topic in one.repartition_source_topics}
+        of_sources = [count for name in one.source_topics if (count := self.count(name)) is not None]
+        decided: list[str] = []
+        most: int | None = None
+        is_stale = True
+        for sink in one.repartition_sink_topics:
+            if sink in counts:
+                continue
+            if is_stale:
+                most = max([*of_sources, *(counts[name] for name in own if name in counts)], default=None)
+                is_stale = False
+            if most is not None:
+                counts[sink] = most
+                decided.append(sink)
+                is_stale = sink in own
+        return decided
 
     def _enforce_copartitioning(self) -> None:
         infos = [topic for one in self.subtopologies.values() for topic in one.repartition_source_topics]
@@ -262,9 +282,11 @@ class _Numbers:
                 raise unequal(others)
             count = next(iter(others.values()))
         elif fixed:
-            if len({self.known_count(name) for name in fixed}) > 1:
+            if self.fixed_counts is None:
+                self.fixed_counts = {self.known_count(name) for name in fixed}
+            if len(self.fixed_counts) > 1:
                 raise unequal(own)
-            count = self.known_count(min(fixed))
+            (count,) = self.fixed_counts
         else:
             count = max(own.values())
         for name in hash_order(own, string_hash):

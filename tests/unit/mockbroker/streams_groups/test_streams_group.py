@@ -58,6 +58,15 @@ def test_the_first_heartbeat_has_the_topics_made_and_the_second_gives_tasks(sim)
     assert one.active == ALL_TASKS
 
 
+def test_no_more_partitions_are_made_at_once_than_a_request_may_ask_for(sim):
+    topology = word_count()
+    topology.subtopologies[1].repartition_source_topics[0].partitions = 6_000
+    one = Member(sim)
+    one.beat(topology=topology)
+    assert set(sim.cluster.topics) == {LINES, "__consumer_offsets"}
+    assert "expected 10000 partitions a request at most, got 12000" in statuses(one.beat())[MISSING_INTERNAL]
+
+
 def test_a_topic_that_cannot_be_made_is_told_with_the_reason_for_two_heartbeats(sim):
     topology = word_count()
     topology.subtopologies[1].state_changelog_topics[0].topic_configs = [KeyValue(key="cleanup.policy", value="none")]

@@ -5,10 +5,12 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from mockbroker.state.errors import ApiError
 from mockbroker.state.groups.modern.topics import GroupTopics
-from mockbroker.streams_groups.topology import Status, StatusCode, Subtopology, Topology, configure
+from mockbroker.streams_groups.topology import Status, StatusCode, Subtopology, Topology, _Numbers, by_id, configure
 from protocol.error_codes import ErrorCode
 
 Info = Subtopology.TopicInfo
@@ -124,3 +126,56 @@ def test_a_topology_whose_numbers_nothing_can_give_is_refused(subtopologies):
     with pytest.raises(ApiError) as refused:
         configure(Topology(subtopologies=subtopologies), topics({"a": 1}))
     assert refused.value.code == ErrorCode.STREAMS_INVALID_TOPOLOGY
+
+
+def in_rounds(topology: Topology, there: Mapping[str, int]) -> dict[str, int] | None:
+    """The widths of repartition topics as Kafka decides on them, over all subtopologies again and again; None: never.
+
+    Source: RepartitionTopics.setRepartitionSourceTopicPartitionCount, Apache Kafka 4.4.
+    """
+    order = list(by_id(topology).values())
+    counts = {info.name: info.partitions for one in order for info in one.repartition_source_topics if info.partitions}
+    while True:
+        is_open = has_moved = False
+        for one in order:
+            for sink in one.repartition_sink_topics:
+                if sink in counts:
+                    continue
+                known = [counts.get(info.name) for info in one.repartition_source_topics]
+                known += [there.get(name) for name in one.source_topics]
+                most = max((count for count in known if count is not None), default=None)
+                if most is None:
+                    is_open = True
+                else:
+                    counts[sink], has_moved = most, True
+        if not is_open:
+            return counts
+        if not has_moved:
+            return None
+
+
+@given(st.data())
+def test_widths_are_those_that_kafka_finds_in_rounds(data):
+    names = [f"between-{number}" for number in range(6)]
+    there = {"in-0": 1, "in-1": 5, "in-2": 3}
+    some = st.lists(st.sampled_from(names), max_size=3, unique=True)
+    subtopologies = [
+        sub(
+            number,
+            *data.draw(st.lists(st.sampled_from(sorted(there)), max_size=2, unique=True)),
+            reads=tuple(
+                Info(name=name, partitions=data.draw(st.sampled_from([0, 0, 0, 2]))) for name in data.draw(some)
+            ),
+            repartition_sink_topics=data.draw(some),
+        )
+        for number in range(data.draw(st.integers(1, 6)))
+    ]
+    topology = Topology(subtopologies=subtopologies)
+    expected = in_rounds(topology, there)
+    numbers = _Numbers(topology, topics(there))
+    sources = {info.name for one in subtopologies for info in one.repartition_source_topics}
+    if expected is None or sources - expected.keys():
+        with pytest.raises(ApiError):
+            numbers._repartition_counts()
+    else:
+        assert numbers._repartition_counts() == expected
