@@ -1,4 +1,4 @@
-"""The program under test as processes, one a rack, each in a group of its own so that all it starts ends with it."""
+"""The program under test as processes, one a rack. What it started ends with it, on Linux in other sessions too."""
 
 from __future__ import annotations
 
@@ -9,12 +9,16 @@ import signal
 from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import Self
+from uuid import uuid4
 
 LAST_LINES = 40
 LINE_BYTES = 1 << 16
 END_QUIET_S = 10.0
 """How long a process may take to end after SIGTERM before it is killed."""
+LAST_WORDS_S = 1.0
+"""How long the end of its output is waited for once it has ended; whoever still holds the pipe is not waited for."""
 ABANDONED_QUIET_S = 1.0
 """The same where certify itself is given up, as by Ctrl-C."""
 
@@ -31,28 +35,40 @@ class WorkerProcess:
         self.last_lines: deque[str] = deque(maxlen=LAST_LINES)
         self.was_told_to_end = False
         self._process: asyncio.subprocess.Process | None = None
-        self._readers: list[asyncio.Task[None]] = []
+        self._reader: asyncio.Task[None] | None = None
+        self._output: asyncio.ReadTransport | None = None
+        self._stdin = -1
+        self._mark = f"KAFKA_RACK_CERTIFY_PROCESS={uuid4()}"
 
     async def __aenter__(self) -> Self:
         """Start it. Raises ProgramError."""
+        # Pipes of our own: asyncio waits for its own ones until all that hold them have ended.
+        reading, writing = os.pipe()
+        stdin, self._stdin = os.pipe()  # never written to, but open: some programs end when it does
+        name, _, value = self._mark.partition("=")
         try:
             self._process = await asyncio.create_subprocess_exec(
                 *self.command,
-                env={**os.environ, **self.environment},
-                stdin=asyncio.subprocess.PIPE,  # never written to, but open: some programs end when it does
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.PIPE,
+                env={**os.environ, **self.environment, name: value},
+                stdin=stdin,
+                stdout=writing,
+                stderr=writing,
                 start_new_session=True,
             )
-        except FileNotFoundError:
-            raise ProgramError(f"{self.command[0]}: expected a program behind --, found none of this name") from None
         except OSError as error:
+            os.close(reading)
+            os.close(self._stdin)
+            if isinstance(error, FileNotFoundError):
+                raise ProgramError(f"program not found: {self.command[0]}") from None
             raise ProgramError(f"{self.command[0]}: cannot be started: {error.strerror or error}") from None
-        assert self._process.stdout is not None
-        assert self._process.stderr is not None
-        self._readers = [
-            asyncio.create_task(self._read(stream)) for stream in (self._process.stdout, self._process.stderr)
-        ]
+        finally:
+            os.close(stdin)
+            os.close(writing)
+        stream = asyncio.StreamReader()
+        self._output, _ = await asyncio.get_running_loop().connect_read_pipe(
+            lambda: asyncio.StreamReaderProtocol(stream), os.fdopen(reading, "rb", buffering=0)
+        )
+        self._reader = asyncio.create_task(self._read(stream))
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -83,10 +99,14 @@ class WorkerProcess:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._process.wait(), quiet_s)
         self._signal(signal.SIGKILL)  # also what it left behind in its group
+        kill_marked(self._mark)
         await self._process.wait()
-        for reader in self._readers:  # a grandchild that left the group may hold the pipes open
-            reader.cancel()
-        await asyncio.gather(*self._readers, return_exceptions=True)
+        if self._reader is not None and self._output is not None:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._reader, LAST_WORDS_S)
+            self._output.close()
+            self._output = None
+            os.close(self._stdin)
 
     def said(self, lines: int = 10) -> str:
         """Its last lines."""
@@ -105,6 +125,14 @@ class WorkerProcess:
             self.last_lines.extend(one.decode(errors="replace").rstrip() for one in whole)
         if line:
             self.last_lines.append(line.decode(errors="replace"))
+
+
+def kill_marked(mark: str) -> None:
+    """Kill the processes that have this in their environment: those that left the group. Linux alone shows them."""
+    for path in Path("/proc").glob("[0-9]*/environ"):
+        with suppress(OSError):
+            if mark.encode() in path.read_bytes().split(b"\0"):
+                os.kill(int(path.parent.name), signal.SIGKILL)
 
 
 def filled_in(command: Sequence[str], values: dict[str, str]) -> list[str]:

@@ -64,7 +64,7 @@ def test_wrong_usage_is_refused_in_one_line_that_says_what_is_right(arguments, w
 
 def test_a_program_that_is_not_there_is_named(capsys):
     assert main(["certify", "--quiet", "--", "./no-such-worker"]) == 1
-    assert "./no-such-worker: expected a program behind --, found none of this name" in capsys.readouterr().err
+    assert "program not found: ./no-such-worker" in capsys.readouterr().err
 
 
 def test_a_program_that_ends_at_once_is_quoted(capsys):
