@@ -24,7 +24,7 @@ from protocol.framing import MAX_FRAME_BYTES, few_pieces
 if TYPE_CHECKING:
     from mockbroker.proxy.path import ProxyPath, ProxySession
 
-MAX_ANSWER_BYTES = 2**31 - 1
+MAX_ANSWER_BYTES = 128 << 20  # of the real broker: a frame that says more ends the connection
 MIN_ANSWER_BYTES = 4
 MAX_UNSENT_BYTES = 1 << 20  # of requests that the real broker has not taken, before the next one waits
 MAX_FORWARDED_BYTES, MAX_FORWARDED = 64 << 20, 10_000  # of requests without an answer
