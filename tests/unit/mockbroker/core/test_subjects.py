@@ -92,6 +92,15 @@ def test_a_fetch_in_a_session_names_what_the_session_has(sim, seen, version):
     assert [one.topics for one in seen] == [{"orders": (0, 1)}, {"orders": (0, 1)}, {"orders": (1,), "events": (2,)}]
 
 
+def test_a_session_whose_topic_was_deleted_names_the_others(sim, seen):
+    first = sim.ask(
+        fetch(by_id(topic_id(sim, "orders"), 0), by_id(topic_id(sim, "events"), 1), session_epoch=0), version=13
+    )
+    sim.delete_topic("orders")
+    sim.ask(fetch(session_id=first.session_id, session_epoch=1), version=13)
+    assert seen[1].topics == {"events": (1,)}
+
+
 def test_the_subjects_of_a_session_are_the_same_after_the_handler_as_before(sim):
     first = sim.ask(fetch(by_name("orders", 0, 1), session_epoch=0), version=12)
     forgotten = FetchRequest.ForgottenTopic(topic="orders", partitions=[0])

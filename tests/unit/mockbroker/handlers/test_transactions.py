@@ -171,6 +171,23 @@ def test_a_marker_by_hand_is_answered_once_it_is_replicated(sim, producer):
     assert found.topics[0].partitions[0].error_code in (ErrorCode.NONE, ErrorCode.REQUEST_TIMED_OUT)
 
 
+@pytest.mark.parametrize("diskless", [False, True])
+def test_a_marker_by_hand_takes_enough_replicas_in_sync_but_where_there_is_no_disk(sim, producer, diskless):
+    configs = {"min.insync.replicas": "3", "diskless.enable": str(diskless).lower()}
+    sim.cluster.create_topic("strict", 1, configs=configs)
+    partition = sim.cluster.find_partition("strict", 0)
+    sim.stop_broker(2)
+    leader = 0 if diskless else partition.leader
+    marker = WriteTxnMarkersRequest.Marker(
+        producer_id=producer.producer_id,
+        producer_epoch=producer.epoch,
+        topics=[WriteTxnMarkersRequest.Marker.Topic(name="strict", partition_indexes=[0])],
+    )
+    (found,) = sim.ask(WriteTxnMarkersRequest(markers=[marker]), version=1, broker=leader).markers
+    expected = ErrorCode.NONE if diskless else ErrorCode.NOT_ENOUGH_REPLICAS
+    assert found.topics[0].partitions[0].error_code == expected
+
+
 def test_clients_hear_of_version_2_from_version_3_of_apiversions_on(sim):
     def features(version: int) -> list[Any]:
         request = ApiVersionsRequest(client_software_name="test", client_software_version="1")

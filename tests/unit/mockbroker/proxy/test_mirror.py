@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from mockbroker.proxy.mirror import Mirror, empty_mirror
+from mockbroker.proxy.mirror import Mirror, empty_mirror, made_id
+from protocol.apis.metadata import MetadataResponse
 
 OLD, NEW = ("old.example", 9092), ("new.example", 9092)
 
@@ -46,3 +47,40 @@ def test_a_broker_for_which_there_was_no_listener_is_tried_again_with_the_next_a
     mirror.learn_brokers(both)
     assert mirror.upstream[1] == NEW
     assert listeners == [1, 1]
+
+
+def said(**widths: int) -> MetadataResponse:
+    """An answer that names topics with so many partitions, all led by broker 0."""
+    kind = MetadataResponse.Topic
+    return MetadataResponse(
+        brokers=[MetadataResponse.Broker(node_id=0, host=OLD[0], port=OLD[1], rack="a")],
+        topics=[
+            kind(
+                name=name,
+                topic_id=made_id(name),
+                partitions=[
+                    kind.Partition(partition_index=index, leader_id=0, replica_nodes=[0], isr_nodes=[0])
+                    for index in range(width)
+                ],
+            )
+            for name, width in widths.items()
+        ],
+    )
+
+
+def test_an_answer_about_one_topic_keeps_the_others_and_a_whole_one_ends_those_that_it_lacks():
+    mirror = mirror_of((0, *OLD, "a"))
+    mirror.learn(said(orders=1, events=1), 12, is_whole=True)
+    mirror.learn(said(payments=1), 12)
+    assert sorted(mirror.cluster.topics) == ["events", "orders", "payments"]
+    mirror.learn(said(orders=1), 12, is_whole=True)
+    assert sorted(mirror.cluster.topics) == ["orders"]
+    assert [topic.name for topic in mirror.cluster.topic_by_id.values()] == ["orders"]
+
+
+def test_a_topic_that_grows_has_leaders_and_replicas_for_its_new_partitions():
+    mirror = mirror_of((0, *OLD, "a"))
+    mirror.learn(said(orders=1), 12)
+    mirror.learn(said(orders=3), 12)
+    partitions = mirror.cluster.topics["orders"].partitions
+    assert [(one.leader, one.replicas, one.isr) for one in partitions] == [(0, (0,), (0,))] * 3

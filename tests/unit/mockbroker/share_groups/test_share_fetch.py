@@ -374,6 +374,19 @@ def test_records_that_are_gone_from_the_log_are_passed_over(sim):
     assert acquired(share_fetch(sim, topic, 3)) == [(2, 3, 2)]
 
 
+def test_only_what_is_done_with_behind_the_start_counts_as_delivered(sim):
+    topic = begun(sim)
+    filled(sim, *[1] * 6)
+    share_fetch(sim, topic, batch_size=1)
+    running = sim.cluster.share.get(SharePartitionKey(GROUP, topic, 0))
+    acknowledge(sim, topic, 1, (2, 2, [RELEASE]))
+    assert running.delivery_complete_count == 0
+    acknowledge(sim, topic, 2, (1, 1, [ACCEPT]), (3, 4, [REJECT]))
+    assert (running.start_offset, running.delivery_complete_count) == (0, 3)
+    running.log_starts_at(4)  # records before 4 are gone, two of those that were done with
+    assert (running.start_offset, running.delivery_complete_count) == (4, 1)
+
+
 def test_a_fetch_waits_for_its_least_bytes_or_its_time(sim):
     topic = begun(sim)
     waiting = sim.send(share_fetch_request(topic, max_wait_ms=500, min_bytes=1))

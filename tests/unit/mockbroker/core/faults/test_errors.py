@@ -14,7 +14,7 @@ from mockbroker.handlers.error_responses import BUILDERS
 from protocol.apis.api_versions import ApiVersionsRequest
 from protocol.apis.classic_group import HeartbeatRequest, JoinGroupRequest, LeaveGroupRequest, SyncGroupRequest
 from protocol.apis.cluster import DescribeClusterRequest
-from protocol.apis.configs import DescribeConfigsRequest
+from protocol.apis.configs import AlterConfigsRequest, DescribeConfigsRequest, IncrementalAlterConfigsRequest
 from protocol.apis.fetch import FetchRequest
 from protocol.apis.find_coordinator import FindCoordinatorRequest
 from protocol.apis.group_offsets import OffsetCommitRequest, OffsetDeleteRequest, OffsetFetchRequest
@@ -388,6 +388,26 @@ def test_describe_configs_tells_the_error_of_the_topic(sim):
         ORDERS: (29, False),
         OTHER: (0, True),
     }
+
+
+@pytest.mark.parametrize(("kind", "version"), [(AlterConfigsRequest, 2), (IncrementalAlterConfigsRequest, 1)])
+def test_configs_that_are_refused_do_not_change_and_the_rest_does(sim, kind, version):
+    sim.faults.add(match={"topic": ORDERS}, effect={"error": "TOPIC_AUTHORIZATION_FAILED"})
+    resource = kind.Resource
+    wanted = [
+        resource(resource_type=2, resource_name=name, configs=[resource.Config(name="retention.ms", value="77")])
+        for name in (ORDERS, OTHER)
+    ]
+    answer = sim.ask(kind(resources=wanted), version=version, broker=sim.cluster.controller_id())
+    assert {one.resource_name: one.error_code for one in answer.responses} == {ORDERS: 29, OTHER: 0}
+    configs = {name: sim.cluster.topics[name].config("retention.ms") for name in (ORDERS, OTHER)}
+    assert (configs[ORDERS] != 77, configs[OTHER]) == (True, 77)
+
+
+def test_a_client_told_to_bootstrap_anew_hears_it_at_the_top_though_topics_are_named(sim):
+    sim.faults.add(match={"api": "Metadata", "topic": ORDERS}, effect={"error": "REBOOTSTRAP_REQUIRED"})
+    answer = sim.ask(metadata_request(ORDERS, OTHER), version=13)
+    assert answer.error_code == ErrorCode.REBOOTSTRAP_REQUIRED
 
 
 def test_a_reassignment_that_is_refused_does_not_happen(sim):
