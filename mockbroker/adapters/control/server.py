@@ -27,6 +27,7 @@ logging.getLogger("uvicorn.error").setLevel(logging.ERROR)  # what strangers sen
 MAX_CONNECTIONS = 256  # each may bring a body; more are answered 503
 MAX_HEAD_BYTES = 1 << 16
 IDLE_S = 60  # of a connection between two requests
+FIRST_REQUEST_S = 5.0  # for the head of a connection's first request, after which it makes room for others
 LAST_ANSWERS_S = 0.3  # for answers that are under way when the server closes
 CLOSING_S = 0.005  # between two looks for connections that have yet to end
 
@@ -83,10 +84,13 @@ class ControlServer:
         )
         config.load()
 
-        def protocol() -> asyncio.Protocol:
-            return H11Protocol(config, self._connections, {})
-
         loop = asyncio.get_running_loop()
+
+        def protocol() -> asyncio.Protocol:
+            connection = H11Protocol(config, self._connections, {})
+            loop.call_later(FIRST_REQUEST_S, close_if_silent, connection)
+            return connection
+
         self._server = await loop.create_server(protocol, self.host, self.port, reuse_address=True)
         self.port = self._server.sockets[0].getsockname()[1]
         return self
@@ -109,3 +113,9 @@ class ControlServer:
             await asyncio.sleep(CLOSING_S)
             if not self._connections.connections or time.monotonic() > until_s:
                 return
+
+
+def close_if_silent(connection: H11Protocol) -> None:
+    """End a connection that has sent no request yet."""
+    if connection.cycle is None and connection.transport is not None:
+        connection.transport.close()

@@ -11,7 +11,7 @@ import threading
 import httpx
 import pytest
 
-from mockbroker.adapters.control import ControlServer, bodies
+from mockbroker.adapters.control import ControlServer, bodies, server
 from tests.plain_http import PLAIN_HTTP
 from tests.progress import while_it_works
 from tests.serve_process import serve_here
@@ -95,6 +95,20 @@ async def test_a_body_that_does_not_come_is_waited_for_no_longer_than_its_time(c
     assert answer.startswith(b"HTTP/1.1 408 ")
     assert b"got 1 bytes of it" in answer
     writer.close()
+
+
+async def test_connections_that_send_no_request_make_room(cluster, monkeypatch):
+    monkeypatch.setattr(server, "FIRST_REQUEST_S", 0.01)
+    monkeypatch.setattr(server, "MAX_CONNECTIONS", 2)
+    async with ControlServer(cluster) as control:
+        silent = [await asyncio.open_connection("127.0.0.1", control.port) for _ in range(3)]
+        silent[1][1].write(b"GET /healthz HTTP/1.1\r\n")  # a head that never ends
+        assert [await reader.read() for reader, _ in silent] == [b""] * 3
+        monkeypatch.setattr(server, "FIRST_REQUEST_S", 60)
+        async with httpx.AsyncClient(timeout=None, **PLAIN_HTTP) as client:
+            assert (await client.get(f"{control.url}/healthz")).status_code == 200
+        for _, writer in silent:
+            writer.close()
 
 
 async def test_a_body_that_is_too_large_is_read_to_its_end_so_that_the_client_gets_its_answer(http):
