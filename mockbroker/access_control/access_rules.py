@@ -369,15 +369,6 @@ def describe_transactions(call: Call, access: PrincipalAccess) -> None:
     amend(call, hide)
 
 
-def list_transactions(call: Call, access: PrincipalAccess) -> None:
-    def keep(response: Any) -> None:
-        response.transaction_states = [
-            one for one in response.transaction_states if access.may(DESCRIBE, TRANSACTIONAL_ID, one.transactional_id)
-        ]
-
-    amend(call, keep)
-
-
 DESCRIBE_CONFIGS_KEY, ALTER_CONFIGS_KEY = 32, 33
 RULES: dict[int, Rule] = {
     **RULES_OF_GROUPS,
@@ -396,7 +387,6 @@ RULES: dict[int, Rule] = {
     44: configs,
     61: describe_producers,
     65: describe_transactions,
-    66: list_transactions,
     75: shown_by_its_handler,
 }
 """By the API's number; all others ask for what ``NEEDS`` says, and for nothing else."""

@@ -18,6 +18,8 @@ from mockbroker.state.errors import ApiError
 from mockbroker.state.logs.log_transactions import NO_OFFSET
 from mockbroker.state.logs.producers import PartitionProducers
 from mockbroker.state.patterns import PatternError, compiled
+from mockbroker.state.security.access import access_of
+from mockbroker.state.security.operations import DESCRIBE, TRANSACTIONAL_ID
 from mockbroker.state.topics.coordinator_keys import TRANSACTIONS_TOPIC
 from mockbroker.state.topics.topic import check_topic_name
 from mockbroker.state.transactions.states import STATE_NAMES, TransactionState
@@ -117,12 +119,14 @@ def transaction_entry(call: Call, transactional_id: str) -> TransactionEntry:
 
 @handles(ListTransactionsRequest)
 def list_transactions(call: Call, request: ListTransactionsRequest) -> ListTransactionsResponse:
-    """The transactional ids that the broker coordinates, as far as they are wanted."""
+    """The transactional ids that the broker coordinates, as far as they are wanted and the client may describe them."""
     wanted = whole_match(request.transactional_id_pattern)
+    access = access_of(call.cluster, call.session.principal, call.session.address)
     names = set(STATE_NAMES.values())
     found = call.cluster.transactions.select(
         lambda transactional_id: (
             coordinates(call, transactional_id, TRANSACTIONS_TOPIC)
+            and (access is None or access.may(DESCRIBE, TRANSACTIONAL_ID, transactional_id))
             and (wanted is None or wanted.fullmatch(transactional_id) is not None)
         ),
         states=frozenset(request.state_filters),
