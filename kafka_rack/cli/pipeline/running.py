@@ -31,6 +31,7 @@ ERROR_LINE = re.compile(r"(?!org\.|java\.|at )[\w.]*(Error|Exception|Mismatch|Mi
 JAVA_ERROR_LINE = re.compile(r"(?:: |Caused by: )(?:org|java)\.[\w.$]*(?:Error|Exception): (.+)")
 SYSTEMS_ERROR = re.compile(r"\w*Error: \[Errno (?P<number>\d+)\] (?P<reason>.+?)(?:: '(?P<file>[^']+)')?$")
 INTERRUPTED = "interrupted: the tables that were written are there whole, others as they were"
+CANCEL_AGAIN_S = 0.2
 JAVA_ENDED = "Spark gave up: the driver's Java has ended"
 
 
@@ -188,21 +189,42 @@ def told_in_one_line(place: str, interrupted: str = INTERRUPTED) -> Iterator[Non
 def run_on_spark(arguments: argparse.Namespace, work: Callable[[Any], Result], what: str = "working") -> Result:
     """Open a session, pass it to ``work``, and stop it unless it was there before.
 
-    SIGINT and SIGTERM cancel Spark's jobs. They may break off a call to Java half way, and with it the connection of
-    this thread; so the jobs are cancelled from another thread, which has a connection of its own.
+    SIGINT and SIGTERM cancel Spark's jobs, and what ``work`` then raises becomes KeyboardInterrupt; no call to Java is
+    broken off half way. The second signal raises at once.
 
     Args:
         what: the job, in Spark's pages.
     """
-    with spark_for(arguments) as spark, signals_to(interrupt):
+    with spark_for(arguments) as spark:
+        cancelling: list[threading.Thread] = []
+        has_ended = threading.Event()
+
+        def cancel() -> None:  # in a thread of its own, which has a connection to Java of its own
+            spark.sparkContext.cancelAllJobs()
+            while not has_ended.wait(CANCEL_AGAIN_S):  # jobs that began since
+                spark.sparkContext.cancelAllJobs()
+
+        def interrupt(_number: int, _frame: object) -> None:
+            if cancelling:
+                raise KeyboardInterrupt
+            cancelling.append(threading.Thread(target=cancel, daemon=True))
+            cancelling[0].start()
+
         spark.sparkContext.setJobDescription(f"kafka-rack pipeline {arguments.job}: {what}")
-        try:
-            return work(spark)
-        except BaseException:
-            cancelling = threading.Thread(target=spark.sparkContext.cancelAllJobs)
-            cancelling.start()
-            cancelling.join()
-            raise
+        with signals_to(interrupt):
+            try:
+                result = work(spark)
+            except Exception:
+                if cancelling:
+                    raise KeyboardInterrupt from None
+                raise
+            finally:
+                has_ended.set()
+                for thread in cancelling:
+                    thread.join()
+        if cancelling:
+            raise KeyboardInterrupt
+        return result
 
 
 @contextmanager
@@ -217,8 +239,3 @@ def signals_to(handler: Callable[[int, object], None]) -> Iterator[None]:
     finally:
         for number, known in before.items():
             signal.signal(number, known)
-
-
-def interrupt(_number: int, _frame: object) -> None:
-    """SIGTERM as Ctrl-C."""
-    raise KeyboardInterrupt

@@ -14,6 +14,7 @@ from py4j.protocol import Py4JError
 from kafka_rack.cli import CommandError, UsageError
 from kafka_rack.cli.pipeline import running
 from kafka_rack.cli.pipeline.running import SIGNALS, check_spark_arguments, run_on_spark, told_in_one_line
+from tests.progress import wait_until
 
 
 class Spark:
@@ -57,19 +58,43 @@ def test_a_signal_cancels_sparks_jobs_and_is_told_in_one_line_once_the_session_i
     assert spark.closed
 
 
-def test_a_signal_that_breaks_the_connection_to_java_is_an_interruption_all_the_same(spark):
-    """py4j has a connection for each thread, and an interrupted call leaves its own unusable."""
-    interrupted = threading.current_thread()
+def test_a_call_to_java_is_not_broken_off_by_a_signal_and_its_error_is_an_interruption(spark):
+    """py4j has a connection for each thread, and a call that was broken off leaves its own unusable."""
+    cancelled_by = []
+    spark.sparkContext.cancelAllJobs = lambda: (cancelled_by.append(threading.current_thread()), spark.cancelled.set())
 
-    def cancel():
-        if threading.current_thread() is interrupted:
-            raise ConnectionRefusedError
-        spark.cancelled.set()
+    def work(_):
+        signal.raise_signal(signal.SIGTERM)
+        spark.cancelled.wait()
+        raise Py4JError("Job 0 cancelled as part of cancellation of all jobs")
 
-    spark.sparkContext.cancelAllJobs = cancel
     with pytest.raises(CommandError, match=r"^interrupted: "):
-        run(lambda _: signal.raise_signal(signal.SIGTERM))
-    assert spark.cancelled.is_set()
+        run(work)
+    assert cancelled_by
+    assert threading.current_thread() not in cancelled_by
+
+
+def test_jobs_that_begin_after_a_signal_are_cancelled_too(spark):
+    cancellations = []
+    spark.sparkContext.cancelAllJobs = lambda: cancellations.append(len(cancellations))
+
+    def work(_):
+        signal.raise_signal(signal.SIGTERM)
+        wait_until(lambda: len(cancellations) >= 3, "cancellations")
+
+    with pytest.raises(CommandError, match=r"^interrupted: "):
+        run(work)
+
+
+@pytest.mark.usefixtures("spark")
+def test_a_second_signal_ends_what_is_no_job():
+    def work(_):
+        signal.raise_signal(signal.SIGTERM)
+        signal.raise_signal(signal.SIGTERM)
+        pytest.fail("the work went on")
+
+    with pytest.raises(CommandError, match=r"^interrupted: "):
+        run(work)
 
 
 @pytest.mark.usefixtures("spark")
