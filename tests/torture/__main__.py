@@ -13,6 +13,7 @@ from tests.torture.target import HEADING, measured, target
 KINDS = {
     "answers": "answers without end",
     "requests": "one request, seconds of work",
+    "lies": "few bytes, much work",
     "growth": "costs that grow",
     "memory": "records without end",
     "control": "the control API beside clients",
