@@ -36,7 +36,6 @@ from protocol.records.batches import (
     check_crc,
 )
 from protocol.records.checksum import crc32c
-from protocol.records.compression import MAX_RATIOS
 
 if TYPE_CHECKING:
     from mockbroker.state.topics.topic import Topic
@@ -190,7 +189,8 @@ def check_batch(
     bounds = bounds_of(rules, now_ms, clock_is_real=clock_jumped or now_ms >= FIRST_REAL_MS)
     if (
         header.record_count > WALKED_RECORDS
-        and header.record_count * SMALLEST_RECORD_BYTES <= PLAUSIBLE_RATIO * (size - BATCH_HEADER_SIZE)
+        and header.record_count * SMALLEST_RECORD_BYTES
+        <= (PLAUSIBLE_RATIO if codec else 1) * (size - BATCH_HEADER_SIZE)
         and target == codec
         and not rules.needs_keys
         and max_record_bytes is None
@@ -237,9 +237,6 @@ def read_checked_header(records: bytes, size: int, max_bytes: int) -> BatchHeade
         raise BadBatchError(
             ErrorCode.INVALID_RECORD, f"expected one offset a record, got {header.last_offset_delta + 1} for {count}"
         )
-    codec = header.attributes & CODEC_MASK
-    if count * SMALLEST_RECORD_BYTES > MAX_RATIOS[codec] * (size - BATCH_HEADER_SIZE):
-        raise BadBatchError(ErrorCode.INVALID_RECORD, f"{count} records do not fit into a batch of {size} bytes")
     if header.is_control:
         raise BadBatchError(ErrorCode.INVALID_RECORD, "expected records, got a control batch from a producer")
     if header.producer_id >= 0 and header.base_sequence < 0:
