@@ -18,7 +18,7 @@ from kafka_rack.locality.ledger import Ledger
 from kafka_rack.locality.rack_rules import RackRules
 from kafka_rack.locality.result import Excerpt, collect_result
 from kafka_rack.locality.settings import Settings
-from kafka_rack.locality.tables import TABLES, Amounts, TablesInMemory
+from kafka_rack.locality.tables import TABLES, Amounts
 from kafka_rack.locality.traffic import (
     GROUPINGS,
     TrafficKey,
@@ -114,7 +114,7 @@ def capture_flows(
     found, rows = CaptureFlows(Flows(window_us)), Rows()
     with collector_paused():
         for piece in decode_into(rows, file, options, only=TABLES, max_frames=MAX_FRAMES):
-            found.flows.add(TablesInMemory(piece))
+            found.flows.add(piece)
             on_rows(piece)
             if not is_alone:
                 found.see(piece)
@@ -152,7 +152,7 @@ def ledgers_of(captures: Sequence[CaptureFlows], rules: RackRules | None = None)
         ledger.completeness.connections_twice = len(dropped)
         if evidence.frames:
             sums = TrafficSums(evidence.conclude(rules), rules, without=dropped)
-            sums.add_flows(capture.flows, evidence.covered)
+            sums.add_flows(capture.flows)
             ledger.add(sums.amounts, evidence.factors)
         yield ledger
 

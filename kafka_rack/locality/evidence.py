@@ -1,7 +1,6 @@
-"""What a capture's tables show about where clients, brokers and replicas are, wherever in the capture that stands.
+"""What a capture's rows show about where clients, brokers and replicas are.
 
-Evidence of a capture's parts adds up to that of the whole in whatever way it was cut. What is shown once counts for all
-of the capture: a client that names its rack late was there before.
+What is shown once counts for all of the capture: a client that names its rack late was there before.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from typing import Generic, NamedTuple, TypeVar
 
 from kafka_rack.locality.completeness import Completeness
 from kafka_rack.locality.rack_rules import RackRules
-from kafka_rack.locality.tables import DecodedTables
+from kafka_rack.wire_tables.rows import Rows
 
 NUMBER = re.compile(r"[0-9]{1,9}")
 PORT = re.compile(r":[0-9]+$")
@@ -53,13 +52,9 @@ class Unanimous(Generic[Key, Value]):
         self.values: dict[Key, Value | None] = {}
 
     def add(self, key: Key, value: Value | None) -> None:
-        """``None`` as value is disagreement."""
+        """``None`` means disagreement."""
         if self.values.setdefault(key, value) != value:
             self.values[key] = None
-
-    def merge(self, other: Unanimous[Key, Value]) -> None:
-        for key, value in other.values.items():
-            self.add(key, value)
 
     def agreed(self) -> dict[Key, Value]:
         return {key: value for key, value in self.values.items() if value is not None}
@@ -74,12 +69,9 @@ class InSyncChange(NamedTuple):
 
 @dataclass(slots=True)
 class Evidence:
-    """Gathers what tables show. ``first`` and ``last`` are moments in microseconds since 1970.
+    """Gathers what rows show. ``first`` and ``last`` are moments in microseconds since 1970.
 
-    ``covered`` are frames whose rows in ``fetches`` or ``produces`` stand in another part than the frame itself.
     ``factors`` are topics' replication factors; ``unreadable`` frames have an error; ``problems`` are the files'.
-    ``runs`` are the frames that were seen, as first and last number of those without a gap. Only where all frames
-    between two were seen is it left out that the second says the same of replicas in sync as the first.
     """
 
     capture: str | None = None
@@ -101,42 +93,24 @@ class Evidence:
     in_sync: dict[TopicPartition, list[InSyncChange]] = field(default_factory=dict)
     topics: Unanimous[str, str] = field(default_factory=Unanimous)
     factors: dict[str, int] = field(default_factory=dict)
-    covered: set[int] = field(default_factory=set)
     unreadable: int = 0
     problems: Counter[str] = field(default_factory=Counter)
-    runs: list[tuple[int, int]] = field(default_factory=list)
 
-    def add(self, tables: DecodedTables) -> None:
-        """Take what some frames show, whichever of the capture they are."""
-        is_next = self.add_frames(tables)
-        self.covered.update(tables.covered_elsewhere())
-        self.problems.update(reason for (reason,) in tables.rows("problems", ("reason",)))
-        self.unreadable += sum(error is not None for (error,) in tables.rows("frames", ("error",)))
-        for broker, rack in tables.distinct("brokers", ("broker_id", "rack")):
+    def add(self, rows: Rows) -> None:
+        """Add what the next frames show."""
+        for capture, ts, error in rows.rows("frames", ("capture", "ts", "error")):
+            self.capture = capture
+            self.frames += 1
+            self.first, self.last = min(self.first, ts), max(self.last, ts)
+            self.unreadable += error is not None
+        for frame in set(rows.rows("frames", ("api", "conn", "client_id", "broker", "broker_rack"))):
+            self.add_connection(*frame)
+        self.problems.update(reason for (reason,) in rows.rows("problems", ("reason",)))
+        for broker, rack in set(rows.rows("brokers", ("broker_id", "rack"))):
             self.add_broker(broker, rack)
-        self.add_fetches(tables)
-        self.add_memberships(tables)
-        self.add_partitions(tables, is_next=is_next)
-
-    def add_frames(self, tables: DecodedTables) -> bool:
-        """Take what frames show; gives whether they come right behind all that was seen."""
-        span = tables.frame_span()
-        if span is None:
-            return False
-        is_next = span.is_gapless and all(run[1] + 1 == span.lowest for run in self.runs)
-        self.capture = span.capture
-        self.frames += span.frames
-        self.first, self.last = min(self.first, span.first), max(self.last, span.last)
-        added = (
-            [(span.lowest, span.highest)]
-            if span.is_gapless
-            else [(frame, frame) for (frame,) in tables.distinct("frames", ("frame",))]
-        )
-        self.runs = joined([*self.runs, *added])
-        columns = ("api", "conn", "client_id", "broker", "broker_rack")
-        for api, conn, client_id, broker, rack in tables.distinct("frames", columns):
-            self.add_connection(api, conn, client_id, broker, rack)
-        return is_next
+        self.add_fetches(rows)
+        self.add_memberships(rows)
+        self.add_partitions(rows)
 
     def add_broker(self, broker: int | None, rack: str | None) -> None:
         if broker is not None and rack:
@@ -158,10 +132,10 @@ class Evidence:
         if api in AMONG_BROKERS and client_id and NUMBER.fullmatch(client_id):
             self.calling_broker.add(conn, int(client_id))
 
-    def add_fetches(self, tables: DecodedTables) -> None:
+    def add_fetches(self, rows: Rows) -> None:
         columns = ("conn", "client_id", "client_addr", "client_rack", "client_rack_from")
-        for conn, client_id, address, rack, rack_from, who, replica, replica_rack in tables.distinct(
-            "fetches", (*columns, "who", "replica_id", "replica_rack")
+        for conn, client_id, address, rack, rack_from, who, replica, replica_rack in set(
+            rows.rows("fetches", (*columns, "who", "replica_id", "replica_rack"))
         ):
             client = client_of(client_id, address)
             if who == "follower":
@@ -173,9 +147,9 @@ class Evidence:
             elif rack_from == "request":
                 self.add_client(conn, client, rack)
 
-    def add_memberships(self, tables: DecodedTables) -> None:
+    def add_memberships(self, rows: Rows) -> None:
         columns = ("conn", "client_id", "client_addr", "event", "protocol", "group_id", "rack_id")
-        for conn, client_id, address, event, protocol, group, rack in tables.distinct("memberships", columns):
+        for conn, client_id, address, event, protocol, group, rack in set(rows.rows("memberships", columns)):
             client = client_of(client_id, address)
             if client is not None and group:
                 self.groups.add(client, group)
@@ -184,11 +158,11 @@ class Evidence:
                 if client is not None and protocol == "share" and group:
                     self.member_racks.add((*client, group), rack)
 
-    def add_partitions(self, tables: DecodedTables, *, is_next: bool) -> None:
+    def add_partitions(self, rows: Rows) -> None:
         """Replicas in sync, leaders, and who served a partition of one replica in each leader epoch."""
         columns = ("frame", "topic", "topic_id", "partition", "leader", "leader_rack", "leader_epoch")
         told: dict[TopicPartition, list[InSyncChange]] = {}
-        for frame, topic, topic_id, partition, leader, rack, epoch, replicas, racks, isr, error in tables.rows(
+        for frame, topic, topic_id, partition, leader, rack, epoch, replicas, racks, isr, error in rows.rows(
             "partitions", (*columns, "replicas", "replica_racks", "isr", "error_code")
         ):
             if topic and topic_id:
@@ -207,35 +181,7 @@ class Evidence:
             change = InSyncChange(frame, tuple((broker, rack_of.get(broker)) for broker in isr or ()))
             told.setdefault((topic, partition), []).append(change)
         for key, changes in told.items():
-            before = self.in_sync.get(key, ())
-            if is_next:
-                self.in_sync[key] = [*before, *changed([*before[-1:], *changes])[len(before[-1:]) :]]
-            else:
-                self.in_sync[key] = in_order([*before, *changes])
-
-    def merge(self, other: Evidence) -> Evidence:
-        """Take the evidence of another part of the same capture; gives this."""
-        self.capture = self.capture or other.capture
-        self.frames += other.frames
-        self.first, self.last = min(self.first, other.first), max(self.last, other.last)
-        for name in UNANIMOUS:
-            getattr(self, name).merge(getattr(other, name))
-        self.racks |= other.racks
-        self.covered |= other.covered
-        self.unreadable += other.unreadable
-        self.problems.update(other.problems)
-        for topic, factor in other.factors.items():
-            self.factors[topic] = max(factor, self.factors.get(topic, 0))
-        for topic, leaders in other.leaders.items():
-            self.leaders.setdefault(topic, set()).update(leaders)
-        for key, (least, most) in other.served_by.items():
-            before = self.served_by.get(key, (least, most))
-            self.served_by[key] = min(least, before[0]), max(most, before[1])
-        self.runs = joined([*self.runs, *other.runs])
-        sort = changed if len(self.runs) == 1 else in_order
-        for partition, changes in other.in_sync.items():
-            self.in_sync[partition] = sort([*self.in_sync.get(partition, ()), *changes])
-        return self
+            self.in_sync[key] = changed([*self.in_sync.get(key, ()), *changes])
 
     def completeness(self) -> Completeness:
         """What was read of the capture, and what was not."""
@@ -265,7 +211,7 @@ class Evidence:
             if partition[0] not in diskless:
                 at = [
                     (change.frame, frozenset(rack or known.get(broker, "") for broker, rack in change.replicas) - {""})
-                    for change in changed(changes)
+                    for change in changes
                 ]
                 in_sync[partition] = [at[0], *(later for before, later in pairwise(at) if before[1] != later[1])]
         called = {conn: known[broker] for conn, broker in self.calling_broker.agreed().items() if broker in known}
@@ -286,13 +232,6 @@ class Evidence:
             in_sync=in_sync,
             topics=self.topics.agreed(),
         )
-
-
-UNANIMOUS = (
-    *("broker_racks", "broker_of", "calling_broker", "rack_of", "client_racks", "member_racks", "groups"),
-    *("follower_of", "followers", "topics"),
-)
-"""The fields of ``Evidence`` that hold a value by key."""
 
 
 class Conclusions(NamedTuple):
@@ -338,29 +277,10 @@ class Conclusions(NamedTuple):
         return found
 
 
-def in_order(changes: Iterable[InSyncChange]) -> list[InSyncChange]:
-    return sorted(changes, key=lambda change: (change.frame, repr(change.replicas)))
-
-
 def changed(changes: Iterable[InSyncChange]) -> list[InSyncChange]:
-    """In order, whatever is not what was told before."""
-    ordered = in_order(changes)
+    """In the order of their frames, those that differ from the one before."""
+    ordered = sorted(changes, key=lambda change: (change.frame, repr(change.replicas)))
     return [*ordered[:1], *(later for before, later in pairwise(ordered) if before.replicas != later.replicas)]
-
-
-def joined(runs: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Runs of frames, first and last each, with those together that touch.
-
-    >>> joined([(7, 9), (0, 3), (4, 5)])
-    [(0, 5), (7, 9)]
-    """
-    found: list[tuple[int, int]] = []
-    for first, last in sorted(runs):
-        if found and first <= found[-1][1] + 1:
-            found[-1] = found[-1][0], max(found[-1][1], last)
-        else:
-            found.append((first, last))
-    return found
 
 
 def client_of(client_id: str | None, address: str | None) -> Client | None:

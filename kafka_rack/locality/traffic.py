@@ -1,7 +1,7 @@
 """Flows to traffic: bytes with their client's rack, local, cross or unknown, and the reason; summed up, with money.
 
-``TrafficSums`` judges the flows of a part of a capture, whose evidence is complete; sums of parts are added by key.
-Money is reckoned from whole sums of bytes, so that it is the same in whatever way they were added.
+``TrafficSums`` judges the flows of a capture. Money is computed from whole sums of bytes, so that it is the same in
+whatever order they were added.
 """
 
 from __future__ import annotations
@@ -112,9 +112,9 @@ class TrafficSums:
         self.amounts: dict[TrafficKey, Amounts] = {}
         self._judged: dict[tuple[Flow, frozenset[str] | None], tuple[TrafficKey, TrafficKey | None]] = {}
 
-    def add_flows(self, flows: Flows, covered: AbstractSet[int]) -> None:
-        """Take the flows of a part; ``covered`` are requests whose rows are in other parts."""
-        for (flow, window, since), amounts in flows.each(covered, flows.step_us):
+    def add_flows(self, flows: Flows) -> None:
+        """Add a capture's flows."""
+        for (flow, window, since), amounts in flows.each():
             if flow.conn not in self.without:
                 self.add(flow, window, since, amounts)
 

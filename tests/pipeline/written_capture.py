@@ -155,6 +155,6 @@ def traffic(
     for file in find_files([str(folder)])[0]:
         flows = capture_flows(file, Options(), window_us).flows
         sums = TrafficSums(flows.evidence.conclude(rules), rules)
-        sums.add_flows(flows, flows.evidence.covered)
+        sums.add_flows(flows)
         rows += [traffic_row(key, amounts, prices or Prices()) for key, amounts in sums.amounts.items()]
     return rows

@@ -1,22 +1,20 @@
-"""Bytes by rack are those of the whole capture, in whatever way it is cut and its parts are put together."""
+"""Bytes by rack are those of the whole capture, in whatever pieces it is read."""
 
 from __future__ import annotations
 
 from functools import partial
-from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_rack.locality.captures import capture_flows, excerpts_of
-from kafka_rack.locality.evidence import Evidence
+from kafka_rack.locality.captures import excerpts_of
 from kafka_rack.locality.flows import Flows
 from kafka_rack.locality.rack_rules import RackRules
 from kafka_rack.locality.result import collect_result
 from kafka_rack.locality.settings import Settings
-from kafka_rack.locality.tables import TABLES, TablesInMemory
+from kafka_rack.locality.tables import TABLES
 from kafka_rack.locality.traffic import TrafficSums, rewindowed
 from kafka_rack.wire_capture.captures import Options
 from kafka_rack.wire_capture.files import find_files
@@ -44,22 +42,6 @@ events = st.one_of(
 )
 
 
-class HeldRows:
-    """The rows of some frames, kept."""
-
-    def __init__(self, *parts):
-        self.held = {table: [row for part in parts for row in part.held[table]] for table in TABLES}
-
-    @classmethod
-    def of(cls, rows):
-        found = cls()
-        found.held = {table: rows.as_dicts(table) for table in TABLES}
-        return found
-
-    def rows(self, table, columns):
-        return (tuple(row[column] for column in columns) for row in self.held[table])
-
-
 def write(happened, folder):
     """A capture in which calls overlap: each event has a connection of its own, and waits for its answer."""
     written = Written()
@@ -79,72 +61,22 @@ def write(happened, folder):
     return find_files([str(folder)])[0][0]
 
 
-def frames_of(file):
-    """The rows of each frame by itself."""
-    return [HeldRows.of(piece) for piece in pieces(file)]
+def result_of(file, cuts):
+    """What comes of a capture where rows are taken after each of some numbers of frames."""
+    rows, flows = Rows(), Flows(SETTINGS.window_us)
+    for number, piece in enumerate(decode_into(rows, file, Options(), only=TABLES, max_frames=1)):
+        if number in cuts:
+            flows.add(piece)
+            piece.clear()
+    flows.add(rows)
+    sums = TrafficSums(flows.evidence.conclude(SETTINGS.rules), SETTINGS.rules)
+    sums.add_flows(flows)
+    excerpts = excerpts_of(rewindowed(sums.amounts, SETTINGS.window_us), SETTINGS)
+    return collect_result(excerpts, SETTINGS.prices, [(flows.evidence.first, flows.evidence.last)], SETTINGS.window_us)
 
 
-def pieces(file):
-    rows = Rows()
-    for piece in decode_into(rows, file, Options(), only=TABLES, max_frames=1):
-        yield piece
-        piece.clear()
-
-
-def read_at_once(happened):
-    """The frames of a capture, and what comes of it where it is read in one go."""
+@given(st.lists(events, min_size=1, max_size=MAX_EVENTS), st.sets(st.integers(0, 2 * MAX_EVENTS), max_size=6))
+def test_a_capture_may_be_read_in_any_pieces(happened, cuts):
     with TemporaryDirectory() as folder:
         file = write(happened, Path(folder))
-        frames = frames_of(file)
-        whole = capture_flows(file, Options(), SETTINGS.window_us).flows
-    return frames, result_of(summed([whole], whole.evidence), whole.evidence)
-
-
-def result_of(traffic, evidence):
-    excerpts = excerpts_of(rewindowed(traffic, SETTINGS.window_us), SETTINGS)
-    spans = [(evidence.first, evidence.last)]
-    return collect_result(excerpts, SETTINGS.prices, spans, SETTINGS.window_us)
-
-
-def summed(parts, evidence):
-    sums = TrafficSums(evidence.conclude(SETTINGS.rules), SETTINGS.rules)
-    for part in parts:
-        sums.add_flows(part, evidence.covered)
-    return sums.amounts
-
-
-@given(st.lists(events, min_size=1, max_size=MAX_EVENTS), st.data())
-def test_a_capture_may_be_cut_anywhere(happened, data):
-    frames, expected = read_at_once(happened)
-    cuts = sorted(data.draw(st.sets(st.integers(1, len(frames)), max_size=6)) | {0, len(frames)})
-
-    # Neighbours, each read once, are merged in whatever order they come.
-    parts = []
-    for start, end in pairwise(cuts):
-        flows = Flows(SETTINGS.window_us)
-        for frame in frames[start:end]:
-            flows.add(TablesInMemory(frame))
-        parts.append(flows)
-    merged = Flows(SETTINGS.window_us)
-    for number in data.draw(st.permutations(range(len(parts)))):
-        merged.merge(parts[number])
-    assert result_of(summed([merged], merged.evidence), merged.evidence) == expected
-
-
-@given(st.lists(events, min_size=1, max_size=MAX_EVENTS), st.data())
-def test_frames_may_be_in_any_part_where_all_evidence_comes_first(happened, data):
-    frames, expected = read_at_once(happened)
-    where = data.draw(st.lists(st.integers(0, 3), min_size=len(frames), max_size=len(frames)))
-    parts = [
-        TablesInMemory(HeldRows(*(frame for frame, own in zip(frames, where, strict=True) if own == number)))
-        for number in range(4)
-    ]
-    evidence = Evidence()
-    for number in data.draw(st.permutations(range(4))):
-        own = Evidence()
-        own.add(parts[number])
-        evidence.merge(own)
-    flows = [Flows(SETTINGS.window_us, evidence) for _ in parts]
-    for counted, part in zip(flows, parts, strict=True):
-        counted.count(part)
-    assert result_of(summed(flows, evidence), evidence) == expected
+        assert result_of(file, cuts) == result_of(file, ())
