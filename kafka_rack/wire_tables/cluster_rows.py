@@ -1,16 +1,26 @@
-"""Rows of ``partitions`` and ``brokers``: what was told about the cluster."""
+"""Rows of ``partitions``, ``brokers`` and ``settings``: what messages report about the cluster."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from kafka_rack.wire_capture.frames import METADATA, UPDATE_METADATA, Frame, PendingRequest
+from kafka_rack.wire_capture.frames import (
+    API_VERSIONS,
+    METADATA,
+    UPDATE_METADATA,
+    Frame,
+    PendingRequest,
+    name_of_api,
+)
 from kafka_rack.wire_capture.learning import BROKER_REGISTRATION, DESCRIBE_CLUSTER, DESCRIBE_TOPIC_PARTITIONS
 from kafka_rack.wire_tables.rows import NONE, PACK, Target
 from protocol.uuids import uuid_to_text
 
 NO_UUID = bytes(16)
+DESCRIBE_CONFIGS = 32
+RESOURCES = {2: "topic", 4: "broker", 8: "broker_logger", 16: "client_metrics", 32: "group"}
+"""ConfigResource.Type, Apache Kafka 4.1."""
 BROKERS = 1
 """DescribeCluster's endpoint type for brokers; 2 is controllers."""
 
@@ -54,6 +64,29 @@ def registration(target: Target, frame: Frame, asked: PendingRequest, message: A
             listener.name,
             epoch,
         )
+
+
+def configs(target: Target, frame: Frame, asked: PendingRequest, message: Any) -> None:
+    for found in message.results:
+        resource = RESOURCES.get(found.resource_type, str(found.resource_type))
+        for config in found.configs:
+            add_setting(target, frame, asked, resource, found.resource_name, config.name, config.value)
+
+
+def versions(target: Target, frame: Frame, asked: PendingRequest, message: Any) -> None:
+    for api in message.api_keys:
+        name = name_of_api(api.api_key)
+        add_setting(target, frame, asked, "api", "", name, f"{api.min_version}-{api.max_version}")
+    for feature in message.finalized_features:
+        add_setting(target, frame, asked, "feature", "", feature.name, str(feature.max_version_level))
+
+
+def add_setting(
+    target: Target, frame: Frame, asked: PendingRequest, resource: str, resource_name: str, name: str, value: str | None
+) -> None:
+    if "settings" in target.wanted:
+        row = target.place(frame.connection), frame.ts, resource, resource_name, name, value, frame.index
+        target.rows.add("settings", asked.kind.api_name, row)
 
 
 def add_broker(
@@ -128,4 +161,6 @@ RESPONSES: dict[int, Callable[[Target, Frame, PendingRequest, Any], None]] = {
     METADATA: metadata,
     DESCRIBE_TOPIC_PARTITIONS: topic_partitions,
     DESCRIBE_CLUSTER: cluster,
+    DESCRIBE_CONFIGS: configs,
+    API_VERSIONS: versions,
 }

@@ -77,7 +77,7 @@ class FrameDecoder:
         if "memberships" in wanted:
             self.on_request.update(groups.REQUESTS)
             self.on_response.update(groups.RESPONSES)
-        if wanted & {"partitions", "brokers"}:
+        if wanted & {"partitions", "brokers", "settings"}:
             self.on_request.update(cluster_rows.REQUESTS)
             self.on_response.update(cluster_rows.RESPONSES)
         self._handling: dict[RequestKind, Handling] = {}

@@ -64,6 +64,7 @@ ROWS: dict[str, tuple[str, ...]] = {
         *("records", "redirected", "keyed", "error_code", "frame", "first"),
     ),
     "brokers": ("node", "place", "ts", "told_by", "frame"),
+    "settings": ("place", "ts", "resource", "resource_name", "name", "value", "frame"),
     "problems": ("capture", "file", "offset", "reason"),
 }
 """What a row is made of: numbers of shared sets, and columns of its own."""

@@ -239,6 +239,21 @@ TABLES: dict[str, Table] = {
             ),
         ),
         Table(
+            "settings",
+            "Settings of brokers, topics and groups (DescribeConfigs); APIs and features of brokers (ApiVersions).",
+            (
+                CAPTURE,
+                TS,
+                CONN,
+                BROKER,
+                Column("resource", "string", "topic, broker, group, ...; api or feature of ApiVersions"),
+                Column("resource_name", "string", "whose setting it is; empty for a default, and of ApiVersions"),
+                Column("name", "string", "of the setting, of the API or of the finalized feature"),
+                Column("value", "string", "as text, null for none or a secret; of an API its versions, as 4-17"),
+                FRAME,
+            ),
+        ),
+        Table(
             "problems",
             "What could not be read of the files themselves; everything around it is in the other tables.",
             (

@@ -93,7 +93,7 @@ def by_pipeline(folder: Path, rules: RackRules | None) -> tuple[Sums, Counter[st
     for file in find_files([str(folder)])[0]:
         flows = capture_flows(file, Options(), WINDOW_US).flows
         traffic = TrafficSums(flows.evidence.conclude(rules), rules)
-        traffic.add_flows(flows, flows.evidence.covered)
+        traffic.add_flows(flows)
         for row, amounts in traffic.amounts.items():
             added = dict(zip(SUMS, amounts, strict=True))
             avoidable = "yes" if row.saves else "perhaps" if row.at_most else "no"

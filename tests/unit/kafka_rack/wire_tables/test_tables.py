@@ -21,3 +21,13 @@ def test_rows_fit_their_columns(table):
         for column, number in zip(batch.columns, range(len(TABLES[table].columns)), strict=False):
             values = column.cast(pa.int64()) if pa.types.is_timestamp(column.type) else column
             assert values.to_pylist() == [row[number] for row in mine]
+
+
+def test_settings_are_what_describe_configs_and_api_versions_returned():
+    """The broker of this capture is Apache Kafka 4.1, whose message schemas and defaults these are."""
+    rows = decode_paths([str(CAPTURES / "java41-admin.jsonl.gz")], only=["settings"]).as_dicts("settings")
+    found = {(row["resource"], row["resource_name"], row["name"]): row["value"] for row in rows}
+    assert found["api", "", "Fetch"] == "4-18"
+    assert found["feature", "", "group.version"] == "1"
+    assert found["broker", "1", "group.consumer.assignors"] == "uniform,range"
+    assert found["topic", "adm-1", "cleanup.policy"] == "delete"
