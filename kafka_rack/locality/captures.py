@@ -6,12 +6,12 @@ The job of the same name has Spark do the same over many processes: docs/localit
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 from zlib import crc32
 
 from kafka_rack.collector import collector_paused
-from kafka_rack.locality.amounts import window_for
+from kafka_rack.locality.amounts import Pace, window_for
 from kafka_rack.locality.completeness import Completeness
 from kafka_rack.locality.flows import Flows
 from kafka_rack.locality.ledger import Ledger
@@ -27,6 +27,7 @@ from kafka_rack.locality.traffic import (
     grouped,
     grouping_row,
     in_order,
+    prices_in_month,
     rewindowed,
     traffic_row,
 )
@@ -209,9 +210,10 @@ def judge_captures(
     if not read:
         raise NothingToMeasure(ledger.completeness)
     window_us = settings.window_us or window_for(max(last for _, last in spans) - min(first for first, _ in spans))
+    prices = prices_in_month(ledger.flows, settings.prices, Pace(ledger.completeness.covered_us))
     result = collect_result(
-        excerpts_of(rewindowed(ledger.flows, window_us), settings),
-        settings.prices,
+        excerpts_of(rewindowed(ledger.flows, window_us), replace(settings, prices=prices)),
+        prices,
         spans,
         window_us,
         ledger.completeness,

@@ -42,16 +42,13 @@ class Forecast:
 
     def month(self, prices: Prices, *, seconds: int = MONTH_SECONDS) -> dict[str, Decimal]:
         """What each costs in a month at the default price, to 18 places."""
-        price = prices.default.both
-        found = {}
-        for name, cross in self.cross_by_category().items():
-            free = name == "replication" and prices.free_replication
-            size = cross * seconds
-            exact = EXACT.divide(Decimal(size.numerator), Decimal(size.denominator))
-            found[name] = (
-                Decimal(0) if free else EXACT.divide(EXACT.multiply(exact, price), Decimal(UNITS[prices.unit]))
-            )
-        return found
+        units = {
+            name: EXACT.divide(Decimal(size.numerator * seconds), Decimal(size.denominator * UNITS[prices.unit]))
+            for name, size in self.cross_by_category().items()
+            if not (name == "replication" and prices.free_replication)
+        }
+        price = prices.default.mean(sum(units.values(), Decimal(0))).both
+        return {name: EXACT.multiply(units.get(name, Decimal(0)), price) for name in self.cross_by_category()}
 
 
 def forecast(

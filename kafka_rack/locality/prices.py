@@ -1,4 +1,4 @@
-"""What a byte costs on its way from one rack to another.
+"""What a byte costs on its way from one rack to another, and what object stores charge for requests.
 
 Clouds charge by who sends and who receives, so a price has two halves: the sender's egress and the receiver's ingress.
 ``price_lists`` has those of AWS (the default: 0.01 $/GB each way), GCP and Azure, dated and with their source; a
@@ -8,16 +8,19 @@ none.
 
 from __future__ import annotations
 
-import json
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from decimal import ROUND_HALF_EVEN, Context, Decimal, InvalidOperation
 from functools import cache
 from importlib.resources import files
-from typing import Any, NamedTuple
+from itertools import pairwise
+from typing import Annotated, Any, Literal, NamedTuple
+
+import msgspec
 
 from kafka_rack.errors import InputError
+from kafka_rack.printable import printable
 
 UNITS = {"GB": 10**9, "GiB": 2**30}
 """Bytes of what a price is for."""
@@ -27,24 +30,58 @@ PLACES = Decimal(1).scaleb(-18)
 EXACT = Context(prec=60, rounding=ROUND_HALF_EVEN)
 BUILT_IN = ("aws", "gcp", "azure")
 """Price lists of clouds, by the names that ``--prices`` takes."""
-FILE_KEYS = ("currency", "unit", "egress", "ingress", "free_replication", "pairs", "source", "dated")
-PAIR_KEYS = ("from", "to", "between", "egress", "ingress")
-MAX_CURRENCY_CHARACTERS = 8
+
+
+class Tier(NamedTuple):
+    """The price of each unit that exceeds ``above`` units in a month."""
+
+    above: Decimal
+    egress: Decimal
+    ingress: Decimal
 
 
 class Rate(NamedTuple):
-    """Money for one unit of bytes: the sender's part and the receiver's."""
+    """Money for one unit of bytes: the sender's part and the receiver's. ``tiers`` are in ascending order."""
 
     egress: Decimal
     ingress: Decimal
+    tiers: tuple[Tier, ...] = ()
 
     @property
     def both(self) -> Decimal:
         return self.egress + self.ingress
 
+    def mean(self, units: Decimal) -> Rate:
+        """What a unit costs on average in a month with that many units.
+
+        >>> Rate(Decimal(2), Decimal(0), (Tier(Decimal(10), Decimal(1), Decimal(0)),)).mean(Decimal(40)).egress
+        Decimal('1.25')
+        """
+        if not self.tiers or not units:
+            return self
+        steps = [Tier(NOTHING, self.egress, self.ingress), *self.tiers, Tier(Decimal("Infinity"), NOTHING, NOTHING)]
+        parts = [(step, max(NOTHING, min(units, end.above) - step.above)) for step, end in pairwise(steps)]
+        return Rate(
+            EXACT.divide(sum((step.egress * part for step, part in parts), NOTHING), units),
+            EXACT.divide(sum((step.ingress * part for step, part in parts), NOTHING), units),
+        )
+
 
 FREE = Rate(NOTHING, NOTHING)
 CENT_EACH = Rate(CENT, CENT)
+
+
+class StoreFees(NamedTuple):
+    """What an object store charges for 1,000 requests that write an object, and that read one."""
+
+    put: Decimal = NOTHING
+    get: Decimal = NOTHING
+
+    def cost(self, puts: Decimal, gets: Decimal) -> Decimal:
+        return (EXACT.divide(puts * self.put + gets * self.get, Decimal(1000))).quantize(PLACES, context=EXACT)
+
+
+NO_FEES = StoreFees()
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +90,7 @@ class Prices:
 
     ``default`` holds for two different racks that ``pairs``, (from, to) -> rate, does not have; bytes that stay in
     their rack are free unless ``pairs`` has the rack with itself. ``source`` and ``dated`` say where prices are from.
+    Rates with tiers need ``in_month`` first.
     """
 
     currency: str = "$"
@@ -62,6 +100,7 @@ class Prices:
     free_replication: bool = False
     source: str = ""
     dated: str = ""
+    store: StoreFees = NO_FEES
 
     def rate(self, sender: str, receiver: str) -> Rate:
         """The price of one direction.
@@ -93,6 +132,17 @@ class Prices:
         whole = EXACT.multiply(price, Decimal(size_bytes))
         return EXACT.divide(whole, Decimal(UNITS[self.unit])).quantize(PLACES, context=EXACT)
 
+    def in_month(self, months: Mapping[tuple[str, str], Decimal]) -> Prices:
+        """The same with one rate a direction: its mean in a month.
+
+        Args:
+            months: (from, to) -> bytes that go there in a month.
+        """
+        units = {way: EXACT.divide(size, Decimal(UNITS[self.unit])) for way, size in months.items()}
+        others = sum((size for way, size in units.items() if way not in self.pairs and way[0] != way[1]), NOTHING)
+        pairs = {way: rate.mean(units.get(way, NOTHING)) for way, rate in self.pairs.items()}
+        return replace(self, default=self.default.mean(others), pairs=pairs)
+
     def racks(self) -> set[str]:
         """Every rack that has a price of its own."""
         return {rack for pair in self.pairs for rack in pair}
@@ -101,21 +151,25 @@ class Prices:
         return replace(self, free_replication=True)
 
     def as_json(self) -> dict[str, Any]:
-        """The prices as a file of them would have them, amounts as text."""
+        """The prices as a file of them has them, amounts as text."""
         return {
             "currency": self.currency,
             "unit": self.unit,
-            "unit_bytes": UNITS[self.unit],
-            "egress": str(self.default.egress),
-            "ingress": str(self.default.ingress),
+            **rate_json(self.default),
             "free_replication": self.free_replication,
             "source": self.source,
             "dated": self.dated,
+            "store": {name: str(fee) for name, fee in self.store._asdict().items()},
             "pairs": [
-                {"from": sender, "to": receiver, "egress": str(rate.egress), "ingress": str(rate.ingress)}
+                {"from": sender, "to": receiver, **rate_json(rate)}
                 for (sender, receiver), rate in sorted(self.pairs.items())
             ],
         }
+
+
+def rate_json(rate: Rate) -> dict[str, Any]:
+    tiers = [{name: str(value) for name, value in tier._asdict().items()} for tier in rate.tiers]
+    return {"egress": str(rate.egress), "ingress": str(rate.ingress), "tiers": tiers}
 
 
 @cache
@@ -123,14 +177,55 @@ def price_list(name: str) -> Prices:
     """A cloud's prices between zones of one region, by a name of ``BUILT_IN``.
 
     >>> price_list("gcp").rate("a", "b"), price_list("gcp").unit
-    (Rate(egress=Decimal('0.01'), ingress=Decimal('0')), 'GiB')
+    (Rate(egress=Decimal('0.01'), ingress=Decimal('0'), tiers=()), 'GiB')
     """
     file = f"{name}.toml"
     return read_prices((files(__package__) / "price_lists" / file).read_text(encoding="utf-8"), file)
 
 
+class TierLine(msgspec.Struct, forbid_unknown_fields=True):
+    """A tier in a prices file. What it leaves out is as in the rate that it belongs to."""
+
+    above: Decimal
+    egress: Decimal | None = None
+    ingress: Decimal | None = None
+
+
+class PairLine(msgspec.Struct, forbid_unknown_fields=True):
+    """A pair of racks in a prices file: ``from`` and ``to`` for one direction, or ``between`` for both."""
+
+    sender: str | None = msgspec.field(default=None, name="from")
+    receiver: str | None = msgspec.field(default=None, name="to")
+    between: tuple[str, str] | None = None
+    egress: Decimal | None = None
+    ingress: Decimal | None = None
+    tiers: list[TierLine] = []
+
+
+class FeesLine(msgspec.Struct, forbid_unknown_fields=True):
+    """Fees of an object store in a prices file."""
+
+    put: Decimal = NOTHING
+    get: Decimal = NOTHING
+
+
+class PricesFile(msgspec.Struct, forbid_unknown_fields=True):
+    """A prices file."""
+
+    currency: Annotated[str, msgspec.Meta(pattern=r"^\S.{0,7}$")] = "$"
+    unit: Literal["GB", "GiB"] = "GB"
+    egress: Decimal = CENT
+    ingress: Decimal = CENT
+    tiers: list[TierLine] = []
+    free_replication: bool = False
+    pairs: list[PairLine] = []
+    store: FeesLine = msgspec.field(default_factory=FeesLine)
+    source: str = ""
+    dated: str = ""
+
+
 def read_prices(text: str, name: str) -> Prices:
-    """Prices out of a file's text: TOML where its name ends so, else JSON.
+    """Prices out of a file's text: TOML if its name ends so, else JSON.
 
     Args:
         name: the file's, for messages.
@@ -145,108 +240,51 @@ def read_prices(text: str, name: str) -> Prices:
     """
     try:
         if name.endswith(".toml"):
-            found = tomllib.loads(text, parse_float=Decimal)
+            found = msgspec.convert(tomllib.loads(text, parse_float=Decimal), PricesFile)
         else:
-            found = json.loads(text, parse_float=Decimal)
-    except json.JSONDecodeError as error:
-        raise InputError(f"{name}, line {error.lineno}, column {error.colno}: no JSON: {error.msg}") from None
-    except (tomllib.TOMLDecodeError, InvalidOperation, ValueError, RecursionError) as error:
-        raise InputError(f"{name}: not as {'TOML' if name.endswith('.toml') else 'JSON'} is: {error}") from None
-    if not isinstance(found, dict):
-        raise InputError(f"{name}: expected an object with {', '.join(FILE_KEYS)}, got {kind(found)}")
-    return prices_of(found, name)
+            found = msgspec.json.decode(text, type=PricesFile)
+    except (msgspec.MsgspecError, tomllib.TOMLDecodeError, InvalidOperation, ValueError, RecursionError) as error:
+        raise InputError(f"{name}: {printable(str(error))}") from None
+    default = rate_of(found.egress, found.ingress, found.tiers, name)
+    fees = StoreFees(amount(found.store.put, f"{name}: store"), amount(found.store.get, f"{name}: store"))
+    pairs = pairs_of(found.pairs, default, name)
+    return Prices(found.currency, found.unit, default, pairs, found.free_replication, found.source, found.dated, fees)
 
 
-def prices_of(found: Mapping[str, Any], name: str) -> Prices:
-    known_keys(found, FILE_KEYS, name)
-    currency = found.get("currency", "$")
-    if not isinstance(currency, str) or not 0 < len(currency.strip()) <= MAX_CURRENCY_CHARACTERS:
-        raise InputError(
-            f"{name}: currency: expected 1 to {MAX_CURRENCY_CHARACTERS} letters or a sign, got {currency!r}"
-        )
-    unit = found.get("unit", "GB")
-    if not isinstance(unit, str) or unit not in UNITS:
-        raise InputError(f"{name}: unit: expected GB (10^9 bytes) or GiB (2^30 bytes), got {unit!r}")
-    free = found.get("free_replication", False)
-    if not isinstance(free, bool):
-        raise InputError(f"{name}: free_replication: expected true or false, got {free!r}")
-    texts = {key: found.get(key, "") for key in ("source", "dated")}
-    for key, value in texts.items():
-        if not isinstance(value, str):
-            raise InputError(f"{name}: {key}: expected text, got {value!r}")
-    default = rate_of(found, CENT_EACH, name)
-    pairs = found.get("pairs", [])
-    if not isinstance(pairs, list):
-        raise InputError(f"{name}: pairs: expected a list of objects with {', '.join(PAIR_KEYS)}, got {kind(pairs)}")
-    return Prices(currency.strip(), unit, default, pairs_of(pairs, default, name), free, **texts)
-
-
-def pairs_of(pairs: list[Any], default: Rate, name: str) -> dict[tuple[str, str], Rate]:
+def pairs_of(lines: Iterable[PairLine], default: Rate, name: str) -> dict[tuple[str, str], Rate]:
     """Each direction's price. A half that a pair leaves out is the default's."""
     rates: dict[tuple[str, str], Rate] = {}
-    said_by: dict[tuple[str, str], int] = {}
-    for number, one in enumerate(pairs, start=1):
+    for number, line in enumerate(lines, start=1):
         where = f"{name}, pair {number}"
-        if not isinstance(one, dict):
-            raise InputError(f"{where}: expected an object with {', '.join(PAIR_KEYS)}, got {kind(one)}")
-        known_keys(one, PAIR_KEYS, where)
-        rate = rate_of(one, default, where)
-        for direction in directions(one, where):
-            if rates.get(direction, rate) != rate:
-                sender, receiver = direction
-                raise InputError(f"{where}: {sender} to {receiver} has another price than in pair {said_by[direction]}")
-            rates[direction] = rate
-            said_by[direction] = number
+        ways = [line.between, line.between[::-1]] if line.between else [(line.sender or "", line.receiver or "")]
+        if not all(rack for way in ways for rack in way) or (line.between and (line.sender or line.receiver)):
+            raise InputError(f'{where}: expected from and to, or between with two racks: between = ["az-a", "az-b"]')
+        halves = (getattr(default, half) if own is None else own for half, own in halves_of(line))
+        rate = rate_of(*halves, line.tiers, where)
+        for way in ways:
+            if rates.setdefault(way, rate) != rate:
+                raise InputError(f"{where}: {way[0]} to {way[1]} has another price in a pair before")
     return rates
 
 
-def directions(one: Mapping[str, Any], where: str) -> list[tuple[str, str]]:
-    """``from`` and ``to`` are one direction, ``between`` two."""
-    between = one.get("between")
-    if (between is None) == ("from" not in one and "to" not in one):
-        raise InputError(f'{where}: either from and to, or between with two racks, as between = ["az-a", "az-b"]')
-    if between is not None:
-        if not isinstance(between, list) or len(between) != 2:
-            raise InputError(f"{where}: between: expected a list of two racks, got {between!r}")
-        first, second = (rack_of(rack, "between", where) for rack in between)
-        return sorted({(first, second), (second, first)})
-    return [(rack_of(one.get("from"), "from", where), rack_of(one.get("to"), "to", where))]
+def halves_of(line: PairLine | TierLine) -> Iterable[tuple[str, Decimal | None]]:
+    return (("egress", line.egress), ("ingress", line.ingress))
 
 
-def rack_of(found: Any, key: str, where: str) -> str:
-    if not isinstance(found, str) or not found:
-        raise InputError(f"{where}: {key}: expected a rack's name, got {found!r}")
-    return found
+def rate_of(egress: Decimal, ingress: Decimal, lines: Iterable[TierLine], where: str) -> Rate:
+    base = Rate(amount(egress, where), amount(ingress, where))
+    tiers = []
+    for line in lines:
+        halves = (getattr(base, half) if own is None else amount(own, where) for half, own in halves_of(line))
+        tiers.append(Tier(line.above, *halves))
+    above = [NOTHING, *(tier.above for tier in tiers)]
+    if not all(tier.above.is_finite() for tier in tiers) or any(one >= other for one, other in pairwise(above)):
+        raise InputError(f"{where}: tiers: expected each above more than the one before")
+    return base._replace(tiers=tuple(tiers))
 
 
-def rate_of(found: Mapping[str, Any], default: Rate, where: str) -> Rate:
-    return Rate(
-        amount(found.get("egress", default.egress), "egress", where),
-        amount(found.get("ingress", default.ingress), "ingress", where),
-    )
-
-
-def amount(found: Any, key: str, where: str) -> Decimal:
-    """A price; text is taken too, since some writers of JSON have no exact numbers."""
-    try:
-        if isinstance(found, bool) or not isinstance(found, int | str | Decimal):
-            raise InvalidOperation
-        value = Decimal(found)
-        if not value.is_finite() or value < 0 or value > 10**6 or value.normalize().as_tuple().exponent < -9:  # type: ignore[operator]
-            raise InvalidOperation
-    except InvalidOperation:
-        shown = str(found) if isinstance(found, Decimal) else repr(found)
-        raise InputError(f"{where}: {key}: expected a price from 0 with at most 9 decimals, got {shown}") from None
+def amount(value: Decimal, where: str) -> Decimal:
+    """A price in bounds. Raises InputError."""
+    if not value.is_finite() or not 0 <= value <= 10**6 or value.normalize().as_tuple().exponent < -9:  # type: ignore[operator]
+        raise InputError(f"{where}: expected a price from 0 to 1,000,000 with at most 9 decimals, got {value}")
     return value
-
-
-def known_keys(found: Mapping[str, Any], known: tuple[str, ...], where: str) -> None:
-    for key in found:
-        if key not in known:
-            raise InputError(f"{where}: unknown key {key!r}; there are {', '.join(known)}")
-
-
-def kind(found: Any) -> str:
-    return {list: "a list", dict: "an object", str: "text", bool: "true or false", type(None): "null"}.get(
-        type(found), "a number"
-    )

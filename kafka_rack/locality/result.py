@@ -285,7 +285,7 @@ def avoidable(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 def assumptions(prices: Prices, pace: Pace, window_us: int) -> list[str]:
     """What the figures rest on, in sentences."""
-    egress, ingress = (with_currency(plain(part), prices.currency) for part in prices.default)
+    egress, ingress = (with_currency(plain(part), prices.currency) for part in prices.default[:2])
     unit = "GB (10^9 bytes)" if prices.unit == "GB" else "GiB (2^30 bytes)"
     price = f"A {unit} that crosses costs {egress} where it leaves a rack and {ingress} where it enters one"
     if prices.pairs:

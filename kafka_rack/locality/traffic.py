@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from typing import Any, NamedTuple
 
+from kafka_rack.locality.amounts import Pace
 from kafka_rack.locality.client_location import UNKNOWN_LOCATION, ClientLocation, locate_client
 from kafka_rack.locality.evidence import Conclusions, host
 from kafka_rack.locality.flows import FETCH, PRODUCE, Flow, Flows
@@ -254,6 +256,18 @@ def rewindowed(traffic: Mapping[TrafficKey, Amounts], window_us: int) -> dict[Tr
 
 def add_amounts(before: Amounts | None, more: Amounts) -> Amounts:
     return more if before is None else tuple(map(int.__add__, before, more))
+
+
+def prices_in_month(flows: Mapping[TrafficKey, Amounts], prices: Prices, pace: Pace) -> Prices:
+    """The prices of a month of these flows: tiers follow its volume, or below a minute what was measured."""
+    sizes: dict[tuple[str, str], int] = {}
+    for key, amounts in flows.items():
+        client, broker = key.client_rack, key.broker_rack
+        is_free = key.category == REPLICATION and prices.free_replication
+        if client is not None and broker is not None and not is_free:
+            for way, size in (((client, broker), amounts[1]), ((broker, client), amounts[2])):
+                sizes[way] = sizes.get(way, 0) + size
+    return prices.in_month({way: pace.month(size) or Decimal(size) for way, size in sizes.items()})
 
 
 def traffic_row(key: TrafficKey, amounts: Amounts, prices: Prices) -> TrafficRow:

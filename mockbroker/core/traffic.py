@@ -470,12 +470,12 @@ class Traffic:
         from kafka_rack.locality.amounts import Pace, plain
         from kafka_rack.locality.prices import Prices
         from kafka_rack.locality.summary import summary_of
-        from kafka_rack.locality.traffic import traffic_row
+        from kafka_rack.locality.traffic import prices_in_month, traffic_row
 
-        prices = prices or Prices()
         ledger = self.ledger()
         span_us = (max(self._last_ms(), now_ms or 0) - self._first_ms) * 1000 if self._first_ms is not None else 0
         pace = Pace.of(span_us, self._windows.values(), self._window_ms * 1000)
+        prices = prices_in_month(ledger.flows, prices or Prices(), pace)
         rows = [traffic_row(key, amounts, prices) for key, amounts in ledger.flows.items()]
         flows = [
             {

@@ -9,7 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_rack.errors import InputError
+from kafka_rack.locality.amounts import Pace
 from kafka_rack.locality.prices import BUILT_IN, Prices, Rate, price_list, read_prices
+from kafka_rack.locality.traffic import TrafficKey, prices_in_month, traffic_row
 
 
 def test_a_gigabyte_costs_a_cent_where_it_leaves_and_a_cent_where_it_enters():
@@ -75,54 +77,90 @@ def test_a_rack_can_have_a_price_with_itself():
 @pytest.mark.parametrize(
     ("text", "name", "said"),
     [
-        ('{"egress": }', "p.json", "p.json, line 1, column 12: no JSON"),
-        ("egress = ", "p.toml", "p.toml: not as TOML is"),
-        ("[1]", "p.json", "p.json: expected an object with currency"),
-        ('{"egres": 1}', "p.json", "p.json: unknown key 'egres'; there are currency"),
-        ('{"egress": -1}', "p.json", "p.json: egress: expected a price from 0 with at most 9 decimals, got -1"),
-        ('{"egress": true}', "p.json", "p.json: egress: expected a price from 0 with at most 9 decimals, got True"),
-        ('{"egress": NaN}', "p.json", "p.json: egress: expected a price from 0 with at most 9 decimals, got nan"),
-        (
-            '{"egress": "a cent"}',
-            "p.json",
-            "p.json: egress: expected a price from 0 with at most 9 decimals, got 'a cent'",
-        ),
-        (
-            '{"egress": 0.0000000001}',
-            "p.json",
-            "p.json: egress: expected a price from 0 with at most 9 decimals, got 1E-10",
-        ),
-        ('{"unit": "TB"}', "p.json", "p.json: unit: expected GB (10^9 bytes) or GiB (2^30 bytes), got 'TB'"),
-        ('{"unit": ["GB"]}', "p.json", "p.json: unit: expected GB (10^9 bytes) or GiB (2^30 bytes), got ['GB']"),
-        ('{"currency": ""}', "p.json", "p.json: currency: expected 1 to 8 letters or a sign, got ''"),
-        ('{"free_replication": 1}', "p.json", "p.json: free_replication: expected true or false, got 1"),
-        ('{"pairs": {}}', "p.json", "p.json: pairs: expected a list"),
-        ('{"pairs": [1]}', "p.json", "p.json, pair 1: expected an object"),
-        ('{"pairs": [{"from": "a"}]}', "p.json", "p.json, pair 1: to: expected a rack's name, got None"),
-        ('{"pairs": [{"egress": 1}]}', "p.json", "p.json, pair 1: either from and to, or between"),
-        (
-            '{"pairs": [{"between": ["a"]}]}',
-            "p.json",
-            "p.json, pair 1: between: expected a list of two racks, got ['a']",
-        ),
+        ('{"egress": }', "p.json", "JSON is malformed: invalid character (byte 11)"),
+        ("egress = ", "p.toml", "Invalid value"),
+        ("[1]", "p.json", "Expected `object`, got `array`"),
+        ('{"egres": 1}', "p.json", "Object contains unknown field `egres`"),
+        ('{"egress": -1}', "p.json", "expected a price from 0 to 1,000,000 with at most 9 decimals, got -1"),
+        ('{"egress": true}', "p.json", "Expected `decimal`, got `bool` - at `$.egress`"),
+        ("egress = nan", "p.toml", "expected a price from 0 to 1,000,000 with at most 9 decimals, got NaN"),
+        ('{"egress": "a cent"}', "p.json", "Invalid decimal string - at `$.egress`"),
+        ('{"egress": 0.0000000001}', "p.json", "expected a price from 0 to 1,000,000 with at most 9 decimals"),
+        ('{"unit": "TB"}', "p.json", "Invalid enum value 'TB' - at `$.unit`"),
+        ('{"currency": ""}', "p.json", "Expected `str` matching regex"),
+        ('{"free_replication": 1}', "p.json", "Expected `bool`, got `int` - at `$.free_replication`"),
+        ('{"pairs": [1]}', "p.json", "Expected `object`, got `int` - at `$.pairs[0]`"),
+        ('{"pairs": [{"from": "a"}]}', "p.json", "pair 1: expected from and to, or between"),
+        ('{"pairs": [{"between": ["a"]}]}', "p.json", "Expected `array` of length 2 - at `$.pairs[0].between`"),
         (
             '{"pairs": [{"between": ["a", "b"], "egress": 1}, {"from": "b", "to": "a", "egress": 2}]}',
             "p.json",
-            "p.json, pair 2: b to a has another price than in pair 1",
+            "pair 2: b to a has another price in a pair before",
         ),
+        ("[[tiers]]\nabove = 0", "p.toml", "tiers: expected each above more than the one before"),
+        ("[store]\nput = -1", "p.toml", "store: expected a price from 0"),
     ],
 )
 def test_what_is_wrong_with_a_file_is_said_with_its_place(text, name, said):
     with pytest.raises(InputError) as caught:
         read_prices(text, name)
-    assert str(caught.value).startswith(said)
+    assert str(caught.value).startswith(name)
+    assert said in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+TIERED = """
+egress = 0.02
+ingress = 0
+[[tiers]]
+above = 10
+egress = 0.01
+[[tiers]]
+above = 30
+egress = 0.004
+[[pairs]]
+from = "a"
+to = "b"
+egress = 0.1
+[[pairs.tiers]]
+above = 1
+egress = 0
+"""
+
+
+@pytest.mark.parametrize(("gigabytes", "dollars"), [(5, "0.1"), (10, "0.2"), (25, "0.35"), (40, "0.44")])
+def test_each_gigabyte_of_a_month_costs_what_its_tier_says(gigabytes, dollars):
+    """10 GB for 0.02 $ each, the next 20 for 0.01 $ and the rest for 0.004 $, whatever racks they are between."""
+    half = Decimal(gigabytes) / 2 * 10**9
+    prices = read_prices(TIERED, "p.toml").in_month({("b", "c"): half, ("c", "a"): half})
+    assert prices.cost("b", "c", int(half)) * 2 == Decimal(dollars)
+
+
+def test_a_pair_has_tiers_of_its_own_direction():
+    months = {("a", "b"): Decimal(4 * 10**9), ("b", "a"): Decimal(4 * 10**9)}
+    prices = read_prices(TIERED, "p.toml").in_month(months)
+    assert (prices.cost("a", "b", 4 * 10**9), prices.cost("b", "a", 4 * 10**9)) == (Decimal("0.1"), Decimal("0.08"))
+
+
+def test_tiers_of_a_short_capture_are_those_of_its_month():
+    """An hour with 1 GB from b to c is 730 GB a month; what is below a minute is not extrapolated."""
+    key = TrafficKey(0, "", "consume", "Fetch", client_rack="c", broker_rack="b", locality="cross")
+    flows = {key: (1, 0, 10**9, 10**9, 1, 0)}
+    prices = read_prices(TIERED, "p.toml")
+    hour = prices_in_month(flows, prices, Pace(3_600_000_000))
+    month = Pace(3_600_000_000).month(traffic_row(key, flows[key], hour)["cost"])
+    assert abs(month - (Decimal("0.4") + 700 * Decimal("0.004"))) < Decimal("1E-12")
+    assert traffic_row(key, flows[key], prices_in_month(flows, prices, Pace(59_000_000)))["cost"] == Decimal("0.02")
+
+
+def test_object_stores_charge_for_thousands_of_requests():
+    fees = read_prices("[store]\nput = 0.005\nget = 0.0004", "p.toml").store
+    assert fees.cost(Decimal(2_000_000), Decimal(1_000_000)) == Decimal("10.4")
 
 
 def test_prices_read_back_what_they_tell():
     prices = read_prices('{"currency": "EUR", "pairs": [{"from": "a", "to": "b", "egress": 0.05}]}', "p.json")
     told = prices.as_json()
-    assert told.pop("unit_bytes") == 10**9
     assert prices == Prices("EUR", "GB", prices.default, prices.pairs)
     import json
 
