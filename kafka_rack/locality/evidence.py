@@ -27,6 +27,10 @@ AMONG_BROKERS = frozenset(
     ("LeaderAndIsr", "StopReplica", "UpdateMetadata", "ControlledShutdown", "WriteTxnMarkers", "AlterPartition")
 ) | frozenset(("AllocateProducerIds", "BrokerRegistration", "BrokerHeartbeat", "Envelope", "AssignReplicasToDirs"))
 """APIs that only brokers and controllers call; their client id is then their own number."""
+SELECTOR, DISKLESS = "replica.selector.class", "diskless.enable"
+REBALANCE_PROTOCOLS, ASSIGNORS = "group.coordinator.rebalance.protocols", "group.consumer.assignors"
+SETTINGS = frozenset({SELECTOR, DISKLESS, REBALANCE_PROTOCOLS, ASSIGNORS, "Fetch", "ConsumerGroupHeartbeat"})
+"""The settings, and of ApiVersions the APIs, that say how a cluster serves racks."""
 OWN_EVENTS = ("join", "heartbeat", "leave")
 """Events of ``memberships`` in which a client speaks of itself; a leader is told of others too."""
 Key = TypeVar("Key", bound=Hashable)
@@ -34,6 +38,8 @@ Value = TypeVar("Value")
 Client = tuple[str, str]
 """A client id and the address without port."""
 TopicPartition = tuple[str, int]
+Setting = tuple[str, str, str]
+"""The kind of a resource, its name, and the setting's: of ``api`` the API's."""
 
 
 class Unanimous(Generic[Key, Value]):
@@ -92,6 +98,7 @@ class Evidence:
     served_by: dict[tuple[str, int, int], tuple[int, int]] = field(default_factory=dict)
     in_sync: dict[TopicPartition, list[InSyncChange]] = field(default_factory=dict)
     topics: Unanimous[str, str] = field(default_factory=Unanimous)
+    settings: Unanimous[Setting, str] = field(default_factory=Unanimous)
     factors: dict[str, int] = field(default_factory=dict)
     unreadable: int = 0
     problems: Counter[str] = field(default_factory=Counter)
@@ -108,6 +115,9 @@ class Evidence:
         self.problems.update(reason for (reason,) in rows.rows("problems", ("reason",)))
         for broker, rack in set(rows.rows("brokers", ("broker_id", "rack"))):
             self.add_broker(broker, rack)
+        for *setting, value in set(rows.rows("settings", ("resource", "resource_name", "name", "value"))):
+            if setting[2] in SETTINGS:
+                self.settings.add(tuple(setting), value or "")
         self.add_fetches(rows)
         self.add_memberships(rows)
         self.add_partitions(rows)
@@ -200,7 +210,14 @@ class Evidence:
         racks = self.broker_racks.agreed()
         filed = rules.brokers if rules is not None else {}
         known = {**filed, **racks}
-        diskless = frozenset(topic for (topic, _, _), (least, most) in self.served_by.items() if least != most)
+        led_anywhere = frozenset(topic for (topic, _, _), (least, most) in self.served_by.items() if least != most)
+        settings = self.settings.agreed()
+        enabled = {
+            topic: value == "true"
+            for (kind, topic, name), value in settings.items()
+            if (kind, name) == ("topic", DISKLESS)
+        }
+        diskless = frozenset(topic for topic in {*led_anywhere, *enabled} if enabled.get(topic, True))
         leaders = {}
         for topic, told in self.leaders.items():
             led = frozenset(rack or known.get(leader, "") for leader, rack in told if leader is not None) - {""}
@@ -231,6 +248,8 @@ class Evidence:
             diskless=diskless,
             in_sync=in_sync,
             topics=self.topics.agreed(),
+            settings=settings,
+            led_anywhere=led_anywhere,
         )
 
 
@@ -238,7 +257,8 @@ class Conclusions(NamedTuple):
     """What a capture's evidence comes to.
 
     A client is its id and its address, ``filed_brokers`` are the racks file's, ``topics`` are names by id. ``in_sync``
-    has for each topic and partition the racks with replicas in sync from a frame on.
+    has for each topic and partition the racks with replicas in sync from a frame on. Of topics ``led_anywhere`` several
+    brokers lead a partition at a time, as Metadata reports diskless ones.
     """
 
     capture: str
@@ -256,6 +276,8 @@ class Conclusions(NamedTuple):
     diskless: frozenset[str]
     in_sync: Mapping[TopicPartition, Sequence[tuple[int, frozenset[str]]]]
     topics: Mapping[str, str]
+    settings: Mapping[Setting, str]
+    led_anywhere: frozenset[str]
 
     def rack_of_broker(self, broker: int) -> str | None:
         """A broker's rack as frames tell it, else as the racks file does."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-TABLES = ("frames", "calls", "fetches", "produces", "partitions", "memberships", "brokers", "problems")
+TABLES = ("frames", "calls", "fetches", "produces", "partitions", "memberships", "brokers", "settings", "problems")
 """The tables that locality reads."""
 WITH_RECORDS = frozenset({"Produce", "Fetch", "ShareFetch"})
 """APIs whose calls have rows in ``fetches`` or ``produces``, if they can be read."""

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Any
+from typing import Any, NamedTuple
 
-from kafka_rack.locality.amounts import Pace, plain
+from kafka_rack.locality.amounts import US, Pace, plain
 from kafka_rack.locality.completeness import Completeness
 from kafka_rack.locality.evidence import FETCHER
 from kafka_rack.locality.prices import NOTHING, Prices
 from kafka_rack.locality.reasons import CONSUME, PRODUCE, REPLICATION
 from kafka_rack.locality.summary import summary_of
-from kafka_rack.locality.traffic import TrafficRow, traffic_row
+from kafka_rack.locality.tables import Amounts
+from kafka_rack.locality.traffic import TrafficKey, TrafficRow, add_amounts, prices_in_month, traffic_row
 from kafka_rack.what_if.change import WhatIfChange
 from kafka_rack.what_if.flows import ReplayedTraffic, as_it_was, as_it_would_be
 from kafka_rack.what_if.groups import GroupHistory
@@ -23,6 +24,9 @@ CATEGORIES = (PRODUCE, CONSUME, REPLICATION)
 LOCAL, CROSS, UNKNOWN = "local", "cross", "unknown"
 TRUSTED_SHARE = 0.1
 """Of a kind's bytes: if the model of the capture as it is puts more of them elsewhere, its prediction is refused."""
+OBJECT_BYTES, OBJECT_US = 8 << 20, US // 4
+"""The size, and the interval, in which a broker writes the records of diskless topics to the object store: the defaults
+of Inkless, produce.buffer.max.bytes and produce.commit.interval.ms."""
 
 
 @dataclass(slots=True)
@@ -65,6 +69,14 @@ BrokerKey = tuple[int, int]
 """The number of a cluster, and a broker's id there."""
 
 
+class StoreRequests(NamedTuple):
+    """Objects of diskless topics that brokers write, how often they are read, and the fees."""
+
+    puts: int = 0
+    gets: int = 0
+    cost: Decimal = NOTHING
+
+
 @dataclass(slots=True)
 class TrafficTotals:
     """One side added up: the ledger's rows, and what they come to."""
@@ -72,15 +84,11 @@ class TrafficTotals:
     rows: list[TrafficRow] = field(default_factory=list)
     brokers: dict[BrokerKey, BrokerTraffic] = field(default_factory=dict)
     groups: dict[str, GroupHistory] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
-    replication_is_captured: bool = True
+    store: StoreRequests = field(default_factory=StoreRequests)
 
     @property
     def bills(self) -> dict[str, Bill]:
-        found = {category: Bill() for category in CATEGORIES}
-        for row in self.rows:
-            found[row["category"]].add(row)
-        return found
+        return {category: self.bill([category]) for category in CATEGORIES}
 
     def bill(self, categories: Iterable[str]) -> Bill:
         """All of some kinds together."""
@@ -90,29 +98,42 @@ class TrafficTotals:
                 found.add(row)
         return found
 
-    def add(self, number: int, workload: Workload, course: ReplayedTraffic, prices: Prices) -> None:
-        """Add a cluster's."""
-        rows = [traffic_row(key, tuple(amounts), prices) for key, amounts in course.flows.items()]
-        self.rows += rows
-        for broker, leaders in course.leaders.items():
-            self.brokers.setdefault((number, broker), BrokerTraffic()).leaders += leaders
-        for key, amounts in course.flows.items():
+    @classmethod
+    def of(cls, clusters: Sequence[ReplayedTraffic], prices: Prices, pace: Pace) -> TrafficTotals:
+        """Add up clusters."""
+        found, flows, puts, gets = cls(), dict[TrafficKey, Amounts](), 0, 0
+        for number, cluster in enumerate(clusters):
+            for key, amounts in cluster.flows.items():
+                flows[key] = add_amounts(flows.get(key), tuple(amounts))
+            found.add_load(number, cluster)
+            found.groups |= cluster.groups
+            objects, racks = objects_of(cluster, pace.covered_us)
+            puts, gets = puts + objects, gets + objects * racks
+        monthly = prices_in_month(flows, prices, pace)
+        found.rows = [traffic_row(key, amounts, monthly) for key, amounts in flows.items()]
+        found.store = StoreRequests(puts, gets, prices.store.cost(Decimal(puts), Decimal(gets)))
+        return found
+
+    def add_load(self, number: int, cluster: ReplayedTraffic) -> None:
+        """Add what goes through a cluster's brokers."""
+
+        def load(broker: int) -> BrokerTraffic:
+            return self.brokers.setdefault((number, broker), BrokerTraffic())
+
+        for broker, leaders in cluster.leaders.items():
+            load(broker).leaders += leaders
+        for key, amounts in cluster.flows.items():
             if key.broker is not None:
-                load = self.brokers.setdefault((number, key.broker), BrokerTraffic())
-                load.bytes_in += amounts[1]
-                load.bytes_out += amounts[2]
-            follower = FETCHER.fullmatch(key.client_id or "") if key.category == REPLICATION else None
-            if follower is not None:
-                copied = self.brokers.setdefault((number, int(follower[1] or follower[2])), BrokerTraffic())
-                copied.bytes_in += amounts[2]
-        self.groups |= course.groups
-        self.notes += [note for note in course.notes if note not in self.notes]
-        self.replication_is_captured &= course.replication_is_captured
+                load(key.broker).bytes_in += amounts[1]
+                load(key.broker).bytes_out += amounts[2]
+            if key.category == REPLICATION and (follower := FETCHER.fullmatch(key.client_id or "")) is not None:
+                load(int(follower[1] or follower[2])).bytes_in += amounts[2]
 
     def as_json(self, pace: Pace, currency: str) -> dict[str, Any]:
         return {
             "summary": summary_of(self.rows, pace, currency),
             "categories": {name: bill.as_json(pace) for name, bill in self.bills.items()},
+            "object_storage": {**self.store._asdict(), "cost": plain(self.store.cost)},
             "brokers": [
                 {
                     "cluster": cluster,
@@ -191,17 +212,20 @@ def compare(
     completeness: Completeness | None = None,
 ) -> Comparison:
     """What was, and what would be, of some clusters."""
-    prices = prices or Prices()
-    measured, model, after = TrafficTotals(), TrafficTotals(), TrafficTotals()
-    brokers: dict[BrokerKey, str | None] = {}
-    for number, workload in enumerate(workloads):
-        measured.add(number, workload, as_it_was(workload), prices)
-        model.add(number, workload, as_it_would_be(workload, WhatIfChange()), prices)
-        after.add(number, workload, as_it_would_be(workload, change), prices)
-        brokers |= {(number, broker): rack for broker, rack in workload.brokers.items()}
-    notes = [*after.notes]
+    prices, known = prices or Prices(), completeness or Completeness()
+    was, as_modelled = [as_it_was(one) for one in workloads], [as_it_would_be(one, WhatIfChange()) for one in workloads]
+    would_be = [as_it_would_be(one, change) for one in workloads]
+    pace = Pace(known.covered_us)
+    measured, model, after = (TrafficTotals.of(side, prices, pace) for side in (was, as_modelled, would_be))
+    brokers = {(number, id_): rack for number, one in enumerate(workloads) for id_, rack in one.brokers.items()}
+    notes = list(dict.fromkeys(note for one in (*workloads, *would_be) for note in one.notes))
+    if after.store.puts > measured.store.puts:
+        notes.append(
+            f"object storage: about {after.store.puts:,} writes and {after.store.gets:,} reads, "
+            f"{pace.money(after.store.cost, prices.currency)} {pace.heading}; what is stored there is not in the bill"
+        )
     bills, of_model, refused = measured.bills, model.bills, set()
-    if not measured.replication_is_captured and bills[REPLICATION].total:
+    if bills[REPLICATION].total and not all(one.replicated for one in workloads):
         notes.append("replication is not in the capture: it is estimated from what was produced")
     for category in CATEGORIES:
         here, there = bills[category].bytes[CROSS], of_model[category].bytes[CROSS]
@@ -211,8 +235,25 @@ def compare(
                 f"{category} is not predicted: {here:,} bytes crossed racks, but the model of the capture as it is has "
                 f"{there:,}" + (WHY_READS if category == CONSUME else "")
             )
-    known = completeness or Completeness()
     return Comparison(change, measured, model, after, brokers, tuple(notes), prices, known, frozenset(refused))
+
+
+def objects_of(cluster: ReplayedTraffic, covered_us: int) -> tuple[int, int]:
+    """The objects that brokers write for diskless topics, and the number of racks that read them: each reads all once.
+
+    A broker writes what it holds at an interval, or as soon as an object is full; no more than it has requests.
+    """
+    produced: dict[int | None, tuple[int, int]] = {}
+    racks = set()
+    for key, amounts in cluster.flows.items():
+        if key.topic in cluster.diskless and key.category == PRODUCE:
+            calls, size = produced.get(key.broker, (0, 0))
+            produced[key.broker] = calls + amounts[0], size + amounts[1]
+        elif key.topic in cluster.diskless and key.category == CONSUME:
+            racks.add(key.broker_rack)
+    return sum(
+        max(size // OBJECT_BYTES, min(calls, covered_us // OBJECT_US)) for calls, size in produced.values()
+    ), len(racks)
 
 
 WHY_READS = "; if its brokers have a replica selector, say so with --captured-with replica.selector.class=rack-aware"

@@ -1,13 +1,17 @@
-"""The ledger rerouted: the same flows, between the same clients and other brokers."""
+"""The ledger rerouted: the same flows, between the same clients and other brokers.
+
+Selectors, diskless topics' brokers, placers and assignors are those that the cluster and the tools use.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from zlib import crc32
 
 from kafka_rack.assignment import Topology
+from kafka_rack.diskless import candidates
 from kafka_rack.locality.ledger import RECORD_BYTES
 from kafka_rack.locality.reasons import CONSUME, PRODUCE, REPLICATION, Facts, judge
 from kafka_rack.locality.tables import SUMS
@@ -20,76 +24,142 @@ from kafka_rack.placement import (
     load_placer,
     place_checked,
 )
+from kafka_rack.selection import ReplicaView, find_selector
 from kafka_rack.what_if.change import AUTO, WhatIfChange
-from kafka_rack.what_if.groups import GroupHistory, as_captured, replayed
-from kafka_rack.what_if.workload import Client, MemberSeen, ObservedPartition, Workload
+from kafka_rack.what_if.groups import CONSUMER, GroupHistory, as_captured, replayed
+from kafka_rack.what_if.workload import NOWHERE, Client, MemberSeen, ObservedPartition, Workload, client_of
+
+Layouts = Mapping[str, Mapping[int, ObservedPartition]]
 
 
 @dataclass(slots=True)
 class ReplayedTraffic:
-    """How it goes: the ledger's flows, the groups, and who leads how many partitions."""
+    """The ledger's flows, the groups, the partitions led by broker, and the topics that any broker serves."""
 
     flows: dict[TrafficKey, list[int]]
     groups: dict[str, GroupHistory]
-    leaders: dict[int, int] = field(default_factory=dict)
+    leaders: dict[int, int]
+    diskless: frozenset[str]
     notes: list[str] = field(default_factory=list)
-    replication_is_captured: bool = True
 
 
 def as_it_was(workload: Workload) -> ReplayedTraffic:
-    """What was captured. Replication that was not is what producing makes of it."""
-    flows = Rerouted(workload, {key: list(amounts) for key, amounts in workload.flows.items()})
+    """What was captured. Replication that was not is estimated from what was produced."""
+    model = Model(workload, WhatIfChange())
+    model.flows = {key: list(amounts) for key, amounts in workload.flows.items()}
     if not workload.replicated:
-        for follower, leader, topic, partition, size in replication(workload, workload.topics, workload.diskless):
-            flows.copy(follower, leader, topic, partition, size)
-    groups = {name: as_captured(group, workload.last) for name, group in workload.groups.items()}
-    return ReplayedTraffic(
-        flows.amounts,
-        groups,
-        leaders_of(workload, workload.topics, workload.diskless),
-        replication_is_captured=bool(workload.replicated),
-    )
+        model.replicate()
+    return ReplayedTraffic(model.flows, model.groups, model.leaders(), model.diskless)
 
 
-@dataclass(slots=True)
-class Rerouted:
-    """Flows of a workload to chosen brokers, with the ledger's verdicts."""
+def as_it_would_be(workload: Workload, change: WhatIfChange) -> ReplayedTraffic:
+    """The same records written and read, with what differs. No change gives the model of what was captured."""
+    model = Model(workload, change)
+    for key, amounts in workload.flows.items():
+        if key.category != REPLICATION:
+            for client, part in model.clients(key, amounts[RECORD_BYTES]):
+                model.serve(key, client, part, amounts[0])
+    model.replicate()
+    return ReplayedTraffic(model.flows, model.groups, model.leaders(), model.diskless, model.notes())
 
-    workload: Workload
-    amounts: dict[TrafficKey, list[int]] = field(default_factory=dict)
 
-    def move(
+class Model:
+    """Who talks to whom under a change."""
+
+    def __init__(self, workload: Workload, change: WhatIfChange) -> None:
+        self.workload, self.change = workload, change
+        self.positions = workload.positions()
+        self.racks = frozenset(filter(None, workload.brokers.values()))
+        self.diskless = (
+            frozenset(topic for topic in workload.topics if change.makes_diskless(topic)) | workload.diskless
+        )
+        self.topics = placed(workload, change, self.diskless)
+        asked = change.reads_from_followers
+        self.reads_from_followers = workload.reads_from_followers if asked is None else asked
+        self.selector = find_selector("rack-aware" if self.reads_from_followers else "leader")
+        self.regroups = any((change.protocol, change.assignor, change.client_rack, change.placer))
+        self.groups = self.grouped()
+        self.flows: dict[TrafficKey, list[int]] = {}
+
+    def grouped(self) -> dict[str, GroupHistory]:
+        change, workload = self.change, self.workload
+        if not self.regroups:
+            return {name: as_captured(group, workload.last) for name, group in workload.groups.items()}
+        replicas = {topic: lists_of(partitions) for topic, partitions in self.topics.items()}
+        topology = Topology(workload.brokers, replicas, workload.topic_ids)
+
+        def rack_of(seen: MemberSeen) -> str | None:
+            return self.named_rack(seen.client, seen.rack)
+
+        return {
+            name: replayed(group, topology, workload.last, rack_of, change.protocol, change.assignor, workload.assignor)
+            for name, group in workload.groups.items()
+        }
+
+    def named_rack(self, client: Client, own: str | None = None, *, diskless: bool = False) -> str | None:
+        """The rack that a client names to brokers: in Fetch, or for diskless topics in its client id."""
+        position = self.positions.get(client, NOWHERE)
+        if self.change.client_rack is None:
+            return own or (position.zone if diskless else position.named)
+        return position.rack if self.change.client_rack == AUTO else self.change.client_rack
+
+    def clients(self, key: TrafficKey, size: int) -> Iterable[tuple[Client, int]]:
+        """Who moves a flow's bytes: in a group that is assigned again, members by how long each has the partition."""
+        history = self.groups.get(key.group_id or "") if self.regroups else None
+        if history is not None and key.topic is not None and key.partition is not None:
+            last = key.window + self.workload.window_us
+            readers = history.readers_between((key.topic, key.partition), key.window, last)
+            if readers:
+                return zip(readers, numbers_divided(size, [*readers.values()]), strict=True)
+        return [(client_of(key), size)]
+
+    def serve(self, key: TrafficKey, client: Client, size: int, calls: int) -> None:
+        """Add record batches of a client, at the brokers that serve it."""
+        diskless = key.topic in self.diskless
+        brokers = self.near(key, client) if diskless else [self.source(key, client)]
+        position = self.positions.get(client, NOWHERE)
+        told = position.zone if diskless else position.named
+        parts = zip(brokers, *(numbers_divided(number, [1] * len(brokers)) for number in (size, calls)), strict=True)
+        for broker, part, some_calls in parts:
+            facts = Facts(
+                key.category,
+                position.rack,
+                told,
+                ("client_id" if diskless else "request") if told else None,
+                self.rack(broker),
+                cluster_racks=self.racks,
+                diskless=diskless,
+            )
+            self.add(facts, client, broker, key.topic, key.partition, part, some_calls)
+
+    def near(self, key: TrafficKey, client: Client) -> Sequence[int | None]:
+        """The brokers of a diskless topic for a client: those of the rack that it names, or all."""
+        if key.topic in self.workload.diskless and self.change.client_rack is None and key.broker is not None:
+            return [key.broker]  # as it was
+        return candidates(self.workload.brokers.items(), self.named_rack(client, diskless=True)) or [key.broker]
+
+    def source(self, key: TrafficKey, client: Client) -> int | None:
+        """The broker that serves a client: the leader, or the one that the replica selector chooses for a reader."""
+        layout = self.topics.get(key.topic or "", {}).get(-1 if key.partition is None else key.partition)
+        if layout is None or layout.leader < 0:
+            return key.broker
+        if key.category == PRODUCE:
+            return layout.leader
+        views = [ReplicaView(broker, self.rack(broker), 0, 0) for broker in layout.in_sync]
+        return self.selector.select(self.named_rack(client), layout.leader, views)
+
+    def rack(self, broker: int | None) -> str | None:
+        return self.workload.brokers.get(broker) if broker is not None else None
+
+    def add(
         self,
-        category: str,
+        facts: Facts,
         client: Client,
         broker: int | None,
         topic: str | None,
         partition: int | None,
         size: int,
-        *,
-        diskless: bool = False,
-    ) -> None:
-        """Add record batches of a client."""
-        workload, position = self.workload, self.workload.position(client)
-        told = position.zone if diskless else position.named
-        facts = Facts(
-            category,
-            position.rack,
-            told,
-            ("client_id" if diskless else "request") if told else None,
-            workload.rack(broker),
-            cluster_racks=frozenset(filter(None, workload.brokers.values())),
-            diskless=diskless,
-        )
-        self._add(facts, client, broker, topic, partition, size)
-
-    def copy(self, follower: int, leader: int | None, topic: str | None, partition: int | None, size: int) -> None:
-        """Add record batches that a follower copies."""
-        facts = Facts(REPLICATION, self.workload.rack(follower), broker_rack=self.workload.rack(leader))
-        self._add(facts, (f"broker-{follower}-fetcher-0", ""), leader, topic, partition, size)
-
-    def _add(
-        self, facts: Facts, client: Client, broker: int | None, topic: str | None, partition: int | None, size: int
+        calls: int = 0,
     ) -> None:
         verdict = judge(facts)
         key = TrafficKey(
@@ -108,149 +178,51 @@ class Rerouted:
             saves=verdict.saves,
             at_most=verdict.at_most,
         )
-        sums = self.amounts.setdefault(key, [0] * len(SUMS))
+        sums = self.flows.setdefault(key, [0] * len(SUMS))
+        sums[0] += calls
         sums[1 if facts.category == PRODUCE else 2] += size
         sums[RECORD_BYTES] += size
 
+    def replicate(self) -> None:
+        """Add what followers copy."""
+        for follower, leader, topic, partition, size in replication(self.workload, self.topics, self.diskless):
+            facts = Facts(REPLICATION, self.rack(follower), broker_rack=self.rack(leader))
+            self.add(facts, (f"broker-{follower}-fetcher-0", ""), leader, topic, partition, size)
 
-def as_it_would_be(workload: Workload, change: WhatIfChange) -> ReplayedTraffic:
-    """The same records written and read, with what differs. Nothing at all gives the model of what was captured."""
-    notes: list[str] = []
-    diskless = frozenset(topic for topic in workload.topics if change.makes_diskless(topic)) | workload.diskless
-    topics = placed(workload, change, diskless)
-    model = Model(workload, change, topics, diskless, Rerouted(workload))
-    groups = model.groups()
-    model.produce()
-    model.consume(groups)
-    for copied in replication(workload, topics, diskless):
-        model.to.copy(*copied)
-    notes += [
-        f"no topic of the capture is named {pattern}"
-        for pattern in change.diskless
-        if not any(fnmatchcase(topic, pattern) for topic in workload.topics)
-    ]
-    if diskless > workload.diskless:
-        notes.append("what diskless topics put into object storage and take from it is not in the bill")
-    readers = {topic for (_, _, topic, _, _), size in workload.consumed.items() if size}
-    nowhere = sum(position.rack is None for position in workload.positions.values())
-    if change.client_rack == AUTO and nowhere:
-        notes.append(f"{nowhere} of {len(workload.positions)} clients name no rack, since nothing says where they are")
-    if change.client_rack is not None and not model.reads_from_followers and readers - diskless:
-        notes.append("brokers have no rack-aware replica selector, so a reader's rack changes nothing for its fetches")
-    return ReplayedTraffic(
-        model.to.amounts, groups, leaders_of(workload, topics, diskless), notes, bool(workload.replicated)
-    )
+    def leaders(self) -> dict[int, int]:
+        """Partitions led by broker; none of diskless topics."""
+        found = dict.fromkeys(sorted(self.workload.brokers), 0)
+        for topic, partitions in self.topics.items():
+            for layout in partitions.values() if topic not in self.diskless else ():
+                if layout.leader >= 0:
+                    found[layout.leader] = found.get(layout.leader, 0) + 1
+        return found
 
-
-@dataclass(slots=True)
-class Model:
-    """Who talks to whom under a change."""
-
-    workload: Workload
-    change: WhatIfChange
-    topics: Mapping[str, Mapping[int, ObservedPartition]]
-    diskless: frozenset[str]
-    to: Rerouted
-
-    @property
-    def reads_from_followers(self) -> bool:
-        asked = self.change.reads_from_followers
-        return self.workload.reads_from_followers if asked is None else asked
-
-    def named_rack(self, client: Client, own: str | None = None, *, diskless: bool = False) -> str | None:
-        """The rack that a client names to brokers: in Fetch, or for diskless topics in its client id."""
-        position = self.workload.position(client)
-        if self.change.client_rack is None:
-            return own or (position.zone if diskless else position.named)
-        return position.rack if self.change.client_rack == AUTO else self.change.client_rack
-
-    def groups(self) -> dict[str, GroupHistory]:
-        change, workload = self.change, self.workload
-        asked = (change.protocol, change.assignor, change.client_rack, change.placer)
-        if not any(asked):
-            return {name: as_captured(group, workload.last) for name, group in workload.groups.items()}
-        replicas = {topic: lists_of(partitions) for topic, partitions in self.topics.items()}
-        topology = Topology(workload.brokers, replicas, workload.topic_ids)
-
-        def rack_of(seen: MemberSeen) -> str | None:
-            return self.named_rack(seen.client, seen.rack)
-
-        return {
-            name: replayed(group, topology, workload.last, rack_of, change.protocol, change.assignor)
-            for name, group in workload.groups.items()
-        }
-
-    def produce(self) -> None:
-        for (client, topic, partition, broker), amount in self.workload.produced.items():
-            if topic in self.diskless:
-                self.near(PRODUCE, client, broker, topic, partition, amount)
-                continue
-            layout = self.layout(topic, partition)
-            to = layout.leader if layout is not None and layout.leader >= 0 else broker
-            self.to.move(PRODUCE, client, to, topic, partition, amount)
-
-    def consume(self, groups: Mapping[str, GroupHistory]) -> None:
-        pooled: dict[tuple[str, str | None, int | None], int] = {}
-        for (client, group, topic, partition, broker), amount in self.workload.consumed.items():
-            history = groups.get(group) if group is not None else None
-            if history is not None and topic is not None and (topic, partition) in history.readers:
-                assert group is not None
-                key = (group, topic, partition)
-                pooled[key] = pooled.get(key, 0) + amount
-            else:
-                self.read(client, topic, partition, broker, amount)
-        for (group, topic, partition), amount in pooled.items():
-            assert topic is not None
-            assert partition is not None
-            readers = groups[group].readers[topic, partition]
-            parts = numbers_divided(amount, [*readers.values()])
-            for client, part in zip(readers, parts, strict=True):
-                self.read(client, topic, partition, None, part)
-
-    def read(self, client: Client, topic: str | None, partition: int | None, broker: int | None, amount: int) -> None:
-        if topic in self.diskless:
-            self.near(CONSUME, client, broker, topic, partition, amount)
-            return
-        layout = self.layout(topic, partition)
-        source = self.source(layout, client) if layout is not None and layout.leader >= 0 else broker
-        self.to.move(CONSUME, client, source, topic, partition, amount)
-
-    def source(self, layout: ObservedPartition, client: Client) -> int:
-        """Who serves a reader: the leader, or where brokers look at racks a replica in sync that is in its rack."""
-        rack = self.named_rack(client) if self.reads_from_followers else None
-        racks = self.workload.brokers
-        near = [broker for broker in layout.in_sync if rack and racks.get(broker) == rack]
-        return layout.leader if not near or layout.leader in near else max(near)
-
-    def near(
-        self,
-        category: str,
-        client: Client,
-        broker: int | None,
-        topic: str | None,
-        partition: int | None,
-        size: int,
-    ) -> None:
-        """Of diskless topics: any broker of the rack that the client names; of all, where it names none."""
-        workload = self.workload
-        rack = self.named_rack(client, diskless=True)
-        brokers = [one for one, its in sorted(workload.brokers.items()) if rack and its == rack]
-        chosen: Sequence[int | None] = brokers or sorted(workload.brokers) or [broker]
-        if topic in workload.diskless and self.change.client_rack is None and broker is not None:
-            chosen = [broker]  # as it went
-        for one, part in zip(chosen, numbers_divided(size, [1] * len(chosen)), strict=True):
-            self.to.move(category, client, one, topic, partition, part, diskless=True)
-
-    def layout(self, topic: str | None, partition: int | None) -> ObservedPartition | None:
-        if topic is None or partition is None:
-            return None
-        return self.topics.get(topic, {}).get(partition)
+    def notes(self) -> list[str]:
+        """What to know about the prediction."""
+        workload, change = self.workload, self.change
+        found = [
+            f"no topic of the capture is named {pattern}"
+            for pattern in change.diskless
+            if not any(fnmatchcase(topic, pattern) for topic in workload.topics)
+        ]
+        readers = {key.topic for key in workload.flows if key.category == CONSUME}
+        nowhere = sum(position.rack is None for position in self.positions.values())
+        if change.client_rack == AUTO and nowhere:
+            found.append(f"{nowhere} of {len(self.positions)} clients name no rack, since nothing says where they are")
+        if change.client_rack is not None and not self.reads_from_followers and readers - self.diskless:
+            found.append(
+                "brokers have no rack-aware replica selector, so a reader's rack changes nothing for its fetches"
+            )
+        if workload.serves_consumer_protocol is False and any(
+            history.protocol == CONSUMER for history in self.groups.values()
+        ):
+            found.append("brokers do not serve the consumer protocol yet, which this takes (KIP-848)")
+        return found
 
 
-def placed(
-    workload: Workload, change: WhatIfChange, diskless: frozenset[str]
-) -> Mapping[str, Mapping[int, ObservedPartition]]:
-    """Where replicas are: as told, or as the placer puts them, each topic from a place that its name decides."""
+def placed(workload: Workload, change: WhatIfChange, diskless: frozenset[str]) -> Layouts:
+    """Where replicas are: as reported, or as the placer puts them, each topic from a place that its name decides."""
     if change.placer is None:
         return workload.topics
     brokers = [UsableBroker(broker, rack) for broker, rack in sorted(workload.brokers.items())]
@@ -274,20 +246,21 @@ def placed(
 
 
 def replication(
-    workload: Workload, topics: Mapping[str, Mapping[int, ObservedPartition]], diskless: frozenset[str]
+    workload: Workload, topics: Layouts, diskless: frozenset[str]
 ) -> Iterator[tuple[int, int | None, str | None, int | None, int]]:
     """What followers copy: as captured where they are the same, else as much as the others did.
 
-    A capture without any of it shows clients alone; then each follower copies what is produced. Gives follower, leader,
-    topic, partition and bytes.
+    If the capture has no replication, each follower copies what is produced. Yields follower, leader, topic, partition
+    and bytes.
     """
     captured: dict[tuple[str | None, int | None], dict[int, dict[int | None, int]]] = {}
     for (follower, topic, partition, leader), size in workload.replicated.items():
         by_follower = captured.setdefault((topic, partition), {})
         by_follower.setdefault(follower, {})[leader] = size
     produced: dict[tuple[str | None, int | None], int] = {}
-    for (_, topic, partition, _), size in workload.produced.items():
-        produced[topic, partition] = produced.get((topic, partition), 0) + size
+    for key, amounts in workload.flows.items():
+        if key.category == PRODUCE:
+            produced[key.topic, key.partition] = produced.get((key.topic, key.partition), 0) + amounts[RECORD_BYTES]
     for topic, partition in {**captured, **produced}:
         if topic in diskless:
             continue
@@ -301,28 +274,14 @@ def replication(
         in_all = {follower: sum(by_leader.values()) for follower, by_leader in seen.items()}
         if in_all:
             each = numbers_divided(sum(in_all.values()), [1] * len(in_all))[0]
-        else:  # without any captured follower, what is produced; else followers were listened to, and had none of it
+        else:  # what is produced, unless other followers were captured
             each = 0 if workload.replicated else produced.get((topic, partition), 0)
-        is_as_told = topic is not None and workload.topics.get(topic) is topics.get(topic)
+        is_as_reported = topic is not None and workload.topics.get(topic) is topics.get(topic)
         for follower in layout.replicas:
             if follower != layout.leader:
-                own = in_all[follower] if is_as_told and follower in in_all else each
+                own = in_all[follower] if is_as_reported and follower in in_all else each
                 if own:
                     yield follower, layout.leader, topic, partition, own
-
-
-def leaders_of(
-    workload: Workload, topics: Mapping[str, Mapping[int, ObservedPartition]], diskless: frozenset[str]
-) -> dict[int, int]:
-    """Partitions led by broker; of diskless topics nobody leads."""
-    found = dict.fromkeys(sorted(workload.brokers), 0)
-    for topic, partitions in topics.items():
-        if topic in diskless:
-            continue
-        for layout in partitions.values():
-            if layout.leader >= 0:
-                found[layout.leader] = found.get(layout.leader, 0) + 1
-    return found
 
 
 def lists_of(partitions: Mapping[int, ObservedPartition]) -> list[list[int]]:

@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from kafka_rack.locality.evidence import Conclusions, host
+from kafka_rack.locality.evidence import Conclusions, Setting, host
 from kafka_rack.locality.ledger import RECORD_BYTES, Ledger
 from kafka_rack.locality.rack_rules import RackRules
-from kafka_rack.locality.reasons import CONSUME, OTHER, PRODUCE
+from kafka_rack.locality.reasons import CONSUME, OTHER, REPLICATION
 from kafka_rack.locality.tables import SUMS
-from kafka_rack.locality.traffic import TrafficKey
+from kafka_rack.locality.traffic import add_amounts
+from kafka_rack.what_if.known_settings import settle
 from kafka_rack.what_if.workload import (
     Client,
-    ClientPosition,
     MemberSeen,
     ObservedGeneration,
     ObservedGroup,
     ObservedPartition,
     TopicPartition,
     Workload,
+    client_of,
 )
 from kafka_rack.wire_tables.rows import Rows
 from protocol.errors import ProtocolError
@@ -38,14 +39,17 @@ CLASSIC, MODERN = "classic", ("consumer",)
 
 @dataclass(slots=True)
 class Gathering:
-    """What captures of one cluster say of its partitions, brokers and groups, in any order."""
+    """What captures of one cluster say of its partitions, settings and groups, in any order."""
 
     layouts: dict[TopicPartition, tuple[int, ObservedPartition]] = field(default_factory=dict)
     topics: dict[str, str] = field(default_factory=dict)
     events: list[Row] = field(default_factory=list)
+    settings: dict[Setting, str] = field(default_factory=dict)
+    anywhere: set[str] = field(default_factory=set)
+    redirected: bool = False
 
     def add(self, rows: Rows) -> None:
-        """Take what some frames say."""
+        """Add what some frames say."""
         for ts, topic, topic_id, partition, leader, replicas, isr, error in rows.rows("partitions", LAYOUT):
             if topic is None or partition is None or error:
                 continue
@@ -62,11 +66,11 @@ class Gathering:
                 self.events.append(row)
 
     def merge(self, other: Gathering) -> None:
-        """Take what another capture of the same cluster says."""
-        for key, told in other.layouts.items():
+        """Add what another capture of the same cluster says."""
+        for key, reported in other.layouts.items():
             known = self.layouts.get(key)
-            if known is None or known[0] <= told[0]:
-                self.layouts[key] = told
+            if known is None or known[0] <= reported[0]:
+                self.layouts[key] = reported
         self.topics |= other.topics
         self.events += other.events
 
@@ -78,7 +82,7 @@ class ObservedClusters:
     rules: RackRules | None = None
     clusters: list[tuple[Workload, Gathering]] = field(default_factory=list)
 
-    def add(self, ledger: Ledger, gathering: Gathering, known: Conclusions, last: int) -> None:
+    def add(self, ledger: Ledger, gathering: Gathering, known: Conclusions, last: int, window_us: int) -> None:
         """Add a capture: its flows, what it says, and what its evidence comes to."""
         brokers: dict[int, str | None] = {**known.filed_brokers, **known.broker_racks}
         for key in ledger.flows:
@@ -93,16 +97,29 @@ class ObservedClusters:
                 whole.merge(gathering)
                 break
         else:
-            workload = Workload()
-            self.clusters.append((workload, gathering))
+            workload, whole = Workload(), gathering
+            self.clusters.append((workload, whole))
         workload.brokers |= {one: rack or workload.brokers.get(one) for one, rack in brokers.items()}
         workload.last = max(workload.last, last)
-        workload.diskless |= known.diskless
-        for key, amounts in ledger.flows.items():
-            add_flow(workload, key, amounts, known)
+        workload.window_us = max(workload.window_us, window_us)
+        whole.settings |= known.settings
+        whole.anywhere |= known.led_anywhere
+        for own, amounts in ledger.flows.items():
+            key = own._replace(capture="")
+            if key.category == OTHER:
+                continue
+            whole.redirected |= key.category == CONSUME and amounts[REDIRECTS] > 0
+            workload.flows[key] = add_amounts(workload.flows.get(key), amounts)
+            if key.category == REPLICATION and (follower := known.follower(-1, client_of(key))) is not None:
+                copied = follower, key.topic, key.partition, key.broker
+                workload.replicated[copied] = workload.replicated.get(copied, 0) + amounts[RECORD_BYTES]
 
-    def finish(self) -> list[Workload]:
-        """A workload of each cluster."""
+    def finish(self, captured_with: bool | None = None) -> list[Workload]:
+        """A workload of each cluster.
+
+        Args:
+            captured_with: whether the user says that brokers had the rack-aware replica selector.
+        """
         for workload, gathering in self.clusters:
             for (topic, partition), (_, layout) in sorted(gathering.layouts.items()):
                 workload.topics.setdefault(topic, {})[partition] = layout
@@ -112,40 +129,9 @@ class ObservedClusters:
                 except (ProtocolError, ValueError):
                     continue
             workload.groups = groups_of(gathering.events, gathering.topics)
+            known = gathering.settings, gathering.anywhere
+            settle(workload, *known, redirected=gathering.redirected, captured_with=captured_with)
         return [workload for workload, _ in self.clusters]
-
-
-def add_flow(workload: Workload, key: TrafficKey, amounts: Sequence[int], known: Conclusions) -> None:
-    """Add a flow of the ledger."""
-    if key.category == OTHER:
-        return
-    key = key._replace(window=0, capture="")
-    before = workload.flows.get(key)
-    workload.flows[key] = tuple(amounts) if before is None else tuple(map(int.__add__, before, amounts))
-    size = amounts[RECORD_BYTES]
-    client = (key.client_id or "", key.client_host or "")
-    if key.category == PRODUCE:
-        add(workload.produced, (client, key.topic, key.partition, key.broker), size)
-    elif key.category == CONSUME:
-        add(workload.consumed, (client, key.group_id, key.topic, key.partition, key.broker), size)
-        workload.reads_from_followers |= amounts[REDIRECTS] > 0
-    else:
-        follower = known.follower(-1, client)
-        if follower is not None:
-            add(workload.replicated, (follower, key.topic, key.partition, key.broker), size)
-        return
-    position = workload.position(client)
-    is_named = key.client_rack_from == "request" or (key.client_rack_from == "racks_file" and key.told_rack is not None)
-    is_zone = key.client_rack_from in ("client_id", "listener")
-    workload.positions[client] = ClientPosition(
-        key.client_rack or position.rack,
-        key.told_rack if is_named else position.named,
-        key.told_rack if is_zone else position.zone,
-    )
-
-
-def add(sizes: dict[Any, int], key: Any, size: int) -> None:
-    sizes[key] = sizes.get(key, 0) + size
 
 
 def says_nothing_new(row: Row) -> bool:
@@ -155,7 +141,7 @@ def says_nothing_new(row: Row) -> bool:
     )
 
 
-def client_of(row: Row) -> Client:
+def sender_of(row: Row) -> Client:
     return row["client_id"] or "", row["client_host"] or ""
 
 
@@ -178,14 +164,14 @@ def groups_of(events: Iterable[Row], topics: Mapping[str, str]) -> dict[str, Obs
 
 
 def classic_generations(rows: list[Row], topics: Mapping[str, str]) -> list[ObservedGeneration]:
-    """What each generation's leader was told of its members, and what each of these got."""
+    """What each generation's leader learned of its members, and what each of these got."""
     clients: dict[str, Client] = {}
     found: dict[int, ObservedGeneration] = {}
     alone: dict[int, dict[str, Row]] = {}
     for row in rows:
         event, member, number = row["event"], row["member_id"], row["generation"]
         if event in {"joined", "assigned"} and member:
-            clients[member] = client_of(row)
+            clients[member] = sender_of(row)
         if number is None or number < 0 or event not in {"member", "assign", "assigned"}:
             continue
         generation = found.setdefault(number, ObservedGeneration(row["ts"], {}))
@@ -200,7 +186,7 @@ def classic_generations(rows: list[Row], topics: Mapping[str, str]) -> list[Obse
     for number, generation in found.items():
         for member, row in alone.get(number, {}).items():
             owned = generation.assignment.setdefault(member, pairs_of(row["assignment"], topics))
-            if member not in generation.members:  # its leader was not heard
+            if member not in generation.members:  # the capture lacks its leader
                 subscribed = tuple(sorted({topic for topic, _ in owned}))
                 generation.members[member] = MemberSeen(("", ""), subscribed, None, row["instance_id"])
         for member, seen in generation.members.items():
@@ -217,7 +203,7 @@ def modern_generations(rows: list[Row], topics: Mapping[str, str]) -> Iterator[O
             continue
         members = current.members if current is not None else {}
         if event == "heartbeat" and row["topics"] is not None:
-            seen = MemberSeen(client_of(row), tuple(row["topics"]), row["rack_id"] or None, row["instance_id"])
+            seen = MemberSeen(sender_of(row), tuple(row["topics"]), row["rack_id"] or None, row["instance_id"])
             known = members.get(member)
             if known is not None and known.topics == seen.topics:
                 continue

@@ -14,7 +14,6 @@ from kafka_rack.what_if.workload import Client, MemberSeen, ObservedGeneration, 
 
 CLASSIC, CONSUMER = "classic", "consumer"
 COOPERATIVE = "cooperative-sticky"
-DEFAULT_ASSIGNORS = {CLASSIC: "range", CONSUMER: "uniform"}
 RackOf = Callable[[MemberSeen], str | None]
 """The rack that a member names."""
 
@@ -29,7 +28,7 @@ class GroupHistory:
         stopped: partitions that had an owner and were given up meanwhile, added up over the rebalances: with eager
             assignors all of them, else those that moved.
         moved: of these, those that had another owner afterwards.
-        readers: who read a partition, and for how long (microseconds); empty where it is not known.
+        readers: the clients that read a partition, each from a moment until another; empty where it is not known.
         note: why the group could not be replayed, None where it was.
     """
 
@@ -39,21 +38,28 @@ class GroupHistory:
     rebalances: int = 0
     stopped: int = 0
     moved: int = 0
-    readers: dict[TopicPartition, dict[Client, int]] = field(default_factory=dict)
+    readers: dict[TopicPartition, list[tuple[int, int, Client]]] = field(default_factory=dict)
     note: str | None = None
 
     def take(
-        self, generation: ObservedGeneration, assignment: Mapping[str, Sequence[TopicPartition]], lasted: int
+        self, generation: ObservedGeneration, assignment: Mapping[str, Sequence[TopicPartition]], until: int
     ) -> None:
-        """Note who has what in a generation."""
+        """Note who has what in a generation that ends at ``until``."""
         self.members = max(self.members, len(generation.members))
         for member, owned in assignment.items():
             seen = generation.members.get(member)
-            if seen is None:
-                continue
-            for place in owned:
-                by_client = self.readers.setdefault(place, {})
-                by_client[seen.client] = by_client.get(seen.client, 0) + lasted
+            for place in owned if seen is not None else ():
+                self.readers.setdefault(place, []).append((generation.since, until, seen.client))
+
+    def readers_between(self, place: TopicPartition, first: int, last: int) -> dict[Client, int]:
+        """How long each client read a partition between two moments; the last reader if none did."""
+        found: dict[Client, int] = {}
+        spans = self.readers.get(place, [])
+        for since, until, client in spans:
+            shared = min(until, last) - max(since, first)
+            if shared > 0:
+                found[client] = found.get(client, 0) + shared
+        return found or {client: 1 for _, _, client in spans[-1:]}
 
     def change(
         self, before: Mapping[str, Sequence[TopicPartition]], after: Mapping[str, Sequence[TopicPartition]]
@@ -71,8 +77,8 @@ class GroupHistory:
 def as_captured(group: ObservedGroup, end: int) -> GroupHistory:
     """A group as the capture shows it."""
     found = GroupHistory(group.protocol, group.assignor)
-    for generation, lasted in lasting(group.generations, end):
-        found.take(generation, generation.assignment, lasted)
+    for generation, until in ended(group.generations, end):
+        found.take(generation, generation.assignment, until)
     for before, after in pairwise(group.generations):
         found.change(before.assignment, after.assignment)
     return found
@@ -85,29 +91,32 @@ def replayed(
     rack_of: RackOf,
     protocol: str | None = None,
     assignor: str | None = None,
+    default: str = "uniform",
 ) -> GroupHistory:
-    """The same members in the same order, assigned anew.
+    """The same members in the same order, assigned again.
 
     Args:
-        protocol, assignor: the group's own where they are None; an assignor alone decides the protocol that it is of.
+        protocol, assignor: the group's own if None; an assignor alone decides the protocol that it is of.
+        default: the coordinator's assignor for groups of the consumer protocol.
     """
-    if group.protocol not in DEFAULT_ASSIGNORS:
+    defaults = {CLASSIC: "range", CONSUMER: default}
+    if group.protocol not in defaults:
         return noted(group, end, f"groups of the {group.protocol} protocol are left as they are")
     protocol = protocol or protocol_of(assignor, group.protocol)
-    name = assignor or (group.assignor if protocol == group.protocol else None) or DEFAULT_ASSIGNORS[protocol]
+    name = assignor or (group.assignor if protocol == group.protocol else None) or defaults[protocol]
     known = CONSUMER_SIDE if protocol == CLASSIC else tuple(SERVER_ASSIGNORS)
     if name not in known:
         return noted(group, end, f"its assignor {name} is not one of Kafka's, so it is left as it is")
     found = GroupHistory(protocol, name)
     owned: Assignment = {}
     try:
-        for number, (generation, lasted) in enumerate(lasting(causes(group.generations), end)):
+        for number, (generation, until) in enumerate(ended(causes(group.generations), end)):
             before = owned
             owned, steps = assigned(found, topology, generation, before, rack_of, number)
             for step_before, step_after in pairwise([before, *steps]):
                 if number:
                     found.change(step_before, step_after)
-            found.take(generation, owned, lasted)
+            found.take(generation, owned, until)
     except PartitionAssignorError as error:
         return noted(group, end, f"left as it is: {error}")
     return found
@@ -168,7 +177,7 @@ def member_of(
 
 
 def protocol_of(assignor: str | None, otherwise: str) -> str:
-    """The protocol that an assignor is of; ``range``, which both have, is of the group's own."""
+    """The protocol of an assignor; ``range``, which both have, leaves the group's own."""
     if assignor in CONSUMER_SIDE and assignor not in SERVER_ASSIGNORS:
         return CLASSIC
     if assignor in SERVER_ASSIGNORS and assignor not in CONSUMER_SIDE:
@@ -185,8 +194,7 @@ def noted(group: ObservedGroup, end: int, note: str) -> GroupHistory:
 def causes(generations: Sequence[ObservedGeneration]) -> list[ObservedGeneration]:
     """Generations that began because members came, went or subscribed to something else.
 
-    Those between were the assignor's own doing, as the second rebalance in which cooperative members get what others
-    have given up.
+    The assignor itself caused those between: in a second rebalance cooperative members get what others have given up.
     """
     found: list[ObservedGeneration] = []
     for generation in generations:
@@ -199,7 +207,7 @@ def what_members_want(generation: ObservedGeneration) -> dict[str, tuple[tuple[s
     return {name: (seen.topics, seen.rack) for name, seen in generation.members.items()}
 
 
-def lasting(generations: Sequence[ObservedGeneration], end: int) -> list[tuple[ObservedGeneration, int]]:
-    """Each generation and how long it lasted, a microsecond at least."""
+def ended(generations: Sequence[ObservedGeneration], end: int) -> list[tuple[ObservedGeneration, int]]:
+    """Each generation and the moment at which it ends, a microsecond later at least."""
     ends = [*(generation.since for generation in generations), end][1:]
-    return [(generation, max(1, until - generation.since)) for generation, until in zip(generations, ends, strict=True)]
+    return [(one, max(until, one.since + 1)) for one, until in zip(generations, ends, strict=True)]

@@ -15,7 +15,7 @@ from kafka_rack.wire_capture.files import CaptureFile
 
 
 class Nothing(Exception):
-    """A capture in which nobody wrote, read or asked where partitions are."""
+    """A capture without any produce, fetch or answer about partitions."""
 
 
 class Workloads(NamedTuple):
@@ -25,8 +25,17 @@ class Workloads(NamedTuple):
     completeness: Completeness
 
 
-def read_workloads(files: Sequence[CaptureFile], options: Options, rules: RackRules | None = None) -> Workloads:
-    """The workloads of some capture files. Raises Nothing."""
+def read_workloads(
+    files: Sequence[CaptureFile],
+    options: Options,
+    rules: RackRules | None = None,
+    captured_with: bool | None = None,
+) -> Workloads:
+    """The workloads of some capture files. Raises Nothing.
+
+    Args:
+        captured_with: whether the user says that brokers had the rack-aware replica selector.
+    """
     gatherings = [Gathering() for _ in files]
     captures = [
         capture_flows(file, options, on_rows=gathering.add, is_alone=len(files) == 1)
@@ -37,8 +46,8 @@ def read_workloads(files: Sequence[CaptureFile], options: Options, rules: RackRu
         evidence = capture.flows.evidence
         completeness.merge(ledger.completeness)
         if evidence.frames:
-            clusters.add(ledger, gathering, evidence.conclude(rules), evidence.last)
-    found = clusters.finish()
-    if not any(one.produced or one.consumed or one.topics for one in found):
+            clusters.add(ledger, gathering, evidence.conclude(rules), evidence.last, capture.flows.step_us)
+    found = clusters.finish(captured_with)
+    if not any(one.flows or one.topics for one in found):
         raise Nothing("no frame of clients that write or read")
     return Workloads(found, completeness)

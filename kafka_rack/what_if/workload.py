@@ -1,13 +1,11 @@
-"""A cluster at work as a capture shows it, small enough to think over: who moves what, and who is in which group.
-
-Everything is added up: one amount for each client, partition and broker. Times matter to groups alone.
-"""
+"""A cluster at work as a capture shows it: the ledger's flows, where partitions are, and who is in which group."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from kafka_rack.locality.amounts import US
 from kafka_rack.locality.tables import Amounts
 from kafka_rack.locality.traffic import TrafficKey
 
@@ -19,8 +17,8 @@ TopicPartition = tuple[str, int]
 class ClientPosition(NamedTuple):
     """Where a client is, as far as it is known; the rack that it sends in Fetch, and the zone that it names otherwise.
 
-    A zone (in the client id, or by the listener) is looked at for diskless topics alone, and a rack in Fetch for the
-    others alone.
+    A zone (in the client id, or by the listener) counts for diskless topics only, and a rack in Fetch for the others
+    only.
     """
 
     rack: str | None = None
@@ -40,7 +38,7 @@ class ObservedPartition(NamedTuple):
 
 
 class MemberSeen(NamedTuple):
-    """A group's member: whose it is, what it subscribes to and the rack that it names."""
+    """A group's member: its client, what it subscribes to and the rack that it names."""
 
     client: Client
     topics: tuple[str, ...]
@@ -52,7 +50,7 @@ class MemberSeen(NamedTuple):
 class ObservedGeneration:
     """A group between two rebalances, from ``since`` on (microseconds since 1970).
 
-    ``assignment`` has who had what, where the capture shows it.
+    ``assignment`` has the partitions of each member, where the capture shows them.
     """
 
     since: int
@@ -74,32 +72,43 @@ class Workload:
     """A cluster at work until ``last``, microseconds since 1970. Bytes are record batches as sent.
 
     Attributes:
-        flows: the ledger's flows of clients and followers, as they were measured.
+        flows: the ledger's flows of clients and followers, as they were measured, by windows of ``window_us``.
         brokers: broker id -> rack, None where it has none or none is known.
-        topics: topic -> partition -> where its replicas are, as last told.
-        positions: where clients are.
-        produced: (client, topic, partition, broker) -> bytes; a broker or partition that is not known is None.
-        consumed: (client, group, topic, partition, broker) -> bytes.
+        topics: topic -> partition -> where its replicas are, as reported last.
         replicated: (follower, topic, partition, leader) -> bytes of followers' fetches.
         diskless: topics that any broker serves.
-        reads_from_followers: whether brokers have the rack-aware selector: any reader was sent to a follower.
+        reads_from_followers: whether brokers have the rack-aware selector.
+        serves_consumer_protocol: whether brokers serve KIP-848; None where nothing says it.
+        assignor: the coordinator's default.
+        notes: where what is known of the cluster's settings contradicts itself.
     """
 
     last: int = 0
+    window_us: int = US
     flows: dict[TrafficKey, Amounts] = field(default_factory=dict)
     brokers: dict[int, str | None] = field(default_factory=dict)
     topics: dict[str, dict[int, ObservedPartition]] = field(default_factory=dict)
     topic_ids: dict[str, bytes] = field(default_factory=dict)
-    positions: dict[Client, ClientPosition] = field(default_factory=dict)
-    produced: dict[tuple[Client, str | None, int | None, int | None], int] = field(default_factory=dict)
-    consumed: dict[tuple[Client, str | None, str | None, int | None, int | None], int] = field(default_factory=dict)
     replicated: dict[tuple[int, str | None, int | None, int | None], int] = field(default_factory=dict)
     groups: dict[str, ObservedGroup] = field(default_factory=dict)
     diskless: frozenset[str] = frozenset()
     reads_from_followers: bool = False
+    serves_consumer_protocol: bool | None = None
+    assignor: str = "uniform"
+    notes: list[str] = field(default_factory=list)
 
-    def position(self, client: Client) -> ClientPosition:
-        return self.positions.get(client, NOWHERE)
+    def positions(self) -> dict[Client, ClientPosition]:
+        """Where clients are."""
+        found: dict[Client, ClientPosition] = {}
+        for key in self.flows:
+            known, named, how = found.get(client_of(key), NOWHERE), key.told_rack, key.client_rack_from
+            found[client_of(key)] = ClientPosition(
+                key.client_rack or known.rack,
+                named if how == "request" or (how == "racks_file" and named) else known.named,
+                named if how in ("client_id", "listener") else known.zone,
+            )
+        return found
 
-    def rack(self, broker: int | None) -> str | None:
-        return self.brokers.get(broker) if broker is not None else None
+
+def client_of(key: TrafficKey) -> Client:
+    return key.client_id or "", key.client_host or ""

@@ -53,10 +53,8 @@ def run(arguments: argparse.Namespace) -> int:
     from kafka_rack.what_if.reading import Nothing, read_workloads
 
     try:
-        workloads = read_workloads(files, options, rules)
+        workloads = read_workloads(files, options, rules, captured_with)
         workloads.completeness.refused.update(refused)
-        for workload in workloads.clusters:
-            workload.reads_from_followers |= captured_with
         compared = compare(workloads.clusters, change, prices, workloads.completeness)
     except Nothing as error:
         raise CommandError(f"{', '.join(arguments.captures)}: {error}") from None

@@ -60,7 +60,7 @@ def add_reading_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="replica.selector.class=rack-aware",
-        help="what brokers had while they were captured; default: what the capture shows, a reader sent to a follower",
+        help="what brokers had while they were captured; default: what the capture says (redirects, DescribeConfigs)",
     )
     parser.add_argument(
         "--client-racks", metavar="FILE", help="where clients are that do not say it: lines as az-a@10.0.1.0/24"
@@ -96,8 +96,8 @@ def change_asked_for(arguments: argparse.Namespace) -> WhatIfChange:
     return change
 
 
-def selector_captured(arguments: argparse.Namespace) -> bool:
-    """Whether the user says that brokers had the rack-aware selector. Raises UsageError."""
+def selector_captured(arguments: argparse.Namespace) -> bool | None:
+    """Whether brokers had the rack-aware selector, None if the user does not say it. Raises UsageError."""
     from kafka_rack.what_if.change import SELECTOR, from_followers
 
     given = pairs(arguments.captured_with, "--captured-with")
@@ -105,7 +105,7 @@ def selector_captured(arguments: argparse.Namespace) -> bool:
         if name != SELECTOR:
             raise UsageError(f"--captured-with: expected {SELECTOR}, got {name!r}")
     try:
-        return bool(from_followers(given.get(SELECTOR)))
+        return from_followers(given.get(SELECTOR))
     except InputError as error:
         raise UsageError(f"--captured-with: {error}") from None
 

@@ -7,10 +7,12 @@ from decimal import Decimal
 import pytest
 
 from kafka_rack.errors import InputError
-from kafka_rack.locality.prices import Prices
+from kafka_rack.locality.completeness import Completeness
+from kafka_rack.locality.prices import Prices, read_prices
+from kafka_rack.locality.traffic import TrafficKey
 from kafka_rack.what_if import WhatIfChange, Workload, change_of
 from kafka_rack.what_if import compare as compare_clusters
-from kafka_rack.what_if.flows import Rerouted, as_it_would_be
+from kafka_rack.what_if.flows import as_it_would_be
 from kafka_rack.what_if.workload import (
     ClientPosition,
     MemberSeen,
@@ -35,13 +37,6 @@ def workload(**given):
         "last": 10 * SECOND,
         "brokers": dict(RACKS),
         "topics": {"orders": layouts},
-        "positions": {A: ClientPosition("a"), B: ClientPosition("b"), C: ClientPosition("c")},
-        "produced": {(A, "orders", 0, 0): 900, (A, "orders", 1, 1): 400},
-        "consumed": {
-            (A, "readers", "orders", 1, 1): 600,
-            (B, "readers", "orders", 2, 2): 700,
-            (C, "readers", "orders", 0, 0): 800,
-        },
         "groups": {
             "readers": ObservedGroup(
                 "classic",
@@ -56,20 +51,52 @@ def workload(**given):
             )
         },
     }
-    return measured(Workload(**(made | given)))
+    positions = {A: ClientPosition("a"), B: ClientPosition("b"), C: ClientPosition("c")}
+    positions = given.pop("positions", positions)
+    produced = {(A, "orders", 0, 0): 900, (A, "orders", 1, 1): 400}
+    consumed = {
+        (A, "readers", "orders", 1, 1): 600,
+        (B, "readers", "orders", 2, 2): 700,
+        (C, "readers", "orders", 0, 0): 800,
+    }
+    consumed = given.pop("consumed", consumed)
+    found = Workload(**(made | given))
+    found.flows = dict(
+        [
+            *(flow(found, positions, "produce", client, None, *at, size) for (client, *at), size in produced.items()),
+            *(flow(found, positions, "consume", *at, size) for at, size in consumed.items()),
+            *(
+                flow(found, {}, "replication", (f"broker-{follower}-fetcher-0", ""), None, *at, size)
+                for (follower, *at), size in found.replicated.items()
+            ),
+        ]
+    )
+    return found
 
 
-def measured(given):
-    """The workload with the flows that the ledger has of it."""
-    flows = Rerouted(given)
-    for (client, topic, partition, broker), size in given.produced.items():
-        flows.move("produce", client, broker, topic, partition, size)
-    for (client, _, topic, partition, broker), size in given.consumed.items():
-        flows.move("consume", client, broker, topic, partition, size)
-    for (follower, topic, partition, leader), size in given.replicated.items():
-        flows.copy(follower, leader, topic, partition, size)
-    given.flows = {key: tuple(sums) for key, sums in flows.amounts.items()}
-    return given
+def flow(given, positions, category, client, group, topic, partition, broker, size):
+    """A flow as the ledger has it of a client at a position."""
+    rack, named, zone = positions.get(client, ClientPosition())
+    if category == "replication":
+        rack = given.brokers[int(client[0].split("-")[1])]
+    broker_rack = given.brokers.get(broker)
+    key = TrafficKey(
+        0,
+        "",
+        category,
+        "",
+        *client,
+        group,
+        topic,
+        partition,
+        rack,
+        "request" if named else "client_id" if zone else "racks_file",
+        named or zone,
+        broker,
+        broker_rack,
+        "unknown" if None in (rack, broker_rack) else "local" if rack == broker_rack else "cross",
+    )
+    return key, (1, size, 0, size, 1, 0) if category == "produce" else (1, 0, size, size, 1, 0)
 
 
 def compare(given, change, prices=None):
@@ -93,7 +120,7 @@ def test_without_the_selector_a_rack_changes_nothing_and_that_is_said():
 
 def test_a_zone_in_the_client_id_is_no_rack_in_fetch():
     """Brokers of classic topics do not look at it, whatever selector they have."""
-    given = measured(workload(positions={one: ClientPosition(rack, None, rack) for one, rack in ((A, "a"), (B, "b"))}))
+    given = workload(positions={one: ClientPosition(rack, None, rack) for one, rack in ((A, "a"), (B, "b"))})
     compared = compare(given, change_of({"replica.selector.class": "rack-aware"}))
     assert compared.after.bill(["consume"]).bytes == compared.measured.bill(["consume"]).bytes
     assert compared.measured.bill(["consume"]).bytes["cross"] == 600 + 700
@@ -167,7 +194,16 @@ def test_diskless_topics_are_served_within_racks_and_copied_by_no_broker():
     assert compared.after.bills["produce"].bytes == {"local": 1300, "cross": 0, "unknown": 0}
     assert compared.after.bills["replication"].total == 0
     assert sum(load.leaders for load in compared.after.brokers.values()) == 0
-    assert any("object storage" in note for note in compared.notes)
+
+
+def test_objects_of_diskless_topics_are_priced():
+    """Two requests at one broker make two objects, which each of three racks reads once."""
+    prices = read_prices("[store]\nput = 5\nget = 0.4", "p.toml")
+    change = WhatIfChange(diskless=("*",), client_rack="auto")
+    compared = compare_clusters([workload()], change, prices, Completeness([(0, 10 * SECOND)]))
+    assert compared.after.store == (2, 6, Decimal("0.0124"))
+    assert compared.measured.store == (0, 0, 0)
+    assert "object storage: about 2 writes and 6 reads, $0.012 measured" in compared.notes[0]
 
 
 def test_clients_of_diskless_topics_that_name_no_rack_are_sent_anywhere():
