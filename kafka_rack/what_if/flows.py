@@ -232,7 +232,7 @@ def placed(workload: Workload, change: WhatIfChange, diskless: frozenset[str]) -
             found[topic] = partitions
             continue
         width = change.replication_factor or max(len(layout.replicas) for layout in partitions.values())
-        settings = {**dict(change.placer_settings), SEED_SETTING: str(crc32(topic.encode()))}
+        settings = {SEED_SETTING: str(crc32(topic.encode())), **dict(change.placer_settings)}
         placer = load_placer({**settings, CLASS_SETTING: change.placer})
         try:
             rows = place_checked(placer, 0, max(partitions) + 1, max(1, width), brokers)

@@ -71,7 +71,12 @@ def settle(
             notes.append(f"{SELECTOR}={value} is not one of Kafka's: which replica it selects is not known")
     if "Fetch" in versions and int(versions["Fetch"].partition("-")[2]) < FIRST_FETCH_WITH_RACK:
         selectors.append((False, f"ApiVersions (Fetch {versions['Fetch']} carries no rack)"))
-    workload.reads_from_followers = bool(decided("a rack-aware replica selector", selectors, notes))
+    selector = decided("a rack-aware replica selector", selectors, notes)
+    workload.reads_from_followers = bool(selector)
+    if selector is None and any(position.named for position in workload.positions().values()):
+        notes.append(
+            f"nothing says whether brokers have a replica selector: none is assumed (--captured-with {SELECTOR}=)"
+        )
 
     uses = any(group.protocol == "consumer" for group in workload.groups.values())
     protocols: list[Answer] = [(uses or None, "a group that uses it")]

@@ -80,15 +80,16 @@ class Written:
         in_sync: list[int],
         client_id: str = "admin",
         racks: Sequence[str | None] = RACKS,
+        replicas: Sequence[int] = (0, 1, 2),
     ) -> None:
-        """What a broker tells: a topic's leaders, three replicas of each partition, and those of them in sync."""
+        """What a broker returns: a topic's leaders, the replicas of each partition, and those of them in sync."""
         partitions = [
             MetadataResponse.Topic.Partition(
                 error_code=0,
                 partition_index=number,
                 leader_id=leader,
                 leader_epoch=1,
-                replica_nodes=[0, 1, 2],
+                replica_nodes=list(replicas),
                 isr_nodes=in_sync,
             )
             for number, leader in enumerate(leaders)
