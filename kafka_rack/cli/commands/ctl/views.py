@@ -8,10 +8,13 @@ from typing import Any
 
 from kafka_rack.cli.output.tables import TableLines, table
 from kafka_rack.locality.amounts import bytes_text
+from kafka_rack.locality.reasons import AVOIDABLE_WORDS
 from kafka_rack.plurals import counted
 from kafka_rack.printable import printable
 
 ANONYMOUS = "User:ANONYMOUS"
+MAX_CROSSINGS = 10
+"""Rows of clients and topics that crossed racks; `--format json` has them all."""
 REQUEST_WIDTHS = {
     "time": 12, "client": 22, "rack": 6, "API": 20, "broker": 7, "bytes": 8, "about": 24, "verdict": 0,
 }  # fmt: skip
@@ -204,8 +207,8 @@ class RequestLines:
 
     def line(self, entry: dict[str, Any]) -> str:
         verdict = entry["locality"]
-        if entry["locality_reason"]:
-            verdict += f": {entry['locality_reason']}"
+        if entry["avoidable"]:
+            verdict += f", {AVOIDABLE_WORDS[entry['avoidable']]}"
         shown = self._table.line(
             (
                 f"{datetime.fromtimestamp(entry['at_ms'] / 1000, UTC):%H:%M:%S.%f}"[:-3],
@@ -231,45 +234,37 @@ def caller(entry: dict[str, Any]) -> str:
 
 
 def traffic(found: dict[str, Any]) -> str:
-    """The headline and what to do, bytes from rack to rack with the most first, and each client's record batches."""
+    """The headline and what to do, which clients and topics crossed, bytes between racks, and each client's batches."""
     if not found["calls"]:
         return "no calls yet"
     summary = found["summary"]
+
+    def what_of(one: dict[str, Any]) -> list[Any]:
+        return [one["category"], one["locality"], AVOIDABLE_WORDS.get(one["avoidable"]), bytes_text(one["bytes"])]
+
+    actions = [[one["action"], one["who"], one["avoidable"], one["saving"]] for one in summary["actions"]]
+    crossings = [
+        [one["client_id"], one["topic"], one["client_rack"], one["broker_rack"], *what_of(one), one["cost_text"]]
+        for one in found["crossings"][:MAX_CROSSINGS]
+    ]
     flows = [
-        [
-            one["client_rack"],
-            one["broker_rack"],
-            one["broker"],
-            one["category"],
-            one["locality"],
-            one["reason"],
-            bytes_text(one["bytes"]),
-            one["cost_text"],
-        ]
+        [one["client_rack"], one["broker_rack"], one["broker"], *what_of(one), one["cost_text"]]
         for one in found["flows"]
         if one["bytes"]
     ]
-    actions = [[one["action"], one["who"], one["avoidable"], one["saving"]] for one in summary["actions"]]
     clients = [
         [
             "(others)" if one["is_other"] else one["client_id"],
             one["client_rack"],
             *(bytes_text(one[f"{name}_bytes"]) for name in ("local", "cross", "unknown")),
-            one["reason"],
         ]
         for one in found["clients"]
     ]
-    heads = ["client rack", "broker rack", "broker", "kind", "locality", "reason", "bytes", summary["period"]]
-    parts = [
-        *(
-            summary["lines"][name]
-            for name in ("client", "avoidable", "unknown", "replication")
-            if name in summary["lines"]
-        ),
-        found["completeness"],
-        "",
-    ]
+    parts = [*summary["lines"].values(), found["completeness"], ""]
+    racks, what = ["client rack", "broker rack"], ["kind", "locality", "", "bytes", summary["period"]]
     if actions:
         parts += [table(["what to do", "who", "", "saves"], actions), ""]
-    clients_heads = ["client", "client rack", "local", "across racks", "unknown", "last reason"]
-    return "\n".join([*parts, table(heads, flows), "", table(clients_heads, clients)])
+    if crossings:
+        parts += [table(["client", "topic", *racks, *what], crossings), ""]
+    clients_heads = ["client", "client rack", "local", "across racks", "unknown"]
+    return "\n".join([*parts, table([*racks, "broker", *what], flows), "", table(clients_heads, clients)])

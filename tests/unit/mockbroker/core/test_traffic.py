@@ -10,9 +10,11 @@ import pytest
 
 from kafka_rack.locality import Prices, RackRules, Rate
 from mockbroker.core import traffic as traffic_module
+from mockbroker.core import traffic_totals
 from mockbroker.core.journal.keys import first_has_key
 from mockbroker.core.simulation import Simulation
-from mockbroker.core.traffic import OTHER_RACKS, Traffic
+from mockbroker.core.traffic import Traffic
+from mockbroker.core.traffic_totals import OTHERS
 from protocol.apis.groups import ListGroupsRequest
 from protocol.records import CompressionCodec, Record, build_batch
 from tests.unit.mockbroker.core.client import METADATA, Client
@@ -76,6 +78,77 @@ def test_a_correct_set_up_of_consumers_has_nothing_to_avoid():
     assert (client["cross_bytes"], client["avoidable_bytes"], client["local_bytes"]) == (0, 0, 3 * size)
     assert summary["lines"]["avoidable"] == "avoidable: nothing"
     assert (summary["replication"]["bytes"], summary["replication"]["unavoidable_bytes"]) == (2 * size, 2 * size)
+
+
+def test_flows_have_the_client_the_topic_and_the_partition():
+    sim = Simulation("a,b,c")
+    sim.cluster.create_topic(TOPIC, assignment=[[0, 1], [0, 2]])
+    sizes = [
+        produce(sim, b"v" * length, client_id=f"writer-{index},diskless_az=b", index=index)
+        for index, length in enumerate((100, 3000))
+    ]
+    fetch(sim, "b", client_id="far")
+    fetch(sim, "a", client_id="near")
+    found = {
+        (key.client_id, key.category, key.topic, key.partition, key.client_rack, key.broker, key.locality): sums[3]
+        for key, sums in sim.traffic.ledger().flows.items()
+        if key.category != "other"
+    }
+    assert found == {
+        ("writer-0,diskless_az=b", "produce", TOPIC, 0, "b", 0, "cross"): sizes[0],
+        ("writer-1,diskless_az=b", "produce", TOPIC, 1, "b", 0, "cross"): sizes[1],
+        (None, "replication", TOPIC, 0, "b", 0, "cross"): sizes[0],
+        (None, "replication", TOPIC, 1, "c", 0, "cross"): sizes[1],
+        ("far", "consume", TOPIC, 0, "b", 0, "cross"): sizes[0],
+        ("near", "consume", TOPIC, 0, "a", 0, "local"): sizes[0],
+    }
+
+
+def test_a_fetch_of_several_partitions_has_each_ones_bytes():
+    sim = Simulation("a,b")
+    sim.cluster.create_topic(TOPIC, assignment=[[0], [0], [0]])
+    sizes = {index: produce(sim, b"v" * 100 * (index + 1), index=index) for index in (0, 2)}
+    request = fetch_request(rack_id="a")
+    (first,) = request.topics[0].partitions
+    more = [type(first)(partition=index, fetch_offset=0, partition_max_bytes=10**6) for index in (1, 2)]
+    request.topics[0].partitions.extend(more)
+    Client(sim, connection=3).ask(request, 12)
+    flows = sim.traffic.ledger().flows
+    assert {key.partition: sums[3] for key, sums in flows.items() if key.category == "consume"} == sizes
+    assert sum(sums[1] + sums[2] for key, sums in flows.items()) == sum(entry.bytes for entry in sim.journal)
+    assert sum(sums[0] for sums in flows.values()) == len(sim.journal)
+
+
+def test_a_snapshot_says_which_client_and_topic_crossed_the_most_first(monkeypatch):
+    monkeypatch.setattr(traffic_totals, "MAX_CROSSINGS", 2)
+    sim = cluster_of()
+    size = produce(sim, b"v" * 1000, client_id="diskless_az=a")
+    for client_id, times in (("often", 3), ("seldom", 1), ("twice", 2)):
+        for _ in range(times):
+            fetch(sim, "b", client_id=client_id)
+    told = sim.traffic.snapshot()["crossings"]
+    assert [(one["client_id"], one["topic"], one["bytes"]) for one in told] == [
+        ("often", TOPIC, 3 * size),
+        ("twice", TOPIC, 2 * size),
+        (OTHERS, OTHERS, size),
+    ]
+    assert told[0]["action"].startswith("Set replica.selector.class")
+    assert (told[0]["client_rack"], told[0]["broker"], told[0]["broker_rack"]) == ("b", 0, "a")
+
+
+def test_flows_beyond_a_number_are_added_up_in_rows_that_say_so(monkeypatch):
+    monkeypatch.setattr(traffic_totals, "MAX_FLOWS", 20)
+    monkeypatch.setattr(traffic_module, "MAX_TALLIES", 5)
+    sim = cluster_of()
+    size = produce(sim, b"value", client_id="diskless_az=a")
+    for number in range(50):
+        fetch(sim, "b", client_id=f"client-{number}")
+    flows = sim.traffic.ledger().flows
+    assert len(flows) <= 20 + 2
+    (rest,) = [sums for key, sums in flows.items() if key.client_id == OTHERS and key.topic == OTHERS]
+    named = sum(sums[3] for key, sums in flows.items() if key.category == "consume" and key.client_id != OTHERS)
+    assert named + rest[3] == 50 * size
+    assert pairs(sim.traffic.snapshot(), "produce", "consume", "other") == of_journal(sim)
 
 
 def test_what_is_avoidable_comes_with_its_action():
@@ -244,15 +317,15 @@ def test_beside_a_journal_and_alone_it_says_the_same():
 
 
 def test_clients_and_racks_that_strangers_name_are_bounded(monkeypatch):
-    monkeypatch.setattr(traffic_module, "MAX_CLIENTS", 10)
-    monkeypatch.setattr(traffic_module, "MAX_RACKS", 5)
+    monkeypatch.setattr(traffic_totals, "MAX_CLIENTS", 10)
+    monkeypatch.setattr(traffic_totals, "MAX_RACKS", 5)
     monkeypatch.setattr(traffic_module, "MAX_CONNECTIONS", 3)
     sim = cluster_of()
     for number in range(50):
         fetch(sim, f"rack-{number}", client_id=f"client-{number}")
     told = sim.traffic.snapshot()
     racks = {row["client_rack"] for row in told["flows"]}
-    assert racks == {f"rack-{number}" for number in range(5)} | {OTHER_RACKS}
+    assert racks == {f"rack-{number}" for number in range(5)} | {OTHERS}
     assert len(told["clients"]) == 11
     (rest,) = [one for one in told["clients"] if one["is_other"]]
     assert (rest["client_id"], rest["calls"]) == (None, 40)
