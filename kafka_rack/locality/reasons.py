@@ -30,7 +30,8 @@ class Reason(NamedTuple):
     """Why bytes crossed racks, or why it is not known.
 
     ``action`` is what to do about it, in a sentence; ``who`` does it: client, brokers or nobody. ``avoidable``: ``yes``
-    keeps the bytes in their rack where the capture shows what that takes, ``perhaps`` may, ``no`` does not.
+    keeps the bytes in their rack where the capture shows what that takes, ``perhaps`` may, ``no`` does not. ``in_test``
+    is the action in a test with a ``MockCluster``, if it is another.
     """
 
     name: str
@@ -38,6 +39,7 @@ class Reason(NamedTuple):
     action: str
     who: Actor
     avoidable: Avoidable
+    in_test: str | None = None
 
     @property
     def docs(self) -> str:
@@ -54,6 +56,7 @@ REASONS = {
             "Set client.rack to the client's rack, and replica.selector.class on the brokers.",
             "client",
             "yes",
+            "Set client.rack in the consumer, and settings={'replica.selector.class': 'rack-aware'} in MockCluster.",
         ),
         Reason(
             "version_too_old",
@@ -68,6 +71,7 @@ REASONS = {
             "Set client.rack to a name that brokers have in broker.rack, or run brokers in that rack.",
             "client",
             "perhaps",
+            "Set client.rack to one of MockCluster's racks.",
         ),
         Reason(
             "no_in_sync_replica",
@@ -75,6 +79,8 @@ REASONS = {
             "Place a replica in that rack (kafka-rack reassign --repair). Its replication then crosses instead.",
             "brokers",
             "perhaps",
+            "Start the brokers of that rack, or create the topic with a replica in each rack: topics={NAME: "
+            "(PARTITIONS, REPLICAS)}.",
         ),
         Reason(
             "not_redirected",
@@ -82,6 +88,8 @@ REASONS = {
             "Set replica.selector.class on the brokers. If it is set, upgrade the client: it ignores redirects.",
             "brokers",
             "yes",
+            "Set settings={'replica.selector.class': 'rack-aware'} in MockCluster. If it is set, upgrade the "
+            "client: it ignores redirects.",
         ),
         Reason(
             "share_group",
@@ -105,6 +113,7 @@ REASONS = {
             "Run brokers in that rack that the client can reach.",
             "brokers",
             "perhaps",
+            "Start the brokers of that rack.",
         ),
         Reason(
             "unkeyed_produce",
@@ -112,6 +121,7 @@ REASONS = {
             "Set partitioner.rack.aware=true in the producer (KIP-1123), or make the topic diskless.",
             "client",
             "yes",
+            "Set partitioner.rack.aware=true in the producer (KIP-1123), or create the topic with diskless_topics.",
         ),
         Reason(
             "no_leader_in_rack",
@@ -119,6 +129,7 @@ REASONS = {
             "Spread the topic's leaders over all racks (more partitions, preferred leaders), or make it diskless.",
             "brokers",
             "perhaps",
+            "Create the topic with a partition for each rack or more, or with diskless_topics.",
         ),
         Reason(
             "keyed_produce",
@@ -126,6 +137,7 @@ REASONS = {
             "Unavoidable for classic topics. Any broker takes the records of a diskless topic.",
             "nobody",
             "no",
+            "Unavoidable for classic topics: assert api='Fetch', or create the topic with diskless_topics.",
         ),
         Reason(
             "produce_not_read",
@@ -161,6 +173,8 @@ REASONS = {
             "Name the client's address or client id in a racks file (--client-racks).",
             "client",
             "perhaps",
+            "Name the rack in client.id (diskless_az=RACK), or set "
+            "client_racks=RackRules.read('RACK@client:PATTERN', 'racks') in MockCluster.",
         ),
         Reason(
             "broker_rack_unknown",
@@ -168,10 +182,11 @@ REASONS = {
             "Set broker.rack, or name the broker in a racks file (--client-racks) as RACK@broker:ID.",
             "brokers",
             "perhaps",
+            "Give every broker a rack: MockCluster(racks=...).",
         ),
     )
 }
-"""Every reason by its name: what a new one takes is a row here, and a rule in ``judge``."""
+"""Every reason by its name: a new one takes a row here, and a rule in ``judge``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +224,7 @@ class Facts:
 
 
 class LocalityVerdict(NamedTuple):
-    """``saves``: the fix keeps these bytes in for certain; ``at_most``: it may. ``detail``: the near match, or such."""
+    """``saves``: the fix keeps these bytes in for certain; ``at_most``: it may. ``detail``: say, a near match."""
 
     locality: Locality
     reason: str | None = None
@@ -252,7 +267,7 @@ def judge(facts: Facts) -> LocalityVerdict:
 
 
 def without_rack(facts: Facts) -> LocalityVerdict:
-    """Bytes of somebody whose rack is not known: for a consumer, why it did not tell."""
+    """Bytes of a client of unknown rack: for a consumer, why its rack is unknown."""
     if facts.unread_fetch:
         return LocalityVerdict("unknown", "fetch_not_read", at_most=True)
     if facts.category == REPLICATION:

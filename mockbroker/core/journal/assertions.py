@@ -81,13 +81,13 @@ def rack_local(journal: Journal, arguments: dict[str, Any]) -> None:
                 f"served in {own_rack(crossing)}"
             )
             + listed(crossing)
-            + (f"\nOf {calls(unknown)} more the rack is not known." if unknown else "")
+            + (f"\n{calls(unknown)} more came from an unknown rack." if unknown else "")
         )
     if unknown:
         raise AssertionError(
             first_line(
-                f"of {len(unknown)} of {calls(counted)} the rack is not known: expected every {who(selected, unknown)} "
-                "to be served in the client's own rack"
+                f"{len(unknown)} of {calls(counted)} came from an unknown rack: expected every "
+                f"{who(selected, unknown)} to be served in the client's own rack"
             )
             + listed(unknown)
         )
@@ -149,7 +149,7 @@ def cross_rack_bytes(journal: Journal, arguments: dict[str, Any]) -> None:
     if not known:
         raise AssertionError(
             first_line(
-                f"of all {calls(counted)} the rack is not known: expected at most {amount(at_most)} of "
+                f"all {calls(counted)} came from an unknown rack: expected at most {amount(at_most)} of "
                 f"{who(selected, counted)} to cross racks"
             )
             + listed(counted)
@@ -370,33 +370,47 @@ def first_line(text: str) -> str:
 
 
 def listed(counted: Counted, *, reasons: bool = True) -> str:
-    """A table of where calls went and why, the most bytes first; each reason once in words; and the first call."""
-    rows: dict[tuple[str, ...], list[int]] = {}
-    details: dict[str, str] = {}
+    """By reason, the most bytes first: what a test can do, why, and a table of the calls; then the first call."""
+    groups: dict[str, dict[tuple[str, ...], list[int]]] = {}
+    details: dict[str, str | None] = {}
     for entry, shares in counted:
         for share in shares:
+            name = (share.reason or "") if reasons else ""
             key = (
                 *(entry.client_id or "-", entry.client_rack or "-", entry.rack or "-", str(entry.broker_id)),
-                *(share.topic or "-", (share.reason or "-") if reasons else ""),
+                share.topic or "-",
             )
-            sums = rows.setdefault(key, [0, 0, -1])
+            sums = groups.setdefault(name, {}).setdefault(key, [0, 0, -1])
             sums[0] += share.bytes
             if sums[2] != entry.sequence:
                 sums[1], sums[2] = sums[1] + 1, entry.sequence
-            if reasons and share.reason is not None:
-                details.setdefault(share.reason, share.detail or "")
+            details.setdefault(name, share.detail)
+    lines = [""]
+    for name, rows in sorted(groups.items(), key=lambda one: (-sum(sums[0] for sums in one[1].values()), one[0])):
+        lines += [*explained(name, details[name]), *rows_of(rows)]
+    return "\n".join([*lines, f"First: {call_line(counted[0][0])}."])
+
+
+def explained(name: str, detail: str | None) -> list[str]:
+    """What a test can do about a reason, and what it means."""
+    from kafka_rack.locality.reasons import REASONS
+
+    reason = REASONS.get(name)
+    if reason is None:
+        return []
+    return [reason.in_test or reason.action, f"  {reason.what}{f' ({detail})' if detail else ''}"]
+
+
+def rows_of(rows: Mapping[tuple[str, ...], list[int]]) -> list[str]:
+    """A table of calls by client, broker and topic, the most bytes first."""
     ordered = sorted(rows.items(), key=lambda one: (-one[1][0], -one[1][1], one[0]))
-    head = ("calls", "bytes", "client", "client rack", "broker rack", "broker", "topic", "reason" if reasons else "")
+    head = ("calls", "bytes", "client", "client rack", "broker rack", "broker", "topic")
     cells = [head, *((str(sums[1]), amount(sums[0]), *key) for key, sums in ordered[:MAX_GROUPS])]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in cells]
     if len(ordered) > MAX_GROUPS:
         lines.append(f"and {number_of(len(ordered) - MAX_GROUPS, 'more row')}")
-    from kafka_rack.locality.reasons import REASONS
-
-    for name, detail in details.items():
-        lines.append(f"{name}: {REASONS[name].what}{f' ({detail})' if detail else ''} {REASONS[name].action}")
-    return "\n".join(["", *lines, f"First: {call_line(counted[0][0])}."])
+    return lines
 
 
 def call_kind(entry: JournalEntry) -> str:

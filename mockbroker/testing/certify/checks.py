@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from kafka_rack.locality.amounts import bytes_text
-from kafka_rack.locality.reasons import near_match
+from kafka_rack.locality.reasons import REASONS, near_match
 from kafka_rack.rack_names import shown
 from mockbroker.testing.certify.facts import CallTally, ClientFacts, WireFacts
 from mockbroker.testing.certify.observer import FIRST_FETCH_HINT, FIRST_FETCH_RACK, FIRST_PRODUCE_HINT
@@ -234,7 +234,7 @@ def near_reads(facts: WireFacts) -> Judgement:
     text = f"{bytes_text(crossed)} of {bytes_text(consumed)} of records consumed crossed racks, {saved} of it avoidable"
     if share <= AVOIDABLE_SHARE:
         return PASS, text
-    return FAIL, f"{text}, most by {avoidable.most_common(1)[0][0]}"
+    return FAIL, f"{text}: {REASONS[avoidable.most_common(1)[0][0]].action}"
 
 
 CHECKS: tuple[tuple[str, str, int, Callable[[WireFacts], Judgement]], ...] = (

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
+from kafka_rack.locality.reasons import REASONS
 from mockbroker.core.journal import FilterError, Journal
 from mockbroker.core.journal.assertions import check
 from protocol.apis.find_coordinator import FindCoordinatorRequest
@@ -38,15 +41,15 @@ def test_a_reader_that_is_served_elsewhere_is_named_with_its_rack_topic_numbers_
     for _ in range(2):
         fetch(sim, "b", client_id="billing-2")
     sentence = refusal(sim.journal.assert_rack_local, topic=TOPIC, client_id="billing-2", api="Fetch")
-    line, head, row, why, _ = sentence.splitlines()
+    line, action, why, head, row, _ = sentence.splitlines()
     assert line.startswith(
         "2 of 3 calls crossed racks: expected every Fetch of 'orders' by client 'billing-2' in rack b"
     )
     assert len(line) <= 120
     assert head.split("  ")[0] == "calls"
-    assert row.split() == ["2", *f"{2 * size} B".split(), "billing-2", "b", "a", "0", "orders", "not_redirected"]
-    assert why.startswith("not_redirected: An in-sync replica is in the client's rack")
-    assert "Set replica.selector.class on the brokers." in why
+    assert row.split() == ["2", *f"{2 * size} B".split(), "billing-2", "b", "a", "0", "orders"]
+    assert action.startswith("Set settings={'replica.selector.class': 'rack-aware'} in MockCluster.")
+    assert why.strip().startswith("An in-sync replica is in the client's rack")
     assert "First: #3 Fetch v12 of orders-0 by 'billing-2' from 127.0.0.1 in rack b (by request)" in sentence
 
 
@@ -57,18 +60,39 @@ def test_clients_of_several_racks_are_listed_the_largest_first():
         fetch(sim, rack, client_id=client_id)
     sentence = refusal(sim.journal.assert_rack_local, topic=TOPIC, api="Fetch")
     assert sentence.startswith("3 of 3 calls crossed racks")
-    _, _, first, second, *_ = sentence.splitlines()
+    _, _, _, _, first, second, *_ = sentence.splitlines()
     assert (first.split()[0], first.split()[3:5]) == ("2", ["two", "c"])
     assert (second.split()[0], second.split()[3:5]) == ("1", ["one", "b"])
-    assert sentence.count("Set replica.selector.class") == 1
+    assert sentence.count("replica.selector.class") == 1
+
+
+def test_calls_are_grouped_by_their_reason_with_what_a_test_can_do_and_no_options_of_commands():
+    sim = cluster_of()
+    produce(sim, b"value", client_id="writer,diskless_az=b", key=b"k")
+    fetch(sim, "b", client_id="reader")
+    fetch(sim, "B", client_id="misspelt")
+    sentence = refusal(sim.journal.assert_rack_local)
+    lines = sentence.splitlines()
+    assert len(lines[0]) <= 120
+    assert [line.split()[0] for line in lines if line.startswith("calls ")] == ["calls"] * 3
+    assert "Set client.rack to one of MockCluster's racks." in lines
+    assert "  The client sends a rack that no broker has. (B is almost b: they differ in capitals only)" in lines
+    assert not re.search("--[a-z]", sentence)
+    assert not any(name in sentence for name in REASONS if "_" in name)
+
+
+@pytest.mark.parametrize("reason", REASONS.values(), ids=list(REASONS))
+def test_what_a_test_can_do_names_no_option_of_a_command(reason):
+    assert "--" not in (reason.in_test or reason.action)
+    assert "kafka-rack" not in (reason.in_test or reason.action)
 
 
 def test_a_reader_whose_rack_is_not_known_is_neither_local_nor_crossing():
     sim = cluster_of()
     fetch(sim, client_id="nobody")
     sentence = refusal(sim.journal.assert_rack_local, api="Fetch")
-    assert sentence.startswith("of 1 of 1 call the rack is not known: expected every Fetch by client 'nobody'")
-    assert "no_client_rack: The consumer does not send client.rack" in sentence
+    assert sentence.startswith("1 of 1 call came from an unknown rack: expected every Fetch by client 'nobody'")
+    assert "Set client.rack in the consumer" in sentence
 
 
 def test_being_sent_on_alone_is_not_being_served():
@@ -82,7 +106,7 @@ def test_with_an_api_a_claim_is_about_that_api():
     sim = cluster_of()
     client = Client(sim, connection=1)
     client.ask(METADATA, 12, client_id="diskless_az=b")
-    assert "cluster_work" in refusal(sim.journal.assert_rack_local, api="Metadata")
+    assert "coordinators and leaders are where they are" in refusal(sim.journal.assert_rack_local, api="Metadata")
     assert "got none of 1 call" in refusal(sim.journal.assert_rack_local)
 
 
@@ -162,7 +186,7 @@ def test_unknown_bytes_are_no_crossing_ones_but_cannot_stand_alone():
     sim = cluster_of()
     produce(sim, b"value", client_id="somebody")
     sentence = refusal(sim.journal.assert_cross_rack_bytes, at_most=10**6)
-    assert sentence.startswith("of all 1 call the rack is not known")
+    assert sentence.startswith("all 1 call came from an unknown rack")
     fetch(sim, "a")
     sim.journal.assert_cross_rack_bytes(at_most=0)
 
