@@ -6,7 +6,7 @@ The job of the same name has Spark do the same over many processes: docs/localit
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 from zlib import crc32
 
@@ -16,21 +16,10 @@ from kafka_rack.locality.completeness import Completeness
 from kafka_rack.locality.flows import Flows
 from kafka_rack.locality.ledger import Ledger
 from kafka_rack.locality.rack_rules import RackRules
-from kafka_rack.locality.result import Excerpt, collect_result
+from kafka_rack.locality.result import collect_result
 from kafka_rack.locality.settings import Settings
-from kafka_rack.locality.tables import TABLES, Amounts
-from kafka_rack.locality.traffic import (
-    GROUPINGS,
-    TrafficKey,
-    TrafficSums,
-    add_sums,
-    grouped,
-    grouping_row,
-    in_order,
-    prices_in_month,
-    rewindowed,
-    traffic_row,
-)
+from kafka_rack.locality.tables import TABLES
+from kafka_rack.locality.traffic import TrafficSums, grouped, prices_in_month, rewindowed
 from kafka_rack.wire_capture.captures import Options
 from kafka_rack.wire_capture.files import CaptureFile, capture_name, find_files, unread_inputs
 from kafka_rack.wire_tables.reading import decode_into
@@ -212,30 +201,14 @@ def judge_captures(
     window_us = settings.window_us or window_for(max(last for _, last in spans) - min(first for first, _ in spans))
     prices = prices_in_month(ledger.flows, settings.prices, Pace(ledger.completeness.covered_us))
     result = collect_result(
-        excerpts_of(rewindowed(ledger.flows, window_us), replace(settings, prices=prices)),
+        grouped(rewindowed(ledger.flows, window_us), prices),
         prices,
         spans,
         window_us,
         ledger.completeness,
+        top=settings.top,
         names=[capture_name(path) for path in read],
         racks_file=settings.racks_file,
         out=out,
     )
     return Measured(result, unread_inputs(paths, read))
-
-
-def excerpts_of(traffic: Mapping[TrafficKey, Amounts], settings: Settings) -> dict[str, Excerpt]:
-    """What the result needs of every table."""
-    sums: dict[tuple[Any, ...], tuple[Any, ...]] = {}
-    for key, amounts in traffic.items():
-        for group, more in grouped(traffic_row(key, amounts, settings.prices)):
-            before = sums.get(group)
-            sums[group] = more if before is None else add_sums(before, more)
-    rows: dict[str, list[dict[str, Any]]] = {name: [] for name in GROUPINGS}
-    for group, found in sums.items():
-        rows[group[0]].append(grouping_row(group[0], group[1:], found))
-    excerpts = {name: Excerpt(name, settings.top) for name in GROUPINGS}
-    for name, found_rows in rows.items():
-        for row in sorted(found_rows, key=in_order(name)):
-            excerpts[name].add(row)
-    return excerpts

@@ -1,6 +1,6 @@
-"""What the page about racks is written with: text that is escaped, names that can be seen, amounts in words, tables.
+"""Parts of the page about racks: escaped text, names of which every character is visible, amounts in words, tables.
 
-Names in a capture are what anybody sent: ``html`` and ``text`` escape whatever is not ``Html`` already.
+Names in a capture are whatever a client sent: ``html`` and ``text`` escape everything that is not ``Html`` already.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from html import escape
-from typing import Any, NamedTuple
+from typing import Any
 
 from kafka_rack.locality.amounts import Pace, bytes_text
 
@@ -76,7 +76,7 @@ class Terms:
 
 
 def name(given: str | None, absent: str) -> Html:
-    """A name, in italics what stands for none or for an empty one; long ones cut, with more when pointed at."""
+    """A name, in italics the word for none or an empty one; a long one is cut, and its title has more of it."""
     if given is None:
         return html("<i>{}</i>", absent)
     if not given.strip():
@@ -86,36 +86,24 @@ def name(given: str | None, absent: str) -> Html:
     return html('<span title="{}">{}…</span>', given[:MAX_TITLE_CHARACTERS], given[:MAX_NAME_CHARACTERS])
 
 
-def short(given: str | None, longest: int) -> Html:
-    """A name for a picture: plain words, cut to a length."""
-    if given is None:
-        return Html("unknown")
-    plain = seen(given)
-    return text(plain if len(plain) <= longest else plain[: longest - 1] + "…")
+def table(
+    head: Sequence[str], rows: Sequence[Sequence[str]], numbers: int, otherwise: str = "", caption: str = ""
+) -> Html:
+    """A table whose last columns are numbers, or a sentence if it has no rows."""
+    if not rows:
+        return html("<p>{}</p>", otherwise) if otherwise else Html("")
+    kinds = [*[""] * (len(head) - numbers), *[Html(' class="number"')] * numbers]
 
+    def line(kind: str, cells: Sequence[str]) -> Html:
+        form = f"<{kind}{{}}>{{}}</{kind[:2]}>"
+        return html("<tr>{}</tr>\n", joined(html(form, *pair) for pair in zip(kinds, cells, strict=True)))
 
-class PageTable(NamedTuple):
-    """A table of cells. ``classes``: column's heading -> class of its cells."""
-
-    caption: str
-    head: Sequence[str]
-    rows: Sequence[Sequence[str]]
-    classes: Mapping[str, str]
-
-    def as_html(self) -> Html:
-        kinds = [html(' class="{}"', self.classes[title]) if title in self.classes else "" for title in self.head]
-        heads = [html('<th scope="col"{}>{}</th>', kind, title) for kind, title in zip(kinds, self.head, strict=True)]
-        rows = [
-            html("<tr>{}</tr>\n", joined(html("<td{}>{}</td>", *pair) for pair in zip(kinds, row, strict=True)))
-            for row in self.rows
-        ]
-        return html(
-            '<div class="wide"><table><caption>{}</caption>\n<thead><tr>{}</tr></thead>\n'
-            "<tbody>\n{}</tbody></table></div>",
-            self.caption,
-            joined(heads),
-            joined(rows),
-        )
+    return html(
+        '<div class="wide"><table>{}<thead>{}</thead>\n<tbody>\n{}</tbody></table></div>',
+        html("<caption>{}</caption>\n", caption) if caption else "",
+        line('th scope="col"', head),
+        joined(line("td", row) for row in rows),
+    )
 
 
 def split_text(row: Mapping[str, Any]) -> Html:

@@ -1,66 +1,58 @@
 """What a run of ``locality`` found as one page that needs nothing beside it: no script, no picture, no style sheet.
 
-``report`` takes what ``locality.json`` holds and asks nobody else, not even for the time.
+``report`` takes what ``locality.json`` holds and nothing else, not even the time.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from importlib.resources import files
-from typing import Any, NamedTuple
+from math import ceil, sqrt
+from typing import Any
 
 from kafka_rack.locality.amounts import bytes_text, duration_text, share_text, with_currency
-from kafka_rack.locality.markup import LOCALITIES, Html, PageTable, Terms, html, joined, name
+from kafka_rack.locality.markup import LOCALITIES, Html, Terms, html, joined, name, split_text, table
 from kafka_rack.locality.result import pace_of_result
-from kafka_rack.locality.svg import bar, heat_map, over_time, swatch
+from kafka_rack.locality.svg import bar, over_time
 from kafka_rack.plurals import counted
 
-MAX_FLOWS, MAX_EXAMPLES = 50, 6
-"""Rows of the table of who sends to whom; lines of the racks file that is proposed."""
+MAX_RACKS = 16
+"""Racks on each side of the map; all others are one."""
+REST = "\0rest"
+LEVELS = 5
+"""Strengths of a colour."""
+SIGNS = {"cross": "↗", "unknown": "?", "local": "="}
+MAX_EXAMPLES = 6
+"""Lines of the racks file that is proposed."""
 PLAIN_ID = re.compile(r"[A-Za-z0-9._-]{1,100}")
-"""Client ids that stand for themselves as a pattern of a racks file."""
+"""Client ids that are patterns of themselves in a racks file."""
 PLAIN_HOST = re.compile(r"[0-9A-Fa-f:.]{1,45}")
-KINDS = {
-    "produce": "producers' requests and what they are answered",
-    "replication": "followers' fetches",
-    "consume": "consumers' fetches",
-    "other": "all else: metadata, groups, transactions",
-}
 SECTIONS = {
+    "avoidable": "What to do",
     "racks": "Between racks",
+    "kinds": "By kind of traffic",
     "time": "Over time",
-    "avoidable": "What could be avoided",
     "topics": "Topics",
     "clients": "Clients",
     "groups": "Groups",
     "apis": "APIs",
-    "unknown": "What is not known",
-    "assumptions": "What this rests on",
+    "unknown": "What is unknown",
+    "assumptions": "Assumptions",
 }
-
-
-class TopListColumn(NamedTuple):
-    """A column of a top list that names something: heading, key, and what stands for none."""
-
-    heading: str
-    key: str
-    absent: str
-
-
 LISTS = {
-    "topics": (TopListColumn("topic", "topic", "no topic"), TopListColumn("kind", "category", "")),
+    "topics": (("topic", "topic", "no topic"), ("kind", "category", "")),
     "clients": (
-        TopListColumn("client id", "client_id", "no client id"),
-        TopListColumn("address", "client_host", "unknown"),
-        TopListColumn("rack", "client_rack", "unknown"),
-        TopListColumn("kind", "category", ""),
+        ("client id", "client_id", "no client id"),
+        ("address", "client_host", "unknown"),
+        ("rack", "client_rack", "unknown"),
     ),
-    "groups": (TopListColumn("group", "group_id", "no group"), TopListColumn("topic", "topic", "no topic")),
-    "apis": (TopListColumn("API", "api", ""), TopListColumn("kind", "category", "")),
+    "groups": (("group", "group_id", "no group"), ("topic", "topic", "no topic")),
+    "apis": (("API", "api", ""), ("kind", "category", "")),
 }
-
-
+"""For each list its columns of names: heading, key, and the word if there is none."""
 CSS = files(__package__) / "page.css"
 PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8">
@@ -69,25 +61,32 @@ PAGE = """<!doctype html>
 {}
 </style></head>
 <body>
-<header><h1>Traffic across racks</h1>
+<header><h1>Traffic across racks: {}</h1>
 <p class="soft">{}, {} to {} UTC, {} covered. {}.</p>
 <p class="soft">{}</p>
 <div class="cards">{}</div>
-{}
-<p class="legend">{}</p>
 {}
 </header>
 <nav>{}</nav>
 {}
 </body></html>
 """
+RACKS_FILE = Html(
+    "<p>Name their racks in a file and pass it with <code>--client-racks FILE</code>. A line is "
+    "<code>RACK@RANGE</code>, <code>RACK@client:PATTERN</code> or <code>RACK@broker:ID</code>. Start with these lines, "
+    "and write the rack's name for RACK:</p>\n"
+)
+BROKERS_UNKNOWN = Html(
+    "<p>Some brokers have no known rack either: set <code>broker.rack</code>, or name them in the file, for example "
+    "<code>az-a@broker:4</code>.</p>"
+)
 
 
 def report(result: Mapping[str, Any]) -> str:
     """The page.
 
     Args:
-        result: what ``kafka_rack.pipeline.locality.measure`` returns and ``locality.json`` holds.
+        result: what ``kafka_rack.locality.captures.measure`` returns and ``locality.json`` holds.
     """
     terms, span = Terms(result["prices"]["currency"], pace_of_result(result)), result["span"]
     bodies = sections(result, terms)
@@ -95,6 +94,7 @@ def report(result: Mapping[str, Any]) -> str:
         PAGE,
         result["title"],
         Html(CSS.read_text(encoding="utf-8")),
+        result["title"],
         counted(span["captures"], "capture"),
         at(span["first"]),
         at(span["last"]),
@@ -106,166 +106,12 @@ def report(result: Mapping[str, Any]) -> str:
             for card in cards(result, terms)
         ),
         joined(html('<p class="note">{}</p>\n', note) for note in result["notes"]),
-        joined(html("<span>{}</span>", picture(swatch(way))) for way in LOCALITIES),
-        shown(categories(result, terms), "No traffic."),
         joined(html('<a href="#{}">{}</a>', key, title) for key, title in SECTIONS.items()),
         joined(
             html('<section id="{}"><h2>{}</h2>\n{}\n</section>\n', key, title, bodies[key])
             for key, title in SECTIONS.items()
         ),
     )
-
-
-def shown(found: PageTable | None, otherwise: str) -> Html:
-    """A table, or a sentence where it has no rows."""
-    return html("<p>{}</p>", otherwise) if found is None else found.as_html()
-
-
-def sections(result: Mapping[str, Any], terms: Terms) -> dict[str, Html]:
-    """The content below each heading of ``SECTIONS``."""
-    lists = {key: shown(top_list(result[key], columns, key, terms), "None.") for key, columns in LISTS.items()}
-    return {
-        "racks": between_racks(result, terms),
-        "time": through_time(result),
-        "avoidable": what_could_be_avoided(result, terms),
-        **lists,
-        "unknown": what_is_not_known(result, terms),
-        "assumptions": what_this_rests_on(result),
-    }
-
-
-def between_racks(result: Mapping[str, Any], terms: Terms) -> Html:
-    """The map of racks, and each direction in a table."""
-    if not result["rack_pairs"]:
-        return Html("<p>No traffic.</p>")
-    missing = left_out(result, "rack_pairs")
-    form = "<p>The map leaves out {} of the smallest pairs; the tables have them.</p>"
-    return html(
-        '<p class="soft">Requests and responses together, and what they cost {}; of unknown bytes, what they cost at '
-        'most.</p>\n<div class="wide figure">{}</div>\n{}<details><summary>Each direction</summary>{}</details>',
-        terms.period,
-        picture(heat_map(result["rack_pairs"], terms)),
-        html(form, missing) if missing else "",
-        directions(result["flows"], terms).as_html(),
-    )
-
-
-def through_time(result: Mapping[str, Any]) -> Html:
-    """Bytes over time."""
-    if not result["windows"]:
-        return Html("<p>No traffic.</p>")
-    missing = left_out(result, "windows")
-    return html(
-        '<div class="wide figure">{}</div>\n{}',
-        picture(over_time(result["windows"], result["span"]["window_us"])),
-        html("<p>And {} later, in the tables.</p>", missing) if missing else "",
-    )
-
-
-def what_could_be_avoided(result: Mapping[str, Any], terms: Terms) -> Html:
-    """Reasons with fixes, then those without."""
-    can_be, cannot_be = avoidable(result, terms)
-    nothing = "Nothing: no bytes crossed racks, or may have, that a known fix keeps in."
-    return joined((shown(can_be, nothing), "" if cannot_be is None else cannot_be.as_html()))
-
-
-def what_is_not_known(result: Mapping[str, Any], terms: Terms) -> Html:
-    """Bytes of which an end's rack is not known, and lines for a file that would name it."""
-    total = result["total"]
-    if not total["unknown_bytes"]:
-        return Html("<p>Nothing: of all bytes both ends' racks are known.</p>")
-    found, lines = unknown(result, terms), example(result["unknown_clients"])
-    parts = [
-        html(
-            "<p>{} of all bytes ({}) went between ends of which one's rack is not known. They count neither as local "
-            "nor as crossing.</p>\n",
-            share_text(total["unknown_bytes"], total["bytes"]),
-            bytes_text(total["unknown_bytes"]),
-        ),
-        "" if found is None else found.as_html(),
-    ]
-    if lines:
-        parts.append(html("{}<pre>{}</pre>\n", RACKS_FILE, joined(html("{}\n", line) for line in lines)))
-    if any(row["reason"] == "broker_rack_unknown" for row in result["avoidable"]):
-        parts.append(BROKERS_UNKNOWN)
-    return joined(parts)
-
-
-RACKS_FILE = Html(
-    "<p>To know more, say where they are in a file and give it with <code>--client-racks FILE</code>. A line is "
-    "<code>RACK@RANGE</code>, <code>RACK@client:PATTERN</code> or <code>RACK@broker:ID</code>. To begin with, with the "
-    "rack's name in the place of RACK:</p>\n"
-)
-BROKERS_UNKNOWN = Html(
-    "<p>Of some brokers no rack is known either: set <code>broker.rack</code>, or name them in the file, as "
-    "<code>az-a@broker:4</code>.</p>"
-)
-
-
-def what_this_rests_on(result: Mapping[str, Any]) -> Html:
-    """Assumptions and prices."""
-    lines = [
-        *result["assumptions"],
-        "Sizes on this page are in KiB, MiB and GiB: 1,024 bytes, 1,024 KiB, 1,024 MiB.",
-        "An unknown rack is never guessed, and unknown bytes are in no sum of what crossed.",
-    ]
-    prices = prices_of_pairs(result["prices"])
-    return html(
-        "<ul>\n{}</ul>\n{}",
-        joined(html("<li>{}</li>\n", line) for line in lines),
-        "" if prices is None else prices.as_html(),
-    )
-
-
-def picture(svg: str) -> Html:
-    """A picture of ``svg``, in which names are escaped already."""
-    return Html(svg)
-
-
-def cards(result: Mapping[str, Any], terms: Terms) -> list[tuple[str, str, str]]:
-    """The figures that matter most: what, how much, and more of it."""
-    client, copies = result["summary"]["client"], result["summary"]["replication"]
-    actions, unknown = result["summary"]["actions"], bytes_text(client["unknown_bytes"])
-
-    def costs(part: Mapping[str, Any]) -> str:
-        return f"{part['cost_text']} {terms.period}"
-
-    return [
-        (
-            "client traffic across racks",
-            client["cross_share"],
-            f"{bytes_text(client['cross_bytes'])} of {bytes_text(client['bytes'])}, {costs(client)}",
-        ),
-        (
-            "avoidable",
-            terms.money(client["saves_cost"]) if client["avoidable_bytes"] else Html("nothing"),
-            f"{terms.period}: {actions[0]['action']}" if client["avoidable_bytes"] else "no client traffic",
-        ),
-        (
-            "unknown",
-            share_text(client["unknown_bytes"], client["bytes"]),
-            f"{unknown}, at most {terms.money(client['possible_cost'])} {terms.period}: name them in a racks file",
-        ),
-        (
-            "replication",
-            copies["cross_share"] if copies["bytes"] else "not captured",
-            f"{bytes_text(copies['cross_bytes'])} across racks, {costs(copies)}; unavoidable"
-            if copies["bytes"]
-            else "",
-        ),
-    ]
-
-
-def categories(result: Mapping[str, Any], terms: Terms) -> PageTable | None:
-    """Bytes by kind of traffic."""
-    found = result["categories"]
-    if not found:
-        return None
-    rows = [
-        [row["category"], html('<span class="soft">{}</span>', KINDS.get(row["category"], "")), *figures]
-        for row, figures in zip(found, all_figures(found, terms), strict=True)
-    ]
-    return PageTable("By kind of traffic", ["kind", "", *figure_heads(terms)], rows, classes(terms))
 
 
 def at(told: str) -> str:
@@ -277,144 +123,203 @@ def at(told: str) -> str:
     return told[:19].replace("T", " ")
 
 
-def left_out(result: Mapping[str, Any], name_of_list: str) -> str | None:
-    """The bytes that a list does not have; None where it has all."""
-    missing = result["total"]["bytes"] - sum(row["bytes"] for row in result[name_of_list])
-    return bytes_text(missing) if missing else None
-
-
-def directions(flows: Sequence[Mapping[str, Any]], terms: Terms) -> PageTable:
-    """Each direction's bytes."""
-    rows = [
-        [
-            name(flow["out_of"], "unknown"),
-            name(flow["into"], "unknown"),
-            bytes_text(flow["bytes"]),
-            terms.money(flow["cost"]),
-        ]
-        for flow in flows[:MAX_FLOWS]
+def cards(result: Mapping[str, Any], terms: Terms) -> list[tuple[str, str, str]]:
+    """The figures that matter most: what, how much, and more of it."""
+    summary, period = result["summary"], terms.period
+    client, copies, actions = summary["client"], summary["replication"], summary["actions"]
+    crossed = f"{bytes_text(client['cross_bytes'])} of {bytes_text(client['bytes'])}"
+    avoidable = ("avoidable", "nothing", "no client traffic")
+    if client["avoidable_bytes"]:
+        avoidable = ("avoidable", terms.money(client["saves_cost"]), f"{period}: {actions[0]['action']}")
+    unknown = f"{bytes_text(client['unknown_bytes'])}, at most {terms.money(client['possible_cost'])} {period}"
+    replication = ("replication", "not captured", "")
+    if copies["bytes"]:
+        more = f"{bytes_text(copies['cross_bytes'])} across racks, {copies['cost_text']} {period}; unavoidable"
+        replication = ("replication", copies["cross_share"], more)
+    return [
+        ("client traffic across racks", client["cross_share"], f"{crossed}, {client['cost_text']} {period}"),
+        avoidable,
+        ("unknown", share_text(client["unknown_bytes"], client["bytes"]), f"{unknown}: name them in a racks file"),
+        replication,
     ]
-    head = ["bytes out of", "bytes into", "bytes", f"cost {terms.period}"]
-    return PageTable("Who sent to whom", head, rows, dict.fromkeys(head[2:], "number"))
 
 
-def avoidable(result: Mapping[str, Any], terms: Terms) -> tuple[PageTable | None, PageTable | None]:
-    """Reasons with fixes and savings; then those that nothing can or need be done about."""
-    fixable = [row for row in result["avoidable"] if row["avoidable"] != "no"]
-    rest = [row for row in result["avoidable"] if row["avoidable"] == "no"]
-    can_be = cannot_be = None
-    if fixable:
-        head = ["what to do", "why", "bytes", f"saved {terms.period}, for certain", "at most"]
-        rows = [
+def sections(result: Mapping[str, Any], terms: Terms) -> dict[str, Html]:
+    """The content below each heading of ``SECTIONS``."""
+    kinds = [[name(row["category"], ""), *figures(row, result["categories"], terms)] for row in result["categories"]]
+    windows = Html("<p>No traffic.</p>")
+    if result["windows"]:
+        windows = Html(over_time(result["windows"], result["span"]["window_us"]))
+    return {
+        "avoidable": what_to_do(result["summary"]["actions"], terms),
+        "racks": rack_map(result["rack_pairs"], terms),
+        "kinds": table(["kind", *figure_heads(terms)], kinds, 5, "No traffic."),
+        "time": joined((windows, left_out(result, "windows"))),
+        **{key: top_list(result[key], columns, terms) for key, columns in LISTS.items()},
+        "unknown": what_is_unknown(result, terms),
+        "assumptions": assumptions(result),
+    }
+
+
+def what_to_do(actions: Sequence[Mapping[str, Any]], terms: Terms) -> Html:
+    """The actions with what they save, and why the bytes crossed."""
+    rows = []
+    for row in actions:
+        details = joined(html("<li>{}</li>", detail) for detail in row["details"])
+        rows.append(
             [
                 html("<b>{}</b>", row["action"]),
-                reason(row),
+                html("{}{}", row["what"], html("<ul>{}</ul>", details) if details else ""),
+                row["avoidable"],
                 bytes_text(row["bytes"]),
                 terms.money(row["saves_cost"]),
                 terms.money(row["at_most_cost"]),
             ]
-            for row in fixable
-        ]
-        kinds = dict.fromkeys(head[2:], "number")
-        can_be = PageTable("Bytes that crossed, or may have, and need not", head, rows, kinds)
-    if rest:
-        head = ["why", "what to do", "bytes", f"cost {terms.period}"]
-        rows = [[reason(row), row["action"], bytes_text(row["bytes"]), terms.money(row["cost"])] for row in rest]
-        cannot_be = PageTable("What crosses all the same", head, rows, dict.fromkeys(head[2:], "number"))
-    return can_be, cannot_be
+        )
+    head = ["what to do", "why", "", "bytes", f"saved {terms.period}, for certain", "at most"]
+    nothing = "Nothing: no client traffic crossed racks, or may have."
+    sure = "For certain: the capture shows that the action keeps these bytes in their rack. At most: it may."
+    return table(head, rows, 3, nothing, sure)
 
 
-def reason(row: Mapping[str, Any]) -> Html:
-    """What a reason means, its name, and the details that it came with."""
-    details = joined(html("<li>{}</li>", detail) for detail in row["details"])
-    return html("{} <code>{}</code>{}", row["what"], row["reason"], html("<ul>{}</ul>", details) if details else "")
+def rack_map(pairs: Sequence[Mapping[str, Any]], terms: Terms) -> Html:
+    """Clients' racks downwards, brokers' across; the more bytes, the fuller the colour."""
+    down, across = axis(pairs, "client_rack"), axis(pairs, "broker_rack")
+    cells: dict[tuple[str | None, str | None], Counter[str]] = defaultdict(Counter)
+    money: dict[tuple[str | None, str | None], Decimal] = defaultdict(Decimal)
+    for row in pairs:
+        ends = row["client_rack"], row["broker_rack"]
+        place = (ends[0] if ends[0] in down else REST, ends[1] if ends[1] in across else REST)
+        cells[place].update({way: row[f"{way}_bytes"] for way in LOCALITIES})
+        money[place] += Decimal(row["cost"]) + Decimal(row["possible_cost"])
+    most = max((cell.total() for cell in cells.values()), default=0)
+
+    def cell(client: str | None, broker: str | None) -> Html:
+        sizes = cells[client, broker]
+        size = sizes.total()
+        if not size:
+            return Html("<td></td>")
+        way = max(LOCALITIES, key=lambda way: sizes[way])
+        said = html("{}{}", "at most " if way == "unknown" else "", terms.money(money[client, broker]))
+        level = ceil(LEVELS * sqrt(size / most))
+        title = split_text({f"{way}_bytes": sizes[way] for way in LOCALITIES})
+        form = '<td class="{} l{}" title="{}"><i>{}</i> {}<br>{}</td>'
+        return html(form, way, level, title, SIGNS[way], bytes_text(size), said)
+
+    if not most:
+        return Html("<p>No traffic.</p>")
+    heads = joined(html('<th scope="col">{}</th>', rack_name(rack)) for rack in across)
+    lines = joined(
+        html('<tr><th scope="row">{}</th>{}</tr>\n', rack_name(client), joined(cell(client, rack) for rack in across))
+        for client in down
+    )
+    legend = joined(html('<span class="{}">{} {}</span>', way, SIGNS[way], words) for way, words in LOCALITIES.items())
+    return html(
+        '<div class="wide"><table class="map"><caption>Requests and responses together, and what they cost {}. Client '
+        "racks downwards, broker racks across. {}</caption>\n<thead><tr><td></td>{}</tr></thead>\n<tbody>{}</tbody>"
+        "</table></div>",
+        terms.period,
+        html('<span class="legend">{}</span>', legend),
+        heads,
+        lines,
+    )
 
 
-def top_list(found: Mapping[str, Any], columns: Sequence[TopListColumn], what: str, terms: Terms) -> PageTable | None:
-    """The largest crossers of something, and all the others in one row."""
+def axis(pairs: Sequence[Mapping[str, Any]], side: str) -> list[str | None]:
+    """Racks by name, unknown last; of many those with the most bytes, and one for the rest."""
+    sizes: Counter[str | None] = Counter()
+    for row in pairs:
+        sizes[row[side]] += row["bytes"]
+    known = sorted((rack for rack in sizes if rack is not None), key=lambda rack: (-sizes[rack], rack))
+    found: list[str | None] = [*sorted(known[:MAX_RACKS]), *([REST] if len(known) > MAX_RACKS else [])]
+    return [*found, None] if None in sizes else found
+
+
+def rack_name(rack: str | None) -> Html:
+    return Html("other racks") if rack == REST else name(rack, "unknown")
+
+
+def left_out(result: Mapping[str, Any], name_of_list: str) -> Html:
+    """What a list does not have, in a sentence."""
+    missing = result["total"]["bytes"] - sum(row["bytes"] for row in result[name_of_list])
+    return html("<p>{} more later.</p>", bytes_text(missing)) if missing else Html("")
+
+
+def top_list(found: Mapping[str, Any], columns: Sequence[tuple[str, str, str]], terms: Terms) -> Html:
+    """The largest crossers of something, and all others in one row."""
     rows = list(found["top"])
-    if not rows:
-        return None
-    others = found["others"]
-    shown: list[list[str]] = [[name(row[column.key], column.absent) for column in columns] for row in rows]
-    if others:
-        shown.append([html("<i>{} more</i>", others["rows"]), *[""] * (len(columns) - 1)])
-    figures = all_figures([*rows, others] if others else rows, terms)
-    head = [*(column.heading for column in columns), *figure_heads(terms)]
-    lines = [[*names, *own] for names, own in zip(shown, figures, strict=True)]
-    return PageTable(f"The {what} with the most bytes across racks first", head, lines, classes(terms))
+    shown: list[list[str]] = [[name(row[key], absent) for _, key, absent in columns] for row in rows]
+    if found["others"]:
+        rows.append(found["others"])
+        shown.append([html("<i>{} more</i>", found["others"]["rows"]), *[""] * (len(columns) - 1)])
+    lines = [[*names, *figures(row, rows, terms)] for names, row in zip(shown, rows, strict=True)]
+    return table([*(heading for heading, _, _ in columns), *figure_heads(terms)], lines, 5, "None.")
 
 
 def figure_heads(terms: Terms) -> list[str]:
-    return ["where the bytes went", "bytes", "crossed", "unknown", f"cost {terms.period}", "saved, at most"]
+    return ["", "bytes", "crossed", "unknown", f"cost {terms.period}", "saved, at most"]
 
 
-def classes(terms: Terms) -> dict[str, str]:
-    first, *others = figure_heads(terms)
-    return {first: "bar", **dict.fromkeys(others, "number")}
-
-
-def all_figures(rows: Sequence[Mapping[str, Any]], terms: Terms) -> list[list[str]]:
-    """For each row a bar and the figures under ``figure_heads``."""
-    longest = max((row["bytes"] for row in rows), default=0)
+def figures(row: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], terms: Terms) -> list[str]:
+    """A bar and the figures under ``figure_heads``."""
     return [
-        [
-            picture(bar(row, longest)),
-            bytes_text(row["bytes"]),
-            bytes_text(row["cross_bytes"]),
-            bytes_text(row["unknown_bytes"]),
-            terms.money(row["cost"]),
-            terms.money(row["at_most_cost"]),
-        ]
-        for row in rows
+        Html(bar(row, max(one["bytes"] for one in rows))),
+        *(bytes_text(row[size]) for size in ("bytes", "cross_bytes", "unknown_bytes")),
+        *(terms.money(row[amount]) for amount in ("cost", "at_most_cost")),
     ]
 
 
-def unknown(result: Mapping[str, Any], terms: Terms) -> PageTable | None:
-    """Whose bytes are not known to cross."""
-    head = ["client id", "address", "rack", "kind", "bytes", f"cost {terms.period}, at most"]
+def what_is_unknown(result: Mapping[str, Any], terms: Terms) -> Html:
+    """Bytes with an end of unknown rack, and lines for a file that would name it."""
+    total, clients = result["total"], result["unknown_clients"]
+    if not total["unknown_bytes"]:
+        return Html("<p>Nothing: the racks of both ends are known for all bytes.</p>")
     rows = [
         [
-            name(row["client_id"], "no client id"),
-            name(row["client_host"], "unknown"),
-            name(row["client_rack"], "unknown"),
-            row["category"],
+            *(name(row[key], absent) for _, key, absent in LISTS["clients"]),
             bytes_text(row["unknown_bytes"]),
             terms.money(row["possible_cost"]),
         ]
-        for row in result["unknown_clients"]
+        for row in clients
     ]
-    return (
-        PageTable("Clients with the most such bytes", head, rows, dict.fromkeys(head[4:], "number")) if rows else None
+    head = ["client id", "address", "rack", "bytes", f"cost {terms.period}, at most"]
+    share = share_text(total["unknown_bytes"], total["bytes"])
+    lines = example(clients)
+    is_broker = any(row["reason"] == "broker_rack_unknown" for row in result["summary"]["actions"])
+    return joined(
+        (
+            html("<p>{} of all bytes have an end of unknown rack. They are neither local nor crossing.</p>", share),
+            table(head, rows, 2),
+            html("{}<pre>{}</pre>\n", RACKS_FILE, joined(html("{}\n", line) for line in lines)) if lines else "",
+            BROKERS_UNKNOWN if is_broker else "",
+        )
     )
 
 
 def example(clients: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Lines of a racks file for clients without a rack: by address, or by id where several share an address."""
-    ids: dict[str, dict[str, int]] = {}
+    """Lines of a racks file for clients without a rack: by address, or by id if several share an address."""
+    ids: dict[str, Counter[str]] = defaultdict(Counter)
     for row in clients:
-        host, client_id = row["client_host"] or "", row["client_id"] or ""
+        host = row["client_host"] or ""
         if row["client_rack"] is None and PLAIN_HOST.fullmatch(host):
-            by_id = ids.setdefault(host, {})
-            by_id[client_id] = by_id.get(client_id, 0) + row["unknown_bytes"]
-    sizes: dict[str, int] = {}
+            ids[host][row["client_id"] or ""] += row["unknown_bytes"]
+    sizes: Counter[str] = Counter()
     for host, by_id in ids.items():
         for client_id, size in by_id.items():
             named = len(by_id) > 1 and PLAIN_ID.fullmatch(client_id)
-            line = f"RACK@client:{client_id}" if named else f"RACK@{host}"
-            sizes[line] = sizes.get(line, 0) + size
+            sizes[f"RACK@client:{client_id}" if named else f"RACK@{host}"] += size
     largest = sorted(sizes, key=lambda line: (-sizes[line], line))[:MAX_EXAMPLES]
     longest = max(map(len, largest), default=0)
     return [f"{line:{longest}}  # {bytes_text(sizes[line])}" for line in largest]
 
 
-def prices_of_pairs(prices: Mapping[str, Any]) -> PageTable | None:
-    """Directions with prices of their own."""
-    if not prices["pairs"]:
-        return None
-    head = ["from", "to", "sender pays", "receiver pays"]
+def assumptions(result: Mapping[str, Any]) -> Html:
+    """What the figures rest on, and prices."""
+    prices = result["prices"]
     rows = [
         [pair["from"], pair["to"], *(with_currency(pair[part], prices["currency"]) for part in ("egress", "ingress"))]
         for pair in prices["pairs"]
     ]
-    return PageTable(f"Prices of their own, for a {prices['unit']}", head, rows, dict.fromkeys(head[2:], "number"))
+    head = ["bytes out of", "bytes into", "sender pays", "receiver pays"]
+    lines = joined(html("<li>{}</li>\n", line) for line in result["assumptions"])
+    return html("<ul>\n{}</ul>\n{}", lines, table(head, rows, 2, caption=f"Prices of their own, per {prices['unit']}"))

@@ -5,6 +5,7 @@ The command line, the control API and the pages all show these figures and these
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from typing import Any
@@ -12,11 +13,12 @@ from typing import Any
 from kafka_rack.locality.amounts import Pace, bytes_text, plain, share_text
 from kafka_rack.locality.prices import NOTHING
 from kafka_rack.locality.reasons import AVOIDABLE_WORDS, CONSUME, OTHER, PRODUCE, REASONS, REPLICATION
+from kafka_rack.locality.traffic import MONEY
 
 KINDS = {"client": (PRODUCE, CONSUME), "replication": (REPLICATION,), "other": (OTHER,)}
 """Parts of a summary, and the kinds of flows in each."""
 BYTES = ("local_bytes", "cross_bytes", "unknown_bytes", "avoidable_bytes", "perhaps_bytes", "unavoidable_bytes")
-MONEY = ("cost", "possible_cost", "saves_cost", "at_most_cost")
+MAX_DETAILS = 10
 Row = Mapping[str, Any]
 
 
@@ -24,34 +26,40 @@ def summary_of(rows: Iterable[Row], pace: Pace, currency: str) -> dict[str, Any]
     """The figures and sentences of a ledger's rows.
 
     Args:
-        rows: with ``category``, ``locality``, ``reason``, ``bytes``, ``saves_bytes``, ``at_most_bytes`` and ``MONEY``:
-            those of ``traffic``, or sums of them.
+        rows: with ``category``, ``locality``, ``reason``, ``bytes``, ``saves_bytes``, ``at_most_bytes`` and ``MONEY``,
+            and ``detail`` if any: those of ``traffic``, or sums of them.
 
     Returns ``client``, ``replication`` and ``other``: bytes by where they went, those that crossed by whether that was
-    avoidable, and money; ``actions``: of client traffic, what to do and what it saves, the largest first; ``lines``:
-    sentences for ``client``, ``avoidable``, ``unknown`` and ``replication``.
+    avoidable, and money; ``actions``: what to do about client traffic that crossed or may have, by reason, and what
+    that saves, the largest first; ``lines``: sentences for ``client``, ``avoidable``, ``unknown`` and ``replication``.
     """
-    parts: dict[str, dict[str, Any]] = {
-        name: {"bytes": 0, **dict.fromkeys(BYTES, 0), **dict.fromkeys(MONEY, NOTHING)} for name in KINDS
-    }
+    parts = {name: no_sums() for name in KINDS}
     by_reason: dict[str, dict[str, Any]] = {}
+    details: dict[str, Counter[str]] = {}
     for row in rows:
         name = next(name for name, kinds in KINDS.items() if row["category"] in kinds)
         add(parts[name], row)
-        if name == "client" and row["reason"] is not None and row["at_most_bytes"]:
-            sums = by_reason.setdefault(
-                row["reason"], {"bytes": 0, **dict.fromkeys(BYTES, 0), **dict.fromkeys(MONEY, NOTHING)}
-            )
-            add(sums, row)
+        if name == "client" and row["reason"] is not None and row["bytes"]:
+            add(by_reason.setdefault(row["reason"], no_sums()), row)
+            found = details.setdefault(row["reason"], Counter())
+            if row.get("detail"):
+                found[row["detail"]] += row["bytes"]
     for part in parts.values():
         part["cost_text"] = pace.money(part["cost"], currency)
         part["cross_share"] = share_text(part["cross_bytes"], part["bytes"])
+    found_actions = [action(name, sums, details[name], pace, currency) for name, sums in by_reason.items()]
+    order = ("avoidable_bytes", "at_most_bytes", "bytes")
+    found_actions.sort(key=lambda one: (*(-one[size] for size in order), one["reason"]))
     return {
         **{name: as_json(part) for name, part in parts.items()},
-        "actions": [as_json(one) for one in actions(by_reason, pace, currency)],
+        "actions": [as_json(one) for one in found_actions],
         "period": pace.heading,
         "lines": lines(parts, pace, currency),
     }
+
+
+def no_sums() -> dict[str, Any]:
+    return {"bytes": 0, **dict.fromkeys(BYTES, 0), "at_most_bytes": 0, **dict.fromkeys(MONEY, NOTHING)}
 
 
 def as_json(found: Row) -> dict[str, Any]:
@@ -61,6 +69,7 @@ def as_json(found: Row) -> dict[str, Any]:
 def add(sums: dict[str, Any], row: Row) -> None:
     size = row["bytes"]
     sums["bytes"] += size
+    sums["at_most_bytes"] += row["at_most_bytes"]
     if row["locality"] != "cross":
         sums[f"{row['locality']}_bytes"] += size
     else:
@@ -74,24 +83,22 @@ def add(sums: dict[str, Any], row: Row) -> None:
         sums[name] += row[name]
 
 
-def actions(by_reason: Mapping[str, Mapping[str, Any]], pace: Pace, currency: str) -> list[dict[str, Any]]:
-    """What to do about client traffic that crossed racks, or may have."""
-    found = []
-    for name, sums in sorted(by_reason.items(), key=lambda one: (-one[1]["avoidable_bytes"], -one[1]["bytes"], one[0])):
-        reason = REASONS[name]
-        found.append(
-            {
-                "reason": name,
-                "what": reason.what,
-                "action": reason.action,
-                "who": reason.who,
-                "docs": reason.docs,
-                "avoidable": AVOIDABLE_WORDS["yes" if sums["avoidable_bytes"] else "perhaps"],
-                **sums,
-                "saving": saving(sums, pace, currency),
-            }
-        )
-    return found
+def action(name: str, sums: Row, details: Counter[str], pace: Pace, currency: str) -> dict[str, Any]:
+    """What to do about bytes that crossed racks, or may have, for one reason."""
+    reason = REASONS[name]
+    return {
+        "reason": name,
+        "what": reason.what,
+        "action": reason.action,
+        "who": reason.who,
+        "docs": reason.docs,
+        "avoidable": AVOIDABLE_WORDS[
+            "yes" if sums["avoidable_bytes"] else "perhaps" if sums["at_most_bytes"] else "no"
+        ],
+        "details": sorted(details, key=lambda text: (-details[text], text))[:MAX_DETAILS],
+        **sums,
+        "saving": saving(sums, pace, currency),
+    }
 
 
 def saving(sums: Row, pace: Pace, currency: str) -> str:

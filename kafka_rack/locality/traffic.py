@@ -6,10 +6,11 @@ whatever order they were added.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from operator import add
 from typing import Any, NamedTuple
 
 from kafka_rack.locality.amounts import Pace
@@ -24,51 +25,17 @@ from kafka_rack.locality.tables import SUMS, Amounts
 from kafka_rack.zones import zone_in_client_id
 
 RACK_LISTENER = "RACK_"
-KEYS = {
-    "window_start": "begin of the window",
-    "capture": "the capture: its file's name without .gz and .jsonl",
-    "category": "produce, consume or replication: record batches as sent; or other: the rest of every frame",
-    "api": "Kafka's name",
-    "client_id": "the request's client id",
-    "client_host": "the client's address without port",
-    "group_id": "the consumer's group, where it was in one only; else null",
-    "topic": "name, or its id where the capture tells no name; null where there is none",
-    "partition": "its number",
-    "client_rack": "where the client is, of replication the follower; null where not known",
-    "client_rack_from": "how it is known: request, replica, connection, membership, client_id, listener, client or "
-    "racks_file",
-    "told_rack": "the rack that the client itself named, and null where none",
-    "broker": "the broker's id",
-    "broker_rack": "where the broker is",
-    "locality": "local, cross or unknown",
-    "reason": "why it is not local: docs/locality.md has the list; null for local",
-    "detail": "the rack that was probably meant, or that the racks file has another",
-}
-"""Column -> what it holds; text, but for the first, which is a time, and ``NUMBERS``."""
-NUMBERS = ("partition", "broker")
-COUNTS = {
-    "calls": "requests",
-    "request_bytes": "from the client to the broker, length fields included",
-    "response_bytes": "from the broker to the client",
-    "record_bytes": "of them, the records fields",
-    "records": "records, transactions' markers left out",
-    "redirects": "partitions answered by the name of a nearer replica",
-    "bytes": "request_bytes and response_bytes",
-    "saves_bytes": "of bytes, what the reason's fix keeps in its rack for certain",
-    "at_most_bytes": "what it keeps in at most: the same, and where something is not known",
-}
-MONEY = {
-    "cost": "what the bytes cost; 0 for unknown",
-    "possible_cost": "what unknown bytes cost if all of them cross, at the highest price",
-    "saves_cost": "cost of saves_bytes",
-    "at_most_cost": "cost of at_most_bytes, unknown ones at the highest price",
-}
+COUNTS = (*SUMS, "bytes", "saves_bytes", "at_most_bytes")
+"""``SUMS``; all bytes; and of them those that the reason's action keeps in their rack for certain, and at most."""
+MONEY = ("cost", "possible_cost", "saves_cost", "at_most_cost")
+"""What the bytes cost, 0 if unknown; what unknown bytes cost if all of them cross, at the highest price; and what
+``saves_bytes`` and ``at_most_bytes`` cost, unknown ones at the highest price."""
 SPLIT = ("local_bytes", "cross_bytes", "unknown_bytes")
 ALL_SUMS = (*COUNTS, *MONEY, *SPLIT)
 GROUPINGS: dict[str, tuple[str, ...]] = {
     "rack_pairs": ("client_rack", "broker_rack", "category", "locality"),
     "topics": ("topic", "category"),
-    "clients": ("client_id", "client_host", "client_rack", "category"),
+    "clients": ("client_id", "client_host", "client_rack"),
     "groups": ("group_id", "topic"),
     "apis": ("api", "category"),
     "windows": ("window_start", "category"),
@@ -77,11 +44,24 @@ GROUPINGS: dict[str, tuple[str, ...]] = {
 """Table -> the columns that it sums ``ALL_SUMS`` by."""
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 TrafficRow = dict[str, Any]
-"""A row of ``traffic``: the columns of ``KEYS``, ``COUNTS`` and ``MONEY``."""
+"""A row of ``traffic``: the fields of ``TrafficKey``, ``COUNTS`` and ``MONEY``."""
 
 
 class TrafficKey(NamedTuple):
-    """The columns of ``KEYS``, the window as microseconds, and whether the reason's fix saves the bytes."""
+    """What bytes of a flow have in common, and the verdict.
+
+    Args:
+        window: its start, microseconds since 1970.
+        category: produce, consume or replication: record batches as sent; or other: the rest of every frame.
+        client_host: the client's address without its port.
+        group_id: the consumer's group, if it is in one only.
+        topic: its name, or its id if the capture has no name.
+        client_rack: where the client is, of replication the follower; None if unknown.
+        client_rack_from: request, replica, connection, membership, client_id, listener, client or racks_file.
+        told_rack: the rack that the client itself named.
+        detail: the rack that was probably meant, or that the racks file has another.
+        saves, at_most: whether the reason's action keeps the bytes in their rack for certain, and at most.
+    """
 
     window: int
     capture: str
@@ -246,7 +226,7 @@ class TrafficSums:
 
 
 def rewindowed(traffic: Mapping[TrafficKey, Amounts], window_us: int) -> dict[TrafficKey, Amounts]:
-    """The same by windows of a length that those of before divide."""
+    """The same by longer windows, whose length is a multiple of theirs."""
     found: dict[TrafficKey, Amounts] = {}
     for key, amounts in traffic.items():
         wide = key._replace(window=key.window // window_us * window_us)
@@ -283,7 +263,7 @@ def traffic_row(key: TrafficKey, amounts: Amounts, prices: Prices) -> TrafficRow
         there = prices.cost(key.client_rack, key.broker_rack, sums["request_bytes"], replication=replication)
         back = prices.cost(key.broker_rack, key.client_rack, sums["response_bytes"], replication=replication)
         cost = there + back
-    window, *known, saves, at_most = key
+    _, *known, saves, at_most = key
     money = {
         "cost": cost,
         "possible_cost": possible,
@@ -291,7 +271,8 @@ def traffic_row(key: TrafficKey, amounts: Amounts, prices: Prices) -> TrafficRow
         "at_most_cost": cost + possible if at_most else NOTHING,
     }
     return {
-        **dict(zip(KEYS, (time_of(window), *known), strict=True)),
+        "window_start": EPOCH + timedelta(microseconds=key.window),
+        **dict(zip(TrafficKey._fields[1:-2], known, strict=True)),
         **sums,
         "bytes": size,
         "saves_bytes": size if saves else 0,
@@ -300,32 +281,25 @@ def traffic_row(key: TrafficKey, amounts: Amounts, prices: Prices) -> TrafficRow
     }
 
 
-def time_of(us: int) -> datetime:
-    return EPOCH + timedelta(microseconds=us)
+def grouped(traffic: Mapping[TrafficKey, Amounts], prices: Prices) -> dict[str, list[TrafficRow]]:
+    """The tables of ``GROUPINGS``: the largest crossers first, of equal ones by their names, None last."""
+    sums: dict[tuple[Any, ...], tuple[Any, ...]] = {}
+    for key, amounts in traffic.items():
+        row = traffic_row(key, amounts, prices)
+        split = (row["bytes"] if f"{row['locality']}_bytes" == name else 0 for name in SPLIT)
+        more = (*(row[name] for name in (*COUNTS, *MONEY)), *split)
+        for name, columns in GROUPINGS.items():
+            group = (name, *(row[column] for column in columns))
+            before = sums.get(group)
+            sums[group] = more if before is None else tuple(map(add, before, more))
+    tables: dict[str, list[TrafficRow]] = {name: [] for name in GROUPINGS}
+    for (name, *values), found in sums.items():
+        tables[name].append(dict(zip((*GROUPINGS[name], *ALL_SUMS), (*values, *found), strict=True)))
+    for name, rows in tables.items():
+        rows.sort(key=lambda row, name=name: by_size(row, ("cross_bytes", "unknown_bytes", "bytes"), GROUPINGS[name]))
+    return tables
 
 
-def grouped(row: TrafficRow) -> Iterator[tuple[tuple[Any, ...], tuple[Any, ...]]]:
-    """A row's part in each table of ``GROUPINGS``: the table's name with the row's key there, and ``ALL_SUMS``."""
-    split = [row["bytes"] if f"{row['locality']}_bytes" == name else 0 for name in SPLIT]
-    sums = (*(row[name] for name in (*COUNTS, *MONEY)), *split)
-    for name, columns in GROUPINGS.items():
-        yield (name, *(row[column] for column in columns)), sums
-
-
-def add_sums(before: tuple[Any, ...], more: tuple[Any, ...]) -> tuple[Any, ...]:
-    return tuple(one + other for one, other in zip(before, more, strict=True))
-
-
-def grouping_row(name: str, key: Iterable[Any], sums: Iterable[Any]) -> dict[str, Any]:
-    """A row of a table of ``GROUPINGS``."""
-    return dict(zip((*GROUPINGS[name], *ALL_SUMS), (*key, *sums), strict=True))
-
-
-def in_order(name: str) -> Any:
-    """What the rows of a table are sorted by: the largest crossers first, of equal ones by their names, none last."""
-
-    def order(row: Mapping[str, Any]) -> tuple[Any, ...]:
-        sizes = (-row["cross_bytes"], -row["unknown_bytes"], -row["bytes"])
-        return (*sizes, *((row[column] is None, row[column] or "") for column in GROUPINGS[name]))
-
-    return order
+def by_size(row: Mapping[str, Any], sizes: Iterable[str], names: Iterable[str]) -> tuple[Any, ...]:
+    """Sorts rows with the most bytes first, equal ones by their names, None last."""
+    return (*(-row[size] for size in sizes), *((row[name] is None, row[name] or "") for name in names))

@@ -9,13 +9,12 @@ from tempfile import TemporaryDirectory
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_rack.locality.captures import excerpts_of
 from kafka_rack.locality.flows import Flows
 from kafka_rack.locality.rack_rules import RackRules
 from kafka_rack.locality.result import collect_result
 from kafka_rack.locality.settings import Settings
 from kafka_rack.locality.tables import TABLES
-from kafka_rack.locality.traffic import TrafficSums, rewindowed
+from kafka_rack.locality.traffic import TrafficSums, grouped, rewindowed
 from kafka_rack.wire_capture.captures import Options
 from kafka_rack.wire_capture.files import find_files
 from kafka_rack.wire_tables.reading import decode_into
@@ -71,8 +70,8 @@ def result_of(file, cuts):
     flows.add(rows)
     sums = TrafficSums(flows.evidence.conclude(SETTINGS.rules), SETTINGS.rules)
     sums.add_flows(flows)
-    excerpts = excerpts_of(rewindowed(sums.amounts, SETTINGS.window_us), SETTINGS)
-    return collect_result(excerpts, SETTINGS.prices, [(flows.evidence.first, flows.evidence.last)], SETTINGS.window_us)
+    tables = grouped(rewindowed(sums.amounts, SETTINGS.window_us), SETTINGS.prices)
+    return collect_result(tables, SETTINGS.prices, [(flows.evidence.first, flows.evidence.last)], SETTINGS.window_us)
 
 
 @given(st.lists(events, min_size=1, max_size=MAX_EVENTS), st.sets(st.integers(0, 2 * MAX_EVENTS), max_size=6))

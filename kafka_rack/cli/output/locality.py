@@ -34,7 +34,7 @@ def as_text(result: Mapping[str, Any]) -> str:
         crossing_pairs(result, pace, currency),
     ]
     if result["summary"]["actions"]:
-        lines += ["", *what_to_do(result["summary"]["actions"], details_of(result))]
+        lines += ["", *what_to_do(result["summary"]["actions"])]
     notes = result["notes"]
     lines += ["", *(f"note: {printable(note)}" for note in notes[:MAX_NOTES])]
     if len(notes) > MAX_NOTES:
@@ -78,23 +78,15 @@ def crossing_pairs(result: Mapping[str, Any], pace: Pace, currency: str) -> str:
     return f"{text}\nand {counted(len(across) - MAX_PAIRS, 'more pair')}" if len(across) > MAX_PAIRS else text
 
 
-def what_to_do(actions: Sequence[Mapping[str, Any]], details: Mapping[str, str]) -> list[str]:
+def what_to_do(actions: Sequence[Mapping[str, Any]]) -> list[str]:
     """What keeps client traffic in its rack, and what that saves; the largest first."""
     shown = actions[:MAX_REASONS]
     rows = [[row["action"], row["who"], row["avoidable"], bytes_text(row["bytes"]), row["saving"]] for row in shown]
     lines = [table(["what to do", "who", "", "bytes", "saves"], rows)]
     if len(actions) > len(shown):
         lines.append(f"and {counted(len(actions) - len(shown), 'more action')} in locality.json")
-    return [
-        *lines,
-        "",
-        *(printable(f"{row['reason']}: {row['what']}{details.get(row['reason'], '')}") for row in shown),
-    ]
-
-
-def details_of(result: Mapping[str, Any]) -> dict[str, str]:
-    """The first detail of each reason, in brackets."""
-    return {row["reason"]: f" ({row['details'][0]})" for row in result["avoidable"] if row["details"]}
+    whys = [f"{row['what']} ({row['details'][0]})" if row["details"] else row["what"] for row in shown]
+    return [*lines, "", *map(printable, whys)]
 
 
 def forecast_as_text(plan: Forecast, prices: Prices) -> str:

@@ -48,7 +48,7 @@ def test_a_torn_line_is_named_in_the_first_lines(plain):
     result = measure([str(plain)]).result
     assert sum(one["count"] for one in result["completeness"]["problems"]) == 1
     assert "1 problem in the files" in result["completeness"]["line"]
-    assert result["notes"][0].startswith("Not in these figures: 1 problem in the files")
+    assert "; missing: 1 problem in the files" in result["completeness"]["line"]
 
 
 def test_packets_that_were_cut_are_counted_in_bytes(tmp_path):

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from kafka_rack.locality.captures import capture_flows, excerpts_of
+from kafka_rack.locality.captures import capture_flows
 from kafka_rack.locality.flows import Flows
-from kafka_rack.locality.settings import Settings
+from kafka_rack.locality.prices import Prices
+from kafka_rack.locality.result import listed
 from kafka_rack.locality.tables import TABLES
-from kafka_rack.locality.traffic import TrafficSums, rewindowed
+from kafka_rack.locality.traffic import TrafficSums, grouped, rewindowed
 from kafka_rack.wire_capture.captures import Options
 from kafka_rack.wire_capture.files import find_files
 from kafka_rack.wire_tables.reading import decode_into
@@ -41,9 +42,10 @@ def test_the_pieces_in_which_a_capture_is_read_never_show(capture, name):
     assert traffic_of(small) == traffic_of(capture_flows(file, Options(), WINDOW_US).flows)
 
 
-def test_a_result_holds_no_more_rows_than_it_shows(capture):
-    traffic = rewindowed(traffic_of(capture_flows(capture("java41-range"), Options()).flows), WINDOW_US)
-    clients = excerpts_of(traffic, Settings(top=1))["clients"]
-    assert (len(clients.rows), clients.others > 1) == (1, True)
-    everybody = excerpts_of(traffic, Settings(top=1_000))["clients"]
-    assert sum(row["bytes"] for row in everybody.rows[1:]) == clients.other_sums["bytes"]
+def test_a_list_has_its_largest_rows_and_the_sum_of_all_others(capture):
+    traffic = traffic_of(capture_flows(capture("java41-range"), Options()).flows)
+    clients = grouped(traffic, Prices())["clients"]
+    found = listed(clients, 1)
+    assert (len(found["top"]), found["others"]["rows"]) == (1, len(clients) - 1)
+    assert found["top"][0]["bytes"] + found["others"]["bytes"] == sum(row["bytes"] for row in clients)
+    assert listed(clients, 1_000)["others"] is None

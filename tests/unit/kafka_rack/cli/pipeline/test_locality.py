@@ -106,7 +106,10 @@ def row(category, locality, reason, size, cost="0", saves="0", saved=0):
 def test_a_screen_shows_the_headline_what_is_missing_pairs_actions_and_notes():
     hours = Pace(73 * 3_600 * 1_000_000)  # a tenth of a month
     rows = [
-        row("consume", "cross", "no_client_rack", 2**20, "10", "3", 2**19),
+        {
+            **row("consume", "cross", "no_client_rack", 2**20, "10", "3", 2**19),
+            "detail": "AZ-A is almost az-a\nall is well\x1b[2J",
+        },
         row("consume", "cross", "redirect", 0),
         row("produce", "local", None, 3 * 2**20),
         row("replication", "cross", "replication", 2**21, "20"),
@@ -145,7 +148,6 @@ def test_a_screen_shows_the_headline_what_is_missing_pairs_actions_and_notes():
                 **money,
             },
         ],
-        "avoidable": [{"reason": "no_client_rack", "details": ["AZ-A is almost az-a\nall is well\x1b[2J"]}],
         "notes": [f"note {number}" for number in range(8)],
         "assumptions": ["Prices are so."],
     }
@@ -160,7 +162,7 @@ def test_a_screen_shows_the_headline_what_is_missing_pairs_actions_and_notes():
     assert "az-a         az-b         other  2.00 KiB  $50.00 to $200.00" in lines
     assert sum(line.startswith("az-a") for line in lines) == 1
     assert "  client  avoidable  1.00 MiB  $30.00" in "\n".join(lines)
-    assert any(line.startswith("no_client_rack: The consumer does not send client.rack") for line in lines)
+    assert any(line.startswith("The consumer does not send client.rack") for line in lines)
     assert r"(AZ-A is almost az-a\x0aall is well\x1b[2J)" in "\n".join(lines)
     assert not any(line.startswith("redirect:") for line in lines)
     assert lines[-2:] == ["and 2 more notes in locality.json", "Prices are so. Results below here"]
