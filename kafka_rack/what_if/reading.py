@@ -19,10 +19,11 @@ class Nothing(Exception):
 
 
 class Workloads(NamedTuple):
-    """A workload of each cluster, and how complete they are."""
+    """A workload of each cluster, how complete they are, and the paths of captures with a frame."""
 
     clusters: list[Workload]
     completeness: Completeness
+    read: list[str]
 
 
 def read_workloads(
@@ -50,4 +51,5 @@ def read_workloads(
     found = clusters.finish(captured_with)
     if not any(one.flows or one.topics for one in found):
         raise Nothing("no frame of clients that write or read")
-    return Workloads(found, completeness)
+    read = [file.path for file, capture in zip(files, captures, strict=True) if capture.flows.evidence.frames]
+    return Workloads(found, completeness, read)

@@ -61,7 +61,7 @@ def run(arguments: argparse.Namespace) -> int:
     except KafkaRackError as error:
         raise CommandError(str(error)) from None
     sys.stdout.write(as_json(compared) if arguments.format == "json" else as_text(compared))
-    for given in unread_inputs(arguments.captures, [file.path for file in files]):
+    for given in unread_inputs(arguments.captures, workloads.read):
         sys.stderr.write(f"kafka-rack what-if: {printable(given)}: not one frame could be read\n")
         return FAILED
     return DONE

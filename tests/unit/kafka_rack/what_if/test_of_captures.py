@@ -109,3 +109,15 @@ def test_a_capture_without_clients_is_said(capsys, tmp_path):
     empty.write_text('{"t":1,"ev":"open","conn":1}\n', encoding="utf-8")
     assert main(["what-if", str(empty), "--protocol", "consumer"]) == 1
     assert "no frame of clients" in capsys.readouterr().err
+
+
+def test_an_input_without_a_frame_is_named_and_fails(capsys, tmp_path):
+    empty = tmp_path / "empty.jsonl"
+    empty.write_text("", encoding="utf-8")
+    assert (
+        main(["what-if", str(FIXTURES / "captures" / "java41-range.jsonl.gz"), str(empty), "--protocol", "consumer"])
+        == 1
+    )
+    printed = capsys.readouterr()
+    assert printed.err == f"kafka-rack what-if: {empty}: not one frame could be read\n"
+    assert printed.out.startswith("what if: ")
