@@ -315,7 +315,9 @@ def client_of(client_id: str | None, address: str | None) -> Client | None:
 def host(address: str | None) -> str | None:
     """An address without its port.
 
-    >>> host("10.0.0.1:9092"), host("[::1]:9092"), host(None)
-    ('10.0.0.1', '::1', None)
+    >>> host("10.0.0.1:9092"), host("[::1]:9092"), host("2001:db8::1"), host(None)
+    ('10.0.0.1', '::1', '2001:db8::1', None)
     """
-    return PORT.sub("", address).strip("[]") if address is not None else None
+    if address is None or (address.count(":") > 1 and not address.startswith("[")):
+        return address
+    return PORT.sub("", address).strip("[]")
