@@ -102,7 +102,7 @@ def report(result: Mapping[str, Any]) -> str:
         f"Racks file: {result['racks_file']}" if result["racks_file"] else "No racks file",
         result["completeness"]["line"],
         joined(
-            html('<div class="card"><span>{}</span><b>{}</b><span>{}</span></div>', *card)
+            html('<div class="card"><span>{}</span><b class="{}">{}</b><span>{}</span></div>', *card)
             for card in cards(result, terms)
         ),
         joined(html('<p class="note">{}</p>\n', note) for note in result["notes"]),
@@ -123,24 +123,31 @@ def at(told: str) -> str:
     return told[:19].replace("T", " ")
 
 
-def cards(result: Mapping[str, Any], terms: Terms) -> list[tuple[str, str, str]]:
-    """The figures that matter most: what, how much, and more of it."""
+def cards(result: Mapping[str, Any], terms: Terms) -> list[tuple[str, str, str, str]]:
+    """The figures that matter most: what, the class of its colour, how much, and more of it."""
     summary, period = result["summary"], terms.period
     client, copies, actions = summary["client"], summary["replication"], summary["actions"]
-    crossed = f"{bytes_text(client['cross_bytes'])} of {bytes_text(client['bytes'])}"
-    avoidable = ("avoidable", "nothing", "no client traffic")
+    crossed = f"{bytes_text(client['cross_bytes'])} of {bytes_text(client['bytes'])}, {client['cost_text']} {period}"
+    avoidable = ("avoidable", "good", "nothing", "no client traffic")
     if client["avoidable_bytes"]:
-        avoidable = ("avoidable", terms.money(client["saves_cost"]), f"{period}: {actions[0]['action']}")
-    unknown = f"{bytes_text(client['unknown_bytes'])}, at most {terms.money(client['possible_cost'])} {period}"
-    replication = ("replication", "not captured", "")
+        avoidable = ("avoidable", "bad", terms.money(client["saves_cost"]), f"{period}: {actions[0]['action']}")
+    size = result["completeness"]["uncaptured_replication_bytes"]
+    lacking = f"followers would copy about {bytes_text(size)}" if size else ""
+    replication = ("replication", "", "not captured", lacking)
     if copies["bytes"]:
         more = f"{bytes_text(copies['cross_bytes'])} across racks, {copies['cost_text']} {period}; unavoidable"
-        replication = ("replication", copies["cross_share"], more)
+        replication = ("replication", "", copies["cross_share"], more)
+    unknown = f"{bytes_text(client['unknown_bytes'])}, at most {terms.money(client['possible_cost'])} {period}"
     return [
-        ("client traffic across racks", client["cross_share"], f"{crossed}, {client['cost_text']} {period}"),
+        (
+            "client traffic across racks",
+            "bad" if client["avoidable_bytes"] else "good",
+            client["cross_share"],
+            crossed,
+        ),
         avoidable,
-        ("unknown", share_text(client["unknown_bytes"], client["bytes"]), f"{unknown}: name them in a racks file"),
         replication,
+        ("unknown", "", share_text(client["unknown_bytes"], client["bytes"]), f"{unknown}: name them in a racks file"),
     ]
 
 
@@ -215,9 +222,9 @@ def rack_map(pairs: Sequence[Mapping[str, Any]], terms: Terms) -> Html:
     )
     legend = joined(html('<span class="{}">{} {}</span>', way, SIGNS[way], words) for way, words in LOCALITIES.items())
     return html(
-        '<div class="wide"><table class="map"><caption>Requests and responses together, and what they cost {}. Client '
-        "racks downwards, broker racks across. {}</caption>\n<thead><tr><td></td>{}</tr></thead>\n<tbody>{}</tbody>"
-        "</table></div>",
+        '<p class="soft">Requests and responses together, and what they cost {}. Client racks downwards, broker racks '
+        'across.{}</p>\n<div class="wide"><table class="map"><thead><tr><th scope="col">client rack</th>{}</tr></thead>'
+        "\n<tbody>{}</tbody></table></div>",
         terms.period,
         html('<span class="legend">{}</span>', legend),
         heads,

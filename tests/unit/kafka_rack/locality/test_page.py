@@ -87,7 +87,7 @@ def some(**changes: object) -> dict[str, object]:
     return {
         "schema": 1,
         "title": "orders",
-        "completeness": {"line": "7 frames over a day; missing: a rack"},
+        "completeness": {"line": "7 frames over a day; missing: a rack", "uncaptured_replication_bytes": 3 * 2**20},
         "summary": summary(),
         "out": "out",
         "racks_file": None,
@@ -181,7 +181,8 @@ def test_the_figures_at_the_head_are_those_that_a_hand_computes_from_the_input()
     assert f"client traffic across racks 60.0 % {crossed}, ${6 * month:,.2f} a month" in page.text
     assert f"avoidable ${4 * month:,.2f} a month: Set client.rack" in page.text
     assert f"unknown 20.0 % {100 * GB / 2**30:.1f} GiB, at most ${2 * month:,.2f} a month" in page.text
-    assert "replication not captured" in page.text
+    assert "replication not captured followers would copy about 3.00 MiB" in page.text
+    assert page.text.index("avoidable $") < page.text.index("replication not") < page.text.index("unknown 20.0 %")
     assert "7 frames over a day; missing: a rack" in page.text
     assert "Traffic across racks: orders" in page.text
 
@@ -394,3 +395,5 @@ def test_produce_to_leaders_elsewhere_is_shown_with_its_reason():
     (action,) = (row for row in page.rows if row[0].startswith("Unavoidable for classic topics."))
     assert action[2:] == ["unavoidable", "954 MiB", "$0.00", "$0.00"]
     assert "avoidable nothing no client traffic" in page.text
+    assert ("b", {"class": "good"}) in page.tags
+    assert ("b", {"class": "bad"}) not in page.tags
