@@ -122,9 +122,11 @@ def client_in_words(entry: JournalEntry) -> str:
 
 
 def verdict(entry: JournalEntry) -> str:
-    if entry.locality == "cross" and entry.locality_reason is not None:
-        return f"cross: {entry.locality_reason}"
-    return entry.locality
+    if entry.locality != "cross" or entry.avoidable is None:
+        return entry.locality
+    from kafka_rack.locality.reasons import AVOIDABLE_WORDS
+
+    return f"cross, {AVOIDABLE_WORDS[entry.avoidable]}"  # type: ignore[index]
 
 
 def bytes_in_words(size: int) -> str:

@@ -77,7 +77,7 @@ def rack_local(journal: Journal, arguments: dict[str, Any]) -> None:
     if crossing:
         raise AssertionError(
             first_line(
-                f"{len(crossing)} of {calls(counted)} crossed racks: expected every {who(selected, crossing)} to be "
+                f"{len(crossing):,} of {calls(counted)} crossed racks: expected every {who(selected, crossing)} to be "
                 f"served in {own_rack(crossing)}"
             )
             + listed(crossing)
@@ -86,7 +86,7 @@ def rack_local(journal: Journal, arguments: dict[str, Any]) -> None:
     if unknown:
         raise AssertionError(
             first_line(
-                f"{len(unknown)} of {calls(counted)} came from an unknown rack: expected every "
+                f"{len(unknown):,} of {calls(counted)} came from an unknown rack: expected every "
                 f"{who(selected, unknown)} to be served in the client's own rack"
             )
             + listed(unknown)
@@ -116,8 +116,8 @@ def served_by(journal: Journal, arguments: dict[str, Any]) -> None:
     if others:
         raise AssertionError(
             first_line(
-                f"{len(others)} of {calls(served)} went elsewhere: expected every {who(selected, others)} to be served "
-                f"by {by}"
+                f"{len(others):,} of {calls(served)} went elsewhere: expected every {who(selected, others)} "
+                f"to be served by {by}"
             )
             + listed(others, reasons=False)
         )
@@ -136,7 +136,7 @@ def cross_rack_bytes(journal: Journal, arguments: dict[str, Any]) -> None:
     if crossed > at_most:
         raise AssertionError(
             first_line(
-                f"{amount(crossed)} in {len(crossing)} of {calls(counted)} crossed racks: expected at most "
+                f"{amount(crossed)} in {len(crossing):,} of {calls(counted)} crossed racks: expected at most "
                 f"{amount(at_most)} of {who(selected, crossing)}"
             )
             + listed(crossing)
@@ -163,7 +163,7 @@ def no_errors(journal: Journal, arguments: dict[str, Any]) -> None:
     if failed:
         kinds = grouped(failed, lambda one: f"{', '.join(one[1])} from {call_kind(one[0])}")
         raise AssertionError(
-            f"expected no errors in {selected.subject}, got them in {len(failed)} of {calls(selected.entries)}: "
+            f"expected no errors in {selected.subject}, got them in {len(failed):,} of {calls(selected.entries)}: "
             f"{kinds}. First: {call_line(failed[0][0])}."
         )
     whole(journal, selected, f"without errors, as were all {calls(selected.entries)} that are kept")
@@ -447,7 +447,8 @@ def frequent(values: Iterable[str]) -> str:
         found[value] = found.get(value, 0) + 1
     ordered = sorted(found.items(), key=lambda one: (-one[1], one[0]))
     said = [f"{value or 'none'} ({number:,})" for value, number in ordered[:MAX_GROUPS]]
-    return ", ".join(said) + (f" and {len(ordered) - MAX_GROUPS} others" if len(ordered) > MAX_GROUPS else "")
+    more = len(ordered) - MAX_GROUPS
+    return ", ".join(said) + (f" and {number_of(more, 'other')}" if more > 0 else "")
 
 
 def grouped(items: Sequence[Any], key: Callable[[Any], str]) -> str:
@@ -457,4 +458,5 @@ def grouped(items: Sequence[Any], key: Callable[[Any], str]) -> str:
         found[kind] = found.get(kind, 0) + 1
     ordered = sorted(found.items(), key=lambda one: (-one[1], one[0]))
     said = [f"{number:,} times {kind}" if number > 1 else kind for kind, number in ordered[:MAX_GROUPS]]
-    return "; ".join(said) + (f"; and {len(ordered) - MAX_GROUPS} other kinds" if len(ordered) > MAX_GROUPS else "")
+    more = len(ordered) - MAX_GROUPS
+    return "; ".join(said) + (f"; and {number_of(more, 'other kind')}" if more > 0 else "")

@@ -464,8 +464,8 @@ class CertifyCourse:
         ended = [program for program in self.programs if program.exit_code is not None]
         if ended:
             program = ended[0]
-            said = program.said().strip()
-            last = f"; its last lines:\n{said}" if said else ", without a word"
+            said = "; ".join(program.said().strip().splitlines())
+            last = f"; its last lines: {said}" if said else "; it printed nothing"
             raise ProgramError(
                 f"the process in rack {program.rack} has ended with exit code {program.exit_code} "
                 f"before it produced or fetched anything{last}"

@@ -73,6 +73,7 @@ def test_a_program_that_ends_at_once_is_quoted(capsys):
     said = capsys.readouterr().err
     assert "has ended with exit code 1 before it produced or fetched anything; its last lines:" in said
     assert "unknown option --borkers" in said
+    assert r"\x0a" not in said
 
 
 def test_a_program_that_never_calls_is_told_what_was_expected(capsys):
