@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from functools import partial
 from operator import add
 from typing import Any, NamedTuple
 
@@ -295,9 +296,10 @@ def grouped(traffic: Mapping[TrafficKey, Amounts], prices: Prices) -> dict[str, 
     tables: dict[str, list[TrafficRow]] = {name: [] for name in GROUPINGS}
     for (name, *values), found in sums.items():
         tables[name].append(dict(zip((*GROUPINGS[name], *ALL_SUMS), (*values, *found), strict=True)))
-    for name, rows in tables.items():
-        rows.sort(key=lambda row, name=name: by_size(row, ("cross_bytes", "unknown_bytes", "bytes"), GROUPINGS[name]))
-    return tables
+    sizes = ("cross_bytes", "unknown_bytes", "bytes")
+    return {
+        name: sorted(rows, key=partial(by_size, sizes=sizes, names=GROUPINGS[name])) for name, rows in tables.items()
+    }
 
 
 def by_size(row: Mapping[str, Any], sizes: Iterable[str], names: Iterable[str]) -> tuple[Any, ...]:

@@ -239,23 +239,22 @@ def traffic(found: dict[str, Any]) -> str:
         return "no calls yet"
     summary = found["summary"]
 
+    def racks_of(one: dict[str, Any]) -> list[str]:
+        return [one[name] or "unknown" for name in ("client_rack", "broker_rack")]
+
     def what_of(one: dict[str, Any]) -> list[Any]:
         return [one["category"], one["locality"], AVOIDABLE_WORDS.get(one["avoidable"]), bytes_text(one["bytes"])]
 
     actions = [[one["action"], one["who"], one["avoidable"], one["saving"]] for one in summary["actions"]]
     crossings = [
-        [one["client_id"], one["topic"], one["client_rack"], one["broker_rack"], *what_of(one), one["cost_text"]]
+        [one["client_id"], one["topic"], *racks_of(one), *what_of(one), one["cost_text"]]
         for one in found["crossings"][:MAX_CROSSINGS]
     ]
-    flows = [
-        [one["client_rack"], one["broker_rack"], one["broker"], *what_of(one), one["cost_text"]]
-        for one in found["flows"]
-        if one["bytes"]
-    ]
+    flows = [[*racks_of(one), one["broker"], *what_of(one), one["cost_text"]] for one in found["flows"] if one["bytes"]]
     clients = [
         [
             "(others)" if one["is_other"] else one["client_id"],
-            one["client_rack"],
+            one["client_rack"] or "unknown",
             *(bytes_text(one[f"{name}_bytes"]) for name in ("local", "cross", "unknown")),
         ]
         for one in found["clients"]
