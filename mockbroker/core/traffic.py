@@ -15,7 +15,7 @@ from mockbroker.core.journal.keys import first_keys
 from mockbroker.core.journal.records import FETCH, NO_REPLICA, PRODUCE, SHARE_FETCH, observed, parts_of
 from mockbroker.core.outcome import Outcome
 from mockbroker.core.response_errors import error_names
-from mockbroker.core.traffic_totals import TrafficKind, TrafficTotals
+from mockbroker.core.traffic_totals import FlowTotals, TrafficKind
 from protocol.registry import APIS
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ NOT_APPENDED: tuple[int, ...] = ()
 """Stands for the replicas in sync of records that no log has, and that no follower copies."""
 
 
-class Traffic(TrafficTotals):
+class Traffic(FlowTotals):
     """What went between racks since the start, or since ``clear``.
 
     Bytes are counted as ``kafka-rack locality`` does: record batches as produce, consume or replication, the rest of

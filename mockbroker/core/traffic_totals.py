@@ -102,7 +102,7 @@ class ClientSums:
             self.bytes[locality] += size
 
 
-class TrafficTotals:
+class FlowTotals:
     """What went between racks since the start, or since ``clear``."""
 
     def __init__(self) -> None:
@@ -196,7 +196,7 @@ class TrafficTotals:
         sums = self._flows.get(key)
         if sums is None:
             if len(self._flows) >= MAX_FLOWS:
-                key = FlowKind(*key[:PAIR], OTHERS, OTHERS if whose[1] is not None else None, None)
+                key = key._replace(client_id=OTHERS, topic=OTHERS if whose[1] is not None else None, partition=None)
             sums = self._flows.setdefault(key, [0, 0, 0, 0])
         sums[0] += calls
         sums[1] += asked
@@ -296,7 +296,7 @@ class TrafficTotals:
         crossed.sort(key=lambda one: (-one[1][3], *map(str, one[0])))
         found = dict(crossed[:MAX_CROSSINGS])
         for kind, sums in crossed[MAX_CROSSINGS:]:
-            rest = found.setdefault(FlowKind(*kind[:PAIR], OTHERS, OTHERS), [0, 0, 0, 0])
+            rest = found.setdefault(kind._replace(client_id=OTHERS, topic=OTHERS), [0, 0, 0, 0])
             for place, value in enumerate(sums):
                 rest[place] += value
         return found
