@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from decimal import Decimal
 from typing import Any, NamedTuple
 
@@ -135,26 +135,11 @@ class TrafficTotals:
             "categories": {name: bill.as_json(pace) for name, bill in self.bills.items()},
             "object_storage": {**self.store._asdict(), "cost": plain(self.store.cost)},
             "brokers": [
-                {
-                    "cluster": cluster,
-                    "broker": broker,
-                    "bytes_in": load.bytes_in,
-                    "bytes_out": load.bytes_out,
-                    "leaders": load.leaders,
-                }
+                {"cluster": cluster, "broker": broker, **asdict(load)}
                 for (cluster, broker), load in sorted(self.brokers.items())
             ],
             "groups": [
-                {
-                    "group": name,
-                    "protocol": history.protocol,
-                    "assignor": history.assignor,
-                    "members": history.members,
-                    "rebalances": history.rebalances,
-                    "partitions_stopped": history.stopped,
-                    "partitions_moved": history.moved,
-                    "note": history.note,
-                }
+                {"group": name, **{key: value for key, value in asdict(history).items() if key != "readers"}}
                 for name, history in sorted(self.groups.items())
             ],
         }

@@ -68,7 +68,6 @@ class Model:
 
     def __init__(self, workload: Workload, change: WhatIfChange) -> None:
         self.workload, self.change = workload, change
-        self.positions = workload.positions()
         self.racks = frozenset(filter(None, workload.brokers.values()))
         self.diskless = (
             frozenset(topic for topic in workload.topics if change.makes_diskless(topic)) | workload.diskless
@@ -98,7 +97,7 @@ class Model:
 
     def named_rack(self, client: Client, own: str | None = None, *, diskless: bool = False) -> str | None:
         """The rack that a client names to brokers: in Fetch, or for diskless topics in its client id."""
-        position = self.positions.get(client, NOWHERE)
+        position = self.workload.positions.get(client, NOWHERE)
         if self.change.client_rack is None:
             return own or (position.zone if diskless else position.named)
         return position.rack if self.change.client_rack == AUTO else self.change.client_rack
@@ -117,7 +116,7 @@ class Model:
         """Add record batches of a client, at the brokers that serve it."""
         diskless = key.topic in self.diskless
         brokers = self.near(key, client) if diskless else [self.source(key, client)]
-        position = self.positions.get(client, NOWHERE)
+        position = self.workload.positions.get(client, NOWHERE)
         told = position.zone if diskless else position.named
         parts = zip(brokers, *(numbers_divided(number, [1] * len(brokers)) for number in (size, calls)), strict=True)
         for broker, part, some_calls in parts:
@@ -207,9 +206,10 @@ class Model:
             if not any(fnmatchcase(topic, pattern) for topic in workload.topics)
         ]
         readers = {key.topic for key in workload.flows if key.category == CONSUME}
-        nowhere = sum(position.rack is None for position in self.positions.values())
+        clients = {client_of(key) for key in workload.flows if key.category != REPLICATION}
+        nowhere = sum(workload.positions.get(client, NOWHERE).rack is None for client in clients)
         if change.client_rack == AUTO and nowhere:
-            found.append(f"{nowhere} of {len(self.positions)} clients name no rack, since nothing says where they are")
+            found.append(f"{nowhere} of {len(clients)} clients name no rack, since nothing says where they are")
         if change.client_rack is not None and not self.reads_from_followers and readers - self.diskless:
             found.append(
                 "brokers have no rack-aware replica selector, so a reader's rack changes nothing for its fetches"

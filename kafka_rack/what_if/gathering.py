@@ -106,6 +106,8 @@ class ObservedClusters:
         whole.anywhere |= known.led_anywhere
         for own, amounts in ledger.flows.items():
             key = own._replace(capture="")
+            if key.category != REPLICATION:
+                workload.see(key)
             if key.category == OTHER:
                 continue
             whole.redirected |= key.category == CONSUME and amounts[REDIRECTS] > 0

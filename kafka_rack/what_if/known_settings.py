@@ -73,7 +73,7 @@ def settle(
         selectors.append((False, f"ApiVersions (Fetch {versions['Fetch']} carries no rack)"))
     selector = decided("a rack-aware replica selector", selectors, notes)
     workload.reads_from_followers = bool(selector)
-    if selector is None and any(position.named for position in workload.positions().values()):
+    if selector is None and any(position.named for position in workload.positions.values()):
         notes.append(
             f"nothing says whether brokers have a replica selector: none is assumed (--captured-with {SELECTOR}=)"
         )

@@ -75,6 +75,7 @@ class Workload:
         flows: the ledger's flows of clients and followers, as they were measured, by windows of ``window_us``.
         brokers: broker id -> rack, None where it has none or none is known.
         topics: topic -> partition -> where its replicas are, as reported last.
+        positions: where clients are, also those that move no records.
         replicated: (follower, topic, partition, leader) -> bytes of followers' fetches.
         diskless: topics that any broker serves.
         reads_from_followers: whether brokers have the rack-aware selector.
@@ -89,6 +90,7 @@ class Workload:
     brokers: dict[int, str | None] = field(default_factory=dict)
     topics: dict[str, dict[int, ObservedPartition]] = field(default_factory=dict)
     topic_ids: dict[str, bytes] = field(default_factory=dict)
+    positions: dict[Client, ClientPosition] = field(default_factory=dict)
     replicated: dict[tuple[int, str | None, int | None, int | None], int] = field(default_factory=dict)
     groups: dict[str, ObservedGroup] = field(default_factory=dict)
     diskless: frozenset[str] = frozenset()
@@ -97,17 +99,14 @@ class Workload:
     assignor: str = "uniform"
     notes: list[str] = field(default_factory=list)
 
-    def positions(self) -> dict[Client, ClientPosition]:
-        """Where clients are."""
-        found: dict[Client, ClientPosition] = {}
-        for key in self.flows:
-            known, named, how = found.get(client_of(key), NOWHERE), key.told_rack, key.client_rack_from
-            found[client_of(key)] = ClientPosition(
-                key.client_rack or known.rack,
-                named if how == "request" or (how == "racks_file" and named) else known.named,
-                named if how in ("client_id", "listener") else known.zone,
-            )
-        return found
+    def see(self, key: TrafficKey) -> None:
+        """Note where a flow's client is."""
+        known, named, how = self.positions.get(client_of(key), NOWHERE), key.told_rack, key.client_rack_from
+        self.positions[client_of(key)] = ClientPosition(
+            key.client_rack or known.rack,
+            named if how == "request" or (how == "racks_file" and named) else known.named,
+            named if how in ("client_id", "listener") else known.zone,
+        )
 
 
 def client_of(key: TrafficKey) -> Client:

@@ -29,6 +29,9 @@ WHERE = RackRules.read("\n".join(f"{rack}@client:*-{rack}" for rack in RACKS), "
 SELECTOR = {"replica.selector.class": "rack-aware"}
 NAMED = {"client.rack": "auto"}
 KINDS = ("produce", "consume")
+REST_S = 2.0
+"""A group is unchanged for so long before records are written, longer than the ledger's windows."""
+FAST = dict.fromkeys(("group.consumer.min.heartbeat.interval.ms", "group.consumer.heartbeat.interval.ms"), "100")
 
 
 class LeadersInA(ReplicaPlacer):
@@ -46,20 +49,27 @@ LEADERS_IN_A = f"{__name__}:LeadersInA"
 
 @dataclass(frozen=True)
 class Setup:
-    """How a run is set: the topic, the brokers, and the clients."""
+    """How a run is set: topics, brokers and clients. ``shares`` are the members' partitions."""
 
+    topics: tuple[str, ...] = ("orders",)
     replicas: int = 3
     diskless: bool = False
     settings: Mapping[str, str] = field(default_factory=dict)
     named: bool = False
     consumer: Mapping[str, Any] = field(default_factory=lambda: {"partition.assignment.strategy": "range"})
+    shares: tuple[int, ...] = (3, 3, 3)
 
 
 PLAIN = Setup()
 MODERN = {"group.protocol": "consumer"}
 ROUND_ROBIN = {"partition.assignment.strategy": "roundrobin"}
-STICKY = {"partition.assignment.strategy": "cooperative-sticky"}
 ASSIGNORS = "group.consumer.assignors"
+UNEVEN = Setup(
+    topics=tuple(f"orders-{number}" for number in range(PARTITIONS)),
+    settings={CLASS_SETTING: LEADERS_IN_A},
+    shares=(0, 0, 9),
+)
+"""The range assignor gives the only partition of each topic to the first member; all leaders are in its rack."""
 CASES = {
     "client.rack": (replace(PLAIN, settings=SELECTOR), replace(PLAIN, settings=SELECTOR, named=True), NAMED | SELECTOR),
     "the selector": (replace(PLAIN, named=True), replace(PLAIN, named=True, settings=SELECTOR), SELECTOR),
@@ -68,15 +78,10 @@ CASES = {
         replace(PLAIN, named=True),
         {"replica.selector.class": "leader"},
     ),
-    "an assignor": (PLAIN, replace(PLAIN, consumer=ROUND_ROBIN), {"assignor": "roundrobin"}),
-    "a cooperative assignor": (
-        PLAIN,
-        replace(PLAIN, consumer=STICKY),
-        {"assignor": "cooperative-sticky"},
-    ),
+    "an assignor": (UNEVEN, replace(UNEVEN, consumer=ROUND_ROBIN, shares=(3, 3, 3)), {"assignor": "roundrobin"}),
     "the consumer protocol": (
-        replace(PLAIN, consumer=ROUND_ROBIN),
-        replace(PLAIN, consumer=MODERN),
+        UNEVEN,
+        replace(UNEVEN, consumer=MODERN, shares=(3, 3, 3)),
         {"protocol": "consumer"},
     ),
     "a coordinator's assignor": (
@@ -86,9 +91,9 @@ CASES = {
     ),
     "diskless topics": (PLAIN, replace(PLAIN, diskless=True, named=True), {"diskless": ["orders"], **NAMED}),
     "more replicas": (
-        replace(PLAIN, replicas=1, named=True, settings=SELECTOR, consumer=STICKY),
-        replace(PLAIN, named=True, consumer=STICKY, settings=SELECTOR | {CLASS_SETTING: "rack-aware"}),
-        {"placer": "rack-aware", "replication_factor": 3, **SELECTOR},
+        replace(PLAIN, replicas=1, settings=SELECTOR),
+        replace(PLAIN, named=True, settings=SELECTOR),
+        {"placer": "rack-aware", "replication_factor": 3, **SELECTOR, **NAMED},
     ),
     "a placer": (PLAIN, replace(PLAIN, settings={CLASS_SETTING: LEADERS_IN_A}), {"placer": LEADERS_IN_A}),
 }
@@ -101,7 +106,7 @@ def work(cluster: Any, setup: Setup) -> None:
         return f"{name},diskless_az={rack}" if setup.diskless else f"{name}-{rack}"
 
     with ExitStack() as closing:
-        group = []
+        group, joined = [], set()
         for rack in RACKS:
             settings = {
                 "bootstrap.servers": cluster.bootstrap_servers,
@@ -114,20 +119,27 @@ def work(cluster: Any, setup: Setup) -> None:
             }
             group.append(confluent_kafka.Consumer(settings))
             closing.callback(group[-1].close)
-            group[-1].subscribe(["orders"])
+            group[-1].subscribe([*setup.topics], on_assign=lambda _, __, rack=rack: joined.add(rack))
+        owned, since = None, 0.0
 
-        def is_shared_out() -> bool:
+        def is_at_rest() -> bool:
+            nonlocal owned, since
             for consumer in group:
                 consumer.poll(0.01)
-            return all(len(consumer.assignment()) == PARTITIONS // len(RACKS) for consumer in group)
+            now = [sorted((one.topic, one.partition) for one in consumer.assignment()) for consumer in group]
+            if now != owned:
+                owned, since = now, time.monotonic()
+            fits = len(joined) == len(RACKS) and sorted(map(len, now)) == sorted(setup.shares)
+            return fits and time.monotonic() - since > REST_S
 
-        wait_until(is_shared_out, "even shares", lambda: [str(consumer.assignment()) for consumer in group])
-        time.sleep(1.5)  # the group rests before the window in which records are read
+        wait_until(is_at_rest, "shares", lambda: owned)
         producer = confluent_kafka.Producer(
             {"bootstrap.servers": cluster.bootstrap_servers, "client.id": client_id("writer", "a"), "log_level": 0}
         )
         for number in range(RECORDS):
-            producer.produce("orders", VALUE, partition=number % PARTITIONS)
+            several = len(setup.topics) > 1
+            topic, partition = (number % PARTITIONS, 0) if several else (0, number % PARTITIONS)
+            producer.produce(setup.topics[topic], VALUE, partition=partition)
         producer.flush()
         read = 0
 
@@ -145,14 +157,13 @@ def recorded(tmp_path):
     """Returns a run's workload."""
 
     def record(name: str, setup: Setup) -> Workload:
-        topics: dict[str, Any] = {"topics": {"orders": (PARTITIONS, setup.replicas)}}
+        each = 1 if len(setup.topics) > 1 else PARTITIONS
+        topics: dict[str, Any] = {"topics": dict.fromkeys(setup.topics, (each, setup.replicas))}
         if setup.diskless:
-            topics = {"diskless_topics": {"orders": PARTITIONS}}
-        fast = dict.fromkeys(
-            ("group.consumer.min.heartbeat.interval.ms", "group.consumer.heartbeat.interval.ms"), "100"
-        )
+            topics = {"diskless_topics": dict.fromkeys(setup.topics, each)}
+        settings = {CLASS_SETTING: "rack-aware", **FAST, **setup.settings}
         capture = tmp_path / f"{name}.jsonl"
-        with MockCluster(racks=RACKS, settings={**fast, **setup.settings}, capture=capture, **topics) as cluster:
+        with MockCluster(racks=RACKS, settings=settings, capture=capture, **topics) as cluster:
             work(cluster, setup)
         (workload,) = read_workloads(find_files([str(capture)])[0], Options(), WHERE).clusters
         return workload

@@ -52,7 +52,7 @@ def workload(**given):
         },
     }
     positions = {A: ClientPosition("a"), B: ClientPosition("b"), C: ClientPosition("c")}
-    positions = given.pop("positions", positions)
+    positions = given.setdefault("positions", positions)
     produced = {(A, "orders", 0, 0): 900, (A, "orders", 1, 1): 400}
     consumed = {
         (A, "readers", "orders", 1, 1): 600,
