@@ -13,6 +13,7 @@ from kafka_rack.locality.traffic import TrafficKey
 from kafka_rack.what_if import WhatIfChange, Workload, change_of
 from kafka_rack.what_if import compare as compare_clusters
 from kafka_rack.what_if.flows import as_it_would_be
+from kafka_rack.what_if.groups import GroupHistory
 from kafka_rack.what_if.workload import (
     ClientPosition,
     MemberSeen,
@@ -262,6 +263,15 @@ def test_eager_groups_stop_whole_and_cooperative_ones_what_moves():
     careful = compare(given, WhatIfChange(assignor="cooperative-sticky")).after.groups["readers"]
     assert careful.protocol == "classic"
     assert careful.stopped == careful.moved == 1
+
+
+def test_bytes_of_a_window_go_to_the_member_that_has_the_partition_then():
+    place = ("orders", 0)
+    history = GroupHistory("classic", "range", readers={place: [(0, 5 * SECOND, A), (5 * SECOND, 9 * SECOND, B)]})
+    assert history.readers_between(place, 7 * SECOND, 8 * SECOND) == {B: SECOND}
+    assert history.readers_between(place, 4 * SECOND, 7 * SECOND) == {A: SECOND, B: 2 * SECOND}
+    assert history.readers_between(place, 9 * SECOND, 10 * SECOND) == {B: 1}
+    assert history.readers_between(("orders", 1), 0, SECOND) == {}
 
 
 def test_a_group_whose_generations_were_not_seen_is_there_all_the_same():
