@@ -32,7 +32,7 @@ REBALANCE_PROTOCOLS, ASSIGNORS = "group.coordinator.rebalance.protocols", "group
 SETTINGS = frozenset({SELECTOR, DISKLESS, REBALANCE_PROTOCOLS, ASSIGNORS, "Fetch", "ConsumerGroupHeartbeat"})
 """The settings, and of ApiVersions the APIs, that say how a cluster serves racks."""
 OWN_EVENTS = ("join", "heartbeat", "leave")
-"""Events of ``memberships`` in which a client speaks of itself; a leader is told of others too."""
+"""Events of ``memberships`` in which a client describes itself; a leader learns of others too."""
 Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
 Client = tuple[str, str]
@@ -67,7 +67,7 @@ class Unanimous(Generic[Key, Value]):
 
 
 class InSyncChange(NamedTuple):
-    """The replicas in sync of a partition, with their racks where known, as a frame tells them."""
+    """The replicas in sync of a partition, with their racks if known, as a frame reports them."""
 
     frame: int
     replicas: tuple[tuple[int, str | None], ...]
@@ -171,7 +171,7 @@ class Evidence:
     def add_partitions(self, rows: Rows) -> None:
         """Replicas in sync, leaders, and who served a partition of one replica in each leader epoch."""
         columns = ("frame", "topic", "topic_id", "partition", "leader", "leader_rack", "leader_epoch")
-        told: dict[TopicPartition, list[InSyncChange]] = {}
+        reported: dict[TopicPartition, list[InSyncChange]] = {}
         for frame, topic, topic_id, partition, leader, rack, epoch, replicas, racks, isr, error in rows.rows(
             "partitions", (*columns, "replicas", "replica_racks", "isr", "error_code")
         ):
@@ -189,8 +189,8 @@ class Evidence:
                 least, most = self.served_by.get((topic, partition, epoch), (leader, leader))
                 self.served_by[topic, partition, epoch] = min(least, leader), max(most, leader)
             change = InSyncChange(frame, tuple((broker, rack_of.get(broker)) for broker in isr or ()))
-            told.setdefault((topic, partition), []).append(change)
-        for key, changes in told.items():
+            reported.setdefault((topic, partition), []).append(change)
+        for key, changes in reported.items():
             self.in_sync[key] = changed([*self.in_sync.get(key, ()), *changes])
 
     def completeness(self) -> Completeness:
@@ -219,8 +219,8 @@ class Evidence:
         }
         diskless = frozenset(topic for topic in {*led_anywhere, *enabled} if enabled.get(topic, True))
         leaders = {}
-        for topic, told in self.leaders.items():
-            led = frozenset(rack or known.get(leader, "") for leader, rack in told if leader is not None) - {""}
+        for topic, reports in self.leaders.items():
+            led = frozenset(rack or known.get(leader, "") for leader, rack in reports if leader is not None) - {""}
             if led:
                 leaders[topic] = led
         in_sync = {}
@@ -284,7 +284,7 @@ class Conclusions(NamedTuple):
         return self.broker_racks.get(broker) or self.filed_brokers.get(broker)
 
     def racks_in_sync(self, topic: str | None, partition: int | None, frame: int) -> frozenset[str] | None:
-        """Racks with a replica in sync as last told before a frame; None where nothing was."""
+        """Racks with a replica in sync as last reported before a frame; None without any report."""
         if topic is None or partition is None:
             return None
         changes = self.in_sync.get((topic, partition), ())
@@ -306,7 +306,7 @@ def changed(changes: Iterable[InSyncChange]) -> list[InSyncChange]:
 
 
 def client_of(client_id: str | None, address: str | None) -> Client | None:
-    """Who sent it, where it says so: no client id is nobody."""
+    """The client that sent it; None without a client id or address."""
     found = host(address)
     return (client_id, found) if client_id and found else None
 

@@ -67,19 +67,19 @@ def forecast(
         replication_factor: copies of each partition, spread over racks as evenly as they can be; leaders too.
         bytes_in: produced, bytes a second.
         readers: how many times everything is read.
-        local_producers, local_consumers: the share of what is produced, and of what is read, that is kept in its rack
-            (by diskless topics, by client.rack with a replica in each rack). Chance keeps 1/racks of the rest.
+        local_producers, local_consumers: the share of what is produced, and of what is read, that stays in its rack
+            (by diskless topics, by client.rack with a replica in each rack). By chance 1/racks of the rest stays too.
 
     Raises: InputError: a number out of its range.
     """
-    for name, given, least in (
+    for name, number, least in (
         ("racks", racks, 1),
         ("replication factor", replication_factor, 1),
         ("bytes in", bytes_in, 0),
         ("readers", readers, 0),
     ):
-        if given < least:
-            raise InputError(f"{name}: expected {least} at least, got {given}")
+        if number < least:
+            raise InputError(f"{name}: expected {least} at least, got {number}")
     for name, share in (("local producers", local_producers), ("local consumers", local_consumers)):
         if not 0 <= share <= 1:
             raise InputError(f"{name}: expected a share from 0 to 1, got {share}")

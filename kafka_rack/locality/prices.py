@@ -245,8 +245,10 @@ def read_prices(text: str, name: str) -> Prices:
             found = msgspec.json.decode(text, type=PricesFile)
     except (msgspec.MsgspecError, tomllib.TOMLDecodeError, InvalidOperation, ValueError, RecursionError) as error:
         raise InputError(f"{name}: {printable(str(error))}") from None
-    default = rate_of(found.egress, found.ingress, found.tiers, name)
-    fees = StoreFees(amount(found.store.put, f"{name}: store"), amount(found.store.get, f"{name}: store"))
+    default = rate_of(found, CENT_EACH, name)
+    fees = StoreFees(
+        amount(found.store.put, NOTHING, f"{name}: store"), amount(found.store.get, NOTHING, f"{name}: store")
+    )
     pairs = pairs_of(found.pairs, default, name)
     return Prices(found.currency, found.unit, default, pairs, found.free_replication, found.source, found.dated, fees)
 
@@ -259,32 +261,28 @@ def pairs_of(lines: Iterable[PairLine], default: Rate, name: str) -> dict[tuple[
         ways = [line.between, line.between[::-1]] if line.between else [(line.sender or "", line.receiver or "")]
         if not all(rack for way in ways for rack in way) or (line.between and (line.sender or line.receiver)):
             raise InputError(f'{where}: expected from and to, or between with two racks: between = ["az-a", "az-b"]')
-        halves = (getattr(default, half) if own is None else own for half, own in halves_of(line))
-        rate = rate_of(*halves, line.tiers, where)
+        rate = rate_of(line, default, where)
         for way in ways:
             if rates.setdefault(way, rate) != rate:
                 raise InputError(f"{where}: {way[0]} to {way[1]} has another price in a pair before")
     return rates
 
 
-def halves_of(line: PairLine | TierLine) -> Iterable[tuple[str, Decimal | None]]:
-    return (("egress", line.egress), ("ingress", line.ingress))
-
-
-def rate_of(egress: Decimal, ingress: Decimal, lines: Iterable[TierLine], where: str) -> Rate:
-    base = Rate(amount(egress, where), amount(ingress, where))
-    tiers = []
-    for line in lines:
-        halves = (getattr(base, half) if own is None else amount(own, where) for half, own in halves_of(line))
-        tiers.append(Tier(line.above, *halves))
+def rate_of(line: PricesFile | PairLine, default: Rate, where: str) -> Rate:
+    base = Rate(amount(line.egress, default.egress, where), amount(line.ingress, default.ingress, where))
+    tiers = tuple(
+        Tier(tier.above, amount(tier.egress, base.egress, where), amount(tier.ingress, base.ingress, where))
+        for tier in line.tiers
+    )
     above = [NOTHING, *(tier.above for tier in tiers)]
-    if not all(tier.above.is_finite() for tier in tiers) or any(one >= other for one, other in pairwise(above)):
+    if not all(one.is_finite() for one in above) or any(one >= other for one, other in pairwise(above)):
         raise InputError(f"{where}: tiers: expected each above more than the one before")
-    return base._replace(tiers=tuple(tiers))
+    return base._replace(tiers=tiers)
 
 
-def amount(value: Decimal, where: str) -> Decimal:
-    """A price in bounds. Raises InputError."""
-    if not value.is_finite() or not 0 <= value <= 10**6 or value.normalize().as_tuple().exponent < -9:  # type: ignore[operator]
-        raise InputError(f"{where}: expected a price from 0 to 1,000,000 with at most 9 decimals, got {value}")
-    return value
+def amount(value: Decimal | None, default: Decimal, where: str) -> Decimal:
+    """A price in bounds, the default if it is left out. Raises InputError."""
+    found = default if value is None else value
+    if not found.is_finite() or not 0 <= found <= 10**6 or found.normalize().as_tuple().exponent < -9:  # type: ignore[operator]
+        raise InputError(f"{where}: expected a price from 0 to 1,000,000 with at most 9 decimals, got {found}")
+    return found

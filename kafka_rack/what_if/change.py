@@ -1,4 +1,4 @@
-"""What is to be different: settings of clients and brokers, groups' assignors, placement, diskless topics."""
+"""The changes: settings of clients and brokers, groups' assignors, placement, diskless topics."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ JAVA_ASSIGNORS = {
 
 @dataclass(frozen=True, slots=True)
 class WhatIfChange:
-    """What is asked for; None is: as in the capture.
+    """What differs from the capture; None is the same as there.
 
     Attributes:
         client_rack: the rack that every client names: ``auto`` for where it is, or one for all.
         reads_from_followers: whether brokers have the rack-aware replica selector.
         protocol, assignor: of groups.
         diskless: topics, as patterns.
-        placer: places all partitions anew; ``placer_settings`` as a cluster has them.
-        replication_factor: of the topics placed anew.
+        placer: places all partitions again; ``placer_settings`` are a cluster's.
+        replication_factor: of the topics placed again.
     """
 
     client_rack: str | None = None
@@ -57,7 +57,7 @@ class WhatIfChange:
         return any(fnmatchcase(topic, pattern) for pattern in self.diskless)
 
     def as_json(self) -> dict[str, Any]:
-        """What differs, by name."""
+        """The differences by name."""
         found: dict[str, Any] = {}
         for name in self.__slots__:
             value = getattr(self, name)
@@ -94,7 +94,7 @@ def change_of(
         protocol = settings.get(PROTOCOL)
     if protocol is not None and protocol not in PROTOCOLS:
         raise InputError(f"{PROTOCOL}: expected {' or '.join(PROTOCOLS)}, got {protocol!r}")
-    given = assignor or settings.get(ASSIGNOR) or settings.get(REMOTE_ASSIGNOR)
+    named = assignor or settings.get(ASSIGNOR) or settings.get(REMOTE_ASSIGNOR)
     if protocol is None and assignor is None and REMOTE_ASSIGNOR in settings:
         protocol = "consumer"
     if replication_factor is not None and placer is None:
@@ -106,12 +106,12 @@ def change_of(
             raise InputError(str(error).replace(f"{CLASS_SETTING}:", "placer:", 1)) from None
     rack = settings.get(CLIENT_RACK)
     if rack is not None and not rack:
-        raise InputError(f"{CLIENT_RACK}: expected a rack, or {AUTO} for where each client is, got nothing")
+        raise InputError(f"{CLIENT_RACK}: expected a rack, or {AUTO} for where each client is, got ''")
     return WhatIfChange(
         client_rack=rack,
         reads_from_followers=from_followers(settings.get(SELECTOR)),
         protocol=protocol,
-        assignor=known_assignor(given, protocol) if given else None,
+        assignor=known_assignor(named, protocol) if named else None,
         diskless=tuple(diskless),
         placer=placer,
         placer_settings=tuple(sorted((placer_settings or {}).items())),
@@ -129,7 +129,7 @@ def from_followers(selector: str | None) -> bool | None:
 
 
 def known_assignor(name: str, protocol: str | None) -> str:
-    """An assignor's name as ``kafka_rack.assignment`` has it, by Kafka's name or its Java class. Raises InputError."""
+    """Returns an assignor's name in ``kafka_rack.assignment`` by Kafka's name or Java class. Raises InputError."""
     found = JAVA_ASSIGNORS.get(name.strip(), name.strip())
     names = {None: (*CONSUMER_SIDE, *SERVER_ASSIGNORS), "classic": CONSUMER_SIDE, "consumer": tuple(SERVER_ASSIGNORS)}
     allowed = names[protocol]

@@ -78,7 +78,7 @@ class StoreRequests(NamedTuple):
 
 
 @dataclass(slots=True)
-class TrafficTotals:
+class ComparedTraffic:
     """One side added up: the ledger's rows, and what they come to."""
 
     rows: list[TrafficRow] = field(default_factory=list)
@@ -99,7 +99,7 @@ class TrafficTotals:
         return found
 
     @classmethod
-    def of(cls, clusters: Sequence[ReplayedTraffic], prices: Prices, pace: Pace) -> TrafficTotals:
+    def of(cls, clusters: Sequence[ReplayedTraffic], prices: Prices, pace: Pace) -> ComparedTraffic:
         """Add up clusters."""
         found, flows, puts, gets = cls(), dict[TrafficKey, Amounts](), 0, 0
         for number, cluster in enumerate(clusters):
@@ -153,9 +153,9 @@ class Comparison:
     """
 
     change: WhatIfChange
-    measured: TrafficTotals
-    model: TrafficTotals
-    after: TrafficTotals
+    measured: ComparedTraffic
+    model: ComparedTraffic
+    after: ComparedTraffic
     brokers: dict[BrokerKey, str | None]
     notes: tuple[str, ...]
     prices: Prices
@@ -201,9 +201,10 @@ def compare(
     was, as_modelled = [as_it_was(one) for one in workloads], [as_it_would_be(one, WhatIfChange()) for one in workloads]
     would_be = [as_it_would_be(one, change) for one in workloads]
     pace = Pace(known.covered_us)
-    measured, model, after = (TrafficTotals.of(side, prices, pace) for side in (was, as_modelled, would_be))
+    measured, model, after = (ComparedTraffic.of(side, prices, pace) for side in (was, as_modelled, would_be))
     brokers = {(number, id_): rack for number, one in enumerate(workloads) for id_, rack in one.brokers.items()}
-    notes = list(dict.fromkeys(note for one in (*workloads, *would_be) for note in one.notes))
+    said = [note for one in workloads for note in one.notes] + [note for one in would_be for note in one.notes]
+    notes = [*dict.fromkeys(said)]
     if after.store.puts > measured.store.puts:
         notes.append(
             f"object storage: about {after.store.puts:,} writes and {after.store.gets:,} reads, "

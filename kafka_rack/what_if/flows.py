@@ -73,8 +73,8 @@ class Model:
             frozenset(topic for topic in workload.topics if change.makes_diskless(topic)) | workload.diskless
         )
         self.topics = placed(workload, change, self.diskless)
-        asked = change.reads_from_followers
-        self.reads_from_followers = workload.reads_from_followers if asked is None else asked
+        wanted = change.reads_from_followers
+        self.reads_from_followers = workload.reads_from_followers if wanted is None else wanted
         self.selector = find_selector("rack-aware" if self.reads_from_followers else "leader")
         self.regroups = any((change.protocol, change.assignor, change.client_rack, change.placer))
         self.groups = self.grouped()
@@ -117,14 +117,14 @@ class Model:
         diskless = key.topic in self.diskless
         brokers = self.near(key, client) if diskless else [self.source(key, client)]
         position = self.workload.positions.get(client, NOWHERE)
-        told = position.zone if diskless else position.named
+        named = position.zone if diskless else position.named
         parts = zip(brokers, *(numbers_divided(number, [1] * len(brokers)) for number in (size, calls)), strict=True)
         for broker, part, some_calls in parts:
             facts = Facts(
                 key.category,
                 position.rack,
-                told,
-                ("client_id" if diskless else "request") if told else None,
+                named,
+                ("client_id" if diskless else "request") if named else None,
                 self.rack(broker),
                 cluster_racks=self.racks,
                 diskless=diskless,

@@ -216,10 +216,10 @@ def modern_generations(rows: list[Row], topics: Mapping[str, str]) -> Iterator[O
             if event == "answered" and current is not None and row["assignment"] is not None and member in members:
                 current.assignment[member] = pairs_of(row["assignment"], topics)
             continue
-        kept = {} if current is None else {one: owned for one, owned in current.assignment.items() if one in changed}
+        owned = {} if current is None else {one: its for one, its in current.assignment.items() if one in changed}
         if current is not None:
             yield current
-        current = ObservedGeneration(row["ts"], changed, kept)
+        current = ObservedGeneration(row["ts"], changed, owned)
     if current is not None:
         yield current
 

@@ -25,7 +25,7 @@ class GroupHistory:
     Attributes:
         members: how many it had at most.
         rebalances: how often its members came to new assignments after the first.
-        stopped: partitions that had an owner and were given up meanwhile, added up over the rebalances: with eager
+        stopped: partitions whose owner revoked them, added up over the rebalances: with eager
             assignors all of them, else those that moved.
         moved: of these, those that had another owner afterwards.
         readers: the clients that read a partition, each from a moment until another; empty where it is not known.
@@ -48,7 +48,9 @@ class GroupHistory:
         self.members = max(self.members, len(generation.members))
         for member, owned in assignment.items():
             seen = generation.members.get(member)
-            for place in owned if seen is not None else ():
+            if seen is None:
+                continue
+            for place in owned:
                 self.readers.setdefault(place, []).append((generation.since, until, seen.client))
 
     def readers_between(self, place: TopicPartition, first: int, last: int) -> dict[Client, int]:
@@ -163,14 +165,14 @@ def member_of(
         user_data = write_sticky(owned, number)
     elif found.assignor == COOPERATIVE and number:
         user_data = write_cooperative(number)
-    keeps = found.protocol == CONSUMER or found.assignor == COOPERATIVE
+    reports_owned = found.protocol == CONSUMER or found.assignor == COOPERATIVE
     by_topic = [(topic, [one for _, one in run]) for topic, run in groupby(sorted(owned), key=lambda one: one[0])]
     return Member(
         name,
         list(seen.topics),
         rack_of(seen),
         seen.instance_id,
-        by_topic if keeps else (),
+        by_topic if reports_owned else (),
         number or None,
         user_data,
     )
@@ -194,7 +196,7 @@ def noted(group: ObservedGroup, end: int, note: str) -> GroupHistory:
 def causes(generations: Sequence[ObservedGeneration]) -> list[ObservedGeneration]:
     """Generations that began because members came, went or subscribed to something else.
 
-    The assignor itself caused those between: in a second rebalance cooperative members get what others have given up.
+    The assignor itself caused those between: in a second rebalance cooperative members get what others have revoked.
     """
     found: list[ObservedGeneration] = []
     for generation in generations:

@@ -56,7 +56,7 @@ TRAFFIC = (
     Column("client_rack_from", "string", "how it is known: request, client_id or listener; null where it is not"),
     BROKER,
     BROKER_RACK,
-    Column("leader_rack", "string", "rack of the partition's leader as last told before"),
+    Column("leader_rack", "string", "rack of the partition's leader as last reported before"),
     TOPIC,
     PARTITION,
     Column("request_bytes", "long", "of the request's frame: record batches, and in the call's first row the rest"),
@@ -66,7 +66,7 @@ TRAFFIC = (
 )
 TRAFFIC_KEYS = (
     TOPIC_ID,
-    Column("leader", "int", "the partition's leader as last told before"),
+    Column("leader", "int", "the partition's leader as last reported before"),
     Column("error_code", "int", "the partition's error in the response, null without one"),
     Column("api_version", "int", "version of the request"),
     CONN,
@@ -86,17 +86,17 @@ TABLES: dict[str, Table] = {
                 Column("direction", "string", "request or response"),
                 Column("api_key", "int", "a response has its request's; null where that is not known"),
                 Column("api_name", "string", "Kafka's name for it, unknown for a key without one"),
-                Column("api_version", "int", "version that the request asked in"),
+                Column("api_version", "int", "version of the request"),
                 Column("correlation_id", "int", "as in the header"),
                 Column("client_id", "string", "the request's, on its response too"),
                 Column("frame_bytes", "long", "the frame with its length field"),
                 Column("error", "string", "why the frame could not be read; null where it could"),
                 FRAME,
                 Column("listener", "string", "the broker's listener, where the capture names it"),
-                Column("left_over", "int", "bytes behind the end of the body, which Kafka ignores"),
+                Column("left_over", "int", "bytes after the end of the body, which Kafka ignores"),
                 Column("body_version", "int", "version the body was read in: 0 for a refused ApiVersions"),
                 Column("header_version", "int", "version of the header"),
-                Column("offset", "long", "where the frame stands in its file, decompressed"),
+                Column("offset", "long", "position of the frame in its file, decompressed"),
             ),
         ),
         Table(
@@ -148,7 +148,7 @@ TABLES: dict[str, Table] = {
         ),
         Table(
             "partitions",
-            "What Metadata and DescribeTopicPartitions told whom about partitions.",
+            "Partitions as Metadata and DescribeTopicPartitions reported them, and to which client.",
             (
                 *WHERE,
                 CLIENT_ID,
@@ -157,7 +157,7 @@ TABLES: dict[str, Table] = {
                 Column("partition", "int", "number; null where the topic has an error and no partitions"),
                 Column("leader", "int", "broker id, null without one"),
                 Column("leader_rack", "string", "its rack"),
-                Column("leader_epoch", "int", "as told"),
+                Column("leader_epoch", "int", "as reported"),
                 Column("replicas", "array<int>", "broker ids, preferred first"),
                 Column("replica_racks", "array<string>", "their racks, in the same order"),
                 Column("isr", "array<int>", "broker ids in sync"),
@@ -199,7 +199,7 @@ TABLES: dict[str, Table] = {
                 CAPTURE,
                 ANSWERED_TS,
                 *TRAFFIC,
-                Column("redirected", "boolean", "told to read from the preferred read replica"),
+                Column("redirected", "boolean", "redirected to the preferred read replica"),
                 Column("who", "string", "consumer, follower or share; null where the request cannot be read"),
                 Column("replica_id", "int", "the follower's broker id, -1 for others; null as who is"),
                 Column("replica_rack", "string", "the follower's rack"),
@@ -223,7 +223,7 @@ TABLES: dict[str, Table] = {
         ),
         Table(
             "brokers",
-            "Brokers with their racks, as UpdateMetadata, BrokerRegistration, Metadata and DescribeCluster told.",
+            "Brokers with their racks, as UpdateMetadata, BrokerRegistration, Metadata and DescribeCluster reported.",
             (
                 CAPTURE,
                 TS,
@@ -234,7 +234,7 @@ TABLES: dict[str, Table] = {
                 Column("port", "int", "where it listens"),
                 Column("listener", "string", "the listener's name, null where the message has none"),
                 Column("told_by", "int", "the broker whose connection it passed on"),
-                Column("epoch", "long", "the broker epoch given with it; null where the message has none"),
+                Column("epoch", "long", "its broker epoch; null if the message has none"),
                 FRAME,
             ),
         ),
@@ -292,7 +292,7 @@ Types are Spark's. Times are UTC in microseconds.
   negative one. The number of a connection of packets is made of its time, so it is the same in all of its files.
 - In `fetches` and `produces` each row of a call has its own record batches' bytes, and the first row the rest of the
   frame too, so sums over all rows are the frames'. `count_if(first)` counts calls.
-- Names and leaders are those that the capture had told before the frame: Metadata, DescribeTopicPartitions,
+- Names and leaders are those that the capture reported before the frame: Metadata, DescribeTopicPartitions,
   CreateTopics, UpdateMetadata. Nothing is guessed from what comes later, so a capture gives the same rows however
   many tasks read it.
 - `produces` has rows for an unanswered request too, once that is certain: with acks=0 at once, else when a later

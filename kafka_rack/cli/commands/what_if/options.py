@@ -45,12 +45,12 @@ def add_change_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="TOPIC",
         help="topics that any broker serves, * for anything; all without TOPIC",
     )
-    change.add_argument("--placer", metavar="NAME", help="places all replicas anew, as kafka-rack place does")
+    change.add_argument("--placer", metavar="NAME", help="places all replicas again, as kafka-rack place does")
     change.add_argument(
         "--placer-setting", action="append", default=[], metavar="NAME=VALUE", help="of the placer; may be repeated"
     )
     change.add_argument(
-        "--replication-factor", type=whole_number(MAX_REPLICAS, least=1), metavar="N", help="of topics placed anew"
+        "--replication-factor", type=whole_number(MAX_REPLICAS, least=1), metavar="N", help="of topics placed again"
     )
 
 
@@ -100,12 +100,12 @@ def selector_captured(arguments: argparse.Namespace) -> bool | None:
     """Whether brokers had the rack-aware selector, None if the user does not say it. Raises UsageError."""
     from kafka_rack.what_if.change import SELECTOR, from_followers
 
-    given = pairs(arguments.captured_with, "--captured-with")
-    for name in given:
+    settings = pairs(arguments.captured_with, "--captured-with")
+    for name in settings:
         if name != SELECTOR:
             raise UsageError(f"--captured-with: expected {SELECTOR}, got {name!r}")
     try:
-        return from_followers(given.get(SELECTOR))
+        return from_followers(settings.get(SELECTOR))
     except InputError as error:
         raise UsageError(f"--captured-with: {error}") from None
 

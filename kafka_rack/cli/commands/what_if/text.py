@@ -9,7 +9,7 @@ from kafka_rack.locality.amounts import bytes_text
 from kafka_rack.locality.reasons import CONSUME, PRODUCE, REPLICATION
 from kafka_rack.plurals import counted
 from kafka_rack.printable import printable
-from kafka_rack.what_if.comparison import CROSS, LOCAL, UNKNOWN, Bill, Comparison, TrafficTotals
+from kafka_rack.what_if.comparison import CROSS, LOCAL, UNKNOWN, Bill, ComparedTraffic, Comparison
 
 MAX_ROWS = 12
 CLIENTS = (PRODUCE, CONSUME)
@@ -101,7 +101,7 @@ def by_broker(compared: Comparison) -> str:
     return table(columns, rows) + more
 
 
-def by_group(before: TrafficTotals, after: TrafficTotals) -> str:
+def by_group(before: ComparedTraffic, after: ComparedTraffic) -> str:
     rows = []
     for name, was in sorted(before.groups.items())[:MAX_ROWS]:
         would_be = after.groups[name]

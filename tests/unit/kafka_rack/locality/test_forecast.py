@@ -23,6 +23,7 @@ from kafka_rack.locality.amounts import (
     window_text,
 )
 from kafka_rack.locality.forecast import copies_elsewhere
+from kafka_rack.locality.prices import read_prices
 
 MIB = 2**20
 
@@ -35,6 +36,13 @@ def test_three_even_racks_with_nothing_local_move_1200_mib_a_second_across_racks
     assert plan.cross_by_category() == {"produce": 200 * MIB, "replication": 600 * MIB, "consume": 400 * MIB}
     assert plan.cross == 1200 * MIB
     assert plan.total == (300 + 600 + 600) * MIB
+
+
+def test_tiers_apply_to_all_that_crosses_in_its_month():
+    """1200 MiB/s make 3,306,789 GB a month: 1,000,000 for 0.02 $ and the rest for 0.01 $ a GB."""
+    prices = read_prices("[[tiers]]\nabove = 1000000\negress = 0.005\ningress = 0.005", "p.toml")
+    plan = forecast(racks=3, replication_factor=3, bytes_in=300 * MIB, readers=2)
+    assert abs(sum(plan.month(prices).values()) - (20_000 + Decimal("23067.892736"))) < Decimal("1E-12")
 
 
 def test_its_month_is_730_hours_at_two_cents_a_gigabyte():
