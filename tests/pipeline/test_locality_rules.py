@@ -174,3 +174,12 @@ def test_each_direction_has_its_price_in_the_currency_and_unit_of_the_file(writt
         there = Decimal("0.5") * row["request_bytes"] / 2**30
         back = Decimal("0.02") * row["response_bytes"] / 2**30
         assert abs(row["cost"] - (there + back)) < Decimal("1e-17")
+
+
+@pytest.mark.parametrize(("enabled", "reason"), [("true", "diskless_without_zone"), ("false", "not_redirected")])
+def test_topics_that_describe_configs_calls_diskless_are_served_by_any_broker(written, measured, enabled, reason):
+    written.configs(5_000, 2, "orders", diskless_enable=enabled)
+    written.metadata(written.open(0), 0, "orders", [0], in_sync=[0, 1])
+    written.fetch(written.open(0, host_in(1)), SECOND, "reader", "orders", 0, batch_of(500), rack="az-b")
+    (row,) = [row for row in measured() if row["category"] == "consume"]
+    assert (row["reason"], row["saves_bytes"]) == (reason, 500)

@@ -13,6 +13,7 @@ from kafka_rack.locality.captures import capture_flows
 from kafka_rack.locality.traffic import TrafficSums, traffic_row
 from kafka_rack.wire_capture.captures import Options
 from kafka_rack.wire_capture.files import find_files
+from protocol.apis.configs import DescribeConfigsRequest, DescribeConfigsResponse
 from protocol.apis.fetch import FetchRequest, FetchResponse
 from protocol.apis.metadata import MetadataRequest, MetadataResponse
 from protocol.apis.produce import ProduceRequest, ProduceResponse
@@ -101,6 +102,19 @@ class Written:
         told = MetadataResponse.Topic(error_code=0, name=topic, partitions=partitions)
         response = MetadataResponse(brokers=brokers, topics=[told])
         self.call(conn, at, client_id, MetadataRequest(topics=None), response, 8)
+
+    def configs(self, at: int, kind: int, name: str, **configs: str | None) -> None:
+        """What DescribeConfigs returns of a topic (kind 2) or a broker (4); ``_`` in a setting's name is a dot."""
+        result = DescribeConfigsResponse.Result
+        values = [
+            result.Config(
+                name=key.replace("_", "."), value=value, read_only=False, is_default=False, is_sensitive=False
+            )
+            for key, value in configs.items()
+        ]
+        found = result(error_code=0, error_message=None, resource_type=kind, resource_name=name, configs=values)
+        response = DescribeConfigsResponse(results=[found])
+        self.call(self.open(0), at, "admin", DescribeConfigsRequest(resources=[]), response, 1)
 
     def produce(self, conn: int, at: int, client_id: str, topic: str, partition: int, records: bytes) -> None:
         sent = ProduceRequest.Topic.Partition(index=partition, records=records)

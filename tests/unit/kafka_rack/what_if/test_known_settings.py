@@ -9,7 +9,6 @@ from kafka_rack.what_if.reading import read_workloads
 from kafka_rack.wire_capture.captures import Options
 from kafka_rack.wire_capture.files import find_files
 from protocol.apis.api_versions import ApiVersionsRequest, ApiVersionsResponse
-from protocol.apis.configs import DescribeConfigsRequest, DescribeConfigsResponse
 from tests.pipeline.written_capture import Written, batch_of
 
 TOPIC, BROKER = 2, 4
@@ -40,18 +39,6 @@ def workload(written, tmp_path):
     return read
 
 
-def described(written, kind, name, **configs):
-    """DescribeConfigs returns these; of a setting's name ``_`` stands for a dot."""
-    config, result = DescribeConfigsResponse.Result.Config, DescribeConfigsResponse.Result
-    values = [
-        config(name=key.replace("_", "."), value=value, read_only=False, is_default=False, is_sensitive=False)
-        for key, value in configs.items()
-    ]
-    found = result(error_code=0, error_message=None, resource_type=kind, resource_name=name, configs=values)
-    request = DescribeConfigsRequest(resources=[])
-    written.call(written.open(0), 10_000, "admin", request, DescribeConfigsResponse(results=[found]), 1)
-
-
 def served(written, **versions):
     """ApiVersions returns these: API's key -> its newest version."""
     version = ApiVersionsResponse.ApiVersion
@@ -68,7 +55,7 @@ def test_nothing_is_assumed_of_a_selector_that_nobody_mentions(workload):
 
 @pytest.mark.parametrize(("value", "is_so"), [(RACK_AWARE, True), (None, False)])
 def test_describe_configs_says_which_selector_brokers_have(written, workload, value, is_so):
-    described(written, BROKER, "0", replica_selector_class=value)
+    written.configs(10_000, BROKER, "0", replica_selector_class=value)
     assert (workload().reads_from_followers, workload().notes) == (is_so, [])
 
 
@@ -78,7 +65,7 @@ def test_brokers_that_serve_no_fetch_with_a_rack_have_no_selector(written, workl
 
 
 def test_the_user_is_believed_before_the_capture_and_told_where_they_differ(written, workload):
-    described(written, BROKER, "0", replica_selector_class=RACK_AWARE)
+    written.configs(10_000, BROKER, "0", replica_selector_class=RACK_AWARE)
     found = workload(captured_with=False)
     assert not found.reads_from_followers
     reported = f"DescribeConfigs ({SELECTOR}={RACK_AWARE})"
@@ -88,19 +75,19 @@ def test_the_user_is_believed_before_the_capture_and_told_where_they_differ(writ
 
 
 def test_a_selector_of_ones_own_is_named(written, workload):
-    described(written, BROKER, "0", replica_selector_class="com.example.Nearest")
+    written.configs(10_000, BROKER, "0", replica_selector_class="com.example.Nearest")
     assert f"{SELECTOR}=com.example.Nearest is not one of Kafka's" in workload().notes[0]
 
 
 @pytest.mark.parametrize("value", ["true", "false"])
 def test_describe_configs_says_which_topics_are_diskless(written, workload, value):
-    described(written, TOPIC, "orders", diskless_enable=value)
+    written.configs(10_000, TOPIC, "orders", diskless_enable=value)
     assert workload().diskless == (frozenset({"orders"}) if value == "true" else frozenset())
 
 
 def test_metadata_that_contradicts_describe_configs_is_named(written, workload):
     """Two brokers lead the only replica of a partition in one leader epoch, as of diskless topics."""
-    described(written, TOPIC, "orders", diskless_enable="false")
+    written.configs(10_000, TOPIC, "orders", diskless_enable="false")
     for broker in (0, 1):
         written.metadata(written.open(broker), 30_000 + broker, "logs", [broker], in_sync=[broker], replicas=[broker])
         written.metadata(written.open(broker), 30_000 + broker, "orders", [broker], in_sync=[broker], replicas=[broker])
@@ -120,8 +107,8 @@ def test_api_versions_say_whether_brokers_serve_the_consumer_protocol(written, w
 
 def test_settings_of_brokers_decide_about_the_consumer_protocol_before_api_versions(written, workload):
     served(written, k1=17, k68=1)
-    described(
-        written,
+    written.configs(
+        10_000,
         BROKER,
         "0",
         group_coordinator_rebalance_protocols="classic",
