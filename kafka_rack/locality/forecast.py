@@ -48,7 +48,8 @@ class Forecast:
             if not (name == "replication" and prices.free_replication)
         }
         price = prices.default.mean(sum(units.values(), Decimal(0))).both
-        return {name: EXACT.multiply(units.get(name, Decimal(0)), price) for name in self.cross_by_category()}
+        costs = {name: EXACT.multiply(size, price) for name, size in units.items()}
+        return {name: costs.get(name, Decimal(0)) for name in self.cross_by_category()}
 
 
 def forecast(

@@ -24,12 +24,15 @@ from kafka_rack.placement import (
     load_placer,
     place_checked,
 )
+from kafka_rack.plurals import counted
 from kafka_rack.selection import ReplicaView, find_selector
 from kafka_rack.what_if.change import AUTO, WhatIfChange
 from kafka_rack.what_if.groups import CONSUMER, GroupHistory, as_captured, replayed
 from kafka_rack.what_if.workload import NOWHERE, Client, MemberSeen, ObservedPartition, Workload, client_of
 
 Layouts = Mapping[str, Mapping[int, ObservedPartition]]
+LEADERS_ONLY = ("version_too_old", "share_group")
+"""Reasons of flows whose clients read from leaders, whatever rack they name."""
 
 
 @dataclass(slots=True)
@@ -76,6 +79,7 @@ class Model:
         wanted = change.reads_from_followers
         self.reads_from_followers = workload.reads_from_followers if wanted is None else wanted
         self.selector = find_selector("rack-aware" if self.reads_from_followers else "leader")
+        self.leaders_only = {client_of(key) for key in workload.flows if key.reason in LEADERS_ONLY}
         self.regroups = any((change.protocol, change.assignor, change.client_rack, change.placer))
         self.groups = self.grouped()
         self.flows: dict[TrafficKey, list[int]] = {}
@@ -142,7 +146,7 @@ class Model:
         layout = self.topics.get(key.topic or "", {}).get(-1 if key.partition is None else key.partition)
         if layout is None or layout.leader < 0:
             return key.broker
-        if key.category == PRODUCE:
+        if key.category == PRODUCE or client in self.leaders_only:
             return layout.leader
         views = [ReplicaView(broker, self.rack(broker), 0, 0) for broker in layout.in_sync]
         return self.selector.select(self.named_rack(client), layout.leader, views)
@@ -213,6 +217,11 @@ class Model:
         if change.client_rack is not None and not self.reads_from_followers and readers - self.diskless:
             found.append(
                 "brokers have no rack-aware replica selector, so a reader's rack changes nothing for its fetches"
+            )
+        if change.client_rack is not None and self.leaders_only:
+            found.append(
+                f"{counted(len(self.leaders_only), 'client')} of share groups, or that fetch with a version before 11, "
+                "will read from leaders all the same"
             )
         if workload.serves_consumer_protocol is False and any(
             history.protocol == CONSUMER for history in self.groups.values()

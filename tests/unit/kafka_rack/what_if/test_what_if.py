@@ -158,6 +158,18 @@ def test_nothing_is_said_about_the_selector_where_all_readers_read_diskless_topi
     assert not any("selector" in note for note in compared.notes)
 
 
+@pytest.mark.parametrize("reason", ["version_too_old", "share_group"])
+def test_clients_that_can_only_read_from_leaders_do_so_whatever_rack_they_name(reason):
+    given = workload(groups={})
+    given.flows = {
+        key._replace(reason=reason) if key.client_id == A[0] and key.category == "consume" else key: amounts
+        for key, amounts in given.flows.items()
+    }
+    compared = compare(given, NEAR)
+    assert compared.after.bills["consume"].bytes["cross"] == 600
+    assert any(note.startswith("1 client of share groups, or that fetch with a version") for note in compared.notes)
+
+
 def test_a_rack_that_no_broker_has_leads_to_the_leaders():
     change = change_of({"client.rack": "z", "replica.selector.class": "rack-aware", "group.protocol": "classic"})
     assert {flow.broker for flow in as_it_would_be(workload(), change).flows if flow.client_id == A[0]} >= {0, 1}

@@ -53,7 +53,7 @@ def test_a_plan_for_programs_with_other_prices_and_free_replication(tmp_path, ca
         (["CAPTURE", "--out", "x", "--top", "0"], "--top: expected 1 to 1000, got 0"),
         (["CAPTURE", "--out", "x", "--ports", "many"], "many"),
         (["CAPTURE", "--out", "x", "--prices", "nosuch.toml"], "nosuch.toml: No such file or directory"),
-        (["CAPTURE", "--out", "x", "--prices", "CAPTURE"], "line 1, column 2: no JSON"),
+        (["CAPTURE", "--out", "x", "--prices", "CAPTURE"], "CAPTURE: JSON is malformed"),
         (["CAPTURE", "--out", "x", "--client-racks", "CAPTURE"], "line 1: expected RACK@RANGE"),
         (["CAPTURE", "--forecast", PLAN], "it goes without IN"),
         (["--forecast", "racks=3"], "--forecast has no rf="),
