@@ -90,7 +90,7 @@ class Prices:
 
     ``default`` holds for two different racks that ``pairs``, (from, to) -> rate, does not have; bytes that stay in
     their rack are free unless ``pairs`` has the rack with itself. ``source`` and ``dated`` say where prices are from.
-    Rates with tiers need ``in_month`` first.
+    Rates with tiers need ``in_month`` first; ``ceiling`` is then the highest price before.
     """
 
     currency: str = "$"
@@ -101,6 +101,7 @@ class Prices:
     source: str = ""
     dated: str = ""
     store: StoreFees = NO_FEES
+    ceiling: Decimal = NOTHING
 
     def rate(self, sender: str, receiver: str) -> Rate:
         """The price of one direction.
@@ -123,10 +124,13 @@ class Prices:
             return NOTHING
         return self._money(self.rate(sender, receiver).both, size_bytes)
 
+    @property
+    def highest(self) -> Decimal:
+        return max([self.ceiling, self.default.both, *(rate.both for rate in self.pairs.values())])
+
     def at_most(self, size_bytes: int) -> Decimal:
-        """What bytes cost at most whose racks are not known: the highest price that there is."""
-        highest = max([self.default.both, *(rate.both for rate in self.pairs.values())])
-        return self._money(highest, size_bytes)
+        """What bytes of unknown racks cost at most: the highest price."""
+        return self._money(self.highest, size_bytes)
 
     def _money(self, price: Decimal, size_bytes: int) -> Decimal:
         whole = EXACT.multiply(price, Decimal(size_bytes))
@@ -141,7 +145,7 @@ class Prices:
         units = {way: EXACT.divide(size, Decimal(UNITS[self.unit])) for way, size in months.items()}
         others = sum((size for way, size in units.items() if way not in self.pairs and way[0] != way[1]), NOTHING)
         pairs = {way: rate.mean(units.get(way, NOTHING)) for way, rate in self.pairs.items()}
-        return replace(self, default=self.default.mean(others), pairs=pairs)
+        return replace(self, default=self.default.mean(others), pairs=pairs, ceiling=self.highest)
 
     def racks(self) -> set[str]:
         """Every rack that has a price of its own."""

@@ -134,6 +134,7 @@ def test_each_gigabyte_of_a_month_costs_what_its_tier_says(gigabytes, dollars):
     half = Decimal(gigabytes) / 2 * 10**9
     prices = read_prices(TIERED, "p.toml").in_month({("b", "c"): half, ("c", "a"): half})
     assert prices.cost("b", "c", int(half)) * 2 == Decimal(dollars)
+    assert prices.at_most(10**9) == Decimal("0.1")
 
 
 def test_a_pair_has_tiers_of_its_own_direction():

@@ -55,6 +55,12 @@ def test_the_model_of_a_capture_as_it_is_puts_its_bytes_where_they_went(name):
     assert compared.refused == frozenset()
 
 
+def test_settings_are_what_apache_kafka_answered_an_admin_client():
+    """The broker of this capture was started with RackAwareReplicaSelector; no reader was redirected."""
+    workload = workload_of(path_of("java41-admin"))
+    assert (workload.reads_from_followers, workload.serves_consumer_protocol, workload.notes) == (True, True, [])
+
+
 def test_groups_are_as_the_wire_shows_them():
     history = compare(workload_of(path_of("java41-range")), WhatIfChange()).measured.groups["range-2"]
     assert (history.protocol, history.assignor, history.rebalances) == ("classic", "range", 1)
