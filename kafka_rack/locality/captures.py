@@ -20,7 +20,7 @@ from kafka_rack.locality.result import collect_result
 from kafka_rack.locality.settings import Settings
 from kafka_rack.locality.tables import TABLES
 from kafka_rack.locality.traffic import TrafficSums, grouped, prices_in_month, rewindowed
-from kafka_rack.wire_capture.captures import Options
+from kafka_rack.wire_capture.captures import Options, joined_captures
 from kafka_rack.wire_capture.files import CaptureFile, capture_name, find_files, unread_inputs
 from kafka_rack.wire_tables.reading import decode_into
 from kafka_rack.wire_tables.rows import Rows
@@ -79,6 +79,11 @@ class CaptureFlows:
 
     flows: Flows
     connections: dict[tuple[str, int], Sightings] = field(default_factory=dict)
+
+    def merge(self, other: CaptureFlows) -> None:
+        """Add other connections of the same capture."""
+        self.flows.merge(other.flows)
+        self.connections |= other.connections
 
     def see(self, rows: Rows) -> None:
         """Take the frames of some connections."""
@@ -169,15 +174,19 @@ def measure(
     """
     settings, options = settings or Settings(), options or Options()
     files, refused = find_files(paths)
-    is_alone = len(files) == 1
+    captures = joined_captures(files)
+    is_alone = len(captures) == 1
     found = {
-        file.path: capture_flows(file, options, settings.window_us, on_progress, is_alone=is_alone) for file in files
+        capture.path: capture_flows(capture, options, settings.window_us, on_progress, is_alone=is_alone)
+        for capture in captures
     }
-    return judge_captures(found, paths, settings, refused=dict(refused), out=out)
+    parts = {capture.path: capture.parts for capture in captures}
+    return judge_captures(found, parts, paths, settings, refused=dict(refused), out=out)
 
 
 def judge_captures(
     found: Mapping[str, CaptureFlows],
+    files: Mapping[str, Sequence[str]],
     paths: Sequence[str],
     settings: Settings,
     *,
@@ -187,6 +196,7 @@ def judge_captures(
     """The flows of captures, by path, to what ``locality.json`` holds.
 
     Args:
+        files: of each capture.
         paths: the inputs, files and folders, in which they were found.
         refused: inputs that were not read, with the reason.
 
@@ -211,4 +221,4 @@ def judge_captures(
         racks_file=settings.racks_file,
         out=out,
     )
-    return Measured(result, unread_inputs(paths, read))
+    return Measured(result, unread_inputs(paths, [file for path in read for file in files[path]]))

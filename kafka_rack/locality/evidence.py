@@ -6,13 +6,10 @@ What is shown once counts for all of the capture: a client that names its rack l
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import pairwise
-from operator import itemgetter
 from typing import Generic, NamedTuple, TypeVar
 
 from kafka_rack.locality.completeness import Completeness
@@ -62,15 +59,12 @@ class Unanimous(Generic[Key, Value]):
         if self.values.setdefault(key, value) != value:
             self.values[key] = None
 
+    def merge(self, other: Unanimous[Key, Value]) -> None:
+        for key, value in other.values.items():
+            self.add(key, value)
+
     def agreed(self) -> dict[Key, Value]:
         return {key: value for key, value in self.values.items() if value is not None}
-
-
-class InSyncChange(NamedTuple):
-    """The replicas in sync of a partition, with their racks if known, as a frame reports them."""
-
-    frame: int
-    replicas: tuple[tuple[int, str | None], ...]
 
 
 @dataclass(slots=True)
@@ -96,7 +90,6 @@ class Evidence:
     followers: Unanimous[Client, int] = field(default_factory=Unanimous)
     leaders: dict[str, set[tuple[int | None, str | None]]] = field(default_factory=dict)
     served_by: dict[tuple[str, int, int], tuple[int, int]] = field(default_factory=dict)
-    in_sync: dict[TopicPartition, list[InSyncChange]] = field(default_factory=dict)
     topics: Unanimous[str, str] = field(default_factory=Unanimous)
     settings: Unanimous[Setting, str] = field(default_factory=Unanimous)
     factors: dict[str, int] = field(default_factory=dict)
@@ -169,11 +162,10 @@ class Evidence:
                     self.member_racks.add((*client, group), rack)
 
     def add_partitions(self, rows: Rows) -> None:
-        """Replicas in sync, leaders, and who served a partition of one replica in each leader epoch."""
-        columns = ("frame", "topic", "topic_id", "partition", "leader", "leader_rack", "leader_epoch")
-        reported: dict[TopicPartition, list[InSyncChange]] = {}
-        for frame, topic, topic_id, partition, leader, rack, epoch, replicas, racks, isr, error in rows.rows(
-            "partitions", (*columns, "replicas", "replica_racks", "isr", "error_code")
+        """Replicas, leaders, and the brokers that served a partition of one replica in each leader epoch."""
+        columns = ("topic", "topic_id", "partition", "leader", "leader_rack", "leader_epoch")
+        for topic, topic_id, partition, leader, rack, epoch, replicas, racks, error in rows.rows(
+            "partitions", (*columns, "replicas", "replica_racks", "error_code")
         ):
             if topic and topic_id:
                 self.topics.add(topic_id, topic)
@@ -181,17 +173,30 @@ class Evidence:
                 continue
             self.leaders.setdefault(topic, set()).add((leader, rack))
             self.add_broker(leader, rack)
-            rack_of = dict(zip(replicas or (), racks or (), strict=False))
             self.factors[topic] = max(len(replicas or ()), self.factors.get(topic, 0))
-            for broker, replica_rack in rack_of.items():
+            for broker, replica_rack in zip(replicas or (), racks or (), strict=False):
                 self.add_broker(broker, replica_rack)
             if len(replicas or ()) == 1 and leader is not None and epoch is not None and epoch >= 0:
                 least, most = self.served_by.get((topic, partition, epoch), (leader, leader))
                 self.served_by[topic, partition, epoch] = min(least, leader), max(most, leader)
-            change = InSyncChange(frame, tuple((broker, rack_of.get(broker)) for broker in isr or ()))
-            reported.setdefault((topic, partition), []).append(change)
-        for key, changes in reported.items():
-            self.in_sync[key] = changed([*self.in_sync.get(key, ()), *changes])
+
+    def merge(self, other: Evidence) -> None:
+        """Add what other connections of the same capture show."""
+        self.capture = self.capture or other.capture
+        self.frames += other.frames
+        self.first, self.last = min(self.first, other.first), max(self.last, other.last)
+        for name in UNANIMOUS:
+            getattr(self, name).merge(getattr(other, name))
+        self.racks |= other.racks
+        self.unreadable += other.unreadable
+        self.problems.update(other.problems)
+        for topic, factor in other.factors.items():
+            self.factors[topic] = max(factor, self.factors.get(topic, 0))
+        for topic, leaders in other.leaders.items():
+            self.leaders.setdefault(topic, set()).update(leaders)
+        for key, (least, most) in other.served_by.items():
+            before = self.served_by.get(key, (least, most))
+            self.served_by[key] = min(least, before[0]), max(most, before[1])
 
     def completeness(self) -> Completeness:
         """What was read of the capture, and what was not."""
@@ -223,14 +228,6 @@ class Evidence:
             led = frozenset(rack or known.get(leader, "") for leader, rack in reports if leader is not None) - {""}
             if led:
                 leaders[topic] = led
-        in_sync = {}
-        for partition, changes in self.in_sync.items():
-            if partition[0] not in diskless:
-                at = [
-                    (change.frame, frozenset(rack or known.get(broker, "") for broker, rack in change.replicas) - {""})
-                    for change in changes
-                ]
-                in_sync[partition] = [at[0], *(later for before, later in pairwise(at) if before[1] != later[1])]
         called = {conn: known[broker] for conn, broker in self.calling_broker.agreed().items() if broker in known}
         return Conclusions(
             capture=self.capture or "",
@@ -246,19 +243,24 @@ class Evidence:
             followers=self.followers.agreed(),
             leaders=leaders,
             diskless=diskless,
-            in_sync=in_sync,
             topics=self.topics.agreed(),
             settings=settings,
             led_anywhere=led_anywhere,
         )
 
 
+UNANIMOUS = (
+    *("broker_racks", "broker_of", "calling_broker", "rack_of", "client_racks", "member_racks", "groups"),
+    *("follower_of", "followers", "topics", "settings"),
+)
+"""The fields of ``Evidence`` that hold a value by key."""
+
+
 class Conclusions(NamedTuple):
     """What a capture's evidence comes to.
 
-    A client is its id and its address, ``filed_brokers`` are the racks file's, ``topics`` are names by id. ``in_sync``
-    has for each topic and partition the racks with replicas in sync from a frame on. Of topics ``led_anywhere`` several
-    brokers lead a partition at a time, as Metadata reports diskless ones.
+    A client is its id and its address, ``filed_brokers`` are the racks file's, ``topics`` are names by id. Of topics
+    ``led_anywhere`` several brokers lead a partition at a time, as Metadata reports diskless ones.
     """
 
     capture: str
@@ -274,7 +276,6 @@ class Conclusions(NamedTuple):
     followers: Mapping[Client, int]
     leaders: Mapping[str, frozenset[str]]
     diskless: frozenset[str]
-    in_sync: Mapping[TopicPartition, Sequence[tuple[int, frozenset[str]]]]
     topics: Mapping[str, str]
     settings: Mapping[Setting, str]
     led_anywhere: frozenset[str]
@@ -283,13 +284,9 @@ class Conclusions(NamedTuple):
         """A broker's rack as frames tell it, else as the racks file does."""
         return self.broker_racks.get(broker) or self.filed_brokers.get(broker)
 
-    def racks_in_sync(self, topic: str | None, partition: int | None, frame: int) -> frozenset[str] | None:
-        """Racks with a replica in sync as last reported before a frame; None without any report."""
-        if topic is None or partition is None:
-            return None
-        changes = self.in_sync.get((topic, partition), ())
-        before = bisect_right(changes, frame, key=itemgetter(0))
-        return changes[before - 1][1] if before else None
+    def racks_of(self, brokers: Iterable[int] | None) -> frozenset[str] | None:
+        """The racks of brokers where known; None of None."""
+        return None if brokers is None else frozenset(filter(None, map(self.rack_of_broker, brokers)))
 
     def follower(self, conn: int, client: Client) -> int | None:
         """Which broker copies by this client, None for one that is no follower."""
@@ -297,12 +294,6 @@ class Conclusions(NamedTuple):
         if found is None and (match := FETCHER.fullmatch(client[0])):
             found = int(match[1] or match[2])
         return found
-
-
-def changed(changes: Iterable[InSyncChange]) -> list[InSyncChange]:
-    """In the order of their frames, those that differ from the one before."""
-    ordered = sorted(changes, key=lambda change: (change.frame, repr(change.replicas)))
-    return [*ordered[:1], *(later for before, later in pairwise(ordered) if before.replicas != later.replicas)]
 
 
 def client_of(client_id: str | None, address: str | None) -> Client | None:

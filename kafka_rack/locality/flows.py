@@ -5,11 +5,9 @@ Every byte is counted once: by rows of ``fetches``, by rows of ``produces``, or 
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
-from operator import itemgetter
 from typing import Any, NamedTuple
 
 from kafka_rack.locality.amounts import US, window_for
@@ -20,17 +18,18 @@ from kafka_rack.wire_tables.rows import Rows
 FETCH, PRODUCE, FRAME = "fetch", "produce", "frame"
 CLIENT = ("api", "api_version", "conn", "client_id", "client_addr", "broker", "broker_rack")
 TOPIC = ("topic", "topic_id", "partition", "redirected", "client_rack", "client_rack_from")
-OF_FETCHES = (*CLIENT, *TOPIC, "who", "replica_id", "replica_rack", "group_id")
+OF_FETCHES = (*CLIENT, *TOPIC, "who", "replica_id", "replica_rack", "group_id", "isr")
 OF_PRODUCES = (*CLIENT, *TOPIC, "keyed")
-NEVER = -1 << 62
-"""Before every frame."""
 STEPS_US = tuple(US * seconds for seconds in (86_400, 21_600, 3_600, 600, 60, 10, 1))
 """Windows that flows are summed in until it is known how long the window is to be: each divides those before it, and
 all windows that ``window_for`` gives for spans so long."""
 
 
 class Flow(NamedTuple):
-    """What bytes have in common, as their rows say it. ``kind`` is fetch, produce, or frame: neither."""
+    """What bytes have in common, as their rows say it. ``kind`` is fetch, produce, or frame: neither.
+
+    ``in_sync``: the replicas in sync of the partition, None where none were reported.
+    """
 
     kind: str
     api: str
@@ -50,17 +49,18 @@ class Flow(NamedTuple):
     replica_id: int | None = None
     replica_rack: str | None = None
     group_id: str | None = None
+    in_sync: tuple[int, ...] | None = None
     keyed: bool | None = None
     listener: str | None = None
 
 
-FlowKey = tuple[Flow, int, int]
-"""A flow, the begin of its window, and the frame since which the replicas in sync of its partition were the same."""
+FlowKey = tuple[Flow, int]
+"""A flow, and the begin of its window."""
 
 
 @dataclass(slots=True)
 class Flows:
-    """The flows of a capture, in one pass over its frames, and its evidence.
+    """The flows of a capture, or of some of its connections, in one pass over their frames, and their evidence.
 
     Args:
         window_us: the window's length; None where it follows from how long the captures last.
@@ -85,14 +85,21 @@ class Flows:
         self.add_frames(rows, covered)
         for frame in covered & self.waiting.keys():
             del self.waiting[frame]
-        for ts, amounts, frame, known in rows_with_records(rows, "fetches", OF_FETCHES):
-            flow = Flow(FETCH, *known)
-            self._add_up((flow, self._window(ts), self._since(flow.topic, flow.partition, frame)), amounts)
-        for ts, amounts, _, known in rows_with_records(rows, "produces", OF_PRODUCES):
+        for ts, amounts, known in rows_with_records(rows, "fetches", OF_FETCHES):
+            self._add_up((Flow(FETCH, *known), self._window(ts)), amounts)
+        for ts, amounts, known in rows_with_records(rows, "produces", OF_PRODUCES):
             *client, keyed = known
-            self._add_up((Flow(PRODUCE, *client)._replace(keyed=keyed), self._window(ts), 0), amounts)
-        if not self.window_us:
-            self._widen_to(step_for(self.evidence.last - self.evidence.first))
+            self._add_up((Flow(PRODUCE, *client)._replace(keyed=keyed), self._window(ts)), amounts)
+        self._widen()
+
+    def merge(self, other: Flows) -> None:
+        """Add the flows of other connections of the same capture."""
+        self.evidence.merge(other.evidence)
+        for (flow, window), amounts in other.amounts.items():
+            self._add_up((flow, self._window(window)), amounts)
+        self.waiting |= other.waiting
+        self._widen_to(other.step_us)
+        self._widen()
 
     def add_frames(self, rows: Rows, covered: AbstractSet[int]) -> None:
         """Add frames that no row of ``fetches`` and ``produces`` covers."""
@@ -100,7 +107,7 @@ class Flows:
         columns = ("frame", "ts", "direction", "frame_bytes", "api", "listener", *CLIENT)
         for frame, ts, direction, size, api, listener, *client in rows.rows("frames", columns):
             has_records = api in WITH_RECORDS
-            key = (Flow(FRAME, *client)._replace(listener=listener), self._window(ts), 0)
+            key = (Flow(FRAME, *client)._replace(listener=listener), self._window(ts))
             if direction != "request":
                 if not (has_records and frame in answers):
                     self._add_up(key, (0, 0, size, 0, 0, 0))
@@ -116,36 +123,30 @@ class Flows:
     def _window(self, ts: int) -> int:
         return ts // self.step_us * self.step_us
 
-    def _since(self, topic: str | None, partition: int | None, frame: int) -> int:
-        """The frame that last reported other replicas in sync of a partition than before."""
-        if topic is None or partition is None:
-            return NEVER
-        changes = self.evidence.in_sync.get((topic, partition), ())
-        before = bisect_right(changes, frame, key=itemgetter(0))
-        return changes[before - 1].frame if before else NEVER
+    def _widen(self) -> None:
+        """Sum up by longer windows as soon as the capture is so long that they are sure to be needed."""
+        if not self.window_us:
+            self._widen_to(step_for(self.evidence.last - self.evidence.first))
 
     def _widen_to(self, step: int) -> None:
-        """Sum up by longer windows as soon as the capture is so long that they are sure to be needed."""
         if step > self.step_us:
             self.step_us = step
             amounts, self.amounts = self.amounts, {}
-            for (flow, window, since), sums in amounts.items():
-                self._add_up((flow, self._window(window), since), sums)
+            for (flow, window), sums in amounts.items():
+                self._add_up((flow, self._window(window)), sums)
 
     def each(self) -> Iterator[tuple[FlowKey, Amounts]]:
         """All flows, with those of requests that have no row."""
-        for (flow, window, since), sums in (*self.amounts.items(), *self.waiting.values()):
-            yield (flow, self._window(window), since), sums
+        for (flow, window), sums in (*self.amounts.items(), *self.waiting.values()):
+            yield (flow, self._window(window)), sums
 
 
-def rows_with_records(
-    rows: Rows, table: str, columns: Sequence[str]
-) -> Iterator[tuple[int, Amounts, int, Sequence[Any]]]:
-    """The moment, sums, frame and some columns of each row of ``fetches`` or ``produces``."""
+def rows_with_records(rows: Rows, table: str, columns: Sequence[str]) -> Iterator[tuple[int, Amounts, Sequence[Any]]]:
+    """The moment, sums and some columns of each row of ``fetches`` or ``produces``."""
     redirected = columns.index("redirected")
     sums = ("first", "request_bytes", "response_bytes", "record_bytes", "records")
-    for frame, ts, first, asked, answered, sent, records, *known in rows.rows(table, ("frame", "ts", *sums, *columns)):
-        yield ts, (int(first), asked, answered, sent or 0, records or 0, int(bool(known[redirected]))), frame, known
+    for ts, first, asked, answered, sent, records, *known in rows.rows(table, ("ts", *sums, *columns)):
+        yield ts, (int(first), asked, answered, sent or 0, records or 0, int(bool(known[redirected]))), known
 
 
 def step_for(span_us: int) -> int:

@@ -93,21 +93,18 @@ class TrafficSums:
     ) -> None:
         self.conclusions, self.rules, self.without = conclusions, rules, without
         self.amounts: dict[TrafficKey, Amounts] = {}
-        self._judged: dict[tuple[Flow, frozenset[str] | None], tuple[TrafficKey, TrafficKey | None]] = {}
+        self._judged: dict[Flow, tuple[TrafficKey, TrafficKey | None]] = {}
 
     def add_flows(self, flows: Flows) -> None:
         """Add a capture's flows."""
-        for (flow, window, since), amounts in flows.each():
+        for (flow, window), amounts in flows.each():
             if flow.conn not in self.without:
-                self.add(flow, window, since, amounts)
+                self.add(flow, window, amounts)
 
-    def add(self, flow: Flow, window: int, since: int, amounts: Amounts) -> None:
-        in_sync = None
-        if flow.kind == FETCH:
-            in_sync = self.conclusions.racks_in_sync(self.topic(flow), flow.partition, since)
-        judged = self._judged.get((flow, in_sync))
+    def add(self, flow: Flow, window: int, amounts: Amounts) -> None:
+        judged = self._judged.get(flow)
         if judged is None:
-            judged = self._judged[flow, in_sync] = self.judge(flow, in_sync)
+            judged = self._judged[flow] = self.judge(flow)
         records, rest = judged
         if rest is not None:
             calls, asked, answered, size, *counts = amounts
@@ -123,7 +120,7 @@ class TrafficSums:
     def topic(self, flow: Flow) -> str | None:
         return flow.topic or self.conclusions.topics.get(flow.topic_id or "", flow.topic_id)
 
-    def judge(self, flow: Flow, in_sync: frozenset[str] | None) -> tuple[TrafficKey, TrafficKey | None]:
+    def judge(self, flow: Flow) -> tuple[TrafficKey, TrafficKey | None]:
         """Whose bytes these are, where both ends are, and what follows; without the window.
 
         Returns the key of the record batches and that of the rest of their frames, or the key of all and None.
@@ -147,6 +144,7 @@ class TrafficSums:
             category, location = PRODUCED if flow.kind == PRODUCE else OTHER, self.locate(flow, address)
         topic = self.topic(flow)
         leaders = known.leaders.get(topic) if topic is not None else None
+        in_sync = None if topic in known.diskless else known.racks_of(flow.in_sync)
         facts = Facts(
             category=category,
             client_rack=location.rack,

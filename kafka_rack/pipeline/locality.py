@@ -1,29 +1,36 @@
-"""The job ``locality``: a task reads each capture as ``kafka-rack locality`` does; their flows make one ledger."""
+"""The job ``locality``: the flows of connections, by the route of captures, add up to the ledger."""
 
 from __future__ import annotations
 
 import json
 import pickle
-import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from pathlib import Path
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from kafka_rack.locality.captures import CaptureFlows, NothingToMeasure, capture_flows, judge_captures
+from kafka_rack.locality.captures import MAX_FRAMES, CaptureFlows, NothingToMeasure, judge_captures
+from kafka_rack.locality.flows import Flows
 from kafka_rack.locality.page import report
 from kafka_rack.locality.settings import Settings
-from kafka_rack.pipeline.route import find_input, path_of, place_of
+from kafka_rack.locality.tables import TABLES
+from kafka_rack.pipeline.route import Batches, Connections, Parts, Step, find_input, is_lines, prepared
 from kafka_rack.pipeline.tables import write_text
 from kafka_rack.wire_capture.captures import Options
-from kafka_rack.wire_capture.files import look_at
+from kafka_rack.wire_capture.facts import Fact
+from kafka_rack.wire_capture.files import NO_CAPTURE, NO_PACKETS, scope_of
+from kafka_rack.wire_capture.packets import NO_MAGIC
+from kafka_rack.wire_tables.frame_decoding import FrameDecoder
+from kafka_rack.wire_tables.reading import add_problems
+from kafka_rack.wire_tables.rows import Rows
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-Batches = Iterable[pa.RecordBatch]
-FOUND = pa.schema([("file", pa.string()), ("found", pa.binary())])
+FOUND = pa.schema([("scope", pa.string()), ("found", pa.binary())])
+DIGITS = re.compile("([0-9]+)")
 
 
 def measure(
@@ -41,49 +48,97 @@ def measure(
 
     Raises: PySparkException: an input that is not there. NothingToMeasure.
     """
-    from pyspark.sql import functions as sql
-
-    files = find_input(spark, inputs).all
-    if not files:
+    input_files = find_input(spark, inputs)
+    if not input_files.all:
         raise NothingToMeasure
-    read = spark.read.format("binaryFile").load([place_of(path) for path in files])
-    is_here = all(path.startswith("/") for path in files)
-    content = sql.lit(None).cast("binary") if is_here else sql.col("content")
-    captures = read.select(sql.col("_metadata.file_path").alias("file"), content.alias("content"))
-    captures = captures if tasks is None else captures.repartition(tasks)
-    step = reader(options or Options(), settings.window_us, is_alone=len(files) == 1)
-    found: dict[str, CaptureFlows] = {
-        row.file: pickle.loads(row.found)  # noqa: S301 - our own
-        for row in captures.mapInArrow(step, "file string, found binary").collect()
+    files: dict[str, list[str]] = {}
+    for path in input_files.all:
+        files.setdefault(path if is_lines(path) else scope_of(path), []).append(path)
+    order = {path: at for parts in files.values() for at, path in enumerate(sorted(parts, key=by_number))}
+    options = options or Options()
+    pieces, evidence, parts = prepared(spark, input_files, options, tasks, by=("scope", "key"))
+    step = pieces_to_flows(options, evidence, parts, order, settings.window_us, is_alone=len(files) == 1)
+    found: dict[str, CaptureFlows] = {}
+    for row in pieces.mapInArrow(step, "scope string, found binary").collect():
+        flows = pickle.loads(row.found)  # noqa: S301 - our own
+        if row.scope in found:
+            found[row.scope].merge(flows)
+        else:
+            found[row.scope] = flows
+    pieces.unpersist()
+    refused = {
+        path: NO_CAPTURE if path in input_files.named else NO_PACKETS
+        for path in input_files.packets
+        if is_refused(found.get(scope_of(path)))
     }
-    measured = judge_captures(dict(sorted(found.items())), inputs, settings, out=out)
+    found = {scope: flows for scope, flows in sorted(found.items()) if not is_refused(flows)}
+    measured = judge_captures(found, files, inputs, settings, refused=refused, out=out)
     write_text(spark, out, "locality.html", report(measured.result))
     write_text(spark, out, "locality.json", json.dumps(measured.result, indent=2, ensure_ascii=False) + "\n")
     return measured.result, measured.unread
 
 
-def reader(options: Options, window_us: int | None, *, is_alone: bool) -> Callable[[Batches], Iterator[pa.RecordBatch]]:
-    """A step: files (``file`` and ``content``, null of a file that is read where it is) to their flows."""
+def is_refused(found: CaptureFlows | None) -> bool:
+    """Whether a file of packets holds none, by its first bytes."""
+    return found is not None and any(reason.endswith(NO_MAGIC) for reason in found.flows.evidence.problems)
+
+
+def by_number(path: str) -> list[str | int]:
+    """Sorts the files of a capture by the numbers in their names.
+
+    >>> sorted(["x.pcap10", "x.pcap9", "x.pcap"], key=by_number)
+    ['x.pcap', 'x.pcap9', 'x.pcap10']
+    """
+    return [int(part) if part.isdecimal() else part for part in DIGITS.split(path)]
+
+
+def pieces_to_flows(
+    options: Options,
+    evidence: Mapping[str, Sequence[Fact]],
+    parts: Parts,
+    order: Mapping[str, int],
+    window_us: int | None,
+    *,
+    is_alone: bool,
+) -> Step:
+    """A step: the flows of each capture's connections (``scope``, ``found``), with the connections unless alone."""
 
     def step(batches: Batches) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            for url, content in zip(*(column.to_pylist() for column in batch.columns), strict=True):
-                found = flows_in(path_of(url), content, options, window_us, is_alone=is_alone)
-                if found is not None:
-                    row = {"file": path_of(url), "found": pickle.dumps(found)}
-                    yield pa.RecordBatch.from_pylist([row], schema=FOUND)
+        for scope, found in groupby(by_scope(batches), lambda part: part[0]):
+            flows = flows_of(batch for _, batch in found)
+            yield pa.RecordBatch.from_pylist([{"scope": scope, "found": pickle.dumps(flows)}], schema=FOUND)
+
+    def flows_of(batches: Batches) -> CaptureFlows:
+        reading, rows, found = (
+            Connections(options, parts, evidence, order=order),
+            Rows(),
+            CaptureFlows(Flows(window_us)),
+        )
+        decoder = FrameDecoder(reading.state, rows, TABLES)
+
+        def take() -> None:
+            add_problems(rows, reading.problems)
+            found.flows.add(rows)
+            if not is_alone:
+                found.see(rows)
+            rows.clear()
+            decoder.go_on()
+
+        for frame in reading.frames(batches):
+            decoder.decode(frame)
+            if rows.frames >= MAX_FRAMES or len(reading.problems) >= MAX_FRAMES:
+                take()
+        take()
+        return found
 
     return step
 
 
-def flows_in(
-    path: str, content: bytes | None, options: Options, window_us: int | None, *, is_alone: bool
-) -> CaptureFlows | None:
-    """The flows of a file, with its connections unless it is alone; None if it is no capture."""
-    with tempfile.TemporaryDirectory() as folder:
-        place = path
-        if content is not None:
-            place = str(Path(folder, path.rpartition("/")[2]))
-            Path(place).write_bytes(content)
-        file = look_at(place)
-        return None if file is None else capture_flows(file, options, window_us, is_alone=is_alone)
+def by_scope(batches: Batches) -> Iterator[tuple[str, pa.RecordBatch]]:
+    """The rows of each scope, as parts of batches, with it."""
+    for batch in batches:
+        at = 0
+        for scope, rows in groupby(batch.column("scope").to_pylist()):
+            count = len(list(rows))
+            yield scope, batch.slice(at, count)
+            at += count

@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from urllib.parse import unquote
-from zlib import crc32
 
 import msgspec
 import pyarrow as pa
@@ -23,23 +22,26 @@ import pyarrow as pa
 from kafka_rack.pipeline.tables import ddl_of, union_batches, union_schema
 from kafka_rack.wire_capture.captures import Options
 from kafka_rack.wire_capture.connections import TcpConnections
+from kafka_rack.wire_capture.facts import CAPTURE, SERVER, Clock, Fact, ToldCluster
 from kafka_rack.wire_capture.files import (
     LINES_SUFFIX,
-    PACKET_SUFFIXES,
     DamagedCapture,
     DecompressedFile,
     capture_name,
+    is_named_packets,
     same_capture,
+    scope_of,
 )
+from kafka_rack.wire_capture.files import lines_of as split_lines
 from kafka_rack.wire_capture.frames import Frame, ObservedCluster, Problem, ReadingState
 from kafka_rack.wire_capture.learning import learn_from
-from kafka_rack.wire_capture.lines import BEFORE_ALL, DECODER, UNREADABLE, LineReader, event, fault_of, no_line
+from kafka_rack.wire_capture.lines import BEFORE_ALL, DECODER, UNREADABLE, LineReader, event, fault_of, no_line, texts
 from kafka_rack.wire_capture.packets import read_format, read_packets
 from kafka_rack.wire_capture.reassembly import PATIENCE_US
 from kafka_rack.wire_capture.segments import TcpSegment, segment_in
-from kafka_rack.wire_capture.told import CAPTURE, SERVER, Clock, Fact, ToldCluster
 from kafka_rack.wire_tables.arrow import TYPES, arrow_schema, record_batch
 from kafka_rack.wire_tables.frame_decoding import FrameDecoder
+from kafka_rack.wire_tables.reading import add_problems
 from kafka_rack.wire_tables.rows import Rows
 from kafka_rack.wire_tables.tables import TABLES
 
@@ -86,16 +88,15 @@ FACTS_DDL = ", ".join(f"`{name}` {kind}" for name, kind in FACT_TYPES.items())
 POSITION = ("moment", "file", "offset", "frames")
 MAX_ROWS, MAX_BYTES = 2_000, 8 << 20
 """Of a batch that a step emits."""
+MAX_SPARK_ROWS = 500
+"""The same of the batches in which Spark sends pieces to Python: of segments of 64 KiB, 32 MiB."""
+STORED_PIECES, STORED_ROWS = 20, 1_000
+"""Of a batch that Spark stores. Java's serializer holds the last 100 (``spark.serializer.objectStreamReset``)."""
 MAX_FRAMES = 10_000
 """Whose rows are held."""
 FRAMES_PER_BYTE = 16
 """Numbers of frames for each byte of a file of packets: frames of one packet get those from its offset on."""
-ROTATIONS = (
-    (re.compile(r"(\.(?:pcapng|pcap|cap))\d+$"), r"\1"),  # tcpdump -C
-    (re.compile(r"_\d{5}_\d{14}(?=\.)"), ""),  # dumpcap -b
-    (re.compile(r"[-_.]?\d{4}-?\d\d-?\d\d[-_T.]?\d\d[-:_.]?\d\d[-:_.]?\d\d"), ""),  # tcpdump -G with a time
-)
-"""What the names of rotated files have beside that of their capture."""
+MAX_FILE_BYTES = 1 << 40
 Batches = Iterable[pa.RecordBatch]
 Step = Callable[[Batches], Iterator[pa.RecordBatch]]
 Piece = tuple[Any, ...]
@@ -147,7 +148,7 @@ def line_to_piece(line: bytes) -> tuple[int | None, int | None, int, bytes]:
     try:
         found = DECODER.decode(line)
     except UNREADABLE as error:
-        return (PROBLEM, None, 0, no_line(error, False).encode()) if line.strip() else (None, None, 0, b"")
+        return (PROBLEM, None, 0, no_line(error).encode()) if line.strip() else (None, None, 0, b"")
     if found.dir is None and found.ev is not None:
         kind = SAID if found.ev in ("capture", "topic") else None if found.conn is None else EVENT
         return kind, None if kind == SAID else found.conn, found.t, line
@@ -158,10 +159,35 @@ def line_to_piece(line: bytes) -> tuple[int | None, int | None, int, bytes]:
     return REQUEST if found.dir == "req" else RESPONSE, found.conn, found.t, found.data
 
 
-def packets_to_pieces(batches: Batches) -> Iterator[pa.RecordBatch]:
-    """Whole files of packets (``file`` and ``content``, null of a file that is read where it is) to pieces."""
+def files_to_pieces(batches: Batches) -> Iterator[pa.RecordBatch]:
+    """Whole files (``file`` and ``content``, null of a file that is read where it is) to pieces."""
     files = (zip(*(column.to_pylist() for column in batch.columns), strict=True) for batch in batches)
-    yield from batched(piece for some in files for url, content in some for piece in packets_of(path_of(url), content))
+    yield from batched(
+        piece
+        for some in files
+        for url, content in some
+        for piece in (lines_of if is_lines(url) else packets_of)(path_of(url), content)
+    )
+
+
+def lines_of(file: str, content: bytes | None = None) -> Iterator[Piece]:
+    """The pieces of one file of lines; of a damaged one those before the damage, and the damage."""
+    frames, problems = 0, list[Problem]()
+    try:
+        with DecompressedFile(file, content=content) as source:
+            for begins, text in texts(source, "", problems):
+                offset = begins
+                for line in split_lines(text):
+                    kind, conn, ts, data = line_to_piece(line)
+                    if kind is not None:
+                        key = file if conn is None else f"{file}#{conn}"
+                        yield (file, key, 0, file, offset, kind, frames, conn, ts, *NO_ENDS, data, b"")
+                    frames += kind in (REQUEST, RESPONSE)
+                    offset += len(line) + 1
+    except DamagedCapture as damage:
+        problems.append(Problem("", file, damage.offset, damage.reason))
+    for problem in problems:
+        yield (file, file, 0, file, problem.offset, PROBLEM, 0, None, 0, *NO_ENDS, problem.reason.encode(), b"")
 
 
 def packets_of(file: str, content: bytes | None = None) -> Iterator[Piece]:
@@ -216,20 +242,6 @@ def path_of(url: str) -> str:
     return unquote(re.sub("^file:/+", "/", url))
 
 
-def scope_of(path: str) -> str:
-    """The capture that a file of packets is a part of, by the names that tcpdump and dumpcap give when they rotate.
-
-    >>> scope_of("/t/a.pcap12") == scope_of("/t/a.pcap"), scope_of("/t/a_00002_20261123080000.pcapng")
-    (True, '/t/a.pcapng')
-    >>> scope_of("/t/a-2026-11-23T08:00:00.pcap"), scope_of("/t/java41.pcap.gz")
-    ('/t/a.pcap', '/t/java41.pcap')
-    """
-    folder, slash, name = same_capture(path).rpartition("/")
-    for pattern, rest in ROTATIONS:
-        name = pattern.sub(rest, name)
-    return f"{folder}{slash}{name}"
-
-
 # -- second step: connections to frames --------------------------------------------------------------------------------
 
 
@@ -242,6 +254,7 @@ class Connections:
         evidence: what is known of each scope's cluster; None while that is collected, in ``facts``.
         parts: of files of lines in more than one part.
         named: files whose problems are reported even if they hold no capture.
+        order: by file its place in its capture, where rotated files are one capture; None where each is its own.
     """
 
     def __init__(
@@ -250,8 +263,9 @@ class Connections:
         parts: Parts,
         evidence: Mapping[str, Sequence[Fact]] | None = None,
         named: frozenset[str] = frozenset(),
+        order: Mapping[str, int] | None = None,
     ) -> None:
-        self.options, self.parts, self.evidence, self.named = options, parts, evidence, named
+        self.options, self.parts, self.evidence, self.named, self.order = options, parts, evidence, named, order
         self.clock = Clock()
         self.facts: list[tuple[str, Fact]] = []
         self.noted: list[Fact] = []
@@ -261,7 +275,7 @@ class Connections:
         self.traffic = TcpConnections(self.state)
         self.servers: set[tuple[str, int]] = set()
         self.key = self.scope = self.file = ""
-        self.seen_us = self.offset = 0
+        self.seen_us = self.offset = self.first_frame = 0
 
     def frames(self, batches: Batches) -> Iterator[Frame]:
         """The frames of all connections; those with index -1 bring requests without an answer."""
@@ -306,17 +320,21 @@ class Connections:
         """Another connection, or what a file says besides."""
         self.key = piece.key
         self.servers = set()
-        self.state.connections = {}
+        self.state.connections, self.state.frames = {}, 0
         self.traffic = TcpConnections(self.state, self.options.ports, self.options.given)
         self.move_to(piece)
 
     def move_to(self, piece: Pieced) -> None:
         """Go on in another file: requests that wait get the numbers of those that an earlier file has."""
         self.file, self.scope = piece.file, piece.scope
-        self.state.capture, self.state.frames = capture_name(piece.file), 0
-        for connection in self.state.connections.values():
-            for at, asked in enumerate(connection.asked.values()):
-                asked.frame = BEFORE_ALL + at
+        if self.order is None:
+            self.state.capture, self.state.frames = capture_name(piece.file), 0
+            for connection in self.state.connections.values():
+                for at, asked in enumerate(connection.asked.values()):
+                    asked.frame = BEFORE_ALL + at
+        else:
+            self.state.capture = capture_name(piece.scope)
+            self.first_frame = self.order[piece.file] * MAX_FILE_BYTES * FRAMES_PER_BYTE
         cluster = self.cluster(piece.scope, self.is_packets(piece))
         self.state.known = cast("ObservedCluster", cluster)
         self.traffic.told = ObservedCluster(racks=cluster.last_racks, endpoints=cluster.endpoints)
@@ -346,7 +364,7 @@ class Connections:
         if piece.file == self.file:
             self.offset, self.seen_us = piece.offset, piece.ts
             self.clock.now = (piece.moment, piece.file, piece.offset, 0)
-        self.state.frames = max(self.state.frames, self.offset * FRAMES_PER_BYTE)
+        self.state.frames = max(self.state.frames, self.first_frame + self.offset * FRAMES_PER_BYTE)
         segment = TcpSegment(
             self.offset,
             piece.ts,
@@ -358,7 +376,6 @@ class Connections:
             piece.size,
             piece.said,
         )
-        self.traffic.numbers = number_of(piece) - 1  # of a connection that begins here
         yield from self.traffic.take(segment, self.problems, self.file)
 
     def end(self) -> Iterator[Frame]:
@@ -407,11 +424,6 @@ class Pieced(NamedTuple):
     size: int
     data: bytes
     said: bytes
-
-
-def number_of(piece: Pieced) -> int:
-    """The number of a connection of packets that begins here: by its time, the same whatever it is read with."""
-    return piece.ts << 11 | crc32(piece.key.encode()) & 0x7FF
 
 
 def pieces_to_facts(options: Options, parts: Parts) -> Step:
@@ -481,9 +493,7 @@ def pieces_to_rows(
 
 def row_batches(rows: Rows, problems: list[Problem]) -> Iterator[pa.RecordBatch]:
     """All rows, with problems, which are forgotten."""
-    for problem in problems:
-        rows.add("problems", "unknown", tuple(problem))
-    problems.clear()
+    add_problems(rows, problems)
     for table in TABLES:
         found = record_batch(rows, table)
         if found is not None:
@@ -507,7 +517,7 @@ def find_input(spark: SparkSession, paths: Sequence[str]) -> Input:
     named = {path if "://" in path else str(Path(path).resolve()) for path in paths}
     best: dict[str, str] = {}
     for path in sorted(found):
-        if is_lines(path) or is_packets(path) or path in named:
+        if is_lines(path) or is_named_packets(path) or path in named:
             best.setdefault(same_capture(path), path)
     files = list(best.values())
     lines, packets = [path for path in files if is_lines(path)], [path for path in files if not is_lines(path)]
@@ -528,31 +538,28 @@ def is_lines(path: str) -> bool:
     return same_capture(path).endswith(LINES_SUFFIX)
 
 
-def is_packets(path: str) -> bool:
-    return same_capture(scope_of(path)).endswith(PACKET_SUFFIXES)
-
-
 def pieces_of(spark: SparkSession, found: Input) -> tuple[DataFrame, Parts]:
     """The pieces of captures, in no order, and where Spark's parts of large files of lines begin."""
     from pyspark.sql import functions as sql
 
     frames: list[DataFrame] = []
     parts: Parts = {}
-    if found.lines:
-        lines = lines_of(spark, found.lines)
+    plain = [path for path in found.lines if path.endswith(LINES_SUFFIX)]
+    if plain:
+        lines = text_of(spark, plain)
         parts = parts_of(lines)
         frames.append(lines.mapInArrow(lines_to_pieces, PIECES_DDL))
-    if found.packets:
-        files = spark.read.format("binaryFile").load([place_of(path) for path in found.packets])
-        is_here = all(path.startswith("/") for path in found.packets)  # and on each worker, as Spark has it
+    if whole := [path for path in found.all if path not in plain]:
+        files = spark.read.format("binaryFile").load([place_of(path) for path in whole])
+        is_here = all(path.startswith("/") for path in whole)  # and on each worker, as Spark has it
         content = sql.lit(None).cast("binary") if is_here else sql.col("content")
         read = files.select(sql.col("_metadata.file_path").alias("file"), content.alias("content"))
-        frames.append(read.mapInArrow(packets_to_pieces, PIECES_DDL))
+        frames.append(read.mapInArrow(files_to_pieces, PIECES_DDL))
     first, *more = frames or [spark.createDataFrame([], PIECES_DDL)]
     return (first.unionAll(more[0]) if more else first), parts
 
 
-def lines_of(spark: SparkSession, files: Sequence[str]) -> DataFrame:
+def text_of(spark: SparkSession, files: Sequence[str]) -> DataFrame:
     """The lines of files, as ``value``, with the ``file`` and ``part``, where Spark's part of the file begins."""
     from pyspark.sql import functions as sql
 
@@ -583,18 +590,40 @@ def parts_of(lines: DataFrame) -> Parts:
     return parts
 
 
-def decoded(spark: SparkSession, found: Input, options: Options, tasks: int | None = None) -> DataFrame:
-    """The rows of all tables, as a union of ``SCHEMAS``; ``tasks`` share the work, by default as Spark is set."""
+class Prepared(NamedTuple):
+    """The pieces of a run, by connection in order, with the evidence and the parts that reading them takes."""
+
+    pieces: DataFrame
+    evidence: dict[str, list[Fact]]
+    parts: Parts
+
+
+def prepared(
+    spark: SparkSession, found: Input, options: Options, tasks: int | None = None, *, by: Sequence[str] = ("key",)
+) -> Prepared:
+    """Have Spark bring the pieces of connections together, and collect the evidence.
+
+    Args:
+        tasks: how many share the work, by default as Spark is set.
+        by: the columns by which pieces come together.
+    """
     from pyspark import StorageLevel
     from pyspark.sql import Window
     from pyspark.sql import functions as sql
 
-    spark.conf.set("spark.sql.execution.arrow.maxBytesPerBatch", str(MAX_BYTES))
+    spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", str(MAX_SPARK_ROWS))
+    spark.conf.set("spark.sql.inMemoryColumnarStorage.batchSize", str(STORED_PIECES))
     pieces, parts = pieces_of(spark, found)
-    shared = pieces.repartition("key") if tasks is None else pieces.repartition(tasks, "key")
-    ordered = shared.sortWithinPartitions(*ORDER).persist(StorageLevel.DISK_ONLY)
+    shared = pieces.repartition(*by) if tasks is None else pieces.repartition(tasks, *by)
+    ordered = shared.sortWithinPartitions(*by, *ORDER).persist(StorageLevel.DISK_ONLY)
     before = sql.lag("value").over(Window.partitionBy("scope", "kind", "name").orderBy(*POSITION))
     facts = ordered.mapInArrow(pieces_to_facts(options, parts), FACTS_DDL).withColumn("before", before)
     changes = facts.where(~sql.col("value").eqNullSafe(sql.col("before"))).orderBy(*POSITION).collect()
-    evidence = evidence_of(row.asDict() for row in changes)
-    return ordered.mapInArrow(pieces_to_rows(options, evidence, parts, found.named), ddl_of(union_schema(SCHEMAS)))
+    spark.conf.set("spark.sql.inMemoryColumnarStorage.batchSize", str(STORED_ROWS))
+    return Prepared(ordered, evidence_of(row.asDict() for row in changes), parts)
+
+
+def decoded(spark: SparkSession, found: Input, options: Options, tasks: int | None = None) -> DataFrame:
+    """The rows of all tables, as a union of ``SCHEMAS``; ``tasks`` share the work, by default as Spark is set."""
+    pieces, evidence, parts = prepared(spark, found, options, tasks)
+    return pieces.mapInArrow(pieces_to_rows(options, evidence, parts, found.named), ddl_of(union_schema(SCHEMAS)))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
 from kafka_rack.wire_capture.connections import TcpConnections
-from kafka_rack.wire_capture.files import CaptureFile, DamagedCapture, DecompressedFile, capture_name
+from kafka_rack.wire_capture.files import CaptureFile, DamagedCapture, DecompressedFile, capture_name, scope_of
 from kafka_rack.wire_capture.frames import Frame, ObservedCluster, Problem, ReadingState
 from kafka_rack.wire_capture.learning import learn_from
 from kafka_rack.wire_capture.lines import DECODER, event, read_lines
@@ -61,6 +61,30 @@ class Options(msgspec.Struct, frozen=True):
         return known
 
 
+def joined_captures(files: Iterable[CaptureFile]) -> list[CaptureFile]:
+    """The captures that files are parts of: of rotated files of packets one, in the order of their first packets."""
+    found: dict[str, list[CaptureFile]] = {}
+    for file in files:
+        found.setdefault(scope_of(file.path) if file.kind == "packets" else file.path, []).append(file)
+    return [
+        parts[0]._replace(
+            path=path,
+            size=sum(part.size for part in parts),
+            parts=tuple(sorted((part.path for part in parts), key=first_time)) if len(parts) > 1 else (parts[0].path,),
+        )
+        for path, parts in sorted(found.items())
+    ]
+
+
+def first_time(path: str) -> tuple[int, str]:
+    """The time of a file's first packet, 0 without one, and its path."""
+    try:
+        with DecompressedFile(path) as source:
+            return next((packet.ts for packet in read_packets(source, read_format(source), [])), 0), path
+    except DamagedCapture:
+        return 0, path
+
+
 def is_port(text: str) -> bool:
     return text.isdecimal() and 0 < int(text) < 65536
 
@@ -110,7 +134,7 @@ def packet_frames(file: CaptureFile, options: Options, problems: list[Problem]) 
 
 
 class PacketReading:
-    """Reads a file of packets. ``said`` is what kafka-rack's own captures say of the cluster at their heads.
+    """Reads the packets of a capture. ``said`` is what kafka-rack's own captures say of the cluster at their heads.
 
     Args:
         brokers: what all of the file says of the brokers, if that is known.
@@ -121,6 +145,7 @@ class PacketReading:
         self.state = ReadingState(capture_name(file.path), known=options.known())
         self.traffic = TcpConnections(self.state, options.ports, options.given)
         self.said: list[bytes] = []
+        self.bytes_before = 0
         if brokers is not None:
             self.know_brokers(brokers)
 
@@ -145,8 +170,14 @@ class PacketReading:
         self.state.known.endpoints.update(known.endpoints)
 
     def frames(self, problems: list[Problem]) -> Iterator[Frame]:
-        path, traffic = self.file.path, self.traffic
+        for path in self.file.parts or (self.file.path,):
+            yield from self.frames_of(path, problems)
+        yield from self.traffic.finish(problems, self.file.path)
+
+    def frames_of(self, path: str, problems: list[Problem]) -> Iterator[Frame]:
+        """The frames that a file completes; their offsets count from the first file on."""
         damaged: list[tuple[int, str]] = []
+        before = self.bytes_before
         try:
             with DecompressedFile(path) as source:
                 file_format = read_format(source)
@@ -155,11 +186,12 @@ class PacketReading:
                         self.take_said(file_format, packet.offset, damaged)
                     segment = segment_in(packet, file_format, damaged)
                     if segment is not None:
-                        yield from traffic.take(segment, problems, path)
+                        self.bytes_before = before + segment.offset
+                        segment = segment._replace(offset=self.bytes_before) if before else segment
+                        yield from self.traffic.take(segment, problems, path)
         except DamagedCapture as damage:
             damaged.append((damage.offset, damage.reason))
         problems += [Problem(self.state.capture, path, offset, reason) for offset, reason in damaged]
-        yield from traffic.finish(problems, path)
 
     def take_said(self, file_format: Format, offset: int, damaged: list[tuple[int, str]]) -> None:
         """Take what sections' heads have said before the packet at an offset."""

@@ -11,6 +11,7 @@ A connection that both sides have closed is forgotten ``LINGER_BYTES`` of the fi
 from __future__ import annotations
 
 from collections.abc import Iterator
+from zlib import crc32
 
 import msgspec
 
@@ -40,6 +41,7 @@ LINGER_BYTES = 16 << 20
 """So far behind the last packet of a closed connection others of it are still its own."""
 MAX_UNDECIDED, MAX_UNDECIDED_BEHIND_ITS_OPENING = 64, 1000
 MAX_UNDECIDED_BYTES = 64 << 20
+MAX_NUMBER = (1 << 62) - 1
 MAX_HELD, MAX_HELD_BYTES = 1000, 64 << 20
 """Responses whose requests may come later, of one connection, and their bytes."""
 FIRST, SECOND, BOTH = 1, 2, 3
@@ -108,7 +110,6 @@ class TcpConnections(msgspec.Struct):
     conversations: dict[tuple[Endpoint, Endpoint], TcpConnection] = msgspec.field(default_factory=dict)
     closed: dict[tuple[Endpoint, Endpoint], int] = msgspec.field(default_factory=dict)
     servers: set[Endpoint] = msgspec.field(default_factory=set)
-    numbers: int = 0
 
     def take(self, segment: TcpSegment, problems: list[Problem], path: str) -> Iterator[Frame]:
         """The frames that a segment completes."""
@@ -124,8 +125,7 @@ class TcpConnections(msgspec.Struct):
         if found is None:
             if not segment.size and not segment.flags & SYN:
                 return  # the end of what was not seen, or what comes behind an end
-            self.numbers += 1
-            found = self.conversations[key] = TcpConnection(self.numbers)
+            found = self.conversations[key] = TcpConnection(self.number_for(key, segment.ts))
             if segment.said:
                 self.open(found, segment)
         yield from self.follow(found, segment, problems, path)
@@ -135,6 +135,13 @@ class TcpConnections(msgspec.Struct):
             found.finished |= FIRST if segment.source == key[0] else SECOND
         if found.finished == BOTH:
             yield from self.close(key, found, segment.offset)
+
+    def number_for(self, key: tuple[Endpoint, Endpoint], ts: int) -> int:
+        """A number for a connection that begins: by its time and ends, the same with whichever files it is read."""
+        number = (ts << 11 | crc32(repr(key).encode()) & 0x7FF) & MAX_NUMBER
+        while number in self.state.connections:
+            number += 1
+        return number
 
     def close(self, key: tuple[Endpoint, Endpoint], found: TcpConnection, offset: int) -> Iterator[Frame]:
         """Note the last packet of a connection so far that both sides have closed."""
@@ -255,7 +262,7 @@ class TcpConnections(msgspec.Struct):
         if piece.gap:
             side = "requests" if is_request else "responses"
             cut = f", within a frame of which {len(half.buffer)} bytes are here" if half.buffer else ""
-            reason = f"{piece.gap} bytes of {side} on connection {found.number} are missing{cut}"
+            reason = f"{piece.gap} bytes of {side} on connection {connection.name} are missing{cut}"
             problems.append(Problem(self.state.capture, path, piece.offset, reason))
             half.buffer.clear()
             half.synced = False
@@ -316,7 +323,7 @@ class TcpConnections(msgspec.Struct):
             size = int.from_bytes(buffer[:4], "big", signed=True)
             fits = (8 if is_request else 4) <= size <= MAX_FRAME_BYTES
             if not fits or (is_request and len(buffer) >= 14 and not plausible_request(buffer, 0, strict=False)):
-                reason = f"no frame begins here on connection {found.number}: {bytes(buffer[:14]).hex()}"
+                reason = f"no frame begins here on connection {connection.name}: {bytes(buffer[:14]).hex()}"
                 problems.append(Problem(self.state.capture, path, piece.offset, reason))
                 half.synced = False
                 half.skipped += 1
@@ -335,7 +342,7 @@ class TcpConnections(msgspec.Struct):
                 half.on_trial = False
             if half.skipped:
                 side = "requests" if is_request else "responses"
-                reason = f"{half.skipped} bytes of {side} on connection {found.number} before the first whole frame"
+                reason = f"{half.skipped} bytes of {side} on connection {connection.name} before the first whole frame"
                 problems.append(Problem(self.state.capture, path, piece.offset, reason))
                 half.skipped = 0
             del buffer[: 4 + size]
@@ -392,7 +399,7 @@ class TcpConnections(msgspec.Struct):
         for half, side in ((found.requests, "requests"), (found.responses, "responses")):
             left = len(half.buffer) + half.skipped
             if left:
-                reason = f"{left} bytes of {side} on connection {found.number} are no whole frame"
+                reason = f"{left} bytes of {side} on connection {connection.name} are no whole frame"
                 problems.append(Problem(self.state.capture, path, 0, reason))
                 half.buffer.clear()
                 half.skipped = 0

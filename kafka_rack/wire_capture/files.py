@@ -17,8 +17,15 @@ Kind = Literal["lines", "packets"]
 LINES_SUFFIX = ".jsonl"
 PACKET_SUFFIXES = (".pcap", ".pcapng", ".cap")
 SUFFIXES = (LINES_SUFFIX, *PACKET_SUFFIXES)
+ROTATIONS = (
+    (re.compile(r"(\.(?:pcapng|pcap|cap))\d+$"), r"\1"),  # tcpdump -C
+    (re.compile(r"_\d{5}_\d{14}(?=\.)"), ""),  # dumpcap -b
+    (re.compile(r"[-_.]?\d{4}-?\d\d-?\d\d[-_T.]?\d\d[-:_.]?\d\d[-:_.]?\d\d"), ""),  # tcpdump -G with a time
+)
+"""The parts of rotated files' names that their capture's name lacks."""
 GZIP_MAGIC = b"\x1f\x8b"
 PACKET_MAGICS = (b"\xa1\xb2\xc3\xd4", b"\xd4\xc3\xb2\xa1", b"\xa1\xb2\x3c\x4d", b"\x4d\x3c\xb2\xa1", b"\n\r\r\n")
+NO_CAPTURE = "neither a capture of frames nor pcap or pcapng"
 NO_PACKETS = "its name is that of a capture of packets, but it is neither pcap nor pcapng"
 NAMED_AS_A_FRAME = re.compile(rb'\A\s*\{.*?"(?:ev|dir)"\s*:', re.DOTALL)
 CHUNK_BYTES = 1 << 16
@@ -31,12 +38,13 @@ MAX_HEAD_BYTES = 1 << 20
 
 
 class CaptureFile(NamedTuple):
-    """A file to be read; ``size`` in bytes as it was found."""
+    """A file to be read; ``size`` in bytes as it was found. Of a rotated capture ``parts`` are its files in order."""
 
     path: str
     kind: Kind
     compressed: bool
     size: int
+    parts: tuple[str, ...] = ()
 
 
 class DamagedCapture(Exception):
@@ -70,6 +78,20 @@ def capture_name(path: str) -> str:
 def same_capture(path: str) -> str:
     """The path of the uncompressed file that is the same capture as a file, and one with it in the tables."""
     return path.removesuffix(".gz")
+
+
+def scope_of(path: str) -> str:
+    """The capture that a file of packets is a part of, by the names that tcpdump and dumpcap give when they rotate.
+
+    >>> scope_of("/t/a.pcap12") == scope_of("/t/a.pcap"), scope_of("/t/a_00002_20261123080000.pcapng")
+    (True, '/t/a.pcapng')
+    >>> scope_of("/t/a-2026-11-23T08:00:00.pcap"), scope_of("/t/java41.pcap.gz")
+    ('/t/a.pcap', '/t/java41.pcap')
+    """
+    folder, slash, name = same_capture(path).rpartition("/")
+    for pattern, rest in ROTATIONS:
+        name = pattern.sub(rest, name)
+    return f"{folder}{slash}{name}"
 
 
 def find_files(paths: Iterable[str]) -> tuple[list[CaptureFile], list[tuple[str, str]]]:
@@ -108,7 +130,7 @@ def find_files(paths: Iterable[str]) -> tuple[list[CaptureFile], list[tuple[str,
             for one in inside:
                 take(one, NO_PACKETS if is_named_packets(one) else None)
         elif is_url(given) or Path(given).is_file():
-            take(resolved(given), "neither a capture of frames nor pcap or pcapng")
+            take(resolved(given), NO_CAPTURE)
         elif Path(given).exists():
             raise FileNotFoundError(f"{given}: neither a file nor a folder")
         else:
@@ -199,11 +221,11 @@ def as_text(path: Path) -> str:
 
 
 def has_suffix(name: str) -> bool:
-    return name.removesuffix(".gz").endswith(SUFFIXES)
+    return scope_of(name).endswith(SUFFIXES)
 
 
 def is_named_packets(name: str) -> bool:
-    return name.removesuffix(".gz").endswith(PACKET_SUFFIXES)
+    return scope_of(name).endswith(PACKET_SUFFIXES)
 
 
 def look_at(place: str | Path) -> CaptureFile | None:

@@ -129,6 +129,11 @@ class CapturedConnection(msgspec.Struct, eq=False):
     asked_bytes: int = 0
     server: tuple[str, int] | None = None
 
+    @property
+    def name(self) -> str:
+        """What problems call it: of lines its number, of packets its client."""
+        return self.client if self.server is not None and self.client is not None else str(self.number)
+
     def wait_for(self, asked: PendingRequest) -> tuple[PendingRequest, ...]:
         """Note a request that an answer is to come for; gives those that are given up for it."""
         waiting = self.asked
@@ -152,7 +157,7 @@ class CapturedConnection(msgspec.Struct, eq=False):
 
 
 class ObservedCluster(msgspec.Struct):
-    """What the frames so far have told: names by topic id, leaders, the brokers' racks and where they listen.
+    """What the frames so far report: names by topic id, leaders, replicas in sync, brokers' racks and addresses.
 
     ``size_bytes`` is about what names and leaders take in memory. ``is_full``: something new was not taken, since there
     is no room for it; ``full_at``: where in the file that was, until somebody tells it.
@@ -160,6 +165,7 @@ class ObservedCluster(msgspec.Struct):
 
     topics: dict[bytes, str] = msgspec.field(default_factory=dict)
     leaders: dict[tuple[str, int], int] = msgspec.field(default_factory=dict)
+    in_sync: dict[tuple[str, int], tuple[int, ...]] = msgspec.field(default_factory=dict)
     racks: dict[int, str | None] = msgspec.field(default_factory=dict)
     endpoints: dict[tuple[str, int], int] = msgspec.field(default_factory=dict)
     size_bytes: int = 0
@@ -208,6 +214,11 @@ class ObservedCluster(msgspec.Struct):
             else:
                 self.is_full = True
 
+    def name_in_sync(self, topic: str, partition: int, replicas: tuple[int, ...]) -> None:
+        """Take the replicas in sync of a partition whose leader was taken."""
+        if (topic, partition) in self.leaders:
+            self.in_sync[topic, partition] = replicas
+
     def problems(self, capture: str, path: str) -> list[Problem]:
         """Where there was no more room, told once."""
         told, self.full_at = self.full_at, []
@@ -239,7 +250,7 @@ class Frame(msgspec.Struct, gc=False):
             return None
         requests, given_up_bytes = len(self.passed_over), sum(len(asked.data) for asked in self.passed_over)
         return (
-            f"connection {self.connection.number} has too many requests that wait for their answers: {requests} of "
+            f"connection {self.connection.name} has too many requests that wait for their answers: {requests} of "
             f"{given_up_bytes} bytes are given up, since at most {MAX_ASKED} of {MAX_ASKED_BYTES} bytes are kept"
         )
 
@@ -355,7 +366,7 @@ def short_response(size: int) -> str:
 
 def no_request(correlation_id: int, connection: CapturedConnection) -> str:
     """Why a response answers nothing."""
-    return f"no request with correlation id {correlation_id} on connection {connection.number}"
+    return f"no request with correlation id {correlation_id} on connection {connection.name}"
 
 
 def head_of(data: bytes) -> bytes:

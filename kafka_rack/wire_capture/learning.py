@@ -78,6 +78,9 @@ def learn_topics(topics: Any, known: ObservedCluster) -> None:
         if topic.topic_id != NO_UUID:
             known.name_topic(topic.topic_id, topic.name)
         known.name_leaders(topic.name, ((one.partition_index, one.leader_id) for one in topic.partitions))
+        for one in topic.partitions:
+            if not one.error_code:
+                known.name_in_sync(topic.name, one.partition_index, tuple(one.isr_nodes))
 
 
 def learn_update(message: Any, known: ObservedCluster) -> None:

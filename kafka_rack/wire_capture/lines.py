@@ -81,7 +81,7 @@ def read_lines(path: str, state: ReadingState, problems: list[Problem]) -> Itera
         for reader.offset, text in texts(source, capture, problems):
             if len(problems) >= MAX_PROBLEMS_HELD:
                 yield no_frame()
-            yield from reader.frames(text, source.position)
+            yield from reader.frames(text)
 
 
 def texts(source: DecompressedFile, capture: str, problems: list[Problem]) -> Iterator[tuple[int, bytes]]:
@@ -111,24 +111,24 @@ class LineReader:
     def problem(self, offset: int, reason: str) -> None:
         self.problems.append(Problem(self.state.capture, self.path, offset, reason))
 
-    def frames(self, text: bytes, position: int) -> Iterator[Frame]:
-        """The frames of lines, of which the last ends at a position."""
+    def frames(self, text: bytes) -> Iterator[Frame]:
+        """The frames of lines."""
         state = self.state
         for line in lines_of(text):
             if self.offset // frames.CHECK_BYTES != state.checked:
                 yield from state.check(self.offset, self.problems, self.path)
             begins, self.offset = self.offset, self.offset + len(line) + 1
-            frame = self.frame_in(line, begins, position)
+            frame = self.frame_in(line, begins)
             if frame is not None:
                 yield frame
 
-    def frame_in(self, line: bytes, begins: int, position: int) -> Frame | None:
-        """The frame of a line, if it brings one; ``position``: up to where the file was read."""
+    def frame_in(self, line: bytes, begins: int) -> Frame | None:
+        """The frame of a line, if it brings one."""
         try:
             found = DECODER.decode(line)
         except UNREADABLE as error:
             if line.strip():
-                self.problem(begins, no_line(error, self.offset > position))
+                self.problem(begins, no_line(error))
             return None
         if found.dir is None and found.ev is not None:
             state = self.state
@@ -162,9 +162,9 @@ def begun_before(connections: dict[int, CapturedConnection], number: int) -> Cap
     return connection
 
 
-def no_line(error: Exception, has_no_end: bool) -> str:
+def no_line(error: Exception) -> str:
     """Why a line cannot be read."""
-    return f"not a line of a capture: {'the last line has no end: ' if has_no_end else ''}{error}"
+    return f"not a line of a capture: {error}"
 
 
 def fault_of(line: CaptureLine) -> str | None:

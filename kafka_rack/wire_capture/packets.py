@@ -74,6 +74,9 @@ class Format(msgspec.Struct):
         self.second_before = second
 
 
+NO_MAGIC = "which neither pcap nor pcapng has"
+
+
 def read_format(source: DecompressedFile) -> Format:
     """The head of a file. Raises DamagedCapture."""
     start = source.read(4)
@@ -92,7 +95,7 @@ def read_format(source: DecompressedFile) -> Format:
             snap_bytes, link_type = struct.unpack(order + "4x4x4xII", rest)
             ticks = US if magic == 0xA1B2C3D4 else 1000 * US
             return Format(order, False, [Interface(link_type & 0xFFFF, snap_bytes, ticks)])
-    raise DamagedCapture(0, f"magic {start.hex()}, which neither pcap nor pcapng has")
+    raise DamagedCapture(0, f"magic {start.hex()}, {NO_MAGIC}")
 
 
 def read_packets(source: DecompressedFile, file_format: Format, damaged: list[tuple[int, str]]) -> Iterator[Packet]:

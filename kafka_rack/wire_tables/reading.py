@@ -30,22 +30,21 @@ def decode_into(
     for frame in frames:
         decoder.decode(frame)
         if len(problems) >= MAX_PROBLEMS_HELD:
-            add_problems(rows, decoder, problems)
+            add_problems(rows, problems)
             yield rows
             decoder.go_on()
         elif rows.frames >= max_frames:
             yield rows
             decoder.go_on()
     problems += state.known.problems(state.capture, file.path)
-    add_problems(rows, decoder, problems)
+    add_problems(rows, problems)
     yield rows
 
 
-def add_problems(rows: Rows, decoder: FrameDecoder, problems: list[Problem]) -> None:
-    """Problems become rows, if these are wanted, and are held no longer."""
-    if "problems" in decoder.wanted:
-        for problem in problems:
-            rows.add("problems", "unknown", tuple(problem))
+def add_problems(rows: Rows, problems: list[Problem]) -> None:
+    """Problems become rows, and are held no longer."""
+    for problem in problems:
+        rows.add("problems", "unknown", tuple(problem))
     problems.clear()
 
 

@@ -32,6 +32,7 @@ SHARED: dict[str, tuple[str, ...]] = {
     "way": ("direction", "left_over", "body_version", "header_version"),
     "part": ("topic", "topic_id", "partition"),
     "leading": ("leader", "leader_rack"),
+    "serving": ("leader", "leader_rack", "isr"),
     "layout": ("replicas", "replica_racks", "isr", "offline"),
     "form": ("side", "magic", "codec", "transactional", "control", "partial"),
     "reader": ("client_rack", "client_rack_from", "who", "replica_id", "replica_rack", "group_id"),
@@ -56,11 +57,11 @@ ROWS: dict[str, tuple[str, ...]] = {
         *("generation", "rack_id", "topics", "assignment", "leader", "error_code", "frame", "error"),
     ),
     "fetches": (
-        *("place", "kind", "reader", "part", "leading", "ts", "request_bytes", "response_bytes", "record_bytes"),
+        *("place", "kind", "reader", "part", "serving", "ts", "request_bytes", "response_bytes", "record_bytes"),
         *("records", "redirected", "preferred_read_replica", "error_code", "frame", "first"),
     ),
     "produces": (
-        *("place", "kind", "writer", "part", "leading", "ts", "request_bytes", "response_bytes", "record_bytes"),
+        *("place", "kind", "writer", "part", "serving", "ts", "request_bytes", "response_bytes", "record_bytes"),
         *("records", "redirected", "keyed", "error_code", "frame", "first"),
     ),
     "brokers": ("node", "place", "ts", "told_by", "frame"),

@@ -67,6 +67,7 @@ TRAFFIC = (
 TRAFFIC_KEYS = (
     TOPIC_ID,
     Column("leader", "int", "the partition's leader as last reported before"),
+    Column("isr", "array<int>", "its replicas in sync as last reported before; null where nothing did"),
     Column("error_code", "int", "the partition's error in the response, null without one"),
     Column("api_version", "int", "version of the request"),
     CONN,

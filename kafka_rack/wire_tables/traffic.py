@@ -121,12 +121,12 @@ def part_of(target: Target, part: Part) -> int:
     return parts.add(key, (part[0], uuid_text(part[1]), part[2]))
 
 
-def leading_of(target: Target, part: Part) -> int:
-    """The number of a partition's leader and its rack, as last told."""
+def serving_of(target: Target, part: Part) -> int:
+    """The number of a partition's leader, its rack and the replicas in sync, as last reported."""
     known = target.known
-    name, _, number, _ = part
-    leader = known.leaders.get((name, number)) if name is not None and number is not None else None
-    return target.rows.shared["leading"].number((leader, known.racks.get(leader) if leader is not None else None))
+    leader = known.leaders.get(part[::2]) if part[2] is not None else None
+    rack = known.racks.get(leader) if leader is not None else None
+    return target.rows.shared["serving"].number((leader, rack, known.in_sync.get(part[::2])))
 
 
 def produces(
@@ -163,7 +163,7 @@ def produces(
             kind,
             writer,
             part_of(target, part),
-            leading_of(target, part),
+            serving_of(target, part),
             asked.ts,
             request_shares[at],
             response_shares[at],
@@ -210,7 +210,7 @@ def fetches(
             kind,
             reader,
             part_of(target, part),
-            leading_of(target, part),
+            serving_of(target, part),
             asked.ts,
             request_shares[at],
             response_shares[at],

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -26,14 +25,13 @@ def pieces(paths: Iterable[Path]) -> list[dict[str, Any]]:
     """The pieces of files, by connection and in order."""
     found: list[dict[str, Any]] = []
     for path in paths:
-        if route.is_lines(str(path)):
-            data = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
-            lines = data.removesuffix(b"\n").split(b"\n")
+        if path.suffix == ".jsonl":
+            lines = path.read_bytes().removesuffix(b"\n").split(b"\n")
             columns = [pa.array(lines), pa.array([path.as_uri()] * len(lines)), pa.array([0] * len(lines))]
             batches = route.lines_to_pieces([pa.RecordBatch.from_arrays(columns, ["value", "file", "part"])])
         else:
             columns = [pa.array([path.as_uri()]), pa.array([None], pa.binary())]
-            batches = route.packets_to_pieces([pa.RecordBatch.from_arrays(columns, ["file", "content"])])
+            batches = route.files_to_pieces([pa.RecordBatch.from_arrays(columns, ["file", "content"])])
         found += [row for batch in batches for row in batch.to_pylist()]
     return sorted(found, key=lambda row: tuple(row[name] for name in route.ORDER))
 

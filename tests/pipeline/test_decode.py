@@ -14,6 +14,7 @@ from kafka_rack.pipeline.route import find_input
 from kafka_rack.pipeline.tables import PACKAGES, FormatMissing
 from tests.fixture_data import CAPTURES
 from tests.on_spark import complaints, unpacked
+from tests.pipeline.packet_files import rotate
 from tests.pipeline.steps import comparable, stored_tables, tables_in_one
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -58,14 +59,11 @@ def test_reading_again_replaces_what_was_read_and_nothing_else(spark, captures, 
 
 
 def test_a_capture_cut_into_files_gives_the_rows_of_the_whole(spark, tmp_path):
-    from tests.unit.kafka_rack.pipeline.test_route import NUMBERS, classic
+    from tests.unit.kafka_rack.pipeline.test_route import NUMBERS
 
-    head, packets = classic("java41-range.pcap.gz")
     (tmp_path / "in").mkdir()
-    for part in range(PARTS):
-        mine = packets[len(packets) * part // PARTS : len(packets) * (part + 1) // PARTS]
-        (tmp_path / "in" / f"x.pcap{part or ''}").write_bytes(head + b"".join(mine))
-    (tmp_path / "whole.pcap").write_bytes(head + b"".join(packets))
+    rotate(tmp_path / "in", "java41-range.pcap.gz", PARTS)
+    (tmp_path / "whole.pcap").write_bytes(unpacked("java41-range.pcap"))
     summary = decode(spark, [str(tmp_path / "in")], str(tmp_path / "out"))
     whole = comparable(tables_in_one([tmp_path / "whole.pcap"]), NUMBERS)
     assert comparable(stored_tables(tmp_path / "out"), NUMBERS) == whole

@@ -13,7 +13,9 @@ from kafka_rack.locality import captures
 from kafka_rack.locality.captures import NothingToMeasure
 from kafka_rack.locality.settings import Settings
 from kafka_rack.pipeline.locality import measure
+from tests import on_spark
 from tests.fixture_data import CAPTURES, capture_summary
+from tests.pipeline.packet_files import classic, rotate
 from tests.pipeline.written_capture import traffic as traffic_of
 
 NAMES = tuple(sorted(path.name.removesuffix(".summary.json") for path in CAPTURES.glob("*.summary.json")))
@@ -137,6 +139,30 @@ def test_plain_python_gives_the_same_result(measured):
     (result, _), _ = measured
     plain = captures.measure([str(CAPTURES / f"{name}.jsonl.gz") for name in NAMES])
     assert {**plain.result, "out": result["out"]} == result
+
+
+def test_one_process_writes_the_same_bytes_of_rotated_doubled_and_damaged_captures(spark, tmp_path):
+    """A connection crosses files, another was captured at both ends; gzip, lines and packets are damaged."""
+    folder, out = tmp_path / "in", tmp_path / "out"
+    folder.mkdir()
+    rotate(folder, "java41-range.pcap.gz", 4)
+    head, packets = classic("aiokafka.pcap.gz")
+    (folder / "at-client.pcap").write_bytes(head + b"".join(packets))
+    (folder / "at-broker.pcap").write_bytes(head + b"".join(packets[20:]))
+    damaged = bytearray((CAPTURES / "kcat.jsonl.gz").read_bytes())
+    damaged[len(damaged) // 2 :] = bytes(len(damaged) // 4)
+    (folder / "damaged.jsonl.gz").write_bytes(damaged)
+    on_spark.put_captures(folder, ())
+    (folder / "torn.pcap").write_bytes(head + b"".join(packets)[:-1_000])
+    (folder / "none.pcap").write_bytes(b"no packets at all")
+    measure(spark, [str(folder)], str(out), Settings())
+    plain = captures.measure([str(folder)], out=str(out)).result
+    found = plain["completeness"]
+    assert found["connections_captured_twice"] > 0
+    assert "gzip: " in str(found["problems"])
+    assert [one["input"] for one in found["refused"]] == [str(folder / "none.pcap")]
+    text = json.dumps(plain, indent=2, ensure_ascii=False) + "\n"
+    assert (out / "locality.json").read_text() == text
 
 
 def test_what_is_no_capture_leaves_the_results_of_before(spark, tmp_path):

@@ -82,6 +82,7 @@ class Written:
         client_id: str = "admin",
         racks: Sequence[str | None] = RACKS,
         replicas: Sequence[int] = (0, 1, 2),
+        topic_id: bytes = bytes(16),
     ) -> None:
         """What a broker returns: a topic's leaders, the replicas of each partition, and those of them in sync."""
         partitions = [
@@ -99,9 +100,9 @@ class Written:
             MetadataResponse.Broker(node_id=broker, host=f"b{broker}", port=9092, rack=rack)
             for broker, rack in enumerate(racks)
         ]
-        told = MetadataResponse.Topic(error_code=0, name=topic, partitions=partitions)
+        told = MetadataResponse.Topic(error_code=0, name=topic, topic_id=topic_id, partitions=partitions)
         response = MetadataResponse(brokers=brokers, topics=[told])
-        self.call(conn, at, client_id, MetadataRequest(topics=None), response, 8)
+        self.call(conn, at, client_id, MetadataRequest(topics=None), response, 12 if any(topic_id) else 8)
 
     def configs(self, at: int, kind: int, name: str, **configs: str | None) -> None:
         """What DescribeConfigs returns of a topic (kind 2) or a broker (4); ``_`` in a setting's name is a dot."""
@@ -151,6 +152,16 @@ class Written:
         )
         response = FetchResponse(session_id=0, responses=[FetchResponse.Topic(topic=topic, partitions=[found])])
         self.call(conn, at, client_id, request, response if answered else None, 11)
+
+    def fetch_by_id(self, conn: int, at: int, client_id: str, topic_id: bytes, partition: int, records: bytes) -> None:
+        """A fetch of version 13, which names topics by their ids."""
+        asked = FetchRequest.Topic.Partition(partition=partition, fetch_offset=0, partition_max_bytes=1 << 20)
+        topics = [FetchRequest.Topic(topic_id=topic_id, partitions=[asked])]
+        found = FetchResponse.Topic.Partition(
+            partition_index=partition, error_code=0, high_watermark=0, aborted_transactions=None, records=records
+        )
+        response = FetchResponse(session_id=0, responses=[FetchResponse.Topic(topic_id=topic_id, partitions=[found])])
+        self.call(conn, at, client_id, FetchRequest(max_wait_ms=500, min_bytes=1, topics=topics), response, 13)
 
 
 def batch_of(size_bytes: int) -> bytes:

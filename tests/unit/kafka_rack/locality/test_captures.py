@@ -12,6 +12,7 @@ from kafka_rack.locality.captures import capture_flows, ledger_of, measure
 from kafka_rack.wire_capture.captures import Options
 from kafka_rack.wire_capture.files import find_files
 from tests.fixture_data import CAPTURES, capture_summary
+from tests.pipeline.packet_files import rotate
 
 LINES = CAPTURES / "java41-range.jsonl.gz"
 
@@ -86,6 +87,18 @@ def test_a_connection_captured_at_both_ends_counts_once(plain):
     found = completeness(plain, other)
     assert found["connections_captured_twice"] > 0
     assert "captured twice" in found["line"]
+
+
+def test_files_that_tcpdump_rotated_are_one_capture(tmp_path):
+    """Connections cross the files, and what one file says of racks holds in all of them."""
+    whole, folder = tmp_path / "whole.pcap", tmp_path / "rotated"
+    whole.write_bytes(gzip.decompress((CAPTURES / "java41-range.pcap.gz").read_bytes()))
+    folder.mkdir()
+    files = rotate(folder, "java41-range.pcap.gz", 5)
+    found, expected = measure([str(folder)]), measure([str(whole)]).result
+    assert found.unread == []
+    assert {**found.result, "title": expected["title"]} == expected
+    assert found.result["title"] == files[0].name
 
 
 def shifted(path, days):

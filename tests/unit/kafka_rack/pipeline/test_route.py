@@ -9,27 +9,13 @@ from pathlib import Path
 import pytest
 
 from tests.fixture_data import CAPTURES
+from tests.pipeline.packet_files import classic, rotate
 from tests.pipeline.steps import comparable, tables_by_steps, tables_in_one
+from tests.pipeline.written_capture import SECOND, Written, batch_of
 
+TOPIC_ID = bytes(range(16))
 NUMBERS = frozenset({"capture", "file", "offset", "conn", "frame", "response_frame"})
 """What tells one file from another."""
-
-
-def packets_in(data: bytes) -> list[bytes]:
-    """The packets of a classic capture with their headers."""
-    found, at = [], 24
-    while at < len(data):
-        size = struct.unpack_from("<I", data, at + 8)[0]
-        found.append(data[at : at + 16 + size])
-        at += 16 + size
-    return found
-
-
-def classic(name: str) -> tuple[bytes, list[bytes]]:
-    """A capture's head, and its packets."""
-    data = gzip.decompress((CAPTURES / name).read_bytes())
-    assert data.startswith(b"\xd4\xc3\xb2\xa1")
-    return data[:24], packets_in(data)
 
 
 @pytest.mark.parametrize(
@@ -42,12 +28,8 @@ def test_the_steps_give_the_tables_of_one_process(name):
 
 @pytest.mark.parametrize("name", ["aiokafka.pcap.gz", "java41-range.pcap.gz"])
 def test_a_capture_that_tcpdump_rotated_gives_the_tables_of_the_whole(name, tmp_path):
-    head, packets = classic(name)
-    for part in range(5):
-        mine = packets[len(packets) * part // 5 : len(packets) * (part + 1) // 5]
-        (tmp_path / f"x.pcap{part or ''}").write_bytes(head + b"".join(mine))
-    (tmp_path / "whole.pcap").write_bytes(head + b"".join(packets))
-    parts, whole = sorted(tmp_path.glob("x.pcap*")), [tmp_path / "whole.pcap"]
+    parts, whole = rotate(tmp_path, name, 5), [tmp_path / "whole.pcap"]
+    whole[0].write_bytes(gzip.decompress((CAPTURES / name).read_bytes()))
     assert comparable(tables_by_steps(parts), NUMBERS) == comparable(tables_in_one(whole), NUMBERS)
 
 
@@ -88,3 +70,25 @@ def test_what_cannot_be_read_is_told_with_its_place(tmp_path):
 
 def found_offsets(tables) -> list[int]:
     return [row["offset"] for row in tables["problems"] if row["capture"] == "torn"]
+
+
+def test_a_damaged_gzip_of_lines_gives_what_is_good_before_the_damage(tmp_path):
+    damaged = bytearray((CAPTURES / "kcat.jsonl.gz").read_bytes())
+    damaged[len(damaged) // 2 :] = bytes(len(damaged) // 4)
+    (tmp_path / "damaged.jsonl.gz").write_bytes(damaged)
+    paths = [tmp_path / "damaged.jsonl.gz"]
+    found, expected = tables_by_steps(paths), tables_in_one(paths)
+    assert len(found["frames"]) > 10
+    assert comparable(found) == comparable(expected)
+    assert any(row["file"] == str(paths[0]) and row["reason"].startswith("gzip: ") for row in found["problems"])
+
+
+def test_names_leaders_and_racks_come_from_connections_of_others(tmp_path):
+    """The consumer fetches by topic id and never requests Metadata; an admin client on another connection does."""
+    written = Written()
+    written.metadata(written.open(1), 0, "orders", [2], in_sync=[0, 2], topic_id=TOPIC_ID)
+    written.fetch_by_id(written.open(2, "10.0.0.9:5000"), SECOND, "reader", TOPIC_ID, 0, batch_of(500))
+    found = tables_by_steps([written.save(tmp_path)])
+    (row,) = found["fetches"]
+    assert (row["topic"], row["leader"], row["leader_rack"], row["isr"]) == ("orders", 2, "az-c", [0, 2])
+    assert row["broker_rack"] == "az-c"

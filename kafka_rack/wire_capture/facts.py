@@ -13,7 +13,10 @@ from typing import Any, NamedTuple
 Position = tuple[int, str, int, int]
 """A place in a capture: the time of its packets so far or the block of its file, the file, the offset in there, and how
 many frames of one packet came before."""
-TOPIC, LEADER, RACK, ENDPOINT, SERVER, CAPTURE = "topic", "leader", "rack", "endpoint", "server", "capture"
+TOPIC, LEADER, IN_SYNC, RACK, ENDPOINT, SERVER, CAPTURE = (
+    *("topic", "leader", "in_sync", "rack"),
+    *("endpoint", "server", "capture"),
+)
 
 
 class Fact(NamedTuple):
@@ -84,10 +87,11 @@ class ToldCluster:
     ) -> None:
         self.clock, self.noted = clock, noted
         self.full_at: list[int] = []
-        self.topics, self.leaders, self.racks = Changes(clock), Changes(clock), Changes(clock, racks)
+        self.topics, self.leaders, self.in_sync = Changes(clock), Changes(clock), Changes(clock)
+        self.racks = Changes(clock, racks)
         self.endpoints: dict[tuple[str, int], int] = {}
         self.servers: set[tuple[str, int]] = set()
-        changes = {TOPIC: self.topics, LEADER: self.leaders, RACK: self.racks}
+        changes = {TOPIC: self.topics, LEADER: self.leaders, IN_SYNC: self.in_sync, RACK: self.racks}
         for kind, key, value, position in facts:
             if kind in changes:
                 changes[kind].add(key, value, position)
@@ -118,3 +122,6 @@ class ToldCluster:
         if self.noted is not None:
             for partition, leader in leaders:
                 self.note(LEADER, (topic, partition), leader)
+
+    def name_in_sync(self, topic: str, partition: int, replicas: tuple[int, ...]) -> None:
+        self.note(IN_SYNC, (topic, partition), replicas)
