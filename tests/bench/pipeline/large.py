@@ -159,6 +159,7 @@ def measure(path: Path, out: Path, cores: int) -> dict[str, float]:
         "least_cpu": min(run.cpu for run in least),
         "python": peaks.python,
         "heap": peaks.heap,
+        "java": peaks.java,
         "live": live / MB,
         "worker": peaks.workers,
     }

@@ -60,10 +60,12 @@ def command(pid: int) -> str:
 
 
 class Peaks:
-    """The most memory while it lasts, in MB: of this process, of Java's heap and of Spark's workers in Python."""
+    """The most memory while it lasts, in MB: of this process, of Java's heap, of Java, and of the largest of Spark's
+    workers in Python.
+    """
 
     def __init__(self, spark: Any, every_seconds: float = 0.3) -> None:
-        self.python = self.heap = self.workers = 0.0
+        self.python = self.heap = self.java = self.workers = 0.0
         self._memory = spark._jvm.java.lang.management.ManagementFactory.getMemoryMXBean()
         self._every = every_seconds
         self._ended = Event()
@@ -86,6 +88,8 @@ class Peaks:
                     self.python = max(self.python, process.memory / MB)
                     continue
                 called = command(process.pid)
-                if "pyspark" in called and "java" not in called:
+                if "java" in called:
+                    self.java = max(self.java, process.memory / MB)
+                elif "pyspark" in called:
                     workers = max(workers, process.memory / MB)
             self.workers = max(self.workers, workers)
