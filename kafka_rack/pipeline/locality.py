@@ -17,7 +17,7 @@ from kafka_rack.locality.page import report
 from kafka_rack.locality.settings import Settings
 from kafka_rack.locality.tables import TABLES
 from kafka_rack.pipeline.route import Batches, Connections, Parts, Step, find_input, is_lines, prepared
-from kafka_rack.pipeline.tables import write_text
+from kafka_rack.pipeline.tables import schema_of, write_text
 from kafka_rack.wire_capture.captures import Options
 from kafka_rack.wire_capture.facts import Fact
 from kafka_rack.wire_capture.files import NO_CAPTURE, NO_PACKETS, scope_of
@@ -29,7 +29,7 @@ from kafka_rack.wire_tables.rows import Rows
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-FOUND = pa.schema([("scope", pa.string()), ("found", pa.binary())])
+FOUND_DDL = "scope string, found binary"
 DIGITS = re.compile("([0-9]+)")
 
 
@@ -59,7 +59,7 @@ def measure(
     pieces, evidence, parts = prepared(spark, input_files, options, tasks, by=("scope", "key"))
     step = pieces_to_flows(options, evidence, parts, order, settings.window_us, is_alone=len(files) == 1)
     found: dict[str, CaptureFlows] = {}
-    for row in pieces.mapInArrow(step, "scope string, found binary").collect():
+    for row in pieces.mapInArrow(step, FOUND_DDL).collect():
         flows = pickle.loads(row.found)  # noqa: S301 - our own
         if row.scope in found:
             found[row.scope].merge(flows)
@@ -106,7 +106,9 @@ def pieces_to_flows(
     def step(batches: Batches) -> Iterator[pa.RecordBatch]:
         for scope, found in groupby(by_scope(batches), lambda part: part[0]):
             flows = flows_of(batch for _, batch in found)
-            yield pa.RecordBatch.from_pylist([{"scope": scope, "found": pickle.dumps(flows)}], schema=FOUND)
+            yield pa.RecordBatch.from_pylist(
+                [{"scope": scope, "found": pickle.dumps(flows)}], schema=schema_of(FOUND_DDL)
+            )
 
     def flows_of(batches: Batches) -> CaptureFlows:
         reading, rows, found = (

@@ -11,6 +11,7 @@ All steps are functions over batches that run without Spark; ``decoded`` wires t
 from __future__ import annotations
 
 import re
+from collections import namedtuple
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
@@ -19,7 +20,7 @@ from urllib.parse import unquote
 import msgspec
 import pyarrow as pa
 
-from kafka_rack.pipeline.tables import ddl_of, union_batches, union_schema
+from kafka_rack.pipeline.tables import ddl_of, schema_of, union_batches, union_schema
 from kafka_rack.wire_capture.captures import Options
 from kafka_rack.wire_capture.connections import TcpConnections
 from kafka_rack.wire_capture.facts import CAPTURE, SERVER, Clock, Fact, ToldCluster
@@ -39,7 +40,7 @@ from kafka_rack.wire_capture.lines import BEFORE_ALL, DECODER, UNREADABLE, LineR
 from kafka_rack.wire_capture.packets import read_format, read_packets
 from kafka_rack.wire_capture.reassembly import PATIENCE_US
 from kafka_rack.wire_capture.segments import TcpSegment, segment_in
-from kafka_rack.wire_tables.arrow import TYPES, arrow_schema, record_batch
+from kafka_rack.wire_tables.arrow import arrow_schema, record_batch
 from kafka_rack.wire_tables.frame_decoding import FrameDecoder
 from kafka_rack.wire_tables.reading import add_problems
 from kafka_rack.wire_tables.rows import Rows
@@ -51,40 +52,23 @@ if TYPE_CHECKING:
 SAID, PROBLEM, EVENT, REQUEST, RESPONSE, SEGMENT = range(6)
 """Kinds of pieces: what a capture says of its cluster, what cannot be read, a line about a connection, a frame of
 lines, a TCP segment."""
-PIECE_TYPES = {
-    "scope": "string",  # the files that tell of one cluster: a file of lines, or all of a rotated capture of packets
-    "key": "string",  # the connection: of lines its number in the file, of packets both its ends
-    "moment": "long",  # of packets the latest time in the file so far, of lines where Spark's part of the file begins
-    "file": "string",
-    "offset": "long",  # of packets in the file, of lines from the first of Spark's part on
-    "kind": "int",
-    "index": "long",  # frames of lines before this one in Spark's part; of a segment its sequence number
-    "conn": "long",  # of lines
-    "ts": "long",
-    "source": "string",
-    "source_port": "int",
-    "target": "string",
-    "target_port": "int",
-    "flags": "int",
-    "size": "long",
-    "data": "binary",
-    "said": "binary",
-}
-PIECES = pa.schema([(name, {**TYPES, "binary": pa.binary()}[kind]) for name, kind in PIECE_TYPES.items()])
-PIECES_DDL = ", ".join(f"`{name}` {kind}" for name, kind in PIECE_TYPES.items())
+PIECES_DDL = (
+    "scope string, key string, moment long, file string, offset long, kind int, number long, conn long, ts long, "
+    "source string, source_port int, target string, target_port int, flags int, size long, data binary, said binary"
+)
+"""A piece's columns.
+
+``scope``: the files that describe one cluster, a file of lines or all of a rotated capture of packets. ``key``: the
+connection, of lines its number in the file, of packets both its ends. ``moment``: of packets the latest time in the
+file so far, of lines where Spark's part of the file begins. ``offset``: of packets in the file, of lines from the first
+of Spark's part on. ``number``: frames of lines before this one in Spark's part; of a segment its sequence number.
+``conn``: of lines.
+"""
+PIECES = schema_of(PIECES_DDL)
+Piece = namedtuple("Piece", PIECES.names)  # noqa: PYI024 - its fields are the columns
 ORDER = ("key", "moment", "file", "offset")
-FACT_TYPES = {
-    "scope": "string",
-    "kind": "string",
-    "name": "binary",
-    "value": "binary",
-    "moment": "long",
-    "file": "string",
-    "offset": "long",
-    "frames": "int",
-}
-FACTS = pa.schema([(name, {**TYPES, "binary": pa.binary()}[kind]) for name, kind in FACT_TYPES.items()])
-FACTS_DDL = ", ".join(f"`{name}` {kind}" for name, kind in FACT_TYPES.items())
+FACTS_DDL = "scope string, kind string, name binary, value binary, moment long, file string, offset long, frames int"
+FACTS = schema_of(FACTS_DDL)
 POSITION = ("moment", "file", "offset", "frames")
 MAX_ROWS, MAX_BYTES = 2_000, 8 << 20
 """Of a batch that a step emits."""
@@ -98,8 +82,8 @@ FRAMES_PER_BYTE = 16
 """Numbers of frames for each byte of a file of packets: frames of one packet get those from its offset on."""
 MAX_FILE_BYTES = 1 << 40
 Batches = Iterable[pa.RecordBatch]
+Row = tuple[Any, ...]
 Step = Callable[[Batches], Iterator[pa.RecordBatch]]
-Piece = tuple[Any, ...]
 Parts = Mapping[tuple[str, int], tuple[int, int, int]]
 """By file and begin of Spark's part: where its first line begins, and how many frames and lines come before."""
 
@@ -122,7 +106,7 @@ class Input(NamedTuple):
 def lines_to_pieces(batches: Batches) -> Iterator[pa.RecordBatch]:
     """Lines (``value``, ``file`` and ``part``, where Spark's part of the file begins) to pieces."""
 
-    def pieces() -> Iterator[Piece]:
+    def pieces() -> Iterator[Row]:
         part: tuple[str, int] | None = None
         offset = frames = 0
         for batch in batches:
@@ -170,7 +154,7 @@ def files_to_pieces(batches: Batches) -> Iterator[pa.RecordBatch]:
     )
 
 
-def lines_of(file: str, content: bytes | None = None) -> Iterator[Piece]:
+def lines_of(file: str, content: bytes | None = None) -> Iterator[Row]:
     """The pieces of one file of lines; of a damaged one those before the damage, and the damage."""
     frames, problems = 0, list[Problem]()
     try:
@@ -190,7 +174,7 @@ def lines_of(file: str, content: bytes | None = None) -> Iterator[Piece]:
         yield (file, file, 0, file, problem.offset, PROBLEM, 0, None, 0, *NO_ENDS, problem.reason.encode(), b"")
 
 
-def packets_of(file: str, content: bytes | None = None) -> Iterator[Piece]:
+def packets_of(file: str, content: bytes | None = None) -> Iterator[Row]:
     """The pieces of one file of packets."""
     scope, moment, damaged = scope_of(file), 0, list[tuple[int, str]]()
     try:
@@ -213,10 +197,10 @@ def packets_of(file: str, content: bytes | None = None) -> Iterator[Piece]:
         yield (scope, file, moment, file, offset, PROBLEM, 0, None, 0, *NO_ENDS, reason.encode(), b"")
 
 
-def batched(pieces: Iterable[Piece], schema: pa.Schema = PIECES) -> Iterator[pa.RecordBatch]:
+def batched(pieces: Iterable[Row], schema: pa.Schema = PIECES) -> Iterator[pa.RecordBatch]:
     """Rows as batches of a bounded size."""
     at = schema.get_field_index("data" if schema is PIECES else "name")
-    held: list[Piece] = []
+    held: list[Row] = []
     held_bytes = 0
     for piece in pieces:
         held.append(piece)
@@ -228,7 +212,7 @@ def batched(pieces: Iterable[Piece], schema: pa.Schema = PIECES) -> Iterator[pa.
         yield batch_of(held, schema)
 
 
-def batch_of(rows: Sequence[Piece], schema: pa.Schema) -> pa.RecordBatch:
+def batch_of(rows: Sequence[Row], schema: pa.Schema) -> pa.RecordBatch:
     columns = [pa.array(column, type=field.type) for column, field in zip(zip(*rows, strict=True), schema, strict=True)]
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
@@ -281,10 +265,10 @@ class Connections:
         """The frames of all connections; those with index -1 bring requests without an answer."""
         for batch in batches:
             for piece in zip(*(column.to_pylist() for column in batch.columns), strict=True):
-                yield from self.frames_of(Pieced(*piece))
+                yield from self.frames_of(Piece(*piece))
         yield from self.end()
 
-    def frames_of(self, piece: Pieced) -> Iterator[Frame]:
+    def frames_of(self, piece: Piece) -> Iterator[Frame]:
         if piece.key != self.key:
             yield from self.end()
             self.begin(piece)
@@ -303,7 +287,7 @@ class Connections:
                 yield frame
         else:
             reader = LineReader(piece.file, self.state, self.problems)
-            self.state.frames = frames + piece.index
+            self.state.frames = frames + piece.number
             assert piece.conn is not None
             yield reader.frame(piece.ts, piece.conn, piece.data, offset, is_request=piece.kind == REQUEST)
         if piece.kind != PROBLEM and self.evidence is None:
@@ -316,7 +300,7 @@ class Connections:
         except UNREADABLE:
             return None
 
-    def begin(self, piece: Pieced) -> None:
+    def begin(self, piece: Piece) -> None:
         """Another connection, or what a file says besides."""
         self.key = piece.key
         self.servers = set()
@@ -324,7 +308,7 @@ class Connections:
         self.traffic = TcpConnections(self.state, self.options.ports, self.options.given)
         self.move_to(piece)
 
-    def move_to(self, piece: Pieced) -> None:
+    def move_to(self, piece: Piece) -> None:
         """Go on in another file: requests that wait get the numbers of those that an earlier file has."""
         self.file, self.scope = piece.file, piece.scope
         if self.order is None:
@@ -340,7 +324,7 @@ class Connections:
         self.traffic.told = ObservedCluster(racks=cluster.last_racks, endpoints=cluster.endpoints)
         self.traffic.servers |= cluster.servers
 
-    def is_packets(self, piece: Pieced) -> bool:
+    def is_packets(self, piece: Piece) -> bool:
         return not same_capture(piece.file).endswith(LINES_SUFFIX)
 
     def cluster(self, scope: str, is_packets: bool) -> ToldCluster:
@@ -354,7 +338,7 @@ class Connections:
             )
         return found
 
-    def segment(self, piece: Pieced) -> Iterator[Frame]:
+    def segment(self, piece: Piece) -> Iterator[Frame]:
         """The frames that a segment completes.
 
         Of a connection that was captured at both ends, the file that has it first counts while it goes on.
@@ -370,7 +354,7 @@ class Connections:
             piece.ts,
             (piece.source or "", piece.source_port or 0),
             (piece.target or "", piece.target_port or 0),
-            piece.index,
+            piece.number,
             piece.flags,
             piece.data,
             piece.size,
@@ -404,42 +388,20 @@ class Connections:
         self.noted.clear()
 
 
-class Pieced(NamedTuple):
-    """A row of ``PIECES``."""
-
-    scope: str
-    key: str
-    moment: int
-    file: str
-    offset: int
-    kind: int
-    index: int  # type: ignore[assignment]  # the column hides the method of tuples
-    conn: int | None
-    ts: int
-    source: str | None
-    source_port: int | None
-    target: str | None
-    target_port: int | None
-    flags: int
-    size: int
-    data: bytes
-    said: bytes
-
-
 def pieces_to_facts(options: Options, parts: Parts) -> Step:
     """A step: what the frames of connections tell of their clusters."""
 
     def facts(batches: Batches) -> Iterator[pa.RecordBatch]:
         reading = Connections(options, parts)
 
-        def rows() -> Iterator[Piece]:
+        def rows() -> Iterator[Row]:
             for frame in reading.frames(batches):
                 if frame.index >= 0:
                     learn_from(frame, reading.state.known)
                 yield from taken()
             yield from taken()
 
-        def taken() -> Iterator[Piece]:
+        def taken() -> Iterator[Row]:
             found, reading.facts = reading.facts, []
             reading.problems.clear()
             for scope, (kind, key, value, (moment, file, offset, frames)) in found:

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from kafka_rack.wire_tables.arrow import SCHEMA_KEY, TYPES
+
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
@@ -42,6 +44,16 @@ UNKNOWN = ("DATA_SOURCE_NOT_FOUND", "ClassNotFound", "Cannot find catalog plugin
 
 class FormatMissing(Exception):
     """Spark does not know a format; the text says what brings it."""
+
+
+def schema_of(columns: str) -> pa.Schema:
+    """A table's columns out of Spark's text for them.
+
+    >>> schema_of("broker int, racks array<string>").names
+    ['broker', 'racks']
+    """
+    named = (column.split(" ") for column in columns.split(", "))
+    return pa.schema([(name, TYPES[kind]) for name, kind in named], metadata={SCHEMA_KEY: b"1"})
 
 
 def union_schema(schemas: Schemas) -> pa.Schema:

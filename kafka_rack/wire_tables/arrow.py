@@ -18,6 +18,8 @@ TYPES: dict[str, pa.DataType] = {
     "long": pa.int64(),
     "int": pa.int32(),
     "boolean": pa.bool_(),
+    "double": pa.float64(),
+    "binary": pa.binary(),
     "timestamp": pa.timestamp("us", tz="UTC"),
     "array<int>": pa.list_(pa.int32()),
     "array<string>": pa.list_(pa.string()),

@@ -1,13 +1,13 @@
-"""Rows of ``memberships``: who joins with what and who gets what, in all group protocols."""
+"""Rows of ``memberships``: subscriptions and assignments of members, in all group protocols."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from kafka_rack.wire_capture.bodies import asked_message
 from kafka_rack.wire_capture.frames import Frame, PendingRequest
-from kafka_rack.wire_tables.rows import Target
+from kafka_rack.wire_tables.rows import ROWS, Target
 from protocol.embedded.consumer_protocol import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 from protocol.embedded.versioned import read_versioned
 from protocol.errors import ProtocolError
@@ -16,45 +16,39 @@ from protocol.uuids import uuid_to_text
 JOIN_GROUP, LEAVE_GROUP, SYNC_GROUP = 11, 13, 14
 CONSUMER_HEARTBEAT, SHARE_HEARTBEAT, STREAMS_HEARTBEAT = 68, 76, 88
 CONSUMER = "consumer"
+RowMaker = Callable[[Target, Frame, PendingRequest, Any], None]
 Parts = list[dict[str, Any]]
+Event = tuple[str, dict[str, Any]]
+"""The event of a row, and its other columns by name; those that are missing are null."""
+FIELDS = {
+    "group_id": ("group_id",),
+    "member_id": ("member_id",),
+    "instance_id": ("group_instance_id", "instance_id"),
+    "assignor": ("protocol_name", "server_assignor"),
+    "generation": ("generation_id", "member_epoch"),
+    "rack_id": ("rack_id",),
+    "error_code": ("error_code",),
+}
+"""Column -> the fields of messages that it holds."""
 
 
-def add(
-    target: Target,
-    frame: Frame,
-    asked: PendingRequest,
-    event: str,
-    protocol: str,
-    *,
-    error_code: int | None = None,
-    error: str | None = None,
-    **values: Any,
-) -> None:
-    """One row; what is not given is null."""
-    given = values.get
-    target.rows.add(
-        "memberships",
-        asked.kind.api_name,
-        (
-            target.place(frame.connection),
-            target.kind(asked.kind),
-            frame.ts,
-            event,
-            protocol,
-            given("group_id"),
-            given("member_id"),
-            given("instance_id"),
-            given("assignor"),
-            given("generation"),
-            given("rack_id"),
-            given("topics"),
-            given("assignment"),
-            given("leader"),
-            error_code,
-            frame.index,
-            error,
-        ),
-    )
+def columns_of(message: Any) -> dict[str, Any]:
+    """The columns that a message or a part of one has; none of None."""
+    return {
+        column: getattr(message, name) for column, names in FIELDS.items() for name in names if hasattr(message, name)
+    }
+
+
+def adder(protocol: str, events: Callable[[Target, PendingRequest, Any], Iterator[Event]]) -> RowMaker:
+    """What adds the rows of the events in a message."""
+
+    def add(target: Target, frame: Frame, asked: PendingRequest, message: Any) -> None:
+        common = {"place": target.place(frame.connection), "kind": target.kind(asked.kind), "protocol": protocol}
+        for event, columns in events(target, asked, message):
+            row = {**columns, **common, "event": event, "ts": frame.ts, "frame": frame.index}
+            target.rows.add("memberships", asked.kind.api_name, tuple(map(row.get, ROWS["memberships"])))
+
+    return add
 
 
 def subscription(data: bytes, protocol_type: str | None) -> dict[str, Any]:
@@ -93,159 +87,63 @@ def parts_by_id(target: Target, topics: Any) -> Parts | None:
     return [part(known.get(topic.topic_id), uuid_to_text(topic.topic_id), topic.partitions) for topic in topics]
 
 
-def join(target: Target, frame: Frame, asked: PendingRequest, message: Any) -> None:
+def join(target: Target, asked: PendingRequest, message: Any) -> Iterator[Event]:
     for protocol in message.protocols:
-        add(
-            target,
-            frame,
-            asked,
-            "join",
-            "classic",
-            group_id=message.group_id,
-            member_id=message.member_id,
-            instance_id=message.group_instance_id,
-            assignor=protocol.name,
-            **subscription(protocol.metadata, message.protocol_type),
-        )
+        metadata = subscription(protocol.metadata, message.protocol_type)
+        yield "join", {**columns_of(message), "assignor": protocol.name, **metadata}
 
 
-def joined(target: Target, frame: Frame, asked: PendingRequest, message: Any) -> None:
-    request = asked_message(asked)
-    common = {
-        "group_id": request.group_id if request is not None else None,
-        "assignor": message.protocol_name,
-        "generation": message.generation_id,
-        "error_code": message.error_code,
-    }
-    protocol_type = request.protocol_type if request is not None else message.protocol_type
-    instance_id = request.group_instance_id if request is not None else None
+def joined(target: Target, asked: PendingRequest, message: Any) -> Iterator[Event]:
+    request = columns_of(asked_message(asked))
+    common = columns_of(message) | {"group_id": request.get("group_id")}
     leads = message.leader == message.member_id and message.error_code == 0
-    add(
-        target,
-        frame,
-        asked,
-        "joined",
-        "classic",
-        member_id=message.member_id,
-        instance_id=instance_id,
-        leader=leads,
-        **common,
-    )
+    yield "joined", {**common, "instance_id": request.get("instance_id"), "leader": leads}
+    protocol_type = asked.message.protocol_type if request else message.protocol_type
     for member in message.members:
-        add(
-            target,
-            frame,
-            asked,
-            "member",
-            "classic",
-            member_id=member.member_id,
-            instance_id=member.group_instance_id,
-            leader=member.member_id == message.leader,
-            **common,
-            **subscription(member.metadata, protocol_type),
-        )
+        metadata = subscription(member.metadata, protocol_type)
+        yield "member", {**common, **columns_of(member), "leader": member.member_id == message.leader, **metadata}
 
 
-def assign(target: Target, frame: Frame, asked: PendingRequest, message: Any) -> None:
+def assign(target: Target, asked: PendingRequest, message: Any) -> Iterator[Event]:
     for one in message.assignments:
-        add(
-            target,
-            frame,
-            asked,
-            "assign",
-            "classic",
-            group_id=message.group_id,
-            member_id=one.member_id,
-            generation=message.generation_id,
-            assignor=message.protocol_name,
-            **assignment(one.assignment, message.protocol_type),
-        )
+        found = assignment(one.assignment, message.protocol_type)
+        yield "assign", {**columns_of(message), "instance_id": None, **columns_of(one), **found}
 
 
-def assigned(target: Target, frame: Frame, asked: PendingRequest, message: Any) -> None:
-    request = asked_message(asked)
-    add(
-        target,
-        frame,
-        asked,
-        "assigned",
-        "classic",
-        group_id=request.group_id if request is not None else None,
-        member_id=request.member_id if request is not None else None,
-        instance_id=request.group_instance_id if request is not None else None,
-        generation=request.generation_id if request is not None else None,
-        assignor=message.protocol_name,
-        error_code=message.error_code,
-        **assignment(message.assignment, message.protocol_type),
-    )
+def assigned(target: Target, asked: PendingRequest, message: Any) -> Iterator[Event]:
+    found = assignment(message.assignment, message.protocol_type)
+    yield "assigned", {**columns_of(asked_message(asked)), **columns_of(message), **found}
 
 
-def leave(target: Target, frame: Frame, asked: PendingRequest, message: Any) -> None:
-    members = [(one.member_id, one.group_instance_id) for one in message.members] or [(message.member_id, None)]
-    for member_id, instance_id in members:
-        add(
-            target,
-            frame,
-            asked,
-            "leave",
-            "classic",
-            group_id=message.group_id,
-            member_id=member_id,
-            instance_id=instance_id,
-        )
+def leave(target: Target, asked: PendingRequest, message: Any) -> Iterator[Event]:
+    for member in message.members or [None]:
+        yield "leave", {**columns_of(message), **columns_of(member)}
 
 
-def heartbeat(target: Target, frame: Frame, asked: PendingRequest, message: Any) -> None:
-    protocol = PROTOCOLS[asked.kind.api_key]
-    owned = getattr(message, "topic_partitions", None)
+def heartbeat(target: Target, asked: PendingRequest, message: Any) -> Iterator[Event]:
     topics = getattr(message, "subscribed_topic_names", None)
-    add(
-        target,
-        frame,
-        asked,
-        "leave" if message.member_epoch < 0 else "heartbeat",
-        protocol,
-        group_id=message.group_id,
-        member_id=message.member_id,
-        instance_id=getattr(message, "instance_id", None),
-        assignor=getattr(message, "server_assignor", None),
-        generation=message.member_epoch,
-        rack_id=message.rack_id,
-        topics=list(topics) if topics is not None else None,
-        assignment=parts_by_id(target, owned),
-    )
+    owned = parts_by_id(target, getattr(message, "topic_partitions", None))
+    subscribed = list(topics) if topics is not None else None
+    event = "leave" if message.member_epoch < 0 else "heartbeat"
+    yield event, {**columns_of(message), "topics": subscribed, "assignment": owned}
 
 
-def answered(target: Target, frame: Frame, asked: PendingRequest, message: Any) -> None:
-    request = asked_message(asked)
+def answered(target: Target, asked: PendingRequest, message: Any) -> Iterator[Event]:
+    request, columns = columns_of(asked_message(asked)), columns_of(message)
     given = getattr(message, "assignment", None)
-    add(
-        target,
-        frame,
-        asked,
-        "answered",
-        PROTOCOLS[asked.kind.api_key],
-        group_id=request.group_id if request is not None else None,
-        member_id=message.member_id or (request.member_id if request is not None else None),
-        generation=message.member_epoch,
-        assignment=parts_by_id(target, given.topic_partitions) if given is not None else None,
-        error_code=message.error_code,
-    )
+    columns |= {"group_id": request.get("group_id"), "member_id": message.member_id or request.get("member_id")}
+    yield "answered", {**columns, "assignment": parts_by_id(target, given.topic_partitions) if given else None}
 
 
 PROTOCOLS = {CONSUMER_HEARTBEAT: "consumer", SHARE_HEARTBEAT: "share", STREAMS_HEARTBEAT: "streams"}
-REQUESTS: dict[int, Callable[[Target, Frame, PendingRequest, Any], None]] = {
-    JOIN_GROUP: join,
-    LEAVE_GROUP: leave,
-    SYNC_GROUP: assign,
-    CONSUMER_HEARTBEAT: heartbeat,
-    SHARE_HEARTBEAT: heartbeat,
-    STREAMS_HEARTBEAT: heartbeat,
+REQUESTS: dict[int, RowMaker] = {
+    **{
+        key: adder("classic", events)
+        for key, events in ((JOIN_GROUP, join), (LEAVE_GROUP, leave), (SYNC_GROUP, assign))
+    },
+    **{key: adder(protocol, heartbeat) for key, protocol in PROTOCOLS.items()},
 }
-RESPONSES: dict[int, Callable[[Target, Frame, PendingRequest, Any], None]] = {
-    JOIN_GROUP: joined,
-    SYNC_GROUP: assigned,
-    CONSUMER_HEARTBEAT: answered,
-    SHARE_HEARTBEAT: answered,
-    STREAMS_HEARTBEAT: answered,
+RESPONSES: dict[int, RowMaker] = {
+    **{key: adder("classic", events) for key, events in ((JOIN_GROUP, joined), (SYNC_GROUP, assigned))},
+    **{key: adder(protocol, answered) for key, protocol in PROTOCOLS.items()},
 }

@@ -148,8 +148,8 @@ def produces(
     lengths = [len(part[3].records or b"") for part in parts] or [0]
     request_shares = with_rest(asked.frame_bytes, lengths)
     response_shares = with_rest(response_bytes, [0] * len(lengths))
-    writer = writer_number(target, connection, asked, message.acks)
-    place, kind = target.place(connection), target.kind(asked.kind)
+    writer = target.rows.shared["writer"].number((*rack_of(connection, asked, None), message.acks))
+    start = target.place(connection), target.kind(asked.kind), writer
     rows = target.rows.tables["produces"][asked.kind.api_name]
     for at in range(len(lengths)):
         part = parts[at] if parts else NO_PART
@@ -158,23 +158,10 @@ def produces(
         error = found.error_code if found is not None else NONE
         batch = sizes[at] if partition is not None else []
         records = total_records(batch)
-        rows += PACK_PRODUCE(
-            place,
-            kind,
-            writer,
-            part_of(target, part),
-            serving_of(target, part),
-            asked.ts,
-            request_shares[at],
-            response_shares[at],
-            lengths[at],
-            records,
-            error in MOVED,
-            any(one.counts.keyed for one in batch if one.counts) if records != NONE else NONE,
-            error,
-            asked.frame,
-            at == 0,
-        )
+        keyed = any(one.counts.keyed for one in batch if one.counts) if records != NONE else NONE
+        what = part_of(target, part), serving_of(target, part), asked.ts
+        sums = request_shares[at], response_shares[at], lengths[at], records
+        rows += PACK_PRODUCE(*start, *what, *sums, error in MOVED, keyed, error, asked.frame, at == 0)
 
 
 def with_rest(total: int, records: list[int]) -> list[int]:
@@ -186,11 +173,6 @@ def with_rest(total: int, records: list[int]) -> list[int]:
     return [total - sum(records[1:]), *records[1:]]
 
 
-def writer_number(target: Target, connection: CapturedConnection, asked: PendingRequest, acks: int) -> int:
-    """The number of who produces, with its rack."""
-    return target.rows.shared["writer"].number((*rack_of(connection, asked, None), acks))
-
-
 def fetches(
     target: Target, frame: Frame, asked: PendingRequest, parts: list[Part], sizes: list[list[BatchSizes]]
 ) -> None:
@@ -198,30 +180,18 @@ def fetches(
     lengths = [len(part[3].records or b"") for part in parts] or [0]
     request_shares = with_rest(asked.frame_bytes, [0] * len(lengths))
     response_shares = with_rest(len(frame.data) + LENGTH_BYTES, lengths)
-    reader = reader_of(target, frame.connection, asked)
-    place, kind = target.place(frame.connection), target.kind(asked.kind)
+    start = target.place(frame.connection), target.kind(asked.kind), reader_of(target, frame.connection, asked)
     rows = target.rows.tables["fetches"][asked.kind.api_name]
     for at in range(len(lengths)):
         part = parts[at] if parts else NO_PART
         partition = part[3]
         preferred = getattr(partition, "preferred_read_replica", -1)
-        rows += PACK_FETCH(
-            place,
-            kind,
-            reader,
-            part_of(target, part),
-            serving_of(target, part),
-            asked.ts,
-            request_shares[at],
-            response_shares[at],
-            lengths[at],
-            total_records(sizes[at]) if partition is not None else 0,
-            preferred >= 0,
-            preferred if preferred >= 0 else NONE,
-            partition.error_code if partition is not None else NONE,
-            asked.frame,
-            at == 0,
-        )
+        what = part_of(target, part), serving_of(target, part), asked.ts
+        records = total_records(sizes[at]) if partition is not None else 0
+        sums = request_shares[at], response_shares[at], lengths[at], records
+        redirect = preferred >= 0, preferred if preferred >= 0 else NONE
+        error = partition.error_code if partition is not None else NONE
+        rows += PACK_FETCH(*start, *what, *sums, *redirect, error, asked.frame, at == 0)
 
 
 def reader_of(target: Target, connection: CapturedConnection, asked: PendingRequest) -> int:

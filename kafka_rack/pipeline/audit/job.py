@@ -17,7 +17,7 @@ import pyarrow as pa
 from kafka_rack.audit import KINDS
 from kafka_rack.pipeline.audit.descriptions import LINES, SUFFIXES, UnreadableCluster, cluster_of, plain_name
 from kafka_rack.pipeline.audit.rows import SCHEMAS, AuditQuestion, Row, column_of, rows_of, severity
-from kafka_rack.pipeline.route import Parts, lines_of, parts_of, path_of, place_of
+from kafka_rack.pipeline.route import Parts, parts_of, path_of, place_of, text_of
 from kafka_rack.pipeline.tables import ddl_of, small_table, union_batches, union_schema, write_table, write_text
 from kafka_rack.pipeline.tables import rows_of as rows_in
 from kafka_rack.placement import UsableBroker
@@ -131,7 +131,7 @@ def audited(
     whole = [path for path in files if path not in in_lines]
     texts: list[tuple[DataFrame, Parts | None]] = []
     if in_lines:
-        lines = lines_of(spark, in_lines)
+        lines = text_of(spark, in_lines)
         texts.append((lines, parts_of(lines)))
     if whole:
         read = spark.read.option("wholetext", "true").text([place_of(path) for path in whole])

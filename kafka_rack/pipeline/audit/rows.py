@@ -7,8 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, NamedTuple
 
-import pyarrow as pa
-
 from kafka_rack.audit import (
     DEFAULT_SKEW,
     KINDS,
@@ -30,6 +28,7 @@ from kafka_rack.cluster_layout import ClusterLayout
 from kafka_rack.errors import KafkaRackError
 from kafka_rack.pipeline.audit.descriptions import Described
 from kafka_rack.pipeline.audit.what_if import what_ifs
+from kafka_rack.pipeline.tables import schema_of
 from kafka_rack.placement import missing_racks
 from kafka_rack.rack_names import rack_hints
 from kafka_rack.reassignment import repair
@@ -60,77 +59,28 @@ def column_of(kind: str) -> str:
     return kind.replace("-", "_")
 
 
-METADATA = {b"kafka_rack.schema": b"1"}
-WHICH = [("cluster", pa.string()), ("file", pa.string()), ("line", pa.int32())]
+WHICH = "cluster string, file string, line int"
 """Which cluster a row is of: ``line`` where a file has one a line."""
-INTEGERS = pa.list_(pa.int32())
 SCHEMAS = {
-    "clusters": pa.schema(
-        [
-            *WHICH,
-            ("worst", pa.string()),
-            ("worst_partitions", pa.int32()),
-            ("findings", pa.int32()),
-            ("brokers", pa.int32()),
-            ("racks", pa.int32()),
-            ("topics", pa.int32()),
-            ("partitions", pa.int32()),
-            ("diskless_topics", pa.int32()),
-            *((column_of(kind), pa.int32()) for kind in KINDS),
-            ("brokers_without_rack", INTEGERS),
-            ("hints", pa.list_(pa.string())),
-            ("worst_rack", pa.string()),
-            ("worst_rack_unwritable", pa.int32()),
-            ("worst_rack_lost", pa.int32()),
-            ("repair_moves", pa.int32()),
-            ("repair_partitions", pa.int32()),
-            ("repair_left_alone", pa.int32()),
-            ("repair_note", pa.string()),
-        ],
-        metadata=METADATA,
+    "clusters": schema_of(
+        f"{WHICH}, worst string, worst_partitions int, findings int, brokers int, racks int, topics int, "
+        f"partitions int, diskless_topics int, {', '.join(f'{column_of(kind)} int' for kind in KINDS)}, "
+        "brokers_without_rack array<int>, hints array<string>, worst_rack string, worst_rack_unwritable int, "
+        "worst_rack_lost int, repair_moves int, repair_partitions int, repair_left_alone int, repair_note string"
     ),
-    "violations": pa.schema(
-        [
-            *WHICH,
-            ("kind", pa.string()),
-            ("where", pa.string()),
-            ("topic", pa.string()),
-            ("partition", pa.int32()),
-            ("replicas", INTEGERS),
-            ("rack", pa.string()),
-            ("brokers", INTEGERS),
-            ("detail", pa.string()),
-        ],
-        metadata=METADATA,
+    "violations": schema_of(
+        f"{WHICH}, kind string, where string, topic string, partition int, replicas array<int>, rack string, "
+        "brokers array<int>, detail string"
     ),
-    "what_if": pa.schema(
-        [
-            *WHICH,
-            ("fails", pa.string()),
-            ("rack", pa.string()),
-            ("broker", pa.int32()),
-            ("unwritable", pa.int32()),
-            ("lost", pa.int32()),
-            ("busiest_broker", pa.int32()),
-            ("busiest_leaders", pa.int32()),
-        ],
-        metadata=METADATA,
+    "what_if": schema_of(
+        f"{WHICH}, fails string, rack string, broker int, unwritable int, lost int, busiest_broker int, "
+        "busiest_leaders int"
     ),
-    "repairs": pa.schema(
-        [
-            *WHICH,
-            ("topic", pa.string()),
-            ("partition", pa.int32()),
-            ("source", pa.int32()),
-            ("target", pa.int32()),
-            ("source_rack", pa.string()),
-            ("target_rack", pa.string()),
-            ("takes_leader", pa.bool_()),
-            ("reason", pa.string()),
-        ],
-        metadata=METADATA,
+    "repairs": schema_of(
+        f"{WHICH}, topic string, partition int, source int, target int, source_rack string, target_rack string, "
+        "takes_leader boolean, reason string"
     ),
-    "problems": pa.schema([("file", pa.string()), ("line", pa.int32()), ("reason", pa.string())], metadata=METADATA),
+    "problems": schema_of("file string, line int, reason string"),
 }
 
 

@@ -18,7 +18,7 @@ from kafka_rack.availability import EXACT, Row, availability_row
 from kafka_rack.availability.kafka_1736 import NOTE, ComparisonRow, compared
 from kafka_rack.errors import KafkaRackError
 from kafka_rack.pipeline.availability.grid import Point, Skipped
-from kafka_rack.pipeline.tables import small_table, write_table, write_text
+from kafka_rack.pipeline.tables import schema_of, small_table, write_table, write_text
 from kafka_rack.plurals import counted
 
 if TYPE_CHECKING:
@@ -26,40 +26,17 @@ if TYPE_CHECKING:
 
 TASKS_PER_CORE = 3
 """So that cores whose points are cheap go on with others; each task costs about a fifth of a second."""
-SCHEMA_VERSION = "1"
-POINT_FIELDS = [
-    ("brokers", pa.int32()),
-    ("racks", pa.int32()),
-    ("partitions", pa.int32()),
-    ("replication_factor", pa.int32()),
-    ("min_insync_replicas", pa.int32()),
-    ("placer", pa.string()),
-    ("failures", pa.int32()),
-    ("rack_failures", pa.int32()),
-]
-METADATA = {b"kafka_rack.schema": SCHEMA_VERSION.encode()}
-ROWS = pa.schema(
-    [
-        *POINT_FIELDS,
-        ("p_any_unwritable", pa.float64()),
-        ("share_unwritable", pa.float64()),
-        ("p_any_lost", pa.float64()),
-        ("copysets", pa.float64()),
-        ("scatter_width", pa.float64()),
-        ("method", pa.string()),
-        ("error", pa.float64()),
-        ("worst_leader_load", pa.float64()),
-        ("asked_scatter_width", pa.int32()),
-    ],
-    metadata=METADATA,
+POINT_COLUMNS = (
+    "brokers int, racks int, partitions int, replication_factor int, min_insync_replicas int, placer string, "
+    "failures int, rack_failures int"
 )
-SKIPPED = pa.schema([*POINT_FIELDS, ("asked_scatter_width", pa.int32()), ("reason", pa.string())], metadata=METADATA)
-COMPARISON = pa.schema(
-    [
-        ("brokers", pa.int32()),
-        *((name, pa.float64()) for name in ComparisonRow.__dataclass_fields__ if name != "brokers"),
-    ],
-    metadata=METADATA,
+ROWS = schema_of(
+    f"{POINT_COLUMNS}, p_any_unwritable double, share_unwritable double, p_any_lost double, copysets double, "
+    "scatter_width double, method string, error double, worst_leader_load double, asked_scatter_width int"
+)
+SKIPPED = schema_of(f"{POINT_COLUMNS}, asked_scatter_width int, reason string")
+COMPARISON = schema_of(
+    ", ".join(f"{name} {'int' if name == 'brokers' else 'double'}" for name in ComparisonRow.__dataclass_fields__)
 )
 TABLES = ("availability", "skipped", "kafka_1736")
 

@@ -221,40 +221,35 @@ class Users:
         )
 
     def _encoded(self, message: Any, version: int, tree: Any, data: bytes) -> Disagreement | None:
-        if self.theirs.encode is None:
-            return None
-        try:
-            theirs = bytes(self.theirs.encode(message.name, version, json.loads(json.dumps(tree))))
-        except Unfit:
-            raise
-        except Exception as error:  # noqa: BLE001 - a codec of any make
-            return Disagreement(f"encode raises {type(error).__name__}", data.hex(), told(error))
-        return None if theirs == data else Disagreement("encode gives other bytes", data.hex(), theirs.hex())
+        return self._same_bytes("encode", message, version, json.loads(json.dumps(tree)), data)
+
+    def _rewritten(self, message: Any, version: int, data: bytes) -> Disagreement | None:
+        return self._same_bytes("rewritten", message, version, data, data)
+
+    def _same_bytes(self, ability: str, message: Any, version: int, value: Any, data: bytes) -> Disagreement | None:
+        theirs = self._answer(ability, message, version, value, data.hex())
+        if theirs is None or isinstance(theirs, Disagreement) or bytes(theirs) == data:
+            return theirs if isinstance(theirs, Disagreement) else None
+        return Disagreement(f"{ability} gives other bytes", data.hex(), bytes(theirs).hex())
 
     def _decoded(self, message: Any, version: int, data: bytes, tree: Any) -> Disagreement | None:
-        if self.theirs.decode is None:
-            return None
-        try:
-            theirs = self.theirs.decode(message.name, version, data)
-        except Unfit:
-            raise
-        except Exception as error:  # noqa: BLE001
-            return Disagreement(f"decode raises {type(error).__name__}", as_text(tree), told(error))
+        theirs = self._answer("decode", message, version, data, as_text(tree))
+        if self.theirs.decode is None or isinstance(theirs, Disagreement):
+            return theirs
         where = first_difference(tree, theirs)
         if where is None or first_difference(tree, in_our_words(message, version, theirs)) is None:
             return None
         return Disagreement(f"decode differs at {where}", as_text(tree), as_text(theirs))
 
-    def _rewritten(self, message: Any, version: int, data: bytes) -> Disagreement | None:
-        if self.theirs.rewritten is None:
-            return None
+    def _answer(self, ability: str, message: Any, version: int, value: Any, ours: str) -> Any:
+        """The codec's answer, None if it lacks the ability, or a Disagreement where it raises. Raises Unfit."""
+        ask = getattr(self.theirs, ability)
         try:
-            theirs = bytes(self.theirs.rewritten(message.name, version, data))
+            return None if ask is None else ask(message.name, version, value)
         except Unfit:
             raise
-        except Exception as error:  # noqa: BLE001
-            return Disagreement(f"rewritten raises {type(error).__name__}", data.hex(), told(error))
-        return None if theirs == data else Disagreement("rewritten gives other bytes", data.hex(), theirs.hex())
+        except Exception as error:  # noqa: BLE001 - a codec of any make
+            return Disagreement(f"{ability} raises {type(error).__name__}", ours, told(error))
 
     def _refusal(self, message: Any, version: int, value: bytes) -> Disagreement | None:
         refusals: tuple[type[BaseException], ...] = (*self.theirs.refusals, Unfit)

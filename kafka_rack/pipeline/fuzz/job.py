@@ -22,6 +22,7 @@ from kafka_rack.pipeline.fuzz.java import FUNCTION, NAME, JavaCheck, KafkaSide, 
 from kafka_rack.pipeline.fuzz.plan import ExampleChunk, FuzzPlan
 from kafka_rack.pipeline.fuzz.results import Coverage, Failure, Results
 from kafka_rack.pipeline.fuzz.work import Asker, messages_of, minimised, run_chunk
+from kafka_rack.pipeline.tables import schema_of
 from protocol.codec import decode_as
 
 if TYPE_CHECKING:
@@ -30,19 +31,8 @@ if TYPE_CHECKING:
 TASKS_PER_CORE = 8
 MAX_MINIMISED_BY_JAVA = 50
 """Kafka's classes are asked from the driver for that, one question after the other."""
-FOUND_SCHEMA = pa.schema([("found", pa.binary())])
 FOUND_DDL = "found binary"
-ASKED_SCHEMA = pa.schema(
-    [
-        ("chunk", pa.int64()),
-        ("example", pa.int64()),
-        ("class", pa.string()),
-        ("version", pa.int32()),
-        ("data", pa.binary()),
-        ("tree", pa.string()),
-    ]
-)
-ASKED_DDL = "chunk bigint, example bigint, class string, version int, data binary, tree string"
+ASKED_DDL = "chunk long, example long, class string, version int, data binary, tree string"
 
 Batches = Iterable[pa.RecordBatch]
 Task = Callable[[Batches], Iterator[pa.RecordBatch]]
@@ -102,7 +92,7 @@ def added(found: DataFrame) -> Results:
 
 def packed(found: Any) -> pa.RecordBatch:
     """One value as the row that goes back to the driver."""
-    return pa.RecordBatch.from_pylist([{"found": msgspec.msgpack.encode(found)}], schema=FOUND_SCHEMA)
+    return pa.RecordBatch.from_pylist([{"found": msgspec.msgpack.encode(found)}], schema=schema_of(FOUND_DDL))
 
 
 @cache
@@ -134,7 +124,7 @@ def asker(plan: FuzzPlan, side: KafkaSide) -> Task:
             for at in batch.column("id").to_pylist():
                 if names[at] is not None:
                     rows = questions(at, chunks[at], seed, names[at])
-                    yield pa.RecordBatch.from_pylist(list(rows), schema=ASKED_SCHEMA)
+                    yield pa.RecordBatch.from_pylist(list(rows), schema=schema_of(ASKED_DDL))
 
     return ask
 
@@ -147,14 +137,8 @@ def questions(at: int, chunk: ExampleChunk, seed: int, java_class: str | None) -
             data, tree = question(message, chunk.version, found)
         except protocol.ProtocolError:
             continue
-        yield {
-            "chunk": at,
-            "example": example,
-            "class": java_class,
-            "version": chunk.version,
-            "data": data,
-            "tree": tree,
-        }
+        asked = {"class": java_class, "version": chunk.version, "data": data, "tree": tree}
+        yield {"chunk": at, "example": example, **asked}
 
 
 def answer_judge(plan: FuzzPlan, *, names_of_today: bool) -> Task:

@@ -9,27 +9,22 @@ from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
 import msgspec
-import pyarrow as pa
 
 import protocol
 from kafka_rack.pipeline.fuzz.checks import CHECKS
 from kafka_rack.pipeline.fuzz.codecs import CodecSource
 from kafka_rack.pipeline.fuzz.job import FuzzRun
 from kafka_rack.pipeline.fuzz.results import Failure, Results, coverage_rows, never_exercised
-from kafka_rack.pipeline.tables import small_table, write_table, write_text
+from kafka_rack.pipeline.tables import schema_of, small_table, write_table, write_text
 from protocol.fuzz.generation import MARKS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 FAILURES, COVERAGE, SUMMARY = "failures", "coverage.parquet", "summary.json"
-SCHEMA = pa.schema(
-    [
-        ("message", pa.string()),
-        ("version", pa.int32()),
-        ("field", pa.string()),
-        *((name, pa.int64()) for name in ("examples", "present", *MARKS)),
-    ]
+SCHEMA = schema_of(
+    "message string, version int, field string, "
+    + ", ".join(f"{name} long" for name in ("examples", "present", *MARKS))
 )
 
 
@@ -60,12 +55,7 @@ def summary_of(run: FuzzRun) -> dict[str, Any]:
         "unfit": dict(sorted(results.unfit.items())),
         "failures": [
             {
-                "message": one.message,
-                "version": one.version,
-                "check": one.check,
-                "kind": one.kind,
-                "count": one.count,
-                "minimised": one.minimised,
+                **{name: getattr(one, name) for name in ("message", "version", "check", "kind", "count", "minimised")},
                 "file": f"{FAILURES}/{file_name(one)}",
             }
             for one in sorted_failures(results)
@@ -115,23 +105,9 @@ def replay_command(path: str, replay: Replay) -> str:
 
 def as_json(replay: Replay, path: str) -> str:
     """The text of a failure's file; ``value`` has the fields that are not at their defaults, by Kafka's names."""
-    one = replay.failure
     tree = {
-        "message": one.message,
-        "version": one.version,
-        "check": one.check,
-        "kind": one.kind,
-        "seed": replay.seed,
-        "chunk": one.chunk,
-        "example": one.example,
-        "count": one.count,
-        "minimised": one.minimised,
-        "value": one.value,
-        "hex": one.hex,
-        "ours": one.ours,
-        "theirs": one.theirs,
-        "codec": replay.codec,
-        "kafka_clients": replay.kafka_clients,
+        **msgspec.to_builtins(replay.failure),
+        **{name: getattr(replay, name) for name in ("seed", "codec", "kafka_clients")},
         "replay": replay_command(path, replay),
     }
     return json.dumps(tree, indent=2, ensure_ascii=False) + "\n"
