@@ -157,7 +157,6 @@ class TcpConnections(msgspec.Struct):
 
         Gives no frames but those without index.
         """
-        yield from self.state.check(offset, problems, path)
         while self.closed:
             key = next(iter(self.closed))
             if not is_forgotten(self.conversations[key], offset):

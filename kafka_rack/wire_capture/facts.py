@@ -73,8 +73,6 @@ class ToldCluster:
     What is told now goes to ``noted``, if it is a list.
     """
 
-    is_full = False
-
     def __init__(
         self,
         clock: Clock,
@@ -86,7 +84,6 @@ class ToldCluster:
         noted: list[Fact] | None = None,
     ) -> None:
         self.clock, self.noted = clock, noted
-        self.full_at: list[int] = []
         self.topics, self.leaders, self.in_sync = Changes(clock), Changes(clock), Changes(clock)
         self.racks = Changes(clock, racks)
         self.endpoints: dict[tuple[str, int], int] = {}

@@ -366,22 +366,10 @@ class DecompressedFile:
                 raise LineTooLong(begins, self.pass_line())
             if not self._more(b"\n"):
                 return self.read(len(self._buffer) - self._at)
-        if end - self._at > MAX_LINE_BYTES:
-            end = self._before_long_line(end)
-            if end < self._at:
-                begins = self.position
-                raise LineTooLong(begins, self.pass_line())
         text = self._buffer[self._at : end + 1]
         self.position += len(text)
         self._at = end + 1
         return text
-
-    def _before_long_line(self, end: int) -> int:
-        """The end of the last line, of those up to one that ends at ``end``, before one that is too long."""
-        at = self._at
-        while at <= end and (following := self._buffer.find(b"\n", at)) - at <= MAX_LINE_BYTES:
-            at = following + 1
-        return at - 1
 
     def read_line(self, most: int) -> bytes:
         """The next line with its end, if it has one; of a line longer than ``most`` bytes so many of them."""

@@ -20,22 +20,6 @@ CORRELATION_ID, CLIENT_ID_LENGTH = Struct(">i"), Struct(">h")
 API_NAMES: dict[int, str] = {}
 MAX_ASKED, MAX_ASKED_BYTES = 10_000, 64 << 20
 """Requests without an answer that one connection may have, and their bytes, before the oldest are given up."""
-
-
-MAX_ALL_ASKED_BYTES, ASKED_BYTES = 512 << 20, 400
-"""The same of all connections together, a request taking so many bytes besides: what a broker queues by default, 500
-requests of 1 MiB."""
-CHECK_BYTES = 64 << 20
-"""Of a file, after which it is looked whether all connections have too much."""
-ENTRY_BYTES = 200
-"""About what a topic's name or a partition's leader takes in memory, beside the name."""
-MAX_OBSERVED_BYTES, MAX_BROKERS = 512 << 20, 100_000
-"""Of what a capture tells of its cluster: names and leaders of two million partitions, ten times what large clusters
-have."""
-NO_ROOM = (
-    f"the capture tells of more topics and partitions than {MAX_OBSERVED_BYTES >> 20} MiB hold, or of more than "
-    f"{MAX_BROKERS} brokers: from here on new ones have no name and no leader"
-)
 MAX_PROBLEMS_HELD = 10_000
 """Of one reading, before whoever reads is given the chance to take them."""
 
@@ -157,72 +141,31 @@ class CapturedConnection(msgspec.Struct, eq=False):
 
 
 class ObservedCluster(msgspec.Struct):
-    """What the frames so far report: names by topic id, leaders, replicas in sync, brokers' racks and addresses.
-
-    ``size_bytes`` is about what names and leaders take in memory. ``is_full``: something new was not taken, since there
-    is no room for it; ``full_at``: where in the file that was, until somebody tells it.
-    """
+    """What the frames so far report: names by topic id, leaders, replicas in sync, brokers' racks and addresses."""
 
     topics: dict[bytes, str] = msgspec.field(default_factory=dict)
     leaders: dict[tuple[str, int], int] = msgspec.field(default_factory=dict)
     in_sync: dict[tuple[str, int], tuple[int, ...]] = msgspec.field(default_factory=dict)
     racks: dict[int, str | None] = msgspec.field(default_factory=dict)
     endpoints: dict[tuple[str, int], int] = msgspec.field(default_factory=dict)
-    size_bytes: int = 0
-    is_full: bool = False
-    full_at: list[int] = msgspec.field(default_factory=list)
 
     def name_rack(self, broker_id: int, rack: str | None) -> None:
         """Metadata v0 knows no racks, nor do brokers that speak as 0.9 did: no rack takes back none that was named."""
-        if broker_id not in self.racks:
-            if len(self.racks) < MAX_BROKERS:
-                self.racks[broker_id] = rack
-            else:
-                self.is_full = True
-        elif rack is not None:
+        if rack is not None or broker_id not in self.racks:
             self.racks[broker_id] = rack
 
     def name_endpoint(self, host: str, port: int, broker_id: int) -> None:
-        if (host, port) in self.endpoints or len(self.endpoints) < MAX_BROKERS:
-            self.endpoints[host, port] = broker_id
-        else:
-            self.is_full = True
+        self.endpoints[host, port] = broker_id
 
     def name_topic(self, topic_id: bytes, name: str) -> None:
-        before = self.topics.get(topic_id)
-        if before == name:
-            return
-        more = len(name) + ENTRY_BYTES if before is None else len(name) - len(before)
-        if more <= 0 or self.size_bytes + more <= MAX_OBSERVED_BYTES:
-            self.topics[topic_id] = name
-            self.size_bytes += more
-        else:
-            self.is_full = True
+        self.topics[topic_id] = name
 
     def name_leaders(self, topic: str, leaders: Iterable[tuple[int, int]]) -> None:
-        """Take partitions and their leaders, all of them while there is room for one."""
-        there = self.leaders
-        if self.size_bytes < MAX_OBSERVED_BYTES:
-            before = len(there)
-            for partition, leader in leaders:
-                there[topic, partition] = leader
-            self.size_bytes += (len(there) - before) * (ENTRY_BYTES + len(topic))
-            return
         for partition, leader in leaders:
-            if (topic, partition) in there:
-                there[topic, partition] = leader
-            else:
-                self.is_full = True
+            self.leaders[topic, partition] = leader
 
     def name_in_sync(self, topic: str, partition: int, replicas: tuple[int, ...]) -> None:
-        """Take the replicas in sync of a partition whose leader was taken."""
-        if (topic, partition) in self.leaders:
-            self.in_sync[topic, partition] = replicas
-
-    def problems(self, capture: str, path: str) -> list[Problem]:
-        """Where there was no more room, told once."""
-        told, self.full_at = self.full_at, []
-        return [Problem(capture, path, offset, NO_ROOM) for offset in told]
+        self.in_sync[topic, partition] = replicas
 
 
 class Frame(msgspec.Struct, gc=False):
@@ -261,11 +204,10 @@ def no_frame() -> Frame:
 
 
 class ReadingState(msgspec.Struct):
-    """Where reading stands; ``checked``: in which part of the file, of ``CHECK_BYTES`` each."""
+    """The capture that is read, its connections, and what is known of the cluster; ``frames`` counts them."""
 
     capture: str = ""
     frames: int = 0
-    checked: int = 0
     connections: dict[int, CapturedConnection] = msgspec.field(default_factory=dict)
     known: ObservedCluster = msgspec.field(default_factory=ObservedCluster)
 
@@ -296,47 +238,6 @@ class ReadingState(msgspec.Struct):
             connection.asked_bytes -= len(first.data)
             passed_over.append(waiting.pop(first.correlation_id))
         return Frame(index, ts, connection, False, data, asked, correlation_id, None, offset, tuple(passed_over))
-
-    @property
-    def asked_bytes(self) -> int:
-        """What all requests without an answer take."""
-        return sum(one.asked_bytes + len(one.asked) * ASKED_BYTES for one in self.connections.values())
-
-    def check(self, offset: int, problems: list[Problem], path: str) -> list[Frame]:
-        """Give up the oldest requests where all connections together wait for too many, in a new part of the file.
-
-        Gives frames with index -1, which bring them.
-        """
-        if offset // CHECK_BYTES == self.checked:
-            return []
-        self.checked = offset // CHECK_BYTES
-        size = self.asked_bytes
-        if size <= MAX_ALL_ASKED_BYTES:
-            return []
-        waiting = sorted(
-            (asked.frame, one.number, asked.correlation_id)
-            for one in self.connections.values()
-            for asked in one.asked.values()
-        )
-        given_up: dict[int, list[PendingRequest]] = {}
-        for _, number, correlation_id in waiting:
-            if size <= MAX_ALL_ASKED_BYTES:
-                break
-            connection = self.connections[number]
-            asked = connection.asked.pop(correlation_id)
-            connection.asked_bytes -= len(asked.data)
-            size -= len(asked.data) + ASKED_BYTES
-            given_up.setdefault(number, []).append(asked)
-        requests = sum(map(len, given_up.values()))
-        reason = (
-            f"all connections together have too many requests that wait for their answers: the oldest {requests} of "
-            f"{len(given_up)} connections are given up, since at most {MAX_ALL_ASKED_BYTES} bytes are kept"
-        )
-        problems.append(Problem(self.capture, path, offset, reason))
-        return [
-            Frame(-1, several[-1].ts, self.connections[number], True, b"", None, None, None, 0, tuple(several))
-            for number, several in given_up.items()
-        ]
 
 
 def request_frame(index: int, ts: int, connection: CapturedConnection, data: bytes, offset: int = 0) -> Frame:

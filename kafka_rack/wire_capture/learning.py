@@ -29,18 +29,11 @@ def learn_from(frame: Frame, known: ObservedCluster) -> None:
         message = (read_request(asked) if frame.is_request else read_response(asked, frame.data))[0]
     except ProtocolError:
         return
-    learn(api_key, frame.is_request, message, known, frame.offset)
+    learn(api_key, frame.is_request, message, known)
 
 
-def learn(api_key: int, is_request: bool, message: Any, known: ObservedCluster, offset: int) -> None:
-    """Note what a message tells, which stands at an offset of the file. Later messages win."""
-    was_full = known.is_full
-    take(api_key, is_request, message, known)
-    if known.is_full and not was_full:
-        known.full_at.append(offset)
-
-
-def take(api_key: int, is_request: bool, message: Any, known: ObservedCluster) -> None:
+def learn(api_key: int, is_request: bool, message: Any, known: ObservedCluster) -> None:
+    """Note what a message says of the cluster. Later messages win."""
     if is_request:
         if api_key == UPDATE_METADATA:
             learn_update(message, known)

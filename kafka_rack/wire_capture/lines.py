@@ -10,10 +10,10 @@ passed over.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Annotated
 
 import msgspec
 
-from kafka_rack.wire_capture import frames
 from kafka_rack.wire_capture.files import DamagedCapture, DecompressedFile, LineTooLong, capture_name, lines_of
 from kafka_rack.wire_capture.frames import (
     MAX_PROBLEMS_HELD,
@@ -24,7 +24,13 @@ from kafka_rack.wire_capture.frames import (
     no_frame,
     request_frame,
 )
-from kafka_rack.wire_capture.json_fields import Int32, Int64, Time
+
+Int32 = Annotated[int, msgspec.Meta(ge=-(1 << 31), le=(1 << 31) - 1)]
+Int64 = Annotated[int, msgspec.Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
+LATEST = 253_402_300_799_999_999
+"""Microseconds since 1970 at the end of the year 9999, behind which there are no dates in Python."""
+Time = Annotated[int, msgspec.Meta(ge=0, le=LATEST)]
+"""What no column or date can hold makes a line unreadable."""
 
 
 class Route(msgspec.Struct):
@@ -113,10 +119,7 @@ class LineReader:
 
     def frames(self, text: bytes) -> Iterator[Frame]:
         """The frames of lines."""
-        state = self.state
         for line in lines_of(text):
-            if self.offset // frames.CHECK_BYTES != state.checked:
-                yield from state.check(self.offset, self.problems, self.path)
             begins, self.offset = self.offset, self.offset + len(line) + 1
             frame = self.frame_in(line, begins)
             if frame is not None:
@@ -131,12 +134,7 @@ class LineReader:
                 self.problem(begins, no_line(error))
             return None
         if found.dir is None and found.ev is not None:
-            state = self.state
-            was_full = state.known.is_full
-            frame = event(found, state)
-            if state.known.is_full and not was_full:
-                state.known.full_at.append(begins)
-            return frame
+            return event(found, self.state)
         fault = fault_of(found)
         if fault is not None:
             self.problem(begins, fault)

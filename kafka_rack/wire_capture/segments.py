@@ -7,22 +7,12 @@ from ipaddress import IPv6Address
 from struct import Struct
 from typing import NamedTuple
 
-from kafka_rack.wire_capture.json_fields import LATEST
+from kafka_rack.wire_capture.lines import LATEST
 from kafka_rack.wire_capture.packets import Format, Packet
 
 # Source: the registry of link types, https://www.tcpdump.org/linktypes.html
-NULL, ETHERNET, RAW_BSD, RAW_OPENBSD, RAW, LOOP, COOKED, IPV4, IPV6, COOKED_V2 = (
-    0,
-    1,
-    12,
-    14,
-    101,
-    108,
-    113,
-    228,
-    229,
-    276,
-)
+NULL, ETHERNET, RAW_BSD, RAW_OPENBSD, RAW, LOOP = 0, 1, 12, 14, 101, 108
+COOKED, IPV4, IPV6, COOKED_V2 = 113, 228, 229, 276
 LINK_TYPES = (NULL, ETHERNET, RAW_BSD, RAW_OPENBSD, RAW, LOOP, COOKED, IPV4, IPV6, COOKED_V2)
 VLAN_TYPES = (0x8100, 0x88A8, 0x9100)
 INTERNET_TYPES = (0x0800, 0x86DD)

@@ -28,7 +28,7 @@ def read(
     """
     import pyarrow as pa
 
-    from kafka_rack.wire_tables.arrow import arrow_schema, is_stored, read_stored, record_batches
+    from kafka_rack.wire_tables.arrow import arrow_schema, is_stored, read_stored, record_batch
     from kafka_rack.wire_tables.reading import decode_paths
     from kafka_rack.wire_tables.tables import TABLES
 
@@ -43,7 +43,7 @@ def read(
         name: pa.concat_tables(
             [
                 pa.Table.from_batches(
-                    [batch for _, batch in record_batches(rows, name, with_api=True)],
+                    [batch for batch in (record_batch(rows, name),) if batch is not None],
                     schema=arrow_schema(name, with_api=True),
                 ),
                 *(read_stored(one, name) for one in folders),

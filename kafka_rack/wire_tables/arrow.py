@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -38,20 +38,6 @@ def arrow_schema(table: str, *, with_api: bool = False) -> pa.Schema:
     if with_api:
         fields.append(pa.field("api", pa.string()))
     return pa.schema(fields, metadata={SCHEMA_KEY: str(SCHEMA_VERSION).encode()})
-
-
-def record_batches(rows: Rows, table: str, *, with_api: bool = False) -> Iterator[tuple[str, pa.RecordBatch]]:
-    """The rows of a table, by API; ``with_api`` with a column for it. All become Arrow's at once."""
-    held = {api: rows.count(table, api) for api, found in rows.tables[table].items() if found}
-    whole = record_batch(rows, table)
-    if whole is None:
-        return
-    if not with_api:
-        whole = whole.drop_columns(["api"])
-    at = 0
-    for api, count in held.items():
-        yield api, whole.slice(at, count)
-        at += count
 
 
 def record_batch(rows: Rows, table: str) -> pa.RecordBatch | None:

@@ -143,7 +143,7 @@ class FrameDecoder:
             asked.message = message
         if message is not None:
             if handling.learns:
-                learn(kind.api_key, is_request, message, self.target.state.known, frame.offset)
+                learn(kind.api_key, is_request, message, self.target.state.known)
             if maker is not None:
                 maker(target, frame, asked, message)
         return error

@@ -36,7 +36,6 @@ def decode_into(
         elif rows.frames >= max_frames:
             yield rows
             decoder.go_on()
-    problems += state.known.problems(state.capture, file.path)
     add_problems(rows, problems)
     yield rows
 

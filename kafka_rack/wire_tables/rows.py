@@ -136,13 +136,6 @@ class SharedSet(dict[Hashable, int]):
         return len(self.values_by_number) - 1
 
 
-def value_of(number: int, source: ColumnSource, is_flag: bool, values: list[Row] | None) -> Any:
-    """A column's value of a row."""
-    if number == NONE:
-        return None
-    return values[number][source.inside] if values is not None else bool(number) if is_flag else number
-
-
 def numbers_of(numbers: Iterable[int]) -> Iterator[int | None]:
     return (None if number == NONE else number for number in numbers)
 
@@ -206,22 +199,8 @@ class Rows:
             yield from zip(*values, strict=True)
 
     def of(self, table: str) -> Iterator[Row]:
-        """Every row of a table in its columns, with its API behind it."""
-        width = len(ROWS[table])
-        columns = [
-            (source, column.type == "boolean", self.shared[source.shared].values_by_number if source.shared else None)
-            for source, column in zip(SOURCES[table], TABLES[table].columns, strict=True)
-        ]
-        for api, packed in self.tables[table].items():
-            held = memoryview(bytes(packed)).cast("q")
-            for start in range(0, len(held), width):
-                yield (
-                    *[
-                        value_of(held[start + source.at], source, is_flag, values)
-                        for source, is_flag, values in columns
-                    ],
-                    api,
-                )
+        """Every row of a table in its columns, with its API last."""
+        return self.rows(table, [*TABLES[table].names, "api"])
 
     def as_dicts(self, table: str) -> list[dict[str, Any]]:
         """The same by column, for who reads them one by one."""

@@ -271,48 +271,14 @@ TABLES: dict[str, Table] = {
 PARTITIONED_BY = {name: ("capture", "day") if "ts" in table.names else ("capture",) for name, table in TABLES.items()}
 """The columns by whose values a table's files lie in folders; ``day`` is that of ``ts`` in UTC."""
 
-INTRODUCTION = """# Tables
-
-What `kafka-rack pipeline decode IN... --out DIR` writes: one folder a table below `DIR`, Parquet, partitioned by
-`capture` and `day`. Read one with `spark.read.parquet("DIR/frames")`, pandas or DuckDB, or in Python without Spark, as
-pyarrow's tables, with `kafka_rack.wire_tables.read("DIR")`. This page is printed by
-`python -m kafka_rack.wire_tables.tables`.
-
-**Layout.** Spark's own: `DIR/frames/capture=orders/day=2026-11-23/part-....parquet`; `day` is that of `ts` in UTC.
-`problems` has no `day`. Every table has `api` beside the columns below: Kafka's name, `unknown` where none is known. A
-table without rows has no folder. Where all captures have names like numbers, Spark reads `capture` as a number unless
-`spark.sql.sources.partitionColumnTypeInference.enabled` is false.
-
-**Versions.** Schema version {version}. Columns that came with a later version say so; older folders do not have them.
-
-Types are Spark's. Times are UTC in microseconds.
-
-- Byte counts of frames include the four bytes of their length.
-- Rows of one frame are found again by `capture` and `frame`; of one connection by `capture` and `conn`. Numbers of
-  frames grow with their order in the file, and are not dense in packets; a request that an earlier file holds has a
-  negative one. The number of a connection of packets is made of its time, so it is the same in all of its files.
-- In `fetches` and `produces` each row of a call has its own record batches' bytes, and the first row the rest of the
-  frame too, so sums over all rows are the frames'. `count_if(first)` counts calls.
-- Names and leaders are those that the capture reported before the frame: Metadata, DescribeTopicPartitions,
-  CreateTopics, UpdateMetadata. Nothing is guessed from what comes later, so a capture gives the same rows however
-  many tasks read it.
-- `produces` has rows for an unanswered request too, once that is certain: with acks=0 at once, else when a later
-  request was answered or the connection's end was recorded. `calls` and `fetches` hold answered ones.
-- `records` of `fetches` leaves out transactions' markers, which `batches` has as control batches.
-- A client's rack: `request` where the request names it (Fetch from version 11), `client_id` where the client id does
-  (`diskless_az=`, `warpstream_az=`, `ws_az=`, `automq_az=`, `zone=`), `listener` where the client came in by a
-  listener named `RACK_...`. Otherwise it is null, as it is for a fetch that names an empty rack; addresses are the
-  locality report's business.
-"""
-
 
 def since(column: Column) -> str:
     return f" (since version {column.since})" if column.since > 1 else ""
 
 
 def markdown() -> str:
-    """docs/tables.md."""
-    parts = [INTRODUCTION.format(version=SCHEMA_VERSION).rstrip()]
+    """The tables of docs/tables.md, below its introduction."""
+    parts = [f"Schema version {SCHEMA_VERSION}."]
     for table in TABLES.values():
         parts += ["", f"## {table.name}", table.meaning, "", "| column | type | holds |", "|---|---|---|"]
         parts += [f"| {column.name} | {column.type} | {column.meaning}{since(column)} |" for column in table.columns]

@@ -27,7 +27,7 @@ def to_arrow(path: Path) -> int:
     """A capture's rows of all tables as Arrow batches, in this process; gives the rows."""
     from kafka_rack.wire_capture.captures import Options
     from kafka_rack.wire_capture.files import find_files
-    from kafka_rack.wire_tables.arrow import record_batches
+    from kafka_rack.wire_tables.arrow import record_batch
     from kafka_rack.wire_tables.reading import decode_into
     from kafka_rack.wire_tables.rows import Rows
     from kafka_rack.wire_tables.tables import TABLES
@@ -36,7 +36,8 @@ def to_arrow(path: Path) -> int:
     count = 0
     for piece in decode_into(rows, find_files([str(path)])[0][0], Options()):
         for table in TABLES:
-            count += sum(batch.num_rows for _, batch in record_batches(piece, table))
+            batch = record_batch(piece, table)
+            count += batch.num_rows if batch is not None else 0
         piece.clear()
     return count
 
