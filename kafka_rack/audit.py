@@ -25,17 +25,18 @@ LOST_WITH_RACK = "lost-with-rack"
 UNWRITABLE_WITH_RACK = "unwritable-with-rack"
 SKEW = "skew"
 KINDS = {
-    MISSING_RACKS: "brokers without a rack",
-    RACK_NAMES: "rack names that almost match",
-    UNEVEN_RACKS: "racks with more brokers than others",
-    UNKNOWN_BROKERS: "replicas on brokers that are not in the cluster",
-    SHARED_RACK: "two replicas in one rack, while another rack has none",
-    REPLICATION_FACTOR: "more replicas than racks",
     UNWRITABLE_NOW: "fewer in-sync replicas than min.insync.replicas, now",
     LOST_WITH_RACK: "no replica left when a rack fails",
     UNWRITABLE_WITH_RACK: "fewer in-sync replicas than min.insync.replicas when a rack fails",
+    UNKNOWN_BROKERS: "replicas on brokers that are not in the cluster",
+    SHARED_RACK: "two replicas in one rack, while another rack has none",
+    MISSING_RACKS: "brokers without a rack",
+    RACK_NAMES: "rack names that almost match",
+    REPLICATION_FACTOR: "more replicas than racks",
     SKEW: "brokers with far more leaders or replicas than others",
+    UNEVEN_RACKS: "racks with more brokers than others",
 }
+"""Kinds of findings, the worst first: what fails, what one failed rack takes, what it could take, what is untidy."""
 DEFAULT_SKEW = 1.5
 """How many times its even share of leaders or replicas a broker may have before it is a finding."""
 DEFAULT_MIN_INSYNC_REPLICAS = 1

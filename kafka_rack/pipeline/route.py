@@ -105,22 +105,23 @@ class Input(NamedTuple):
 
 def lines_to_pieces(batches: Batches) -> Iterator[pa.RecordBatch]:
     """Lines (``value``, ``file`` and ``part``, where Spark's part of the file begins) to pieces."""
+    rows = (zip(*(column.to_pylist() for column in batch.columns), strict=True) for batch in batches)
+    yield from batched(pieces_in((line, path_of(url), part) for some in rows for line, url, part in some))
 
-    def pieces() -> Iterator[Row]:
-        part: tuple[str, int] | None = None
-        offset = frames = 0
-        for batch in batches:
-            for line, url, begins in zip(*(column.to_pylist() for column in batch.columns), strict=True):
-                if (url, begins) != part:
-                    part, file, offset, frames = (url, begins), path_of(url), 0, 0
-                kind, conn, ts, data = line_to_piece(line)
-                if kind is not None:
-                    key = file if conn is None else f"{file}#{conn}"
-                    yield (file, key, begins, file, offset, kind, frames, conn, ts, *NO_ENDS, data, b"")
-                frames += kind in (REQUEST, RESPONSE)
-                offset += len(line) + 1
 
-    yield from batched(pieces())
+def pieces_in(lines: Iterable[tuple[bytes, str, int]]) -> Iterator[Row]:
+    """The pieces of lines with their file and where Spark's part of it begins."""
+    before: tuple[str, int] | None = None
+    offset = frames = 0
+    for line, file, part in lines:
+        if (file, part) != before:
+            before, offset, frames = (file, part), 0, 0
+        kind, conn, ts, data = line_to_piece(line)
+        if kind is not None:
+            key = file if conn is None else f"{file}#{conn}"
+            yield (file, key, part, file, offset, kind, frames, conn, ts, *NO_ENDS, data, b"")
+        frames += kind in (REQUEST, RESPONSE)
+        offset += len(line) + 1
 
 
 NO_ENDS = (None, None, None, None, 0, 0)
@@ -156,18 +157,11 @@ def files_to_pieces(batches: Batches) -> Iterator[pa.RecordBatch]:
 
 def lines_of(file: str, content: bytes | None = None) -> Iterator[Row]:
     """The pieces of one file of lines; of a damaged one those before the damage, and the damage."""
-    frames, problems = 0, list[Problem]()
+    problems: list[Problem] = []
     try:
         with DecompressedFile(file, content=content) as source:
-            for begins, text in texts(source, "", problems):
-                offset = begins
-                for line in split_lines(text):
-                    kind, conn, ts, data = line_to_piece(line)
-                    if kind is not None:
-                        key = file if conn is None else f"{file}#{conn}"
-                        yield (file, key, 0, file, offset, kind, frames, conn, ts, *NO_ENDS, data, b"")
-                    frames += kind in (REQUEST, RESPONSE)
-                    offset += len(line) + 1
+            found = (text for _, text in texts(source, "", problems))
+            yield from pieces_in((line, file, 0) for text in found for line in split_lines(text))
     except DamagedCapture as damage:
         problems.append(Problem("", file, damage.offset, damage.reason))
     for problem in problems:
@@ -473,10 +467,7 @@ def find_input(spark: SparkSession, paths: Sequence[str]) -> Input:
 
     Raises: PySparkException: a path that is not there.
     """
-    reader = spark.read.format("binaryFile").option("recursiveFileLookup", "true")
-    places = [path if "://" in path else place_of(str(Path(path).resolve())) for path in paths]
-    found = {path_of(row.url) for row in reader.load(places).selectExpr("_metadata.file_path url").collect()}
-    named = {path if "://" in path else str(Path(path).resolve()) for path in paths}
+    found, named = listed(spark, paths)
     best: dict[str, str] = {}
     for path in sorted(found):
         if is_lines(path) or is_named_packets(path) or path in named:
@@ -484,6 +475,14 @@ def find_input(spark: SparkSession, paths: Sequence[str]) -> Input:
     files = list(best.values())
     lines, packets = [path for path in files if is_lines(path)], [path for path in files if not is_lines(path)]
     return Input(lines, packets, frozenset(named))
+
+
+def listed(spark: SparkSession, paths: Sequence[str]) -> tuple[set[str], set[str]]:
+    """All files under these, and those among them that are named outright."""
+    named = {path if "://" in path else str(Path(path).resolve()) for path in paths}
+    reader = spark.read.format("binaryFile").option("recursiveFileLookup", "true")
+    places = [place_of(path) if path.startswith("/") else path for path in named]
+    return {path_of(row.url) for row in reader.load(places).selectExpr("_metadata.file_path url").collect()}, named
 
 
 def place_of(path: str) -> str:

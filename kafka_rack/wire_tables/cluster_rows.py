@@ -105,7 +105,7 @@ def add_broker(
         connection = frame.connection
         rack = rack if rack is not None else target.known.racks.get(broker_id)
         node = target.rows.shared["node"].number((broker_id, rack, host, port, listener, epoch))
-        row = node, target.place(connection), frame.ts, connection.broker, frame.index
+        row = target.place(connection), node, frame.ts, connection.broker, frame.index
         target.rows.add("brokers", asked.kind.api_name, row)
 
 
@@ -119,11 +119,11 @@ def add_topics(target: Target, frame: Frame, asked: PendingRequest, topics: Iter
         name, topic_id = topic.name, topic.topic_id
         text = uuid_to_text(topic_id) if topic_id != NO_UUID else None
         if not topic.partitions:
-            part, no_leader = parts.number((name, text, None)), leading.number((None, None))
+            part, no_leader = parts.number((name, None, text)), leading.number((None, None))
             layout = layout_of(target, NOWHERE)
             rows += pack(place, kind, part, no_leader, layout, frame.ts, NONE, topic.error_code, frame.index)
         for one in topic.partitions:
-            part = parts.number((name, text, one.partition_index))
+            part = parts.number((name, one.partition_index, text))
             leader = one.leader_id if one.leader_id >= 0 else None
             leader_number = leading.number((leader, target.known.racks.get(one.leader_id)))
             epoch = one.leader_epoch if one.leader_epoch >= 0 else NONE

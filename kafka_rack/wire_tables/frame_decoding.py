@@ -111,7 +111,7 @@ class FrameDecoder:
             text = NONE if error is None else self.rows.kept("string", error)
             place = self.target.place(frame.connection)
             handling.frames += PACK_FRAME(
-                place, handling.number, self.way, frame.ts, correlation_id, size, text, frame.index, frame.offset
+                place, self.way, handling.number, frame.ts, correlation_id, size, text, frame.index, frame.offset
             )
         if not frame.is_request and self.calls_wanted:
             self.call(frame, asked, handling)
@@ -155,7 +155,7 @@ class FrameDecoder:
             way = self.rows.shared["way"].number((direction, 0, None, None))
             kind = self.rows.shared["kind"].number(NO_KIND)
             place, size = self.target.place(frame.connection), len(frame.data) + LENGTH_BYTES
-            row = place, kind, way, frame.ts, frame.correlation_id, size, frame.error, frame.index, frame.offset
+            row = place, way, kind, frame.ts, frame.correlation_id, size, frame.error, frame.index, frame.offset
             self.rows.add("frames", UNKNOWN, row)
 
     def call(self, frame: Frame, asked: PendingRequest, handling: Handling) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from kafka_rack.wire_capture.frames import CapturedConnection, ObservedCluster, ReadingState, RequestKind
-from kafka_rack.wire_tables.tables import TABLES
+from kafka_rack.wire_tables.tables import TABLES, Column
 
 Row = tuple[Any, ...]
 UNKNOWN = "unknown"
@@ -27,46 +27,16 @@ MAX_SHARED = 100_000
 """Combinations of one set, before all are forgotten."""
 
 SHARED: dict[str, tuple[str, ...]] = {
-    "place": ("capture", "conn", "broker", "broker_rack", "client_addr", "listener"),
-    "kind": ("api_key", "api_name", "api_version", "client_id"),
-    "way": ("direction", "left_over", "body_version", "header_version"),
-    "part": ("topic", "topic_id", "partition"),
-    "leading": ("leader", "leader_rack"),
-    "serving": ("leader", "leader_rack", "isr"),
-    "layout": ("replicas", "replica_racks", "isr", "offline"),
-    "form": ("side", "magic", "codec", "transactional", "control", "partial"),
-    "reader": ("client_rack", "client_rack_from", "who", "replica_id", "replica_rack", "group_id"),
-    "writer": ("client_rack", "client_rack_from", "acks"),
-    "node": ("broker_id", "rack", "host", "port", "listener", "epoch"),
+    of: tuple(dict.fromkeys(one.name for table in TABLES.values() for one in table.columns if one.of == of))
+    for of in dict.fromkeys(one.of for table in TABLES.values() for one in table.columns if one.of)
 }
 """The columns of each set."""
-
 ROWS: dict[str, tuple[str, ...]] = {
-    "frames": ("place", "kind", "way", "ts", "correlation_id", "frame_bytes", "error", "frame", "offset"),
-    "calls": (
-        *("place", "kind", "ts", "correlation_id", "latency_us", "request_bytes", "response_bytes", "frame"),
-        "response_frame",
-    ),
-    "batches": (
-        *("place", "kind", "part", "form", "ts", "records", "bytes", "key_bytes", "value_bytes", "headers"),
-        *("base_offset", "producer_id", "frame", "error"),
-    ),
-    "partitions": ("place", "kind", "part", "leading", "layout", "ts", "leader_epoch", "error_code", "frame"),
-    "memberships": (
-        *("place", "kind", "ts", "event", "protocol", "group_id", "member_id", "instance_id", "assignor"),
-        *("generation", "rack_id", "topics", "assignment", "leader", "error_code", "frame", "error"),
-    ),
-    "fetches": (
-        *("place", "kind", "reader", "part", "serving", "ts", "request_bytes", "response_bytes", "record_bytes"),
-        *("records", "redirected", "preferred_read_replica", "error_code", "frame", "first"),
-    ),
-    "produces": (
-        *("place", "kind", "writer", "part", "serving", "ts", "request_bytes", "response_bytes", "record_bytes"),
-        *("records", "redirected", "keyed", "error_code", "frame", "first"),
-    ),
-    "brokers": ("node", "place", "ts", "told_by", "frame"),
-    "settings": ("place", "ts", "resource", "resource_name", "name", "value", "frame"),
-    "problems": ("capture", "file", "offset", "reason"),
+    name: (
+        *dict.fromkeys(one.of for one in table.columns if one.of),
+        *(one.name for one in table.columns if one.of is None),
+    )
+    for name, table in TABLES.items()
 }
 """What a row is made of: numbers of shared sets, and columns of its own."""
 PACK = {table: Struct(f"{len(parts)}q").pack for table, parts in ROWS.items()}
@@ -84,30 +54,22 @@ class ColumnSource(msgspec.Struct, frozen=True):
     inside: int = 0
 
 
-def sources() -> dict[str, list[ColumnSource]]:
-    """The sources of every table's columns."""
-    found: dict[str, list[ColumnSource]] = {}
-    for table, parts in ROWS.items():
-        types = {column.name: column.type for column in TABLES[table].columns}
-        where: dict[str, ColumnSource] = {}
-        for at, part in enumerate(parts):
-            if part not in SHARED:
-                where[part] = ColumnSource(at, None if types[part] in NUMBERS else types[part])
-            for inside, name in enumerate(SHARED.get(part, ())):
-                where.setdefault(name, ColumnSource(at, part, inside))
-        found[table] = [where[name] for name in TABLES[table].names]
-    return found
+def source_of(table: str, column: Column) -> ColumnSource:
+    if column.of is not None:
+        return ColumnSource(ROWS[table].index(column.of), column.of, SHARED[column.of].index(column.name))
+    return ColumnSource(ROWS[table].index(column.name), set_of(column))
 
 
-SOURCES = sources()
+def set_of(column: Column) -> str | None:
+    """The set that a value of a row's own column goes to; None of a number."""
+    return None if column.type in NUMBERS else column.type
+
+
+SOURCES = {name: [source_of(name, one) for one in table.columns] for name, table in TABLES.items()}
 OWN: dict[str, list[str | None]] = {
-    table: [
-        next((source.shared for source in SOURCES[table] if source.at == at and part not in SHARED), None)
-        for at, part in enumerate(parts)
-    ]
-    for table, parts in ROWS.items()
+    name: [set_of(one) for one in table.columns if one.of is None] for name, table in TABLES.items()
 }
-"""Of each part of a row, the set that its value has to go to; None where it is a number already."""
+"""Of each of a row's own columns, the set that its value has to go to; None where it is a number already."""
 
 
 class SharedSet(dict[Hashable, int]):
@@ -163,9 +125,10 @@ class Rows:
 
     def add(self, table: str, api: str, row: Row) -> None:
         """A row with numbers, None, and values of any type in its own columns."""
+        sets = [None] * (len(row) - len(OWN[table]))
         numbers = [
             NONE if value is None else value if where is None else self.kept(where, value)
-            for value, where in zip(row, OWN[table], strict=True)
+            for value, where in zip(row, [*sets, *OWN[table]], strict=True)
         ]
         self.tables[table][api] += PACK[table](*numbers)
 

@@ -11,11 +11,15 @@ SCHEMA_VERSION = 1
 
 
 class Column(NamedTuple):
-    """``type`` is Spark's; timestamps are UTC with microseconds. ``since``: the first version of the schema with it."""
+    """``type`` is Spark's; timestamps are UTC with microseconds. ``since``: the first version of the schema with it.
+
+    ``of``: the set of columns that rows share, as they have the same values again and again (``wire_tables.rows``).
+    """
 
     name: str
     type: str
     meaning: str
+    of: str | None = None
     since: int = 1
 
 
@@ -36,27 +40,27 @@ class Table(NamedTuple):
         return ", ".join([*(f"`{column.name}` {column.type}" for column in self.columns), "`api` string"])
 
 
-CAPTURE = Column("capture", "string", "the capture: its file's name without .gz and .jsonl")
+CAPTURE = Column("capture", "string", "the capture: its file's name without .gz and .jsonl", "place")
 TS = Column("ts", "timestamp", "when the frame's last byte passed")
 ANSWERED_TS = Column("ts", "timestamp", "when the request's last byte passed")
-CONN = Column("conn", "long", "the connection's number")
-BROKER = Column("broker", "int", "the broker at the other end, null where not known")
-BROKER_RACK = Column("broker_rack", "string", "that broker's rack")
-CLIENT_ADDR = Column("client_addr", "string", "the client's address, host:port")
-CLIENT_ID = Column("client_id", "string", "the request's client id")
+CONN = Column("conn", "long", "the connection's number", "place")
+BROKER = Column("broker", "int", "the broker at the other end, null where not known", "place")
+BROKER_RACK = Column("broker_rack", "string", "that broker's rack", "place")
+CLIENT_ADDR = Column("client_addr", "string", "the client's address, host:port", "place")
+CLIENT_ID = Column("client_id", "string", "the request's client id", "kind")
 FRAME = Column("frame", "long", "the frame's number, in the order of the capture")
 REQUEST_FRAME = Column("frame", "long", "the number of the request's frame")
-TOPIC = Column("topic", "string", "name; null where only its id is known")
-TOPIC_ID = Column("topic_id", "string", "id in Kafka's text form, null where the message has none")
-PARTITION = Column("partition", "int", "number")
+TOPIC = Column("topic", "string", "name; null where only its id is known", "part")
+TOPIC_ID = Column("topic_id", "string", "id in Kafka's text form, null where the message has none", "part")
+PARTITION = Column("partition", "int", "number", "part")
 WHERE = (CAPTURE, TS, CONN, BROKER, BROKER_RACK, CLIENT_ADDR)
 TRAFFIC = (
     CLIENT_ID,
-    Column("client_rack", "string", "where the client is, null where nothing says it"),
-    Column("client_rack_from", "string", "how it is known: request, client_id or listener; null where it is not"),
+    Column("client_rack", "string", "where the client is, null where nothing says it", "client"),
+    Column("client_rack_from", "string", "how it is known: request, client_id or listener; else null", "client"),
     BROKER,
     BROKER_RACK,
-    Column("leader_rack", "string", "rack of the partition's leader as last reported before"),
+    Column("leader_rack", "string", "rack of the partition's leader as last reported before", "serving"),
     TOPIC,
     PARTITION,
     Column("request_bytes", "long", "of the request's frame: record batches, and in the call's first row the rest"),
@@ -66,10 +70,10 @@ TRAFFIC = (
 )
 TRAFFIC_KEYS = (
     TOPIC_ID,
-    Column("leader", "int", "the partition's leader as last reported before"),
-    Column("isr", "array<int>", "its replicas in sync as last reported before; null where nothing did"),
+    Column("leader", "int", "the partition's leader as last reported before", "serving"),
+    Column("isr", "array<int>", "its replicas in sync as last reported before; null where nothing did", "serving"),
     Column("error_code", "int", "the partition's error in the response, null without one"),
-    Column("api_version", "int", "version of the request"),
+    Column("api_version", "int", "version of the request", "kind"),
     CONN,
     CLIENT_ADDR,
     REQUEST_FRAME,
@@ -84,19 +88,19 @@ TABLES: dict[str, Table] = {
             "Every frame, whether its body could be read or not.",
             (
                 *WHERE,
-                Column("direction", "string", "request or response"),
-                Column("api_key", "int", "a response has its request's; null where that is not known"),
-                Column("api_name", "string", "Kafka's name for it, unknown for a key without one"),
-                Column("api_version", "int", "version of the request"),
+                Column("direction", "string", "request or response", "way"),
+                Column("api_key", "int", "a response has its request's; null where that is not known", "kind"),
+                Column("api_name", "string", "Kafka's name for it, unknown for a key without one", "kind"),
+                Column("api_version", "int", "version of the request", "kind"),
                 Column("correlation_id", "int", "as in the header"),
-                Column("client_id", "string", "the request's, on its response too"),
+                Column("client_id", "string", "the request's, on its response too", "kind"),
                 Column("frame_bytes", "long", "the frame with its length field"),
                 Column("error", "string", "why the frame could not be read; null where it could"),
                 FRAME,
-                Column("listener", "string", "the broker's listener, where the capture names it"),
-                Column("left_over", "int", "bytes after the end of the body, which Kafka ignores"),
-                Column("body_version", "int", "version the body was read in: 0 for a refused ApiVersions"),
-                Column("header_version", "int", "version of the header"),
+                Column("listener", "string", "the broker's listener, where the capture names it", "place"),
+                Column("left_over", "int", "bytes after the end of the body, which Kafka ignores", "way"),
+                Column("body_version", "int", "version the body was read in: 0 for a refused ApiVersions", "way"),
+                Column("header_version", "int", "version of the header", "way"),
                 Column("offset", "long", "position of the frame in its file, decompressed"),
             ),
         ),
@@ -107,9 +111,9 @@ TABLES: dict[str, Table] = {
                 CAPTURE,
                 ANSWERED_TS,
                 *WHERE[2:],
-                Column("api_key", "int", "number of the API"),
-                Column("api_name", "string", "its name"),
-                Column("api_version", "int", "version of the request"),
+                Column("api_key", "int", "number of the API", "kind"),
+                Column("api_name", "string", "its name", "kind"),
+                Column("api_version", "int", "version of the request", "kind"),
                 Column("correlation_id", "int", "of both"),
                 CLIENT_ID,
                 Column("latency_us", "long", "from the request's last byte to the response's"),
@@ -126,18 +130,18 @@ TABLES: dict[str, Table] = {
                 CAPTURE,
                 TS,
                 CONN,
-                Column("side", "string", "request or response"),
+                Column("side", "string", "request or response", "form"),
                 TOPIC,
                 PARTITION,
-                Column("magic", "int", "0, 1 or 2; null where it is cut off"),
-                Column("codec", "string", "none, gzip, snappy, lz4 or zstd"),
-                Column("transactional", "boolean", "part of a transaction"),
-                Column("control", "boolean", "a transaction's marker"),
+                Column("magic", "int", "0, 1 or 2; null where it is cut off", "form"),
+                Column("codec", "string", "none, gzip, snappy, lz4 or zstd", "form"),
+                Column("transactional", "boolean", "part of a transaction", "form"),
+                Column("control", "boolean", "a transaction's marker", "form"),
                 Column("records", "long", "records in it, null where they cannot be read"),
                 Column("bytes", "long", "the whole batch; of a partial one what is there"),
                 Column("key_bytes", "long", "keys, decompressed"),
                 Column("value_bytes", "long", "values, decompressed"),
-                Column("partial", "boolean", "cut off by the end of a fetch"),
+                Column("partial", "boolean", "cut off by the end of a fetch", "form"),
                 Column("headers", "long", "record headers"),
                 TOPIC_ID,
                 Column("base_offset", "long", "as in the batch"),
@@ -155,14 +159,14 @@ TABLES: dict[str, Table] = {
                 CLIENT_ID,
                 TOPIC,
                 TOPIC_ID,
-                Column("partition", "int", "number; null where the topic has an error and no partitions"),
-                Column("leader", "int", "broker id, null without one"),
-                Column("leader_rack", "string", "its rack"),
+                Column("partition", "int", "number; null where the topic has an error and no partitions", "part"),
+                Column("leader", "int", "broker id, null without one", "leading"),
+                Column("leader_rack", "string", "its rack", "leading"),
                 Column("leader_epoch", "int", "as reported"),
-                Column("replicas", "array<int>", "broker ids, preferred first"),
-                Column("replica_racks", "array<string>", "their racks, in the same order"),
-                Column("isr", "array<int>", "broker ids in sync"),
-                Column("offline", "array<int>", "broker ids that are offline"),
+                Column("replicas", "array<int>", "broker ids, preferred first", "layout"),
+                Column("replica_racks", "array<string>", "their racks, in the same order", "layout"),
+                Column("isr", "array<int>", "broker ids in sync", "layout"),
+                Column("offline", "array<int>", "broker ids that are offline", "layout"),
                 Column("error_code", "int", "the partition's, or the topic's"),
                 FRAME,
             ),
@@ -201,11 +205,11 @@ TABLES: dict[str, Table] = {
                 ANSWERED_TS,
                 *TRAFFIC,
                 Column("redirected", "boolean", "redirected to the preferred read replica"),
-                Column("who", "string", "consumer, follower or share; null where the request cannot be read"),
-                Column("replica_id", "int", "the follower's broker id, -1 for others; null as who is"),
-                Column("replica_rack", "string", "the follower's rack"),
+                Column("who", "string", "consumer, follower or share; null where the request cannot be read", "client"),
+                Column("replica_id", "int", "the follower's broker id, -1 for others; null as who is", "client"),
+                Column("replica_rack", "string", "the follower's rack", "client"),
                 Column("preferred_read_replica", "int", "where a redirected reader is sent"),
-                Column("group_id", "string", "of a share fetch"),
+                Column("group_id", "string", "of a share fetch", "client"),
                 *TRAFFIC_KEYS,
             ),
         ),
@@ -217,7 +221,7 @@ TABLES: dict[str, Table] = {
                 ANSWERED_TS,
                 *TRAFFIC,
                 Column("redirected", "boolean", "refused by a broker that does not lead the partition"),
-                Column("acks", "int", "0, 1 or -1"),
+                Column("acks", "int", "0, 1 or -1", "client"),
                 Column("keyed", "boolean", "whether any record has a key; null where they cannot be read"),
                 *TRAFFIC_KEYS,
             ),
@@ -229,13 +233,13 @@ TABLES: dict[str, Table] = {
                 CAPTURE,
                 TS,
                 CONN,
-                Column("broker_id", "int", "the broker that is described"),
-                Column("rack", "string", "its rack, as this message or one before named it"),
-                Column("host", "string", "where it listens"),
-                Column("port", "int", "where it listens"),
-                Column("listener", "string", "the listener's name, null where the message has none"),
+                Column("broker_id", "int", "the broker that is described", "node"),
+                Column("rack", "string", "its rack, as this message or one before named it", "node"),
+                Column("host", "string", "where it listens", "node"),
+                Column("port", "int", "where it listens", "node"),
+                Column("listener", "string", "the listener's name, null where the message has none", "node"),
                 Column("told_by", "int", "the broker whose connection it passed on"),
-                Column("epoch", "long", "its broker epoch; null if the message has none"),
+                Column("epoch", "long", "its broker epoch; null if the message has none", "node"),
                 FRAME,
             ),
         ),
@@ -258,7 +262,7 @@ TABLES: dict[str, Table] = {
             "problems",
             "What could not be read of the files themselves; everything around it is in the other tables.",
             (
-                CAPTURE,
+                CAPTURE._replace(of=None),
                 Column("file", "string", "path"),
                 Column("offset", "long", "byte of the file, decompressed, where it was found"),
                 Column("reason", "string", "what is wrong there"),

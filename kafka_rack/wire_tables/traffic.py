@@ -81,7 +81,7 @@ def batches(target: Target, frame: Frame, asked: PendingRequest, parts: list[Par
         part_number = part_of(target, part)
         for one in sizes:
             header, counts = one.header, one.counts
-            start = place, kind, part_number, form_of(target, frame.is_request, one), frame.ts
+            start = place, form_of(target, frame.is_request, one), part_number, kind, frame.ts
             if header is not None and counts is not None:
                 sizes_of_it = counts.records, one.size_bytes, counts.key_bytes, counts.value_bytes, counts.headers
                 rows += PACK_BATCH(*start, *sizes_of_it, header.base_offset, header.producer_id, frame.index, NONE)
@@ -118,15 +118,15 @@ def part_of(target: Target, part: Part) -> int:
     found = parts.get(key)
     if found is not None:
         return found
-    return parts.add(key, (part[0], uuid_text(part[1]), part[2]))
+    return parts.add(key, (part[0], part[2], uuid_text(part[1])))
 
 
 def serving_of(target: Target, part: Part) -> int:
-    """The number of a partition's leader, its rack and the replicas in sync, as last reported."""
+    """The number of the rack of a partition's leader, the leader and the replicas in sync, as last reported."""
     known = target.known
     leader = known.leaders.get(part[::2]) if part[2] is not None else None
     rack = known.racks.get(leader) if leader is not None else None
-    return target.rows.shared["serving"].number((leader, rack, known.in_sync.get(part[::2])))
+    return target.rows.shared["serving"].number((rack, leader, known.in_sync.get(part[::2])))
 
 
 def produces(
@@ -148,7 +148,7 @@ def produces(
     lengths = [len(part[3].records or b"") for part in parts] or [0]
     request_shares = with_rest(asked.frame_bytes, lengths)
     response_shares = with_rest(response_bytes, [0] * len(lengths))
-    writer = target.rows.shared["writer"].number((*rack_of(connection, asked, None), message.acks))
+    writer = target.rows.shared["client"].number((*rack_of(connection, asked, None), *[None] * 4, message.acks))
     start = target.place(connection), target.kind(asked.kind), writer
     rows = target.rows.tables["produces"][asked.kind.api_name]
     for at in range(len(lengths)):
@@ -159,7 +159,7 @@ def produces(
         batch = sizes[at] if partition is not None else []
         records = total_records(batch)
         keyed = any(one.counts.keyed for one in batch if one.counts) if records != NONE else NONE
-        what = part_of(target, part), serving_of(target, part), asked.ts
+        what = serving_of(target, part), part_of(target, part), asked.ts
         sums = request_shares[at], response_shares[at], lengths[at], records
         rows += PACK_PRODUCE(*start, *what, *sums, error in MOVED, keyed, error, asked.frame, at == 0)
 
@@ -186,7 +186,7 @@ def fetches(
         part = parts[at] if parts else NO_PART
         partition = part[3]
         preferred = getattr(partition, "preferred_read_replica", -1)
-        what = part_of(target, part), serving_of(target, part), asked.ts
+        what = serving_of(target, part), part_of(target, part), asked.ts
         records = total_records(sizes[at]) if partition is not None else 0
         sums = request_shares[at], response_shares[at], lengths[at], records
         redirect = preferred >= 0, preferred if preferred >= 0 else NONE
@@ -217,7 +217,7 @@ def reader_number(
     kind = asked.kind
     is_follower = replica is not None and replica >= 0
     replica_rack = target.known.racks.get(replica) if replica is not None and is_follower else None
-    readers = target.rows.shared["reader"]
+    readers = target.rows.shared["client"]
     key = kind, connection.listener, rack_id, replica, replica_rack, group_id
     found = readers.get(key)
     if found is not None:
@@ -225,7 +225,7 @@ def reader_number(
     who: str | None = "share" if kind.api_key == SHARE_FETCH else "follower" if is_follower else "consumer"
     if replica is None:
         who = None
-    return readers.add(key, (*rack_of(connection, asked, rack_id), who, replica, replica_rack, group_id))
+    return readers.add(key, (*rack_of(connection, asked, rack_id), who, replica, replica_rack, group_id, None))
 
 
 def rack_of(

@@ -20,7 +20,6 @@ SUFFIXES = (".json", LINES)
 MAX_ID = 2**31 - 1
 """A broker id is an int32 on the wire, and in the tables."""
 
-TOO_DEEP = "lists or objects nested far deeper than any description"
 MAX_REASON_CHARACTERS = 400
 """Characters of a reason; longer ones quote whole files."""
 
@@ -52,24 +51,23 @@ def cluster_of(
     """The cluster that a file's or a line's bytes describe, or why there is none."""
     try:
         said = json.loads(content.decode("utf-8"))
-    except UnicodeDecodeError:
-        return UnreadableCluster(file, line, "is no UTF-8 text")
-    except json.JSONDecodeError as error:
-        place = f"line {error.lineno} column {error.colno}" if line is None else f"column {error.colno}"
-        return UnreadableCluster(file, line, f"{place}: {error.msg}")
-    except ValueError:
-        return UnreadableCluster(file, line, "a number with more digits than any field has")
-    except RecursionError:
-        return UnreadableCluster(file, line, TOO_DEEP)
-    try:
         layout = layout_of_json(said, brokers if isinstance(said, dict) and not said.get("brokers") else None)
         name = name_of(said, file, line)
         check_values(layout, name)
+    except UnicodeDecodeError:
+        reason = "is no UTF-8 text"
+    except json.JSONDecodeError as error:
+        place = f"line {error.lineno} column {error.colno}" if line is None else f"column {error.colno}"
+        reason = f"{place}: {error.msg}"
     except InputError as error:
-        return UnreadableCluster(file, line, shortened(printable(str(error))))
+        reason = shortened(printable(str(error)))
+    except ValueError:
+        reason = "a number with more digits than any field has"
     except RecursionError:
-        return UnreadableCluster(file, line, TOO_DEEP)
-    return Described(name, file, line, layout)
+        reason = "lists or objects nested far deeper than any description"
+    else:
+        return Described(name, file, line, layout)
+    return UnreadableCluster(file, line, reason)
 
 
 def name_of(said: Any, file: str, line: int | None) -> str:

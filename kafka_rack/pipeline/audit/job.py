@@ -17,7 +17,7 @@ import pyarrow as pa
 from kafka_rack.audit import KINDS
 from kafka_rack.pipeline.audit.descriptions import LINES, SUFFIXES, UnreadableCluster, cluster_of, plain_name
 from kafka_rack.pipeline.audit.rows import SCHEMAS, AuditQuestion, Row, column_of, rows_of, severity
-from kafka_rack.pipeline.route import Parts, parts_of, path_of, place_of, text_of
+from kafka_rack.pipeline.route import Parts, listed, parts_of, path_of, place_of, text_of
 from kafka_rack.pipeline.tables import ddl_of, small_table, union_batches, union_schema, write_table, write_text
 from kafka_rack.pipeline.tables import rows_of as rows_in
 from kafka_rack.placement import UsableBroker
@@ -109,10 +109,7 @@ def audit_fleet(
 
 def find_descriptions(spark: SparkSession, paths: Sequence[str], own: str) -> list[str]:
     """The descriptions under files and folders, but for this job's own JSON."""
-    named = {path if "://" in path else str(Path(path).resolve()) for path in paths}
-    reader = spark.read.format("binaryFile").option("recursiveFileLookup", "true")
-    places = [path if "://" in path else place_of(str(Path(path).resolve())) for path in paths]
-    found = {path_of(row.url) for row in reader.load(places).selectExpr("_metadata.file_path url").collect()}
+    found, named = listed(spark, paths)
     wanted = {path for path in found if path in named or plain_name(path).endswith(SUFFIXES)}
     return sorted(wanted - {str(Path(own).resolve())})
 

@@ -7,23 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, NamedTuple
 
-from kafka_rack.audit import (
-    DEFAULT_SKEW,
-    KINDS,
-    LOST_WITH_RACK,
-    MISSING_RACKS,
-    RACK_NAMES,
-    REPLICATION_FACTOR,
-    SHARED_RACK,
-    SKEW,
-    UNEVEN_RACKS,
-    UNKNOWN_BROKERS,
-    UNWRITABLE_NOW,
-    UNWRITABLE_WITH_RACK,
-    Audit,
-    Finding,
-    audit,
-)
+from kafka_rack.audit import DEFAULT_SKEW, KINDS, Audit, Finding, audit
 from kafka_rack.cluster_layout import ClusterLayout
 from kafka_rack.errors import KafkaRackError
 from kafka_rack.pipeline.audit.descriptions import Described
@@ -34,20 +18,6 @@ from kafka_rack.rack_names import rack_hints
 from kafka_rack.reassignment import repair
 
 Row = dict[str, Any]
-
-SEVERITY = (
-    UNWRITABLE_NOW,
-    LOST_WITH_RACK,
-    UNWRITABLE_WITH_RACK,
-    UNKNOWN_BROKERS,
-    SHARED_RACK,
-    MISSING_RACKS,
-    RACK_NAMES,
-    REPLICATION_FACTOR,
-    SKEW,
-    UNEVEN_RACKS,
-)
-"""Kinds of findings, the worst first: what fails, what one failed rack takes, what it could take, what is untidy."""
 
 
 def column_of(kind: str) -> str:
@@ -128,7 +98,7 @@ def counts(findings: Iterable[Finding]) -> Row:
     """Findings by kind, and the worst kind with the partitions that it touches; None where nothing was found."""
     listed = list(findings)
     kinds = Counter(one.kind for one in listed)
-    worst = next((kind for kind in SEVERITY if kinds[kind]), None)
+    worst = next((kind for kind in KINDS if kinds[kind]), None)
     touched = {partition for one in listed if one.kind == worst for partition in one.partitions}
     return {
         "worst": worst,
@@ -156,13 +126,8 @@ def violations(layout: ClusterLayout, findings: Iterable[Finding]) -> list[Row]:
     """A row for each partition of each finding; one for a finding about no partition."""
     rows = []
     for one in findings:
-        said: Row = {
-            "kind": one.kind,
-            "where": one.where,
-            "rack": one.rack,
-            "brokers": list(one.brokers),
-            "detail": one.text,
-        }
+        said: Row = {"kind": one.kind, "where": one.where, "rack": one.rack, "detail": one.text}
+        said["brokers"] = list(one.brokers)
         if not one.partitions:
             rows.append({**said, "topic": None, "partition": None, "replicas": None})
         for topic, number in one.partitions:
@@ -190,5 +155,5 @@ def severity(row: Mapping[str, Any]) -> tuple[int, int, int, str, str, int]:
     """What clusters are sorted by, the worst first: the worst kind of finding, the partitions that it touches, all
     findings, then the name and where it stands.
     """
-    rank = len(SEVERITY) if row["worst"] is None else SEVERITY.index(row["worst"])
+    rank = len(KINDS) if row["worst"] is None else list(KINDS).index(row["worst"])
     return rank, -row["worst_partitions"], -row["findings"], row["cluster"], row["file"], row["line"] or 0

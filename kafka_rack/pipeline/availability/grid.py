@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
+from math import prod
 from typing import Any
 
 from kafka_rack.availability import PLACERS, Question, kafka_1736
@@ -165,14 +166,10 @@ def grid_of(said: Any) -> dict[str, tuple[Any, ...]]:
             if isinstance(given, str):
                 axes[axis] = values_in_text(axis, given)
             else:
-                values = [in_words(axis, one) for one in (given if isinstance(given, list) else [given])]
-                axes[axis] = checked_values(axis, values)
+                is_optional = axis in MAY_BE_NONE  # TOML has no null
+                values = given if isinstance(given, list) else [given]
+                axes[axis] = checked_values(axis, [None if is_optional and one == NONE else one for one in values])
     return axes
-
-
-def in_words(axis: str, value: Any) -> Any:
-    """``none`` for null, which TOML has not."""
-    return None if value == NONE and axis in MAY_BE_NONE else value
 
 
 def points_of(grids: Iterable[Grid], *, uneven_last_group: bool = False) -> tuple[list[Point], list[Skipped]]:
@@ -185,7 +182,7 @@ def points_of(grids: Iterable[Grid], *, uneven_last_group: bool = False) -> tupl
         missing = [axis for axis in NEEDED if axis not in grid]
         if missing:
             raise InputError(f"{', '.join(missing)} must be given")
-    size = sum(number_of_points(grid) for grid in chosen)
+    size = sum(prod(len(grid[axis]) for axis in AXES) for grid in chosen)
     if size > MAX_POINTS:
         raise InputError(f"{size} combinations, but at most {MAX_POINTS} are taken: give fewer values")
     points, skipped = [], []
@@ -196,13 +193,6 @@ def points_of(grids: Iterable[Grid], *, uneven_last_group: bool = False) -> tupl
         else:
             skipped.append(Skipped(point, reason))
     return points, skipped
-
-
-def number_of_points(grid: Grid) -> int:
-    size = 1
-    for axis in AXES:
-        size *= len(grid[axis])
-    return size
 
 
 def combinations_of(grid: Grid, uneven_last_group: bool) -> Iterator[Point]:

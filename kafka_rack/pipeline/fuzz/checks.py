@@ -215,16 +215,10 @@ class Users:
         except protocol.ProtocolError as error:
             raise Unfit(f"not a message of this version: {error}") from error
         return (
-            self._encoded(message, version, tree, plain_data)
+            self._same_bytes("encode", message, version, json.loads(json.dumps(tree)), plain_data)
             or self._decoded(message, version, data, tree)
-            or self._rewritten(message, version, plain_data)
+            or self._same_bytes("rewritten", message, version, plain_data, plain_data)
         )
-
-    def _encoded(self, message: Any, version: int, tree: Any, data: bytes) -> Disagreement | None:
-        return self._same_bytes("encode", message, version, json.loads(json.dumps(tree)), data)
-
-    def _rewritten(self, message: Any, version: int, data: bytes) -> Disagreement | None:
-        return self._same_bytes("rewritten", message, version, data, data)
 
     def _same_bytes(self, ability: str, message: Any, version: int, value: Any, data: bytes) -> Disagreement | None:
         theirs = self._answer(ability, message, version, value, data.hex())

@@ -189,7 +189,8 @@ def kafka_side(spark: SparkSession, jars: Sequence[Path]) -> Iterator[KafkaSide]
         empty = gateway.new_array(jvm.java.lang.Class, 0), gateway.new_array(jvm.java.lang.Object, 0)
         instance = kind.getConstructor(empty[0]).newInstance(empty[1])
         session.udf().register(FUNCTION, instance, jvm.org.apache.spark.sql.types.DataTypes.StringType)
-        release = str(jvm_static(loader, "org.apache.kafka.common.utils.AppInfoParser", "getVersion", gateway, jvm))
+        parser = loader.loadClass("org.apache.kafka.common.utils.AppInfoParser")
+        release = str(parser.getMethod("getVersion", empty[0]).invoke(None, empty[1]))
         yield KafkaSide(release, {name: full for name, full in classes.items() if full}, instance)
 
 
@@ -219,9 +220,3 @@ def class_path_jar(loader: Any) -> Path:
         ) from None
     place = kind.getProtectionDomain().getCodeSource().getLocation().toString()
     return Path(unquote(urlparse(str(place)).path))
-
-
-def jvm_static(loader: Any, name: str, method: str, gateway: Any, jvm: Any) -> Any:
-    """What a static method without arguments gives."""
-    nothing = gateway.new_array(jvm.java.lang.Class, 0), gateway.new_array(jvm.java.lang.Object, 0)
-    return loader.loadClass(name).getMethod(method, nothing[0]).invoke(None, nothing[1])

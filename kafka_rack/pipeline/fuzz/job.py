@@ -123,22 +123,20 @@ def asker(plan: FuzzPlan, side: KafkaSide) -> Task:
         for batch in batches:
             for at in batch.column("id").to_pylist():
                 if names[at] is not None:
-                    rows = questions(at, chunks[at], seed, names[at])
-                    yield pa.RecordBatch.from_pylist(list(rows), schema=schema_of(ASKED_DDL))
+                    yield pa.RecordBatch.from_pylist([*questions(at)], schema=schema_of(ASKED_DDL))
+
+    def questions(at: int) -> Iterator[dict[str, Any]]:
+        chunk = chunks[at]
+        message = protocol.named_class(chunk.message)
+        for example, found in messages_of(chunk, seed, Coverage()):
+            try:
+                data, tree = question(message, chunk.version, found)
+            except protocol.ProtocolError:
+                continue  # other checks report that it cannot be written
+            asked = {"class": names[at], "version": chunk.version, "data": data, "tree": tree}
+            yield {"chunk": at, "example": example, **asked}
 
     return ask
-
-
-def questions(at: int, chunk: ExampleChunk, seed: int, java_class: str | None) -> Iterator[dict[str, Any]]:
-    """A chunk's messages as rows for Kafka's classes; one that cannot be written is told by other checks."""
-    message = protocol.named_class(chunk.message)
-    for example, found in messages_of(chunk, seed, Coverage()):
-        try:
-            data, tree = question(message, chunk.version, found)
-        except protocol.ProtocolError:
-            continue
-        asked = {"class": java_class, "version": chunk.version, "data": data, "tree": tree}
-        yield {"chunk": at, "example": example, **asked}
 
 
 def answer_judge(plan: FuzzPlan, *, names_of_today: bool) -> Task:

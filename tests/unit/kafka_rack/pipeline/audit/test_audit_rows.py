@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from kafka_rack.audit import KINDS, audit
 from kafka_rack.cluster_layout import ClusterLayout, LayoutPartition, LayoutTopic, layout_of_json
 from kafka_rack.pipeline.audit.descriptions import Described
-from kafka_rack.pipeline.audit.rows import SCHEMAS, SEVERITY, AuditQuestion, rows_of, severity
+from kafka_rack.pipeline.audit.rows import SCHEMAS, AuditQuestion, rows_of, severity
 from kafka_rack.pipeline.audit.what_if import what_ifs
 from kafka_rack.placement import UsableBroker
 
@@ -98,10 +98,6 @@ def test_the_default_for_min_insync_replicas_is_that_of_the_audit():
     said = {"brokers": [[0, "a"], [1, "b"]], "topics": {"orders": [[0, 1]]}}
     assert [row["unwritable"] for row in rows(said).tables["what_if"]] == [0, 0, 0, 0]
     assert [row["unwritable"] for row in rows(said, AuditQuestion(2)).tables["what_if"]] == [1, 1, 1, 1]
-
-
-def test_every_kind_has_its_severity():
-    assert sorted(SEVERITY) == sorted(KINDS)
 
 
 def test_clusters_stand_by_their_worst_finding_then_by_how_much_it_touches():
