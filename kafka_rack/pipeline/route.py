@@ -52,9 +52,9 @@ if TYPE_CHECKING:
 SAID, PROBLEM, EVENT, REQUEST, RESPONSE, SEGMENT = range(6)
 """Kinds of pieces: what a capture says of its cluster, what cannot be read, a line about a connection, a frame of
 lines, a TCP segment."""
-PIECES_DDL = (
-    "scope string, key string, moment long, file string, offset long, kind int, number long, conn long, ts long, "
-    "source string, source_port int, target string, target_port int, flags int, size long, data binary, said binary"
+Piece = namedtuple(  # noqa: PYI024 - the types are Spark's
+    "Piece",
+    "scope key moment file offset kind number conn ts source source_port target target_port flags size data said",
 )
 """A piece's columns.
 
@@ -64,8 +64,12 @@ file so far, of lines where Spark's part of the file begins. ``offset``: of pack
 of Spark's part on. ``number``: frames of lines before this one in Spark's part; of a segment its sequence number.
 ``conn``: of lines.
 """
+PIECE_TYPES = {
+    **dict.fromkeys(("scope", "key", "file", "source", "target"), "string"),
+    **dict.fromkeys(("data", "said"), "binary"),
+}
+PIECES_DDL = ", ".join(f"{name} {PIECE_TYPES.get(name, 'long')}" for name in Piece._fields)
 PIECES = schema_of(PIECES_DDL)
-Piece = namedtuple("Piece", PIECES.names)  # noqa: PYI024 - its fields are the columns
 ORDER = ("key", "moment", "file", "offset")
 FACTS_DDL = "scope string, kind string, name binary, value binary, moment long, file string, offset long, frames int"
 FACTS = schema_of(FACTS_DDL)

@@ -124,9 +124,13 @@ def part_of(target: Target, part: Part) -> int:
 def serving_of(target: Target, part: Part) -> int:
     """The number of the rack of a partition's leader, the leader and the replicas in sync, as last reported."""
     known = target.known
-    leader = known.leaders.get(part[::2]) if part[2] is not None else None
-    rack = known.racks.get(leader) if leader is not None else None
-    return target.rows.shared["serving"].number((rack, leader, known.in_sync.get(part[::2])))
+    name, _, number, _ = part
+    leader = in_sync = rack = None
+    if name is not None and number is not None:
+        leader, in_sync = known.leaders.get((name, number)), known.in_sync.get((name, number))
+    if leader is not None:
+        rack = known.racks.get(leader)
+    return target.rows.shared["serving"].number((rack, leader, in_sync))
 
 
 def produces(

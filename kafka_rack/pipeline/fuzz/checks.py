@@ -228,7 +228,9 @@ class Users:
 
     def _decoded(self, message: Any, version: int, data: bytes, tree: Any) -> Disagreement | None:
         theirs = self._answer("decode", message, version, data, as_text(tree))
-        if self.theirs.decode is None or isinstance(theirs, Disagreement):
+        if self.theirs.decode is None:
+            return None
+        if isinstance(theirs, Disagreement):
             return theirs
         where = first_difference(tree, theirs)
         if where is None or first_difference(tree, in_our_words(message, version, theirs)) is None:

@@ -3,8 +3,8 @@
 Each is measured in a process, and a Java, of its own.
 
 The driver's memory: its Python, which plans, and Java's heap in use (on ``local[N]`` the executor's too, rubbish that
-was not collected yet included; "live" is what is left after a collection at the end). The workers' Python stands beside
-them, as it does not grow either.
+was not collected yet included; "live" is what is left after a collection at the end; "Java" is all of its process). The
+largest of the workers' Pythons does not grow either.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.bench.pipeline import ours
+from tests.bench.pipeline.busy import busy_capture
 from tests.bench.pipeline.figures import median, progress, timed
 from tests.bench.pipeline.inputs import MB, Input, capture_of, room_for, rounds_for
 from tests.bench.pipeline.packets import packets_of
@@ -37,7 +38,7 @@ OUTPUT_SHARE = 0.6
 NAMES = {"wall": "time", "cpu": "CPU time"}
 HEAD = (
     f"{'capture':>9} {'cores':>6} {'frames':>10} {'wall s':>7} {'CPU s':>7} {'s per 100 MB':>13}"
-    f" {'CPU s per 100 MB':>17} {'Python':>7} {'heap':>6} {'live':>6} {'worker':>7}"
+    f" {'CPU s per 100 MB':>17} {'Python':>7} {'heap':>6} {'live':>6} {'Java':>6} {'worker':>7}"
 )
 
 
@@ -49,19 +50,28 @@ def packets(folder: Path, size_mb: float) -> Input:
     return in_files(folder, size_mb, lambda path, part_mb: packets_of(path.with_suffix(".pcap"), part_mb))
 
 
+def busy(folder: Path, size_mb: float) -> Input:
+    return busy_capture(emptied(folder), size_mb, FILE_MB)
+
+
 def in_files(folder: Path, size_mb: float, make: Callable[[Path, float], Input]) -> Input:
     """A folder of captures of about ``FILE_MB`` each, as many as cores at least: a file is read by one task."""
     parts = max(CORES, round(size_mb / FILE_MB))
-    inside = folder / "captures"
-    shutil.rmtree(inside, ignore_errors=True)
-    inside.mkdir()
+    inside = emptied(folder)
     made = [make(inside / f"part{number}", size_mb / parts) for number in range(parts)]
     return Input(inside, sum(one.size_bytes for one in made), sum(one.frames for one in made))
 
 
+def emptied(folder: Path) -> Path:
+    inside = folder / "captures"
+    shutil.rmtree(inside, ignore_errors=True)
+    inside.mkdir()
+    return inside
+
+
 def growth(sizes_mb: Sequence[float]) -> None:
     """Print a row for each size, and what a size takes beside the size before; the largest by one core too."""
-    for made in (lines, packets):
+    for made in (lines, packets, busy):
         print(f"growth, captures of {made.__name__} to Parquet tables; driver's memory at its highest, MB")
         with tempfile.TemporaryDirectory(prefix="kafka-rack-bench-") as name:
             folder = Path(name)
@@ -104,7 +114,7 @@ def row(found: dict[str, float]) -> None:
         f"{found['size_mb']:>6,.0f} MB {found['cores']:>6.0f} {found['frames']:>10,.0f}"
         f" {found['wall']:>7.1f} {found['cpu']:>7.1f}"
         f" {found['wall'] * per:>13.2f} {found['cpu'] * per:>17.2f} {found['python']:>7.0f} {found['heap']:>6.0f}"
-        f" {found['live']:>6.0f} {found['worker']:>7.0f}",
+        f" {found['live']:>6.0f} {found['java']:>6.0f} {found['worker']:>7.0f}",
         flush=True,
     )
 
