@@ -117,5 +117,5 @@ class ControlServer:
 
 def close_if_silent(connection: H11Protocol) -> None:
     """End a connection that has sent no request yet."""
-    if connection.cycle is None and connection.transport is not None:
+    if getattr(connection, "cycle", None) is None:  # what uvicorn declares never to be None is until a request came
         connection.transport.close()
