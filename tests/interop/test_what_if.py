@@ -114,6 +114,7 @@ def work(cluster: Any, setup: Setup) -> None:
                 "group.id": "group",
                 "auto.offset.reset": "earliest",
                 "log_level": 0,
+                **({} if "group.protocol" in setup.consumer else {"heartbeat.interval.ms": 200}),
                 **({"client.rack": rack} if setup.named else {}),
                 **setup.consumer,
             }
