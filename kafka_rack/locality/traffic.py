@@ -165,27 +165,11 @@ class TrafficSums:
 
         def key(facts: Facts, topic: str | None, partition: int | None, group: str | None) -> TrafficKey:
             verdict = judge(facts)
-            return TrafficKey(
-                0,
-                known.capture,
-                facts.category,
-                flow.api,
-                flow.client_id,
-                address,
-                group,
-                topic,
-                partition,
-                location.rack,
-                location.known_from,
-                location.named_rack,
-                broker,
-                broker_rack,
-                verdict.locality,
-                verdict.reason,
-                verdict.detail or location.conflict,
-                verdict.saves,
-                verdict.at_most,
-            )
+            whose = (facts.category, flow.api, flow.client_id, address, group, topic, partition)
+            known_as = (location.rack, location.known_from, location.named_rack)
+            why = (verdict.locality, verdict.reason, verdict.detail or location.conflict)
+            saves = (verdict.saves, verdict.at_most)
+            return TrafficKey(0, known.capture, *whose, *known_as, broker, broker_rack, *why, *saves)
 
         if category == OTHER:
             return key(facts, topic, flow.partition, group), None

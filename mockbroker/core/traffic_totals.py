@@ -359,10 +359,18 @@ class FlowTotals:
             "flows": sorted(flows, key=lambda row: (-row["bytes"], *map(str, row.values()))),
             "crossings": crossings,
             "apis": self._apis(),
-            "clients": [client_json(key, sums) for key, sums in self._clients.items()]
-            + ([client_json(("", ""), self._other)] if self._other.calls else []),
+            "clients": self._clients_json(),
             "currency": prices.currency,
         }
+
+    def _clients_json(self) -> list[dict[str, Any]]:
+        """The clients; connections without records and rack count with their client's others."""
+        found = {key: client_json(key, sums) for key, sums in self._clients.items()}
+        known = {client_id: key for key in found if (client_id := key[0]) and key[1]}
+        for key, sums in self._clients.items():
+            if not key[1] and key[0] in known and not any(sums.bytes.values()):
+                found[known[key[0]]]["calls"] += found.pop(key)["calls"]
+        return [*found.values(), *([client_json(("", ""), self._other)] if self._other.calls else [])]
 
     def _apis(self) -> list[dict[str, Any]]:
         rows = []

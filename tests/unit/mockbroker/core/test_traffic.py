@@ -245,6 +245,16 @@ def test_a_client_has_its_bytes_by_locality_and_its_last_reason():
     assert told["billing", "b"]["client_address"] == "127.0.0.1"
 
 
+def test_a_connection_without_records_and_rack_is_no_client_of_its_own():
+    sim = cluster_of()
+    size = produce(sim, b"value")
+    for _ in range(2):
+        Client(sim, connection=9).ask(METADATA, 12, client_id="billing")
+    fetch(sim, "a", client_id="billing")
+    (row,) = [one for one in sim.traffic.snapshot()["clients"] if one["client_id"] == "billing"]
+    assert (row["client_rack"], row["calls"], row["local_bytes"]) == ("a", 3, size)
+
+
 def test_a_client_in_the_racks_file_is_in_that_rack_without_having_named_it():
     sim = cluster_of()
     sim.engine.client_racks = RackRules.read("b@127.0.0.1", "racks")
