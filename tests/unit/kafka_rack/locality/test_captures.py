@@ -70,6 +70,23 @@ def test_packets_that_were_cut_are_counted_in_bytes(tmp_path):
     assert "of connections cut off or lost" in found["line"]
 
 
+def test_packets_that_were_lost_are_counted_in_bytes(tmp_path):
+    """Each twentieth packet is missing, as where tcpdump's buffer is full."""
+    whole = gzip.decompress((CAPTURES / "java41-range.pcap.gz").read_bytes())
+    order = "<" if whole[:4] in (b"\xd4\xc3\xb2\xa1", b"\x4d\x3c\xb2\xa1") else ">"
+    kept, at, number = bytearray(whole[:24]), 24, 0
+    while at < len(whole):
+        end = at + 16 + struct.unpack_from(f"{order}I", whole, at + 8)[0]
+        number += 1
+        if number % 20:
+            kept += whole[at:end]
+        at = end
+    (tmp_path / "lost.pcap").write_bytes(kept)
+    found = completeness(tmp_path / "lost.pcap")
+    assert found["missing_bytes"] > 0
+    assert "of connections cut off or lost" in found["line"]
+
+
 def test_an_input_that_was_refused_is_named(plain, tmp_path):
     (tmp_path / "notes.txt").write_text("not a capture")
     found = completeness(plain, tmp_path / "notes.txt")
