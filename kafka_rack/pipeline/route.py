@@ -23,7 +23,7 @@ import pyarrow as pa
 from kafka_rack.pipeline.tables import ddl_of, schema_of, union_batches, union_schema
 from kafka_rack.wire_capture.captures import Options
 from kafka_rack.wire_capture.connections import TcpConnections
-from kafka_rack.wire_capture.facts import CAPTURE, SERVER, Clock, Fact, ToldCluster
+from kafka_rack.wire_capture.facts import CAPTURE, SERVER, Clock, ClusterFacts, Fact
 from kafka_rack.wire_capture.files import (
     LINES_SUFFIX,
     DamagedCapture,
@@ -133,7 +133,7 @@ NO_ENDS = (None, None, None, None, 0, 0)
 
 
 def line_to_piece(line: bytes) -> tuple[int | None, int | None, int, bytes]:
-    """A line's kind (None of what nobody needs), connection, time and data."""
+    """A line's kind (None of one that is not needed), connection, time and data."""
     try:
         found = DECODER.decode(line)
     except UNREADABLE as error:
@@ -253,7 +253,7 @@ class Connections:
         self.noted: list[Fact] = []
         self.problems: list[Problem] = []
         self.state = ReadingState()
-        self.clusters: dict[tuple[str, bool], ToldCluster] = {}
+        self.clusters: dict[tuple[str, bool], ClusterFacts] = {}
         self.traffic = TcpConnections(self.state)
         self.servers: set[tuple[str, int]] = set()
         self.key = self.scope = self.file = ""
@@ -319,19 +319,19 @@ class Connections:
             self.first_frame = self.order[piece.file] * MAX_FILE_BYTES * FRAMES_PER_BYTE
         cluster = self.cluster(piece.scope, self.is_packets(piece))
         self.state.known = cast("ObservedCluster", cluster)
-        self.traffic.told = ObservedCluster(racks=cluster.last_racks, endpoints=cluster.endpoints)
+        self.traffic.brokers = ObservedCluster(racks=cluster.last_racks, endpoints=cluster.endpoints)
         self.traffic.servers |= cluster.servers
 
     def is_packets(self, piece: Piece) -> bool:
         return not same_capture(piece.file).endswith(LINES_SUFFIX)
 
-    def cluster(self, scope: str, is_packets: bool) -> ToldCluster:
+    def cluster(self, scope: str, is_packets: bool) -> ClusterFacts:
         found = self.clusters.get((scope, is_packets))
         if found is None:
             known = self.options.known()
             facts = () if self.evidence is None else self.evidence.get(scope, ())
             noted = self.noted if self.evidence is None else None
-            found = self.clusters[scope, is_packets] = ToldCluster(
+            found = self.clusters[scope, is_packets] = ClusterFacts(
                 self.clock, facts, known.racks, known.endpoints, at_any_place=is_packets, noted=noted
             )
         return found

@@ -58,12 +58,12 @@ def find_java() -> str:
 def java_version(java: str) -> int | None:
     """Its major version, None if it does not run."""
     try:
-        told = subprocess.run(  # noqa: S603 - the user's own Java
+        text = subprocess.run(  # noqa: S603 - the user's own Java
             [java, "-version"], capture_output=True, text=True, timeout=60, check=True
         ).stderr
     except (OSError, subprocess.SubprocessError):
         return None
-    found = re.search(r'version "(?:1\.)?(\d+)', told)
+    found = re.search(r'version "(?:1\.)?(\d+)', text)
     return int(found[1]) if found else None
 
 

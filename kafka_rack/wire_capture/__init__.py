@@ -33,12 +33,12 @@ def read(
     from kafka_rack.wire_capture.frames import Problem
     from kafka_rack.wire_capture.learning import learn_from
 
-    told = problems if problems is not None else []
+    found_problems = problems if problems is not None else []
     paths = [path] if isinstance(path, (str, Path)) else path
     found, refused = find_files([str(one) for one in paths])
-    told += [Problem(capture_name(one), one, 0, reason) for one, reason in refused]
+    found_problems += [Problem(capture_name(one), one, 0, reason) for one, reason in refused]
     for file in found:
-        state, frames = read_frames(file, options or Options(), told)
+        state, frames = read_frames(file, options or Options(), found_problems)
         for frame in frames:
             learn_from(frame, state.known)
             if frame.index >= 0:

@@ -14,7 +14,7 @@ from protocol.registry import message_class
 MAX_KEPT_BYTES = 1 << 10
 """Of a response that is kept to be compared with the next."""
 Body = tuple[Any, int, int, int]
-"""A message, the bytes left over behind it, the version it was read in, its header's version."""
+"""A message, the bytes left over after it, the version it was read in, its header's version."""
 
 
 def read_request(asked: PendingRequest) -> Body:
@@ -45,7 +45,7 @@ def read_response(asked: PendingRequest, data: bytes) -> Body:
     """A response's body, of a refused ApiVersions in version 0. Raises ProtocolError.
 
     Heartbeats, commits and fetches that find nothing are answered alike again and again: a body that is the same as the
-    last one of its kind is not read anew, so nobody may change what comes from here.
+    last one of its kind is not read again, so callers must not change it.
     """
     kind = asked.kind
     size = len(data)

@@ -156,7 +156,7 @@ class PacketReading:
         for broker, rack in racks.items():
             known.name_rack(broker, rack)
         known.endpoints = brokers.endpoints | known.endpoints
-        self.traffic.told = brokers
+        self.traffic.brokers = brokers
 
     def hear(self) -> None:
         """Take what the file says of the cluster itself; what the user says goes first."""

@@ -1,11 +1,11 @@
 """Kafka's frames out of TCP: which side is the broker, where frames begin, what to do where bytes are missing.
 
 A connection is Kafka's where its server port was given, where another connection to the same server was recognised, or
-where what one side sends first reads as a request. Reading that begins in the middle, or goes on behind a gap, looks
+where what one side sends first reads as a request. Reading that begins in the middle, or continues after a gap, looks
 for the next place that can only be the start of a frame: a plausible request header, for responses the correlation id
-of a request that waits. What lies before is told as a problem, never guessed.
+of a request that waits. What comes before is reported as a problem, never guessed.
 
-A connection that both sides have closed is forgotten ``LINGER_BYTES`` of the file behind its last packet.
+A connection that both sides have closed is dropped ``LINGER_BYTES`` of the file after its last packet.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from kafka_rack.wire_capture.recognition import (
 from kafka_rack.wire_capture.segments import ACK, FIN, RST, SYN, Endpoint, TcpSegment
 
 LINGER_BYTES = 16 << 20
-"""So far behind the last packet of a closed connection others of it are still its own."""
+"""Within this distance of a closed connection's last packet, further packets still belong to it."""
 MAX_UNDECIDED, MAX_UNDECIDED_BEHIND_ITS_OPENING = 64, 1000
 MAX_UNDECIDED_BYTES = 64 << 20
 MAX_NUMBER = (1 << 62) - 1
@@ -70,7 +70,7 @@ class PartialFrame(msgspec.Struct):
 
 
 class TcpConnection(msgspec.Struct):
-    """A TCP connection; ``client`` and ``server`` once it is known who is who.
+    """A TCP connection; ``client`` and ``server`` once they are known.
 
     ``finished``: which ends have closed it; ``closed_at``: its last packet, once both have and nothing is missing.
     Of kafka-rack's own captures, ``asked_bytes`` of requests come first that an earlier file has already and that still
@@ -99,14 +99,14 @@ class TcpConnections(msgspec.Struct):
     """All connections of a file so far.
 
     ``ports``: those of brokers, empty to recognise them. ``given``: (host or nothing, port) -> broker id and rack,
-    which hold whatever the frames tell. ``told``: what all of the file tells of the brokers, once that is known.
+    which hold whatever the frames say. ``brokers``: what all of the file says of the brokers, once that is known.
     ``closed``: the connections that are closed, in the order of their last packets. ``servers``: the brokers' ends.
     """
 
     state: ReadingState
     ports: frozenset[int] = frozenset()
     given: dict[Endpoint, tuple[int, str | None]] = msgspec.field(default_factory=dict)
-    told: ObservedCluster | None = None
+    brokers: ObservedCluster | None = None
     conversations: dict[tuple[Endpoint, Endpoint], TcpConnection] = msgspec.field(default_factory=dict)
     closed: dict[tuple[Endpoint, Endpoint], int] = msgspec.field(default_factory=dict)
     servers: set[Endpoint] = msgspec.field(default_factory=set)
@@ -124,7 +124,7 @@ class TcpConnections(msgspec.Struct):
                 found = None
         if found is None:
             if not segment.size and not segment.flags & SYN:
-                return  # the end of what was not seen, or what comes behind an end
+                return  # the end of what was not seen, or what follows an end
             found = self.conversations[key] = TcpConnection(self.number_for(key, segment.ts))
             if segment.said:
                 self.open(found, segment)
@@ -206,7 +206,7 @@ class TcpConnections(msgspec.Struct):
         found.connection.listener = said.listener
 
     def decide(self, found: TcpConnection, segment: TcpSegment) -> bool:
-        """Find out who is the broker, if this segment or those before it tell."""
+        """Find out which end is the broker, if this segment or those before it show it."""
         for server, client in ((segment.target, segment.source), (segment.source, segment.target)):
             if self.ports:
                 known = server[1] in self.ports and client[1] not in self.ports
@@ -274,11 +274,11 @@ class TcpConnections(msgspec.Struct):
             yield from self.frames(found, found.responses, piece, problems, path)
 
     def name_broker(self, connection: CapturedConnection) -> None:
-        """Say whose connection it is, as far as that was given or told."""
+        """Set the broker of a connection, as far as the user or the frames name it."""
         connection.broker = connection.rack = None
         server = connection.server
         assert server is not None
-        known = self.told if self.told is not None else self.state.known
+        known = self.brokers if self.brokers is not None else self.state.known
         if not known.endpoints and not self.given:
             return
         given = self.given.get(("", server[1]), self.given.get(server))

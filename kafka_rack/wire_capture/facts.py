@@ -1,4 +1,4 @@
-"""What the frames of many connections have told of a cluster, and when: what a reader of one connection has to know.
+"""What the frames of many connections say of a cluster, and when: what a reader of one connection has to know.
 
 Readers of connections in parallel see a fraction of a capture each. They note what their frames tell, each fact with
 its position; the facts of all of them, put together, say what was known at any position.
@@ -20,7 +20,7 @@ TOPIC, LEADER, IN_SYNC, RACK, ENDPOINT, SERVER, CAPTURE = (
 
 
 class Fact(NamedTuple):
-    """One thing that was told: a topic id's name, a partition's leader, a broker's rack, who listens at an address.
+    """One fact: a topic id's name, a partition's leader, a broker's rack, the broker at an address.
 
     A fact of kind ``server`` says that an address is a broker's, one of kind ``capture`` that the file is a capture.
     """
@@ -46,7 +46,7 @@ class Changes:
         self.values.setdefault(key, []).append(value)
 
     def get(self, key: Any) -> Any:
-        """The value as last told, None if nothing told it."""
+        """The value as last reported, None without any."""
         positions = self.positions.get(key)
         at = 0 if positions is None else bisect_right(positions, self.clock.now)
         return self.values[key][at - 1] if at else self.before.get(key)
@@ -62,15 +62,15 @@ class Clock:
     now: Position = (0, "", 0, 0)
 
 
-class ToldCluster:
-    """A cluster as it was told at each position; with the attributes and methods of ``frames.ObservedCluster``.
+class ClusterFacts:
+    """A cluster as reported at each position; with the attributes and methods of ``frames.ObservedCluster``.
 
     Args:
         facts: of one capture, by position.
-        racks, endpoints: those that the user names, which hold whatever is told later of endpoints.
+        racks, endpoints: those that the user names, which hold whatever is reported later of endpoints.
         at_any_place: racks and endpoints are known from the start on, as packets' reader has them.
 
-    What is told now goes to ``noted``, if it is a list.
+    New facts go to ``noted``, if it is a list.
     """
 
     def __init__(

@@ -32,7 +32,7 @@ CHUNK_BYTES = 1 << 16
 TEXT_BYTES = 1 << 20
 """Of lines that are taken at once, about."""
 MAX_LINE_BYTES = 192 << 20
-"""Of a line that is read: the largest frame of packets as base64, and what stands around it."""
+"""Of a line that is read: the largest frame of packets as base64, and the rest of its line."""
 MAX_HEAD_BYTES = 1 << 20
 """Of a line that is looked at to tell what its file is."""
 
@@ -98,7 +98,7 @@ def find_files(paths: Iterable[str]) -> tuple[list[CaptureFile], list[tuple[str,
     """The captures under these files, folders and URLs, by path; and what cannot be read, with the reason.
 
     In a folder, what is no capture is passed over: summaries, tables and whatever else lies beside. A file named
-    outright that is none is told, and so are files by a capture's name, and folders, that cannot be read.
+    outright that is none is refused, and so are files by a capture's name, and folders, that cannot be read.
 
     Of ``x.jsonl`` and ``x.jsonl.gz``, which are one capture in the tables, the plain one is read.
 
@@ -276,7 +276,7 @@ class DecompressedFile:
     """A file's bytes in order, decompressed. ``position`` counts those taken.
 
     Raises DamagedCapture where gzip is damaged or cut off, or the file cannot be read (on), once all that is good
-    before has been given. ``damage`` is what lies behind the bytes that were looked at.
+    before has been returned. ``damage`` follows the bytes that were looked at.
     """
 
     def __init__(self, path: str, content: bytes | None = None) -> None:
@@ -353,12 +353,12 @@ class DecompressedFile:
     def text_of_lines(self) -> bytes:
         """The next whole lines with their ends, about a megabyte of them; nothing at the end of the file.
 
-        A last line without an end comes too, by itself: then ``position`` is right behind it.
+        A last line without an end comes too, by itself: then ``position`` is right after it.
 
         Raises LineTooLong: the next line is longer than ``MAX_LINE_BYTES``, and has been passed over.
         """
         if len(self._buffer) - self._at < TEXT_BYTES:
-            with suppress(DamagedCapture):  # told when all before it is taken
+            with suppress(DamagedCapture):  # raised when all before it is taken
                 self._more(b"\n", TEXT_BYTES)
         while (end := self._buffer.rfind(b"\n", self._at)) < 0:
             if len(self._buffer) - self._at > MAX_LINE_BYTES:
@@ -372,7 +372,7 @@ class DecompressedFile:
         return text
 
     def read_line(self, most: int) -> bytes:
-        """The next line with its end, if it has one; of a line longer than ``most`` bytes so many of them."""
+        """The next line with its end, if it has one; of a line longer than ``most`` bytes, that many."""
         start = 0
         while (end := self._buffer.find(b"\n", self._at + start, self._at + most)) < 0:
             start = len(self._buffer) - self._at
@@ -415,7 +415,7 @@ def plain_chunks(file: BinaryIO) -> Iterator[bytes]:
 
 
 def gzip_chunks(file: BinaryIO) -> Iterator[bytes]:
-    """The decompressed bytes of all members of a gzip file. Raises DamagedCapture behind the last good byte."""
+    """The decompressed bytes of all members of a gzip file. Raises DamagedCapture after the last good byte."""
     member = zlib.decompressobj(31)
     given = 0
     started = False

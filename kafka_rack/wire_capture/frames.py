@@ -36,8 +36,8 @@ class Problem(NamedTuple):
 class RequestKind:
     """What requests of one API, version and client id have in common; there is one object of each.
 
-    ``header_end`` is where the client id ends, behind which a flexible header has tagged fields; ``fits`` whether the
-    client id is what its length says. The readers, and the last response, are kept here by who reads bodies.
+    ``header_end`` is where the client id ends, after which a flexible header has tagged fields; ``fits`` whether the
+    client id is what its length says. The readers, and the last response, are stored here by the readers of bodies.
     """
 
     __slots__ = (
@@ -188,7 +188,7 @@ class Frame(msgspec.Struct, gc=False):
 
     @property
     def fault(self) -> str | None:
-        """What has to be told of a request that earlier ones were given up for."""
+        """The problem of a request that earlier ones were given up for."""
         if not self.is_request or not self.passed_over or self.index < 0:
             return None
         requests, given_up_bytes = len(self.passed_over), sum(len(asked.data) for asked in self.passed_over)

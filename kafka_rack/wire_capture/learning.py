@@ -1,4 +1,4 @@
-"""What frames tell about the cluster: names behind topic ids, leaders, brokers' racks and addresses.
+"""What frames say about the cluster: names of topic ids, leaders, brokers' racks and addresses.
 
 The same is learned whether a frame is decoded for its rows or passed over on the way to a later part of its file.
 """
@@ -12,8 +12,8 @@ from kafka_rack.wire_capture.frames import METADATA, UPDATE_METADATA, Frame, Obs
 from protocol.errors import ProtocolError
 
 CREATE_TOPICS, DESCRIBE_CLUSTER, BROKER_REGISTRATION, DESCRIBE_TOPIC_PARTITIONS = 19, 60, 62, 75
-TELLING_REQUESTS = frozenset({UPDATE_METADATA, BROKER_REGISTRATION})
-TELLING_RESPONSES = frozenset({METADATA, CREATE_TOPICS, DESCRIBE_CLUSTER, DESCRIBE_TOPIC_PARTITIONS})
+REPORTING_REQUESTS = frozenset({UPDATE_METADATA, BROKER_REGISTRATION})
+REPORTING_RESPONSES = frozenset({METADATA, CREATE_TOPICS, DESCRIBE_CLUSTER, DESCRIBE_TOPIC_PARTITIONS})
 NO_UUID = bytes(16)
 
 
@@ -23,7 +23,7 @@ def learn_from(frame: Frame, known: ObservedCluster) -> None:
     if asked is None:
         return
     api_key = asked.kind.api_key
-    if api_key not in (TELLING_REQUESTS if frame.is_request else TELLING_RESPONSES):
+    if api_key not in (REPORTING_REQUESTS if frame.is_request else REPORTING_RESPONSES):
         return
     try:
         message = (read_request(asked) if frame.is_request else read_response(asked, frame.data))[0]

@@ -28,7 +28,7 @@ from kafka_rack.wire_capture.frames import (
 Int32 = Annotated[int, msgspec.Meta(ge=-(1 << 31), le=(1 << 31) - 1)]
 Int64 = Annotated[int, msgspec.Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
 LATEST = 253_402_300_799_999_999
-"""Microseconds since 1970 at the end of the year 9999, behind which there are no dates in Python."""
+"""Microseconds since 1970 at the end of the year 9999, after which Python has no dates."""
 Time = Annotated[int, msgspec.Meta(ge=0, le=LATEST)]
 """What no column or date can hold makes a line unreadable."""
 
@@ -91,7 +91,7 @@ def read_lines(path: str, state: ReadingState, problems: list[Problem]) -> Itera
 
 
 def texts(source: DecompressedFile, capture: str, problems: list[Problem]) -> Iterator[tuple[int, bytes]]:
-    """Whole lines, about a megabyte of them at once, and where the first begins; what cannot be read is told."""
+    """Whole lines, about a megabyte of them at once, and where the first begins; what cannot be read is a problem."""
     while True:
         begins = source.position
         try:
@@ -198,7 +198,7 @@ def event(line: CaptureLine, state: ReadingState) -> Frame | None:
         before = state.connections.get(line.conn)
         connection = CapturedConnection(line.conn, line.broker, rack, line.client, line.listener)
         if before is not None and before.client == line.client:
-            connection.asked, connection.asked_bytes = before.asked, before.asked_bytes  # told again
+            connection.asked, connection.asked_bytes = before.asked, before.asked_bytes  # repeated
         state.connections[line.conn] = connection
     elif line.ev == "asked" and line.data is not None and line.conn in state.connections:
         connection = state.connections[line.conn]

@@ -55,7 +55,7 @@ class Interface(msgspec.Struct):
 class Format(msgspec.Struct):
     """What the start of the file said, without which none of its packets can be read, and what came since.
 
-    ``strange_links``: link types that cannot be read and have been told. ``said``: what kafka-rack itself has put at
+    ``strange_links``: unreadable link types that have been reported. ``said``: what kafka-rack itself has put at
     the section's head, as JSON.
     """
 
@@ -369,7 +369,7 @@ def all_options(data: bytes, order: str) -> Iterator[tuple[int, bytes]]:
 
 
 def comments_of(data: bytes, order: str) -> list[bytes]:
-    """What kafka-rack's own captures say in a block's comments, as JSON; nobody else's comments are looked at."""
+    """What kafka-rack's own captures say in a block's comments, as JSON; no other comments are looked at."""
     return [
         value[len(OWN_COMMENT) :]
         for code, value in all_options(data, order)

@@ -1,7 +1,7 @@
-"""One direction of a TCP connection, back in order: overlaps trimmed, repeats dropped, what is missing told.
+"""One direction of a TCP connection, back in order: overlaps trimmed, repeats dropped, what is missing reported.
 
-A hole waits for what fills it until packets ``PATIENCE_US`` later come, or ``MAX_WAITING_BYTES`` wait behind it, or
-the connection ends; then it counts as lost, and the bytes behind it go on after a gap.
+A hole waits for what fills it until packets ``PATIENCE_US`` later come, or ``MAX_WAITING_BYTES`` wait after it, or
+the connection ends; then it counts as lost, and the bytes after it continue after a gap.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from kafka_rack.wire_capture.segments import FIN, SYN, TcpSegment
 PATIENCE_US = 3_000_000
 MAX_WAITING_BYTES = 8 << 20
 MAX_WAITING = 100_000
-"""Segments behind a hole, of which the file may hold no bytes."""
+"""Segments after a hole, of which the file may hold no bytes."""
 HALF, WHOLE = 1 << 31, 1 << 32
 
 
@@ -33,7 +33,7 @@ class Direction(msgspec.Struct):
     """``following`` is the sequence number that comes next, None until anything has come, ``opened`` that
     of its SYN.
 
-    ``waiting``: what lies behind a hole, by its place, which counts bytes from the first on and so does not wrap.
+    ``waiting``: what follows a hole, by its place, which counts bytes from the first on and so does not wrap.
     ``places`` is a heap of them, ``place`` that of ``following``.
     """
 
@@ -66,7 +66,7 @@ class Direction(msgspec.Struct):
         return pieces + self.fill() if self.waiting else pieces
 
     def wait(self, place: int, piece: InOrderBytes) -> None:
-        """Keep what lies behind a hole; of two at one place the longer."""
+        """Keep what follows a hole; of two at one place the longer."""
         kept = self.waiting.get(place)
         if kept is not None and len(kept.data) >= len(piece.data):
             return
@@ -104,16 +104,16 @@ class Direction(msgspec.Struct):
             self.waiting_bytes -= len(piece.data)
             if piece.gap > behind:
                 pieces += self.accept(InOrderBytes(piece.ts, piece.offset, piece.data[behind:], piece.gap - behind))
-        if found and self.waiting:  # behind another hole, which has waited for less long
+        if found and self.waiting:  # after another hole, which has waited for less long
             self.waiting_since = min(piece.ts for piece in self.waiting.values())
         return pieces
 
     def overdue(self, now: int) -> list[InOrderBytes]:
-        """What is behind a hole that has waited too long."""
+        """What follows a hole that has waited too long."""
         return self.give_up() if self.waiting and now - self.waiting_since > PATIENCE_US else []
 
     def give_up(self) -> list[InOrderBytes]:
-        """All that waits, holes told as gaps."""
+        """All that waits, holes as gaps."""
         pieces: list[InOrderBytes] = []
         while self.places:
             first = self.waiting[self.places[0]]
@@ -125,7 +125,7 @@ class Direction(msgspec.Struct):
 
 
 def distance(from_sequence: int, to_sequence: int) -> int:
-    """How far one sequence number lies behind another, round the end of 32 bits.
+    """How far one sequence number is after another, round the end of 32 bits.
 
     >>> distance(0xFFFFFFFF, 4), distance(4, 0xFFFFFFFF)
     (5, -5)

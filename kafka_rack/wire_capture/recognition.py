@@ -1,7 +1,7 @@
 """Where Kafka's frames begin in bytes whose beginning was not seen, and which side of a connection asks.
 
 A header has few bytes that tell it from others: a response to a client's third request reads as Produce of version 3.
-So a place counts where a client id stands in it, or where the whole frame reads as what it claims to be.
+So a place counts where it has a client id, or where the whole frame reads as what it claims to be.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from protocol.registry import message_class
 MAX_FRAME_BYTES = 128 << 20
 NEWEST_API_VERSIONS = 32
 MAX_LEFT_OVER = 3
-"""Bytes behind a request's end that some client sends: librdkafka's null array of four bytes, where one would do."""
+"""Bytes after a request's end that some client sends: librdkafka's null array of four bytes, where one would do."""
 REQUEST_HEAD_BYTES = 14
 VERSIONS: dict[int, tuple[int, int] | None] = {}
 

@@ -74,9 +74,9 @@ def segment_of(packet: Packet) -> TcpSegment | None:
 def network_start(link_type: int, data: bytes) -> int | None:
     """Where the IP header begins; None if there is none."""
     if link_type == ETHERNET:
-        return behind_tags(data, 12)
+        return after_tags(data, 12)
     if link_type == COOKED:
-        return behind_tags(data, 14)
+        return after_tags(data, 14)
     if link_type == COOKED_V2:
         return tagged_start(data, int.from_bytes(data[:2], "big"), 20)
     if link_type in (NULL, LOOP):
@@ -84,8 +84,8 @@ def network_start(link_type: int, data: bytes) -> int | None:
     return 0 if link_type in LINK_TYPES else None
 
 
-def behind_tags(data: bytes, at: int) -> int | None:
-    """The end of a link's header whose protocol stands at ``at``."""
+def after_tags(data: bytes, at: int) -> int | None:
+    """The end of a link's header whose protocol is at ``at``."""
     return tagged_start(data, int.from_bytes(data[at : at + 2], "big"), at + 2)
 
 
@@ -155,6 +155,6 @@ def tcp_segment(packet: Packet, start: int, end: int, source: str, target: str) 
     from_port, to_port, sequence, _, _, flags = TCP_HEADER.unpack_from(data, start)
     if not size and not flags & (SYN | FIN | RST):
         return None
-    payload = data[start + header : end]  # an Ethernet packet may be padded behind its end
+    payload = data[start + header : end]  # an Ethernet packet may be padded after its end
     ends = (source, from_port), (target, to_port)
     return TcpSegment(packet.offset, packet.ts, *ends, sequence, flags, payload, size, packet.said)

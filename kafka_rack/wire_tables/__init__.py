@@ -16,7 +16,7 @@ def read(
 ) -> dict[str, Any]:
     """The tables of captures in memory, as pyarrow Tables by name; docs/tables.md has their columns. Needs pyarrow.
 
-    The same rows as ``kafka-rack pipeline decode`` writes, with the column ``api`` behind the others. A folder that it
+    The same rows as ``kafka-rack pipeline decode`` writes, with the column ``api`` after the others. A folder that it
     wrote is read too, as Parquet: columns that its tables do not have are null.
 
     Args:

@@ -41,7 +41,7 @@ def arrow_schema(table: str, *, with_api: bool = False) -> pa.Schema:
 
 
 def record_batch(rows: Rows, table: str) -> pa.RecordBatch | None:
-    """All rows of a table, those of one API behind each other, with a column for it; None where there are none."""
+    """All rows of a table, API by API, with a column for it; None without any."""
     held = {api: found for api, found in rows.tables[table].items() if found}
     if not held:
         return None
@@ -52,7 +52,7 @@ def record_batch(rows: Rows, table: str) -> pa.RecordBatch | None:
 
 
 def record_batch_of(rows: Rows, table: str, held: bytes) -> pa.RecordBatch:
-    """Rows, packed one behind the other, as Arrow's columns."""
+    """Packed rows as Arrow's columns."""
     schema = arrow_schema(table)
     numbers = by_column(held, len(ROWS[table]))
     where = {}
@@ -82,7 +82,7 @@ def column_of(numbers: np.ndarray[Any, np.dtype[np.int64]], kind: pa.DataType) -
 
 
 def shared_arrays(shared: SharedSet, name: str) -> list[pa.Array]:
-    """The columns of a shared set, made anew where combinations have come since."""
+    """The columns of a shared set, made again after new combinations."""
     values = shared.values_by_number
     if not shared.arrays or len(shared.arrays[0]) != len(values):
         kinds = [SHARED_TYPES[column] for column in SHARED[name]] if name in SHARED else [TYPES[name]]

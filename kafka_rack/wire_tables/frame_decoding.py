@@ -17,7 +17,7 @@ from kafka_rack.wire_capture.frames import (
     ReadingState,
     RequestKind,
 )
-from kafka_rack.wire_capture.learning import TELLING_REQUESTS, TELLING_RESPONSES, learn
+from kafka_rack.wire_capture.learning import REPORTING_REQUESTS, REPORTING_RESPONSES, learn
 from kafka_rack.wire_tables import cluster_rows, groups, traffic
 from kafka_rack.wire_tables.rows import NONE, PACK, UNKNOWN, Row, Rows, Target
 from kafka_rack.wire_tables.tables import TABLES
@@ -29,7 +29,7 @@ NO_KIND: Row = (None, UNKNOWN, None, None)
 
 
 class Handling:
-    """What is done with the frames of one kind: where its rows go, and who makes them."""
+    """What is done with the frames of one kind: where its rows go, and what makes them."""
 
     __slots__ = ("calls", "frames", "learns", "number", "on_request", "on_response", "ways")
 
@@ -40,7 +40,7 @@ class Handling:
         self.calls = tables["calls"][kind.api_name]
         self.on_request = decoder.on_request.get(kind.api_key)
         self.on_response = decoder.on_response.get(kind.api_key)
-        self.learns = kind.api_key in TELLING_REQUESTS or kind.api_key in TELLING_RESPONSES
+        self.learns = kind.api_key in REPORTING_REQUESTS or kind.api_key in REPORTING_RESPONSES
         self.ways: dict[tuple[bool, int, int | None], int] = {}
         """(is a request, bytes left over, version of the body) -> number."""
 

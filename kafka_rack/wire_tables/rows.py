@@ -2,7 +2,7 @@
 
 Most columns of a row say again what thousands of others say: whose connection it was, which API, topic or rack. Such
 columns go together in shared sets; each combination is kept once, and rows hold its number. So a row is a few 64-bit
-integers behind those of the row before it, by table and API: small enough for the processor's cache, and soon columns.
+integers after those of the row before it, by table and API: small enough for the processor's cache, and soon columns.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class SharedSet(dict[Hashable, int]):
         super().__init__()
         self.values_by_number: list[Row] = []
         self.arrays: list[Any] = []
-        """Kept here by who makes Arrow arrays of the values."""
+        """Arrow arrays of the values, stored by the module that makes them."""
 
     def add(self, key: Hashable, values: Row) -> int:
         """A new combination."""
@@ -93,7 +93,7 @@ class SharedSet(dict[Hashable, int]):
         return found if found is not None else self.add(values, values)
 
     def keep(self, value: Any) -> int:
-        """A number for a value that nobody looks up again, and that need not be hashable."""
+        """A number for a value that is not looked up again, and that need not be hashable."""
         self.values_by_number.append((value,))
         return len(self.values_by_number) - 1
 
@@ -113,8 +113,8 @@ def values_of(numbers: Iterable[int], shared: Sequence[Any]) -> Iterator[Any]:
 class Rows:
     """The rows of some frames, made as ``ROWS`` has it, with the shared sets they refer to.
 
-    ``tables``: table -> API -> the numbers of all rows, packed, row behind row. ``forgotten`` counts how often the
-    shared sets began anew.
+    ``tables``: table -> API -> the numbers of all rows, packed, row after row. ``forgotten`` counts how often the
+    shared sets were emptied.
     """
 
     def __init__(self) -> None:
@@ -166,7 +166,7 @@ class Rows:
         return self.rows(table, [*TABLES[table].names, "api"])
 
     def as_dicts(self, table: str) -> list[dict[str, Any]]:
-        """The same by column, for who reads them one by one."""
+        """The same by column."""
         names = [*TABLES[table].names, "api"]
         return [dict(zip(names, row, strict=True)) for row in self.of(table)]
 

@@ -153,7 +153,7 @@ TABLES: dict[str, Table] = {
         ),
         Table(
             "partitions",
-            "Partitions as Metadata and DescribeTopicPartitions reported them, and to which client.",
+            "What Metadata and DescribeTopicPartitions report about partitions.",
             (
                 *WHERE,
                 CLIENT_ID,
@@ -206,7 +206,7 @@ TABLES: dict[str, Table] = {
                 *TRAFFIC,
                 Column("redirected", "boolean", "redirected to the preferred read replica"),
                 Column("who", "string", "consumer, follower or share; null where the request cannot be read", "client"),
-                Column("replica_id", "int", "the follower's broker id, -1 for others; null as who is", "client"),
+                Column("replica_id", "int", "the follower's broker id, -1 for others; null where `who` is", "client"),
                 Column("replica_rack", "string", "the follower's rack", "client"),
                 Column("preferred_read_replica", "int", "where a redirected reader is sent"),
                 Column("group_id", "string", "of a share fetch", "client"),
@@ -228,7 +228,7 @@ TABLES: dict[str, Table] = {
         ),
         Table(
             "brokers",
-            "Brokers with their racks, as UpdateMetadata, BrokerRegistration, Metadata and DescribeCluster reported.",
+            "Brokers and their racks in UpdateMetadata, BrokerRegistration, Metadata and DescribeCluster.",
             (
                 CAPTURE,
                 TS,

@@ -137,10 +137,10 @@ def produces(
     target: Target, connection: CapturedConnection, asked: PendingRequest, response: Any, response_bytes: int
 ) -> None:
     """A row for each partition of a request; with its response if there is one."""
-    told = asked_message(asked)
-    if told is None:
+    read = asked_message(asked)
+    if read is None:
         return
-    message, sizes = told if isinstance(told, tuple) else (told, None)
+    message, sizes = read if isinstance(read, tuple) else (read, None)
     parts = produced_parts(target, message)
     if sizes is None:
         sizes = [batch_sizes(part[3].records) for part in parts]
@@ -199,7 +199,7 @@ def fetches(
 
 
 def reader_of(target: Target, connection: CapturedConnection, asked: PendingRequest) -> int:
-    """The number of who fetches, as the request says it."""
+    """The number of the reader that a request names."""
     request, kind = asked_message(asked), asked.kind
     if kind.api_key == SHARE_FETCH:
         return reader_number(target, connection, asked, -1, None, request.group_id if request is not None else None)
@@ -217,7 +217,7 @@ def reader_number(
     rack_id: str | None,
     group_id: str | None,
 ) -> int:
-    """The number of who fetches: consumer, follower, share group or, of an unreadable request, None; with its rack."""
+    """The number of a reader: consumer, follower, share group or, of an unreadable request, None; with its rack."""
     kind = asked.kind
     is_follower = replica is not None and replica >= 0
     replica_rack = target.known.racks.get(replica) if replica is not None and is_follower else None

@@ -137,7 +137,7 @@ def violations(layout: ClusterLayout, findings: Iterable[Finding]) -> list[Row]:
 
 
 def repair_rows(layout: ClusterLayout) -> tuple[list[Row], Row]:
-    """The moves of the plan that mends rack violations, and its counts; no counts but a note where none can be made."""
+    """The moves of the plan that repairs rack violations, and its counts; a note in their place without a plan."""
     try:
         plan = repair(layout)
     except KafkaRackError as error:
@@ -153,7 +153,7 @@ def repair_rows(layout: ClusterLayout) -> tuple[list[Row], Row]:
 
 def severity(row: Mapping[str, Any]) -> tuple[int, int, int, str, str, int]:
     """What clusters are sorted by, the worst first: the worst kind of finding, the partitions that it touches, all
-    findings, then the name and where it stands.
+    findings, then the name and its place.
     """
     rank = len(KINDS) if row["worst"] is None else list(KINDS).index(row["worst"])
     return rank, -row["worst_partitions"], -row["findings"], row["cluster"], row["file"], row["line"] or 0

@@ -60,7 +60,7 @@ class ReplicasByBroker:
         self.up = [broker.id for broker in layout.brokers if not broker.fenced]
         self.held: dict[int, list[int]] = {}
         self.partitions: list[tuple[tuple[int, ...], int, int]] = []
-        """Replicas, who leads now, and the in-sync replicas that a write needs."""
+        """Replicas, the leader now, and the in-sync replicas that a write needs."""
         for name, _, partition in layout.each_partition():
             needed = layout.topics[name].min_insync_replicas or least
             for broker in partition.replicas:

@@ -61,7 +61,7 @@ class Point:
 
     @property
     def settings(self) -> dict[str, str]:
-        """What the placer is told."""
+        """The placer's settings."""
         settings = {}
         if self.scatter_width is not None:
             settings[SCATTER_WIDTH_SETTING] = str(self.scatter_width)

@@ -71,11 +71,11 @@ class RoundTrip(OfAll):
         try:
             data = ours.encode(value)
         except Exception as error:  # noqa: BLE001 - that nothing escapes is what is tried
-            return Disagreement(f"not written: {type(error).__name__}", shown(value), told(error))
+            return Disagreement(f"not written: {type(error).__name__}", shown(value), described(error))
         try:
             found, end = ours.decode(data)
         except Exception as error:  # noqa: BLE001
-            return Disagreement(f"not read: {type(error).__name__}", shown(value), told(error))
+            return Disagreement(f"not read: {type(error).__name__}", shown(value), described(error))
         if end != len(data):
             return Disagreement("bytes left over", shown(value), f"{len(data) - end} bytes left over")
         if found != value:
@@ -98,7 +98,7 @@ class Versions(OfAll):
         try:
             found = decode_as(message, version, codec(message, version).encode(value))
         except Exception as error:  # noqa: BLE001
-            return Disagreement(f"does not cross: {type(error).__name__}", shown(expected), told(error))
+            return Disagreement(f"does not cross: {type(error).__name__}", shown(expected), described(error))
         return None if found == expected else Disagreement("crosses as another message", shown(expected), shown(found))
 
 
@@ -109,7 +109,7 @@ def refused_at(message: Any, version: int, value: Any, path: str) -> Disagreemen
     except protocol.EncodeError as error:
         return None if error.path == path else Disagreement("another field refused", path, error.path)
     except Exception as error:  # noqa: BLE001
-        return Disagreement(f"not refused: {type(error).__name__}", f"refuses {path}", told(error))
+        return Disagreement(f"not refused: {type(error).__name__}", f"refuses {path}", described(error))
     return Disagreement("not refused", f"refuses {path}", data.hex())
 
 
@@ -154,13 +154,13 @@ class DamageCheck(OfAll):
                 return None
             return Disagreement("refused, though its construct reads it", str(error), "")
         except Exception as error:  # noqa: BLE001 - what escapes is what is looked for
-            return Disagreement(f"{type(error).__name__} escapes", "a message or DecodeError", told(error))
+            return Disagreement(f"{type(error).__name__} escapes", "a message or DecodeError", described(error))
         try:
             written = codec(message, version).encode(found)
             again = codec(message, version).encode(decode_as(message, version, written))
         except Exception as error:  # noqa: BLE001
             return Disagreement(
-                f"read, but not written and read again: {type(error).__name__}", shown(found), told(error)
+                f"read, but not written and read again: {type(error).__name__}", shown(found), described(error)
             )
         return None if again == written else Disagreement("other bytes written", written.hex(), again.hex())
 
@@ -245,7 +245,7 @@ class Users:
         except Unfit:
             raise
         except Exception as error:  # noqa: BLE001 - a codec of any make
-            return Disagreement(f"{ability} raises {type(error).__name__}", ours, told(error))
+            return Disagreement(f"{ability} raises {type(error).__name__}", ours, described(error))
 
     def _refusal(self, message: Any, version: int, value: bytes) -> Disagreement | None:
         refusals: tuple[type[BaseException], ...] = (*self.theirs.refusals, Unfit)
@@ -257,7 +257,7 @@ class Users:
                 continue
             except Exception as error:  # noqa: BLE001
                 allowed = ", ".join(one.__name__ for one in self.theirs.refusals)
-                return Disagreement(f"{type(error).__name__} escapes", f"an answer, or {allowed}", told(error))
+                return Disagreement(f"{type(error).__name__} escapes", f"an answer, or {allowed}", described(error))
         return None
 
 
@@ -315,7 +315,7 @@ def shown(message: Any, *, whole: bool = False) -> str:
     return text if whole else cut(text)
 
 
-def told(error: BaseException) -> str:
+def described(error: BaseException) -> str:
     return cut(f"{type(error).__name__}: {error}")
 
 

@@ -55,9 +55,9 @@ class KafkaSide:
         self.names_of_today = numbers >= NAMES_OF_TODAY
         self.versions: dict[str, VersionRange] = {}
         for message, name in classes.items():
-            told = str(instance.versions(name)).split()
-            if len(told) == 2 and all(part.lstrip("-").isdigit() for part in told):
-                self.versions[message] = VersionRange(int(told[0]), int(told[1]))
+            known = str(instance.versions(name)).split()
+            if len(known) == 2 and all(part.lstrip("-").isdigit() for part in known):
+                self.versions[message] = VersionRange(int(known[0]), int(known[1]))
         self.drafts = {message: versions for message, (versions, since) in DRAFTS.items() if numbers < since}
 
     def supports(self, message: str, version: int) -> bool:

@@ -66,7 +66,7 @@ def fuzz(
 
     Raises: CheckMissing, CodecError, KafkaMissing.
     """
-    checks_for(checks, codec.load() if codec is not None else None)  # what is missing is told before any work
+    checks_for(checks, codec.load() if codec is not None else None)  # what is missing is reported before any work
     chunks = sum(1 for _ in plan.chunks())
     tasks = min(tasks or TASKS_PER_CORE * spark.sparkContext.defaultParallelism, chunks)
     with kafka_side(spark, jars) if NAME in checks else nullcontext() as side:

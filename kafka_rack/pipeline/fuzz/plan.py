@@ -1,6 +1,6 @@
 """What is to be tried: which messages and versions, in which chunks, and from which seeds.
 
-A chunk is the unit of work: so many examples of one message version, made from a seed of their own. How chunks are
+A chunk is the unit of work: a number of examples of one message version, made from a seed of their own. How chunks are
 spread over tasks changes nothing about them.
 """
 

@@ -1,4 +1,4 @@
-"""What a run leaves behind: a file for each failure, the coverage table and a summary; and a failure read back."""
+"""The files of a run: a file for each failure, the coverage table and a summary; and a failure read back."""
 
 from __future__ import annotations
 

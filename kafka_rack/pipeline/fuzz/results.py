@@ -1,6 +1,6 @@
 """What a run found, in values that add up: the results of two halves of the work make those of the whole.
 
-Adding is commutative, so it does not matter who did which chunk, or when.
+Adding is commutative, so the order of chunks does not matter.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import protocol
-from kafka_rack.pipeline.fuzz.checks import BYTES, MESSAGE, WILD, Disagreement, FuzzCheck, told
+from kafka_rack.pipeline.fuzz.checks import BYTES, MESSAGE, WILD, Disagreement, FuzzCheck, described
 from kafka_rack.pipeline.fuzz.plan import ExampleChunk, chance_for
 from kafka_rack.pipeline.fuzz.results import Coverage, Failure, Results
 from protocol.fuzz.generation import maker, wild
@@ -62,7 +62,7 @@ def fault_of(check: FuzzCheck, message: Any, version: int, value: Any) -> Disagr
     except Unfit:
         raise
     except Exception as error:  # noqa: BLE001 - one example must not end a run of millions
-        return Disagreement(f"{check.name} ends with {type(error).__name__}", "", told(error))
+        return Disagreement(f"{check.name} ends with {type(error).__name__}", "", described(error))
 
 
 def messages_of(chunk: ExampleChunk, seed: int, coverage: Coverage) -> Iterator[tuple[int, Any]]:
@@ -168,7 +168,7 @@ def minimised(failure_: Failure, check: FuzzCheck, most: int = MAX_TRIES) -> Fai
 
     value = value_of(failure_)
     if not fails(value):
-        return failure_  # it depends on what came before, and is told as it was met
+        return failure_  # it depends on what came before, and is reported as it was met
     small = minimise_bytes(value, fails, most) if isinstance(value, bytes) else minimise(value, fails, most)
     found = fault(small)
     assert found is not None
