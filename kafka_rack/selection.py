@@ -27,6 +27,8 @@ from kafka_rack.zones import (  # noqa: F401 - the zones that clients name are a
 )
 
 SELECTOR_SETTING = "replica.selector.class"
+RACK_AWARE_SELECTOR = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
+"""Kafka's own class, with which consumers read from a replica in their rack (KIP-392)."""
 
 
 class ReplicaView(NamedTuple):
@@ -69,7 +71,7 @@ class RackAwareSelector:
 SELECTORS: dict[str, type[ReplicaSelector]] = {"leader": LeaderSelector, "rack-aware": RackAwareSelector}
 JAVA_NAMES = {
     "org.apache.kafka.common.replica.LeaderSelector": "leader",
-    "org.apache.kafka.common.replica.RackAwareReplicaSelector": "rack-aware",
+    RACK_AWARE_SELECTOR: "rack-aware",
 }
 
 

@@ -13,6 +13,7 @@ from contextlib import AbstractContextManager, nullcontext
 from random import Random
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
+from kafka_rack.selection import RACK_AWARE_SELECTOR, SELECTOR_SETTING
 from mockbroker.adapters.runtime import Runtime
 from mockbroker.adapters.served_cluster import DEFAULT_CAPTURE_BYTES, ServedCluster
 from mockbroker.adapters.sockets import Node
@@ -56,6 +57,8 @@ class MockCluster(ServedCluster):
         racks: broker i is in rack i modulo the list; without any, and where one is "" or None, brokers have no rack.
         topics: name -> partitions, or name -> (partitions, replication factor).
         diskless_topics: name -> partitions.
+        follower_fetching: consumers that set ``client.rack`` read from a replica in their rack (KIP-392):
+            ``replica.selector.class`` is Kafka's RackAwareReplicaSelector, unless ``settings`` names another.
         settings: broker settings under Kafka's names; a misspelt one raises ValueError. With an
             ``inter.broker.protocol.version`` below 3.0 it is a cluster in ZooKeeper mode: brokers tell clients what a
             controller told them over its own connections.
@@ -100,6 +103,7 @@ class MockCluster(ServedCluster):
         topics: Mapping[str, int | tuple[int, int]] | None = None,
         diskless_topics: Mapping[str, int] | None = None,
         settings: Mapping[str, Any] | None = None,
+        follower_fetching: bool = False,
         host: str = "127.0.0.1",
         port: int = 0,
         listener_per_rack: bool = False,
@@ -117,6 +121,8 @@ class MockCluster(ServedCluster):
         security_dir: Path | str | None = None,
         client_racks: RackRules | None = None,
     ) -> None:
+        if follower_fetching:
+            settings = {SELECTOR_SETTING: RACK_AWARE_SELECTOR, **(settings or {})}
         if authorize:
             from mockbroker.state.security.access import authorizing
 

@@ -164,6 +164,7 @@ class ClusterPool:
             options.brokers,
             options.racks,
             settings=options.settings,
+            follower_fetching=options.follower_fetching,
             listener_per_rack=options.listener_per_rack,
             seed=options.seed,
             emulate=options.emulate,

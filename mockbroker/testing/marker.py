@@ -1,4 +1,4 @@
-"""What the markers ``kafka`` and ``kafka_proxy`` and ``kafka_cluster_factory(...)`` take, checked."""
+"""The arguments of the markers ``kafka`` and ``kafka_proxy`` and of ``kafka_cluster_factory(...)``, checked."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ CLUSTER_ARGUMENTS = (
     "topics",
     "diskless_topics",
     "settings",
+    "follower_fetching",
     "listener_per_rack",
     "seed",
     "emulate",
@@ -33,17 +34,18 @@ DEFAULT_RACKS = ("a", "b", "c")
 
 
 class MarkerError(TypeError):
-    """An argument that there is not, or a value that it cannot have; the text says what there is."""
+    """An unknown argument, or a value that it cannot have; the text says what is valid."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterOptions:
-    """What a cluster is made with; ``topics`` has what ``create_topic`` takes, by name."""
+    """A cluster's options; ``topics`` holds the arguments of ``create_topic`` by name."""
 
     brokers: int = DEFAULT_BROKERS
     racks: tuple[str | None, ...] = DEFAULT_RACKS
     topics: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     settings: Mapping[str, Any] = field(default_factory=dict)
+    follower_fetching: bool = False
     listener_per_rack: bool = False
     seed: int = 0
     emulate: str | None = None
@@ -56,7 +58,7 @@ class ClusterOptions:
         return f"{self!r} {self.users!r}"
 
     def in_words(self) -> str:
-        """The same for people: settings that may be secrets are hidden."""
+        """For people: settings that may be secrets are hidden."""
         from mockbroker.adapters.control.cluster_json import shown_setting
 
         shown = {name: shown_setting(name, value) for name, value in self.settings.items()}
@@ -65,7 +67,7 @@ class ClusterOptions:
 
 @dataclass(frozen=True, slots=True)
 class Marked:
-    """What a test asks for."""
+    """The marker's arguments for one test."""
 
     cluster: ClusterOptions = field(default_factory=ClusterOptions)
     scope: str = "function"
@@ -75,7 +77,7 @@ class Marked:
 
 @dataclass(frozen=True, slots=True)
 class ProxyOptions:
-    """What a proxy is made with; ``racks`` are node ids with racks."""
+    """A proxy's options; ``racks`` are pairs of node id and rack."""
 
     bootstrap: str | None = None
     racks: tuple[tuple[int, str | None], ...] = ()
@@ -83,7 +85,7 @@ class ProxyOptions:
 
 
 def marked(item: pytest.Item) -> Marked:
-    """What a test's markers say; of several the one nearest to the test, argument by argument. Raises MarkerError."""
+    """The arguments of a test's markers; the nearest marker wins, argument by argument. Raises MarkerError."""
     given = arguments_of(item, MARKER, MARKER_ARGUMENTS, "brokers=3")
     of_marker = {name: given.pop(name) for name in ("scope", "unfired_faults", "topic") if name in given}
     checked_choice("scope", of_marker.get("scope", SCOPES[0]), SCOPES)
@@ -94,7 +96,7 @@ def marked(item: pytest.Item) -> Marked:
 
 
 def proxy_marked(item: pytest.Item) -> ProxyOptions:
-    """What a test's markers say of its proxy. Raises MarkerError."""
+    """The proxy's options by a test's markers. Raises MarkerError."""
     given = arguments_of(item, PROXY_MARKER, PROXY_ARGUMENTS, "bootstrap='staging:9092'")
     bootstrap = given.get("bootstrap")
     if bootstrap is not None:
@@ -108,7 +110,7 @@ def proxy_marked(item: pytest.Item) -> ProxyOptions:
     if not isinstance(racks, Mapping) or not all(
         type(number) is int and (rack is None or isinstance(rack, str)) for number, rack in racks.items()
     ):
-        raise MarkerError(f"racks: expected racks by node id, as {{0: 'a', 1: 'b'}}, got {racks!r}")
+        raise MarkerError(f"racks: expected racks by node id, such as {{0: 'a', 1: 'b'}}, got {racks!r}")
     listener_per_rack = checked_flag("listener_per_rack", given.get("listener_per_rack", False))
     return ProxyOptions(
         bootstrap, tuple(sorted((number, rack or None) for number, rack in racks.items())), listener_per_rack
@@ -116,12 +118,12 @@ def proxy_marked(item: pytest.Item) -> ProxyOptions:
 
 
 def arguments_of(item: pytest.Item, marker: str, names: tuple[str, ...], example: str) -> dict[str, Any]:
-    """What a test's markers of a name say, the nearest one first. Raises MarkerError."""
+    """The arguments of a test's markers of a name; the nearest wins. Raises MarkerError."""
     given: dict[str, Any] = {}
     for mark in item.iter_markers(marker):
         if mark.args:
             raise MarkerError(
-                f"@pytest.mark.{marker} takes its arguments by name, as {example}; got {mark.args[0]!r} without one"
+                f"@pytest.mark.{marker} takes its arguments by name, such as {example}; got {mark.args[0]!r}"
             )
         check_names(f"@pytest.mark.{marker}", mark.kwargs, names)
         for name, value in mark.kwargs.items():
@@ -130,18 +132,17 @@ def arguments_of(item: pytest.Item, marker: str, names: tuple[str, ...], example
 
 
 def cluster_options(given: Mapping[str, Any]) -> ClusterOptions:
-    """What a cluster is made with. Raises MarkerError."""
+    """A cluster's options from the marker's arguments. Raises MarkerError."""
     racks = rack_names(given["racks"]) if "racks" in given else DEFAULT_RACKS
     brokers = given.get("brokers", max(DEFAULT_BROKERS, len(racks)) if "racks" in given else DEFAULT_BROKERS)
     if type(brokers) is not int or brokers < 1:
-        raise MarkerError(f"brokers: expected a whole number from 1 on, got {brokers!r}")
+        raise MarkerError(f"brokers: expected a whole number >= 1, got {brokers!r}")
     topics = topic_table("topics", given.get("topics"))
     for name, arguments in topic_table("diskless_topics", given.get("diskless_topics")).items():
         if name in topics:
             raise MarkerError(f"diskless_topics: expected names that topics does not have, got {name!r}")
         topics[name] = {**arguments, "diskless": True}
     users = user_table(given.get("users"))
-    authorize = checked_flag("authorize", given.get("authorize", False))
     settings = dict(given.get("settings") or {})
     if settings:
         from mockbroker.state.settings import KafkaSettings
@@ -151,8 +152,8 @@ def cluster_options(given: Mapping[str, Any]) -> ClusterOptions:
         except ValueError as error:
             raise MarkerError(f"settings: {error}") from None
     others = {name: given[name] for name in ("listener_per_rack", "seed", "emulate") if name in given}
-    tls = checked_flag("tls", given.get("tls", False))
-    return ClusterOptions(brokers, racks, topics, settings, **others, users=users, authorize=authorize, tls=tls)
+    flags = {name: checked_flag(name, given.get(name, False)) for name in ("follower_fetching", "authorize", "tls")}
+    return ClusterOptions(brokers, racks, topics, settings, users=users, **others, **flags)
 
 
 def user_table(users: Any) -> dict[str, str]:
@@ -174,18 +175,18 @@ def checked_flag(name: str, value: object) -> bool:
 
 
 def rack_names(racks: Any) -> tuple[str | None, ...]:
-    """Names from ``"a,b,c"`` or a sequence; an empty one stands for no rack."""
+    """Names from ``"a,b,c"`` or a sequence; an empty name is no rack."""
     names = racks.split(",") if isinstance(racks, str) else racks
     if not isinstance(names, Iterable):
-        raise MarkerError(f"racks: expected names as 'a,b,c' or ['a', 'b', 'c'], got {racks!r}")
+        raise MarkerError(f"racks: expected names such as 'a,b,c' or ['a', 'b', 'c'], got {racks!r}")
     found = [name.strip() if isinstance(name, str) else name for name in names]
     if not found or any(name is not None and not isinstance(name, str) for name in found):
-        raise MarkerError(f"racks: expected names as 'a,b,c' or ['a', 'b', 'c'], got {racks!r}")
+        raise MarkerError(f"racks: expected names such as 'a,b,c' or ['a', 'b', 'c'], got {racks!r}")
     return tuple(name or None for name in found)
 
 
 def topic_table(argument: str, topics: Any) -> dict[str, dict[str, Any]]:
-    """Topics by name, from any of the forms that one can be given in."""
+    """Arguments of ``create_topic`` by name, from any form of the argument."""
     if topics is None:
         return {}
     if isinstance(topics, str) or not isinstance(topics, Iterable):
@@ -196,7 +197,7 @@ def topic_table(argument: str, topics: Any) -> dict[str, dict[str, Any]]:
 
 
 def topic_arguments(where: str, shape: Any) -> dict[str, Any]:
-    """What ``create_topic`` takes, from partitions, from (partitions, replication factor), or from its arguments."""
+    """Arguments of ``create_topic``, from partitions, (partitions, replication factor) or a mapping of arguments."""
     if type(shape) is int:
         return {"partitions": shape}
     if isinstance(shape, tuple | list) and len(shape) == 2 and all(type(one) is int for one in shape):
@@ -216,7 +217,7 @@ def checked_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
 
 
 def check_names(where: str, given: Iterable[str], names: tuple[str, ...]) -> None:
-    """Raises MarkerError: a name that there is not, with the one that was probably meant."""
+    """Raises MarkerError for an unknown name, with a suggestion."""
     for name in given:
         if name not in names:
             from difflib import get_close_matches

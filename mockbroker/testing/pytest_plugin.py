@@ -1,7 +1,7 @@
-"""The pytest plugin: a cluster for each test, by fixture and by marker. docs/testing.md shows how it is used.
+"""The pytest plugin: a Kafka cluster for each test, by fixture and marker (docs/testing.md).
 
-Every suite that has kafka-rack installed loads this module, so it imports nothing of the cluster; what does is loaded
-once a test is collected that asks for one.
+Every suite of an environment with kafka-rack loads this module, so it imports no cluster until a collected test uses
+one. `pytest --fixtures` lists the fixtures, `pytest --markers` the markers.
 
     @pytest.mark.kafka(racks="a,b,c", topics={"orders": 6})
     def test_orders_are_read_in_their_rack(kafka_cluster, kafka_journal): ...
@@ -41,29 +41,29 @@ Seed = Callable[["BlockingMockCluster"], Any]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Which real cluster ``kafka_proxy`` stands before."""
-    meaning = f"the real cluster that the proxies of kafka_proxy stand before, HOST:PORT,...; or {PROXY_ENVIRONMENT}"
+    """Add the option and the ini setting for the real cluster of ``kafka_proxy``."""
+    meaning = f"bootstrap servers of the real cluster of kafka_proxy, HOST:PORT,... (environment: {PROXY_ENVIRONMENT})"
     parser.getgroup("kafka-rack").addoption("--kafka-proxy-bootstrap", metavar="HOST:PORT", help=meaning)
     parser.addini(PROXY_BOOTSTRAP, meaning, default="")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Tell pytest of the markers."""
+    """Describe the markers. pytest ends a marker's signature at the line's first colon."""
     config.addinivalue_line(
         "markers",
-        f"{PROXY_MARKER}(bootstrap='HOST:PORT', racks={{}}, listener_per_rack=False): the proxy that kafka_proxy gives "
-        "(kafka-rack)",
+        f"{MARKER}(brokers=3, racks='a,b,c', topics={{}}, diskless_topics={{}}, settings={{}}, "
+        "follower_fetching=False, users={}, authorize=False, tls=False, listener_per_rack=False, seed=0, emulate=None, "
+        "scope='function', unfired_faults='fail', topic={}): set up the cluster of kafka_cluster (kafka-rack).",
     )
     config.addinivalue_line(
         "markers",
-        f"{MARKER}(brokers=3, racks='a,b,c', topics={{}}, diskless_topics={{}}, settings={{}}, users={{}}, "
-        "authorize=False, scope='function', unfired_faults='fail', topic={}): the Kafka cluster that kafka_cluster "
-        "gives (kafka-rack)",
+        f"{PROXY_MARKER}(bootstrap=None, racks={{}}, listener_per_rack=False): set up the proxy of kafka_proxy "
+        "(kafka-rack).",
     )
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Load what is needed if any test needs it, and check the markers of those that do."""
+    """If any test uses a cluster, check the markers of those tests and import the cluster."""
     asking = [item for item in items if not FIXTURES.isdisjoint(getattr(item, "fixturenames", ()))]
     if not asking:
         return
@@ -83,7 +83,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pool_of(config: pytest.Config) -> ClusterPool:
-    """The clusters of this run, or of this process of it."""
+    """The clusters of this process."""
     from mockbroker.testing.cluster_pool import POOL, ClusterPool
 
     pool = config.stash.get(POOL, None)
@@ -102,10 +102,9 @@ def _kafka_cluster_pool(pytestconfig: pytest.Config) -> Iterator[ClusterPool]:
 
 @pytest.fixture(scope="session")
 def kafka_cluster_seed() -> Seed | None:
-    """What each cluster begins with: redefine it to return ``seed(cluster)``, which runs once for equal clusters.
+    """Fill each cluster before its tests: redefine it to return a function ``seed(cluster)``, plain or ``async``.
 
-    It makes topics, writes records and commits offsets; every test has a fork of what it left. It may be a coroutine
-    function.
+    It runs once for equal clusters, to create topics, write records or commit offsets; each test gets a fork.
     """
     return None
 
@@ -114,27 +113,27 @@ def kafka_cluster_seed() -> Seed | None:
 def kafka_cluster(
     request: pytest.FixtureRequest, _kafka_cluster_pool: ClusterPool, kafka_cluster_seed: Seed | None
 ) -> BlockingMockCluster:
-    """A Kafka cluster of this test's own, as ``@pytest.mark.kafka(...)`` says; without it three brokers in three racks.
+    """A running Kafka cluster for this test, set up by ``@pytest.mark.kafka(...)``; default: 3 brokers in 3 racks.
 
-    With ``scope="module"`` or ``scope="session"`` the tests of a file, or all that ask for an equal one, share it.
+    With ``scope="module"`` or ``scope="session"`` the tests of a file, or of the run, share equal clusters.
     """
     return _kafka_cluster_pool.cluster_for(request.node, kafka_cluster_seed)
 
 
 @pytest.fixture(scope="session")
 def kafka_cluster_factory(_kafka_cluster_pool: ClusterPool) -> ClusterFactory:
-    """Makes further clusters: ``kafka_cluster_factory(brokers=6, racks="a,b")``, with whatever the marker takes.
+    """Start further clusters: ``kafka_cluster_factory(brokers=6, racks="a,b")`` takes the marker's arguments.
 
-    They are closed with the fixture in which they were made, or at the end of the test.
+    They close with the fixture that made them, or at the end of the test.
     """
     return _kafka_cluster_pool.factory
 
 
 @pytest.fixture(scope="session")
 def kafka_proxy_upstream(pytestconfig: pytest.Config) -> UpstreamSettings | str | None:
-    """Where the real cluster is, as bootstrap.servers: redefine it for one that a fixture starts.
+    """Bootstrap servers of the real cluster of ``kafka_proxy``: redefine it for a cluster that a fixture starts.
 
-    It may return ``UpstreamSettings`` as well, where brokers ask for TLS or a login.
+    It may return ``UpstreamSettings``, for brokers that require TLS or a login.
     """
     import os
 
@@ -148,22 +147,22 @@ def kafka_proxy(
     _kafka_cluster_pool: ClusterPool,
     kafka_proxy_upstream: UpstreamSettings | str | None,
 ) -> BlockingKafkaProxy:
-    """A proxy before a real cluster, as ``@pytest.mark.kafka_proxy(...)`` and ``kafka_proxy_upstream`` say.
+    """A proxy in front of a real cluster, set up by ``@pytest.mark.kafka_proxy(...)`` and ``kafka_proxy_upstream``.
 
-    Tests that ask for an equal one share it; its journal, its faults and racks that are stopped are each test's own.
+    Tests with equal proxies share one; each test has its own journal, faults and stopped racks.
     """
     return _kafka_cluster_pool.proxy_for(request.node, kafka_proxy_upstream)
 
 
 @pytest.fixture
 def kafka_bootstrap_servers(kafka_cluster: BlockingMockCluster) -> str:
-    """``host:port`` of every broker of ``kafka_cluster``, with commas between."""
+    """The ``bootstrap.servers`` of ``kafka_cluster``: the address of each broker, ``host:port,host:port``."""
     return kafka_cluster.bootstrap_servers
 
 
 @pytest.fixture
 def kafka_topic(request: pytest.FixtureRequest, kafka_cluster: BlockingMockCluster) -> KafkaTopic:
-    """The name of a topic that no other test has; ``kafka_topic(partitions=6)`` makes another and gives its name."""
+    """The name of a new topic for this test; ``kafka_topic(partitions=6)`` creates another and returns its name."""
     from mockbroker.testing.marker import marked
     from mockbroker.testing.topic_names import KafkaTopic
 
@@ -172,11 +171,11 @@ def kafka_topic(request: pytest.FixtureRequest, kafka_cluster: BlockingMockClust
 
 @pytest.fixture
 def kafka_faults(kafka_cluster: BlockingMockCluster) -> BlockingFaults:
-    """What goes wrong in ``kafka_cluster``; a fault that is set and never fires fails the test."""
+    """Inject errors, delays and outages into ``kafka_cluster``; a fault that never fires fails the test."""
     return kafka_cluster.faults
 
 
 @pytest.fixture
 def kafka_journal(kafka_cluster: BlockingMockCluster) -> BlockingJournal:
-    """The calls that ``kafka_cluster`` has had in this test, and what can be claimed of them."""
+    """The requests that ``kafka_cluster`` answered in this test, and assertions such as ``assert_rack_local``."""
     return kafka_cluster.journal

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from mockbroker.state.topics.topic import Partition
     from protocol.records.batches import BatchHeader
 
-RACK_AWARE = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
 LARGE_LAG = 1_000_000
 """Records: every reader that is not at the log's start is ahead of a follower that lags so far."""
 WHOLE_LOG = 1 << 60
@@ -123,7 +122,6 @@ class OwnCluster(CertifiedCluster):
 
     def __init__(self, plan: CertifyPlan) -> None:
         settings = {
-            "replica.selector.class": RACK_AWARE,
             "group.initial.rebalance.delay.ms": 500,
             "replica.lag.time.max.ms": 1_000,
             "default.replication.factor": replication_factor(len(plan.racks)),
@@ -137,6 +135,7 @@ class OwnCluster(CertifiedCluster):
         self.mock = self.served = MockCluster(
             brokers,
             settings=settings,
+            follower_fetching=True,
             capture=plan.capture,
             capture_bytes=plan.capture_bytes,
             users=plan.security.users,

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from mockbroker import MockCluster
-from mockbroker.testing.marker import CLUSTER_ARGUMENTS, MARKER_ARGUMENTS
+from mockbroker.testing.marker import CLUSTER_ARGUMENTS, MARKER, MARKER_ARGUMENTS, PROXY_ARGUMENTS, PROXY_MARKER
+from mockbroker.testing.pytest_plugin import FIXTURES
 from tests.unit.mockbroker.testing.plugin_project import text_of
 
 pytest_plugins = ["pytester"]
@@ -115,17 +116,18 @@ def test_a_cluster_that_cannot_be_set_up_is_told_of_without_its_secrets(project)
 WRONG_MARKERS = [
     ("borkers=3", "expected one of brokers, racks, .*, got 'borkers'; did you mean brokers?"),
     ("topcis={'orders': 6}", "got 'topcis'; did you mean topics?"),
-    ("3", "takes its arguments by name, as brokers=3; got 3 without one"),
-    ("brokers=0", "brokers: expected a whole number from 1 on, got 0"),
-    ("brokers='3'", "brokers: expected a whole number from 1 on, got '3'"),
+    ("3", "takes its arguments by name, such as brokers=3; got 3"),
+    ("brokers=0", "brokers: expected a whole number >= 1, got 0"),
+    ("brokers='3'", "brokers: expected a whole number >= 1, got '3'"),
     ("users={'alice': 7}", "users: expected {'alice': 'secret'}, names and passwords as texts"),
+    ("follower_fetching='yes'", "follower_fetching: expected True or False, got 'yes'"),
     ("authorize='yes'", "authorize: expected True or False, got 'yes'"),
     ("scope='class'", "scope: expected 'function' or 'module' or 'session', got 'class'"),
     ("unfired_faults='ok'", "unfired_faults: expected 'fail' or 'allow', got 'ok'"),
     ("topics={'orders': 'six'}", r"topics\['orders'\]: expected a number of partitions, .* got 'six'"),
     ("topics={'orders': {'partition': 6}}", "got 'partition'; did you mean partitions?"),
     ("topics='orders'", r"topics: expected {'orders': 6} or \['orders'\], got 'orders'"),
-    ("racks=3", r"racks: expected names as 'a,b,c' or \['a', 'b', 'c'\], got 3"),
+    ("racks=3", r"racks: expected names such as 'a,b,c' or \['a', 'b', 'c'\], got 3"),
     ("settings={'num.partitons': 3}", "settings: .*num.partitions"),
     ("topic={'partitons': 3}", "topic: .* got 'partitons'; did you mean partitions?"),
     ("topics=['x'], diskless_topics=['x']", "diskless_topics: expected names that topics does not have, got 'x'"),
@@ -540,8 +542,26 @@ def test_topics_of_a_test_are_as_many_as_it_asks_for(project):
     result.assert_outcomes(passed=1)
 
 
-def test_the_markers_are_described(project, pytester):
-    assert "@pytest.mark.kafka(brokers=3, racks='a,b,c'" in text_of(pytester.runpytest_inprocess("--markers"))
+def test_follower_fetching_lets_consumers_read_in_their_rack(project):
+    result = project("""
+        @pytest.mark.parametrize("rack", "abc")
+        @pytest.mark.kafka(follower_fetching=True, topics={"orders": (1, 3)})
+        def test_it(kafka_cluster, kafka_journal, rack):
+            servers = kafka_cluster.bootstrap_servers
+            write(servers, "orders", "coffee")
+            assert read(servers, "orders", 1, **{"client.rack": rack, "client.id": "near"}) == [b"coffee"]
+            kafka_journal.assert_rack_local(client_id="near")
+    """)
+    result.assert_outcomes(passed=3)
+
+
+def test_the_markers_are_described_with_all_their_arguments(project, pytester):
+    printed = text_of(pytester.runpytest_inprocess("--markers"))
+    for name, arguments in ((MARKER, MARKER_ARGUMENTS), (PROXY_MARKER, PROXY_ARGUMENTS)):
+        (line,) = [line for line in printed.splitlines() if line.startswith(f"@pytest.mark.{name}(")]
+        signature, _, meaning = line.partition("): ")
+        assert meaning.endswith("(kafka-rack)."), "pytest cut the line at the colon after the signature"
+        assert set(re.findall(r"(\w+)=", signature)) == set(arguments)
 
 
 def test_the_marker_takes_what_a_cluster_does():
@@ -550,6 +570,18 @@ def test_the_marker_takes_what_a_cluster_does():
 
 
 def test_a_suite_without_clusters_loads_nothing_of_them(tmp_path):
+    ran = run_without_clusters(tmp_path, "-q")
+    assert "1 passed" in ran
+
+
+def test_the_fixtures_are_listed_with_a_sentence_each_without_loading_clusters(tmp_path):
+    listed = run_without_clusters(tmp_path, "--fixtures")
+    for name in FIXTURES | {"kafka_cluster_seed", "kafka_proxy_upstream"}:
+        assert re.search(rf"^{name}( \[session scope\])? -- .*\n    [A-Z].*[.:`]", listed, re.MULTILINE), listed
+
+
+def run_without_clusters(tmp_path, *arguments):
+    """The output of pytest over a test without fixtures; nothing of the cluster is loaded before or after."""
     (tmp_path / "test_it.py").write_text("def test_it(): pass")
     program = """
 import sys
@@ -557,11 +589,13 @@ import mockbroker.testing.pytest_plugin
 packages = ("mockbroker", "kafka_rack", "protocol", "asyncio", "msgspec")
 print(sorted(name for name in sys.modules if name.split(".")[0] in packages))
 import pytest
-assert pytest.main(["-q", "-p", "no:cacheprovider", "-p", "mockbroker.testing.pytest_plugin", sys.argv[1]]) == 0
+options = ["-p", "no:cacheprovider", "-p", "mockbroker.testing.pytest_plugin"]
+assert pytest.main([*options, *sys.argv[1:]]) == 0
 print(sorted(name for name in sys.modules if name.split(".")[0] in packages))
 """
-    command = [sys.executable, "-c", program, str(tmp_path)]
+    command = [sys.executable, "-c", program, *arguments, str(tmp_path)]
     ran = subprocess.run(command, cwd=tmp_path, env=ENVIRONMENT, check=True, capture_output=True, text=True)
     plugin = "['mockbroker', 'mockbroker.testing', 'mockbroker.testing.pytest_plugin']"
     first, *_, last = ran.stdout.splitlines()
     assert (first, last) == (plugin, plugin)
+    return ran.stdout
