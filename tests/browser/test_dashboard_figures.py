@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from contextlib import ExitStack
 
 import pytest
 
@@ -37,7 +38,7 @@ def map_of_racks(page):
     script = """
         const across = [...document.querySelectorAll("#heat thead th")].slice(1).map((cell) => cell.textContent);
         return [...document.querySelectorAll("#heat tbody tr")].flatMap((row) => [...row.cells].slice(1).map(
-            (cell, index) => [row.cells[0].textContent, across[index], cell.querySelector("a").textContent,
+            (cell, index) => [row.cells[0].textContent, across[index], cell.querySelector("a")?.textContent ?? "",
                 cell.dataset.locality, getComputedStyle(cell).background, cell.innerText]));
     """
     return {(client, broker): rest for client, broker, *rest in page.script(script)}
@@ -69,8 +70,10 @@ def test_the_map_has_the_bytes_of_the_journals_calls(quiet, dashboard):
     assert {("a", "a"), ("z", "b"), ("unknown", "a")} <= expected.keys()
     page.wait(lambda: map_of_racks(page), "the map")
     page.one("#traffic-category option:nth-child(2)").click()  # all
-    shown = {pair: cell[0] for pair, cell in map_of_racks(page).items() if cell[0]}
-    assert shown == expected
+    page.wait(
+        lambda: {pair: cell[0] for pair, cell in map_of_racks(page).items() if cell[0]} == expected,
+        f"a map with {expected}",
+    )
     page.one("#traffic-category option:nth-child(3)").click()
     produced = {
         (row["client_rack"], row["broker_rack"]) for row in pairs if row["category"] == "produce" and row["bytes"]
@@ -87,7 +90,7 @@ def test_unknown_has_a_colour_of_its_own_and_is_never_counted_as_crossing(quiet,
     assert "unknown" in cells["unknown", "a"][3], "a word, beside the colour"
     assert len({colours[one] for one in ("local", "cross", "unknown")}) == 3
     client = quiet.get("/traffic")["summary"]["client"]
-    card = page.text("#summary .card")
+    card = page.text("#cards .card")
     assert written(client["cross_bytes"]) in card
     assert written(client["bytes"]) in card
     assert client["unknown_bytes"] > 0
@@ -140,17 +143,17 @@ def test_whatever_clients_are_called_is_text(quiet, dashboard):
 def test_clients_have_their_rack_their_bytes_and_the_reason(quiet, dashboard):
     page = dashboard(quiet)
     page.wait(lambda: len(page.rows("#clients-table")) >= 4, "clients")
-    rows = {(row[0], row[1]): row for row in page.rows("#clients-table")}
+    rows = {row[0]: row for row in page.rows("#clients-table")}
     of_server = {
         (one["client_id"], one["client_rack"]): one for one in quiet.get("/traffic")["clients"] if one["client_rack"]
     }
     for client_id, rack in (("near", "a"), ("far", "z")):
-        shown, expected = rows[client_id, f"{rack} by request"], of_server[client_id, rack]
+        shown, expected = rows[f"{client_id}\nrack {rack} by request"], of_server[client_id, rack]
         sizes = [expected[f"{locality}_bytes"] for locality in ("local", "cross", "unknown")]
-        assert shown[3:6] == [written(size) for size in sizes]
-    assert rows["far", "z by request"][6] == "rack not in cluster"
-    words = page.one("#clients-table td.reason[title*='a name that brokers have in broker.rack']")
-    assert words.is_displayed(), "what helps is told too"
+        assert shown[2:5] == [written(size) for size in sizes]
+    reason = rows["far\nrack z by request"][5]
+    assert reason.startswith("Set client.rack to a name that brokers have"), "the action first"
+    assert "rack not in cluster" in reason
 
 
 def test_groups_have_their_lag(serve, dashboard):
@@ -176,5 +179,73 @@ def test_followers_that_lag_show_by_how_much(serve, dashboard):
     label = f"[aria-label*='broker {follower},'][role=gridcell]"
     page.wait(lambda: page.all(f"#matrix {label}"), "the follower's cell")
     behind = served.get("/cluster")["topics"][0]["partitions"][0]["follower_lag"][str(follower)]
-    page.wait(lambda: page.text(f"#matrix {label}") == str(behind), f"{behind} records behind")
-    assert re.search(rf"\b{behind} records behind", page.one(f"#matrix {label}").accessible_name)
+    page.wait(lambda: page.text(f"#matrix {label}") == str(behind), f"{behind} records that it lacks")
+    assert re.search(rf"lacks {behind} records", page.one(f"#matrix {label}").accessible_name)
+
+
+def consume(served, *racks):
+    """Have a consumer per rack read what a producer in rack a writes."""
+    with ExitStack() as stack:
+        readers = [
+            stack.enter_context(reading(served.servers, TOPIC, f"reports-{number}", rack))
+            for number, rack in enumerate(racks)
+        ]
+        produce(served.servers, TOPIC, [b"x" * 500] * 60, **{"client.id": "web"})
+        wait_until(lambda: all(len(one.values) == 60 for one in readers), "60 records each")
+
+
+def test_a_correct_set_up_is_green(serve, dashboard):
+    served = serve("--brokers", "3", "--topic", f"{TOPIC}:3:3", *NEAR)
+    consume(served, "a", "b", "c")
+    page = dashboard(served)
+    page.wait(lambda: page.all("#cards .card"), "the cards")
+    crossing, avoidable, *_ = page.script("""
+        return [...document.querySelectorAll("#cards .card")].map((card) => [card.dataset.kind, card.innerText]);
+    """)
+    assert (crossing[0], avoidable[0]) == ("good", "good")
+    assert "nothing" in avoidable[1]
+    assert "Nothing to do" in page.text("#todo [data-kind=good]")
+    orange = "#heat [data-locality=cross], #clients-table [data-some=cross], [data-kind=cross]"
+    assert page.all(orange) == [], "a few bytes of redirects are no trouble"
+
+
+def test_a_wrong_set_up_says_what_to_do_and_offers_to_copy_it(serve, dashboard):
+    served = serve("--brokers", "3", "--topic", f"{TOPIC}:3:3")
+    consume(served, "a", "b", "c")
+    page = dashboard(served)
+    page.script("navigator.clipboard.writeText = async (text) => (globalThis.copied = text)")
+    page.wait(lambda: page.all("#todo [data-kind=cross]"), "an action")
+    assert page.one("#cards .card:nth-child(2)").get_attribute("data-kind") == "cross"
+    assert "Set replica.selector.class on the brokers." in page.text("#todo [data-kind=cross] b")
+    assert "$" in page.text("#cards .card:nth-child(3)")
+    page.one("#todo [data-kind=cross] button").click()
+    page.wait(lambda: page.text("#said").startswith("Copied"), "the announcement")
+    assert page.script("return copied") == NEAR[1]
+
+
+def test_consumers_that_send_no_rack_are_unknown_with_the_action_that_helps(serve, dashboard):
+    served = serve("--brokers", "3", "--topic", f"{TOPIC}:3:3")
+    consume(served, None)
+    page = dashboard(served)
+    page.wait(lambda: page.all("#todo li"), "an action")
+    assert page.all("[data-kind=good], [data-kind=cross]") == []
+    assert "Set client.rack to the client's rack" in page.text("#todo")
+    assert "client.rack=a" in page.text("#todo")
+
+
+def test_an_empty_cluster_says_how_to_begin(serve, dashboard):
+    served = serve("--brokers", "3")
+    page = dashboard(served)
+    page.wait(lambda: page.text("#todo"), "the next step")
+    assert page.text("#connect code") == served.servers
+    assert f"bootstrap.servers={served.servers}" in page.text("#todo")
+    assert page.all("#cards .card") == []
+
+
+def test_a_client_has_one_row_with_its_connection_to_the_coordinator(serve, dashboard):
+    served = serve("--brokers", "3", "--topic", f"{TOPIC}:3:3", *NEAR)
+    consume(served, "a", "b", "c")
+    page = dashboard(served)
+    page.wait(lambda: len(page.rows("#clients-table")) >= 4, "clients")
+    ids = [row[0].partition("\n")[0] for row in page.rows("#clients-table")]
+    assert sorted(ids) == ["reports-0", "reports-1", "reports-2", "web"]

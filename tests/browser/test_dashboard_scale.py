@@ -50,15 +50,14 @@ def test_ten_thousand_partitions_are_a_few_elements_that_are_used_again(large, d
     page.wait(lambda: "topic-00-0" in first_rows(page), "the first partition")
 
     drawn = "return [...document.querySelectorAll('.matrix-body .matrix-row')].filter((row) => row.isFirst).length"
-    assert page.script(drawn) > rows / 2, "rows are used again, not made anew"
+    assert page.script(drawn) > rows / 2, "rows are used again"
     assert page.script("return document.querySelectorAll('*').length") < 3000
     work = page.script("return {...kafkaRackWork}")
-    views = 10
+    views = 14
     assert work["draws"] - before["draws"] <= views * (work["frames"] - before["frames"]), "once a frame at most"
     tasks = page.script("return globalThis.longTasks")
     record_property("long_tasks_ms", tasks)
-    record_property("longest_frame_ms", work["longestFrameMs"])
-    print(f"long tasks over 50 ms: {[round(one) for one in tasks]}; longest frame {work['longestFrameMs']:.0f} ms")
+    print(f"long tasks over 50 ms: {[round(one) for one in tasks]}")
 
 
 def test_the_matrix_is_filtered_and_the_filter_is_in_the_address(large, dashboard):

@@ -1,9 +1,8 @@
-"""The dashboard: one page, one style sheet and ES modules that show the cluster in a browser.
+"""The dashboard: a page, a style sheet and ES modules that show the cluster in a browser.
 
-All of it are files in ``static``, served as they are: nothing is built, and nothing comes from anywhere else. The page
-asks the control API, like any other client of it. ``/`` is ``index.html``, ``/dashboard/NAME`` every file. Names that
-clients choose reach the page as text alone: ``HEADERS`` has browsers refuse scripts and styles inside the page, and
-all that makes HTML out of strings.
+The files in ``static`` are served unchanged: no build, no other origin. ``/`` is ``index.html``, ``/dashboard/NAME``
+each file. The page calls the control API, like any other client. Names that clients choose reach the page as text:
+``HEADERS`` makes browsers refuse inline scripts, inline styles and HTML from strings.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from typing import Any, NamedTuple
 
 STATIC = Path(__file__).with_name("static")
 FOLDER = "/dashboard/"
-"""Where on the control port the files are; the page itself is at ``/`` too."""
+"""Path of the files on the control port; the page is at ``/`` too."""
 CONTENT_TYPES = {
     ".css": "text/css; charset=utf-8",
     ".html": "text/html; charset=utf-8",
@@ -33,11 +32,11 @@ HEADERS = {
     "referrer-policy": "no-referrer",
     "x-content-type-options": "nosniff",
 }
-"""What goes with every file."""
+"""Headers of each file."""
 
 
 class StaticFile(NamedTuple):
-    """A file of the dashboard: its bytes, and what they are."""
+    """A file of the dashboard: its bytes and content type."""
 
     body: bytes
     content_type: str
@@ -45,7 +44,7 @@ class StaticFile(NamedTuple):
 
 @cache
 def static_files() -> dict[str, StaticFile]:
-    """Every file by the path it is served at; read once.
+    """Each file by its path on the control port; read once.
 
     >>> static_files()["/"] is static_files()["/dashboard/index.html"]
     True
@@ -62,7 +61,7 @@ def static_files() -> dict[str, StaticFile]:
 
 
 def names() -> dict[str, Any]:
-    """What the page offers and explains: the APIs that are served, Kafka's errors, the reasons of the locality table.
+    """Names for the page: served APIs, Kafka's errors, the reasons of the locality table.
 
     >>> names()["reasons"]["redirect"]["action"]
     'Nothing to do.'

@@ -1,108 +1,98 @@
-// What the buttons do: each is a call of the control API, is said aloud, and is kept for "Copy as pytest".
+// The control API, and the commands of the buttons: each is announced, and recorded for "Copy as pytest".
 
-import { Problem, ask } from "./api.js";
 import { byId, setText } from "./dom.js";
 import { plural } from "./format.js";
 import { changed, state } from "./store.js";
 
-/** Say what an action did, or why it failed; screen readers say it too. */
-export function say(text, failed = false) {
-  setText(byId(failed ? "failed" : "said"), text);
-  setText(byId(failed ? "said" : "failed"), "");
+/** Announce the result of a command or why it failed, for screen readers too. */
+export function say(text, isFailed = false) {
+  setText(byId(isFailed ? "failed" : "said"), text);
+  setText(byId(isFailed ? "said" : "failed"), "");
 }
 
 addEventListener("keydown", ({ key }) => key === "Escape" && setText(byId("failed"), ""));
 
 /**
- * Do one thing to the cluster.
+ * Give a command to the cluster. Raises Problem: it is refused.
  *
- * @param action {kind, ...}: what "Copy as pytest" makes a line of
- * @param perform gives what to say
- * @returns whether it was done
+ * @param action {kind, ...}: one step of "Copy as pytest"
+ * @param perform () -> the announcement
  */
-async function act(action, perform) {
+async function command(action, perform) {
+  const words = await perform();
+  state.actions.push({ ...action, atMs: Date.now(), words });
+  changed("actions");
+  say(words);
+}
+
+/** The same for a button: the problem is announced. */
+async function press(action, perform) {
   try {
-    const words = await perform(action);
-    state.actions.push({ ...action, atMs: Date.now(), words });
-    changed("actions");
-    say(words);
-    return true;
+    await command(action, perform);
   } catch (problem) {
     if (!(problem instanceof Problem)) throw problem;
     say(problem.message, true);
-    return false;
   }
 }
 
 const path = encodeURIComponent;
+const DONE = { stop: "Stopped", start: "Started" };
 
-export const stopRack = (rack) =>
-  act({ kind: "stop_rack", rack }, async () => {
-    const { brokers } = await ask("POST", `racks/${path(rack)}/stop`);
-    return `Stopped rack ${rack}: ${plural(brokers.length, "broker")} down.`;
+/** Stop or start a rack: `verb` is stop or start. */
+export const switchRack = (verb, rack) =>
+  press({ kind: `${verb}_rack`, rack }, async () => {
+    const { brokers } = await ask("POST", `racks/${path(rack)}/${verb}`);
+    return `${DONE[verb]} rack ${rack}: ${plural(brokers.length, "broker")} ${verb === "stop" ? "down" : "up again"}.`;
   });
 
-export const startRack = (rack) =>
-  act({ kind: "start_rack", rack }, async () => {
-    const { brokers } = await ask("POST", `racks/${path(rack)}/start`);
-    return `Started rack ${rack}: ${plural(brokers.length, "broker")} up again.`;
-  });
-
-export const stopBroker = (broker) =>
-  act({ kind: "stop_broker", broker }, async () => {
-    await ask("POST", `brokers/${broker}/stop`);
-    return `Stopped broker ${broker}.`;
-  });
-
-export const startBroker = (broker) =>
-  act({ kind: "start_broker", broker }, async () => {
-    await ask("POST", `brokers/${broker}/start`);
-    return `Started broker ${broker}.`;
-  });
-
-export const cutLink = (first, second) =>
-  act({ kind: "add_fault", fault: { link: { between: [first, second] }, effect: { cut: true } } }, async (action) => {
-    await addFault(action);
-    return `Cut the link between rack ${first} and rack ${second}.`;
-  });
-
-/** Mend a link: take away every fault that cuts it. */
-export const mendLink = (first, second, ids) =>
-  act({ kind: "remove_faults", ids }, async () => {
-    for (const id of ids) await ask("DELETE", `faults/${path(id)}`);
-    return `Mended the link between rack ${first} and rack ${second}.`;
-  });
-
-/** Inject a fault. Raises Problem: what is wrong with it, for the form to show. */
-export async function inject(fault) {
-  const action = { kind: "add_fault", fault };
-  const id = await addFault(action);
-  state.actions.push({ ...action, atMs: Date.now(), words: `Set fault ${id}.` });
-  changed("actions");
-  say(`Set fault ${id}.`);
-}
-
-export const removeFault = (id) =>
-  act({ kind: "remove_faults", ids: [id] }, async () => {
-    await ask("DELETE", `faults/${path(id)}`);
-    return `Removed fault ${id}.`;
+/** Stop or start a broker. */
+export const switchBroker = (verb, broker) =>
+  press({ kind: `${verb}_broker`, broker }, async () => {
+    await ask("POST", `brokers/${broker}/${verb}`);
+    return `${DONE[verb]} broker ${broker}.`;
   });
 
 export const reset = () =>
-  act({ kind: "reset" }, async () => {
+  press({ kind: "reset" }, async () => {
     await ask("POST", "reset");
     state.requests = [];
     changed("requests");
     return "The cluster is as it was started.";
   });
 
-/** Set a fault; the action keeps the id that it was given. */
-async function addFault(action) {
-  const made = await ask("POST", "faults", action.fault);
-  action.id = made.id;
-  if (!state.faults.some((fault) => fault.id === made.id)) {
-    state.faults = [...state.faults, made];
+/** Inject a fault. Raises Problem: the fault is wrong. */
+export function inject(fault, run = command, words = (id) => `Injected ${id}.`) {
+  const action = { kind: "add_fault", fault };
+  const perform = async () => {
+    const made = await ask("POST", "faults", fault);
+    action.id = made.id;
+    if (!state.faults.some(({ id }) => id === made.id)) state.faults = [...state.faults, made];
     changed("faults");
-  }
-  return made.id;
+    return words(made.id);
+  };
+  return run(action, perform);
+}
+
+export const cutLink = (first, second) =>
+  inject({ link: { between: [first, second] }, effect: { cut: true } }, press, () => `Cut link ${first} - ${second}.`);
+
+/** Remove faults. */
+export const removeFaults = (ids, words = `Removed ${ids.join(", ")}.`) =>
+  press({ kind: "remove_faults", ids }, async () => {
+    for (const id of ids) await ask("DELETE", `faults/${path(id)}`);
+    return words;
+  });
+
+/** An answer that is a problem (RFC 9457); its message is the problem's detail. */
+export class Problem extends Error {}
+
+/** Call the control API. Raises Problem: it refused, or it cannot be reached. */
+export async function ask(method, path, body) {
+  const headers = body === undefined ? {} : { "content-type": "application/json" };
+  const response = await fetch(path, { method, headers, body: JSON.stringify(body) }).catch(() => {
+    throw new Problem("the control API does not answer; is the cluster still running?");
+  });
+  const answer = await response.json().catch(() => ({}));
+  if (!response.ok) throw new Problem(answer.detail ?? answer.title ?? `HTTP ${response.status}`);
+  return answer;
 }

@@ -1,144 +1,97 @@
-// The page begins here: the views, the controls at the top, and the stream that feeds them.
+// Starts the views, the buttons at the top and the stream that feeds them.
 
 import { reset, say } from "./actions.js";
-import { byId, make, reconcile, setAttribute, setText } from "./dom.js";
+import "./answer_view.js";
+import "./calls_view.js";
+import { byId, draw, h, setAttribute, setText } from "./dom.js";
 import { clock, plural } from "./format.js";
-import * as faults from "./faults_view.js";
-import * as links from "./links_view.js";
-import * as matrix from "./matrix_view.js";
+import "./faults_view.js";
+import "./map_view.js";
+import "./matrix_view.js";
+import { copy } from "./parts.js";
 import { pytestText } from "./pytest_text.js";
-import * as racks from "./racks_view.js";
-import * as requests from "./requests_view.js";
-import * as rows from "./rows_panel.js";
+import "./racks_view.js";
 import { state, watch } from "./store.js";
-import { listen, retry } from "./stream.js";
-import * as summary from "./summary_view.js";
-import * as tables from "./tables_view.js";
-import * as traffic from "./traffic_view.js";
+import { listen } from "./stream.js";
+import "./tables_view.js";
 
-for (const view of [summary, racks, links, traffic, tables, matrix, faults, requests, rows]) view.start();
-startConnection();
 startTheme();
-startReset();
-startPytest();
+startDialogs();
+watch(["connection"], drawConnection);
 watch(["cluster"], drawOutline);
+watch(["actions"], drawActions);
 listen();
 
-const MODES = { zookeeper: ", ZooKeeper mode", proxy: ", before a real cluster" };
+const MODES = { zookeeper: ", ZooKeeper mode", proxy: ", in front of a real cluster" };
 
 function drawOutline() {
   if (state.cluster === null) return;
   const { brokers, racks: found, mode } = state.cluster;
-  setText(
-    byId("outline"),
-    `${plural(Object.keys(found).length, "rack")}, ${plural(brokers.length, "broker")}${MODES[mode] ?? ""}`,
-  );
-  const isProxy = mode === "proxy"; // what a proxy cannot do is not offered
-  byId("reset").hidden = byId("groups").hidden = isProxy;
+  const shape = `${plural(Object.keys(found).length, "rack")}, ${plural(brokers.length, "broker")}`;
+  setText(byId("outline"), shape + (MODES[mode] ?? ""));
+  byId("reset").hidden = byId("groups").hidden = mode === "proxy"; // a proxy can do neither
 }
-
-// connection
 
 const CONNECTIONS = { connecting: "Connecting", live: "Live", lost: "Connection lost" };
-let ticking = null;
 let wasLost = false;
 
-function startConnection() {
-  byId("retry").addEventListener("click", retry);
-  watch(["connection"], drawConnection);
-}
-
 function drawConnection() {
-  const { status, retryAtMs } = state.connection;
+  const { status } = state.connection;
   setAttribute(byId("connection"), "data-status", status);
   setAttribute(document.body, "data-connection", status);
-  const seconds = retryAtMs === null ? 0 : Math.max(0, Math.ceil((retryAtMs - Date.now()) / 1000));
   setText(byId("connection-text"), CONNECTIONS[status]);
-  setAttribute(byId("connection"), "title", seconds > 0 ? `next attempt in ${seconds} s` : null);
   byId("retry").hidden = status !== "lost";
-  if (status === "lost") say("The connection to the cluster is lost; what is shown may be old.", true);
+  if (status === "lost") say("The connection to the cluster is lost; the figures may be old.", true);
   else if (status === "live" && wasLost) say("Connected again.");
   wasLost = status === "lost" || (wasLost && status !== "live");
-  clearTimeout(ticking);
-  if (status === "lost") ticking = setTimeout(drawConnection, 1000);
 }
-
-// dark and light
 
 function startTheme() {
+  const { dataset } = document.documentElement;
+  const chosen = localStorage.getItem("kafka-rack-theme");
+  if (chosen !== null) dataset.theme = chosen;
   const system = matchMedia("(prefers-color-scheme: dark)");
-  const isDark = () => (document.documentElement.dataset.theme ?? (system.matches ? "dark" : "light")) === "dark";
-  const draw = () => setAttribute(byId("theme"), "aria-pressed", String(isDark()));
+  const other = () => ((dataset.theme ?? (system.matches ? "dark" : "light")) === "dark" ? "Light" : "Dark");
+  const show = () => setText(byId("theme"), other());
   byId("theme").addEventListener("click", () => {
-    const theme = isDark() ? "light" : "dark";
-    document.documentElement.dataset.theme = theme;
-    try {
-      localStorage.setItem("kafka-rack-theme", theme);
-    } catch {
-      // it holds for this page then
-    }
-    draw();
+    dataset.theme = other().toLowerCase();
+    show();
+    localStorage.setItem("kafka-rack-theme", dataset.theme);
   });
-  system.addEventListener("change", draw);
-  draw();
+  system.addEventListener("change", show);
+  show();
 }
 
-// reset
-
-function startReset() {
-  const dialog = byId("confirm");
-  byId("reset").addEventListener("click", () => dialog.showModal());
-  byId("confirm-no").addEventListener("click", () => dialog.close());
+function startDialogs() {
+  const [confirm, pytest, text] = ["confirm", "pytest", "pytest-text"].map(byId);
+  byId("reset").addEventListener("click", () => confirm.showModal());
+  byId("confirm-no").addEventListener("click", () => confirm.close());
   byId("confirm-yes").addEventListener("click", () => {
-    dialog.close();
+    confirm.close();
     reset();
   });
-}
-
-// what was done
-
-function startPytest() {
-  const dialog = byId("pytest");
+  const copyText = async () => {
+    const isCopied = await copy(text.value, "Copied as a test.");
+    if (!isCopied) text.select();
+    const blocked = "Your browser blocked copying. The text is selected: press Ctrl+C.";
+    setText(byId("pytest-copied"), isCopied ? "Copied." : blocked);
+  };
   byId("copy").addEventListener("click", () => {
     if (state.cluster === null) return;
-    byId("pytest-text").value = pytestText(state.cluster, state.topics, state.actions);
-    dialog.showModal();
+    text.value = pytestText(state.cluster, state.topics, state.actions);
+    pytest.showModal();
     copyText();
   });
   byId("pytest-again").addEventListener("click", copyText);
-  byId("pytest-close").addEventListener("click", () => dialog.close());
-  watch(["actions"], drawActions);
-}
-
-async function copyText() {
-  const text = byId("pytest-text");
-  try {
-    await navigator.clipboard.writeText(text.value);
-    setText(byId("pytest-copied"), "Copied.");
-    say("Copied as a test.");
-  } catch {
-    text.select();
-    setText(
-      byId("pytest-copied"),
-      "The browser does not allow to copy by itself: the text is selected, copy it by hand.",
-    );
-  }
+  byId("pytest-close").addEventListener("click", () => pytest.close());
 }
 
 function drawActions() {
-  const items = state.actions.map((action, index) => ({ ...action, index }));
-  reconcile(
-    byId("actions-list"),
-    items,
-    ({ index }) => index,
-    createAction,
-    () => {},
-  );
-  byId("actions-note").hidden = items.length > 0;
-  byId("copy-count").hidden = items.length === 0;
-  setText(byId("copy-count"), items.length);
-}
-
-function createAction({ atMs, words }) {
-  return { node: make("li", {}, make("time", { class: "soft" }, clock(atMs).slice(0, 8)), ` ${words}`) };
+  const { actions } = state;
+  const at = (ms) => h("time", { class: "soft" }, clock(ms).slice(0, 8));
+  const lines = actions.map(({ atMs, words }) => h("li", {}, at(atMs), ` ${words}`));
+  draw(byId("actions-list"), lines);
+  byId("actions-note").hidden = actions.length > 0;
+  byId("copy-count").hidden = actions.length === 0;
+  setText(byId("copy-count"), actions.length);
 }

@@ -1,107 +1,57 @@
-// Faults that are set, what they hit and why one did not; and the form that sets one.
+// Injected faults, what they hit and why one did not; and the form that injects one.
 
-import { Problem } from "./api.js";
-import { inject, removeFault } from "./actions.js";
-import { byId, make, reconcile, setAttribute, setText } from "./dom.js";
+import { Problem, inject, removeFaults } from "./actions.js";
+import { byId, draw, h, setAttribute, setText } from "./dom.js";
 import { byName, count, name } from "./format.js";
-import { button, rowsLink, setRowsLink } from "./parts.js";
+import { button, drawTable, rowsLink } from "./parts.js";
 import { state, watch } from "./store.js";
 
 const form = byId("fault-form");
 
-export function start() {
-  watch(["faults"], draw, 100);
-  watch(["names", "cluster", "topics"], drawChoices, 1000);
-  byId("inject").addEventListener("click", () => toggle(form.hidden));
-  byId("fault-cancel").addEventListener("click", () => toggle(false));
-  form.addEventListener("keydown", ({ key }) => key === "Escape" && toggle(false));
-  form.addEventListener("change", showFields);
-  form.addEventListener("submit", submit);
+function drawFaults() {
+  const columns = [
+    { head: "fault", cell: ({ id }) => name(id) },
+    { head: "effect", kind: "reason", cell: (fault) => [sentence(fault), h("div", { class: "soft why" }, fault.explanation)] },
+    { head: "matched", kind: "number", cell: ({ matched }) => count(matched ?? 0) },
+    { head: "fired", kind: "number", cell: firedOf },
+    { head: "", cell: ({ id }) => button("Remove", `fault ${name(id)}`, () => removeFaults([id])) },
+  ];
+  drawTable("faults-table", columns, state.faults, ({ id }) => id);
+  draw(byId("faults-note"), state.faults.length === 0 && "No faults.");
 }
 
-function draw() {
-  reconcile(byId("faults-table").tBodies[0], state.faults, (fault) => fault.id, create, update);
-  setText(byId("faults-note"), state.faults.length === 0 ? "None is set." : "");
-  byId("faults-table").hidden = state.faults.length === 0;
-}
-
-function create({ id }) {
-  const row = { title: make("b"), words: make("div"), why: make("div", { class: "soft why" }) };
-  row.matched = make("td", { class: "number" });
-  row.fired = rowsLink("", {});
-  row.node = make(
-    "tr",
-    {},
-    make("th", { scope: "row" }, name(id)),
-    make("td", { class: "reason" }, row.words, row.why),
-    row.matched,
-    make("td", { class: "number" }, row.fired),
-    make(
-      "td",
-      {},
-      button("Remove", `fault ${name(id)}`, () => removeFault(id)),
-    ),
-  );
-  return row;
-}
-
-function update(row, fault) {
-  setText(row.words, sentence(fault));
-  setText(row.why, fault.explanation ?? "");
-  setText(row.matched, count(fault.matched ?? 0));
-  setRowsLink(
-    row.fired,
-    count(fault.fired ?? 0),
-    { fault: fault.id },
-    `fired ${count(fault.fired ?? 0)}: the requests that ${name(fault.id)} hit`,
-  );
-  setAttribute(row.node, "data-fired", (fault.fired ?? 0) > 0);
+function firedOf({ id, fired = 0 }) {
+  const label = `fired ${count(fired)}: the requests that ${name(id)} hit`;
+  return fired > 0 ? rowsLink(count(fired), { fault: id }, label) : "0";
 }
 
 const EFFECTS = {
   error: (value) => `answers ${value}`,
-  delay_ms: (value, effect) => `delays by ${value} ms${effect.jitter_ms ? ` ± ${effect.jitter_ms} ms` : ""}`,
+  delay_ms: (value, { jitter_ms: jitter }) => `delays by ${value} ms${jitter ? ` ± ${jitter} ms` : ""}`,
   disconnect: () => "disconnects",
   silence: () => "never answers",
   throttle_ms: (value) => `throttles by ${value} ms`,
-  bandwidth: (value) => `lets ${value} through`,
+  bandwidth: (value) => `limits the bandwidth to ${value}`,
   cut: () => "cuts the link",
 };
 const WHENS = {
-  times: (value) => `the first ${value === 1 ? "time" : `${value} times`}`,
-  on_call: (value) => `at call ${value} only`,
-  every: (value) => `at every ${value}th call`,
+  times: (value) => (value === 1 ? "the first time" : `the first ${value} times`),
+  on_call: (value) => `at request ${value} only`,
+  every: (value) => `at every ${value}th request`,
   probability: (value) => `with probability ${value}`,
 };
 
-/** A fault in words: what it does, to whom, when. */
+/** A fault in words: effect, requests, times. */
 export function sentence({ match = {}, link = match?.link, effect = {}, when = {} }) {
-  const does = Object.keys(EFFECTS)
-    .filter((key) => effect[key] !== undefined)
-    .map((key) => EFFECTS[key](effect[key], effect));
-  const between = link?.between
-    ? `between ${link.between
-        .flat()
-        .map((rack) => name(rack))
-        .join(" and ")}`
-    : link
-      ? `from ${name(link.from)} to ${name(link.to)}`
-      : "";
-  const to = Object.entries(match ?? {})
-    .filter(([key, value]) => key !== "link" && value !== null)
-    .map(
-      ([key, value]) =>
-        `${key.replaceAll("_", " ")} ${[value]
-          .flat()
-          .map((one) => name(one))
-          .join(" or ")}`,
-    );
-  const whens = Object.entries(when ?? {})
-    .filter(([, value]) => value !== null)
-    .map(([key, value]) => WHENS[key]?.(value) ?? `${key} ${value}`);
-  return [`${does.join(", ")} ${between}`.trim(), to.join(", "), whens.join(", ") || "always"]
-    .filter(Boolean)
-    .join("; ");
+  const names = (values) => [values].flat().map((one) => name(one));
+  const effects = Object.entries(effect).filter(([key]) => EFFECTS[key] !== undefined);
+  const does = effects.map(([key, value]) => EFFECTS[key](value, effect)).join(", ");
+  const between = link?.between && ` between ${names(link.between).join(" and ")}`;
+  const over = link ? (between ?? ` from ${names(link.from)} to ${names(link.to)}`) : "";
+  const given = (object) => Object.entries(object ?? {}).filter(([key, value]) => key !== "link" && value !== null);
+  const to = given(match).map(([key, value]) => `${key.replaceAll("_", " ")} ${names(value).join(" or ")}`);
+  const whens = given(when).map(([key, value]) => WHENS[key]?.(value) ?? `${key} ${value}`);
+  return [does + over, to.join(", "), whens.join(", ") || "always"].filter(Boolean).join("; ");
 }
 
 function toggle(isOpen) {
@@ -111,49 +61,45 @@ function toggle(isOpen) {
   (isOpen ? form.elements.effect : byId("inject")).focus();
 }
 
-/** Only what belongs to the chosen effect and moment is asked. */
+/** Show the fields of the chosen effect, link and moment. */
 function showFields() {
-  const effect = form.elements.effect.value;
-  form.elements.error.closest("label").hidden = effect !== "error";
-  form.elements.ms.closest("label").hidden = !effect.endsWith("_ms");
-  form.elements.when_value.closest("label").hidden = form.elements.when.value === "";
+  const { effect, link, when } = form.elements;
+  const show = (field, isShown) => (form.elements[field].closest("label").hidden = !isShown);
+  if (effect.value === "cut" && link.value === "") link.selectedIndex = Math.min(1, link.options.length - 1);
+  show("error", effect.value === "error");
+  show("ms", effect.value.endsWith("_ms"));
+  show("bandwidth", effect.value === "bandwidth");
+  show("when_value", when.value !== "");
 }
 
 function drawChoices() {
-  fill(byId("error-names"), state.names.errors, (one) => make("option", { value: one }));
-  fill(byId("api-names"), state.names.apis, (one) => make("option", { value: one }));
-  fill(
-    byId("topic-names"),
-    state.topics.slice(0, 200).map((topic) => topic.name),
-    (one) => make("option", { value: one }),
-  );
+  const option = (value, text = value) => h("option", { value }, text);
+  draw(byId("error-names"), state.names.errors.map((one) => option(one)));
+  draw(byId("api-names"), state.names.apis.map((one) => option(one)));
+  draw(byId("topic-names"), state.topics.slice(0, 200).map((topic) => option(topic.name)));
   const racks = Object.keys(state.cluster?.racks ?? {}).sort(byName);
-  for (const select of [form.elements.rack, form.elements.client_rack]) {
-    fill(select, ["", ...racks], (one) => make("option", { value: one }, one === "" ? "any" : name(one)));
-  }
-}
-
-function fill(parent, values, create) {
-  const wanted = values.join("\0");
-  if (parent.dataset.values === wanted && parent.children.length === values.length) return;
-  const before = parent.value;
-  parent.replaceChildren(...values.map(create));
-  parent.dataset.values = wanted;
-  if (before !== undefined && values.includes(before)) parent.value = before;
+  const pairs = racks.flatMap((from) => racks.filter((to) => to !== from).map((to) => ({ from, to })));
+  const both = pairs.filter(({ from, to }) => byName(from, to) < 0).map(({ from, to }) => ({ between: [from, to] }));
+  const options = racks.map((one) => option(one, name(one)));
+  for (const field of ["rack", "client_rack"]) draw(form.elements[field], option("", "any"), options);
+  const words = ({ between, from, to }) => (between ? between.map((one) => name(one)).join(" – ") : `${from} → ${to}`);
+  const links = [...both, ...pairs].map((link) => option(JSON.stringify(link), words(link)));
+  draw(form.elements.link, option("", "any"), links);
 }
 
 /** The fault that the form describes. */
 function described() {
-  const { effect, error, ms, when, when_value: value } = form.elements;
+  const { effect, error, ms, bandwidth, link, when, when_value: number } = form.elements;
+  const values = { error: error.value.trim(), bandwidth: bandwidth.value.trim(), disconnect: true, silence: true };
   const match = {};
   for (const key of ["api", "rack", "client_rack", "client_id", "topic"]) {
     const given = form.elements[key].value.trim();
     if (given !== "") match[key] = given;
   }
-  const effects = { error: error.value.trim(), disconnect: true, silence: true };
-  const fault = { effect: { [effect.value]: effects[effect.value] ?? Number(ms.value) } };
+  const fault = { effect: { [effect.value]: effect.value === "cut" || (values[effect.value] ?? Number(ms.value)) } };
+  if (link.value !== "") fault.link = JSON.parse(link.value);
   if (Object.keys(match).length > 0) fault.match = match;
-  if (when.value !== "") fault.when = { [when.value]: Number(value.value) };
+  if (when.value !== "") fault.when = { [when.value]: Number(number.value) };
   return fault;
 }
 
@@ -168,3 +114,11 @@ async function submit(event) {
     setText(byId("fault-problem"), problem.message);
   }
 }
+
+watch(["faults"], drawFaults, 100);
+watch(["names", "cluster", "topics"], drawChoices, 1000);
+byId("inject").addEventListener("click", () => toggle(form.hidden));
+byId("fault-cancel").addEventListener("click", () => toggle(false));
+form.addEventListener("keydown", ({ key }) => key === "Escape" && toggle(false));
+form.addEventListener("change", showFields);
+form.addEventListener("submit", submit);

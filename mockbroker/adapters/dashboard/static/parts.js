@@ -1,98 +1,100 @@
-// Small parts that several views are made of.
+// Parts that several views use.
 
-import { make, setAttribute, setStyle, setText } from "./dom.js";
-import { bytes } from "./format.js";
+import { say } from "./actions.js";
+import { byId, draw, h } from "./dom.js";
 import { rowsHref } from "./route.js";
 import { state } from "./store.js";
 
-/** The localities in the order in which bars are stacked, with their sign and words: colour is never alone. */
+/** Localities in the order of bars, with a sign and words: colour is never alone. */
 export const LOCALITIES = {
-  cross: { sign: "↗", words: "crossed racks" },
-  unknown: { sign: "?", words: "unknown" },
-  local: { sign: "=", words: "stayed in its rack" },
+  cross: { sign: "↗", word: "crossed", words: "crossed racks" },
+  unknown: { sign: "?", word: "unknown", words: "unknown" },
+  local: { sign: "=", word: "local", words: "stayed in its rack" },
 };
+const NOTABLE_SHARE = 0.01;
+/** The part of a whole from which bytes are coloured. */
+export const isNotable = (part, whole) => part > 0 && part >= NOTABLE_SHARE * whole;
 
-/** A number or name that opens the journal's entries behind it. */
-export function rowsLink(text, filters, label) {
-  const link = make("a", { class: "opens" }, text);
-  return setRowsLink(link, text, filters, label);
+/** A number or name that opens its entries in the journal. */
+export function rowsLink(text, filters, label = null, attributes = {}) {
+  return h("a", { href: rowsHref(filters), "aria-label": label, ...attributes }, text);
 }
 
-export function setRowsLink(link, text, filters, label) {
-  const asText = JSON.stringify(filters);
-  if (link.dataset.rows !== asText) {
-    link.dataset.rows = asText;
-    link.href = rowsHref(filters);
+/** A button; its name has the rest too, which sets it apart from others with the same text. */
+export function button(text, rest, onclick, kind = null) {
+  const once = (event) => event.detail > 1 || onclick(event); // the second click of a double click hits another button
+  return h("button", { type: "button", class: kind, "aria-label": rest && `${text} ${rest}`, onclick: once }, text);
+}
+
+/** A button that copies a text. */
+export function copyButton(text, what) {
+  return button("Copy", what, () => copy(text, `Copied ${what}.`));
+}
+
+/** Copy a text and say so. Returns whether the browser allowed it. */
+export async function copy(text, done) {
+  try {
+    await navigator.clipboard.writeText(text);
+    say(done);
+    return true;
+  } catch {
+    say(`Your browser blocked copying. Copy it by hand: ${text}`, true);
+    return false;
   }
-  setText(link, text);
-  setAttribute(link, "aria-label", label);
-  return link;
 }
 
-/** A verdict as a chip: its sign and its word. */
+/** A bar of three parts beside its figures, for the eye alone. */
+export function bar(sizes, longest) {
+  const widths = Object.keys(LOCALITIES).map((one) => [one, longest > 0 ? (100 * (sizes[one] ?? 0)) / longest : 0]);
+  const part = ([one, width]) => h("span", { class: `part ${one}`, style: { width: `${width.toFixed(2)}%` } });
+  return h("span", { class: "stack", "aria-hidden": "true" }, widths.map(part));
+}
+
+/** A verdict: its sign and its word. */
 export function verdict(locality) {
-  const known = LOCALITIES[locality];
-  if (known === undefined) return make("span", { class: "soft" }, "–");
-  return make(
-    "span",
-    { class: `verdict ${locality}` },
-    make("b", { "aria-hidden": "true" }, known.sign),
-    ` ${locality}`,
-  );
+  const { sign, word } = LOCALITIES[locality] ?? {};
+  return sign && h("span", { class: `verdict ${locality}` }, h("b", { "aria-hidden": "true" }, sign), ` ${word}`);
 }
 
-/** The legend of localities. */
-export function legend() {
-  return Object.entries(LOCALITIES).map(([locality, { sign, words }]) =>
-    make("span", {}, make("span", { class: `swatch ${locality}`, "aria-hidden": "true" }, sign), ` ${words}`),
-  );
+export function soft(...children) {
+  return h("span", { class: "soft" }, children);
 }
 
-/** A bar of three parts; the figures stand beside it, so it is for the eye alone. */
-export function bar() {
-  const parts = Object.keys(LOCALITIES).map((locality) => make("span", { class: `part ${locality}` }));
-  return make("span", { class: "stack", "aria-hidden": "true" }, ...parts);
+/** A reason's name and what it met. */
+export function reasonName(key, detail) {
+  const { what, action } = state.names.reasons[key] ?? {};
+  const title = what && `${what} ${action}`;
+  return key && h("span", { class: "why", title }, key.replaceAll("_", " "), detail && ` (${detail})`);
 }
 
-export function setBar(node, sizes, longest) {
-  Object.keys(LOCALITIES).forEach((locality, index) => {
-    const part = longest > 0 ? (100 * (sizes[locality] ?? 0)) / longest : 0;
-    setStyle(node.children[index], "width", `${part.toFixed(2)}%`);
-  });
+/** A reason in words: the action where one helps, and the reason's name. */
+export function reason(key, detail) {
+  const { what, action, avoidable } = state.names.reasons[key] ?? {};
+  return key && [avoidable === "no" ? what : action, " ", soft(reasonName(key, detail))];
 }
 
-/** What a reason of the locality table means, and what helps; undefined for one that is not known. */
-export function reasonOf(key) {
-  return state.names.reasons[key];
+/**
+ * Draw a table; on narrow screens each row is a block of headings and values.
+ *
+ * @param columns {head, cell(item), kind, attributes(item)}: the first column names the row
+ * @param keyOf item -> a key; @param rowAttributes item -> attributes of its row
+ */
+export function drawTable(id, columns, items, keyOf, rowAttributes = () => ({})) {
+  const table = byId(id);
+  table.parentElement.hidden = items.length === 0;
+  const heads = columns.map(({ head, kind }) => h("th", { scope: "col", class: kind }, head));
+  draw(table.tHead ?? table.createTHead(), h("tr", {}, heads));
+  const row = (item) =>
+    columns.map(({ head, kind, cell, attributes }, index) => {
+      const shown = { "data-head": head, class: kind, scope: index === 0 ? "row" : null, ...attributes?.(item) };
+      return h(index === 0 ? "th" : "td", shown, cell(item));
+    });
+  const rows = items.map((item) => h("tr", { key: keyOf(item), ...rowAttributes(item) }, row(item)));
+  draw(table.tBodies[0] ?? table.createTBody(), rows);
 }
 
-/** A reason's key, with its meaning below. */
-export function setReason(node, key, detail) {
-  const known = key === null || key === undefined ? undefined : reasonOf(key);
-  setText(node, key === null || key === undefined ? "" : key.replaceAll("_", " "));
-  const words = known === undefined ? detail : `${known.what} ${known.action}${detail ? ` (${detail})` : ""}`;
-  setAttribute(node, "title", words || null);
-}
-
-export function sizeOrNothing(size) {
-  return size > 0 ? bytes(size) : "0 B";
-}
-
-/** A button; what it is called beside other buttons is in its text too, unseen. */
-export function button(text, rest, onclick, kind = "") {
-  const whole = rest === "" ? text : `${text} ${rest}`;
-  return make(
-    "button",
-    { type: "button", class: kind || null, "aria-label": whole, onclick },
-    text,
-    rest === "" ? null : make("span", { class: "unseen" }, ` ${rest}`),
-  );
-}
-
-/** Show one of two buttons; the keyboard's place goes along. */
-export function showOne(shown, other) {
-  const hadFocus = document.activeElement === other;
-  shown.hidden = false;
-  if (hadFocus) shown.focus({ preventScroll: true });
-  other.hidden = true;
+/** "None yet.", or how many more there are than are shown. */
+export function noteOn(all, shown, noun) {
+  if (all === 0) return `No ${noun} yet.`;
+  return all > shown ? `And ${all - shown} more.` : "";
 }

@@ -1,64 +1,55 @@
-// What was done on this page as a test function that runs with the fixtures of the pytest plugin.
+// The commands given on this page as a test function that uses the fixtures of the pytest plugin.
 
 const WIDTH = 118;
+const CLIENT = `def run_client(servers, topic):
+    """Put your own client here: it runs while the cluster is broken."""
+    producer = Producer({"bootstrap.servers": servers, "client.id": "my-client"})
+    producer.produce(topic, b"a record")
+    assert producer.flush(60) == 0, "the record was not acknowledged within 60 s"`;
 
 /**
+ * A test that gives the same commands, and runs a client while something is broken.
+ *
  * @param cluster GET /cluster without its topics; @param topics its topics
- * @param actions what was done, in order
+ * @param actions the commands, in order
  */
 export function pytestText(cluster, topics, actions) {
-  if (cluster.mode === "proxy") return pytestTextOfProxy(actions);
-  const shape = shapeOf(cluster, topics);
+  const isProxy = cluster.mode === "proxy"; // the real cluster has its own shape and topics
+  const fixture = isProxy ? "kafka_proxy" : "kafka_cluster";
   const hasFaults = actions.some(({ kind }) => kind === "add_fault");
+  const shape = isProxy ? [] : shapeOf(cluster, topics);
   if (hasFaults) shape.push('unfired_faults="allow"');
-  const steps = stepsOf(actions, hasFaults);
-  const asks = ["kafka_cluster"];
-  if (hasFaults) asks.push("kafka_faults");
-  asks.push("kafka_journal");
-  const isLong = shape.join(", ").length + 23 > WIDTH;
-  const marker = isLong
-    ? `@pytest.mark.kafka(\n${shape.map((one) => `    ${one},\n`).join("")})`
-    : `@pytest.mark.kafka(${shape.join(", ")})`;
-  return [
-    "import pytest",
-    "",
-    "",
-    marker,
-    `def test_${titleOf(actions)}(${asks.join(", ")}):`,
-    ...steps.map((line) => (line === "" ? "" : `    ${line}`)),
-    "",
-  ].join("\n");
-}
+  const isLong = `@pytest.mark.kafka(${shape.join(", ")})`.length > WIDTH;
+  const marker = isLong ? `\n    ${shape.join(",\n    ")},\n` : shape.join(", ");
+  const topic = topics.find(({ name }) => !name.startsWith("__"))?.name;
+  const isOwn = topic === undefined && !isProxy;
+  const written = isOwn ? "kafka_topic" : python(topic ?? "your-topic");
+  const steps = stepsOf(actions, fixture, `run_client(${fixture}.bootstrap_servers, ${written})`);
+  return `${shape.length > 0 ? "import pytest\n" : ""}from confluent_kafka import Producer
 
-/** The same with the fixture of a proxy: the real cluster is what it is. */
-function pytestTextOfProxy(actions) {
-  const hasFaults = actions.some(({ kind }) => kind === "add_fault");
-  const lines = stepsOf(actions, hasFaults).map((line) =>
-    line
-      .replace(/^(fault_\d+ = )?kafka_faults\b/, "$1kafka_proxy.faults")
-      .replace(/^# kafka_journal\b/, "# kafka_proxy.journal")
-      .replace(/^kafka_cluster\b|(?<=^assert |against )kafka_cluster\b/, "kafka_proxy"),
-  );
-  const marker = hasFaults ? ['@pytest.mark.kafka(unfired_faults="allow")'] : [];
-  const body = lines.map((line) => `    ${line}`);
-  return ["import pytest", "", "", ...marker, `def test_${titleOf(actions)}(kafka_proxy):`, ...body, ""].join("\n");
+
+${CLIENT}
+
+
+${hasFaults ? "# Without unfired_faults a fault that no request meets fails the test.\n" : ""}${
+    shape.length > 0 ? `@pytest.mark.kafka(${marker})\n` : ""
+  }def test_${titleOf(actions)}(${fixture}${isOwn ? ", kafka_topic" : ""}):
+    ${steps.join("\n    ")}
+`;
 }
 
 /** A value as Python writes it. */
 export function python(value) {
   if (value === null || value === undefined) return "None";
-  if (value === true) return "True";
-  if (value === false) return "False";
+  if (typeof value === "boolean") return value ? "True" : "False";
   if (typeof value === "string") return pythonText(value);
   if (Array.isArray(value)) return `[${value.map(python).join(", ")}]`;
-  if (typeof value === "object")
-    return `{${Object.entries(value)
-      .map(([key, one]) => `${python(key)}: ${python(one)}`)
-      .join(", ")}}`;
-  return String(value);
+  if (typeof value !== "object") return String(value);
+  const entries = Object.entries(value).map(([key, one]) => `${python(key)}: ${python(one)}`);
+  return `{${entries.join(", ")}}`;
 }
 
-/** Text in ASCII alone: names are anybody's, and what they hold must stay inside the quotes. */
+/** Text in ASCII: whatever a name holds stays inside the quotes. */
 function pythonText(text) {
   const inside = [...text].map((one) => {
     const code = one.codePointAt(0);
@@ -75,79 +66,58 @@ function shapeOf(cluster, topics) {
   const racks = patternOf(brokers.map((broker) => broker.rack ?? ""));
   const asText = racks.every((rack) => /^[A-Za-z0-9._-]*$/.test(rack)) ? python(racks.join(",")) : python(racks);
   const found = [`brokers=${brokers.length}`, `racks=${asText}`];
-  const classic = topics.filter((topic) => !topic.diskless && topic.partitions.length > 0);
-  if (classic.length > 0) {
-    const shapes = classic.map(
-      (topic) => `${python(topic.name)}: (${topic.partitions.length}, ${topic.partitions[0].replicas.length})`,
-    );
-    found.push(`topics={${shapes.join(", ")}}`);
-  }
-  const diskless = topics.filter((topic) => topic.diskless && topic.partitions.length > 0);
-  if (diskless.length > 0) {
-    found.push(
-      `diskless_topics={${diskless.map((topic) => `${python(topic.name)}: ${topic.partitions.length}`).join(", ")}}`,
-    );
-  }
+  const shapes = (isDiskless, shape) =>
+    topics
+      .filter(({ diskless, partitions }) => diskless === isDiskless && partitions.length > 0)
+      .map((topic) => `${python(topic.name)}: ${shape(topic.partitions)}`)
+      .join(", ");
+  const classic = shapes(false, (partitions) => `(${partitions.length}, ${partitions[0].replicas.length})`);
+  const diskless = shapes(true, (partitions) => partitions.length);
+  if (classic !== "") found.push(`topics={${classic}}`);
+  if (diskless !== "") found.push(`diskless_topics={${diskless}}`);
   if (Object.keys(cluster.settings ?? {}).length > 0) found.push(`settings=${python(cluster.settings)}`);
   return found;
 }
 
 /** The shortest list of racks of which broker i has number i modulo its length. */
 function patternOf(racks) {
-  for (let length = 1; length < racks.length; length += 1) {
-    if (racks.every((rack, index) => rack === racks[index % length])) return racks.slice(0, length);
-  }
-  return racks;
+  const length = racks.findIndex((_, cut) => cut > 0 && racks.every((rack, index) => rack === racks[index % cut]));
+  return length < 0 ? racks : racks.slice(0, length);
 }
+
+const TITLES = {
+  stop_rack: ({ rack }) => `while_rack_${rack}_is_down`,
+  start_rack: ({ rack }) => `when_rack_${rack}_is_back`,
+  stop_broker: ({ broker }) => `while_broker_${broker}_is_down`,
+  start_broker: ({ broker }) => `when_broker_${broker}_is_back`,
+  add_fault: ({ fault: { effect, link } }) =>
+    link ? `with_link_${Object.values(link).flat().join("_")}_broken` : `with_${effect.error ?? Object.keys(effect)[0]}`,
+  remove_faults: () => "without_faults",
+};
 
 function titleOf(actions) {
   const first = actions.find(({ kind }) => kind !== "reset");
-  const words = {
-    stop_rack: ({ rack }) => `while_rack_${rack}_is_down`,
-    start_rack: ({ rack }) => `when_rack_${rack}_is_back`,
-    stop_broker: ({ broker }) => `while_broker_${broker}_is_down`,
-    start_broker: ({ broker }) => `when_broker_${broker}_is_back`,
-    add_fault: ({ fault }) =>
-      fault.effect.cut
-        ? `while_the_link_${[fault.link.between].flat().join("_")}_is_cut`
-        : `with_${fault.effect.error ?? Object.keys(fault.effect)[0]}`,
-    remove_faults: () => "once_faults_are_gone",
-  };
-  const title = first === undefined ? "the_cluster" : words[first.kind](first);
-  return title
-    .toLowerCase()
-    .replace(/[^a-z0-9]+/g, "_")
-    .replace(/^_|_$/g, "")
-    .slice(0, 60);
+  const title = first === undefined ? "the_client" : TITLES[first.kind](first);
+  return title.toLowerCase().replace(/[^a-z0-9]+/g, "_").replace(/^_|_$/g, "").slice(0, 60);
 }
 
-/** The lines of the function. */
-function stepsOf(actions, hasFaults) {
+/** The lines of the test: before each command that repairs something, and at the end, the client runs. */
+function stepsOf(actions, fixture, run) {
   const lines = [];
-  const handles = new Map(); // a fault's id here -> its name in the test
-  const steps = {
-    stop_rack: ({ rack }) => `kafka_cluster.stop_rack(${python(rack)})`,
-    start_rack: ({ rack }) => `kafka_cluster.start_rack(${python(rack)})`,
-    stop_broker: ({ broker }) => `kafka_cluster.stop_broker(${broker})`,
-    start_broker: ({ broker }) => `kafka_cluster.start_broker(${broker})`,
-    reset: () => "kafka_cluster.reset()",
-    add_fault: ({ fault, id }) => {
-      const variable = `fault_${handles.size + 1}`;
-      handles.set(id, variable);
-      return `${variable} = kafka_faults.add(${python(fault)})`;
-    },
-  };
-  for (const action of actions) {
-    if (action.kind === "remove_faults") {
-      for (const id of action.ids) if (handles.has(id)) lines.push(`${handles.get(id)}.remove()`);
+  const variables = new Map(); // a fault's id here -> its name in the test
+  let isDue = true; // something broke since the client ran
+  for (const { kind, ids, id, fault, rack, broker } of actions) {
+    const isBreaking = kind === "add_fault" || kind.startsWith("stop");
+    if (!isBreaking && isDue && lines.length > 0) lines.push(run);
+    isDue = isBreaking || lines.length === 0;
+    if (kind === "add_fault") {
+      variables.set(id, `fault_${variables.size + 1}`);
+      lines.push(`${variables.get(id)} = ${fixture}.faults.add(${python(fault)})`);
+    } else if (kind === "remove_faults") {
+      lines.push(...ids.filter((one) => variables.has(one)).map((one) => `${variables.get(one)}.remove()`));
     } else {
-      lines.push(steps[action.kind](action));
+      lines.push(`${fixture}.${kind}(${kind === "reset" ? "" : python(rack ?? broker)})`);
     }
   }
-  if (lines.length === 0) lines.push("# nothing was done on the page yet");
-  lines.push("# run your client here, against kafka_cluster.bootstrap_servers, and say what must hold, as:");
-  lines.push('# kafka_journal.assert_rack_local(client_id="your-client")');
-  if (hasFaults) lines.push("# then take unfired_faults away: a fault that nobody met fails the test");
-  lines.push("assert kafka_cluster.bootstrap_servers");
-  return lines;
+  return isDue ? [...lines, run] : lines;
 }

@@ -1,79 +1,54 @@
-// What is open and filtered, in the address behind the #, so that a link to it can be sent on.
+// The open panel and the choices of views, in the address after the #, so that a link leads to the same view.
 
 import { changed, state } from "./store.js";
 
-/** Filters of the journal, as GET /requests has them. */
+/** Filters of the journal, by their names in GET /requests. */
 export const FILTERS = [
-  "api",
-  "client_id",
-  "client_rack",
-  "principal",
-  "topic",
-  "partition",
-  "group",
-  "broker",
-  "rack",
-  "locality",
-  "error",
-  "fault",
+  ...["api", "client_id", "client_rack", "principal", "topic", "partition", "group", "broker", "rack", "locality"],
+  ...["error", "fault"],
 ];
 
-const OPEN = "rows";
 state.route = read();
+addEventListener("hashchange", apply);
 
-addEventListener("hashchange", () => {
+function apply() {
   state.route = read();
   changed("route");
-});
+}
 
 function read() {
-  const given = new URLSearchParams(location.hash.slice(1));
-  const filters = {};
-  for (const name of FILTERS) if (given.has(name)) filters[name] = given.get(name);
-  const settings = {};
-  for (const [name, value] of given) if (name.includes(".")) settings[name] = value;
-  return { isOpen: given.has(OPEN), filters, settings };
+  const given = [...new URLSearchParams(location.hash.slice(1))];
+  const filters = Object.fromEntries(given.filter(([name]) => FILTERS.includes(name)));
+  const settings = Object.fromEntries(given.filter(([name]) => name.includes(".")));
+  return { isOpen: given.some(([name]) => name === "rows"), filters, settings };
 }
 
-function write(route, replace) {
-  const found = new URLSearchParams();
-  if (route.isOpen) found.set(OPEN, "open");
-  for (const [name, value] of Object.entries(route.filters)) if (route.isOpen && value !== "") found.set(name, value);
-  for (const [name, value] of Object.entries(route.settings)) if (value !== "") found.set(name, value);
-  const hash = `#${found}`;
-  if (replace) history.replaceState(null, "", hash);
-  else if (location.hash !== hash) history.pushState(null, "", hash);
-  state.route = read();
-  changed("route");
+function hashOf(filters, settings) {
+  const given = Object.entries({ ...filters, ...settings }).filter(([, value]) => value !== "");
+  return `#${new URLSearchParams(given)}`;
 }
 
-/** Open the rows with these filters and no others. */
-export function openRows(filters) {
-  write({ ...state.route, isOpen: true, filters }, false);
-}
-
-export function changeFilters(filters) {
-  write({ ...state.route, filters }, true);
-}
-
-export function closeRows() {
-  write({ ...state.route, isOpen: false, filters: {} }, false);
-}
-
-/** A choice of a part of the page, as "matrix.topic"; an empty one is forgotten. */
-export function choose(name, value) {
-  write({ ...state.route, settings: { ...state.route.settings, [name]: value } }, true);
-}
-
-/** Where a link to these rows leads. */
+/** The address of the panel with these filters and no others. */
 export function rowsHref(filters) {
-  return `#${new URLSearchParams({ [OPEN]: "open", ...filters })}`;
+  return hashOf({ rows: "open", ...filters }, state.route.settings);
 }
 
-// A link to rows keeps what else is chosen; opened in a window of its own it is a plain link.
-document.addEventListener("click", (event) => {
-  const link = event.target.closest?.("a[data-rows]");
-  if (link === null || link === undefined || event.ctrlKey || event.metaKey || event.shiftKey) return;
-  event.preventDefault();
-  openRows(JSON.parse(link.dataset.rows));
-});
+/** Open the panel with these filters, or close it: null. */
+export function showRows(filters) {
+  location.hash = filters === null ? hashOf({}, state.route.settings) : rowsHref(filters);
+}
+
+/** Have a field of the page set a choice, such as "matrix.topic". Returns what shows and returns the choice. */
+export function bindChoice(field, name) {
+  field.addEventListener(field.localName === "select" ? "change" : "input", () => {
+    const { isOpen, filters, settings } = state.route;
+    const open = isOpen ? { rows: "open", ...filters } : {};
+    history.replaceState(null, "", hashOf(open, { ...settings, [name]: field.value }));
+    apply();
+  });
+  return (absent = "") => {
+    const value = state.route.settings[name] ?? absent;
+    if (field.value !== value) field.value = value;
+    return value;
+  };
+}

@@ -1,80 +1,55 @@
-// Listens to GET /events away from the page's thread: a cluster of 10,000 partitions is parsed and compared here, and
-// only what has changed goes on.
+// Listens to GET /events in a thread of its own: it parses and compares clusters of 10,000 partitions, and passes on
+// only topics that changed.
 
 const FIRST_WAIT_MS = 500;
 const MAX_WAIT_MS = 10_000;
-const CHANGES_A_PIECE = 500;
-const PARTS = ["traffic", "requests", "faults", "groups"];
 
 let source = null;
 let waitMs = FIRST_WAIT_MS;
 let timer = null;
-let topics = new Map(); // name -> {shape, rows}: rows are the partitions as JSON text
+let topics = new Map(); // name -> its JSON
 
 onmessage = ({ data }) => {
-  clearTimeout(timer);
-  source?.close();
-  if (data === "retry") {
-    waitMs = FIRST_WAIT_MS;
-    connect();
-  }
+  waitMs = FIRST_WAIT_MS;
+  close();
+  if (data === "connect") connect();
 };
 
 connect();
 
-function connect() {
+function close() {
   clearTimeout(timer);
   source?.close();
-  postMessage({ kind: "connection", status: "connecting", retryAtMs: null });
+}
+
+function connect() {
+  close();
+  postMessage({ kind: "connection", status: "connecting" });
   source = new EventSource(new URL("../events", import.meta.url));
   source.onopen = () => {
     waitMs = FIRST_WAIT_MS;
     topics = new Map(); // the whole set follows
-    postMessage({ kind: "connection", status: "live", retryAtMs: null });
+    postMessage({ kind: "connection", status: "live" });
   };
   source.onerror = lost;
-  source.addEventListener("cluster", ({ data }) => tellChanges(JSON.parse(data)));
-  for (const part of PARTS) {
-    source.addEventListener(part, ({ data }) => postMessage({ kind: part, data: JSON.parse(data) }));
-  }
+  source.addEventListener("cluster", ({ data }) => postChanges(JSON.parse(data)));
+  for (const kind of ["traffic", "requests", "faults", "groups"])
+    source.addEventListener(kind, ({ data }) => postMessage({ kind, data: JSON.parse(data) }));
 }
 
-/** The browser's own attempts give up for good at an answer that is no stream, so each attempt is one of ours. */
+/** Browsers stop trying after an answer that is no stream, so each attempt is one of ours. */
 function lost() {
   source.close();
-  postMessage({ kind: "connection", status: "lost", retryAtMs: Date.now() + waitMs });
+  postMessage({ kind: "connection", status: "lost" });
   timer = setTimeout(connect, waitMs);
   waitMs = Math.min(MAX_WAIT_MS, waitMs * 2);
 }
 
-/**
- * Whole topics where they are new, single partitions where they differ, then the cluster without its topics. In pieces,
- * between which the page draws and listens.
- */
-function tellChanges({ topics: found, ...cluster }) {
-  const now = new Map();
-  let changes = [];
-  const tell = () => {
-    if (changes.length > 0) postMessage({ kind: "partitions", changes });
-    changes = [];
-  };
-  for (const topic of found) {
-    const { partitions, ...rest } = topic;
-    const shape = `${partitions.length} ${JSON.stringify(rest)}`;
-    const rows = partitions.map((partition) => JSON.stringify(partition));
-    const before = topics.get(topic.name);
-    now.set(topic.name, { shape, rows });
-    if (before === undefined || before.shape !== shape) {
-      postMessage({ kind: "topic", topic });
-      continue;
-    }
-    for (let index = 0; index < rows.length; index += 1) {
-      if (rows[index] === before.rows[index]) continue;
-      changes.push([topic.name, index, partitions[index]]);
-      if (changes.length === CHANGES_A_PIECE) tell();
-    }
-  }
-  tell();
-  topics = now;
-  postMessage({ kind: "cluster", cluster, order: [...now.keys()] });
+/** Post changed topics one by one, so that the page can draw between, then the cluster without its topics. */
+function postChanges({ topics: found, ...cluster }) {
+  const before = topics;
+  topics = new Map(found.map((topic) => [topic.name, JSON.stringify(topic)]));
+  for (const topic of found)
+    if (before.get(topic.name) !== topics.get(topic.name)) postMessage({ kind: "topic", topic });
+  postMessage({ kind: "cluster", cluster, order: [...topics.keys()] });
 }
