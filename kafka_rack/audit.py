@@ -94,7 +94,7 @@ def audit(layout: ClusterLayout, *, min_insync_replicas: int | None = None, skew
     """Look at a layout from every side.
 
     Args:
-        min_insync_replicas: for topics whose own is not known; 1, as Kafka's default, unless given.
+        min_insync_replicas: for topics whose own is unknown; default: 1, as in Kafka.
         skew: the number of times its even share that a broker may hold; at least 1.
 
     >>> from kafka_rack.cluster_layout import layout_of_json

@@ -23,7 +23,7 @@ def decode(api_key: int, kind: str, version: int, data: bytes, *, trailing: str 
     Args:
         trailing: ``error`` refuses bytes left over, ``ignore`` lets them be, as Kafka's brokers do.
 
-    Raises: DecodeError; UnsupportedVersionError: no such API or version. ValueError: another kind.
+    Raises: DecodeError; UnsupportedVersionError: unknown API or version. ValueError: another kind.
     """
     try:
         read = _BY_API[api_key][kind][version]
@@ -44,7 +44,7 @@ def decode_named(name: str, version: int | None, data: bytes, *, trailing: str =
     """Read a message by Kafka's name for it, as ``ConsumerProtocolSubscription``; otherwise as :func:`decode`.
 
     Args:
-        version: of ``data``, which is then the body alone. None: the version stands in front of the body, an int16, as
+        version: of ``data``, which is then the body alone. None: the version precedes the body, an int16, as
             the messages that members of a group send each other, and the values in coordinators' logs, travel. Of the
             consumer protocol's a version newer than any known is read as the highest known, and what it adds ignored.
 
@@ -55,7 +55,7 @@ def decode_named(name: str, version: int | None, data: bytes, *, trailing: str =
     >>> protocol.decode_named("ConsumerProtocolSubscription", None, b"\\x00\\x00" + body).topics
     ['events']
 
-    Raises: DecodeError; UnsupportedVersionError: no such name or version, or nothing that travels behind its version.
+    Raises: DecodeError; UnsupportedVersionError: unknown name or version, or a message that never follows its version.
     """
     if version is None:
         return read_versioned(named_class(name), data, trailing=trailing)

@@ -2,7 +2,7 @@
 
 
 class ProtocolError(Exception):
-    """Base of every error that :mod:`protocol` raises for input it was given."""
+    """Base of every error that :mod:`protocol` raises for its input."""
 
 
 class DecodeError(ProtocolError):

@@ -23,8 +23,8 @@ _LENGTH = struct.Struct(">i")
 class FrameReader:
     """Cuts a stream of bytes, in whatever pieces it comes, into frames without their lengths.
 
-    ``feed`` gives frames as they are completed. Whoever takes one at a time, and leaves the others where they are for
-    now, uses ``add`` and ``next_frame``. ``gathered`` counts the bytes of a large frame that is not complete.
+    ``feed`` returns frames as they become complete; ``add`` and ``next_frame`` return one at a time. ``gathered``
+    counts the bytes of a large frame that is not complete.
     """
 
     __slots__ = ("gathered", "max_frame_bytes", "min_frame_bytes", "_buffer", "_missing", "_pieces", "_start", "_whole")
@@ -40,7 +40,7 @@ class FrameReader:
 
     @property
     def pending(self) -> int:
-        """Bytes that were not given out as a frame yet."""
+        """Bytes that are not part of a returned frame."""
         return self.gathered + (len(self._whole) if self._whole is not None else 0) + len(self._buffer) - self._start
 
     def feed(self, data: bytes) -> list[bytes]:

@@ -82,7 +82,7 @@ def write_value(construct: Construct, value: Any) -> Any:
 def from_json(name: str, version: int, value: Any) -> Any:
     """The message called ``name`` out of its JSON form; fields left out get their defaults.
 
-    Raises: EncodeError: a name that the version does not know, or a value of the wrong kind, and where it stands.
+    Raises: EncodeError: a name that the version does not know, or a value of the wrong kind; with its path.
         UnsupportedVersionError.
     """
     return read_record(layout(named_class(name), version), value, JsonPlace(name, version, ""))

@@ -32,7 +32,7 @@ def layout(message: Any, version: int) -> RecordStruct:
 
     Its containers hold every declared field; those the version lacks read as their defaults and take no bytes.
 
-    Raises: UnsupportedVersionError: the message has no such version.
+    Raises: UnsupportedVersionError: the message lacks the version.
     """
     declaration = declaration_of(message)
     known = declaration.layouts.get(version)

@@ -273,7 +273,7 @@ def loaded_class(api_key: int, kind: str) -> Any:
 def named_class(name: str) -> Any:
     """The class of a message by Kafka's name, as ``MetadataRequest``.
 
-    Raises: UnsupportedVersionError: there is no such message.
+    Raises: UnsupportedVersionError: unknown message.
     """
     module = modules_by_name().get(name)
     if module is None:

@@ -38,7 +38,7 @@ def list_of(kind: str) -> str:
 
 def other_defaults() -> str:
     """The settings whose default is not Kafka's."""
-    rows = ["| setting | here | Kafka | since |", "|---|---|---|---|"]
+    rows = ["| setting | here | Kafka | reason |", "|---|---|---|---|"]
     for name, reason in sorted(DIFFERENT_DEFAULTS.items()):
         found = find_definition(BROKER, name)
         kafkas = text_of(found.default) if found else ""

@@ -39,7 +39,7 @@ def test_a_producer_is_answered(kafka_cluster):
     assert producer.flush(60) == 0
     assert failed == [None]
 """
-CLIENTS = ("pytest", "confluent-kafka")
+CLIENTS = ("pytest",)
 
 
 class StepFailed(Exception):
@@ -91,18 +91,22 @@ def tried(wheel: Path, folder: Path) -> None:
     )
     shown = run("a command's help says where the pages are", [command, "place", "--help"], work)
     pages = Path(shown.rpartition("docs/ is\n")[2].strip())
-    expect((pages / "placers.md").is_file(), f"placers.md in {pages}")
+    expect((pages / "plan.md").is_file(), f"plan.md in {pages}")
     frame = run("a frame is decoded", [command, "decode", "--frame", "request", "--hex", FRAME], work)
     expect(json.loads(frame)["body"] == {"topics": [{"name": "events"}]}, f"the topic events, in {frame}")
     assigned = run("the assignors are used", [python, "-c", USES_ASSIGNMENT], work)
     expect("in-a" in assigned, f"an assignment, in {assigned}")
     serve(command, work)
-    fetch("pytest, a client and an extra are installed beside it", [*pip, *CLIENTS, f"{wheel}[completion]"], work)
+    fetch(
+        "pytest, a client and an extra are installed beside it", [*pip, *CLIENTS, f"{wheel}[clients,completion]"], work
+    )
     script = run("a completion is printed", [command, "completion", "bash"], work)
     expect("complete -o" in script, "a script of bash's")
     (work / "test_orders.py").write_text(A_TEST)
     passed = run("the pytest plugin gives a test its cluster", [python, "-m", "pytest", "-q", "test_orders.py"], work)
     expect("1 passed" in passed, f"1 passed, in {passed}")
+    shown = run("the demo runs", [command, "demo"], work)
+    expect("ok none came twice" in shown, f"a demo whose checks hold, in {shown}")
 
 
 def serve(command: str, work: Path) -> None:

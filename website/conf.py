@@ -30,9 +30,9 @@ include_patterns = [
 exclude_patterns = [".*", "build", "dist", "**/node_modules", "**/target"]
 
 myst_heading_anchors = 6  # headings are named as GitHub names them: the same links work in both
-suppress_warnings = ["myst.header"]  # a heading may stand more than one level below the one before
+suppress_warnings = ["myst.header"]  # headings may skip a level
 
-highlight_language = "none"  # what names no language is output
+highlight_language = "none"  # blocks without a language are output
 
 html_theme = "furo"
 html_title = "kafka-rack"
@@ -43,64 +43,39 @@ html_show_sphinx = False
 
 # Caption -> pages: what the navigation calls each, and its path.
 NAVIGATION: dict[str, list[tuple[str, str]]] = {
-    "Start": [
+    "Tutorials": [
         ("Overview", "README"),
-        ("The demo", "docs/demo"),
-        ("Testing with pytest", "docs/testing"),
-        ("From any language", "examples/README"),
+        ("Keep a consumer in its zone", "docs/tutorial"),
+        ("From a capture to the bill", "examples/notebooks/from-a-capture-to-the-bill"),
     ],
-    "The cluster": [
-        ("In your program", "docs/clusters"),
-        ("Control API and ctl", "docs/control"),
-        ("Dashboard", "docs/dashboard"),
-        ("Faults", "docs/faults"),
-        ("Journal: who served whom", "docs/journal"),
-        ("Diskless topics", "docs/diskless"),
-        ("Consumer groups", "docs/groups"),
-        ("Share groups", "docs/share-groups"),
-        ("Kafka Streams groups", "docs/streams-groups"),
-        ("Transactions", "docs/transactions"),
-        ("Internal topics", "docs/internal-topics"),
-        ("Logs and retention", "docs/logs"),
-        ("Data directories", "docs/durability"),
-        ("Logging in, TLS", "docs/security"),
-        ("Administration", "docs/admin"),
-        ("Releases to emulate", "docs/releases"),
+    "How to": [
+        ("Test with pytest", "docs/testing"),
+        ("Test in any language", "examples/README"),
+        ("Inject faults", "docs/faults"),
+        ("Serve, watch and control a cluster", "docs/control"),
+        ("Certify a client", "docs/certify"),
+        ("Use the proxy", "docs/proxy"),
+        ("Log in, use TLS", "docs/security"),
+        ("Capture your cluster", "docs/capture"),
+        ("Read and cut the bill", "docs/cost"),
+        ("Plan replicas and assignments", "docs/plan"),
+        ("Analyse captures on Spark", "docs/pipeline"),
+    ],
+    "Concepts": [
+        ("Racks in Kafka", "docs/racks"),
+        ("The cluster", "docs/cluster"),
+        ("The journal", "docs/journal"),
         ("Limits", "docs/limits"),
-        ("Left running", "docs/reliability"),
-    ],
-    "The proxy and your clients": [
-        ("Before a real cluster", "docs/proxy"),
-        ("Certify a program", "docs/certify"),
-        ("Verdicts on ten clients", "docs/clients"),
-    ],
-    "Rack rules": [
-        ("Tools: audit, reassign, topics, inspect", "docs/tools"),
-        ("place", "docs/place"),
-        ("Placers", "docs/placers"),
-        ("KIP-660: ReplicaPlacer", "docs/replica-placer"),
-        ("assign", "docs/assign"),
-        ("Assignors, rack-uniform", "docs/assignment"),
-        ("Assignors for Python clients", "docs/client-assignors"),
-        ("availability", "docs/availability"),
-        ("Rolling upgrade (KIP-36)", "docs/rolling-upgrade"),
-    ],
-    "Captures and the pipeline": [
-        ("Bytes and money: locality", "docs/locality"),
-        ("What if", "docs/what-if"),
-        ("Consistency: check", "docs/consistency"),
-        ("Notebook: capture to bill", "examples/notebooks/from-a-capture-to-the-bill"),
-        ("The pipeline on Spark", "docs/pipeline"),
-        ("Tables", "docs/tables"),
+        ("Performance", "docs/performance"),
     ],
     "Reference": [
-        ("Configs", "docs/configs"),
-        ("decode and encode", "docs/decode"),
+        ("Command line", "docs/cli"),
+        ("Python", "docs/python"),
+        ("HTTP", "docs/http"),
         ("The codec", "docs/codec"),
-        ("Fuzzing a codec", "docs/fuzzing"),
-        ("Answers, beside Kafka's", "docs/answers"),
-        ("Clients, beside real Kafka", "docs/compatibility"),
-        ("Performance", "docs/performance"),
+        ("APIs and clients", "docs/compatibility"),
+        ("Settings", "docs/configs"),
+        ("Tables", "docs/tables"),
         ("Changes", "CHANGELOG"),
         ("Contributing", "CONTRIBUTING"),
     ],
@@ -122,15 +97,15 @@ def add_navigation(app: Any, name: str, source: list[str]) -> None:
 
 
 def lead_to_first_page(app: Any, error: Exception | None) -> None:
-    """Who opens the site's folder gets its first page."""
+    """Redirects the site's folder to its first page."""
     if error is None and app.builder.format == "html":
         way = f'<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="0; url={root_doc}.html">\n'
         (Path(app.outdir) / "index.html").write_text(way, encoding="utf-8")
 
 
 def notebook_parser() -> type:
-    """Reads a notebook as the Markdown page that it would be."""
-    from myst_parser.parsers.sphinx_ import MystParser  # here, as the navigation is looked at without it
+    """Returns a parser that reads a notebook as a Markdown page."""
+    from myst_parser.parsers.sphinx_ import MystParser  # here: the navigation is read without it
 
     class NotebookParser(MystParser):
         supported = ("notebook",)
@@ -145,7 +120,7 @@ def notebook_parser() -> type:
 
 
 def markdown_of(notebook: dict[str, Any], path: Path) -> str:
-    """Text, code and outputs, one below the other; pictures become files beside the notebook that was run."""
+    """Returns text, code and outputs in order; pictures become files beside the notebook that was run."""
     parts = []
     for number, cell in enumerate(notebook["cells"]):
         source = "".join(cell["source"])

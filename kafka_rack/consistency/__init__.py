@@ -13,7 +13,7 @@
 >>> print(report.anomalies[0].evidence)
 orders-0: 'b' from producer was acknowledged at offset 1 at 4 ms; the poll of reader at 8 ms passed over offset 1
 
-docs/consistency.md says what each anomaly means. A history from requests and responses: kafka_rack.consistency.wire.
+docs/journal.md says what each anomaly means. A history from requests and responses: kafka_rack.consistency.wire.
 """
 
 from __future__ import annotations

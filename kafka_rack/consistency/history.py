@@ -20,7 +20,7 @@ Ending = Literal["committed", "aborted", "unknown"]
 class Send(NamedTuple):
     """A producer's record, or its batch of ``num_offsets`` records at consecutive offsets.
 
-    ``value`` tells it from all others of its partition; None: not known. ``form`` is how it is stored: values are
+    ``value`` differs from all others of its partition; None: unknown. ``form`` is how it is stored: values are
     compared where their forms are equal (a batch has another checksum once it is recompressed).
     """
 

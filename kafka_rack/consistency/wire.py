@@ -1,7 +1,7 @@
 """A history out of requests and their answers, as a broker or whoever listens on the wire sees them.
 
 Producers are told apart by their producer id, or else by connection; readers by connection. A batch stands for its
-records: docs/consistency.md says what the wire cannot prove.
+records: docs/journal.md says what the wire cannot prove.
 
 >>> history = WireHistory()
 >>> list(history.operations(WireCall(18, "client", 1, 0, 1, request=None)))

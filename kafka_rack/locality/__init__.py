@@ -5,7 +5,7 @@
 >>> int(plan.cross) // 2**20, round(sum(plan.month(Prices()).values()))
 (1200, 66136)
 
-The pipeline's job ``locality`` measures the same in captures: docs/locality.md.
+The pipeline's job ``locality`` measures the same in captures: docs/cost.md.
 """
 
 from __future__ import annotations

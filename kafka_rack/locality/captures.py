@@ -1,6 +1,6 @@
 """Captures to the result of ``locality`` in this process: one pass over their frames, without Spark.
 
-The job of the same name has Spark do the same over many processes: docs/locality.md.
+The job of the same name has Spark do the same over many processes: docs/cost.md.
 """
 
 from __future__ import annotations

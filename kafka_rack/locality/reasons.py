@@ -44,7 +44,7 @@ class Reason(NamedTuple):
     @property
     def docs(self) -> str:
         """Where the documentation explains it."""
-        return f"locality.md#{self.name.replace('_', '-')}"
+        return f"cost.md#{self.name.replace('_', '-')}"
 
 
 REASONS = {
@@ -334,11 +334,11 @@ def not_in_cluster(facts: Facts) -> LocalityVerdict | None:
 
 
 def docs_table() -> str:
-    """The table of docs/locality.md."""
+    """The table of docs/cost.md."""
     head = ["| reason | avoidable | what happened | what to do | who |", "|---|---|---|---|---|"]
     rows = [
         f'| <a id="{reason.docs.partition("#")[2]}"></a>`{reason.name}` | {AVOIDABLE_WORDS[reason.avoidable]} | '
-        f"{reason.what} | {reason.action} | {reason.who} |"
+        f"{reason.what} | {reason.action} | {reason.who.replace('nobody', '-')} |"
         for reason in REASONS.values()
     ]
     return "\n".join([*head, *rows])

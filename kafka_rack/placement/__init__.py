@@ -110,7 +110,7 @@ def place(
         placer: a name of ``BUILT_IN``.
         brokers: order counts where racks do not: ``unaware``, and ``rack-aware`` when no broker has a rack.
         start_index, next_replica_shift: rotation of leaders and of followers, for ``rack-aware`` and ``unaware``;
-            drawn in this order from ``seed`` where that is given, else 0. ``striped`` has a start index if given one.
+            drawn in this order from ``seed`` if it is set, else 0. ``striped`` uses a start index only if it is set.
         seed: of java.util.Random; where ``striped`` gets none it is 0.
         settings: what else the placer understands, such as ``replica.placer.scatter.width``.
 

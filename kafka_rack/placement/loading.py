@@ -57,7 +57,7 @@ JAVA_NAMES = {
 def load_placer(settings: Mapping[str, str], default: str = "rack-aware") -> ReplicaPlacer:
     """Make and configure the placer that the settings name, or the default.
 
-    Raises: PlacerSettingsError: there is no such placer, it is none, or it refuses its settings.
+    Raises: PlacerSettingsError: the placer is unknown, has no ``place``, or refuses its settings.
 
     >>> type(load_placer({"replica.placer.class.name": "striped"})).__name__
     'StripedPlacer'

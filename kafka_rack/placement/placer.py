@@ -83,7 +83,7 @@ class ReplicaPlacer(ABC):
         """
 
     def close(self) -> None:  # noqa: B027 - most placers hold nothing
-        """Give up what the placer holds; it is asked no more."""
+        """Release the placer's resources; ``place`` is not called again."""
 
 
 class RotatingPlacer(ReplicaPlacer):
@@ -191,7 +191,7 @@ def place_checked(
     Raises:
         InvalidReplicationFactorError, InvalidPartitionsError: see ``check_request``.
         MissingRackError: see ``apply_rack_mode``.
-        ReplicaPlacementError: the placer failed, in its own words, or its answer is not what was asked for.
+        ReplicaPlacementError: the placer failed, in its own words, or its answer has the wrong shape.
     """
     name = type(placer).__name__
     brokers = sorted(usable_brokers, key=lambda broker: broker.id)

@@ -1,4 +1,4 @@
-"""The proposal of ``kafka-reassign-partitions --generate``: each topic placed anew, whatever it costs to move.
+"""The proposal of ``kafka-reassign-partitions --generate``: each topic placed again, whatever it costs to move.
 
 Each topic is placed in one call of the striped placer, with one java.util.Random for all, in the order in which a
 Java hash map walks the topics; the replication factor is that of the partition which such a map meets first. Equal
@@ -23,10 +23,10 @@ def propose(
     seed: int,
     rack_mode: str = ENFORCED,
 ) -> dict[str, list[list[int]]]:
-    """Place every topic of ``current`` anew over ``brokers``.
+    """Place every topic of ``current`` again over ``brokers``.
 
     Args:
-        current: topic -> the replicas of partition 0, 1, ...; the topics in the order in which they were asked for.
+        current: topic -> the replicas of partition 0, 1, ...; the topics in the order of the request.
         rack_mode: ``enforced`` refuses brokers partly without a rack, ``disabled`` is ``--disable-rack-aware``.
 
     Raises:

@@ -38,7 +38,7 @@ class ReplicaMove:
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """What to move, what cannot be mended, and the replicas of each broker before and after."""
+    """What to move, what cannot be repaired, and the replicas of each broker before and after."""
 
     moves: tuple[ReplicaMove, ...]
     entries: tuple[Entry, ...]
@@ -50,10 +50,10 @@ class Repair:
 
 
 def repair(layout: ClusterLayout, topics: Iterable[str] | None = None) -> Repair:
-    """Mend the rack violations of a layout.
+    """Repair the rack violations of a layout.
 
     Args:
-        topics: those to mend; the others count for balance alone. None: all.
+        topics: those to repair; the others count for balance alone. None: all.
 
     Raises:
         MissingRackError: some brokers have a rack and some have none.

@@ -21,10 +21,10 @@ def read(
 
     Args:
         path: a capture, a folder of captures or of tables, or several of these.
-        tables: those that are wanted; all if not given.
+        tables: names of tables; default: all.
         options: say what packets do not: ports and brokers.
 
-    Raises: FileNotFoundError: a path that is not there. ValueError: there is no such table.
+    Raises: FileNotFoundError: a path does not exist. ValueError: unknown table.
     """
     import pyarrow as pa
 

@@ -92,7 +92,7 @@ class BlockingCluster(StateCommands, Generic[Served_co]):
         self.close()
 
     def finish(self, within_s: float = FINISH_S) -> None:
-        """Before ``close``: take no more requests, and answer those that were taken, for at most so many seconds."""
+        """Before ``close``: read no more requests, and answer those that were read, within ``within_s`` seconds."""
         if self._thread.is_alive():
             self._wait_for(self._cluster.finish(within_s))
 
@@ -175,15 +175,15 @@ class BlockingCluster(StateCommands, Generic[Served_co]):
         return self._wait_for(self._cluster.restart_broker(broker_id))
 
     def crash_broker(self, broker_id: int) -> bool:
-        """End a broker at once, without a word to anybody. False if it was down. Raises KeyError: no such broker."""
+        """End a broker at once, without a word to anybody. False if it was down. Raises KeyError: unknown broker."""
         return self._wait_for(self._cluster.crash_broker(broker_id))
 
     def stop_rack(self, rack: str) -> list[int]:
-        """Stop every broker of a rack; gives the ids of those that were up. Raises KeyError: no such rack."""
+        """Stop every broker of a rack; gives the ids of those that were up. Raises KeyError: unknown rack."""
         return self._wait_for(self._cluster.stop_rack(rack))
 
     def start_rack(self, rack: str) -> list[int]:
-        """Start every broker of a rack; gives the ids of those that were down. Raises KeyError: no such rack."""
+        """Start every broker of a rack; gives the ids of those that were down. Raises KeyError: unknown rack."""
         return self._wait_for(self._cluster.start_rack(rack))
 
     def restart_rack(self, rack: str) -> list[int]:
@@ -245,7 +245,7 @@ class BlockingMockCluster(BlockingCluster["MockCluster"]):
 
     @property
     def settings_without_effect(self) -> tuple[str, ...]:
-        """The settings that were given, that Kafka has, and that change nothing here; sorted."""
+        """The settings that Kafka has and that change nothing here; sorted."""
         return self._cluster.settings_without_effect
 
     # commands

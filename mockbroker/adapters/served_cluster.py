@@ -39,9 +39,9 @@ class ServedCluster(StateCommands):
 
     Args:
         seed: of what chance decides in faults.
-        journal: keep the last calls in ``.journal``, in this one if one is given.
+        journal: store the last calls in ``.journal``; True, False or a Journal.
         traffic: add up in ``.traffic`` what goes between racks.
-        capture: write every frame into this file, and into others behind it once it has ``capture_bytes``.
+        capture: write every frame into this file, and into further ones once it has ``capture_bytes``.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class ServedCluster(StateCommands):
 
     @abstractmethod
     def _go_down(self, broker_id: int) -> bool:
-        """Have a broker be down for clients; False if it was. Raises KeyError: no such broker."""
+        """Have a broker be down for clients; False if it was. Raises KeyError: unknown broker."""
 
     @abstractmethod
     def _come_up(self, broker_id: int) -> bool:
@@ -98,7 +98,7 @@ class ServedCluster(StateCommands):
 
     @abstractmethod
     def _crash(self, broker_id: int) -> bool:
-        """Have it be down without a word; False if it was. Raises KeyError: no such broker."""
+        """Have it be down without a word; False if it was. Raises KeyError: unknown broker."""
 
     @abstractmethod
     async def reset(self) -> None:
@@ -116,7 +116,7 @@ class ServedCluster(StateCommands):
         await self.close()
 
     async def finish(self, within_s: float = FINISH_S) -> None:
-        """Before ``close``: take no more requests, and answer those that were taken, for at most so many seconds.
+        """Before ``close``: read no more requests, and answer those that were read, within ``within_s`` seconds.
 
         Fetches are answered with what there is. What still waits at the end is dropped by ``close``.
         """
@@ -167,8 +167,8 @@ class ServedCluster(StateCommands):
         self._runtime.settle()
 
     async def metadata_propagated(self) -> None:
-        """In ZooKeeper mode wait until the controller has told its brokers all there is; one that refuses it is
-        not waited for. In KRaft mode there is nothing to be told.
+        """In ZooKeeper mode wait until the controller has updated its brokers; one that refuses it is
+        not waited for. In KRaft mode it returns at once.
         """
         await self._runtime.metadata_propagated()
 
@@ -197,7 +197,7 @@ class ServedCluster(StateCommands):
     async def crash_broker(self, broker_id: int) -> bool:
         """End a broker at once: its connections break, and the others notice only once its session has expired.
 
-        Gives False if it was down. Raises KeyError: no such broker.
+        Gives False if it was down. Raises KeyError: unknown broker.
         """
         crashed = self._crash(broker_id)
         if crashed:
@@ -211,13 +211,13 @@ class ServedCluster(StateCommands):
         return crashed
 
     async def stop_rack(self, rack: str) -> list[int]:
-        """Stop every broker of a rack; gives the ids of those that were up. Raises KeyError: no such rack."""
+        """Stop every broker of a rack; gives the ids of those that were up. Raises KeyError: unknown rack."""
         stopped = [broker.id for broker in self.state.brokers_in(rack) if self._go_down(broker.id)]
         await self._stopped(stopped)
         return stopped
 
     async def start_rack(self, rack: str) -> list[int]:
-        """Start every broker of a rack; gives the ids of those that were down. Raises KeyError: no such rack."""
+        """Start every broker of a rack; gives the ids of those that were down. Raises KeyError: unknown rack."""
         down = [broker.id for broker in self.state.brokers_in(rack) if not broker.is_running]
         await self._starting(down)
         return down
@@ -225,7 +225,7 @@ class ServedCluster(StateCommands):
     async def restart_rack(self, rack: str) -> list[int]:
         """Stop every broker of a rack that is up, then start all of it; gives the ids of those that were up.
 
-        Raises KeyError: no such rack.
+        Raises KeyError: unknown rack.
         """
         stopped = await self.stop_rack(rack)
         await self.start_rack(rack)

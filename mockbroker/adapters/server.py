@@ -47,7 +47,7 @@ class Origin(NamedTuple):
 
 
 class MockCluster(ServedCluster):
-    """A running cluster: ``async with`` runs it in the event loop that is there, ``with`` in a thread of its own.
+    """A running cluster: ``async with`` runs it in the running event loop, ``with`` in a thread of its own.
 
     Blocking clients hang in the thread of ``async with``; for them, for scripts and for notebooks there is ``with``,
     which gives a ``BlockingMockCluster``: the same commands, without ``await``.
@@ -60,27 +60,27 @@ class MockCluster(ServedCluster):
         follower_fetching: consumers that set ``client.rack`` read from a replica in their rack (KIP-392):
             ``replica.selector.class`` is Kafka's RackAwareReplicaSelector, unless ``settings`` names another.
         settings: broker settings under Kafka's names; a misspelt one raises ValueError. With an
-            ``inter.broker.protocol.version`` below 3.0 it is a cluster in ZooKeeper mode: brokers tell clients what a
-            controller told them over its own connections.
-        emulate: the release whose code the brokers run, 0.8.2 to 4.4, or ``diskless`` (docs/releases.md). Without it
+            ``inter.broker.protocol.version`` below 3.0 it is a cluster in ZooKeeper mode: brokers return to clients
+            what a controller sent them.
+        emulate: the release whose code the brokers run, 0.8.2 to 4.4, or ``diskless`` (docs/cluster.md). Without it
             they serve every version of every API, or in ZooKeeper mode those of the protocol's release.
-        host, port: broker i listens on port + i; 0 stands for free ports.
+        host, port: broker i listens on port + i; 0 picks free ports.
         listener_per_rack: each broker has one more listener for each rack; who comes in by it counts as in that rack.
-        data_dir: keep topics, records, groups and transactions in this directory, over restarts and the death of the
-            process; what is there already goes on (docs/durability.md). Of ``topics`` those are created that it lacks.
+        data_dir: keep topics, records, groups and transactions in this directory, over restarts and kills of the
+            process; existing data is used (docs/cluster.md), and missing ``topics`` are created.
         fsync: ``always`` holds acknowledgements back until the disk has the records; ``os`` lets the operating system
             decide, as Kafka does.
         users: user -> password. They log in by SASL, PLAIN or SCRAM; listeners that settings do not speak of then
             have the security protocol SASL_PLAINTEXT (docs/security.md).
-        authorize: users may do what access control allows, and the first one everything (docs/admin.md).
+        authorize: users may do what access control allows, and the first one everything (docs/security.md).
         tls: brokers have test certificates, which are in ``.tls``; listeners that settings do not speak of have the
             security protocol SSL, or SASL_SSL with users. ``security_dir`` is a folder for what clients need of them:
-            keys, stores and properties are written there at the start, and an authority of before is taken from there.
+            keys, stores and properties are written there at the start, and an existing authority is used again.
         seed: for ids and whatever else is drawn; equal seeds give equal clusters.
-        journal: keep the last calls in ``.journal``, in this one if one is given.
+        journal: store the last calls in ``.journal``; True, False or a Journal.
         traffic: add up in ``.traffic`` what goes between racks.
         client_racks: where clients are that do not say it, for journal, traffic and faults (docs/journal.md).
-        capture: write every frame into this file, and into others behind it once it has ``capture_bytes``.
+        capture: write every frame into this file, and into further ones once it has ``capture_bytes``.
 
     >>> async def main() -> None:
     ...     async with MockCluster(topics={"orders": 6}) as cluster:
@@ -240,7 +240,7 @@ class MockCluster(ServedCluster):
 
     @property
     def settings_without_effect(self) -> tuple[str, ...]:
-        """The settings that were given, that Kafka has, and that change nothing here; sorted."""
+        """The settings that Kafka has and that change nothing here; sorted."""
         return self.state.settings.without_effect
 
     def client_settings(
@@ -264,7 +264,7 @@ class MockCluster(ServedCluster):
 
     @property
     def tls(self) -> TlsMaterial | None:
-        """The test certificates, where the cluster was made with such: ``tls.client_context()`` is for clients."""
+        """The test certificates, with ``tls=True``: ``tls.client_context()`` is for clients."""
         return self._tls
 
     # commands

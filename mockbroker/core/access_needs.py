@@ -1,6 +1,6 @@
-"""What each API asks for: the operations that its client has to be allowed, a row an API that is served.
+"""The operations that a client must be allowed for each served API.
 
-``access_control/`` refuses by it, docs/security.md shows it, and a test sees that no API is missing.
+``access_control/`` refuses by this table, docs/compatibility.md shows it, and a test checks that no API is missing.
 Source: KafkaApis, ControllerApis and AclApis, Apache Kafka 4.4; of brokers in ZooKeeper mode KafkaApis 3.9.
 """
 
@@ -20,13 +20,12 @@ from mockbroker.state.security.operations import (
     READ,
     WRITE,
 )
-from protocol.registry import APIS
 
 
 class Needs(NamedTuple):
-    """What somebody has to be allowed to do with the cluster, and with each group, topic and transactional id named.
+    """Operations on the cluster, and on each group, topic and transactional id that the request names.
 
-    ``every_topic`` is an operation on the cluster that may stand in place of that on topics. ``note`` says the rest.
+    ``every_topic`` is an operation on the cluster that replaces the one on topics. ``note`` is for the docs.
     """
 
     cluster: int | None = None
@@ -49,9 +48,8 @@ OPERATION_NAMES: Final = {
     ALTER_CONFIGS: "AlterConfigs",
     IDEMPOTENT_WRITE: "IdempotentWrite",
 }
-HEADER: Final = "| API | cluster | group | topic | transactional id | besides |"
 LOGIN: Final = "Nothing: it comes before the login"
-HIDES: Final = "a group with topics that one may not Describe is TOPIC_AUTHORIZATION_FAILED"
+HIDES: Final = "without Describe on a topic of the group: TOPIC_AUTHORIZATION_FAILED"
 ON_BROKERS: Final = "brokers, their loggers and client metrics: {} on the cluster; groups: {} on the group"
 TOKENS: Final = "Nothing: tokens belong to who asks"
 
@@ -62,7 +60,7 @@ NEEDS: Final[dict[int, Needs]] = {
     3: Needs(topic=DESCRIBE, note="what it creates: Create on the topic or the cluster; others' topics are not listed"),
     6: Needs(cluster=CLUSTER_ACTION),
     8: Needs(group=READ, topic=READ),
-    9: Needs(group=DESCRIBE, topic=DESCRIBE, note="where all are asked for, others' topics are left out"),
+    9: Needs(group=DESCRIBE, topic=DESCRIBE, note="a request for all topics returns those with Describe"),
     10: Needs(group=DESCRIBE, transactional_id=DESCRIBE, note="of the share coordinator: ClusterAction on the cluster"),
     11: Needs(group=READ),
     12: Needs(group=READ),
@@ -73,7 +71,7 @@ NEEDS: Final[dict[int, Needs]] = {
     17: Needs(note=LOGIN),
     18: Needs(note=LOGIN),
     19: Needs(topic=CREATE, every_topic=CREATE, note="configs are shown with DescribeConfigs on the topic"),
-    20: Needs(topic=DELETE, every_topic=DELETE, note="without Describe not even whether the topic is there is told"),
+    20: Needs(topic=DELETE, every_topic=DELETE, note="without Describe, a missing topic has the same error"),
     21: Needs(topic=DELETE),
     22: Needs(
         transactional_id=WRITE,
@@ -111,7 +109,7 @@ NEEDS: Final[dict[int, Needs]] = {
     51: Needs(cluster=ALTER),
     55: Needs(cluster=DESCRIBE),
     57: Needs(cluster=ALTER),
-    60: Needs(note="the operations allowed are told with Describe on the cluster"),
+    60: Needs(note="authorized operations: Describe on the cluster"),
     61: Needs(topic=READ),
     64: Needs(cluster=ALTER),
     65: Needs(transactional_id=DESCRIBE, note="topics are shown with Describe on the topic"),
@@ -121,7 +119,7 @@ NEEDS: Final[dict[int, Needs]] = {
     71: Needs(note="Nothing"),
     72: Needs(note="Nothing"),
     74: Needs(cluster=DESCRIBE_CONFIGS),
-    75: Needs(topic=DESCRIBE, note="where all are asked for, others' topics are left out"),
+    75: Needs(topic=DESCRIBE, note="a request for all topics returns those with Describe"),
     76: Needs(group=READ, topic=DESCRIBE),
     77: Needs(group=DESCRIBE, topic=DESCRIBE, note=HIDES),
     78: Needs(group=READ, topic=READ),
@@ -137,30 +135,13 @@ NEEDS: Final[dict[int, Needs]] = {
         group=READ, topic=DESCRIBE, note="internal topics are made with Create on the cluster, or on all of the topics"
     ),
     89: Needs(group=DESCRIBE, topic=DESCRIBE, note=HIDES),
-    90: Needs(group=DESCRIBE, topic=DESCRIBE, note="where all are asked for, others' topics are left out"),
+    90: Needs(group=DESCRIBE, topic=DESCRIBE, note="a request for all topics returns those with Describe"),
     91: Needs(group=READ, topic=READ),
     92: Needs(group=DELETE, topic=READ),
     93: Needs(group=READ),
     94: Needs(cluster=ALTER),
 }
 """By the API's number."""
-
-
-def rows() -> str:
-    """The table for the page.
-
-    >>> rows().splitlines()[2]
-    '| Produce | | | Write | | records of a transaction: Write on the transactional id too |'
-    """
-    lines = [HEADER, "|---|---|---|---|---|---|"]
-    for api_key, needs in NEEDS.items():
-        cells = [operation_name(one) for one in (needs.cluster, needs.group, needs.topic, needs.transactional_id)]
-        if needs.every_topic is not None:
-            cells[2] += f", or {operation_name(needs.every_topic)} on the cluster"
-        lines.append(
-            f"| {' | '.join([APIS[api_key][1], *cells, needs.note])} |".replace("|  |", "| |").replace("|  |", "| |")
-        )
-    return "\n".join(lines) + "\n"
 
 
 def operation_name(operation: int | None) -> str:

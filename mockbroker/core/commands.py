@@ -82,7 +82,7 @@ class StateCommands(ABC):
     # brokers
 
     def set_follower_lag(self, broker_id: int, records: int) -> None:
-        """Have the followers on a broker be so many records behind, 0 ends it. Raises KeyError, ValueError."""
+        """Have the followers on a broker lag by this many records; 0 ends it. Raises KeyError, ValueError."""
         self._change(lambda state, now_ms: state.set_follower_lag(broker_id, records, now_ms))
 
     def fence_broker(self, broker_id: int) -> bool:
@@ -106,7 +106,7 @@ class StateCommands(ABC):
         return self._change(lambda state, now_ms: state.fill_disk(broker_id, now_ms))
 
     def empty_disk(self, broker_id: int) -> bool:
-        """Make room on a broker's full disk: its replicas catch up and are in sync again."""
+        """Empty a broker's full disk: its replicas catch up and are in sync again."""
         return self._change(lambda state, now_ms: state.empty_disk(broker_id, now_ms))
 
     def move_coordinator(self, group: str, broker: int) -> bool:
@@ -119,7 +119,7 @@ class StateCommands(ABC):
     # links
 
     def cut_link(self, broker: int, other: int) -> None:
-        """Have two brokers no longer reach each other, though both are up; -1 stands for the controller.
+        """Cut the link between two running brokers; -1 is the controller.
 
         A follower that does not reach its leader falls out of the ISR after ``replica.lag.time.max.ms``, a broker that
         does not reach the controller counts as gone after ``broker.session.timeout.ms``.
@@ -127,7 +127,7 @@ class StateCommands(ABC):
         self._change(lambda state, now_ms: state.cut_link(broker, other, now_ms))
 
     def mend_link(self, broker: int, other: int) -> None:
-        """Have two brokers reach each other again; -1 stands for the controller."""
+        """Restore the link between two brokers; -1 is the controller."""
         self._change(lambda state, now_ms: state.mend_link(broker, other, now_ms))
 
     def isolate_broker(self, broker_id: int) -> None:
@@ -135,7 +135,7 @@ class StateCommands(ABC):
         self._change(lambda state, now_ms: state.isolate_broker(broker_id, now_ms))
 
     def rejoin_broker(self, broker_id: int) -> None:
-        """Mend every link of a broker."""
+        """Restore every link of a broker."""
         self._change(lambda state, now_ms: state.rejoin_broker(broker_id, now_ms))
 
     # time

@@ -35,7 +35,7 @@ class Storage:
     """A data directory, and the logs in it.
 
     Args:
-        fsync: ``os`` or ``always``; docs/durability.md.
+        fsync: ``os`` or ``always``; docs/cluster.md.
 
     ``is_new`` is whether there was nothing in it yet. ``summary`` says in a line what a cluster began with.
 

@@ -10,7 +10,7 @@
 >>> a_message_survives_its_bytes()
 
 The strategies need ``hypothesis``, which the ``fuzz`` extra brings; the rules, ``mutated`` and the oracles do not.
-``docs/fuzzing.md`` shows each at work.
+``docs/codec.md`` shows each at work.
 """
 
 from importlib import import_module

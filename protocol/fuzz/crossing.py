@@ -13,7 +13,7 @@ from ..wire import Array
 
 
 class Refusal(Exception):
-    """The version cannot hold the message; ``path`` is the first field, in wire order, that stands against it."""
+    """The version cannot hold the message; ``path`` is the first field, in wire order, that it cannot hold."""
 
     def __init__(self, path: str) -> None:
         super().__init__(path)

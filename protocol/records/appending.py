@@ -128,13 +128,13 @@ def assign_offsets(
 
     Args:
         records: what :func:`validate` let through.
-        log_append_time_ms: the time to store in place of the producer's; not for magic 0, which has none.
+        log_append_time_ms: the time to store instead of the producer's; not for magic 0, which has none.
         headers: what :func:`validate` gave for these records, so that they are not read twice.
         limit: bytes that one compressed message of magic 0 or 1 may hold; of a budget all of them together.
 
-    A batch of magic 2 and a compressed message of magic 1 keep the bytes of their records; the checksum is only
-    computed anew where what it covers changes: for the timestamp. A compressed message of magic 0 has absolute offsets
-    inside and is compressed anew, and so is one of magic 1 whose inner offsets are not 0, 1, 2...
+    A batch of magic 2 and a compressed message of magic 1 keep the bytes of their records; the checksum is computed
+    again only if what it covers changes: for the timestamp. A compressed message of magic 0 has absolute offsets
+    inside and is compressed again, and so is one of magic 1 whose inner offsets are not 0, 1, 2...
 
     Raises: RecordError: the records are not sound.
     """

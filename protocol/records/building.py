@@ -48,7 +48,7 @@ def build_batch(
         magic: 2 gives one batch; 0 and 1 a message set, or one compressed message.
         base_offset: of the batch. Records that leave their offset open are numbered on from it.
         last_offset: of the batch where that is past the last record's, as compaction leaves it; magic 2 only.
-        log_append_time_ms: the broker's time in place of the producer's; not for magic 0, which has no time.
+        log_append_time_ms: the broker's time instead of the producer's; not for magic 0, which has no time.
         leader_epoch, producer_id, producer_epoch, base_sequence, transactional, delete_horizon_ms: magic 2 only.
 
     Raises:

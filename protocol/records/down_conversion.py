@@ -18,7 +18,7 @@ from protocol.records.record import Record
 def down_convert(
     records: Buffer, magic: int, *, first_offset: int = 0, limit: int | DecompressionBudget = DEFAULT_LIMIT_BYTES
 ) -> bytes:
-    """``records`` with each batch of a later magic rewritten in ``magic``, 0 or 1; the others are kept as they are.
+    """``records`` with each batch of a later magic rewritten in ``magic``, 0 or 1; the others stay as they are.
 
     Args:
         first_offset: that of the fetch: records before it are left out where their batch is not compressed, so that the

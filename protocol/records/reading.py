@@ -23,7 +23,7 @@ def iter_records(
 ) -> Iterator[Record]:
     """All records of a records field, those of control batches among them (``record.is_control``).
 
-    Read as they are asked for: an error comes only when its place is reached. A batch cut off at the end is left out,
+    Read lazily: an error is raised when its place is reached. A batch cut off at the end is left out,
     as consumers do.
 
     Args:

@@ -2,7 +2,6 @@
 
 python -m tests.answers compare [--family NAME] [--api NAME] [--scenario GLOB] [--limit N] [--all]
 python -m tests.answers record --family NAME | --all
-python -m tests.answers access
 python -m tests.answers random --family NAME [--seed N] [--requests N] [--replay PLAN] [--alone]
 """
 
@@ -13,17 +12,12 @@ import sys
 import traceback
 from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
 
-from mockbroker.core.access_needs import HEADER as ACCESS_HEADER
-from mockbroker.core.access_needs import rows as access_rows
 from tests.answers.comparison import Difference
 from tests.answers.excuses import HEADER, PAGE, excuse_of, matches, rows
 from tests.answers.random_requests.families import FAMILIES
 from tests.answers.recorded import differences, recorded, recorded_families
 from tests.answers.scenarios import families, scenarios_of
-
-SECURITY_PAGE = Path(__file__).parents[2] / "docs" / "security.md"
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -45,8 +39,7 @@ def main(arguments: Sequence[str]) -> int:
     random.add_argument("--requests", type=int, default=1_000, help="how many at least; default: 1000")
     random.add_argument("--replay", metavar="PLAN", help="the one run that a difference was printed with")
     random.add_argument("--alone", action="store_true", help="ours without Kafka: show what it fails at")
-    commands.add_parser("excuses", help="write the excuses into docs/answers.md")
-    commands.add_parser("access", help="write what each API asks for into docs/security.md")
+    commands.add_parser("excuses", help="write the excuses into fixtures/answers/README.md")
     options = parser.parse_args(arguments)
     if options.command == "random":
         from tests.answers.random_requests.runner import run
@@ -56,11 +49,6 @@ def main(arguments: Sequence[str]) -> int:
         text = PAGE.read_text(encoding="utf-8")
         start, _, rest = text.partition(HEADER)
         PAGE.write_text(f"{start}{HEADER}{rows()}\n\n{rest.partition(chr(10) * 2)[2]}", encoding="utf-8")
-        return 0
-    if options.command == "access":
-        page = SECURITY_PAGE.read_text(encoding="utf-8")
-        start, _, rest = page.partition(ACCESS_HEADER)
-        SECURITY_PAGE.write_text(f"{start}{access_rows()}\n{rest.partition(chr(10) * 2)[2]}", encoding="utf-8")
         return 0
     if options.command == "record":
         from tests.answers.recorder import record as record_family

@@ -1,4 +1,4 @@
-"""What may differ between Kafka's answers and ours, one entry a difference, each with its reason; docs/answers.md.
+"""What may differ between Kafka's answers and ours, one entry a difference, each with its reason.
 
 ``scenario``, ``step`` and ``field`` are patterns as of a shell, with ``*``. An entry that excuses nothing any more
 fails tests/conformance/test_answers.py.
@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tests.answers.comparison import Difference
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "answers.md"
+PAGE = Path(__file__).resolve().parents[2] / "fixtures" / "answers" / "README.md"
 HEADER = "| API | scenario | step | field | why |\n|---|---|---|---|---|\n"
 
 
@@ -95,5 +95,5 @@ def compiled(pattern: str) -> re.Pattern[str]:
 
 
 def rows() -> str:
-    """The entries as rows of the table in docs/answers.md, where ``python -m tests.answers excuses`` writes them."""
+    """Returns the rows of the table in fixtures/answers/README.md; ``python -m tests.answers excuses`` writes them."""
     return "\n".join(f"| {one.api} | `{one.scenario}` | `{one.step}` | `{one.field}` | {one.why} |" for one in EXCUSES)

@@ -158,7 +158,7 @@ def test_the_example_in_the_docs_is_what_is_copied(serve, dashboard):
     page.wait(lambda: len(page.all("#actions-list li")) == 3, "three actions")
     page.button("Copy as pytest").click()
     page.wait(lambda: page.one("#pytest-text").is_displayed(), "the text")
-    shown = (ROOT / "docs" / "dashboard.md").read_text().partition("```python\n")[2].partition("```")[0]
+    shown = (ROOT / "docs" / "control.md").read_text().partition("```python\n")[2].partition("```")[0]
     assert page.one("#pytest-text").get_attribute("value") == shown
 
 

@@ -150,7 +150,7 @@ async def test_a_group_outlives_the_broker_that_coordinates_it(cluster, library)
 
 @pytest.mark.parametrize("library", LIBRARIES)
 async def test_members_that_name_their_rack_in_client_id_alone_stay_in_their_group_while_it_is_down(library):
-    """With client.rack some would join anew at each refresh (KIP-881), as docs/diskless.md says."""
+    """With client.rack some would join anew at each refresh (KIP-881), as docs/racks.md says."""
     async with MockCluster(diskless_topics={TOPIC: PARTITIONS}) as cluster, AsyncExitStack() as stack:
         members = []
         for rack in ("a", "b", "c"):

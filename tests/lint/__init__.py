@@ -7,4 +7,5 @@ A check is a generator over a ``Project``. It yields one sentence per fault: whe
 - ``paths``: files, links and folders that prose names.
 - ``pages``: tables and lists in pages against the objects of the code that they show.
 - ``packaging``: Containerfile, pyproject.toml, fixtures.
+- ``words``: phrases in pages that plain English has better ones for.
 """

@@ -5,11 +5,11 @@ from __future__ import annotations
 import gc
 import sys
 
-from tests.lint import imports, packaging, pages, paths, source
+from tests.lint import imports, packaging, pages, paths, source, words
 from tests.lint.project import Check, Project
 
 CHECKS: dict[str, Check] = {
-    check.__name__: check for module in (imports, source, paths, pages, packaging) for check in module.CHECKS
+    check.__name__: check for module in (imports, source, paths, pages, packaging, words) for check in module.CHECKS
 }
 
 

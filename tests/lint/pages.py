@@ -19,7 +19,6 @@ from tests.lint.project import (
 COMMAND_LINE = re.compile(r"`(kafka-rack [^`\n]+)`|^(?:\$ )?(kafka-rack [a-z-]+(?: .*)?)$", re.MULTILINE)
 """As typed: inside a sentence, or a line of a block of its own."""
 VARIABLE = re.compile(r"\bKAFKA_RACK_[A-Z_]*[A-Z]\b")
-PAGES_WITH_DEFAULTS = ("docs/logs.md", "docs/share-groups.md", "docs/streams-groups.md", "docs/transactions.md")
 
 
 def command_lines_have_existing_options(project: Project) -> Iterator[str]:
@@ -56,56 +55,27 @@ def variables_are_options(project: Project) -> Iterator[str]:
 
 
 def generated_parts_are_current(project: Project) -> Iterator[str]:
-    """Each page that a program writes is up to date."""
+    """Each page or table that a program writes is up to date."""
     from kafka_rack.locality import reasons
-    from kafka_rack.wire_tables.tables import markdown
-    from mockbroker.core import access_needs
-    from tests import configs_page
+    from tests import configs_page, reference
     from tests.answers import excuses
-    from tests.interop.matrix import page as matrix
 
-    _, _, text = project.text("docs/tables.md").partition("\n---\n\n")
-    yield from line_differences(
-        "docs/tables.md", text.split("\n"), markdown().split("\n"), "kafka_rack.wire_tables.tables"
-    )
-    text = project.text("docs/configs.md")
-    right = configs_page.with_parts(text)
-    yield from line_differences(
-        "docs/configs.md", text.split("\n"), right.split("\n"), "`python -m tests.configs_page`"
-    )
+    for name, made in reference.PAGES.items():
+        page = f"docs/{name}.md"
+        right = configs_page.with_parts(project.text(page)) if name == "configs" else made()
+        yield from line_differences(
+            page, project.text(page).split("\n"), right.split("\n"), "`python -m tests.reference`"
+        )
     for name in configs_page.parts():
-        if f"<!-- {name} begins -->" not in text:
+        if f"<!-- {name} begins -->" not in project.text("docs/configs.md"):
             yield f"docs/configs.md: lacks the comment `{name} begins`, at which a list is written"
     for path, rows, program in (
-        ("docs/answers.md", excuses.HEADER + excuses.rows(), "`python -m tests.answers excuses`"),
-        ("docs/locality.md", reasons.docs_table(), "`kafka_rack.locality.reasons.docs_table()`"),
-        ("docs/security.md", access_needs.rows().rstrip("\n"), "`python -m tests.answers access`"),
+        ("fixtures/answers/README.md", excuses.HEADER + excuses.rows(), "`python -m tests.answers excuses`"),
+        ("docs/cost.md", reasons.docs_table(), "`kafka_rack.locality.reasons.docs_table()`"),
     ):
         header, *right = rows.split("\n")
         shown = project.text(path).partition(f"{header}\n")[2].partition("\n\n")[0]
         yield from line_differences(path, shown.split("\n"), right, program)
-    path = "docs/compatibility.md"
-    text = project.text(path)
-    all_right = {name: dict.fromkeys(client.scenarios, "") for name, client in matrix.CLIENTS.items()}
-    expected = {target: matrix.table(all_right, target) for target in ("kafka-rack", "kafka", "proxy")}
-    for name, right in {**expected, "lacks": matrix.lacking()}.items():
-        begin, end = matrix.marks(name)
-        shown = text.partition(begin)[2].partition(f"\n{end}")[0]
-        yield from line_differences(path, shown.split("\n"), right.split("\n"), "tests.interop.matrix.page")
-
-
-def the_readme_lists_the_served_apis(project: Project) -> Iterator[str]:
-    import protocol
-    from mockbroker.handlers import MODULE_OF_API
-    from mockbroker.handlers.api_versions import declared_versions
-
-    right = ["| API | key | versions |", "|---|---|---|"]
-    for api_key in sorted(MODULE_OF_API):
-        name = protocol.message_class(api_key, "request").name.removesuffix("Request")
-        lowest, highest = declared_versions(api_key)
-        right.append(f"| {name} | {api_key} | {f'{lowest}-{highest}' if lowest < highest else highest} |")
-    shown = project.text("README.md").partition("<!-- served -->\n")[2].partition("<!-- served ends -->")[0]
-    yield from line_differences("README.md", shown.strip().split("\n"), right, "mockbroker.handlers")
 
 
 def the_page_on_faults_has_the_vocabulary(project: Project) -> Iterator[str]:
@@ -133,39 +103,10 @@ def the_page_on_the_journal_has_each_field(project: Project) -> Iterator[str]:
     yield from missing_names(page, text, [ending.value for ending in Ending], "Ending")
 
 
-def tables_have_the_defaults_of_settings(project: Project) -> Iterator[str]:
-    from mockbroker.state.brokers.broker import Broker
-    from mockbroker.state.cluster import Cluster
-    from mockbroker.state.configs.definitions import BROKER, definition
-    from mockbroker.state.configs.values import text_of
-    from mockbroker.state.settings import DEFAULTS
-
-    topic = Cluster.create([Broker(0, "a")]).create_topic("orders", 1, 1)
-    for page in PAGES_WITH_DEFAULTS:
-        rows = re.findall(r"^\| `([a-z.]+)` \| (\S+) \|", project.text(page), re.MULTILINE)
-        if not rows:
-            yield f"{page}: has no table of settings and their defaults"
-        for name, shown in rows:
-            if page == "docs/logs.md":
-                right = text_of(topic.config(name))
-            else:
-                right = text_of(DEFAULTS[name] if name in DEFAULTS else definition(BROKER, name).default)
-            if shown != right:
-                yield f"{page}: has {shown} as the default of {name}, but it is {right}"
-
-
-def the_page_on_streams_groups_has_each_status(project: Project) -> Iterator[str]:
-    from mockbroker.streams_groups.topology import StatusCode
-
-    page = "docs/streams-groups.md"
-    shown = in_backticks(first_cells(project.text(page)), "[A-Z_]+")
-    yield from set_differences(page, shown, {code.name for code in StatusCode}, "StatusCode")
-
-
 def tables_of_findings_have_each_kind(project: Project) -> Iterator[str]:
     from kafka_rack import audit, consistency
 
-    for page, kinds in (("docs/tools.md", audit.KINDS), ("docs/consistency.md", consistency.KINDS)):
+    for page, kinds in (("docs/plan.md", audit.KINDS), ("docs/journal.md", consistency.KINDS)):
         for kind, meaning in kinds.items():
             if f"| `{kind}` | {meaning} |" not in project.text(page):
                 yield f"{page}: lacks the row | `{kind}` | {meaning} |"
@@ -174,27 +115,8 @@ def tables_of_findings_have_each_kind(project: Project) -> Iterator[str]:
 def the_page_on_placers_has_each_name(project: Project) -> Iterator[str]:
     from kafka_rack.placement import BUILT_IN, PLACER_SETTINGS
 
-    page = "docs/placers.md"
+    page = "docs/plan.md"
     yield from missing_names(page, project.text(page), [*BUILT_IN, *PLACER_SETTINGS], "kafka_rack.placement")
-
-
-def the_page_on_the_control_api_has_each_operation(project: Project) -> Iterator[str]:
-    from mockbroker.adapters.control import app  # noqa: F401 - declares the operations
-    from mockbroker.adapters.control.operations import operation
-
-    page = "docs/control.md"
-    named: set[str] = set()
-    for cell in first_cells(project.text(page), "| call |"):
-        method, base = "", ""
-        for part in re.findall(r"`([^`]+)`", cell):
-            if part.startswith(("GET ", "POST ", "DELETE ")):
-                method, _, path = part.partition(" ")
-                base = path.replace("...", "/topics/{topic}/partitions/{n}") if path.startswith("...") else path
-                named.add(f"{method} {base}")
-            elif re.fullmatch(r"[a-z-]+", part) and "with" not in cell[: cell.index(f"`{part}`")]:
-                named.add(f"{method} {base.rpartition('/')[0]}/{part}")
-    there = {f"{method} {path.replace('{partition}', '{n}')}" for method, path in operation.table}
-    yield from set_differences(page, named, there - {"GET /openapi.json"}, "mockbroker.adapters.control")
 
 
 def the_page_on_testing_has_each_name(project: Project) -> Iterator[str]:
@@ -231,12 +153,12 @@ def the_page_on_certify_has_each_check(project: Project) -> Iterator[str]:
     yield from line_differences(page, shown, grades, "GRADES")
 
 
-def the_page_on_clients_has_the_versions_that_are_run(project: Project) -> Iterator[str]:
+def the_page_on_certify_has_the_versions_that_are_run(project: Project) -> Iterator[str]:
     from tests.interop.certified_clients import certified_clients
     from tests.interop.certify_clients import READING, WRITING
     from tests.interop.museum.__main__ import table
 
-    page = "docs/clients.md"
+    page = "docs/certify.md"
     text = project.text(page)
     rows = re.findall(r"^\| (.*?) \| [A-F] \| (.*) \|$", text, re.MULTILINE)
     shown = [f"{name}: {cells.count(' | ') + 1} columns" for name, cells in rows]
@@ -255,15 +177,11 @@ CHECKS: tuple[Check, ...] = (
     command_lines_have_existing_options,
     variables_are_options,
     generated_parts_are_current,
-    the_readme_lists_the_served_apis,
     the_page_on_faults_has_the_vocabulary,
     the_page_on_the_journal_has_each_field,
-    tables_have_the_defaults_of_settings,
-    the_page_on_streams_groups_has_each_status,
     tables_of_findings_have_each_kind,
     the_page_on_placers_has_each_name,
-    the_page_on_the_control_api_has_each_operation,
     the_page_on_testing_has_each_name,
     the_page_on_certify_has_each_check,
-    the_page_on_clients_has_the_versions_that_are_run,
+    the_page_on_certify_has_the_versions_that_are_run,
 )

@@ -34,8 +34,8 @@ MAPPED_DEEPER = ("mockbroker/core", "mockbroker/state")
 
 def cited_paths(text: str) -> list[str]:
     """
-    >>> cited_paths("as docs/tools.md says (tests/progress.py), not docs/x-*.md, nor https://a.example/docs/b.md")
-    ['docs/tools.md', 'tests/progress.py']
+    >>> cited_paths("as docs/plan.md says (tests/progress.py), not docs/x-*.md, nor https://a.example/docs/b.md")
+    ['docs/plan.md', 'tests/progress.py']
     """
     return [path.rstrip("./-") for path in CITED.findall(text)]
 

@@ -77,8 +77,8 @@ Check = Callable[[Project], Iterator[str]]
 
 def set_differences(where: str, shown: Iterable[str], expected: Iterable[str], source: str) -> Iterator[str]:
     """
-    >>> list(set_differences("docs/tools.md", ["x"], ["x", "y"], "settings.py"))
-    ['docs/tools.md: lacks `y`, which settings.py has']
+    >>> list(set_differences("docs/plan.md", ["x"], ["x", "y"], "settings.py"))
+    ['docs/plan.md: lacks `y`, which settings.py has']
     """
     shown, expected = set(shown), set(expected)
     yield from (f"{where}: lacks `{name}`, which {source} has" for name in sorted(expected - shown))
@@ -88,8 +88,8 @@ def set_differences(where: str, shown: Iterable[str], expected: Iterable[str], s
 def line_differences(where: str, shown: Iterable[str], expected: Iterable[str], source: str) -> Iterator[str]:
     """The first line that differs.
 
-    >>> list(line_differences("docs/tools.md", ["| x | 1 |"], ["| x | 2 |"], "settings.py"))
-    ["docs/tools.md: has '| x | 1 |', but settings.py makes it '| x | 2 |'"]
+    >>> list(line_differences("docs/plan.md", ["| x | 1 |"], ["| x | 2 |"], "settings.py"))
+    ["docs/plan.md: has '| x | 1 |', but settings.py makes it '| x | 2 |'"]
     """
     for found, right in zip_longest(shown, expected):
         if found != right:
@@ -99,8 +99,8 @@ def line_differences(where: str, shown: Iterable[str], expected: Iterable[str], 
 
 def missing_names(where: str, text: str, names: Iterable[str], source: str) -> Iterator[str]:
     """
-    >>> list(missing_names("docs/tools.md", "`x` does this", ["x", "y"], "settings.py"))
-    ['docs/tools.md: lacks `y`, which settings.py has']
+    >>> list(missing_names("docs/plan.md", "`x` does this", ["x", "y"], "settings.py"))
+    ['docs/plan.md: lacks `y`, which settings.py has']
     """
     yield from (f"{where}: lacks `{name}`, which {source} has" for name in names if f"`{name}`" not in text)
 

@@ -148,8 +148,8 @@ NIGHTLY = [
     interop(
         "commands",
         *("admin", "admin_tools", "tools", "commands", "configs", "demo", "rolling_upgrade", "zookeeper_mode"),
-        *("examples", "diskless_page"),
-        concerns=("kafka_rack/cli/*", "*/configs/*", "*/zookeeper/*", "examples/*", "docs/diskless.md"),
+        "examples",
+        concerns=("kafka_rack/cli/*", "*/configs/*", "*/zookeeper/*", "examples/*"),
     ),
     interop("faults", "faults", "faults_java", concerns=("mockbroker/core/faults/*",)),
     pytest_suite(

@@ -38,8 +38,8 @@ def test_each_command_prints_what_the_page_shows(tmp_path):
     script = tmp_path / "kafka-rack"
     script.write_text(f'#!/bin/sh\nPYTHONPATH={ROOT} exec {sys.executable} -m kafka_rack.cli "$@"\n')
     script.chmod(0o755)
-    (first,) = re.findall(r"```sh\n(kafka-rack serve .*8090.*)\n```", PAGE)
-    options = shlex.split(first.replace("8090", "0"))[2:]
+    (first,) = re.findall(r"```sh\n(kafka-rack serve --brokers .*)\n```", PAGE)
+    options = [*shlex.split(first)[2:], "--control-port", "0"]
     steps = console_steps()
     assert len(steps) >= 10
     with serve_process(*options, "--quiet") as served:

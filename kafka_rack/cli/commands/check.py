@@ -2,7 +2,7 @@
 
 CAPTURE is a file or a folder of them: lines of JSON as `kafka-rack serve --capture` writes them, pcap or
 pcapng, plain or gzip. Files that go on from each other are one recording, each recording is a history of its own; with
---together all files are one, say one from each broker. docs/consistency.md has what each anomaly means and what the
+--together all files are one, say one from each broker. docs/journal.md has what each anomaly means and what the
 wire cannot prove. Exit code 3 when something was found.
 
 Examples:

@@ -8,7 +8,7 @@ are the job's, which gives the same figures: kafka-rack pipeline locality.
 --prices FILE is TOML or JSON: currency, unit (GB or GiB), egress, ingress, free_replication, and pairs with prices of
 their own. --client-racks FILE says where clients are that do not say it: lines as az-a@10.0.1.0/24,
 az-b@client:billing-*, az-a@broker:4. --forecast tells what a cluster that is still a plan will cost, and reads no
-capture. Exit code 1: not one frame of an input could be read. docs/locality.md has the rules.
+capture. Exit code 1: not one frame of an input could be read. docs/cost.md has the rules.
 
 Examples:
   kafka-rack locality trace.jsonl

@@ -62,7 +62,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     option(
         "--diskless-selection",
         choices=SELECTIONS,
-        help="how a broker is chosen for diskless partitions: in turn, or each by its hash (docs/diskless.md)",
+        help="how a broker is chosen for diskless partitions: in turn, or each by its hash (docs/racks.md)",
     )
     option("--memory", metavar="SIZE", help="what the records of all topics may take together, as 512MiB; default: any")
     option(
@@ -74,7 +74,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--set",
         action="append",
         metavar="KEY=VALUE",
-        help="a broker setting under Kafka's name, or one of the placer (docs/placers.md); repeatable",
+        help="a broker setting under Kafka's name, or one of the placer (docs/plan.md); repeatable",
     )
     option(
         "--user",
@@ -107,7 +107,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     option(
         "--data-dir",
         metavar="DIR",
-        help="keep the cluster in this directory, over restarts and kill -9 (docs/durability.md); default: in memory",
+        help="keep the cluster in this directory, over restarts and kill -9 (docs/cluster.md); default: in memory",
     )
     option(
         "--fsync",
@@ -117,7 +117,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     option(
         "--emulate",
         metavar="RELEASE",
-        help="be a Kafka release, 0.8.2 to 4.4, or `diskless`; default: serve all there is (docs/releases.md)",
+        help="be a Kafka release, 0.8.2 to 4.4, or `diskless`; default: serve all there is (docs/cluster.md)",
     )
     option(
         "--listener-per-rack",

@@ -415,7 +415,7 @@ def add_cluster_arguments(parser: argparse.ArgumentParser, *, required: bool) ->
     parser.add_argument(
         "--command-config",
         metavar="FILE",
-        help="Kafka's client properties, where a cluster asks who you are: security.protocol, sasl.* (docs/tools.md)",
+        help="Kafka's client properties, where a cluster asks who you are: security.protocol, sasl.*; docs/security.md",
     )
     parser.add_argument(
         "--timeout",

@@ -25,6 +25,6 @@ def placer_help() -> str:
         [
             "who places the replicas; default: rack-aware. One of",
             *lines,
-            f"or module:Class, or the name of an entry point of {ENTRY_POINT_GROUP} (docs/placers.md)",
+            f"or module:Class, or the name of an entry point of {ENTRY_POINT_GROUP} (docs/plan.md)",
         ]
     )

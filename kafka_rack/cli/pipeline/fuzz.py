@@ -62,7 +62,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="of round-trip, versions, reference, damage, kio, kafka-python, java, codec; default: all that can be",
     )
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="equal seeds try equal messages; default: 0")
-    parser.add_argument("--codec", metavar="MODULE:NAME", help="a codec of yours, or FILE.py:NAME; docs/fuzzing.md")
+    parser.add_argument("--codec", metavar="MODULE:NAME", help="a codec of yours, or FILE.py:NAME; docs/codec.md")
     parser.add_argument(
         "--kafka-clients-jar", metavar="PATH", help="the jar, or a folder of jars, with Kafka's classes for check java"
     )

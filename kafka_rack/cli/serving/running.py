@@ -71,7 +71,7 @@ def add_serving_options(option: Callable[..., None]) -> None:
         "--client-racks",
         metavar="FILE",
         help="where clients are that do not say it, for journal, metrics and faults: lines as az-a@10.0.1.0/24 or\n"
-        "az-b@client:billing-* (docs/locality.md); brokers know nothing of it",
+        "az-b@client:billing-* (docs/cost.md); brokers know nothing of it",
     )
     option(
         "--capture",

@@ -1,6 +1,6 @@
 """The control API: HTTP on loopback, to look at a running cluster, to change it, and to ask who served whom.
 
-docs/control.md says what there is; ``operations`` has the table of it, ``GET /openapi.json`` the same for programs.
+docs/http.md is the reference; ``operations`` has the table of it, ``GET /openapi.json`` the same for programs.
 Errors are RFC 9457 problems.
 """
 

@@ -20,13 +20,13 @@ class Changed(msgspec.Struct):
 
 
 class Lag(msgspec.Struct, forbid_unknown_fields=True):
-    """How many records followers are kept behind their leaders; 0 ends it."""
+    """By how many records followers lag; 0 ends it."""
 
     records: Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 
 
 class LagChanged(msgspec.Struct):
-    """The brokers whose followers are behind, and by how many records."""
+    """The brokers whose followers lag, and by how many records."""
 
     brokers: list[int]
     records: int
@@ -70,7 +70,7 @@ async def crash_broker(call: ControlCall) -> Any:
 
 @operation("POST", "/brokers/{id}/fence", "Fence a broker", tag="brokers", answer=Changed, statuses=(404, 409))
 async def fence_broker(call: ControlCall) -> Any:
-    """It leads nothing and is shown to nobody, though clients that know it still reach it."""
+    """It leads no partition and is in no metadata; clients that know its address still reach it."""
     number = call.broker_id()
     with refused_in_zookeeper_mode():
         fenced = call.cluster.fence_broker(number)
@@ -102,7 +102,7 @@ async def fill_disk(call: ControlCall) -> Any:
 @operation(
     "POST",
     "/brokers/{id}/empty-disk",
-    "Make room on a broker's disk",
+    "Empty a broker's disk",
     tag="brokers",
     answer=Changed,
     statuses=(404, 409),
@@ -124,7 +124,7 @@ async def isolate_broker(call: ControlCall) -> Any:
 
 
 @operation(
-    "POST", "/brokers/{id}/rejoin", "Mend every link of a broker", tag="brokers", answer=Changed, statuses=(404,)
+    "POST", "/brokers/{id}/rejoin", "Restore every link of a broker", tag="brokers", answer=Changed, statuses=(404,)
 )
 async def rejoin_broker(call: ControlCall) -> Any:
     """The others and the controller reach it again."""
@@ -134,7 +134,7 @@ async def rejoin_broker(call: ControlCall) -> Any:
 
 
 @operation(
-    "POST", "/brokers/{id}/lag", "Keep followers behind", tag="brokers", body=Lag, answer=LagChanged, statuses=(404,)
+    "POST", "/brokers/{id}/lag", "Have followers lag", tag="brokers", body=Lag, answer=LagChanged, statuses=(404,)
 )
 async def set_broker_lag(call: ControlCall) -> Any:
     """Every follower on the broker has all but the last N records of its leader, in whole batches."""
@@ -185,7 +185,7 @@ async def restart_rack(call: ControlCall) -> Any:
 
 
 @operation(
-    "POST", "/racks/{rack}/lag", "Keep a rack's followers behind", tag="racks", body=Lag, answer=LagChanged,
+    "POST", "/racks/{rack}/lag", "Have a rack's followers lag", tag="racks", body=Lag, answer=LagChanged,
     statuses=(404,),
 )  # fmt: skip
 async def set_rack_lag(call: ControlCall) -> Any:

@@ -31,8 +31,8 @@ class ListenerView(msgspec.Struct):
 class BrokerView(msgspec.Struct):
     """A broker: ``running`` while its process is up, ``online`` while the controller counts it as up.
 
-    ``fenced`` and ``disk_full`` are so by command; ``follower_lag`` is how many records its followers are kept behind,
-    null before a real cluster. There ``running`` says whether clients reach it here, and ``online`` that it is up, too.
+    ``fenced`` and ``disk_full`` are set by commands; ``follower_lag`` is by how many records its followers lag. On a
+    proxy it is null, ``running`` says whether clients reach it here, and ``online`` that it is up, too.
     """
 
     id: int
@@ -55,8 +55,7 @@ class RackView(msgspec.Struct):
 class PartitionView(msgspec.Struct):
     """A partition; a diskless one has no leader and no replicas of its own.
 
-    ``follower_lag``: of each replica that lacks records of the leader how many. What a proxy is not told of the real
-    cluster is null: offsets, sizes, lags.
+    ``follower_lag``: how many of the leader's records each replica lacks. On a proxy offsets, sizes and lags are null.
     """
 
     partition: int
@@ -81,7 +80,7 @@ class TopicView(msgspec.Struct):
 
 
 class TopicDetails(TopicView):
-    """A topic with the settings that were given to it, null where a proxy is not told them."""
+    """A topic with its settings, null on a proxy."""
 
     configs: dict[str, Any] | None
 
@@ -101,7 +100,7 @@ class UpdateMetadataView(msgspec.Struct):
 
 
 class ZooKeeperBrokerView(msgspec.Struct):
-    """What a broker runs in ZooKeeper mode, and which live brokers it was told of."""
+    """What a broker runs in ZooKeeper mode, and which live brokers it knows."""
 
     id: int
     release: str
@@ -111,7 +110,7 @@ class ZooKeeperBrokerView(msgspec.Struct):
 
 
 class ZooKeeperView(msgspec.Struct):
-    """ZooKeeper mode: the controller's epoch, what it could not read, and the registrations as they stand there."""
+    """ZooKeeper mode: the controller's epoch, what it could not read, and the registrations in ZooKeeper."""
 
     controller_epoch: int
     problem: str | None
@@ -123,7 +122,7 @@ class ClusterView(msgspec.Struct):
     """A cluster. ``version`` grows with each change of what Metadata shows.
 
     ``cut_links`` are pairs of broker ids, -1 for the controller; ``clock_ms`` is how far the wall clock was moved.
-    ``mode`` is kraft, zookeeper, or proxy before a real cluster, whose controller and settings are not known.
+    ``mode`` is kraft, zookeeper, or proxy: then controller and settings are unknown.
     ``zookeeper`` is there in ZooKeeper mode.
     """
 

@@ -22,7 +22,7 @@ class Health(msgspec.Struct):
 
 
 class Link(msgspec.Struct, forbid_unknown_fields=True):
-    """Two brokers by id; -1 stands for the controller."""
+    """Two brokers by id; -1 is the controller."""
 
     between: tuple[Node, Node]
 
@@ -60,7 +60,7 @@ async def health(_: ControlCall) -> Any:
     parameters=(INTERNAL,),
 )
 async def cluster(call: ControlCall) -> Any:
-    """All there is to see of the cluster itself, without Kafka's internal topics, unless those are asked for."""
+    """Brokers, racks, topics and settings; Kafka's internal topics with ``internal=true``."""
     return cluster_of(call.state, with_internal=call.with_internal())
 
 
@@ -73,7 +73,7 @@ async def cut_link(call: ControlCall) -> Any:
     return LinkChanged(call.body.between)
 
 
-@operation("POST", "/links/mend", "Mend a link", tag="links", body=Link, answer=LinkChanged, statuses=(404,))
+@operation("POST", "/links/mend", "Restore a link", tag="links", body=Link, answer=LinkChanged, statuses=(404,))
 async def mend_link(call: ControlCall) -> Any:
     """The two reach each other again."""
     call.cluster.mend_link(*link_of(call))
@@ -82,7 +82,7 @@ async def mend_link(call: ControlCall) -> Any:
 
 @operation("POST", "/clock", "Move the wall clock", tag="cluster", body=Jump, answer=ClockMoved)
 async def jump_clock(call: ControlCall) -> Any:
-    """LogAppendTime and retention go by it; sessions and timeouts notice nothing."""
+    """LogAppendTime and retention use it; sessions and timeouts do not."""
     call.cluster.jump_clock(call.body.jump_ms)
     return ClockMoved(call.state.clock.offset_ms)
 

@@ -197,7 +197,7 @@ async def events(call: ControlCall) -> Any:
     """Server-sent events, each with `event` and `id`; first all there is, then whatever changes.
 
     `cluster`, `groups`, `faults` and `traffic` are what GET of the same name gives, whole again with each change;
-    `requests` has the calls since the last such event, at most 200, and in `skipped` how many more there were.
+    `requests` has the calls since the last event of this kind, at most 200, and in `skipped` how many more there were.
     """
     hub = call.server.events
     headers = {"cache-control": "no-store", "x-accel-buffering": "no"}

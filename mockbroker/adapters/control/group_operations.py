@@ -76,14 +76,14 @@ class CoordinatorView(msgspec.Struct):
 
 @operation("GET", "/groups", "All groups with members and lag", tag="groups", answer=GroupsView, statuses=(409,))
 async def groups(call: ControlCall) -> Any:
-    """By id. Refused before a real cluster, which has its groups to itself."""
+    """By id. Refused on a proxy."""
     call.must_be_ours(OF_REAL_GROUPS)
     return GroupsView(groups_of(call.state))
 
 
 @operation("GET", "/groups/{group}", "One group", tag="groups", answer=GroupView, statuses=(404, 409))
 async def group(call: ControlCall) -> Any:
-    """Its members, their assignments, its offsets. Refused before a real cluster."""
+    """Its members, their assignments, its offsets. Refused on a proxy."""
     call.must_be_ours(OF_REAL_GROUPS)
     return group_of(call.state, known_group(call))
 
@@ -98,7 +98,7 @@ async def group(call: ControlCall) -> Any:
     statuses=(404, 409),
 )
 async def move_coordinator(call: ControlCall) -> Any:
-    """A broker coordinates the group, or a transactional id, for as long as it is up; neither has to be there yet."""
+    """A broker coordinates the group, or a transactional id, as long as it is up; neither needs to exist yet."""
     call.cluster.move_coordinator(call.names["group"], known_broker(call.state, str(call.body.broker)))
     return CoordinatorView(call.names["group"], call.state.coordinator_for(call.names["group"]).id)
 

@@ -20,27 +20,27 @@ SEPARATED = frozenset({"api", "broker", "partition", "locality", "error"})
 """Filters whose values never have a comma in them, so that one may stand between values."""
 FILTERS = (
     Parameter("api", "Kafka's name of the API, as Fetch.", repeats=True),
-    Parameter("client_id", "As the client says it; * stands for anything.", repeats=True),
+    Parameter("client_id", "As the client says it; * matches anything.", repeats=True),
     Parameter("client_rack", "The client's rack, as far as it is known.", repeats=True),
     Parameter("client_address", "An address, or a range as 10.0.0.0/8.", repeats=True),
-    Parameter("principal", "Who logged in, as User:alice; * stands for anything.", repeats=True),
+    Parameter("principal", "Who logged in, such as User:alice; * matches anything.", repeats=True),
     Parameter("topic", "A topic that the request names.", repeats=True),
     Parameter("partition", "A partition that the request names.", int, repeats=True),
     Parameter("group", "A group that the request names.", repeats=True),
-    Parameter("broker", "The broker that was asked.", int, repeats=True),
+    Parameter("broker", "The broker that got the request.", int, repeats=True),
     Parameter("rack", "That broker's rack.", repeats=True),
     Parameter("locality", "local, cross or unknown.", repeats=True),
     Parameter("error", "An error in the answer, as NOT_LEADER_OR_FOLLOWER.", repeats=True),
     Parameter("fault", "A fault that hit the call.", repeats=True),
-    Parameter("since", "Only calls behind the one with this sequence.", int),
-    Parameter("limit", f"How many at most: the last ones, with since the first; {DEFAULT_LIMIT} unless given.", int),
+    Parameter("since", "Only calls after the one with this sequence.", int),
+    Parameter("limit", f"How many at most: the last ones, with since the first; default: {DEFAULT_LIMIT}.", int),
 )
 
 FilterBody = dict[str, Any]
 
 
 class RequestView(msgspec.Struct):
-    """One call: who asked whom for what, what came of it, and whether its bytes left their rack."""
+    """One call: client, broker, request, outcome, and whether its bytes crossed racks."""
 
     sequence: int
     at_ms: int
@@ -101,7 +101,7 @@ class AssertionHolds(msgspec.Struct):
 
 @operation("GET", "/requests", "The last calls", tag="requests", answer=RequestsView, parameters=FILTERS)
 async def requests(call: ControlCall) -> Any:
-    """Filters may be given more than once: one of the values has to fit. Follow what comes by `since`."""
+    """A filter may be repeated: one of its values has to match. Poll with `since`."""
     wanted = filters_of(query_of(call))
     limit = min(wanted.limit or DEFAULT_LIMIT, MAX_LIMIT)
     journal = call.cluster.journal

@@ -54,13 +54,13 @@ class Deleted(msgspec.Struct):
     "GET", "/topics", "All topics with their partitions", tag="topics", answer=TopicsView, parameters=(INTERNAL,)
 )
 async def topics(call: ControlCall) -> Any:
-    """By name: leaders, replicas, ISRs, offsets and sizes. Of Kafka's internal topics only if they are asked for."""
+    """By name: leaders, replicas, ISRs, offsets and sizes. Kafka's internal topics with ``internal=true``."""
     return TopicsView(topics_of(call.state, with_internal=call.with_internal()))
 
 
 @operation("GET", "/topics/{topic}", "One topic", tag="topics", answer=TopicDetails, statuses=(404,))
 async def topic(call: ControlCall) -> Any:
-    """With the settings that it was given."""
+    """With its settings."""
     return details_of(known_topic(call), knows_logs=not call.state.is_mirror)
 
 

@@ -85,7 +85,7 @@ class RackLink(NamedTuple):
 
 
 class Effect(NamedTuple):
-    """What goes wrong: ``kind`` is a name of ``EFFECTS``, ``value`` what stands there in JSON."""
+    """What goes wrong: ``kind`` is a name of ``EFFECTS``, ``value`` its value in JSON."""
 
     kind: str
     value: Any
@@ -129,7 +129,7 @@ ALWAYS = When()
 class Fault:
     """A fault: the calls or the link that it meets, what it does to them, and when. It does not change.
 
-    ``match`` has values or tuples of such by field.
+    ``match`` has a value, or a tuple of values, for each field.
     """
 
     id: str

@@ -128,7 +128,7 @@ class Faults:
         path: whose calls they meet.
         seed: of what chance decides; each fault draws for itself, so that one does not change another.
         now_ms: gives the time.
-        settle: called after a change, for what became due by it.
+        settle: called after a change, for what became due.
 
     >>> from mockbroker.core.simulation import Simulation
     >>> sim = Simulation()
@@ -173,7 +173,7 @@ class Faults:
         effect: Mapping[str, Any] | None = None,
         when: Mapping[str, Any] | None = None,
     ) -> FaultHandle:
-        """Set a fault, given whole or by its parts. It meets calls from now on.
+        """Set a fault, whole or by its parts. It matches calls from now on.
 
         Raises FaultError: it cannot be, or another has its id.
         """

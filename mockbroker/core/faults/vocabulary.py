@@ -97,7 +97,7 @@ def fault_schema() -> dict[str, Any]:
     return {
         "type": "object",
         "properties": {
-            "id": {"type": "string", "pattern": ID_PATTERN, "description": "given as fault-1, ... where left out"},
+            "id": {"type": "string", "pattern": ID_PATTERN, "description": "default: fault-1, ..."},
             "match": {"$ref": "#/$defs/match"},
             "link": {"$ref": "#/$defs/link"},
             "effect": {"$ref": "#/$defs/effect"},
@@ -135,16 +135,16 @@ def match_schema() -> dict[str, Any]:
         "description": "Which calls. A field that is left out matches all; of a list one is enough.",
         "type": "object",
         "properties": {
-            "api": one_or_more(api, "Kafka's name of the API; * stands for any letters"),
+            "api": one_or_more(api, "Kafka's name of the API; * matches any letters"),
             "broker": one_or_more(number, "the broker's id"),
-            "rack": one_or_more(name, "the broker's rack; * stands for any letters"),
-            "client_id": one_or_more(name, "* stands for any letters"),
-            "client_rack": one_or_more(name, "the client's rack, once it is known; * stands for any letters"),
+            "rack": one_or_more(name, "the broker's rack; * matches any letters"),
+            "client_id": one_or_more(name, "* matches any letters"),
+            "client_rack": one_or_more(name, "the client's rack, once it is known; * matches any letters"),
             "client_address": one_or_more(address, "an address or a CIDR block, as 10.0.0.0/8"),
-            "listener": one_or_more(name, "the listener's name; * stands for any letters"),
-            "topic": one_or_more(name, "a topic that the request names; * stands for any letters"),
+            "listener": one_or_more(name, "the listener's name; * matches any letters"),
+            "topic": one_or_more(name, "a topic that the request names; * matches any letters"),
             "partition": one_or_more(number, "a partition that the request names"),
-            "group": one_or_more(name, "a group that the request names; * stands for any letters"),
+            "group": one_or_more(name, "a group that the request names; * matches any letters"),
             "link": {"$ref": "#/$defs/link"},
         },
         "additionalProperties": False,
@@ -154,7 +154,7 @@ def match_schema() -> dict[str, Any]:
 def link_schema() -> dict[str, Any]:
     rack = {"type": "string", "minLength": 1, "maxLength": MAX_NAME}
     return {
-        "description": "Brokers to each other, and clients whose rack is known to brokers; * stands for any letters.",
+        "description": "Brokers to each other, and clients whose rack is known to brokers; * matches any letters.",
         "oneOf": [
             {
                 "type": "object",
@@ -191,7 +191,7 @@ def effect_schema() -> dict[str, Any]:
             only("delay_ms", ms, jitter_ms={**ms, "description": "up to so much more, drawn from the seed"}),
             only("disconnect", {"const": True, "description": "the connection is closed without an answer"}),
             only("silence", {"const": True, "description": "never answered; the connection stays open"}),
-            only("throttle_ms", {**ms, "minimum": 1, "description": "told to the client, then the connection waits"}),
+            only("throttle_ms", {**ms, "minimum": 1, "description": "sent to the client, then the connection waits"}),
             only("bandwidth", {**rate, "description": 'bytes a second, as "1MiB/s" or a number'}),
             only("cut", {"const": True, "description": "of a link: nothing gets through"}),
         ],

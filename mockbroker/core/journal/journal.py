@@ -62,7 +62,7 @@ class Assertions:
         self._check("served_by", {"rack": rack, "broker": broker, **filters})
 
     def assert_cross_rack_bytes(self, *, at_most: int, **filters: Any) -> None:
-        """No more than so many bytes of records' calls are known to have crossed racks."""
+        """At most ``n`` bytes of records are known to have crossed racks."""
         self._check("cross_rack_bytes", {"at_most": at_most, **filters})
 
     def assert_no_errors(self, **filters: Any) -> None:
@@ -80,8 +80,8 @@ class Journal(Assertions):
     ``dropped`` counts those that no longer fitted since the last ``clear``.
 
     Args:
-        max_entries: how many calls are kept at most, as many as fit if not given.
-        max_bytes: how much memory they take at most, by an estimate: so much a call, a partition and a name.
+        max_entries: how many calls are stored at most; default: as many as fit.
+        max_bytes: how much memory they take at most, estimated by calls, partitions and names.
     """
 
     def __init__(self, max_entries: int | None = None, *, max_bytes: int = DEFAULT_MAX_BYTES) -> None:
@@ -100,7 +100,7 @@ class Journal(Assertions):
         self._known: Verdicts | None = None
 
     def call_ended(self, outcome: Outcome) -> None:
-        """Put down how a call ended: in as few steps as there can be, for it is done for each."""
+        """Record how a call ended: in as few steps as there can be, for it is done for each."""
         call = outcome.call
         self._cluster = call.cluster
         cached = call.cached
@@ -185,7 +185,7 @@ class Journal(Assertions):
         return leader_racks
 
     def feed(self, traffic: Traffic) -> None:
-        """Have all that is put down added up there too, which costs less than as two observers."""
+        """Add up all recorded calls there too, which costs less than as two observers."""
         self.traffic = traffic
 
     def _look_at(self, outcome: Outcome) -> Any:
@@ -228,7 +228,7 @@ class Journal(Assertions):
         return self._entries(mark)
 
     def mark(self) -> int:
-        """The sequence of the last entry so far, for ``since``; it goes on counting over ``clear``."""
+        """The sequence of the last entry so far, for ``since``; it continues over ``clear``."""
         return self._gone + len(self._records)
 
     def clear(self) -> None:
@@ -266,7 +266,7 @@ class Journal(Assertions):
         return len(self.find(limit=limit, **filters))
 
     def counts(self, by: str, **filters: Any) -> dict[str, int]:
-        """How many of the entries that match have each value of a field, the most frequent first; "" stands for none.
+        """How many of the entries that match have each value of a field, the most frequent first; "" means none.
 
         Args:
             by: the name of a filter, or ``ending``; an entry with several topics, groups, errors or faults counts for
@@ -307,7 +307,7 @@ class Journal(Assertions):
 
     @property
     def first_sequence(self) -> int:
-        """The sequence of the oldest entry that is kept, or of the next one to come."""
+        """The sequence of the oldest entry, or of the next one."""
         return self._gone + 1
 
     def dropped_since(self, mark: int) -> int:
@@ -322,7 +322,7 @@ class Journal(Assertions):
     def records(
         self, wanted: JournalFilters, first: int | None = None, count: int | None = None
     ) -> Iterator[tuple[int, CallRecord]]:
-        """What is kept of the calls that the filters do not rule out, with their sequences.
+        """The stored calls that may match the filters, with their sequences.
 
         Args:
             first: the sequence to begin with, without it that behind the filters' mark.

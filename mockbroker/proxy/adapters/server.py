@@ -52,28 +52,28 @@ REFUSAL = (
 
 
 class KafkaProxy(ServedCluster):
-    """A proxy before a real cluster; ``async with`` runs it in the event loop that is there, ``with`` in a thread.
+    """A proxy in front of a real cluster; ``async with`` runs it in the running event loop, ``with`` in a thread.
 
     What ``with`` gives is a ``BlockingKafkaProxy``: the same commands, without ``await``.
 
     Each real broker has a listener here, with the same node id and rack; answers lead clients to these. ``journal``,
     ``traffic``, ``faults`` and captures are those of ``MockCluster``; ``state`` shows what the cluster has said. A
-    broker that is stopped here cannot be reached by clients of the proxy, and goes on for all others.
+    broker that is stopped here cannot be reached by clients of the proxy, and serves all others.
 
     Args:
         upstream: where the real cluster is, as ``host:port,...``, or all of how it is reached. Raises ValueError.
-        racks: node id -> rack, in place of what brokers say; None takes a rack away.
-        host, port: the broker with the lowest id listens on ``port``, the next one on the port behind it; 0 stands for
-            free ports. Brokers that come later have the ports behind those.
+        racks: node id -> rack, instead of what brokers report; None removes a rack.
+        host, port: the broker with the lowest id listens on ``port``, the next one on the next port; 0 picks free
+            ports. Later brokers get the ports after those.
         listener_per_rack: each broker has one more listener for each rack; who comes in by it counts as in that rack.
-        advertised_host: what clients are told to connect to, ``host`` unless given.
+        advertised_host: the address in answers; default: ``host``.
         client_racks: a racks file, for clients that say nothing of their rack.
         mends: what of clients' requests and of answers is to be put right.
         wait_s: for so long ``start`` waits for a cluster that does not answer yet.
         tls: end TLS here, with a test certificate; ``security_dir`` is a folder for what clients need, as for
-            ``MockCluster``. ``settings`` are ``ssl.*`` under Kafka's names, which may name keys in place of that.
-        client_properties: Kafka's, as in the file of ``--command-config``, where ``upstream`` is ``host:port,...``: how
-            brokers are reached that ask for TLS or a login.
+            ``MockCluster``. ``settings`` are ``ssl.*`` under Kafka's names, which may name keys instead.
+        client_properties: Kafka's, as in the file of ``--command-config``, where ``upstream`` is ``host:port,...``:
+            how to reach brokers that require TLS or a login.
 
     >>> from mockbroker import MockCluster
     >>> with MockCluster() as real, KafkaProxy(real.bootstrap_servers) as proxy:
@@ -152,7 +152,7 @@ class KafkaProxy(ServedCluster):
         self._blocking.close()
 
     async def start(self) -> None:
-        """Learn what there is, and listen for each broker.
+        """Read brokers and topics, and listen for each broker.
 
         Raises UpstreamError: nobody answers. OSError: an address that cannot be had.
         """
@@ -307,7 +307,7 @@ class KafkaProxy(ServedCluster):
                 problem = None
 
     async def look(self) -> None:
-        """Learn anew which brokers and topics there are, as happens every half minute. Raises UpstreamError."""
+        """Read brokers and topics again, as happens every half minute. Raises UpstreamError."""
         answer, version = await self._link.metadata()
         self.mirror.learn(answer, version, is_whole=True)
         await self._look_for_diskless()
@@ -326,7 +326,7 @@ class KafkaProxy(ServedCluster):
 
     @property
     def tls(self) -> TlsMaterial | None:
-        """The test certificates, where TLS ends here with such: ``tls.client_context()`` is for clients."""
+        """The test certificates, if the proxy made them: ``tls.client_context()`` is for clients."""
         return None if self._client_tls is None else self._client_tls.material
 
     # commands

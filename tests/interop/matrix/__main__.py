@@ -1,7 +1,4 @@
-"""Runs the matrix, says what holds: ``python -m tests.interop.matrix [--target kafka|proxy] [--write] [CLIENT ...]``.
-
-With ``--write`` the table of docs/compatibility.md is what the run has found.
-"""
+"""Runs the matrix and prints what holds: ``python -m tests.interop.matrix [--target kafka|proxy] [CLIENT ...]``."""
 
 from __future__ import annotations
 
@@ -14,7 +11,6 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
-from tests.interop.matrix import page
 from tests.interop.matrix.clients import CLIENTS
 from tests.interop.matrix.running import outcomes
 from tests.interop.matrix.target import Target, our_cluster, proxy_before, real_kafka
@@ -59,15 +55,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.interop.matrix")
     parser.add_argument("--target", choices=TARGETS, default="kafka-rack")
     parser.add_argument("--quiet", action="store_true", help="do not say why something failed")
-    parser.add_argument("--write", action="store_true", help="write the table of docs/compatibility.md")
     parser.add_argument("clients", nargs="*", metavar="CLIENT", help=", ".join(CLIENTS))
     given = parser.parse_args()
     found = asyncio.run(run(given.clients or list(CLIENTS), given.target, quiet=given.quiet))
-    if given.write:
-        if given.clients:
-            parser.error("--write takes all clients")
-        page.write(given.target, page.table(found, given.target))
-        page.write("lacks", page.lacking())
     return int(any(wrong for row in found.values() for wrong in row.values()))
 
 

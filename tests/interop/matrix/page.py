@@ -1,44 +1,38 @@
-"""docs/compatibility.md: the tables that runs of the matrix write, and what clients lack."""
+"""The tables of docs/compatibility.md about clients: who passes which scenario, and what clients lack."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from tests.interop.client_process import ROOT
 from tests.interop.matrix.clients import CLIENTS
 from tests.interop.matrix.scenarios import SCENARIOS
 
-PAGE = ROOT / "docs" / "compatibility.md"
-OURS_ALONE = ("diskless",)
-"""What real Kafka has not."""
-
-Found = Mapping[str, Mapping[str, str]]
-"""Client -> scenario -> what was wrong, "" for nothing."""
-
-
-def marks(target: str) -> tuple[str, str]:
-    """What stands around the table of a target."""
-    return f"<!-- beside {target} -->\n", "<!-- ends -->"
-
-
-def columns(target: str) -> list[str]:
-    return [name for name in SCENARIOS if target == "kafka-rack" or name not in OURS_ALONE]
+MEANINGS = {
+    "create": "a topic of six partitions with three replicas",
+    "none, gzip, snappy, lz4, zstd": "60 records are written with this compression and read back by a group",
+    "rebalance": "a group of one, of two, of one again: partitions move, each record is read once",
+    "resume": "a second process continues at the committed offsets",
+    "transactions": "of three transactions the middle one is aborted; a reader of committed records gets the others",
+    "consumer protocol": "the rebalance again, by `group.protocol=consumer` (KIP-848)",
+    "share group": "two members of a share group, one after the other: each record is delivered once (KIP-932)",
+    "follower": "a consumer with `client.rack` reads from the replica in its rack (KIP-392)",
+    "diskless": "`client.id=reader,diskless_az=b` is enough to write and read in rack b",
+    "admin": "topics are listed, a config is set and read back, a topic is deleted",
+}
 
 
-def table(found: Found, target: str) -> str:
-    """A row for each client: ``yes``, **no**, or - for what it cannot do at all."""
-    names = columns(target)
-    lines = [f"| client | as | {' | '.join(names)} |", "|---" * (len(names) + 2) + "|"]
+def table() -> str:
+    """A row for each client: ``yes``, or - for what it cannot do at all."""
+    lines = [f"| client | as | {' | '.join(SCENARIOS)} |", "|---" * (len(SCENARIOS) + 2) + "|"]
     for name, client in CLIENTS.items():
-        cells = [cell(found.get(name, {}).get(scenario), scenario in client.lacks) for scenario in names]
+        cells = ["-" if scenario in client.lacks else "yes" for scenario in SCENARIOS]
         lines.append(f"| {name} {client.version} | {client.release} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
-def cell(wrong: str | None, is_lacking: bool) -> str:
-    if is_lacking:
-        return "-"
-    return "yes" if wrong == "" else "**no**"
+def scenarios() -> str:
+    """What each scenario is."""
+    return "\n".join(
+        ["| scenario | |", "|---|---|", *(f"| {name} | {meaning} |" for name, meaning in MEANINGS.items())]
+    )
 
 
 def lacking() -> str:
@@ -49,18 +43,3 @@ def lacking() -> str:
             what = ", ".join(scenario for scenario, why in client.lacks.items() if why == reason)
             reasons.setdefault(f"{what}: {reason}", []).append(name)
     return "\n".join(f"- {reason}: {', '.join(names)}." for reason, names in reasons.items())
-
-
-def between(target: str) -> str:
-    """What the page has of a target."""
-    begin, end = marks(target)
-    return PAGE.read_text(encoding="utf-8").partition(begin)[2].partition(f"\n{end}")[0]
-
-
-def write(target: str, text: str) -> None:
-    """Put a text in the place of what the page has of a target."""
-    begin, end = marks(target)
-    page = PAGE.read_text(encoding="utf-8")
-    before, _, rest = page.partition(begin)
-    _, _, after = rest.partition(f"\n{end}")
-    PAGE.write_text(f"{before}{begin}{text}\n{end}{after}", encoding="utf-8")

@@ -1,8 +1,8 @@
-"""Makes the table of released bugs in docs/clients.md: each bug with the version that has it and the one that fixes it.
+"""Makes the table of released bugs in docs/certify.md: each bug with the version that has it and the one that fixes it.
 
     python -m tests.interop.museum
 
-It takes some minutes; the clients are fetched and built. Verdicts come from the wire of these runs alone.
+It takes some minutes, downloads and builds the clients, and prints the evidence of each verdict.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ COLUMNS = ("bug", "client", "fails with", "passes with", "what goes wrong")
 
 
 def main() -> None:
-    evidence = []
+    described = []
     for bug in BUGS:
         bad, good = (verdict_on(bug, version, expected) for version, expected in ((bug.bad, FAIL), (bug.good, PASS)))
         links = ", ".join(f"[{number}]({link})" for number, link in enumerate(bug.links, start=1))
-        evidence += [f"- `{bug.id}` ({links}): {bug.story}"]
-        evidence += [f"  - {bug.bad}: {bad.evidence}", f"  - {bug.good}: {good.evidence}"]
-    write_part("released bugs", "\n".join([*table(), "", *evidence]))
+        described.append(f"- `{bug.id}` ({links}): {bug.story}")
+        print(f"{bug.id}\n  {bug.bad}: {bad.evidence}\n  {bug.good}: {good.evidence}")
+    write_part("released bugs", "\n".join([*table(), "", *described]))
 
 
 def table() -> list[str]:

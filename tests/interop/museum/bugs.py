@@ -68,14 +68,14 @@ BUGS = (
     Bug(
         id="sarama-2071",
         client="sarama",
-        title="a consumer goes to and fro between follower and leader",
+        title="a consumer alternates between follower and leader",
         links=("https://github.com/IBM/sarama/issues/2071", "https://github.com/IBM/sarama/pull/2076"),
         bad="v1.30.0",
         good="v1.30.1",
         check="stays",
         steps=("reading",),
-        story="A follower's answer names no preferred replica, as only leaders name one. 1.30.0 takes that for an "
-        "order to go back to the leader, who sends it to the follower again, at every other fetch.",
+        story="Only leaders name a preferred replica, so a follower's answer names none. 1.30.0 takes that as "
+        "an order to return to the leader, which sends it to the follower again, on every other fetch.",
         worker=sarama,
     ),
     Bug(
@@ -88,8 +88,8 @@ BUGS = (
         check="follower_gone",
         steps=("replicas",),
         story="The partition moves away from the follower that is read from, which then answers "
-        "NOT_LEADER_OR_FOLLOWER. 3.3 asks for metadata and asks the same broker again, until its lease of five minutes "
-        "is over; 3.4 lets go of the replica whenever it has to ask for metadata.",
+        "NOT_LEADER_OR_FOLLOWER. 3.3 refreshes metadata and asks the same broker again until its lease "
+        "of five minutes ends; 3.4 drops the replica whenever it refreshes metadata.",
         worker=java,
     ),
     Bug(
@@ -101,8 +101,9 @@ BUGS = (
         good="v1.31.0",
         check="goes_on",
         steps=("outage",),
-        story="The rack of the follower that is read from stops and comes back. 1.30.1 keeps trying what it knew of "
-        "that follower and reads no more, though the leader has the records all the while; 1.31.0 goes to the leader.",
+        story="The rack of the follower that is read from stops and comes back. 1.30.1 keeps retrying what it "
+        "knew of that follower and stops reading, although the leader has the records; 1.31.0 goes to "
+        "the leader.",
         worker=sarama,
     ),
     Bug(
@@ -117,15 +118,15 @@ BUGS = (
         good="2.1.0",
         check="follower_gone",
         steps=("replicas",),
-        story="The partition moves away from the follower that is read from. 2.0 keeps asking it, whatever number of "
-        "times it answers NOT_LEADER_OR_FOLLOWER; 2.1, with KIP-320's leader epochs, goes to the leader. Needs a "
-        "Python that 2.0.2 has wheels for: 3.6 to 3.11.",
+        story="The partition moves away from the follower that is read from. 2.0 keeps asking it, however "
+        "often it answers NOT_LEADER_OR_FOLLOWER; 2.1, with KIP-320's leader epochs, goes to the leader."
+        " 2.0.2 has wheels for Python 3.6 to 3.11 only.",
         worker=confluent_kafka,
     ),
     Bug(
         id="franz-go-recheck",
         client="franz-go",
-        title="records come twice whenever the choice of replica is looked at again",
+        title="records come twice whenever the client reconsiders its replica",
         links=(
             "https://github.com/twmb/franz-go/blob/master/CHANGELOG.md",
             "https://github.com/twmb/franz-go/commit/70c81779",
@@ -134,9 +135,9 @@ BUGS = (
         good="v1.20.3",
         check=READS_ONCE,
         steps=("reading",),
-        story="Every RecheckPreferredReplicaInterval, here two seconds in place of 30 minutes, the client asks the "
-        "leader anew where to read. 1.20.2 does so from the offset before the fetch that it has just handed on, so "
-        "records come again; 1.20.3 looks at the lease before it fetches.",
+        story="Every RecheckPreferredReplicaInterval, here two seconds instead of 30 minutes, the client asks "
+        "the leader again where to read. 1.20.2 does so from the offset before the fetch that it has "
+        "just returned, so records come again; 1.20.3 checks the lease before it fetches.",
         worker=franz_go,
     ),
 )

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import doctest
 import subprocess
 import sys
-from pathlib import Path
 from random import Random
 
 from hypothesis import Phase, given, settings
@@ -18,13 +16,6 @@ from protocol.fuzz import Draws, damaged, messages, mutated, random_bytes, wild_
 from tests.fixture_data import golden_vectors
 from tests.fuzz.corpus import LONGEST, corpus, message_versions, packed, unpacked
 from tests.fuzz.mutate import Tally, check, run
-
-DOCS = Path(__file__).resolve().parents[3] / "docs/fuzzing.md"
-
-
-def test_the_examples_of_the_manual_run():
-    failed, ran = doctest.testfile(str(DOCS), module_relative=False)
-    assert (failed, ran > 15) == (0, True)
 
 
 def drawn(strategy, count: int = 400) -> list:

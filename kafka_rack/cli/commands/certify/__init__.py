@@ -65,9 +65,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--at-least", metavar="GRADE", help="A to F, or a percentage; exit code 3 for a grade below")
     parser.add_argument("--format", choices=["table", "json"], default="table", help="for people or for programs")
     parser.add_argument("--junit", metavar="FILE", help="write the checks as test cases in JUnit's XML")
-    parser.add_argument(
-        "--prices", metavar="FILE", help="what crossing costs (docs/locality.md); default: AWS's prices"
-    )
+    parser.add_argument("--prices", metavar="FILE", help="what crossing costs (docs/cost.md); default: AWS's prices")
     parser.add_argument("--capture", metavar="FILE", help="write every frame here, for `kafka-rack pipeline`")
     parser.add_argument(
         "--command-config",

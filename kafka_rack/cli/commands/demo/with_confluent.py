@@ -34,7 +34,7 @@ def run(plan: WorkerPlan, ledger: DemoLedger) -> None:
     consumer = Consumer(
         common
         | {
-            "client.id": plan.client_id("consumer"),  # no client.rack: see docs/diskless.md
+            "client.id": plan.client_id("consumer"),  # no client.rack: see docs/racks.md
             "group.id": plan.group,
             "auto.offset.reset": "earliest",
             "enable.auto.commit": False,  # a commit in the background, tried again, might arrive behind a newer one

@@ -3,7 +3,7 @@
 CAPTURE is a file or a folder of them, as `kafka-rack serve --capture` or tcpdump write them. The records written and
 read stay the same; who talks to which broker, who reads what in a group, and where replicas are follows from what is
 to be different. The answer: bytes by rack and their price, the load of each broker, and each group's rebalances, with
-the partitions that stop and move in them. docs/what-if.md says how each is worked out. Needs no Spark.
+the partitions that stop and move in them. docs/cost.md says how each is worked out. Needs no Spark.
 
 Examples:
   kafka-rack what-if trace.jsonl --set client.rack=auto --set replica.selector.class=rack-aware

@@ -12,7 +12,8 @@ pytest_plugins = ["pytester"]
 
 PAGE = (Path(__file__).resolve().parents[4] / "docs" / "testing.md").read_text(encoding="utf-8")
 SECTIONS = {part.partition("\n")[0]: part for part in PAGE.split("\n## ")}
-WITH_CODE = [title for title, text in SECTIONS.items() if "```python" in text]
+PROGRAM = "In a program"
+WITH_CODE = [title for title, text in SECTIONS.items() if "```python" in text and title != PROGRAM]
 SETTINGS = "[tool.pytest.ini_options]\nasyncio_default_fixture_loop_scope = 'function'\n"
 
 
@@ -35,3 +36,9 @@ def test_each_project_of_the_page_shows_what_it_says(pytester, title):
     if title == "What a failure looks like":
         assert "kafka_journal.assert_rack_local(topic=" in told  # the user's own line
         assert "mockbroker/" not in told
+
+
+def test_the_program_of_the_page_prints_what_it_shows(capsys):
+    code, shown = re.findall(r"```(?:python)?\n(.*?)```", SECTIONS[PROGRAM], re.DOTALL)
+    exec(compile(code, "example", "exec", dont_inherit=True), {"__name__": "__main__"})
+    assert capsys.readouterr().out == shown
