@@ -75,14 +75,9 @@ def decode(
 
     Raises: PySparkException: an input that is not there; a task failed. FormatMissing.
     """
-    return decode_files(spark, find_input(spark, paths), out, options, tasks, output_format)
-
-
-def decode_files(
-    spark: SparkSession, found: Input, out: str, options: Options | None, tasks: int | None, output_format: str
-) -> DecodeSummary:
     from pyspark.sql import functions as sql
 
+    found = find_input(spark, paths)
     with decoded_tables(spark, found, options, tasks) as tables:
         summary = summed_up(tables[""], out, found)
         for name in TABLES:
@@ -146,7 +141,7 @@ def decode_stream(
     def write(files: DataFrame, batch: int) -> None:
         urls = [path_of(row.url) for row in files.distinct().collect()]
         if urls:
-            summary = decode_files(spark, find_input(spark, urls), out, options, None, output_format)
+            summary = decode(spark, urls, out, options=options, output_format=output_format)
             if on_batch is not None:
                 on_batch(batch, summary)
 

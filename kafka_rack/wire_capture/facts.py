@@ -13,10 +13,8 @@ from typing import Any, NamedTuple
 Position = tuple[int, str, int, int]
 """A place in a capture: the time of its packets so far or the block of its file, the file, the offset in there, and how
 many frames of one packet came before."""
-TOPIC, LEADER, IN_SYNC, RACK, ENDPOINT, SERVER, CAPTURE = (
-    *("topic", "leader", "in_sync", "rack"),
-    *("endpoint", "server", "capture"),
-)
+TOPIC, LEADER, IN_SYNC, RACK = "topic", "leader", "in_sync", "rack"
+ENDPOINT, SERVER, CAPTURE = "endpoint", "server", "capture"
 
 
 class Fact(NamedTuple):

@@ -54,7 +54,7 @@ def record_batch(rows: Rows, table: str) -> pa.RecordBatch | None:
 def record_batch_of(rows: Rows, table: str, held: bytes) -> pa.RecordBatch:
     """Packed rows as Arrow's columns."""
     schema = arrow_schema(table)
-    numbers = by_column(held, len(ROWS[table]))
+    numbers = np.frombuffer(held, dtype=np.int64).reshape(-1, len(ROWS[table])).T.copy()  # a row for each column
     where = {}
     columns = []
     for source, field in zip(SOURCES[table], schema, strict=False):
@@ -65,11 +65,6 @@ def record_batch_of(rows: Rows, table: str, held: bytes) -> pa.RecordBatch:
             where[source.at] = column_of(numbers[source.at], pa.int32())
         columns.append(shared_arrays(rows.shared[source.shared], source.shared)[source.inside].take(where[source.at]))
     return pa.RecordBatch.from_arrays(columns, schema=schema)
-
-
-def by_column(held: bytes, width: int) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """The numbers of rows, one row of the result for each column."""
-    return np.frombuffer(held, dtype=np.int64).reshape(-1, width).T.copy()
 
 
 def column_of(numbers: np.ndarray[Any, np.dtype[np.int64]], kind: pa.DataType) -> pa.Array:

@@ -53,17 +53,8 @@ def update(target: Target, frame: Frame, asked: PendingRequest, message: Any) ->
 def registration(target: Target, frame: Frame, asked: PendingRequest, message: Any) -> None:
     epoch = message.previous_broker_epoch if message.previous_broker_epoch >= 0 else None
     for listener in message.listeners:
-        add_broker(
-            target,
-            frame,
-            asked,
-            message.broker_id,
-            message.rack,
-            listener.host,
-            listener.port,
-            listener.name,
-            epoch,
-        )
+        place = listener.host, listener.port, listener.name
+        add_broker(target, frame, asked, message.broker_id, message.rack, *place, epoch)
 
 
 def configs(target: Target, frame: Frame, asked: PendingRequest, message: Any) -> None:

@@ -159,17 +159,9 @@ class FrameDecoder:
             self.rows.add("frames", UNKNOWN, row)
 
     def call(self, frame: Frame, asked: PendingRequest, handling: Handling) -> None:
-        handling.calls += PACK_CALL(
-            self.target.place(frame.connection),
-            handling.number,
-            asked.ts,
-            asked.correlation_id,
-            frame.ts - asked.ts,
-            len(asked.data) + LENGTH_BYTES,
-            len(frame.data) + LENGTH_BYTES,
-            asked.frame,
-            frame.index,
-        )
+        start = self.target.place(frame.connection), handling.number, asked.ts, asked.correlation_id
+        sizes = len(asked.data) + LENGTH_BYTES, len(frame.data) + LENGTH_BYTES
+        handling.calls += PACK_CALL(*start, frame.ts - asked.ts, *sizes, asked.frame, frame.index)
 
     def unanswered(self, connection: CapturedConnection, asked: PendingRequest) -> None:
         """The rows of a request that will not be answered: records that were sent count all the same."""

@@ -29,11 +29,8 @@ def decode_into(
     decoder = FrameDecoder(state, rows, only)
     for frame in frames:
         decoder.decode(frame)
-        if len(problems) >= MAX_PROBLEMS_HELD:
+        if len(problems) >= MAX_PROBLEMS_HELD or rows.frames >= max_frames:
             add_problems(rows, problems)
-            yield rows
-            decoder.go_on()
-        elif rows.frames >= max_frames:
             yield rows
             decoder.go_on()
     add_problems(rows, problems)

@@ -21,10 +21,8 @@ class CheckTally(msgspec.Struct):
     failed: int = 0
 
     def add(self, other: CheckTally) -> None:
-        self.asked += other.asked
-        self.agreed += other.agreed
-        self.unfit += other.unfit
-        self.failed += other.failed
+        for name in self.__struct_fields__:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
 
 
 class Failure(msgspec.Struct):
