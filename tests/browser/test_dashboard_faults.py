@@ -188,7 +188,7 @@ def witness(kafka_cluster):
 '''
 WITNESSED = {
     "brokers": [["a", True], ["b", True], ["a", True], ["b", True]],
-    "topics": {"orders": [2, False]},
+    "topics": {"events": [4, True], "orders": [2, False]},
     "started": [0, 1, 2],
     "faults": [[{"client_id": CLIENT_ID}, {"error": "NOT_LEADER_OR_FOLLOWER"}]],
 }

@@ -14,7 +14,7 @@ function drawFaults() {
     { head: "effect", kind: "reason", cell: (fault) => [sentence(fault), h("div", { class: "soft why" }, fault.explanation)] },
     { head: "matched", kind: "number", cell: ({ matched }) => count(matched ?? 0) },
     { head: "fired", kind: "number", cell: firedOf },
-    { head: "", cell: ({ id }) => button("Remove", `fault ${name(id)}`, () => removeFaults([id])) },
+    { head: "remove", cell: ({ id }) => button("Remove", `fault ${name(id)}`, () => removeFaults([id])) },
   ];
   drawTable("faults-table", columns, state.faults, ({ id }) => id);
   draw(byId("faults-note"), state.faults.length === 0 && "No faults.");
