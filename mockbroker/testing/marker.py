@@ -152,7 +152,9 @@ def cluster_options(given: Mapping[str, Any]) -> ClusterOptions:
         except ValueError as error:
             raise MarkerError(f"settings: {error}") from None
     others = {name: given[name] for name in ("listener_per_rack", "seed", "emulate") if name in given}
-    flags = {name: checked_flag(name, given.get(name, False)) for name in ("follower_fetching", "authorize", "tls")}
+    flags: dict[str, Any] = {
+        name: checked_flag(name, given.get(name, False)) for name in ("follower_fetching", "authorize", "tls")
+    }
     return ClusterOptions(brokers, racks, topics, settings, users=users, **others, **flags)
 
 
