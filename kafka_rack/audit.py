@@ -100,7 +100,7 @@ def audit(layout: ClusterLayout, *, min_insync_replicas: int | None = None, skew
     >>> from kafka_rack.cluster_layout import layout_of_json
     >>> said = {"brokers": [[0, "a"], [1, "a"], [2, "b"]], "topics": {"orders": [[2, 0], [0, 1]]}}
     >>> [(found.kind, found.where) for found in audit(layout_of_json(said)).findings]
-    [('uneven-racks', 'cluster'), ('shared-rack', 'orders'), ('lost-with-rack', 'orders')]
+    [('lost-with-rack', 'orders'), ('shared-rack', 'orders'), ('uneven-racks', 'cluster')]
     """
     least = DEFAULT_MIN_INSYNC_REPLICAS if min_insync_replicas is None else min_insync_replicas
     loads = broker_loads(layout)

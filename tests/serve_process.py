@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -21,11 +21,11 @@ ROOT = Path(__file__).resolve().parents[1]
 class ServeProcess:
     """The process and what it said: ``ready`` is the line of ``--ready-fd``, ``rest`` what came behind it."""
 
-    def __init__(self, *options: str, name: str = "serve") -> None:
+    def __init__(self, *options: str, name: str = "serve", control: bool = False) -> None:
         reading, writing = os.pipe()
         command = [sys.executable, "-m", "kafka_rack.cli", name, "--port", "0", "--ready-fd", str(writing)]
         self.process = subprocess.Popen(
-            [*command, *options],
+            [*command, *options, *([] if control else without_control(options))],
             cwd=ROOT,
             pass_fds=[writing],
             text=True,
@@ -46,9 +46,16 @@ class ServeProcess:
         self.process.communicate()
 
 
+def without_control(options: Sequence[str]) -> list[str]:
+    """The option that spares a control API to a test that chooses no port for it."""
+    is_chosen = any(option in ("--control-port", "--no-control") for option in options)
+    return [] if is_chosen or "KAFKA_RACK_CONTROL_PORT" in os.environ else ["--no-control"]
+
+
 @contextmanager
-def serve_process(*options: str, name: str = "serve") -> Iterator[ServeProcess]:
-    served = ServeProcess(*options, name=name)
+def serve_process(*options: str, name: str = "serve", control: bool = False) -> Iterator[ServeProcess]:
+    """A process that ends with the block; ``control``: its control API is where it is by default."""
+    served = ServeProcess(*options, name=name, control=control)
     try:
         yield served
     finally:
@@ -83,7 +90,12 @@ def serve_here(
         with ThreadPoolExecutor(1) as pool:
             used = pool.submit(use_it)
             try:
-                code = main([name, "--ready-fd", str(writing), *options, *(("--port", port) if port else ())])
+                code = main(
+                    [
+                        *(name, "--ready-fd", str(writing), *options, *without_control(options)),
+                        *(("--port", port) if port else ()),
+                    ]
+                )
             finally:
                 for number in before:
                     signal.signal(number, lambda *_: None)  # one may come after the server has ended

@@ -1,7 +1,6 @@
-"""The ``kafka-rack`` command: one module a subcommand, each loaded only when it runs.
+"""The ``kafka-rack`` command: one module a command, loaded only when it runs (see ``command.Group``).
 
-Exit codes: 0 done, 1 the work failed, 2 wrong usage, 3 done and something was found, 130 interrupted. Errors are one
-line on stderr.
+Exit codes: 0 done, 1 failed, 2 wrong usage, 3 findings, 130 interrupted. An error is one line on stderr.
 """
 
 from __future__ import annotations
@@ -9,172 +8,127 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from importlib import import_module
-from importlib.util import find_spec
-from io import StringIO
-from typing import Any
 
-from kafka_rack.cli.parser import WRONG_USAGE, HelpFormatter, Parser, did_you_mean, with_suggestion
-from kafka_rack.printable import PrintableOutput, printable
+import click
 
-DONE, FAILED, FINDINGS, INTERRUPTED = 0, 1, 3, 130
-"""With WRONG_USAGE, which is 2, what every subcommand ends with; FINDINGS: it did its work, and what it looked for or
-judges is there, or does not hold."""
-EXIT_CODES = "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 something was found, 130 interrupted."
+from kafka_rack.printable import printable
 
-# Subcommand -> what it does, in the words of the help. Its module in ``commands`` has this name, with `_` for `-`, and
-# gives ``add_arguments(parser)`` and ``run(arguments) -> exit code``.
+DONE, FAILED, WRONG_USAGE, FINDINGS, INTERRUPTED = 0, 1, 2, 3, 130
+"""FINDINGS: the command did its work, and found what it looks for, or a claim that does not hold."""
+EXIT_CODES = "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 findings, 130 interrupted."
+COMPLETE = "_KAFKA_RACK_COMPLETE"
+"""Shells set this variable when they ask for completions."""
+
 COMMANDS = {
-    "serve": "run a cluster with racks, for any Kafka client",
-    "proxy": "the same laboratory before a real cluster",
-    "ctl": "look at a running cluster, change it, ask who served whom",
-    "demo": "three racks, real clients, one rack stopped and back: who served whom",
-    "certify": "is a program rack-aware? run it, one process a rack, and grade what the wire shows",
-    "check": "find records in captures that were lost, duplicated, reordered, or read though aborted",
-    "what-if": "a capture under other settings: bytes, money, rebalances, load before and after",
-    "locality": "bytes and money across racks in captures, and what was avoidable",
-    "place": "place replicas over racks",
-    "reassign": "propose where replicas should move, and start it",
-    "assign": "assign partitions to consumers",
-    "availability": "what an outage costs",
-    "decode": "Kafka messages from bytes to JSON",
-    "encode": "Kafka messages from JSON to bytes",
-    "messages": "every message, its versions and fields, or how versions differ",
-    "inspect": "a live cluster's racks, over the wire",
-    "audit": "what is wrong with a cluster's racks",
-    "topics": "create topics over racks on a live cluster, or describe them",
-    "rolling-upgrade": "KIP-36's upgrade broker by broker: who writes, sends and reads what",
-    "pipeline": "Spark jobs over captures",
-    "completion": "what makes bash, zsh or fish complete all of this",
+    "Run": {
+        "serve": "Run a mock cluster with racks for any Kafka client.",
+        "proxy": "Add racks, faults and a journal to a real cluster.",
+        "demo": "Stop a rack under real clients; see who serves whom.",
+        "ctl": "Look at a running cluster, change it, inject faults.",
+    },
+    "Test": {
+        "certify": "Grade how rack-aware a client program is.",
+        "check": "Find lost, duplicated or reordered records in captures.",
+    },
+    "Measure": {
+        "locality": "Price the bytes that cross racks in captures.",
+        "what-if": "Compare a capture with other settings: bytes, money, load.",
+        "pipeline": "Run Spark jobs over many captures.",
+    },
+    "Plan": {
+        "place": "Place replicas over racks.",
+        "assign": "Assign partitions to consumers.",
+        "reassign": "Propose where replicas should move, and start the move.",
+        "availability": "Compute what an outage costs.",
+        "audit": "Find what is wrong with a cluster's racks.",
+        "inspect": "Show a live cluster's racks.",
+        "topics": "Create, describe and change topics of a live cluster.",
+        "rolling-upgrade": "Replay KIP-36's upgrade broker by broker.",
+    },
+    "Bytes": {
+        "decode": "Decode Kafka messages to JSON.",
+        "encode": "Encode JSON as Kafka messages.",
+        "messages": "List messages, versions and fields.",
+    },
 }
+"""Section -> command -> its help in one line. ``commands/what_if.py`` has the function ``what_if``, and so on."""
+HIDDEN = ("completion",)
+"""Commands that the help names in a sentence."""
 
 
-PAINTING = frozenset({"decode"})
-"""Those that write colours, and show what they read as text of their own."""
+class UsageError(click.UsageError):
+    """A wrong argument that only the command can see; one line."""
 
 
-class NoOutput(StringIO):
-    """Stands for a standard output that was closed before we began: nothing is kept."""
-
-    def write(self, text: str) -> int:
-        return len(text)
-
-
-class UsageError(Exception):
-    """A wrong argument that only the subcommand can see; one line."""
-
-
-class CommandError(Exception):
-    """Work that failed for a reason that can be told in one line."""
+class CommandError(click.ClickException):
+    """Work that failed, for a reason of one line."""
 
     exit_code = FAILED
+    ctx: click.Context | None = None
 
 
 class InterruptedWork(CommandError):
-    """Work that Ctrl-C or SIGTERM has ended, and what became of it in one line."""
+    """Work that Ctrl-C or SIGTERM ended, and its state in one line."""
 
     exit_code = INTERRUPTED
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; gives the exit code."""
+    """Run the command line; returns the exit code."""
+    from kafka_rack.cli.command import top
+
     open_standard_streams()
-    given = list(sys.argv[1:] if arguments is None else arguments)
-    name = next((word for word in given if not word.startswith("-")), None)
-    if name in COMMANDS and given[0] == name and available(name):
-        return run(name, given[1:])
-    if name is not None and given[0] == name:
-        sys.stderr.write(
-            f"kafka-rack: there is no command {name!r}{did_you_mean(name, COMMANDS)} (see kafka-rack --help)\n"
-        )
-        return WRONG_USAGE
-    top = Parser(
-        prog="kafka-rack",
-        description="A laboratory for Kafka's rack awareness.",
-        epilog=epilog(),
-        formatter_class=HelpFormatter,
-    )
-    top.add_argument("--version", action="version", version=version())
-    commands = top.add_subparsers(metavar="COMMAND", title="commands")
-    for command, meaning in COMMANDS.items():
-        if available(command):
-            commands.add_parser(command, help=meaning, add_help=False)
-    if not given:
-        top.print_help(sys.stderr)
-        return WRONG_USAGE
-    top.parse_args(given)
-    raise AssertionError("a subcommand would have run")
+    if instruction := os.environ.get(COMPLETE):
+        from click.shell_completion import shell_complete
 
-
-def run(name: str, given: Sequence[str]) -> int:
-    """Run one subcommand."""
-    printed: Any = sys.stdout if sys.stdout is not None else NoOutput()
-    command = name
+        return shell_complete(top, {}, "kafka-rack", COMPLETE, instruction)
     try:
-        module = import_module(module_name(name))
-        arguments = parser_for(name, module).parse_args(given)
-        command = f"{name} {arguments.job}" if name == "pipeline" else name
-        sys.stdout = printed if name in PAINTING else PrintableOutput(printed)
-        return int(module.run(arguments))
-    except UsageError as error:
-        sys.stderr.write(f"kafka-rack {command}: {printable(with_suggestion(str(error)))}\n")
+        with top.make_context("kafka-rack", list(sys.argv[1:] if arguments is None else arguments)) as context:
+            return int(top.invoke(context))
+    except click.exceptions.NoArgsIsHelpError as error:
+        sys.stderr.write(error.message + "\n")
         return WRONG_USAGE
-    except CommandError as error:
-        sys.stderr.write(f"kafka-rack {command}: {printable(with_suggestion(str(error)))}\n")
+    except click.ClickException as error:
+        sys.stderr.write(f"{printable(error_line(error))}\n")
         return error.exit_code
+    except click.exceptions.Exit as ended:
+        return ended.exit_code
     except BrokenPipeError:
         return FAILED
-    except KeyboardInterrupt:
-        sys.stderr.write(f"kafka-rack {command}: interrupted\n")
-        return INTERRUPTED
-    finally:
-        sys.stdout = printed
 
 
-def parser_for(name: str, module: Any) -> Parser:
-    """The parser of one subcommand."""
-    says_exit_codes = "Exit codes: " in module.__doc__
-    parser = Parser(
-        prog=f"kafka-rack {name}",
-        description=module.__doc__,
-        epilog=epilog(None if says_exit_codes else EXIT_CODES),
-        formatter_class=HelpFormatter,
-    )
-    module.add_arguments(parser)
-    return parser
+def error_line(error: click.ClickException) -> str:
+    """What was wrong: the command, the option or variable, the value that was met, what would be right."""
+    context: click.Context | None = getattr(error, "ctx", None)
+    command = context.command_path if context is not None else "kafka-rack"
+    if not isinstance(error, click.UsageError) or isinstance(error, UsageError):
+        return f"{command}: {error.message}"
+    param = error.param if isinstance(error, click.BadParameter) else None
+    if isinstance(error, click.NoSuchOption):
+        near = f"; did you mean {error.possibilities[0]}?" if error.possibilities else ""
+        text = f"no such option {error.option_name}{near}"
+    elif isinstance(error, click.MissingParameter) and param is not None:
+        text = f"{name_of(param, context)} is missing"
+    elif param is not None:
+        text = f"{name_of(param, context)}: {error.message[:1].lower()}{error.message[1:]}"
+    else:
+        text = f"{error.message[:1].lower()}{error.message[1:]}"
+    return f"{command}: {text.removesuffix('.')} (see {command} --help)"
 
 
-def epilog(text: str | None = EXIT_CODES) -> str:
-    """What stands below a command's help: exit codes, and where the pages are that it names."""
-    here = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))  # noqa: PTH100, PTH120 - pathlib loads too much
-    folders = (f"{here}{os.sep}docs", f"{os.path.dirname(here)}{os.sep}docs")  # noqa: PTH120
-    pages = next((f"docs/ is\n  {folder}" for folder in folders if os.path.isdir(folder)), None)  # noqa: PTH112
-    return "\n\n".join(part for part in (text, pages) if part)
+def name_of(param: click.Parameter, context: click.Context | None) -> str:
+    """An option as it was typed, or the variable that it came from; an argument by its metavar."""
+    if context is not None and param.name is not None:
+        prefix = context.auto_envvar_prefix
+        if prefix and context.get_parameter_source(param.name) is click.core.ParameterSource.ENVIRONMENT:
+            return f"{prefix}_{param.name.upper()}"
+    return max(param.opts, key=len) if isinstance(param, click.Option) else param.human_readable_name
 
 
 def open_standard_streams() -> None:
-    """Have something open where a standard stream was closed before we began, so that no socket takes its place."""
+    """Open what the caller closed of the standard streams, so that no socket takes its place."""
     for number in range(3):
         try:
             os.fstat(number)
         except OSError:
             os.open(os.devnull, os.O_RDWR)  # the lowest number that is free
-
-
-def available(name: str) -> bool:
-    """Whether this version has the subcommand."""
-    return find_spec(module_name(name)) is not None
-
-
-def module_name(name: str) -> str:
-    return f"{__name__}.commands.{name.replace('-', '_')}"
-
-
-def version() -> str:
-    from importlib.metadata import PackageNotFoundError
-    from importlib.metadata import version as installed_version
-
-    try:
-        return f"kafka-rack {installed_version('kafka-rack')}"
-    except PackageNotFoundError:
-        return "kafka-rack, not installed"

@@ -118,7 +118,8 @@ def write_table(rows: DataFrame, out: str, table: str, kind: str = PARQUET, part
         writer.save(place)
     except Exception as error:
         if kind in PACKAGES and any(sign in str(error) for sign in UNKNOWN):
-            raise FormatMissing(f"Spark does not know {kind}: add --packages {PACKAGES[kind]}") from None
+            missing = f"Spark does not know {kind}: add --spark-conf spark.jars.packages={PACKAGES[kind]}"
+            raise FormatMissing(missing) from None
         raise
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from kafka_rack.assignment import CONSUMER_SIDE, SERVER_ASSIGNORS
 from kafka_rack.errors import InputError, PlacerSettingsError, SelectionError
-from kafka_rack.placement.loading import CLASS_SETTING, find_placer
+from kafka_rack.placement.loading import CLASS_SETTING, PLACER_SETTINGS, find_placer, is_built_in
 from kafka_rack.selection import RackAwareSelector, find_selector
 
 CLIENT_RACK, SELECTOR = "client.rack", "replica.selector.class"
@@ -69,34 +69,29 @@ class WhatIfChange:
 def change_of(
     settings: Mapping[str, str],
     *,
-    protocol: str | None = None,
-    assignor: str | None = None,
     diskless: Sequence[str] = (),
     placer: str | None = None,
-    placer_settings: Mapping[str, str] | None = None,
     replication_factor: int | None = None,
 ) -> WhatIfChange:
     """A change out of Kafka's own settings and the rest. Raises InputError.
 
     Args:
         settings: ``client.rack``, ``replica.selector.class``, ``partition.assignment.strategy``,
-            ``group.remote.assignor``, ``group.protocol``.
+            ``group.remote.assignor``, ``group.protocol``, and settings of the placer.
 
     >>> change_of({"client.rack": "auto", "replica.selector.class": "rack-aware"}).reads_from_followers
     True
     """
+    of_placer = {name: value for name, value in settings.items() if placer is not None and is_of_placer(name, placer)}
     for name in settings:
-        if name not in SETTINGS:
+        if name not in SETTINGS and name not in of_placer:
             near = get_close_matches(name, SETTINGS, 1)
             meant = f"; did you mean {near[0]}?" if near else ""
             raise InputError(f"setting {name!r}: expected one of {', '.join(SETTINGS)}{meant}")
-    if protocol is None:
-        protocol = settings.get(PROTOCOL)
+    protocol = settings.get(PROTOCOL, "consumer" if REMOTE_ASSIGNOR in settings else None)
     if protocol is not None and protocol not in PROTOCOLS:
         raise InputError(f"{PROTOCOL}: expected {' or '.join(PROTOCOLS)}, got {protocol!r}")
-    named = assignor or settings.get(ASSIGNOR) or settings.get(REMOTE_ASSIGNOR)
-    if protocol is None and assignor is None and REMOTE_ASSIGNOR in settings:
-        protocol = "consumer"
+    assignor = settings.get(ASSIGNOR) or settings.get(REMOTE_ASSIGNOR)
     if replication_factor is not None and placer is None:
         placer = "rack-aware"
     if placer is not None:
@@ -111,12 +106,17 @@ def change_of(
         client_rack=rack,
         reads_from_followers=from_followers(settings.get(SELECTOR)),
         protocol=protocol,
-        assignor=known_assignor(named, protocol) if named else None,
+        assignor=known_assignor(assignor, protocol) if assignor else None,
         diskless=tuple(diskless),
         placer=placer,
-        placer_settings=tuple(sorted((placer_settings or {}).items())),
+        placer_settings=tuple(sorted(of_placer.items())),
         replication_factor=replication_factor,
     )
+
+
+def is_of_placer(name: str, placer: str) -> bool:
+    """Whether a placer has this setting; one of the user's own may have any that is none of ``SETTINGS``."""
+    return name in PLACER_SETTINGS or (not is_built_in(placer) and name not in SETTINGS)
 
 
 def from_followers(selector: str | None) -> bool | None:

@@ -29,18 +29,18 @@ class Options(msgspec.Struct, frozen=True):
 
     @classmethod
     def parse(cls, ports: str | None, brokers: str | None) -> Options:
-        """Read ``9092,9093`` and ``0@az-a=host:9092,1@az-b=:9093``. Raises ValueError.
+        """Read ``9092,9093`` and ``0:az-a=host:9092,1:az-b=:9093``. Raises ValueError.
 
-        >>> Options.parse(None, "0@az-a=:9092").brokers
+        >>> Options.parse(None, "0:az-a=:9092").brokers
         ((0, 'az-a', None, 9092),)
         """
         known = []
         for text in filter(None, (part.strip() for part in (brokers or "").split(","))):
             name, equals, address = text.partition("=")
-            number, _, rack = name.partition("@")
+            number, _, rack = name.partition(":")
             host, colon, port = address.rpartition(":")
             if not (equals and colon and number.isdecimal() and int(number) < 1 << 31 and is_port(port)):
-                raise ValueError(f"brokers: expected ID[@RACK]=[HOST]:PORT, got {text!r}")
+                raise ValueError(f"addresses: expected ID[:RACK]=[HOST]:PORT, got {text!r}")
             known.append((int(number), rack or None, host.strip("[]") or None, int(port)))
         numbers = [part.strip() for part in (ports or "").split(",") if part.strip()]
         if not all(map(is_port, numbers)):

@@ -74,7 +74,7 @@ def serving(*options: str) -> Iterator[tuple[list[str], int]]:
 
 
 def start(*options: str) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "kafka_rack.cli", "serve", "--quiet", *options]
+    command = [sys.executable, "-m", "kafka_rack.cli", "serve", "--quiet", "--no-control", *options]
     return subprocess.Popen(command, cwd=ROOT, env=environment())
 
 

@@ -49,9 +49,9 @@ async def serving(folder: Path, *options: str) -> AsyncIterator[Served]:
             while True:
                 line = (await process.stdout.readline()).decode()
                 assert line, (await process.communicate())[1].decode()
-                if line.startswith("control API: "):
+                if line.startswith("dashboard: "):
                     break
-        address = line.split()[-1].removesuffix("/cluster")
+        address = line.split()[-1]
         async with httpx.AsyncClient(base_url=address, timeout=None) as control:
             yield Served(process, file.read_text().strip(), control)
     finally:

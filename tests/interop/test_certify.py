@@ -81,7 +81,7 @@ def test_a_worker_is_certified_on_brokers_that_ask_who_it_is(protocol, tmp_path)
         f"security.protocol={protocol}\nsasl.mechanism=SCRAM-SHA-512\n"
         'sasl.jaas.config=x.ScramLoginModule required username="alice" password="tell-nobody";\n'
     )
-    ran = certify(confluent("{rack}"), tmp_path, "--command-config", str(config), "--at-least", "C")
+    ran = certify(confluent("{rack}"), tmp_path, "--command-config", str(config), "--fail-below", "C")
     assert ran.exit_code == 0, ran.complaints
     assert ran.verdicts["fetch_rack"] == ran.verdicts["preferred_replica"] == ran.verdicts["no_loss"] == "pass"
     assert "tell-nobody" not in ran.complaints
@@ -95,7 +95,7 @@ def confluent(rack: str) -> list[str]:
 
 
 def test_a_worker_without_a_rack_gets_a_failing_grade(tmp_path):
-    ran = certify(confluent(""), tmp_path, "--at-least", "C")
+    ran = certify(confluent(""), tmp_path, "--fail-below", "C")
     assert ran.exit_code == 3, ran.complaints
     assert "expected grade C or better, got" in ran.complaints
     assert ran.printed["grade"] in {"D", "E", "F"}
@@ -109,7 +109,7 @@ def test_a_worker_without_a_rack_gets_a_failing_grade(tmp_path):
 
 def test_a_worker_whose_zone_is_written_otherwise_than_the_brokers_fails_with_the_likeness(tmp_path):
     racks = "us-east-1a,us-east-1b,us-east-1c"
-    ran = certify(confluent("use1-az1"), tmp_path, "--racks", racks, "--at-least", "C")
+    ran = certify(confluent("use1-az1"), tmp_path, "--racks", racks, "--fail-below", "C")
     assert ran.exit_code == 3, ran.complaints
     assert ran.verdicts["fetch_rack"] == ran.verdicts["rack_name"] == "fail"
     assert "use1-az1 is almost us-east-1a: a zone name and a zone id" in ran.evidence("rack_name")
@@ -119,7 +119,7 @@ def test_a_worker_whose_zone_is_written_otherwise_than_the_brokers_fails_with_th
 def test_a_worker_that_ignores_redirects_fails_and_is_seen_to_starve(tmp_path):
     program = [sys.executable, "-m", "tests.interop.clients.worker_ignoring_redirects"]
     command = [*program, "--brokers", "{bootstrap}", "--topic", "{topic}", "--rack", "{rack}"]
-    ran = certify(command, tmp_path, "--at-least", "C")
+    ran = certify(command, tmp_path, "--fail-below", "C")
     assert ran.exit_code == 3, ran.complaints
     assert ran.verdicts["fetch_rack"] == "pass"
     assert ran.verdicts["preferred_replica"] == ran.verdicts["goes_on"] == "fail"
@@ -146,7 +146,7 @@ consumer.close()
 
 
 def test_a_worker_that_ends_by_itself_is_judged_by_what_was_seen_until_then(tmp_path):
-    ran = certify([sys.executable, "-c", SHORT_LIVED], tmp_path, "--topic", "payments", "--at-least", "A")
+    ran = certify([sys.executable, "-c", SHORT_LIVED], tmp_path, "--topic", "payments", "--fail-below", "A")
     assert ran.exit_code == 0, ran.complaints
     assert ran.verdicts["fetch_rack"] == ran.verdicts["no_loss"] == "pass"
     assert ran.verdicts["goes_on"] == "not seen"

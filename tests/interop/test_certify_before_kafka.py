@@ -25,7 +25,7 @@ def servers(tmp_path_factory) -> Iterator[str]:
 @pytest.mark.parametrize("name", ["java", "confluent-kafka"])
 def test_a_rack_aware_reader_passes_before_real_brokers_as_its_capture_shows(name, servers, tmp_path):
     command = built(CLIENTS[name].command, "consume", "{rack}")
-    ran = certify(command, tmp_path, "--bootstrap-server", servers, "--at-least", "C")
+    ran = certify(command, tmp_path, "--bootstrap-server", servers, "--fail-below", "C")
     assert ran.exit_code == 0, (ran.complaints, ran.printed.get("checks"))
     shown = evidence_in(ran.capture)
     assert {rack: set(shown.fetch_racks[rack]) for rack in RACKS} == {rack: {rack} for rack in RACKS}
@@ -37,7 +37,7 @@ def test_a_rack_aware_reader_passes_before_real_brokers_as_its_capture_shows(nam
 
 def test_a_reader_without_a_rack_fails_before_real_brokers_and_leaves_nothing_there(servers, tmp_path):
     command = built(CLIENTS["confluent-kafka"].command, "consume", "")
-    ran = certify(command, tmp_path, "--bootstrap-server", servers, "--at-least", "C")
+    ran = certify(command, tmp_path, "--bootstrap-server", servers, "--fail-below", "C")
     assert ran.exit_code == 3, ran.complaints
     assert ran.printed["grade"] in {"D", "E", "F"}
     failed = {check for check, verdict in ran.verdicts.items() if verdict == "fail"}

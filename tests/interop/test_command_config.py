@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from kafka_rack.cli import main
-from kafka_rack.cli.live.cluster import LiveCluster, addresses_of
-from kafka_rack.cli.live.wire_client import BrokerConnection
+from mockbroker.adapters.real_cluster.cluster import LiveCluster, addresses_of
+from mockbroker.adapters.real_cluster.connection import BrokerConnection
 from mockbroker.adapters.tls.certificates import CertificateAuthority
 from mockbroker.state.security.mechanisms import salted_password
 from protocol.apis.scram import AlterUserScramCredentialsRequest, DescribeUserScramCredentialsRequest
@@ -80,7 +80,7 @@ def inspect(kafka, tmp_path, capsys):
         path.write_text("".join(f"{name}={value}\n" for name, value in properties.items()))
         servers = kafka.addresses if listener == "PLAINTEXT" else kafka.others[listener]
         code = main(
-            ["inspect", "--bootstrap-server", ",".join(servers), "--command-config", str(path), "--timeout", "60"]
+            ["inspect", "--bootstrap-server", ",".join(servers), "--command-config", str(path), "--timeout", "60s"]
         )
         said = capsys.readouterr()
         assert PASSWORD not in said.out + said.err

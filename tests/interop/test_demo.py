@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
-from tests.progress import run
+import httpx
+
+from tests.plain_http import PLAIN_HTTP
+from tests.progress import run, wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
 def demo(*options: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "kafka_rack.cli", "demo", "--phase-seconds", "2", *options]
+    command = [sys.executable, "-m", "kafka_rack.cli", "demo", "--phase", "2s", *options]
     return run(command, cwd=ROOT)
 
 
@@ -43,3 +47,14 @@ def test_the_demo_as_json_holds_the_same_for_another_rack_and_one_library():
     fled = {one["broker_rack"] for one in told["served"] if (one["rack"], one["phase"]) == ("c", "during")}
     assert fled
     assert fled <= {"a", "b"}
+
+
+def test_kept_clients_work_until_a_signal_and_the_dashboard_sees_them():
+    command = [sys.executable, "-m", "kafka_rack.cli", "demo", "--keep", "--libraries", "aiokafka", "--brokers", "3"]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        url = next(line for line in process.stdout if line.startswith("dashboard: ")).split()[1]
+        wait_until(lambda: httpx.get(f"{url}/traffic", timeout=None, **PLAIN_HTTP).json()["calls"] > 50, "traffic")
+        process.send_signal(signal.SIGTERM)
+        process.stdout.read()
+    assert process.returncode == 0

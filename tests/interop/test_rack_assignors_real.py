@@ -12,9 +12,10 @@ from dataclasses import dataclass
 import pytest
 
 from kafka_rack.assignment import assign
-from kafka_rack.cli.live.cluster import LiveCluster
-from kafka_rack.cli.live.group import coordinator
+from mockbroker.adapters.real_cluster.cluster import LiveCluster
+from mockbroker.adapters.real_cluster.group import coordinator
 from protocol.apis.groups import DescribeGroupsRequest
+from protocol.apis.reassignments import AlterPartitionReassignmentsRequest
 from protocol.embedded.consumer_protocol import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 from protocol.embedded.versioned import read_versioned
 from tests.interop.fetched import skipped_without_tools
@@ -52,7 +53,13 @@ class Kafka:
     def move(self, topic: str, rows: dict[int, list[int]]) -> None:
         """Partition -> its new replicas."""
         with LiveCluster(self.bootstrap_servers) as cluster:
-            assert cluster.reassign((topic, number, row) for number, row in rows.items()) == []
+            topics = AlterPartitionReassignmentsRequest.Topic
+            moves = [topics.Partition(partition_index=number, replicas=row) for number, row in rows.items()]
+            request = AlterPartitionReassignmentsRequest(
+                topics=[topics(name=topic, partitions=moves)], timeout_ms=30_000
+            )
+            answer = cluster._ask_controller(request, "Kafka 2.4")
+        assert {one.error_code for one in answer.responses[0].partitions} == {0}
 
     def described(self, group_id: str) -> DescribedGroup:
         """What the coordinator holds of a group."""

@@ -7,12 +7,8 @@ import json
 import pytest
 
 from kafka_rack.cli import main
-from kafka_rack.cli.live.cluster import TOPIC_RESOURCE, LiveCluster
-from kafka_rack.cli.live.wire_client import BrokerConnection
 from kafka_rack.placement import UsableBroker, place
-from mockbroker import MockCluster
-from protocol.apis.produce import ProduceRequest
-from protocol.records import Record, build_batch
+from mockbroker.adapters.real_cluster.cluster import LiveCluster
 from tests.interop.fetched import skipped_without_tools
 from tests.interop.java_brokers import kafka_cluster, kafka_tool
 from tests.progress import wait_until
@@ -39,6 +35,12 @@ def run(kafka, capsys):
     return command
 
 
+def created(kafka, topic, rows):
+    """Create a topic with these replicas."""
+    with LiveCluster(kafka) as cluster:
+        cluster.create_topic(topic, rows, {})
+
+
 def described(kafka, topic):
     """Replicas of each partition, as Kafka's own tool tells them."""
     lines = kafka_tool("TopicCommand", "--bootstrap-server", kafka, "--describe", "--topic", topic).splitlines()
@@ -62,7 +64,7 @@ def test_racks_listeners_and_versions_are_read_off_the_wire(run, kafka):
 
 def test_a_created_topic_lies_where_it_was_placed_over_racks(run, kafka):
     size = ("--partitions", 8, "--replication-factor", 3)
-    code, _, _ = run("topics", "--create", "--topic", "placed", *size, "--start-index", 1, "--next-replica-shift", 2)
+    code, _, _ = run("topics", "create", "placed", *size, "--start-index", 1, "--next-replica-shift", 2)
     brokers = [UsableBroker(broker, rack) for broker, rack in enumerate(RACKS)]
     assert code == 0
     assert described(kafka, "placed") == place("rack-aware", brokers, 0, 8, 3, start_index=1, next_replica_shift=2)
@@ -70,37 +72,37 @@ def test_a_created_topic_lies_where_it_was_placed_over_racks(run, kafka):
 
 def test_a_topic_grows_over_racks_and_kafka_says_the_same(run, kafka):
     brokers = [UsableBroker(broker, rack) for broker, rack in enumerate(RACKS)]
-    run("topics", "--create", "--topic", "grown", "--replica-assignment", "2:0,3:1")
-    assert run("topics", "--alter", "--topic", "grown", "--partitions", 7, "--validate-only")[0] == 0
+    created(kafka, "grown", [[2, 0], [3, 1]])
+    assert run("topics", "alter", "grown", "--partitions", 7, "--validate-only")[0] == 0
     assert described(kafka, "grown") == [[2, 0], [3, 1]]
-    code, _, said = run("topics", "--alter", "--topic", "grown", "--partitions", 7)
+    code, _, said = run("topics", "alter", "grown", "--partitions", 7)
     assert (code, said) == (0, "")
     added = place("rack-aware", brokers, 2, 5, 2, start_index=2)
     assert described(kafka, "grown") == [[2, 0], [3, 1], *added]
     assert all(len({RACKS[broker] for broker in row}) == 2 for row in added)
-    code, _, said = run("topics", "--alter", "--topic", "grown", "--partitions", 7)
+    code, _, said = run("topics", "alter", "grown", "--partitions", 7)
     assert (code, "INVALID_PARTITIONS" in said) == (1, True)
 
 
 def test_topics_are_listed_and_deleted_as_kafkas_tool_does(run, kafka):
     for name in ("gone.a", "gone-a"):
-        run("topics", "--create", "--topic", name, "--replica-assignment", "0:1")
+        created(kafka, name, [[0, 1]])
     theirs = kafka_tool("TopicCommand", "--bootstrap-server", kafka, "--list").splitlines()
-    assert run("topics", "--list")[1].splitlines() == theirs
-    assert run("topics", "--delete", "--topic", "gone.a")[:2] == (0, "Topic gone.a deleted.\n")
+    assert run("topics", "list")[1].splitlines() == theirs
+    assert run("topics", "delete", "gone.a")[:2] == (0, "Topic gone.a deleted.\n")
     left = kafka_tool("TopicCommand", "--bootstrap-server", kafka, "--list").splitlines()
     assert left == [name for name in theirs if name != "gone.a"]
-    assert run("topics", "--delete", "--topic", "gone.a")[0] == 1
-    assert run("topics", "--delete", "--topic", "gone.a", "--if-exists")[0] == 0
+    assert run("topics", "delete", "gone.a")[0] == 1
+    assert run("topics", "delete", "gone.a", "--if-exists")[0] == 0
 
 
 def test_the_proposal_has_kafkas_form_and_its_plan_of_now_is_kafkas_byte_for_byte(run, kafka, tmp_path):
-    run("topics", "--create", "--topic", "moved", "--replica-assignment", "0:1,2:3,1:0")
+    created(kafka, "moved", [[0, 1], [2, 3], [1, 0]])
     topics = tmp_path / "topics.json"
     topics.write_text('{"topics": [{"topic": "moved"}], "version": 1}')
     options = ("--generate", "--topics-to-move-json-file", str(topics), "--broker-list", "0,1,2,3")
     theirs = kafka_tool("reassign.ReassignPartitionsCommand", "--bootstrap-server", kafka, *options).splitlines()
-    _, out, _ = run("reassign", *options)
+    _, out, _ = run("reassign", "generate", "moved", "--to-brokers", "0,1,2,3")
     ours = out.splitlines()
     assert ours[:4] == theirs[:4]
     assert len(ours) == len(theirs) == 5
@@ -109,113 +111,30 @@ def test_the_proposal_has_kafkas_form_and_its_plan_of_now_is_kafkas_byte_for_byt
 
 
 def test_a_repair_is_carried_out_by_kafka_and_then_nothing_is_left_to_mend(run, kafka, tmp_path):
-    run("topics", "--create", "--topic", "sick", "--replica-assignment", "0:1:2,1:0:3,2:3:1")
-    code, out, _ = run("audit", "--topic", "sick", "--ignore", "uneven-racks")
+    created(kafka, "sick", [[0, 1, 2], [1, 0, 3], [2, 3, 1]])
+    code, out, _ = run("audit", "sick", "--ignore", "uneven-racks")
     assert (code, "shared-rack" in out) == (3, True)
     plan = tmp_path / "plan.json"
-    run("reassign", "--repair", "--topic", "sick", "--output", plan)
-    code, _, _ = run("reassign", "--execute", "--reassignment-json-file", plan)
-    assert code == 0
-    wait_for_moves(run)
-    verified = kafka_tool(
-        "reassign.ReassignPartitionsCommand",
-        *("--bootstrap-server", kafka, "--verify", "--reassignment-json-file", str(plan)),
-    )
-    assert "Reassignment of partition sick-0 is completed." in verified
+    run("reassign", "repair", "sick", "--out", plan.parent)
+    with_plan = ("--bootstrap-server", kafka, "--reassignment-json-file", str(plan))
+    kafka_tool("reassign.ReassignPartitionsCommand", *with_plan, "--execute")
+
+    def verified():
+        return kafka_tool("reassign.ReassignPartitionsCommand", *with_plan, "--verify")
+
+    wait_until(lambda: "Reassignment of partition sick-0 is completed." in verified(), "the end of the moves", verified)
     assert described(kafka, "sick") == [[0, 3, 2], [1, 2, 3], [2, 3, 1]]
-    assert run("audit", "--topic", "sick", "--ignore", "uneven-racks")[0] == 0
-
-
-def wait_for_moves(run):
-    def moves():
-        return json.loads(run("reassign", "--list", "--format", "json")[1])
-
-    wait_until(lambda: not moves(), "the end of the moves", moves)
-
-
-@pytest.mark.parametrize("where", ["kafka", "here"])
-def test_a_throttled_move_is_begun_watched_and_called_off_as_by_kafkas_tool(where, kafka, tmp_path, capsys):
-    if where == "kafka":
-        ours, its = moved_by_both_tools(kafka, tmp_path, capsys)
-    else:
-        with MockCluster(4, RACKS) as cluster:
-            ours, its = moved_by_both_tools(cluster.bootstrap_servers.split(",")[0], tmp_path, capsys)
-    assert ours == [without_log_directories(one) if isinstance(one, str) else one for one in its]
-    assert ours[0] == (["0:0,0:1,1:1,1:2", "0:3"], [["1", "1"]] * 4)
-    assert "Reassignment of partition TOPIC-0 is still in progress." in ours[1]
-    assert ours[5] == [[0, 1], [2, 1]]
-    assert ours[7] == (["", ""], [[None, None]] * 4)
-
-
-def moved_by_both_tools(server, tmp_path, capsys):
-    """What each tool says, and leaves behind, of the same moves of a topic of its own."""
-
-    def ours(*arguments):
-        main(["reassign", *arguments, "--bootstrap-server", server])
-        return capsys.readouterr().out
-
-    def theirs(*arguments):
-        return kafka_tool("reassign.ReassignPartitionsCommand", "--bootstrap-server", server, *arguments)
-
-    for topic, reassign in (("byus", ours), ("byit", theirs)):
-        replicas = ("--topic", topic, "--replica-assignment", "0:1,1:2")
-        main(["topics", "--create", *replicas, "--bootstrap-server", server])
-        fill(server, topic)
-        plan = tmp_path / f"{topic}.json"
-        moves = [(0, [0, 3]), (1, [2, 1])]
-        partitions = [{"topic": topic, "partition": number, "replicas": replicas} for number, replicas in moves]
-        plan.write_text(json.dumps({"version": 1, "partitions": partitions}))
-        given = ("--reassignment-json-file", str(plan))
-        reassign("--execute", "--throttle", "1", *given)
-        said = [throttles(server, topic), reassign("--verify", *given), throttles(server, topic)]
-        said += [reassign("--cancel", "--preserve-throttles", *given), throttles(server, topic)]
-        said += [described(server, topic), reassign("--verify", *given), throttles(server, topic)]
-        yield [one.replace(topic, "TOPIC") if isinstance(one, str) else one for one in said]
-
-
-def without_log_directories(said):
-    """What Kafka's tool says, but for moves between directories, which ours has not."""
-    return said.replace("None of the specified partition moves are active.", "")
-
-
-def fill(kafka, topic):
-    """Twenty megabytes in partition 0: a follower of Kafka fetches one in eleven seconds, however slow it is to be."""
-    host, port = kafka.split(":")
-    records = build_batch([Record(value=bytes(900_000), timestamp=1)])
-    part = ProduceRequest.Topic.Partition(index=0, records=records)
-    request = ProduceRequest(
-        acks=-1, timeout_ms=60_000, topic_data=[ProduceRequest.Topic(name=topic, partition_data=[part])]
-    )
-
-    def taken():
-        with BrokerConnection((host, int(port)), 60) as connection:
-            return connection.ask(request, 9).responses[0].partition_responses[0].error_code
-
-    wait_until(lambda: taken() == 0, "a leader for the new topic", taken)
-    assert [taken() for _ in range(20)] == [0] * 20
-
-
-def throttles(kafka, topic):
-    """The throttled replicas of a topic, and the rates of each broker."""
-    sides = ("leader", "follower")
-    with LiveCluster(kafka) as cluster:
-        names = [f"{side}.replication.throttled.replicas" for side in sides]
-        of_topic = cluster._configs(cluster.first, TOPIC_RESOURCE, [topic], names)[topic]
-        rates = [f"{side}.replication.throttled.rate" for side in sides]
-        brokers = cluster.snapshot(with_settings=False).brokers.values()
-        own = [cluster.broker_settings(broker, rates) for broker in brokers]
-    return [of_topic[name] for name in names], [[one.get(name) for name in rates] for one in own]
+    assert run("audit", "sick", "--ignore", "uneven-racks")[0] == 0
 
 
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        (("--topic", "bad name", "--replica-assignment", "0:1"), "INVALID_TOPIC_EXCEPTION"),
-        (("--topic", "x", "--replica-assignment", "0:9"), "INVALID_REPLICA_ASSIGNMENT"),
-        (("--topic", "x", "--replica-assignment", "0:2", "--config", "nonsense=1"), "INVALID_CONFIG"),
+        (("bad name", "--replication-factor", "1"), "INVALID_TOPIC_EXCEPTION"),
+        (("x", "--replication-factor", "2", "--set", "nonsense=1"), "INVALID_CONFIG"),
     ],
 )
 def test_what_kafka_refuses_is_one_line_in_its_own_words(run, arguments, text):
-    code, out, err = run("topics", "--create", *arguments)
+    code, out, err = run("topics", "create", *arguments, "--partitions", "1")
     assert (code, out) == (1, "")
     assert text in err.splitlines()[-1]

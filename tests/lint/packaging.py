@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
 import tomllib
 from collections.abc import Iterator
+from unittest.mock import patch
 
 from tests.lint.project import Check, Project, set_differences
 
@@ -40,9 +42,9 @@ def the_containerfile_copies_what_the_wheel_needs(project: Project) -> Iterator[
 
 def the_containerfile_starts_serve(project: Project) -> Iterator[str]:
     """As a user without privileges, with variables that are options, on the ports that it exposes and asks."""
-    from kafka_rack.cli import Parser
-    from kafka_rack.cli.commands import serve
-    from kafka_rack.cli.options import environment
+    from kafka_rack.cli.command import PREFIX, Arguments
+    from kafka_rack.cli.commands.serve import serve
+    from kafka_rack.cli.options.control_token import CONTROL
     from mockbroker.adapters.control import app  # noqa: F401 - declares the operations
     from mockbroker.adapters.control.operations import operation
 
@@ -52,23 +54,21 @@ def the_containerfile_starts_serve(project: Project) -> Iterator[str]:
     variables = dict(word.split("=", 1) for word in words if "=" in word)
     if last.get("USER", "0").split(":")[0] in {"0", "root"}:
         yield f"{CONTAINERFILE}: runs as root; end it with USER and another id"
-    parser = Parser()
-    serve.add_arguments(parser)
-    arguments = parser.parse_args(json.loads(last["CMD"])[1:])
-    environment.fill_in(arguments, variables)
+    with patch.dict(os.environ, variables):
+        arguments = Arguments(**serve.make_context("serve", json.loads(last["CMD"])[1:]).params)
     for name, host in (("HOST", arguments.host), ("CONTROL_HOST", arguments.control_host)):
         if host != "0.0.0.0":
             yield f"{CONTAINERFILE}: KAFKA_RACK_{name} is {host}, expected 0.0.0.0, so that others reach the container"
     ports = {str(port) for port in (*range(arguments.port, arguments.port + 3), arguments.control_port)}
     yield from set_differences(f"{CONTAINERFILE}, EXPOSE", last["EXPOSE"].split(), ports, "the options of serve")
     own_url = f"http://127.0.0.1:{arguments.control_port}"
-    if variables[environment.CONTROL] != own_url:
-        yield f"{CONTAINERFILE}: {environment.CONTROL} is {variables[environment.CONTROL]}, expected {own_url}"
+    if variables[CONTROL] != own_url:
+        yield f"{CONTAINERFILE}: {CONTROL} is {variables[CONTROL]}, expected {own_url}"
     asked = re.search(rf"urlopen\('{own_url}(/\w+)'\)", last["HEALTHCHECK"])
     if asked is None or ("GET", asked[1]) not in operation.table:
         yield f"{CONTAINERFILE}: HEALTHCHECK opens no operation of {own_url}"
     explained = re.findall(r"^#   (KAFKA_RACK_\w+)  ", text, re.MULTILINE)
-    set_here = {name for name in variables if name.startswith(environment.PREFIX)}
+    set_here = {name for name in variables if name.startswith(f"{PREFIX}_")}
     yield from set_differences(f"{CONTAINERFILE}, comment", explained, set_here, "its ENV")
 
 

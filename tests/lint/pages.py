@@ -22,12 +22,12 @@ VARIABLE = re.compile(r"\bKAFKA_RACK_[A-Z_]*[A-Z]\b")
 
 
 def command_lines_have_existing_options(project: Project) -> Iterator[str]:
-    from kafka_rack.cli.commands.completion import whole_parser
-    from kafka_rack.cli.parser import arguments_of, parsers_below
+    from kafka_rack.cli.command import top
+    from tests.cli_tree import commands
 
     options = {
-        parser.prog: {name for action in arguments_of(parser) for name in action.option_strings}
-        for parser in parsers_below(whole_parser())
+        path: {name for param in command.params for name in param.opts} | {"--help", "--version"}
+        for path, command in [("kafka-rack", top), *commands()]
     }
     for page in project.pages():
         for inline, line in COMMAND_LINE.findall(project.text(page).replace("\\\n", " ")):
@@ -41,17 +41,23 @@ def command_lines_have_existing_options(project: Project) -> Iterator[str]:
 
 def variables_are_options(project: Project) -> Iterator[str]:
     """KAFKA_RACK_... in pages and in the Containerfile."""
-    from kafka_rack.cli.commands.completion import whole_parser
-    from kafka_rack.cli.options.environment import ATTRIBUTE, CONTROL, CONTROL_TOKEN
-    from kafka_rack.cli.parser import parsers_below
-    from mockbroker.testing.pytest_plugin import PROXY_ENVIRONMENT
+    from kafka_rack.cli.command import OWN_VARIABLES, Command
+    from tests.cli_tree import commands
 
-    known = {CONTROL, CONTROL_TOKEN, PROXY_ENVIRONMENT}
-    for parser in parsers_below(whole_parser()):
-        known |= set(parser.get_default(ATTRIBUTE) or ())
+    known = set(OWN_VARIABLES)
+    for _, command in commands():
+        if isinstance(command, Command) and command.environment:
+            known |= command.variables
     for file in [*project.pages(), "Containerfile"]:
         for name in sorted(set(VARIABLE.findall(project.text(file))) - known):
             yield f"{file}: names {name}, which is the variable of no option"
+
+
+def the_page_on_the_command_line_is_current(project: Project) -> Iterator[str]:
+    from tests import cli_page
+
+    shown = project.text("docs/cli.md").split("\n")
+    yield from line_differences("docs/cli.md", shown, cli_page.page().split("\n"), "`python -m tests.cli_page`")
 
 
 def generated_parts_are_current(project: Project) -> Iterator[str]:
@@ -177,6 +183,7 @@ CHECKS: tuple[Check, ...] = (
     command_lines_have_existing_options,
     variables_are_options,
     generated_parts_are_current,
+    the_page_on_the_command_line_is_current,
     the_page_on_faults_has_the_vocabulary,
     the_page_on_the_journal_has_each_field,
     tables_of_findings_have_each_kind,

@@ -223,10 +223,10 @@ def test_the_command_ends_with_1_where_it_cannot_read_with_3_where_it_finds_some
     ("given", "said"),
     [
         (["nowhere.json"], "nowhere.json: no such file or folder"),
-        ([".", "--skew", "0.5"], "--skew: expected 1 or more, got 0.5"),
-        ([".", "--min-insync-replicas", "0"], "--min-insync-replicas: expected 1 or more, got 0"),
-        ([".", "--tasks", "0"], "--tasks: expected 1 to 100000, got 0"),
-        ([".", "--racks", "a,b"], "--racks and --fenced go with --brokers or --brokers-file"),
+        ([".", "--skew", "0.5"], "--skew: expected a number of 1 or more, got '0.5'"),
+        ([".", "--min-insync-replicas", "0"], "--min-insync-replicas: expected a whole number from 1"),
+        ([".", "--tasks", "0"], "--tasks: expected a whole number from 1"),
+        ([".", "--racks", "a,b"], "--racks and --fenced need --brokers"),
     ],
 )
 def test_wrong_usage_is_one_line_before_spark_starts(

@@ -96,13 +96,13 @@ def test_rows_do_not_depend_on_the_number_of_tasks_and_are_those_of_the_single_c
 
 def test_the_cells_of_kafka_1736_come_through_spark(availability, tmp_path, capsys):
     sizes = [
-        "--brokers",
+        "--broker-counts",
         "6,9,12",
-        "--rack-count",
+        "--rack-counts",
         "none",
         "--failures",
         "2",
-        "--placer",
+        "--placers",
         "broker-replica,random,unaware",
     ]
     assert availability("--kafka-1736", *sizes, "--out", str(tmp_path)) == 0
@@ -119,7 +119,9 @@ def test_the_cells_of_kafka_1736_come_through_spark(availability, tmp_path, caps
 def test_what_cannot_be_is_skipped_with_the_reason_and_running_again_replaces(availability, tmp_path, capsys):
     common = ["--partitions", "12", "--replication-factor", "3", "--failures", "1", "--out", str(tmp_path)]
     common += ["--format", "json"]
-    assert availability("--brokers", "2,6,7", "--rack-count", "none,3", "--placer", "broker-replica", *common) == 0
+    assert (
+        availability("--broker-counts", "2,6,7", "--rack-counts", "none,3", "--placers", "broker-replica", *common) == 0
+    )
     said = json.loads(capsys.readouterr().out)
     skipped = pq.read_table(tmp_path / "skipped").to_pylist()
     assert skipped == said["skipped"]
@@ -133,14 +135,14 @@ def test_what_cannot_be_is_skipped_with_the_reason_and_running_again_replaces(av
     assert [row["brokers"] for row in said["rows"]] == [6, 6]
     assert pq.read_table(tmp_path / "kafka_1736").to_pylist() == []
 
-    assert availability("--brokers", "12", "--placer", "copyset", *common) == 0
+    assert availability("--broker-counts", "12", "--placers", "copyset", *common) == 0
     rows = pq.read_table(tmp_path / "availability").to_pylist()
     assert [(row["brokers"], row["placer"]) for row in rows] == [(12, "copyset")]
     assert pq.read_table(tmp_path / "skipped").to_pylist() == []
 
 
 def test_a_run_told_to_end_while_spark_works_leaves_the_old_result(availability, monkeypatch, tmp_path, capsys):
-    common = ["--brokers", "6", "--partitions", "12", "--replication-factor", "3", "--out", str(tmp_path)]
+    common = ["--broker-counts", "6", "--partitions", "12", "--replication-factor", "3", "--out", str(tmp_path)]
     assert availability(*common, "--failures", "1") == 0
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
     capsys.readouterr()

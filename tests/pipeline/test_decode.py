@@ -101,7 +101,7 @@ def test_tables_are_data_frames(spark, captures):
 
 @pytest.mark.parametrize("kind", ["delta", "iceberg"])
 def test_a_format_that_spark_does_not_know_is_told_with_its_package(spark, captures, tmp_path, kind):
-    with pytest.raises(FormatMissing, match=f"Spark does not know {kind}: add --packages {PACKAGES[kind]}"):
+    with pytest.raises(FormatMissing, match=f"know {kind}: add --spark-conf spark.jars.packages={PACKAGES[kind]}"):
         decode(spark, [str(captures / "java41-range.jsonl")], str(tmp_path / "out"), output_format=kind)
 
 
@@ -126,7 +126,7 @@ def test_an_input_without_a_frame_fails_and_the_others_are_in_the_tables(tmp_pat
     done = subprocess.run([*command, *places], capture_output=True, text=True, check=False, cwd=ROOT)
     assert (done.returncode, complaints(done.stderr)) == (
         1,
-        f"kafka-rack pipeline decode: {tmp_path / 'none.pcap'}: not one frame could be read\n",
+        f"kafka-rack pipeline decode: {tmp_path / 'none.pcap'}: no frame could be read\n",
     )
     (problem,) = stored_tables(tmp_path / "out")["problems"]
     assert problem["file"] == str(tmp_path / "none.pcap")

@@ -73,7 +73,7 @@ def test_all_judges_agree_about_messages_that_all_know(spark):
 def test_a_planted_bug_is_found_and_its_file_replays_it_until_it_is_mended(tmp_path, monkeypatch, capsys):
     codec, out = tmp_path / "mine.py", tmp_path / "out"
     codec.write_text(PLANTED.format(mistake=' or ""'))
-    asked = ["--messages", "MetadataResponse", "--versions", "9", "--codec", f"{codec}:Codec", "--checks", "codec"]
+    asked = ["MetadataResponse", "--versions", "9", "--codec", f"{codec}:Codec", "--checks", "codec"]
     command = ["pipeline", "fuzz", *asked, "--examples", "80", "--out", str(out), "--format", "json"]
     assert main(command) == 3
     summary = json.loads(capsys.readouterr().out)
@@ -110,7 +110,7 @@ def test_a_planted_bug_is_found_and_its_file_replays_it_until_it_is_mended(tmp_p
 @pytest.mark.usefixtures("shared_session")
 def test_a_run_leaves_its_coverage_and_replaces_an_earlier_one(tmp_path, capsys):
     (tmp_path / "notes.txt").write_text("mine")
-    command = ["pipeline", "fuzz", "--messages", "heartbeatrequest", "--checks", "round-trip", "--examples", "90"]
+    command = ["pipeline", "fuzz", "heartbeatrequest", "--checks", "round-trip", "--examples", "90"]
     assert main([*command, "--tasks", "2", "--out", str(tmp_path)]) == 0
     assert "0 failures" in capsys.readouterr().out
     rows = pq.read_table(tmp_path / "coverage.parquet").to_pylist()
@@ -127,11 +127,11 @@ def test_a_run_leaves_its_coverage_and_replaces_an_earlier_one(tmp_path, capsys)
     ("given", "said"),
     [
         (
-            ["--messages", "MetadataReqest", "--out", "x"],
+            ["MetadataReqest", "--out", "x"],
             "expected the name of a message, got 'MetadataReqest'; did you mean",
         ),
-        (["--messages", "FetchRequest", "--versions", "99", "--out", "x"], "versions 99, but FetchRequest has"),
-        (["--examples", "0", "--out", "x"], "--examples: expected 1 to"),
+        (["FetchRequest", "--versions", "99", "--out", "x"], "versions 99, but FetchRequest has"),
+        (["--examples", "0", "--out", "x"], "--examples: expected a whole number from 1"),
         (["--checks", "rust", "--out", "x"], "--checks: expected round-trip,"),
         (["--checks", "codec", "--out", "x"], "the check codec needs --codec"),
         (["--codec", "missing.py:Codec", "--out", "x"], "missing.py: No such file"),

@@ -26,11 +26,8 @@ def test_importing_a_package_loads_none_of_its_modules(package):
 
 STARTED_CLUSTER = """
 import asyncio
-from kafka_rack import cli
-from kafka_rack.cli.commands import serve
+from kafka_rack.cli.commands.serve import serve
 from mockbroker.adapters.server import MockCluster
-
-serve.add_arguments(cli.Parser(formatter_class=cli.HelpFormatter))
 
 async def start():
     async with MockCluster():

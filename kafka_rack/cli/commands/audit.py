@@ -1,78 +1,76 @@
-"""Find what is wrong with a cluster's racks, live or in a file; exit code 3 when there is anything.
-
-Copies that share a rack while another has none, more replicas than racks, partitions that one failed rack makes
-unwritable or takes altogether, uneven racks and skew, missing racks, and rack names that almost match.
-
-Examples:
-  kafka-rack audit --bootstrap-server localhost:9092
-  kafka-rack audit --layout cluster.json --format json
-  kafka-rack audit --layout plan.json --brokers 0:a,1:a,2:b --min-insync-replicas 2
-"""
+"""kafka-rack audit: what is wrong with a cluster's racks."""
 
 from __future__ import annotations
 
-import argparse
 import json
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from kafka_rack.audit import DEFAULT_SKEW, KINDS, Audit, Finding, audit
-from kafka_rack.cli import DONE, FINDINGS, UsageError
-from kafka_rack.cli.options.layout import (
-    add_layout_arguments,
-    add_output_arguments,
+from kafka_rack.audit import DEFAULT_SKEW, KINDS, Audit, Finding
+from kafka_rack.audit import audit as audited
+from kafka_rack.cli import DONE, FINDINGS
+from kafka_rack.cli.command import Arguments, command, option, section
+from kafka_rack.cli.options.cluster import (
+    about,
+    chosen_topics,
     layout_given,
+    layout_options,
     plan_in_file,
-    told,
-    wanted_topics,
+    topics_argument,
 )
-from kafka_rack.cli.options.whole_numbers import MAX_ID, whole_number
+from kafka_rack.cli.options.shared import format_option
+from kafka_rack.cli.options.types import Number, OneName, WholeNumber, Words
 from kafka_rack.cli.output.tables import table
 from kafka_rack.cluster_layout import after_plan
 from kafka_rack.plurals import counted
 from kafka_rack.reassignment import current_plan_of
 
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_layout_arguments(parser)
-    parser.add_argument("--topic", action="append", metavar="NAME", help="look at this topic; repeatable; default: all")
-    parser.add_argument("--plan", metavar="FILE", help="look at the cluster as it will be once this plan is done")
-    add_judging_arguments(parser)
-    add_output_arguments(parser)
-
-
-def add_judging_arguments(parser: argparse.ArgumentParser) -> None:
-    """What is a finding, for one cluster or a fleet."""
-    parser.add_argument(
+judging_options = section(
+    "Findings",
+    option(
         "--min-insync-replicas",
-        type=whole_number(MAX_ID),
-        metavar="N",
-        help="of topics whose own is not known; default: 1, as Kafka's",
-    )
-    parser.add_argument(
+        WholeNumber(1),
+        "min.insync.replicas of topics that do not report it; default: 1, as in Kafka.",
+    ),
+    option(
         "--skew",
-        type=float,
+        Number(1, "TIMES"),
+        "How many times its even share of leaders or replicas a broker may hold.",
         default=DEFAULT_SKEW,
-        metavar="TIMES",
-        help=f"how many times its even share of leaders or replicas a broker may hold; default: {DEFAULT_SKEW:g}",
-    )
-    parser.add_argument(
-        "--ignore", action="append", default=[], choices=sorted(KINDS), metavar="KIND", help="findings to leave out"
-    )
+    ),
+    option(
+        "--ignore", OneName("KIND", lambda: sorted(KINDS)), "Leave out this finding; repeat for more.", multiple=True
+    ),
+)
 
 
-def run(arguments: argparse.Namespace) -> int:
-    if arguments.min_insync_replicas is not None and arguments.min_insync_replicas < 1:
-        raise UsageError(f"--min-insync-replicas: expected 1 or more, got {arguments.min_insync_replicas}")
-    if not arguments.skew >= 1:
-        raise UsageError(f"--skew: expected 1 or more, got {arguments.skew:g}")
+@command()
+@topics_argument
+@layout_options
+@option("--plan", Words("FILE|-"), "Audit the cluster as it will be after this plan of reassignments.")
+@judging_options
+@format_option
+def audit(arguments: Arguments) -> int:
+    """Find what is wrong with a cluster's racks, real or in a file; exit code 3 if anything is.
+
+    Finds copies that share a rack while another has none, more replicas than racks, partitions that a failed rack makes
+    unwritable or loses, uneven racks and skew, missing racks, and rack names that almost match.
+
+    KIND is lost-with-rack, missing-racks, rack-names, replication-factor-above-racks, shared-rack, skew, uneven-racks,
+    unknown-brokers, unwritable-now or unwritable-with-rack.
+
+    Examples:
+      kafka-rack audit --bootstrap-server localhost:9092
+      kafka-rack audit orders payments --layout cluster.json --format json
+      kafka-rack audit --layout plan.json --brokers 0:a,1:a,2:b --min-insync-replicas 2
+    """
     layout = layout_given(arguments)
     if arguments.plan:
         entries = plan_in_file(arguments.plan)
-        told(arguments.plan, lambda: current_plan_of(layout, entries))
+        about(arguments.plan, lambda: current_plan_of(layout, entries))
         layout = after_plan(layout, entries)
-    layout = wanted_topics(arguments, layout)
-    found = audit(layout, min_insync_replicas=arguments.min_insync_replicas, skew=arguments.skew)
+    layout = chosen_topics(layout, arguments.topics)
+    found = audited(layout, min_insync_replicas=arguments.min_insync_replicas, skew=arguments.skew)
     findings = [finding for finding in found.findings if finding.kind not in arguments.ignore]
     print(audit_json(found, findings) if arguments.format == "json" else audit_tables(found, findings))
     return FINDINGS if findings else DONE

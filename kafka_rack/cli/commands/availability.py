@@ -1,234 +1,246 @@
-"""What an outage costs: how likely failed brokers or racks leave partitions unwritable or without a replica.
-
-Examples:
-  kafka-rack availability --brokers 6,9,12 --partitions 54 --replication-factor 3 --failures 2 --placer broker-replica
-  kafka-rack availability --brokers 12 --racks a,b,c --partitions 96 --replication-factor 3 --failures 1
-  kafka-rack availability --kafka-1736        that issue's table, exact
-"""
+"""kafka-rack availability: what outages cost. ``kafka-rack pipeline availability`` is the same on Spark."""
 
 from __future__ import annotations
 
-import argparse
 import json
-from collections.abc import Sequence
+import sys
+import tomllib
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
-from kafka_rack.availability import (
-    DEFAULT_TRIALS,
-    PLACERS,
-    Question,
-    Row,
-    availability_row,
-    check_question,
-    kafka_1736_table,
-    steps_of,
-)
+from kafka_rack.availability import DEFAULT_TRIALS, PLACERS, kafka_1736_table, steps_of
 from kafka_rack.availability.kafka_1736 import NOTE
-from kafka_rack.cli import CommandError, UsageError
-from kafka_rack.cli.options.whole_numbers import (
-    MAX_BROKERS,
-    MAX_ID,
-    MAX_SEED,
-    check_size,
-    read_number,
-    shown,
-    whole_number,
-)
+from kafka_rack.cli import DONE, CommandError, UsageError
+from kafka_rack.cli.command import Arguments, Decorator, command, flag, option, section, together
+from kafka_rack.cli.options.shared import format_option, racks_option, seed_option
+from kafka_rack.cli.options.text_files import read_json
+from kafka_rack.cli.options.types import FILE, MAX_BROKERS, Name, WholeNumber, Words
 from kafka_rack.cli.output.tables import table
-from kafka_rack.errors import KafkaRackError
-from kafka_rack.placement import MAX_REPLICAS, SCATTER_WIDTH_SETTING, UNEVEN_SETTING
+from kafka_rack.errors import InputError
+from kafka_rack.pipeline.availability.grid import (
+    AXES,
+    KAFKA_1736_GRID,
+    NEEDED,
+    Point,
+    Skipped,
+    grids_of,
+    points_of,
+    values_in_text,
+)
+from kafka_rack.pipeline.availability.survey import Survey, as_json, row_or_reason, survey_of
+from kafka_rack.plurals import counted
 
 MAX_TRIALS = 100_000_000
-"""Hours of work; an error of a ten-thousandth takes fewer."""
 MAX_STEPS = 500_000_000
-"""Of one row: about two minutes of a core."""
+"""Of one row without Spark: about two minutes of a core."""
+MAX_ROWS = 24
+"""Of more rows a screen shows a summary by placer."""
+LISTS = {"brokers": "--broker-counts", "racks": "--rack-counts", "placer": "--placers"}
+OPTIONS = {name: f"--{name.replace('_', '-')}" for name in AXES} | LISTS
+"""Axis -> its option; several values of those that name one value elsewhere come from a file alone."""
 HEADINGS = {
     "replication_factor": "rf",
     "min_insync_replicas": "min.isr",
-    "rack_failures": "rack failures",
     "p_any_unwritable": "p(any unwritable)",
-    "share_unwritable": "share unwritable",
     "p_any_lost": "p(any lost)",
-    "scatter_width": "scatter",
-    "worst_leader_load": "worst load",
 }
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--kafka-1736", action="store_true", help="print that issue's table instead")
-    parser.add_argument(
-        "--brokers", type=numbers, metavar="N,...", help=f"cluster sizes up to {MAX_BROKERS}, a row each"
-    )
-    parser.add_argument(
-        "--racks",
-        metavar="a,b,c",
-        help="names of racks, to which brokers are dealt in turn; default: brokers without racks",
-    )
-    parser.add_argument(
-        "--rack-count", type=whole_number(MAX_BROKERS), metavar="N", help="racks by their number, in place of names"
-    )
-    parser.add_argument(
-        "--partitions",
-        type=whole_number(MAX_ID),
-        metavar="N",
-        help=f"times the replication factor at most {MAX_REPLICAS} replicas",
-    )
-    parser.add_argument(
-        "--replication-factor", type=whole_number(MAX_BROKERS), metavar="N", help="replicas of each partition"
-    )
-    parser.add_argument(
-        "--min-insync-replicas", type=whole_number(MAX_BROKERS), metavar="N", help="2, or 1 where there is one replica"
-    )
-    parser.add_argument(
-        "--failures",
-        type=whole_number(MAX_BROKERS),
-        metavar="N",
-        help="brokers that fail, beside those of failed racks",
-    )
-    parser.add_argument(
-        "--rack-failures",
-        type=whole_number(MAX_BROKERS),
-        default=0,
-        metavar="N",
-        help="racks that fail whole; default: 0",
-    )
-    parser.add_argument(
-        "--placer",
-        default="rack-aware",
-        metavar="NAME,...",
-        help=f"all, or some of {', '.join(PLACERS)}; default: rack-aware",
-    )
-    parser.add_argument("--scatter-width", type=whole_number(MAX_BROKERS), metavar="N", help="of placer copyset")
-    parser.add_argument("--uneven-last-group", action="store_true", help="of placers broker-replica and copyset")
-    parser.add_argument(
+def axis(name: str, help_text: str) -> Decorator[Any]:
+    kinds: dict[str, Any] = {"placer": Name("NAME,...", lambda: ("all", *PLACERS)), "partitions": WholeNumber(1)}
+    kinds |= dict.fromkeys(("replication_factor", "min_insync_replicas", "scatter_width"), WholeNumber(1, MAX_BROKERS))
+    return option(OPTIONS[name], kinds.get(name, Words("N,...")), help_text)
+
+
+grid_options = together(
+    section(
+        "Clusters and outages",
+        axis("brokers", "Numbers of brokers: values such as 6,9,12, or ranges such as 6-48/3."),
+        racks_option,
+        axis("racks", "Numbers of racks, instead of their names; none: brokers without racks."),
+        axis("partitions", "Number of partitions."),
+        axis("replication_factor", "Replicas of each partition."),
+        axis("min_insync_replicas", "min.insync.replicas; default: 2, or 1 with one replica."),
+        axis("placer", f"Placers of the replicas: all, or some of {', '.join(PLACERS)}; default: rack-aware."),
+        axis("scatter_width", "Scatter width of placer copyset."),
+        flag("--uneven-last-group", "Allow it to placers broker-replica and copyset."),
+        axis("failures", "Numbers of brokers that fail, beside those of failed racks."),
+        axis("rack_failures", "Numbers of racks that fail as a whole; default: 0."),
+        option("--grid", FILE, "Read values from JSON or TOML, such as partitions = [12, 96]; options replace them."),
+        flag("--kafka-1736", "Answer for the clusters of the issue KAFKA-1736."),
+    ),
+    option(
         "--trials",
-        type=whole_number(MAX_TRIALS),
+        WholeNumber(1, MAX_TRIALS),
+        "Try outages this many times where they cannot be counted.",
         default=DEFAULT_TRIALS,
-        metavar="N",
-        help=f"how often to try what cannot be counted; default: {DEFAULT_TRIALS}, at most {MAX_TRIALS}",
-    )
-    parser.add_argument(
-        "--seed",
-        type=whole_number(MAX_SEED),
-        default=0,
-        metavar="N",
-        help="equal seeds give equal answers; default: 0",
-    )
-    parser.add_argument(
-        "--format", choices=["table", "json"], default="table", help="for people or for programs; default: table"
-    )
+    ),
+    seed_option,
+)
 
 
-def numbers(text: str) -> list[int]:
-    """Cluster sizes between commas."""
-    return [read_number(word, MAX_BROKERS) for word in text.split(",")]
+@command()
+@grid_options
+@format_option
+def availability(arguments: Arguments) -> int:
+    """Compute what an outage costs: how likely it makes partitions unwritable, or loses their last replica.
 
-
-def run(arguments: argparse.Namespace) -> int:
+    Examples:
+      kafka-rack availability --broker-counts 6,9,12 --partitions 54 --replication-factor 3 --failures 2 --placers all
+      kafka-rack availability --broker-counts 12 --racks a,b,c --partitions 96 --replication-factor 3 --failures 1
+      kafka-rack availability --kafka-1736
+    """
+    trials, seed = arguments.trials, arguments.seed or 0
     if arguments.kafka_1736:
-        print(comparison(arguments.format))
-        return 0
-    wanted = ("brokers", "partitions", "replication_factor", "failures")
-    missing = [f"--{name.replace('_', '-')}" for name in wanted if getattr(arguments, name) is None]
-    if missing:
-        raise UsageError(f"{', '.join(missing)} must be given, or --kafka-1736")
-    if arguments.trials < 1:
-        raise UsageError(f"--trials: expected 1 or more, got {arguments.trials}")
-    check_size(arguments.partitions, arguments.replication_factor)
-    settings = {}
-    if arguments.scatter_width is not None:
-        settings[SCATTER_WIDTH_SETTING] = str(arguments.scatter_width)
-    if arguments.uneven_last_group:
-        settings[UNEVEN_SETTING] = "true"
-    asked = questions(arguments)
+        found = Survey(seed, trials, kafka_1736=[row.as_dict() for row in kafka_1736_table()])
+    else:
+        points, skipped = points_given(arguments)
+        for point in points:
+            check_steps(point, trials)
+        answers = [row_or_reason(point, seed, trials) for point in points]
+        found = survey_of(points, answers, skipped, seed=seed, trials=trials)
+        if not found.rows:
+            raise CommandError(found.skipped[0]["reason"])
+    sys.stdout.write(as_json(found) if arguments.format == "json" else as_text(found))
+    return DONE
+
+
+def points_given(arguments: Arguments) -> tuple[list[Point], list[Skipped]]:
+    """The grid of a file, of KAFKA-1736 or of the options; options replace the axes of both others."""
+    if arguments.grid and arguments.kafka_1736:
+        raise UsageError("--grid and --kafka-1736 are both grids: expected one")
+    texts = {name: getattr(arguments, flag[2:].replace("-", "_")) for name, flag in OPTIONS.items()}
+    if arguments.racks:
+        if texts["racks"] is not None:
+            raise UsageError("expected --racks or --rack-counts, got both")
+        if None in arguments.racks or len({*arguments.racks}) < len(arguments.racks):
+            raise UsageError("--racks: expected different names, such as a,b,c")
+        texts["racks"] = str(len(arguments.racks))
+    given: dict[str, tuple[Any, ...]] = {}
+    for name, text in texts.items():
+        try:
+            given |= {name: values_in_text(name, str(text))} if text is not None else {}
+        except InputError as error:
+            raise UsageError(f"{OPTIONS[name]}:{str(error).partition(':')[2]}") from None
+    missing = [OPTIONS[name] for name in NEEDED if name not in given]
+    if missing and not arguments.grid and not arguments.kafka_1736:
+        raise UsageError(f"expected {', '.join(missing)}, or --grid or --kafka-1736")
+    grids: list[dict[str, tuple[Any, ...]]] = [dict(KAFKA_1736_GRID)] if arguments.kafka_1736 else [{}]
     try:
-        for question in asked:
-            check_question(question)
-            check_steps(question, arguments.trials)
-        rows = [
-            availability_row(question, settings=settings, seed=arguments.seed, trials=arguments.trials)
-            for question in asked
-        ]
-    except KafkaRackError as error:
-        raise CommandError(str(error)) from error
-    print(answer(rows, arguments.format))
-    return 0
+        if arguments.grid:
+            grids = grids_of(content_of(arguments.grid))
+        return points_of([{**grid, **given} for grid in grids], uneven_last_group=arguments.uneven_last_group)
+    except InputError as error:
+        raise UsageError(f"{arguments.grid}: {error}" if arguments.grid else str(error)) from None
 
 
-def check_steps(question: Question, trials: int) -> None:
-    """Refuse, before any work, what would take longer than anyone waits. Raises: CommandError."""
-    steps = steps_of(question, trials)
+def content_of(path: str) -> Any:
+    """A file of JSON, or of TOML if its name says so."""
+    if not path.lower().endswith(".toml"):
+        return read_json(path)
+    try:
+        return tomllib.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise UsageError(f"{path}: is no UTF-8 text") from None
+    except tomllib.TOMLDecodeError as error:
+        raise UsageError(f"{path}: {error}") from None
+
+
+def check_steps(point: Point, trials: int) -> None:
+    """Refuse work that takes longer than anyone waits. Raises CommandError."""
+    steps = steps_of(point.question, trials)
     if steps > MAX_STEPS:
         raise CommandError(
-            f"--brokers {question.brokers} with placer {question.placer} would take about {steps / MAX_STEPS:,.0f} "
-            "times the two minutes that a row may take: fewer --brokers, --partitions, --failures or --trials are due"
+            f"--broker-counts {point.question.brokers} with placer {point.question.placer} would take about "
+            f"{steps / MAX_STEPS:,.0f} times the two minutes that a row may take: choose fewer brokers, partitions, "
+            "failures or trials, or kafka-rack pipeline availability"
         )
 
 
-def questions(arguments: argparse.Namespace) -> list[Question]:
-    """A question for each cluster size and placer."""
-    placers = PLACERS if arguments.placer == "all" else tuple(name.strip() for name in arguments.placer.split(","))
-    unknown = [name for name in placers if name not in PLACERS]
-    if unknown:
-        raise UsageError(f"--placer: expected all or some of {', '.join(PLACERS)}, got {unknown[0]!r}")
-    in_sync = arguments.min_insync_replicas
-    racks = rack_count(arguments)
-    return [
-        Question(
-            brokers=brokers,
-            partitions=arguments.partitions,
-            replication_factor=arguments.replication_factor,
-            failures=arguments.failures,
-            placer=placer,
-            racks=racks,
-            min_insync_replicas=min(2, arguments.replication_factor) if in_sync is None else in_sync,
-            rack_failures=arguments.rack_failures,
+def as_text(found: Survey, out: str | None = None) -> str:
+    """One screen: the rows, or a summary of each placer if they are many, and a conclusion."""
+    parts = []
+    if found.rows:
+        parts = [found.said, by_placer(found.rows) if len(found.rows) > MAX_ROWS else all_rows(found.rows)]
+    if found.kafka_1736:
+        columns = ["brokers", "broker-replica", "the issue's", "its noise", "random: uniform sets", "random: unaware"]
+        columns += ["the issue's", "share unwritable"]
+        cells = [
+            [f"{value:.6f}" if isinstance(value, float) else value for value in row.values()]
+            for row in found.kafka_1736
+        ]
+        parts.append(
+            "KAFKA-1736: the chance that any of 54 partitions (RF 3, min.insync.replicas 2) is unwritable when 2 "
+            f"brokers fail, exact\n\n{table(columns, cells)}"
         )
-        for brokers in arguments.brokers
-        for placer in placers
-    ]
+    if found.skipped:
+        reasons = Counter(one["reason"] for one in found.skipped)
+        (reason, count), more = reasons.most_common(1)[0], len(reasons) - 1
+        skipped = f"{counted(len(found.skipped), 'combination')} skipped"
+        parts.append(f"{skipped}, {count} of them: {reason}" if more else f"{skipped}: {reason}")
+    parts.append(NOTE if found.kafka_1736 and not found.rows else conclusion(found.rows))
+    if out is not None:
+        parts.append(f"Tables and availability.json are in {out}")
+    return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def rack_count(arguments: argparse.Namespace) -> int | None:
-    """How many racks there are, by their names or by --rack-count. Raises UsageError."""
-    given: str | None = arguments.racks
-    if given is None:
-        count: int | None = arguments.rack_count
-        return count
-    if arguments.rack_count is not None:
-        raise UsageError("--racks and --rack-count exclude each other: give names, or their number")
-    names = [name.strip() for name in given.split(",")]
-    if not all(names) or len(set(names)) < len(names):
-        raise UsageError(f"--racks: expected different names, as a,b,c, got {shown(given)!r}")
-    return len(names)
+def conclusion(rows: Sequence[Mapping[str, Any]]) -> str:
+    """The rows with the lowest and the highest risk, in a sentence each.
+
+    >>> row = {"placer": "unaware", "brokers": 6, "failures": 1, "rack_failures": 0}
+    >>> conclusion([{**row, "p_any_unwritable": 0.5, "p_any_lost": 0.0}])
+    'With placer unaware on 6 brokers, 50 % of outages of 1 broker make a partition unwritable, and 0 % lose one.'
+    """
+    risks = sorted(rows, key=lambda row: (row["p_any_lost"], row["p_any_unwritable"]))
+    if not risks:
+        return ""
+    first, last = sentence(risks[0]), sentence(risks[-1])
+    if len(risks) == 1:
+        return f"W{first[1:]}"
+    if risk_of(risks[0]) == risk_of(risks[-1]):
+        return f"All {len(risks)} rows have the same risk: {first}"
+    return f"Lowest risk: {first}\nHighest risk: {last}"
 
 
-def answer(rows: Sequence[Row], form: str) -> str:
-    """A row each, as a table or as a JSON list."""
-    dicts = [row.as_dict() for row in rows]
-    if form == "json":
-        return json.dumps(dicts, indent=2)
-    return table([HEADINGS.get(name, name) for name in dicts[0]], [list(row.values()) for row in dicts])
+def risk_of(row: Mapping[str, Any]) -> tuple[float, float]:
+    return row["p_any_unwritable"], row["p_any_lost"]
 
 
-def comparison(form: str) -> str:
-    """KAFKA-1736's table, exact values beside the issue's simulated ones."""
-    rows = [row.as_dict() for row in kafka_1736_table()]
-    if form == "json":
-        return json.dumps({"rows": rows, "note": NOTE}, indent=2)
-    columns = [
-        "brokers",
-        "broker-replica, exact",
-        "the issue's",
-        "its noise",
-        "random: uniform sets, exact",
-        "random: Kafka's unaware, exact",
-        "the issue's",
-        "share unwritable",
-    ]
-    shown = table(
-        columns, [[f"{value:.6f}" if isinstance(value, float) else value for value in row.values()] for row in rows]
-    )
+def sentence(row: Mapping[str, Any]) -> str:
+    failed = [counted(row["rack_failures"], "rack")] if row["rack_failures"] else []
+    failed += [counted(row["failures"], "broker")] if row["failures"] or not failed else []
+    unwritable, lost = (f"{100 * chance:.3g} %" for chance in risk_of(row))
     return (
-        "The chance that any of 54 partitions (RF 3, min.insync.replicas 2) is unwritable when 2 brokers fail:\n\n"
-        f"{shown}\n\n{NOTE}"
+        f"with placer {row['placer']} on {row['brokers']} brokers, {unwritable} of outages of {' and '.join(failed)} "
+        f"make a partition unwritable, and {lost} lose one."
     )
+
+
+def all_rows(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Every row, with the columns that vary and the answers."""
+    asked = ["brokers", "racks", "partitions", "replication_factor", "min_insync_replicas", "placer"]
+    asked += ["asked_scatter_width", "failures", "rack_failures"]
+    varying = [
+        name for name in asked if name in ("brokers", "placer") or len({json.dumps(row[name]) for row in rows}) > 1
+    ]
+    answers = ["p_any_unwritable", "share_unwritable", "p_any_lost", "copysets", "scatter_width", "method", "error"]
+    columns = [*varying, *answers, "worst_leader_load"]
+    headings = [HEADINGS.get(name, name.replace("_", " ")) for name in columns]
+    return table(headings, [[row[name] for name in columns] for row in rows])
+
+
+def by_placer(rows: Sequence[Mapping[str, Any]]) -> str:
+    """For each placer the range of its chances."""
+    lines = []
+    for placer in sorted({row["placer"] for row in rows}):
+        own = [row for row in rows if row["placer"] == placer]
+        tried = [row["error"] for row in own if row["error"]]
+        chances = [[row[name] for row in own] for name in ("p_any_unwritable", "p_any_lost")]
+        figures = [figure for found in chances for figure in (min(found), sum(found) / len(found), max(found))]
+        lines.append([placer, len(own), len(tried), *figures, max(tried, default=None)])
+    columns = [f"{which} p({what})" for what in ("unwritable", "lost") for which in ("least", "mean", "most")]
+    return table(["placer", "rows", "tried", *columns, "largest error"], lines)

@@ -1,71 +1,56 @@
-"""Make the bytes of a Kafka message from its JSON, the form that `kafka-rack decode` prints.
-
-Examples:
-  echo '{"topics": [{"name": "events"}]}' | kafka-rack encode --message MetadataRequest --version 1 -
-  kafka-rack encode --message MetadataRequest --version 12 --frame --client-id app-1 request.json --raw > frame.bin
-"""
+"""kafka-rack encode: JSON to bytes of Kafka's protocol."""
 
 from __future__ import annotations
 
-import argparse
-import json
 import sys
-from pathlib import Path
 from typing import Any
 
 import protocol
-from kafka_rack.cli import CommandError, UsageError
-from kafka_rack.cli.options.messages import message_named, version_of
+from kafka_rack.cli import DONE, CommandError, UsageError
+from kafka_rack.cli.command import Arguments, argument, command, flag, option
+from kafka_rack.cli.options.cluster import json_given
+from kafka_rack.cli.options.messages import message_named, message_option, version_of, version_option
+from kafka_rack.cli.options.types import WholeNumber, Words
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--message", metavar="NAME", required=True, help="MetadataRequest, ...")
-    parser.add_argument("--version", type=int, metavar="N", help="its version; default: the highest")
-    parser.add_argument("--frame", action="store_true", help="with length and header, as it goes onto the wire")
-    parser.add_argument(
-        "--correlation-id", type=int, default=0, metavar="N", help="for the header of a frame; default: 0"
-    )
-    parser.add_argument("--client-id", metavar="TEXT", help="for the header of a request's frame; default: none")
-    parser.add_argument("--raw", action="store_true", help="write the bytes themselves instead of hex")
-    parser.add_argument("file", help="a file of JSON, - for standard input")
+@command()
+@argument("file", metavar="FILE|-", type=Words("FILE|-"))
+@message_option(required=True)
+@version_option
+@flag("--frame", "Write the length and the header before the message, as they go over the wire.")
+@option("--correlation-id", WholeNumber(), "Correlation id for the header of a frame.", default=0)
+@option("--client-id", Words("ID"), "Client id for the header of a request's frame.")
+@flag("--raw", "Write the bytes themselves instead of hex.")
+def encode(arguments: Arguments) -> int:
+    """Encode a Kafka message from JSON, in the form that kafka-rack decode prints.
 
+    FILE has the JSON; - is standard input.
 
-def run(arguments: argparse.Namespace) -> int:
+    Examples:
+      echo '{"topics": [{"name": "events"}]}' | kafka-rack encode --message MetadataRequest --version 1 -
+      kafka-rack encode --message MetadataRequest --version 12 --frame --client-id app-1 request.json --raw > frame.bin
+    """
     message = message_named(arguments.message)
     version = version_of(message, arguments.version)
+    content = json_given(arguments.file)
     try:
-        typed = protocol.from_json(message.name, version, read_json(arguments.file))
+        typed = protocol.from_json(message.name, version, content)
         data = framed(arguments, typed, version) if arguments.frame else protocol.encode(typed, version)
     except protocol.ProtocolError as error:
         raise CommandError(str(error)) from None
     if arguments.raw:
-        sys.stdout.buffer.write(data)
+        sys.stdout.flush()
+        getattr(sys.stdout, "beneath", sys.stdout).buffer.write(data)
     else:
         print(data.hex())
-    return 0
+    return DONE
 
 
-def framed(arguments: argparse.Namespace, typed: Any, version: int) -> bytes:
-    """The message behind its length and header."""
-    kind = type(typed).kind
+def framed(arguments: Arguments, typed: Any, version: int) -> bytes:
+    """The message after its length and header."""
+    kind, correlation_id = type(typed).kind, arguments.correlation_id
     if kind == "request":
-        return protocol.request_frame(
-            typed, version, correlation_id=arguments.correlation_id, client_id=arguments.client_id
-        )
+        return protocol.request_frame(typed, version, correlation_id=correlation_id, client_id=arguments.client_id)
     if kind == "response":
-        return protocol.response_frame(typed, version, correlation_id=arguments.correlation_id)
-    raise UsageError(f"--frame goes with requests and responses, {type(typed).name} is neither")
-
-
-def read_json(file: str) -> Any:
-    """The JSON in a file or on standard input."""
-    try:
-        text = sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"{file}: {error.strerror}") from None
-    except UnicodeDecodeError as error:
-        raise CommandError(f"{file}: not UTF-8: {error}") from None
-    try:
-        return json.loads(text)
-    except json.JSONDecodeError as error:
-        raise CommandError(f"{file}: not JSON: {error}") from None
+        return protocol.response_frame(typed, version, correlation_id=correlation_id)
+    raise UsageError(f"--frame: expected a request or a response, got {type(typed).name}")

@@ -1,231 +1,195 @@
-"""Look at a live cluster's racks over the wire: brokers, listeners, topics by rack, and what each broker speaks.
-
-What `--format json` writes can be read again by `audit` and `reassign` as --layout. `--format jsonl` is the same in one
-line, for a file with a cluster a line as `kafka-rack pipeline audit` reads it.
-
-Examples:
-  kafka-rack inspect --bootstrap-server localhost:9092
-  kafka-rack inspect --bootstrap-server localhost:9092 --format json > cluster.json
-  kafka-rack inspect --bootstrap-server eu:9092 --format jsonl >> fleet.jsonl
-"""
+"""kafka-rack inspect: a real cluster's brokers, topics and APIs by rack."""
 
 from __future__ import annotations
 
-import argparse
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
-from kafka_rack.cli import CommandError
+from kafka_rack.cli import DONE
+from kafka_rack.cli.command import Arguments, command
 from kafka_rack.cli.commands.topics import DISKLESS, topics_json
-from kafka_rack.cli.live.cluster import LiveBroker, LiveCluster, Snapshot, add_cluster_arguments, cluster_of, layout_of
-from kafka_rack.cli.live.wire_client import address_text
-from kafka_rack.cli.options.layout import add_output_arguments, say_hints, say_notes
+from kafka_rack.cli.options.cluster import cluster_of, cluster_options, hints, layout_of, notes, topics_argument
+from kafka_rack.cli.options.shared import format_option
 from kafka_rack.cli.output.tables import table
 from kafka_rack.cluster_layout import ClusterLayout, LayoutTopic
 from kafka_rack.printable import printable
 from kafka_rack.rack_spread import spread_of, usable_racks
+from mockbroker.adapters.real_cluster.cluster import LiveBroker, LiveCluster, Snapshot
+from mockbroker.adapters.real_cluster.connection import RealClusterError, address_text
 from protocol.registry import APIS
 
 ADVERTISED, LISTENERS, SELECTOR = "advertised.listeners", "listeners", "replica.selector.class"
 RACK_SELECTOR = "RackAwareReplicaSelector"
 
 FEATURES: tuple[tuple[int, int, str], ...] = (
-    (3, 1, "brokers' racks reach clients (KIP-36)"),
+    (3, 1, "clients see the racks of brokers (KIP-36)"),
     (1, 11, "consumers read from a replica in their rack (KIP-392)"),
-    (19, 0, "topics are created over racks by this tool (KIP-36)"),
-    (45, 0, "replicas are moved by this tool (KIP-455)"),
+    (19, 0, "kafka-rack topics creates topics over racks (KIP-36)"),
+    (45, 0, "kafka-reassign-partitions moves replicas (KIP-455)"),
     (60, 2, "brokers that are down are listed with their racks (KIP-1073)"),
-    (68, 0, "consumers tell their rack to the group coordinator (KIP-848)"),
-    (76, 0, "share consumers tell their rack (KIP-932)"),
-    (88, 0, "streams clients tell their rack (KIP-1071)"),
-    (3, 14, "clients tell their rack, for diskless topics (proposal)"),
+    (68, 0, "consumers report their rack to the group coordinator (KIP-848)"),
+    (76, 0, "share consumers report their rack (KIP-932)"),
+    (88, 0, "streams clients report their rack (KIP-1071)"),
+    (3, 14, "clients report their rack, for diskless topics (proposal)"),
     (75, 1, "the same, page by page (proposal)"),
 )
-"""API key, the version from which on, and what that is good for."""
+"""API key, the first version, and what it is good for."""
 
 
 @dataclass(slots=True)
 class BrokerAnswers:
-    """What one broker told of itself; ``trouble`` says why it told nothing."""
+    """What one broker reports of itself; ``trouble``: why it reports nothing."""
 
     versions: Mapping[int, tuple[int, int]] = field(default_factory=dict)
     settings: Mapping[str, str | None] = field(default_factory=dict)
     trouble: str | None = None
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_cluster_arguments(parser, required=True)
-    parser.add_argument("--topic", action="append", metavar="NAME", help="look at this topic; repeatable; default: all")
-    add_output_arguments(parser, formats=("table", "json", "jsonl"))
+@command()
+@topics_argument
+@cluster_options
+@format_option
+def inspect(arguments: Arguments) -> int:
+    """Show a real cluster's racks: brokers, listeners, topics by rack, and what each broker supports.
 
+    audit and reassign read the JSON as --layout, and kafka-rack pipeline audit reads folders of it.
 
-def run(arguments: argparse.Namespace) -> int:
+    Examples:
+      kafka-rack inspect --bootstrap-server localhost:9092
+      kafka-rack inspect --bootstrap-server localhost:9092 --format json > cluster.json
+    """
     with cluster_of(arguments) as cluster:
-        snapshot = cluster.snapshot(arguments.topic)
-        told = {broker.id: told_by(cluster, broker) for broker in snapshot.brokers.values()}
+        snapshot = cluster.snapshot(arguments.topics or None)
+        answers = {broker.id: answers_of(cluster, broker) for broker in snapshot.brokers.values()}
     layout = layout_of(snapshot)
-    say_notes(arguments, snapshot.notes)
-    say_hints(arguments, layout)
-    if arguments.format == "table":
-        print(as_tables(snapshot, layout, told))
-    else:
-        print(as_json(snapshot, layout, told, indented=arguments.format == "json"))
-    return 0
+    notes(snapshot.notes)
+    hints(layout)
+    found = described(snapshot, layout, answers)
+    print(json.dumps(found, indent=2) if arguments.format == "json" else as_tables(found))
+    return DONE
 
 
-def told_by(cluster: LiveCluster, broker: LiveBroker) -> BrokerAnswers:
-    """Ask one broker for its versions and settings; one that is down or hidden is no failure."""
+def answers_of(cluster: LiveCluster, broker: LiveBroker) -> BrokerAnswers:
+    """The versions and settings of one broker; one that is down or out of reach is no failure."""
     if broker.fenced:
         return BrokerAnswers(trouble="down")
     try:
-        told = BrokerAnswers(cluster.connection_to(broker).versions)
-    except CommandError as error:
+        answers = BrokerAnswers(cluster.connection_to(broker).versions)
+    except RealClusterError as error:
         return BrokerAnswers(trouble=str(error))
     try:
-        told.settings = cluster.broker_settings(broker, [ADVERTISED, LISTENERS, SELECTOR])
-    except CommandError as error:
-        told.trouble = str(error)
-    return told
+        answers.settings = cluster.broker_settings(broker, [ADVERTISED, LISTENERS, SELECTOR])
+    except RealClusterError as error:
+        answers.trouble = str(error)
+    return answers
 
 
-def speaks(told: Mapping[int, BrokerAnswers], api_key: int, version: int) -> tuple[list[int], list[int]]:
+def speaks(answers: Mapping[int, BrokerAnswers], api_key: int, version: int) -> tuple[list[int], list[int]]:
     """Brokers that serve a version of an API or a newer one, and those that do not, of those that answered."""
-    answered = {broker: one.versions for broker, one in sorted(told.items()) if one.versions}
+    answered = {broker: one.versions for broker, one in sorted(answers.items()) if one.versions}
     can = [broker for broker, versions in answered.items() if versions.get(api_key, (0, -1))[1] >= version]
     return can, [broker for broker in answered if broker not in can]
 
 
-def listeners_of(broker: LiveBroker, told: BrokerAnswers) -> str:
+def listeners_of(broker: LiveBroker, answers: BrokerAnswers) -> str:
     """The addresses a broker gives out, by listener; else the one that Metadata gave."""
-    return told.settings.get(ADVERTISED) or told.settings.get(LISTENERS) or address_text(broker.host, broker.port)
+    return answers.settings.get(ADVERTISED) or answers.settings.get(LISTENERS) or address_text(broker.host, broker.port)
 
 
-@dataclass(frozen=True, slots=True)
-class TopicSpread:
+def spread_in(topic: LayoutTopic, layout: ClusterLayout) -> dict[str, Any]:
     """A topic over racks: how many racks a partition is in, how many could be better, leaders by rack."""
-
-    fewest_racks: int
-    most_racks: int
-    misplaced: int
-    leaders: Mapping[str | None, int]
-
-
-def topic_spread(topic: LayoutTopic, layout: ClusterLayout) -> TopicSpread:
-    racks = layout.rack_of
-    counts = [len({racks.get(broker) for broker in partition.replicas} - {None}) for partition in topic.partitions] or [
-        0
-    ]
-    usable = usable_racks(layout)
-    misplaced = sum(spread_of(one.replicas, racks, usable).misplaced > 0 for one in topic.partitions)
-    leaders = Counter(racks.get(one.leading) for one in topic.partitions if one.leading in racks)
-    return TopicSpread(min(counts), max(counts), misplaced, leaders)
+    if topic.diskless:
+        return {"racks_per_partition": None, "misplaced_partitions": None, "leaders_by_rack": None}
+    rack_of, usable = layout.rack_of, usable_racks(layout)
+    counts = [len({rack_of.get(broker) for broker in one.replicas} - {None}) for one in topic.partitions] or [0]
+    leaders = Counter(rack_of.get(one.leading) for one in topic.partitions if one.leading in rack_of)
+    return {
+        "racks_per_partition": [min(counts), max(counts)],
+        "misplaced_partitions": sum(spread_of(one.replicas, rack_of, usable).misplaced > 0 for one in topic.partitions),
+        "leaders_by_rack": {rack: leaders[rack] for rack in [*layout.racks, None] if rack is not None or leaders[None]},
+    }
 
 
-def as_json(snapshot: Snapshot, layout: ClusterLayout, told: Mapping[int, BrokerAnswers], *, indented: bool) -> str:
-    brokers = [
-        {
-            "id": broker.id,
-            "rack": broker.rack,
-            "host": broker.host,
-            "port": broker.port,
-            "fenced": broker.fenced,
-            "listeners": listeners_of(broker, told[broker.id]),
-            SELECTOR: told[broker.id].settings.get(SELECTOR) or None,
-            "versions": {
-                APIS[key][1]: list(told[broker.id].versions[key])
-                for key in sorted(told[broker.id].versions)
-                if key in APIS
-            },
-            "trouble": told[broker.id].trouble,
-        }
-        for broker in snapshot.brokers.values()
-    ]
+def described(snapshot: Snapshot, layout: ClusterLayout, answers: Mapping[int, BrokerAnswers]) -> dict[str, Any]:
+    brokers = []
+    for broker in snapshot.brokers.values():
+        own = answers[broker.id]
+        brokers.append(
+            {
+                "id": broker.id,
+                "rack": broker.rack,
+                "host": broker.host,
+                "port": broker.port,
+                "fenced": broker.fenced,
+                "listeners": listeners_of(broker, own),
+                SELECTOR: own.settings.get(SELECTOR) or None,
+                "versions": {APIS[key][1]: list(own.versions[key]) for key in sorted(own.versions) if key in APIS},
+                "trouble": own.trouble,
+            }
+        )
     topics = topics_json(snapshot, layout)
     for name, topic in layout.topics.items():
-        if topic.diskless:
-            topics[name] |= {"racks_per_partition": None, "misplaced_partitions": None, "leaders_by_rack": None}
-            continue
-        spread = topic_spread(topic, layout)
-        topics[name]["racks_per_partition"] = [spread.fewest_racks, spread.most_racks]
-        topics[name]["misplaced_partitions"] = spread.misplaced
-        topics[name]["leaders_by_rack"] = {
-            rack: spread.leaders[rack] for rack in [*layout.racks, None] if rack is not None or spread.leaders[None]
-        }
+        topics[name] |= spread_in(topic, layout)
     features = []
     for key, version, meaning in FEATURES:
-        can, cannot = speaks(told, key, version)
+        can, cannot = speaks(answers, key, version)
         features.append({"api": APIS[key][1], "from": version, "meaning": meaning, "served_by": can, "not_by": cannot})
-    return json.dumps(
-        {
-            "cluster_id": snapshot.cluster_id,
-            "controller": snapshot.controller_id,
-            "brokers": brokers,
-            "topics": topics,
-            "features": features,
-            "notes": snapshot.notes,
-        },
-        indent=2 if indented else None,
-    )
+    return {
+        "cluster_id": snapshot.cluster_id,
+        "controller": snapshot.controller_id,
+        "brokers": brokers,
+        "topics": topics,
+        "features": features,
+        "notes": snapshot.notes,
+    }
 
 
-def as_tables(snapshot: Snapshot, layout: ClusterLayout, told: Mapping[int, BrokerAnswers]) -> str:
-    controller = "a broker that is not told" if snapshot.controller_id is None else f"broker {snapshot.controller_id}"
-    head = f"Cluster {printable(snapshot.cluster_id or 'without id')}; what is for the controller goes to {controller}."
-    brokers = table(
-        ["broker", "rack", "listeners", "replica selector", ""],
+def as_tables(found: Mapping[str, Any]) -> str:
+    controller = "an unknown broker" if found["controller"] is None else f"broker {found['controller']}"
+    head = f"Cluster {printable(found['cluster_id'] or 'without id')}; requests for the controller go to {controller}."
+    brokers = [
         [
-            [
-                broker.id,
-                broker.rack,
-                listeners_of(broker, told[broker.id]),
-                (told[broker.id].settings.get(SELECTOR) or "").rpartition(".")[2] or None,
-                told[broker.id].trouble or "",
-            ]
-            for broker in snapshot.brokers.values()
-        ],
-    )
-    parts = [head, brokers]
-    if layout.topics:
-        parts.append(topics_table(layout))
-    parts.append(features_table(told))
-    return "\n\n".join(parts)
-
-
-def topics_table(layout: ClusterLayout) -> str:
-    racks: Sequence[str | None] = layout.racks
-    if any(broker.rack is None for broker in layout.brokers):
-        racks = [*racks, None]
+            one["id"],
+            one["rack"],
+            one["listeners"],
+            (one[SELECTOR] or "").rpartition(".")[2] or None,
+            one["trouble"] or "",
+        ]
+        for one in found["brokers"]
+    ]
+    parts = [head, table(["broker", "rack", "listeners", "replica selector", ""], brokers)]
+    if found["topics"]:
+        parts.append(topics_table(found))
     rows = []
-    for name, topic in layout.topics.items():
-        if topic.diskless:
-            served_anywhere = [None] * (2 + len(racks))
-            rows.append([name, len(topic.partitions), DISKLESS, topic.min_insync_replicas, *served_anywhere])
-            continue
-        spread = topic_spread(topic, layout)
-        few, many = spread.fewest_racks, spread.most_racks
-        rows.append(
-            [
-                name,
-                len(topic.partitions),
-                topic.replication_factor,
-                topic.min_insync_replicas,
-                str(few) if few == many else f"{few}-{many}",
-                spread.misplaced,
-                *(spread.leaders[rack] for rack in racks),
-            ]
+    for one in found["features"]:
+        answer = (
+            "no" if not one["served_by"] else f"not by {', '.join(map(str, one['not_by']))}" if one["not_by"] else "yes"
         )
-    leads = [f"leaders in {rack or 'no rack'}" for rack in racks]
-    return table(["topic", "partitions", "rf", "min.isr", "racks each", "misplaced", *leads], rows)
-
-
-def features_table(told: Mapping[int, BrokerAnswers]) -> str:
-    rows = []
-    for key, version, meaning in FEATURES:
-        can, cannot = speaks(told, key, version)
-        answer = "no" if not can else "yes" if not cannot else f"not by {', '.join(map(str, cannot))}"
-        if key == 1 and can and not any(RACK_SELECTOR in (one.settings.get(SELECTOR) or "") for one in told.values()):
+        if (
+            one["api"] == "Fetch"
+            and one["served_by"]
+            and not any(RACK_SELECTOR in (b[SELECTOR] or "") for b in found["brokers"])
+        ):
             answer += f", but {SELECTOR} is not set to {RACK_SELECTOR}"
-        rows.append([f"{APIS[key][1]} {version}", meaning, answer])
-    return table(["needs", "for", "served"], rows)
+        rows.append([f"{one['api']} {one['from']}", one["meaning"], answer])
+    return "\n\n".join([*parts, table(["needs", "for", "served"], rows)])
+
+
+def topics_table(found: Mapping[str, Any]) -> str:
+    racks = sorted({one["rack"] for one in found["brokers"]}, key=lambda rack: (rack is None, rack))
+    rows = []
+    for name, topic in found["topics"].items():
+        least, partitions = topic["min_insync_replicas"], topic["partitions"]
+        if topic["diskless"]:
+            rows.append([name, len(partitions), DISKLESS, least, *[None] * (2 + len(racks))])
+            continue
+        few, many = topic["racks_per_partition"]
+        replicas = max((len(one["replicas"]) for one in partitions), default=0)
+        leads = [topic["leaders_by_rack"].get(rack, 0) for rack in racks]
+        spread = str(few) if few == many else f"{few}-{many}"
+        rows.append([name, len(partitions), replicas, least, spread, topic["misplaced_partitions"], *leads])
+    heads = [f"leaders in {rack or 'no rack'}" for rack in racks]
+    return table(["topic", "partitions", "rf", "min.isr", "racks each", "misplaced", *heads], rows)

@@ -1,24 +1,7 @@
-"""Bytes and money across racks: what captures show, what of it was avoidable, why it was not avoided.
-
-CAPTURE is a file or a folder of them: lines of JSON as `kafka-rack serve --capture` writes them, pcap or
-pcapng, plain or gzip. It is read once, in this process: neither Spark nor Java is needed. With --out, DIR gets
-locality.html, a page that needs nothing beside it, and locality.json. Many large captures, streams and Parquet tables
-are the job's, which gives the same figures: kafka-rack pipeline locality.
-
---prices FILE is TOML or JSON: currency, unit (GB or GiB), egress, ingress, free_replication, and pairs with prices of
-their own. --client-racks FILE says where clients are that do not say it: lines as az-a@10.0.1.0/24,
-az-b@client:billing-*, az-a@broker:4. --forecast tells what a cluster that is still a plan will cost, and reads no
-capture. Exit code 1: not one frame of an input could be read. docs/cost.md has the rules.
-
-Examples:
-  kafka-rack locality trace.jsonl
-  kafka-rack locality traces/ --out locality/ --prices prices.toml --client-racks racks.txt --window 5m
-  kafka-rack locality --forecast racks=3,rf=3,in=300MiB/s,readers=2
-"""
+"""kafka-rack locality: bytes and money across racks, from captures."""
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 import time
@@ -28,8 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kafka_rack.cli import DONE, FAILED, CommandError, UsageError
-from kafka_rack.cli.options.locality import add_locality_arguments, print_forecast, settings_of
+from kafka_rack.cli.command import Arguments, argument, command, option, say
+from kafka_rack.cli.options.locality import locality_options, print_forecast, settings_of
 from kafka_rack.cli.options.places import check_folder, not_read
+from kafka_rack.cli.options.shared import packets_options
+from kafka_rack.cli.options.types import DIRECTORY, PATH
 from kafka_rack.cli.output.locality import as_text
 from kafka_rack.printable import printable
 from kafka_rack.wire_capture.files import is_url
@@ -41,26 +27,32 @@ LOOK_SECONDS = 0.2
 """How often the line of progress changes."""
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("captures", nargs="*", metavar="CAPTURE", help="captures, or folders of them")
-    parser.add_argument("--out", metavar="DIR", help="where locality.html and locality.json go; default: nowhere")
-    add_locality_arguments(parser)
-    parser.add_argument("--ports", metavar="P,P,...", help="the brokers' ports in packets; default: recognised")
-    parser.add_argument(
-        "--brokers",
-        metavar="ID[@RACK]=[HOST]:PORT,...",
-        help="which broker listens where in packets;\ndefault: learned from Metadata",
-    )
+@command()
+@argument("captures", metavar="CAPTURE...", nargs=-1, type=PATH)
+@option("--out", DIRECTORY, "Write locality.html, a page for people, and locality.json into this folder.")
+@locality_options
+@packets_options
+def locality(arguments: Arguments) -> int:
+    """Price the bytes that cross racks in captures: how many, what of it was avoidable, and why it crossed.
 
+    CAPTURE is a file or a folder of them: lines of JSON as `kafka-rack serve --capture` writes them, pcap or pcapng,
+    plain or gzip. It is read once, in this process. `kafka-rack pipeline locality` has the same figures for many
+    large captures. docs/cost.md explains the rules, and the files of --prices and --client-racks.
 
-def run(arguments: argparse.Namespace) -> int:
+    Exit code 1: no frame of an input could be read.
+
+    Examples:
+      kafka-rack locality trace.jsonl
+      kafka-rack locality traces/ --out locality/ --prices prices.toml --client-racks racks.txt --window 5m
+      kafka-rack locality --forecast racks=3,rf=3,in=300MiB/s,readers=2
+    """
     if arguments.forecast is not None:
         if arguments.captures or arguments.out:
-            raise UsageError("--forecast is about a plan: it goes without CAPTURE and --out")
+            raise UsageError("--forecast prices a plan: omit CAPTURE and --out")
         print_forecast(arguments)
         return DONE
     if not arguments.captures:
-        raise UsageError("what to read is missing: captures, or folders of them")
+        raise UsageError("CAPTURE is missing: a capture, or a folder of them")
     if arguments.out and is_url(arguments.out):
         raise UsageError(
             f"--out {arguments.out}: expected a folder of this machine; kafka-rack pipeline locality writes to URLs"
@@ -72,7 +64,7 @@ def run(arguments: argparse.Namespace) -> int:
     from kafka_rack.wire_capture.captures import Options
 
     try:
-        options = Options.parse(arguments.ports, arguments.brokers)
+        options = Options.parse(arguments.ports, arguments.addresses)
         with progress_line() as show:
             measured = measure(arguments.captures, settings, options, out=arguments.out, on_progress=show)
     except (ValueError, OSError) as error:
@@ -85,8 +77,8 @@ def run(arguments: argparse.Namespace) -> int:
 
         write_results(Path(arguments.out), report(measured.result), text)
     sys.stdout.write(text if arguments.format == "json" else as_text(measured.result))
-    for given in measured.unread:
-        sys.stderr.write(f"kafka-rack locality: {printable(given)}: not one frame could be read\n")
+    for name in measured.unread:
+        say(f"{name}: no frame could be read")
     return FAILED if measured.unread else DONE
 
 

@@ -1,46 +1,49 @@
-"""List Kafka's messages, one message's fields, or how two of its versions differ.
-
-Examples:
-  kafka-rack messages                         every message and its versions
-  kafka-rack messages MetadataRequest         its fields, and the versions that have them
-  kafka-rack messages MetadataRequest 13 14   what version 14 changes
-"""
+"""kafka-rack messages: Kafka's messages, their versions and fields."""
 
 from __future__ import annotations
 
-import argparse
 import difflib
 import json
 from typing import Any
 
 import protocol
-from kafka_rack.cli import UsageError
+from kafka_rack.cli import DONE, UsageError
+from kafka_rack.cli.command import Arguments, argument, command
 from kafka_rack.cli.options.messages import unknown_message
+from kafka_rack.cli.options.shared import format_option
+from kafka_rack.cli.options.types import Name, WholeNumber, message_names
 from kafka_rack.cli.output.tables import table
 
 FLEXIBLE = "flexible: lengths as varints, tagged fields, and a header that has them too (KIP-482)"
 NOT_FLEXIBLE = "not flexible: lengths of two and four bytes, no tagged fields"
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("name", nargs="?", help="a message, as MetadataRequest; any part of a name lists those")
-    parser.add_argument("versions", nargs="*", type=int, help="one version, or two to compare")
-    parser.add_argument("--format", choices=["table", "json"], default="table", help="for people or for programs")
+@command()
+@argument("name", required=False, metavar="[NAME]", type=Name("NAME", message_names))
+@argument("versions", nargs=-1, metavar="[VERSION [VERSION]]", type=WholeNumber())
+@format_option
+def messages(arguments: Arguments) -> int:
+    """List Kafka's messages, one message's fields, or how two of its versions differ.
 
+    A part of a NAME lists the messages that have it.
 
-def run(arguments: argparse.Namespace) -> int:
+    Examples:
+      kafka-rack messages                         every message and its versions
+      kafka-rack messages MetadataRequest         its fields, and the versions that have them
+      kafka-rack messages MetadataRequest 13 14   what version 14 changes
+    """
     if len(arguments.versions) > 2:
-        raise UsageError("give one version, or two to compare")
+        raise UsageError("expected one version, or two to compare")
     known = {one.name: one for one in protocol.messages()}
     if arguments.name in known:
-        describe(known[arguments.name], arguments.versions, arguments.format)
-        return 0
+        describe(known[arguments.name], list(arguments.versions), arguments.format)
+        return DONE
     wanted = (arguments.name or "").lower()
     listed = [one for name, one in known.items() if wanted in name.lower()]
     if not listed or arguments.versions:
         raise unknown_message(arguments.name)
     overview(listed, arguments.format)
-    return 0
+    return DONE
 
 
 def overview(listed: list[Any], form: str) -> None:
@@ -67,8 +70,13 @@ def describe(message: Any, versions: list[int], form: str) -> None:
         if version not in message.valid_versions:
             raise UsageError(f"expected {message.name}'s versions, {message.valid_versions}, got {version}")
     if len(versions) == 2:
-        first, second = versions
-        print(difference_json(message, first, second) if form == "json" else difference_text(message, first, second))
+        if form == "json":
+            fields = {str(version): field_rows(message, version) for version in versions}
+            flexible = [version in message.flexible_versions for version in versions]
+            found = {"name": message.name, "versions": versions, "flexible": flexible, "fields": fields}
+            print(json.dumps(found, indent=2))
+        else:
+            print(difference_text(message, *versions))
         return
     rows = field_rows(message, versions[0] if versions else None)
     if form == "json":
@@ -93,39 +101,6 @@ def difference_text(message: Any, first: int, second: int) -> str:
     old, new = (f"{message.name} v{version}" for version in (first, second))
     lines = difflib.unified_diff(before, after, old, new, lineterm="", n=1)
     return "\n".join(lines) or f"{old} and v{second} have the same fields."
-
-
-def difference_json(message: Any, first: int, second: int) -> str:
-    """The same for programs: fields by their paths, with what they are in each version."""
-    before, after = (by_path(field_rows(message, version)) for version in (first, second))
-    return json.dumps(
-        {
-            "name": message.name,
-            "versions": [first, second],
-            "flexible": [version in message.flexible_versions for version in (first, second)],
-            "added": [{"path": path, **after[path]} for path in after if path not in before],
-            "removed": [{"path": path, **before[path]} for path in before if path not in after],
-            "changed": [
-                {"path": path, "before": before[path], "after": after[path]}
-                for path in before
-                if path in after and before[path] != after[path]
-            ],
-        },
-        indent=2,
-    )
-
-
-def by_path(rows: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Fields by their path, as ``topics.name``.
-
-    >>> list(by_path([{"name": "topics", "depth": 0}, {"name": "name", "depth": 1}, {"name": "rack", "depth": 0}]))
-    ['topics', 'topics.name', 'rack']
-    """
-    found, path = {}, list[str]()
-    for row in rows:
-        path = [*path[: row["depth"]], row["name"]]
-        found[".".join(path)] = row
-    return found
 
 
 def field_rows(message: Any, version: int | None, depth: int = 0) -> list[dict[str, Any]]:

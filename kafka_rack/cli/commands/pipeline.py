@@ -1,43 +1,43 @@
-"""Spark jobs: over captures of Kafka's wire, grids of clusters, fleets, and every message.
-
-Each job has its own --help.
-"""
+"""kafka-rack pipeline: jobs on Spark, one module of ``kafka_rack.cli.pipeline`` each."""
 
 from __future__ import annotations
 
-import argparse
 from importlib import import_module
-from importlib.util import find_spec
 
-from kafka_rack.cli import epilog
-from kafka_rack.cli.parser import HelpFormatter
+import click
 
-# Job -> what it does. Its module is kafka_rack.cli.pipeline.<job> with ``add_arguments(parser)`` and
-# ``run(arguments) -> exit code``, as a subcommand's.
+from kafka_rack.cli.command import Group
+
 JOBS = {
-    "decode": "captures to tables",
-    "locality": "bytes and money by rack, and what was avoidable",
-    "availability": "what outages cost, over grids of clusters",
-    "fuzz": "compatibility of every message and version",
-    "audit": "placements of a fleet of clusters",
+    "decode": "Decode captures into tables.",
+    "locality": "Price the bytes that cross racks in captures.",
+    "availability": "Compute what outages cost, over grids of clusters.",
+    "audit": "Audit the placements of a fleet of clusters.",
+    "fuzz": "Fuzz the codec, or one of your own.",
 }
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    jobs = parser.add_subparsers(metavar="JOB", title="jobs", dest="job", required=True)
-    for job, meaning in JOBS.items():
-        if find_spec(module_name(job)) is None:
-            continue
-        module = import_module(module_name(job))
-        one = jobs.add_parser(
-            job, help=meaning, description=module.__doc__, epilog=epilog(), formatter_class=HelpFormatter
-        )
-        module.add_arguments(one)
+class Jobs(Group):
+    """The jobs; a job's module is imported when the job runs."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(JOBS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in JOBS:
+            return None
+        found: click.Command = getattr(import_module(f"kafka_rack.cli.pipeline.{cmd_name}"), cmd_name)
+        return found
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Jobs"):
+            formatter.write_dl(list(JOBS.items()))
 
 
-def run(arguments: argparse.Namespace) -> int:
-    return int(import_module(module_name(arguments.job)).run(arguments))
+pipeline = Jobs(
+    "pipeline",
+    help="""Run a job on Spark: over captures of Kafka's protocol, grids of clusters, fleets, and every message.
 
-
-def module_name(job: str) -> str:
-    return f"kafka_rack.cli.pipeline.{job}"
+Each job has its own --help. locality and availability have the same options and results as the commands of these names.
+""",
+)

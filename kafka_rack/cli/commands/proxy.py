@@ -1,139 +1,96 @@
-"""Stand before a real Kafka cluster with a listener for each of its brokers, until SIGTERM, SIGINT or POST /shutdown.
-
-Clients that connect here are led here by every answer, with the same node ids, racks and cluster id. What they send and
-are answered goes through as it is; it is counted by rack pair, written down, slowed, failed and asserted on as before
-the cluster of `kafka-rack serve`. "Stop rack a" makes its brokers unreachable to clients of the proxy, and to nobody
-else.
-
-Each option has an environment variable, KAFKA_RACK_ and its name: KAFKA_RACK_BOOTSTRAP_SERVER. What the command line
-says wins.
-
-Examples:
-  kafka-rack proxy --bootstrap-server staging-1:9092 --port 9092 --control-port 8080
-  kafka-rack proxy --bootstrap-server staging-1:9093 --command-config client.properties --bootstrap-file address
-  kafka-rack proxy --bootstrap-server staging-1:9092 --racks 0=a,1=b,2=c --capture run.pcapng
-
-Exit codes: 0 ended as asked, by a signal too, 1 the real cluster does not answer, or a port is taken, 2 wrong usage.
-"""
+"""kafka-rack proxy: a real cluster behind listeners of ours, until a signal."""
 
 from __future__ import annotations
 
-import argparse
-import os
-import sys
+from collections.abc import Iterable
 from typing import Any
 
 from kafka_rack.cli import CommandError, UsageError
-from kafka_rack.cli.live.cluster import addresses_of
-from kafka_rack.cli.live.command_config import client_settings_in
-from kafka_rack.cli.live.upstream import broker_racks_in, upstream_settings
-from kafka_rack.cli.options import environment
+from kafka_rack.cli.command import Arguments, command, flag, option, say, section
+from kafka_rack.cli.options.brokers import broker_racks_option
+from kafka_rack.cli.options.command_config import client_settings_in
+from kafka_rack.cli.options.shared import command_config_option, set_option
 from kafka_rack.cli.options.text_files import racks_file
+from kafka_rack.cli.options.types import Duration, Name, Words
 from kafka_rack.cli.serving.running import (
-    CAPTURE_BYTES,
     LOOPBACK,
-    MAX_PORT,
-    add_control_options,
-    add_serving_options,
+    capture_options,
     check_serving,
+    control_options,
     control_token,
     faults_from,
+    harness_options,
     loop_factory_of,
+    network_options,
     run_made,
+    tls_options,
 )
 from kafka_rack.cli.serving.security_folder import SecurityFolder, security_folder
+from kafka_rack.cli.serving.upstream import upstream_settings
+from kafka_rack.zones import ZONE_KEYS
 from mockbroker.adapters.client_properties.settings import ClientSettings
+from mockbroker.adapters.real_cluster.cluster import addresses_of
 
-DEFAULT_WAIT_S = 60
+
+def zone_keys() -> list[str]:
+    return [key.key for key in ZONE_KEYS]
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    option = environment.option_of(parser)
-    option("--bootstrap-server", metavar="HOST:PORT,...", help="the real cluster")
-    option(
-        "--command-config",
-        metavar="FILE",
-        help="Kafka's client properties, where the cluster asks for TLS or who the proxy is (docs/proxy.md)",
-    )
-    option("--wait", type=int, metavar="S", help=f"how long to wait for the cluster; default: {DEFAULT_WAIT_S} s")
-    option(
-        "--racks",
-        metavar="ID=RACK,...",
-        help='racks of brokers by node id, in place of what they say, as 0=a,1=b; "" takes one away',
-    )
-    option("--host", help="where to listen; default: 127.0.0.1")
-    option(
-        "--advertised-host",
-        metavar="HOST",
-        help="what clients are told to connect to; default: --host, or 127.0.0.1 for 0.0.0.0",
-    )
-    option("--port", type=int, help="of the broker with the lowest id, 0 for free ports; default: 0")
-    option(
-        "--listener-per-rack",
-        action="store_true",
-        help="one more listener per rack on each broker: its clients count as in that rack",
-    )
-    option(
-        "--mend-racks",
-        action="store_true",
-        help="put a client's rack into its requests that could name one and do not (docs/proxy.md)",
-    )
+@command(environment=True)
+@section(
+    "Cluster",
+    option("--bootstrap-server", Words("HOST:PORT,..."), "Addresses of the real cluster."),
+    command_config_option,
+    option("--wait", Duration(), "How long to wait for the cluster at the start.", default="60s"),
+    broker_racks_option,
+)
+@network_options
+@control_options
+@section(
+    "Rewriting",
+    flag("--mend-racks", "Add a client's rack to its requests that lack one (docs/proxy.md)."),
     option(
         "--mend-client-ids",
-        metavar="KEY",
-        help="put KEY=RACK into client ids that name no rack: diskless_az, warpstream_az, ws_az, automq_az or zone",
-    )
+        Name("KEY", zone_keys),
+        f"Add KEY=RACK to client ids without a rack; KEY is one of {', '.join(zone_keys())}.",
+    ),
     option(
         "--mend-diskless",
-        metavar="CONFIG[=VALUE]",
-        help="name brokers of the client's rack for topics with this topic config, true unless VALUE is given",
-    )
-    option(
-        "--tls",
-        action="store_true",
-        help="have a test certificate made and speak TLS with clients, whatever the cluster speaks (docs/proxy.md)",
-    )
-    option(
-        "--security-dir",
-        metavar="DIR",
-        help="where --tls writes ca.pem, keys, stores and properties of clients, and finds an authority of before;\n"
-        "default: a new folder beside other temporary files, which is told, and gone at the end",
-    )
-    option(
-        "--set",
-        action="append",
-        metavar="KEY=VALUE",
-        help="TLS with clients by a key of yours: a broker's ssl.* under Kafka's name, as ssl.keystore.location; "
-        "repeatable",
-    )
-    add_control_options(option)
-    add_serving_options(option)
+        Words("CONFIG[=VALUE]"),
+        "Return brokers of the client's rack for topics with this topic config (default value: true).",
+    ),
+)
+@section("Security", tls_options, set_option)
+@capture_options
+@harness_options
+def proxy(arguments: Arguments) -> int:
+    """Put racks, faults and a journal in front of a real cluster, until Ctrl-C, SIGTERM or POST /shutdown.
 
+    The proxy has a listener for each broker. Every answer leads clients to these listeners, with the same node ids,
+    racks and cluster id; everything else passes unchanged. Calls are counted by rack pair, recorded, slowed and failed
+    as in the cluster of `kafka-rack serve`. Stopping rack a makes its brokers unreachable to clients of the proxy only.
 
-def run(arguments: argparse.Namespace) -> int:
-    environment.fill_in(arguments, os.environ)
-    if arguments.security_dir and not arguments.tls:
-        raise UsageError("--security-dir needs --tls")
+    Each option has an environment variable, such as KAFKA_RACK_BOOTSTRAP_SERVER. --set takes ssl.* settings, for TLS
+    with clients by a key of yours.
+
+    Examples:
+      kafka-rack proxy --bootstrap-server staging-1:9092 --port 9092
+      kafka-rack proxy --bootstrap-server staging-1:9093 --command-config client.properties --bootstrap-file address
+      kafka-rack proxy --bootstrap-server staging-1:9092 --broker-racks 0:a,1:b,2:c --capture run.pcapng
+    """
+    if not arguments.bootstrap_server:
+        raise UsageError("--bootstrap-server: expected HOST:PORT of the real cluster, got none")
+    check_serving(arguments)
     with security_folder(arguments.security_dir, tls=arguments.tls) as folder:
         return run_proxy(arguments, folder)
 
 
-def run_proxy(arguments: argparse.Namespace, folder: SecurityFolder) -> int:
-    """Build the proxy as asked and serve it. Raises UsageError, CommandError."""
-    if not arguments.bootstrap_server:
-        raise UsageError("--bootstrap-server: expected HOST:PORT of the real cluster, got none")
-    servers = addresses_of(arguments.bootstrap_server)
-    port = arguments.port or 0
-    if not 0 <= port <= MAX_PORT:
-        raise UsageError(f"--port: expected 0 to {MAX_PORT}, got {port}")
-    wait_s = DEFAULT_WAIT_S if arguments.wait is None else arguments.wait
-    if wait_s < 0:
-        raise UsageError(f"--wait: expected 0 or more seconds, got {wait_s}")
-    check_serving(arguments)
-    racks, own_keys = broker_racks_in(arguments.racks), tls_settings_from(arguments.set)
+def run_proxy(arguments: Arguments, folder: SecurityFolder) -> int:
+    """Build the proxy and serve it. Raises UsageError, CommandError."""
+    servers, own_keys = addresses_of(arguments.bootstrap_server), tls_settings_from(arguments.set)
     settings = client_settings_in(arguments.command_config) if arguments.command_config else ClientSettings()
     for note in settings.notes:
-        sys.stderr.write(f"kafka-rack proxy: note: {arguments.command_config}: {note}\n")
+        say(f"note: {arguments.command_config}: {note}")
     token = control_token(arguments)
     loop_factory = loop_factory_of(arguments.loop)
     faults = faults_from(arguments.faults)
@@ -144,14 +101,14 @@ def run_proxy(arguments: argparse.Namespace, folder: SecurityFolder) -> int:
     try:
         proxy = KafkaProxy(
             upstream,
-            racks=racks,
+            racks=arguments.broker_racks or {},
             host=arguments.host or LOOPBACK,
-            port=port,
+            port=arguments.port or 0,
             listener_per_rack=arguments.listener_per_rack,
             advertised_host=arguments.advertised_host,
             capture=arguments.capture,
-            capture_bytes=arguments.capture_bytes or CAPTURE_BYTES,
-            wait_s=wait_s,
+            capture_bytes=arguments.capture_bytes,
+            wait_s=arguments.wait / 1000,
             client_racks=racks_file(arguments.client_racks),
             mends=mends_from(arguments),
             tls=arguments.tls,
@@ -168,8 +125,8 @@ def run_proxy(arguments: argparse.Namespace, folder: SecurityFolder) -> int:
         raise CommandError(str(error)) from None
 
 
-def mends_from(arguments: argparse.Namespace) -> Any:
-    """The mends that are asked for, None without any. Raises UsageError."""
+def mends_from(arguments: Arguments) -> Any:
+    """The chosen mends, None without any. Raises UsageError."""
     from mockbroker.proxy.mends import Mends
 
     config = None
@@ -183,16 +140,10 @@ def mends_from(arguments: argparse.Namespace) -> Any:
     return None if mends == Mends() else mends
 
 
-def tls_settings_from(given: list[str]) -> dict[str, str]:
-    """The ``ssl.*`` settings out of ``KEY=VALUE``. Raises UsageError, which repeats no value.
-
-    >>> tls_settings_from(["ssl.keystore.type=PEM"])
-    {'ssl.keystore.type': 'PEM'}
-    """
-    settings = {}
-    for text in given:
-        key, equals, value = text.partition("=")
-        if not equals or not key.strip().startswith("ssl."):
+def tls_settings_from(given: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """The ``ssl.*`` settings. Raises UsageError, which repeats no value."""
+    settings = dict(given)
+    for key in settings:
+        if not key.startswith("ssl."):
             raise UsageError(f"--set: expected ssl.NAME=VALUE, for TLS with clients, got {key!r}")
-        settings[key.strip()] = value.strip()
     return settings

@@ -1,153 +1,130 @@
-"""Run a Kafka cluster with racks in this process, until SIGTERM, SIGINT or POST /shutdown.
-
-Broker i has node id i, listens on port + i and is in rack i modulo the list of racks; with a,,c broker 1 has none.
-
-Each option has an environment variable, KAFKA_RACK_ and its name: KAFKA_RACK_BROKERS, KAFKA_RACK_CONTROL_PORT. Where an
-option may be repeated its variable takes commas: KAFKA_RACK_TOPIC=orders:6,payments. What the command line says wins.
-
-Examples:
-  kafka-rack serve --racks a,b,c --topic orders:6:3
-  kafka-rack serve --racks a,b,c --port 9092 --control-port 8080 --capture run.jsonl
-  kafka-rack serve --racks a,b,c --tls --user alice:secret --authorize --security-dir secrets
-  kafka-rack serve --racks a,b,c --port 9092 --data-dir data
-
-Exit codes: 0 ended as asked, by a signal too, 1 the cluster could not run (a port that is taken), 2 wrong usage.
-"""
+"""kafka-rack serve: a mock cluster with racks until a signal."""
 
 from __future__ import annotations
 
-import argparse
 import gc
-import os
-import sys
 from typing import Any
 
+import click
+
 from kafka_rack.cli import CommandError, UsageError
-from kafka_rack.cli.options import environment
+from kafka_rack.cli.command import Arguments, command, flag, option, say, section
+from kafka_rack.cli.options.brokers import brokers_option
+from kafka_rack.cli.options.shared import racks_option, set_option
 from kafka_rack.cli.options.text_files import racks_file
+from kafka_rack.cli.options.types import DIRECTORY, FILE, Name, Size, Words, topic_of
 from kafka_rack.cli.serving.running import (
-    CAPTURE_BYTES,
     LOOPBACK,
-    MAX_PORT,
-    add_control_options,
-    add_serving_options,
+    PORT,
+    capture_options,
     check_serving,
+    control_options,
     control_token,
     faults_from,
+    harness_options,
     loop_factory_of,
+    network_options,
     path_of,
     run_made,
+    tls_options,
 )
 from kafka_rack.cli.serving.security_folder import security_folder
+from kafka_rack.diskless import SELECTIONS
 
-MEMORY_POLICIES = ("drop", "refuse")
+SELECTOR = "replica.selector.class"
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    from kafka_rack.diskless import SELECTIONS
+def releases() -> list[str]:
+    from mockbroker.state.kraft_releases import DISKLESS, KRAFT_ONLY
+    from mockbroker.zookeeper.releases import RELEASES
 
-    option = environment.option_of(parser)
-    option("--brokers", type=int, metavar="N", help="how many; default: 3, or one for each --server-properties")
-    option("--racks", metavar="A,B,...", help='their racks, in turn, "" for none; default: a,b,c')
-    option("--host", help="where to listen; default: 127.0.0.1")
-    option(
-        "--advertised-host",
-        metavar="HOST",
-        help="what clients are told to connect to; default: --host, or 127.0.0.1 for 0.0.0.0",
-    )
-    option("--port", type=int, help="of broker 0, 0 for free ports; default: 9092")
-    add_control_options(option)
-    option("--topic", action="append", metavar="NAME[:PARTITIONS[:RF]]", help="create a classic topic; repeatable")
-    option("--diskless-topic", action="append", metavar="NAME[:PARTITIONS]", help="create a diskless topic; repeatable")
-    option(
-        "--diskless-selection",
-        choices=SELECTIONS,
-        help="how a broker is chosen for diskless partitions: in turn, or each by its hash (docs/racks.md)",
-    )
-    option("--memory", metavar="SIZE", help="what the records of all topics may take together, as 512MiB; default: any")
-    option(
-        "--memory-policy",
-        choices=MEMORY_POLICIES,
-        help="what is done about more than --memory: drop the oldest segments, or refuse producers; default: drop",
-    )
-    option(
-        "--set",
-        action="append",
-        metavar="KEY=VALUE",
-        help="a broker setting under Kafka's name, or one of the placer (docs/plan.md); repeatable",
-    )
-    option(
-        "--user",
-        action="append",
-        metavar="NAME:PASSWORD",
-        help="who may log in, by SASL PLAIN or SCRAM; brokers then let in nobody else (docs/security.md); repeatable",
-    )
-    option(
-        "--authorize",
-        action="store_true",
-        help="let users do what access control allows, and the first --user everything unless super.users is set",
-    )
-    option(
-        "--tls",
-        action="store_true",
-        help="have test certificates made and speak TLS; with --user logins go over it (docs/security.md)",
-    )
-    option(
-        "--security-dir",
-        metavar="DIR",
-        help="where --tls writes ca.pem, keys, stores and properties of clients, and finds an authority of before;\n"
-        "default: a new folder beside other temporary files, which is told, and gone at the end",
-    )
+    return [*RELEASES, *KRAFT_ONLY, DISKLESS]
+
+
+@command(environment=True)
+@section(
+    "Cluster",
+    brokers_option,
+    racks_option,
+    flag("--rack-aware", "Let consumers read from replicas in their rack (KIP-392)."),
+    set_option,
     option(
         "--server-properties",
-        action="append",
-        metavar="FILE",
-        help="a broker's server.properties; repeatable, one a broker",
-    )
+        FILE,
+        "Configure a broker by a server.properties file; repeat for each broker.",
+        multiple=True,
+    ),
+    option("--emulate", Name("RELEASE", releases), "Emulate a Kafka release: 0.8.2 to 4.4, or diskless."),
+)
+@section(
+    "Topics",
+    option("--topic", Words("TOPIC"), "Create a topic: NAME[:PARTITIONS[:REPLICAS]]; repeatable.", multiple=True),
+    option("--diskless-topic", Words("NAME[:PARTITIONS]"), "Create a diskless topic; repeatable.", multiple=True),
     option(
-        "--data-dir",
-        metavar="DIR",
-        help="keep the cluster in this directory, over restarts and kill -9 (docs/cluster.md); default: in memory",
-    )
+        "--diskless-selection",
+        click.Choice(SELECTIONS),
+        "Choose brokers of diskless partitions in turn, or each by its hash.",
+    ),
+    option("--memory", Size(), "Limit the size of all records, such as 512MiB."),
+    option(
+        "--memory-policy",
+        click.Choice(["drop", "refuse"]),
+        "Above --memory drop the oldest segments, or refuse producers; default: drop.",
+    ),
+)
+@network_options
+@control_options
+@section(
+    "Security",
+    option(
+        "--user", Words("NAME:PASSWORD"), "Let only these users in, by SASL PLAIN or SCRAM; repeatable.", multiple=True
+    ),
+    flag("--authorize", "Check access control lists; the first --user may do everything."),
+    tls_options,
+)
+@section(
+    "Storage",
+    option("--data-dir", DIRECTORY, "Keep the cluster in this folder over restarts; default: in memory."),
     option(
         "--fsync",
-        choices=("always", "os"),
-        help="always: records are on the disk before they are acknowledged; default: when the OS sees fit, as in Kafka",
-    )
-    option(
-        "--emulate",
-        metavar="RELEASE",
-        help="be a Kafka release, 0.8.2 to 4.4, or `diskless`; default: serve all there is (docs/cluster.md)",
-    )
-    option(
-        "--listener-per-rack",
-        action="store_true",
-        help="one more listener per rack on each broker: its clients count as in that rack",
-    )
-    add_serving_options(option)
+        click.Choice(["always", "os"]),
+        "Acknowledge records when they are on the disk, or let the system write them; default: os.",
+    ),
+)
+@capture_options
+@harness_options
+def serve(arguments: Arguments) -> int:
+    """Run a Kafka cluster with racks in this process, until Ctrl-C, SIGTERM or POST /shutdown.
 
+    Broker i has node id i, port + i, and rack i modulo the list of racks. Each option has an environment variable,
+    such as KAFKA_RACK_CONTROL_PORT; one that repeats takes commas: KAFKA_RACK_TOPIC=orders:6,payments.
 
-def run(arguments: argparse.Namespace) -> int:
-    gc.disable()  # nothing that starting makes is garbage; `serve` turns it on again
+    Examples:
+      kafka-rack serve --topic orders:6:3 --rack-aware
+      kafka-rack serve --racks a,b,c --port 9092 --capture run.jsonl
+      kafka-rack serve --tls --user alice:secret --authorize --security-dir secrets
+    """
+    gc.disable()  # start-up makes no garbage; serving enables it again
     try:
         return run_cluster(arguments)
     finally:
-        gc.enable()  # also where it never came to serving
+        gc.enable()  # also if serving never began
 
 
-def run_cluster(arguments: argparse.Namespace) -> int:
-    """Build the cluster as asked and serve it. Raises UsageError, CommandError."""
-    environment.fill_in(arguments, os.environ)
-    settings = settings_from(arguments.set)
+def run_cluster(arguments: Arguments) -> int:
+    """Build the cluster and serve it. Raises UsageError, CommandError."""
+    settings: dict[str, Any] = dict(arguments.set)
+    if arguments.rack_aware:
+        settings.setdefault(SELECTOR, "rack-aware")
     if arguments.diskless_selection:
         settings["diskless.selection"] = arguments.diskless_selection
     settings |= memory_settings(arguments)
-    topics = [topic_from(text, max_parts=3) for text in arguments.topic]
-    diskless_topics = [topic_from(text, max_parts=2) for text in arguments.diskless_topic]
+    topics = [topic_of(text) for text in arguments.topic]
+    diskless_topics = [topic_of(text, diskless=True) for text in arguments.diskless_topic]
     names = [name for name, *_ in topics + diskless_topics]
     for name in names:
         if names.count(name) > 1:
-            raise UsageError(f"topic {name} is given more than once")
+            raise UsageError(f"topic {name} is listed more than once")
     check_serving(arguments)
     if arguments.fsync and arguments.data_dir is None:
         raise UsageError("--fsync needs --data-dir")
@@ -156,8 +133,6 @@ def run_cluster(arguments: argparse.Namespace) -> int:
     faults = faults_from(arguments.faults)
     client_racks = racks_file(arguments.client_racks)
     users = users_from(arguments.user)
-    if arguments.security_dir and not arguments.tls:
-        raise UsageError("--security-dir needs --tls")
     from mockbroker.state.security.protocols import default_protocol
 
     protocol = default_protocol(has_users=bool(users), tls=arguments.tls)
@@ -168,37 +143,31 @@ def run_cluster(arguments: argparse.Namespace) -> int:
             brokers,
             faults,
             settings=settings,
-            topics={name: (partitions, replication_factor) for name, partitions, replication_factor in topics},
-            diskless_topics={name: partitions for name, partitions, _ in diskless_topics},
+            topics={name: (partitions or -1, replicas or -1) for name, partitions, replicas in topics},
+            diskless_topics={name: partitions or -1 for name, partitions, _ in diskless_topics},
             users=users,
             tls=arguments.tls,
             security_dir=folder.name,
             client_racks=client_racks,
         )
         if cluster.settings_without_effect and not arguments.quiet:
-            sys.stderr.write(f"kafka-rack serve: without effect here: {', '.join(cluster.settings_without_effect)}\n")
+            say(f"without effect here: {', '.join(cluster.settings_without_effect)}")
         return run_made(cluster, arguments, token, folder, loop_factory)
 
 
-def memory_settings(arguments: argparse.Namespace) -> dict[str, Any]:
+def memory_settings(arguments: Arguments) -> dict[str, Any]:
     """The settings behind --memory and --memory-policy. Raises UsageError."""
     if arguments.memory is None:
         if arguments.memory_policy:
             raise UsageError("--memory-policy needs --memory")
         return {}
-    from kafka_rack.errors import InputError
-    from kafka_rack.locality.amounts import parse_size
-
-    try:
-        given: dict[str, Any] = {"records.max.bytes": int(parse_size(arguments.memory))}
-    except InputError as error:
-        raise UsageError(f"--memory: {error}") from None
+    given: dict[str, Any] = {"records.max.bytes": arguments.memory}
     if arguments.memory_policy:
         given["records.max.bytes.policy"] = arguments.memory_policy
     return given
 
 
-def cluster_from(arguments: argparse.Namespace, brokers: Any, faults: list[Any], **given: Any) -> Any:
+def cluster_from(arguments: Arguments, brokers: Any, faults: list[Any], **given: Any) -> Any:
     """The cluster as asked, not started yet. Raises UsageError, CommandError."""
     from kafka_rack.errors import KafkaRackError
     from mockbroker.adapters.server import MockCluster
@@ -208,7 +177,7 @@ def cluster_from(arguments: argparse.Namespace, brokers: Any, faults: list[Any],
         cluster = MockCluster(
             brokers,
             capture=arguments.capture,
-            capture_bytes=arguments.capture_bytes or CAPTURE_BYTES,
+            capture_bytes=arguments.capture_bytes,
             emulate=arguments.emulate,
             authorize=arguments.authorize,
             data_dir=arguments.data_dir,
@@ -241,9 +210,7 @@ def users_from(given: list[str]) -> dict[str, str]:
     return users
 
 
-def brokers_from(
-    arguments: argparse.Namespace, settings: dict[str, str], protocol: str
-) -> tuple[list[Any], dict[str, str]]:
+def brokers_from(arguments: Arguments, settings: dict[str, str], protocol: str) -> tuple[list[Any], dict[str, str]]:
     """The brokers that options or properties files describe, and the settings for all of them.
 
     Args:
@@ -261,21 +228,25 @@ def brokers_from(
             raise UsageError(
                 "--listener-per-rack and --server-properties exclude each other: the files describe the listeners"
             )
-        from kafka_rack.cli.options.properties_file import PropertiesError
         from kafka_rack.cli.options.server_properties import brokers_from_files
+        from mockbroker.adapters.properties_file import PropertiesError
 
         try:
             brokers, shared = brokers_from_files([path_of(name) for name in arguments.server_properties], settings)
         except PropertiesError as error:
             raise UsageError(str(error)) from None
         return brokers, {**shared, **settings}
+    names = arguments.racks or ["a", "b", "c"]
     count = 3 if arguments.brokers is None else arguments.brokers
-    if count < 1:
-        raise UsageError(f"--brokers: expected 1 or more, got {count}")
-    racks = "a,b,c" if arguments.racks is None else arguments.racks
-    names = [name.strip() for name in racks.split(",")]
+    if not isinstance(count, int):
+        if arguments.racks:
+            raise UsageError("--racks needs a number of --brokers; in a list each broker has its rack, such as 0:a,1:b")
+        if [broker.id for broker in count] != list(range(len(count))):
+            raise UsageError("--brokers: expected ids from 0 on, in order")
+        names = [broker.rack for broker in count]
+        count = len(names)
     port = 9092 if arguments.port is None else arguments.port
-    named = set(names) - {""}
+    named = set(names) - {None}
     if arguments.listener_per_rack and not named:
         raise UsageError("--listener-per-rack needs --racks")
     if "listeners" in settings:
@@ -301,37 +272,11 @@ def brokers_from(
 
 
 def check_ports(port: int, brokers: int, listeners: int) -> None:
-    """Refuse a port that there is not, and more brokers than ports from there on. Raises UsageError."""
-    if not 0 <= port <= MAX_PORT:
-        raise UsageError(f"--port: expected 0 to {MAX_PORT}, got {port}")
-    fit = (MAX_PORT + 1 - max(1, port)) // listeners
+    """Refuse more brokers than ports from this one on. Raises UsageError."""
+    fit = (PORT.most + 1 - max(1, port)) // listeners
     if brokers > fit:
         each = f" of {listeners} listeners" if listeners > 1 else ""
         raise UsageError(
             f"--brokers: expected at most {fit}{each}, got {brokers}: "
-            f"from port {max(1, port)} on, ports end at {MAX_PORT}"
+            f"from port {max(1, port)} on, ports end at {PORT.most}"
         )
-
-
-def settings_from(given: list[str]) -> dict[str, str]:
-    settings = {}
-    for text in given:
-        key, equals, value = text.partition("=")
-        if not equals or not key:
-            raise UsageError(f"--set: expected KEY=VALUE, got {text!r}")
-        settings[key.strip()] = value.strip()
-    return settings
-
-
-def topic_from(text: str, max_parts: int) -> tuple[str, int, int]:
-    """Name, partitions and replication factor out of ``orders:6:3``; -1 for what is left out."""
-    name, *numbers = text.split(":")
-    if (
-        len(numbers) >= max_parts
-        or not name
-        or not all(number.isdecimal() and len(number) < 10 and int(number) > 0 for number in numbers)
-    ):
-        form = "NAME[:PARTITIONS[:RF]]" if max_parts == 3 else "NAME[:PARTITIONS]"
-        raise UsageError(f"topic: expected {form} with numbers from 1, got {text!r}")
-    values = [int(number) for number in numbers]
-    return (name, values[0] if values else -1, values[1] if len(values) > 1 else -1)

@@ -1,225 +1,221 @@
-"""Create a topic over the racks of a live cluster, give it more partitions, list, describe or delete topics.
+"""kafka-rack topics: KIP-36's TopicCommand on a real cluster.
 
-Creating and altering do what KIP-36's TopicCommand does: they ask the cluster for its brokers and their racks, place
-the replicas here, and send them as a manual assignment, so that any broker since 0.10.1 gives a topic that knows racks.
-Brokers partly without a rack are refused and named, unless racks are ignored. Topics are named as they are: no pattern
-stands for several, so that nothing else is deleted.
-
-Examples:
-  kafka-rack topics --create --bootstrap-server localhost:9092 --topic orders --partitions 12 --replication-factor 3
-  kafka-rack topics --create --bootstrap-server localhost:9092 --topic orders --replica-assignment 0:1:2,1:2:0
-  kafka-rack topics --alter --bootstrap-server localhost:9092 --topic orders --partitions 18
-  kafka-rack topics --list --bootstrap-server localhost:9092 --exclude-internal
-  kafka-rack topics --delete --bootstrap-server localhost:9092 --topic orders --if-exists
-  kafka-rack topics --describe --bootstrap-server localhost:9092 --topic orders
-  kafka-rack topics --describe --bootstrap-server localhost:9092 --under-replicated-partitions
+Source: TopicCommand, Apache Kafka 4.1; of partitions that are added, KIP-36 and AdminUtils of Apache Kafka 0.10.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
-import sys
-from collections.abc import Mapping, Sequence
+import random
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from kafka_rack.cli import DONE, UsageError
-from kafka_rack.cli.live.cluster import Snapshot, add_cluster_arguments, cluster_of, layout_of
-from kafka_rack.cli.live.partition_filters import FILTERS, add_partition_filters, chosen_partitions
-from kafka_rack.cli.live.placing import (
-    assignment_in,
-    ids,
-    placed,
-    racks_of,
-    rows_json,
-    rows_table,
-    warn_of_shared_racks,
-)
-from kafka_rack.cli.live.topic_changes import alter, delete, found_topics, list_topics
-from kafka_rack.cli.options.layout import add_output_arguments, say_hints, say_notes
-from kafka_rack.cli.options.placers import placer_help
-from kafka_rack.cli.options.whole_numbers import MAX_BROKERS, MAX_ID, MAX_SEED, check_size, whole_number
+from kafka_rack.cli import DONE, CommandError, UsageError
+from kafka_rack.cli.command import Arguments, Group, argument, flag, option, section
+from kafka_rack.cli.options.brokers import MAX_BROKERS
+from kafka_rack.cli.options.cluster import cluster_of, cluster_options, hints, layout_of, notes, topics_argument
+from kafka_rack.cli.options.placement import placement_options, replicas_placed, rotation_of
+from kafka_rack.cli.options.shared import format_option
+from kafka_rack.cli.options.types import WholeNumber, Words, check_size
 from kafka_rack.cli.output.tables import table
 from kafka_rack.cluster_layout import ClusterLayout, LayoutPartition, LayoutTopic
-from kafka_rack.placement import MAX_REPLICAS
+from kafka_rack.placement import SEED_SETTING, START_INDEX_SETTING, UsableBroker, start_index_of_growth
+from kafka_rack.plurals import counted
+from mockbroker.adapters.real_cluster.cluster import LiveCluster, Snapshot
 
 DISKLESS = "diskless"
-"""In place of a replication factor: such a topic has no replicas, and whichever broker a client asks serves it."""
+"""Shown as the replication factor of a topic without replicas, which any broker serves."""
+
+topics = Group(
+    "topics",
+    help="""Create topics over the racks of a real cluster, change, list, describe or delete them.
+
+Create and alter work as KIP-36's TopicCommand: they place the replicas here and send them as a manual assignment, so
+that any broker since 0.10.1 creates rack-aware topics. A name is a whole name: no pattern deletes more than you named.
+
+Examples:
+  kafka-rack topics create orders --bootstrap-server localhost:9092 --partitions 12 --replication-factor 3
+  kafka-rack topics alter orders --bootstrap-server localhost:9092 --partitions 18
+  kafka-rack topics describe orders --bootstrap-server localhost:9092
+  kafka-rack topics delete orders --bootstrap-server localhost:9092 --if-exists""",
+)
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    what = parser.add_mutually_exclusive_group(required=True)
-    what.add_argument("--create", action="store_true", help="make a topic, its replicas placed here")
-    what.add_argument("--alter", action="store_true", help="give a topic more partitions, placed here")
-    what.add_argument("--list", action="store_true", help="the names of topics, a line each")
-    what.add_argument("--describe", action="store_true", help="topics, their replicas and the racks of these")
-    what.add_argument("--delete", action="store_true", help="delete topics and all that is in them")
-    add_cluster_arguments(parser, required=True)
-    parser.add_argument(
-        "--topic",
-        action="append",
-        metavar="NAME",
-        help="its whole name; repeatable with --list, --describe and --delete;\n"
-        "--list and --describe take all topics where none is named",
-    )
-    index = whole_number(MAX_ID)
-    parser.add_argument(
-        "--partitions",
-        type=index,
-        metavar="N",
-        help="of --alter: how many there are to be, old and new;\n"
-        f"times the replication factor at most {MAX_REPLICAS} replicas",
-    )
-    parser.add_argument(
-        "--replication-factor",
-        type=whole_number(MAX_BROKERS),
-        metavar="N",
-        help="of --create: replicas of each partition",
-    )
-    parser.add_argument(
-        "--replica-assignment",
-        metavar="ID:ID,...",
-        help="instead of both: the brokers of each partition, sent as they are; 0:1,1:2 for two partitions.\n"
-        "Of --alter: of all partitions, of which those that are there stay as they are",
-    )
-    parser.add_argument("--placer", metavar="NAME", help=placer_help())
-    parser.add_argument(
-        "--start-index", type=index, metavar="N", help="place of the first leader in the list of brokers"
-    )
-    parser.add_argument("--next-replica-shift", type=index, metavar="N", help="first shift of followers")
-    parser.add_argument(
-        "--seed",
-        type=whole_number(MAX_SEED),
-        metavar="N",
-        help="what both are drawn with; default: drawn",
-    )
-    parser.add_argument(
-        "--ignore-racks",
-        "--disable-rack-aware",
-        action="store_true",
-        help="place as if no broker had a rack; without it brokers partly without are refused",
-    )
-    parser.add_argument(
-        "--config",
-        action="append",
-        default=[],
-        metavar="KEY=VALUE",
-        help="of --create: a setting of the topic; repeatable",
-    )
-    parser.add_argument(
-        "--if-not-exists", action="store_true", help="of --create: done when the topic is there already"
-    )
-    parser.add_argument(
-        "--if-exists", action="store_true", help="of --alter, --delete and --describe: done when there is no such topic"
-    )
-    parser.add_argument("--exclude-internal", action="store_true", help="of --list and --describe: without Kafka's own")
-    parser.add_argument("--validate-only", action="store_true", help="let the cluster check it, and change nothing")
-    add_partition_filters(parser)
-    add_output_arguments(parser)
+name_argument = argument("name", metavar="NAME", type=Words("NAME"))
+if_exists_option = flag("--if-exists", "Succeed if there is no such topic.")
+internal_option = flag("--exclude-internal", "Leave out Kafka's own topics.")
+validate_option = flag("--validate-only", "Let the cluster check the request, and change nothing.")
 
 
-PLACING = ("partitions", "replica_assignment", "placer", "start_index", "next_replica_shift", "seed", "ignore_racks")
-ACTIONS = {
-    "create": (*PLACING, "replication_factor", "config", "if_not_exists", "validate_only"),
-    "alter": (*PLACING, "if_exists", "validate_only"),
-    "list": ("exclude_internal",),
-    "describe": ("if_exists", "exclude_internal", *FILTERS),
-    "delete": ("if_exists",),
-}
-"""What is done, and the options that go with it alone or with some others."""
-
-
-def run(arguments: argparse.Namespace) -> int:
-    action = next(name for name in ACTIONS if getattr(arguments, name))
-    for option in dict.fromkeys(option for options in ACTIONS.values() for option in options):
-        if getattr(arguments, option) not in (None, False, []) and option not in ACTIONS[action]:
-            way_out = "; kafka-configs.sh --alter changes settings" if (option, action) == ("config", "alter") else ""
-            raise UsageError(f"--{option.replace('_', '-')} does not go with --{action}{way_out}")
-    work = {"create": create, "alter": alter, "list": list_topics, "describe": describe, "delete": delete}
-    return work[action](arguments)
-
-
-# creating
-
-
-def create(arguments: argparse.Namespace) -> int:
-    name, rows = check_create(arguments)
-    configs = dict(key_and_value(pair) for pair in arguments.config)
+@topics.command("create")
+@name_argument
+@cluster_options
+@section(
+    "Topic",
+    option("--partitions", WholeNumber(1), "Number of partitions.", required=True),
+    option("--replication-factor", WholeNumber(1, MAX_BROKERS), "Replicas of each partition.", required=True),
+    flag("--if-not-exists", "Succeed if the topic exists."),
+    validate_option,
+)
+@placement_options()
+@format_option
+def create(arguments: Arguments) -> int:
+    """Create a topic whose replicas are placed over racks here; --set takes settings of the topic and of the placer."""
+    name, partitions, replication_factor = arguments.name, arguments.partitions, arguments.replication_factor
+    check_size(partitions, replication_factor)
+    rotation = rotation_of(arguments) or {SEED_SETTING: str(random.randrange(1 << 48))}
+    placing, configs = settings_in(arguments)
     with cluster_of(arguments) as cluster:
         snapshot = cluster.snapshot(with_settings=False)
         if arguments.if_not_exists and name in snapshot.topics:
-            sys.stderr.write(f"{arguments.program}: note: topic {name} is there already\n")
+            notes([f"topic {name} exists"])
             return DONE
         layout = layout_of(snapshot)
-        if rows is None:
-            say_hints(arguments, layout)
-            rows = placed(arguments, layout, arguments.partitions, arguments.replication_factor)
-        elif not arguments.ignore_racks:
-            warn_of_shared_racks(arguments, layout, rows)
+        hints(layout)
+        sizes = {"partitions": partitions, "replication_factor": replication_factor}
+        rows = replicas_placed(arguments, brokers_up(layout), rotation | placing, **sizes)
         cluster.create_topic(name, rows, configs, validate_only=arguments.validate_only)
     done = "could be created" if arguments.validate_only else "created"
-    if arguments.format == "json":
-        print(json.dumps({"topic": name, "created": not arguments.validate_only, **rows_json(rows, layout)}, indent=2))
-    else:
-        print(f"Topic {name} {done}.\n\n{rows_table(name, rows, layout)}")
+    report(arguments, {"created": not arguments.validate_only}, f"Topic {name} {done}.", rows, layout)
     return DONE
 
 
-def check_create(arguments: argparse.Namespace) -> tuple[str, list[list[int]] | None]:
-    """The topic's name, and its replicas where they are given by hand."""
-    if not arguments.topic or len(arguments.topic) > 1:
-        raise UsageError("--create makes one topic: name it by --topic")
-    sizes = (arguments.partitions, arguments.replication_factor)
-    rotation = (arguments.start_index, arguments.next_replica_shift)
-    if arguments.replica_assignment:
-        if sizes != (None, None):
-            raise UsageError("--replica-assignment says both --partitions and --replication-factor: leave them out")
-        if arguments.placer or arguments.seed is not None or rotation != (None, None):
-            raise UsageError("--replica-assignment is sent as it is: no placer, seed, start or shift goes with it")
-        return arguments.topic[0], assignment_in(arguments.replica_assignment)
-    if None in sizes:
-        raise UsageError("--create needs --partitions and --replication-factor, or --replica-assignment")
-    check_size(*sizes)
-    if arguments.seed is not None and rotation != (None, None):
-        raise UsageError("--seed draws the start index and the shift: give one or the other")
-    return arguments.topic[0], None
+@topics.command("alter")
+@name_argument
+@cluster_options
+@section(
+    "Topic",
+    option("--partitions", WholeNumber(1), "Number of partitions, old and new.", required=True),
+    if_exists_option,
+    validate_option,
+)
+@placement_options()
+@format_option
+def alter(arguments: Arguments) -> int:
+    """Add partitions to a topic, with replicas placed over racks here.
 
-
-def key_and_value(pair: str) -> tuple[str, str]:
-    key, equals, value = pair.partition("=")
-    if not equals or not key.strip():
-        raise UsageError(f"--config: expected KEY=VALUE, got {pair!r}")
-    return key.strip(), value
-
-
-# describing
-
-
-def describe(arguments: argparse.Namespace) -> int:
+    Without --start-index or --seed the placement continues from the topic's first leader, as KIP-36's TopicCommand
+    does.
+    """
+    name, count = arguments.name, arguments.partitions
+    rotation, (placing, configs) = rotation_of(arguments), settings_in(arguments)
+    if configs:
+        raise UsageError(f"--set {next(iter(configs))}: kafka-configs.sh --alter changes settings of a topic")
     with cluster_of(arguments) as cluster:
-        snapshot = cluster.snapshot(found_topics(cluster, arguments))
+        if not existing_topics(cluster, [name], arguments.if_exists):
+            return DONE
+        snapshot = cluster.snapshot([name])
+        topic, layout = snapshot.topics[name], layout_of(snapshot)
+        before = len(topic.partitions)
+        rows: list[list[int]] | None = None  # the cluster places them, or refuses
+        if not topic.diskless and count > before:
+            replicas = [list(partition.replicas) for partition in topic.partitions]
+            check_size(count, len(replicas[0]))
+            hints(layout)
+            up = brokers_up(layout)
+            start = start_index_of_growth(up, replicas[0][0]) if up else 0
+            rotation = rotation or {START_INDEX_SETTING: str(start)}
+            sizes = {"partitions": count - before, "replication_factor": len(replicas[0])}
+            rows = replicas_placed(arguments, up, rotation | placing, first=before, **sizes)
+        cluster.grow_topic(name, count, rows, validate_only=arguments.validate_only)
+    done = f"Topic {name} {'can have' if arguments.validate_only else 'has'} {counted(count, 'partition')}."
+    report(arguments, {"altered": not arguments.validate_only}, done, rows or [], layout, first=before)
+    return DONE
+
+
+@topics.command("list")
+@cluster_options
+@internal_option
+@format_option
+def list_topics(arguments: Arguments) -> int:
+    """List the names of topics, a line each."""
+    with cluster_of(arguments) as cluster:
+        snapshot = cluster.snapshot(with_settings=False)
+    notes(snapshot.notes)
+    names = [name for name, topic in snapshot.topics.items() if not (arguments.exclude_internal and topic.internal)]
+    print(json.dumps({"topics": names}, indent=2) if arguments.format == "json" else "\n".join(names))
+    return DONE
+
+
+@topics.command("describe")
+@topics_argument
+@cluster_options
+@if_exists_option
+@internal_option
+@format_option
+def describe(arguments: Arguments) -> int:
+    """Describe topics, their replicas and the racks of these; all topics unless some are named."""
+    with cluster_of(arguments) as cluster:
+        wanted = existing_topics(cluster, arguments.topics, True) if arguments.if_exists else arguments.topics
+        snapshot = cluster.snapshot(wanted if arguments.topics else None)
         if arguments.exclude_internal:
             snapshot.topics = {name: topic for name, topic in snapshot.topics.items() if not topic.internal}
-        say_notes(arguments, snapshot.notes)
+        notes(snapshot.notes)
         layout = layout_of(snapshot)
-        chosen = chosen_partitions(cluster, arguments, layout)
     if arguments.format == "json":
-        print(description_json(snapshot, layout, chosen))
-    elif chosen is None:
+        print(json.dumps({"topics": topics_json(snapshot, layout)}, indent=2))
+    else:
         print(description_tables(layout))
-    elif chosen:
-        print(partitions_table(layout, chosen))
     return DONE
 
 
-def description_json(snapshot: Snapshot, layout: ClusterLayout, chosen: Mapping[str, Sequence[int]] | None) -> str:
-    """Topics with their partitions; of those that are chosen, these alone."""
-    topics = topics_json(snapshot, layout)
-    if chosen is not None:
-        topics = {name: topics[name] for name in chosen}
-        for name, numbers in chosen.items():
-            topics[name]["partitions"] = [topics[name]["partitions"][number] for number in numbers]
-    return json.dumps({"topics": topics}, indent=2)
+@topics.command("delete")
+@argument("topics", nargs=-1, required=True, metavar="NAME...", type=Words("NAME"))
+@cluster_options
+@if_exists_option
+@format_option
+def delete(arguments: Arguments) -> int:
+    """Delete topics and all that is in them; none of them if one does not exist."""
+    with cluster_of(arguments) as cluster:
+        names = existing_topics(cluster, dict.fromkeys(arguments.topics), arguments.if_exists)
+        refused = cluster.delete_topics(names) if names else {}
+    deleted = [name for name in names if name not in refused]
+    if arguments.format == "json":
+        print(json.dumps({"deleted": deleted, "refused": refused}, indent=2))
+    else:
+        for name in deleted:
+            print(f"Topic {name} deleted.")
+    if refused:
+        raise CommandError("; ".join(refused.values()))
+    return DONE
+
+
+def existing_topics(cluster: LiveCluster, names: Iterable[str], if_exists: bool) -> list[str]:
+    """The names that exist, with a note about the others. Raises CommandError: one does not, without ``if_exists``."""
+    there = cluster.snapshot(with_settings=False).topics
+    missing = [f"topic {name}: there is no such topic" for name in names if name not in there]
+    if missing and not if_exists:
+        raise CommandError(f"{missing[0]}, and nothing was done")
+    notes(missing)
+    return [name for name in names if name in there]
+
+
+def settings_in(arguments: Arguments) -> tuple[dict[str, str], dict[str, str]]:
+    """The settings of ``--set``: those of the placer, and those of the topic."""
+    placing = {name: value for name, value in arguments.set if name.startswith("replica.placer.")}
+    return placing, {name: value for name, value in arguments.set if name not in placing}
+
+
+def report(
+    arguments: Arguments,
+    done: Mapping[str, bool],
+    text: str,
+    rows: Sequence[Sequence[int]],
+    layout: ClusterLayout,
+    *,
+    first: int = 0,
+) -> None:
+    """Print the replicas of partitions from ``first`` on."""
+    name, racks = arguments.name, layout.rack_of
+    if arguments.format == "json":
+        partitions = [
+            {"partition": number, "replicas": list(row), "racks": [racks.get(broker) for broker in row]}
+            for number, row in enumerate(rows, first)
+        ]
+        print(json.dumps({"topic": name, **done, "partitions": partitions}, indent=2))
+        return
+    cells = [[f"{name}-{number}", ids(row), racks_of(row, racks)] for number, row in enumerate(rows, first)]
+    print(f"{text}\n\n{table(['partition', 'replicas', 'racks'], cells)}" if rows else text)
 
 
 def topics_json(snapshot: Snapshot, layout: ClusterLayout) -> dict[str, Any]:
@@ -246,7 +242,7 @@ def topics_json(snapshot: Snapshot, layout: ClusterLayout) -> dict[str, Any]:
 
 
 def stored_partitions(topic: LayoutTopic) -> Sequence[LayoutPartition]:
-    """The partitions of a topic; of a diskless one without the broker that it was told for us alone."""
+    """The partitions of a topic; of a diskless one without the broker that was named for this client alone."""
     return [LayoutPartition(()) for _ in topic.partitions] if topic.diskless else topic.partitions
 
 
@@ -256,24 +252,23 @@ def description_tables(layout: ClusterLayout) -> str:
         factor = DISKLESS if topic.diskless else topic.replication_factor
         heads.append([name, len(topic.partitions), factor, topic.min_insync_replicas])
     summary = table(["topic", "partitions", "replication factor", "min.insync.replicas"], heads)
-    every = {name: range(len(topic.partitions)) for name, topic in layout.topics.items()}
-    return f"{summary}\n\n{partitions_table(layout, every)}"
-
-
-def partitions_table(layout: ClusterLayout, chosen: Mapping[str, Sequence[int]]) -> str:
-    """A line for each partition of topic -> numbers."""
     racks, rows = layout.rack_of, []
-    for name, numbers in chosen.items():
-        stored = stored_partitions(layout.topics[name])
-        for number in numbers:
-            one = stored[number]
-            rows.append(
-                [
-                    f"{name}-{number}",
-                    None if one.leading < 0 else one.leading,
-                    ids(one.replicas) or None,
-                    racks_of(one.replicas, racks) or None,
-                    ids(one.isr or ()) or None,
-                ]
-            )
-    return table(["partition", "leader", "replicas", "racks", "isr"], rows)
+    for name, topic in layout.topics.items():
+        for number, one in enumerate(stored_partitions(topic)):
+            leader = None if one.leading < 0 else one.leading
+            replicas = [ids(one.replicas) or None, racks_of(one.replicas, racks) or None, ids(one.isr or ()) or None]
+            rows.append([f"{name}-{number}", leader, *replicas])
+    return f"{summary}\n\n{table(['partition', 'leader', 'replicas', 'racks', 'isr'], rows)}"
+
+
+def brokers_up(layout: ClusterLayout) -> list[UsableBroker]:
+    return [broker for broker in layout.brokers if not broker.fenced]
+
+
+def ids(brokers: Sequence[int]) -> str:
+    return ",".join(map(str, brokers))
+
+
+def racks_of(brokers: Sequence[int], racks: Mapping[int, str | None]) -> str:
+    """The racks of brokers between commas: a dash for none, a question mark for a broker that is not listed."""
+    return ",".join((racks[broker] or "-") if broker in racks else "?" for broker in brokers)

@@ -1,124 +1,116 @@
-"""Brokers as people give them on the command line: a number and racks, a list with racks, or a file."""
+"""The options that describe brokers: a number and racks, or a list with racks."""
 
 from __future__ import annotations
 
-import argparse
-import json
-from pathlib import Path
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
 
 from kafka_rack.cli import UsageError
-from kafka_rack.cli.options.whole_numbers import MAX_BROKERS, MAX_ID, NumberError, number_in, read_number, shown
-from kafka_rack.placement import UsableBroker
+from kafka_rack.cli.command import option, section
+from kafka_rack.cli.options.shared import racks_option
+from kafka_rack.cli.options.types import MAX_ID, Numbers, Type, WholeNumber, shown, whole_number
+
+if TYPE_CHECKING:
+    from kafka_rack.placement import UsableBroker
+
+MAX_BROKERS = 100_000
+DEFAULT_RACKS = ["a", "b", "c"]
 
 
-def add_broker_arguments(parser: argparse.ArgumentParser) -> None:
-    """``--brokers``, ``--racks``, ``--brokers-file`` and ``--fenced``."""
-    parser.add_argument(
-        "--brokers",
-        metavar="N | ID:RACK,...",
-        help=f"a number of brokers up to {MAX_BROKERS}, ids from 0; or each as id or id:rack, as in 0:a,1:b,2:c",
-    )
-    parser.add_argument(
-        "--racks",
-        metavar="a,b,c",
-        help="with a number of brokers: broker i is in rack i, going round; with a,,c broker 1 has none",
-    )
-    parser.add_argument(
-        "--brokers-file", metavar="FILE", help='a JSON list of {"id": 0, "rack": "a" or null, "fenced": false}'
-    )
-    parser.add_argument("--fenced", metavar="ID,...", help="brokers that are registered but not up")
+class Brokers(Type):
+    """A number of brokers, with ids from 0, or a list such as 0:a,1:b,2."""
+
+    name = "N|ID:RACK,..."
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | list[UsableBroker]:
+        if not isinstance(value, str):
+            return value  # type: ignore[no-any-return] # converted before
+        if value.strip().isdecimal():
+            return WholeNumber(1, MAX_BROKERS).convert(value, param, ctx)
+        return self.listed(value, param, ctx)
+
+    def listed(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> list[UsableBroker]:
+        from kafka_rack.placement import UsableBroker  # here, as most clusters start without a list
+
+        brokers = []
+        for word in value.split(","):
+            text, _, rack = word.strip().partition(":")
+            number = whole_number(text, 0, MAX_ID)
+            if number is None:
+                self.fail(
+                    f"expected a number, or ids up to {MAX_ID} with racks, such as 0:a,1:b, got {shown(word)!r}",
+                    param,
+                    ctx,
+                )
+            brokers.append(UsableBroker(number, rack or None))
+        return brokers
 
 
-def brokers_of(arguments: argparse.Namespace) -> list[UsableBroker]:
-    """The brokers that the arguments give, in their order.
+class BrokerRacks(Brokers):
+    """Racks of known brokers: ID:RACK,... as a mapping; "1:" takes the rack of broker 1 away."""
 
-    Raises: UsageError: none or both ways are given, or what is given makes no sense.
+    name = "ID:RACK,..."
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if not isinstance(value, str):
+            return value
+        brokers = self.listed(value, param, ctx)
+        if len({broker.id for broker in brokers}) < len(brokers):
+            self.refuse("each broker once", value, param, ctx)
+        return {broker.id: broker.rack for broker in brokers}
+
+
+broker_racks_option = option(
+    "--broker-racks",
+    BrokerRacks(),
+    'Racks of a real cluster\'s brokers, instead of their broker.rack: 0:a,1:b; "1:" takes one away.',
+)
+brokers_option = option(
+    "--brokers", Brokers(), f"Number of brokers, at most {MAX_BROKERS}; or their ids and racks, such as 0:a,1:b,2:c."
+)
+broker_options = section(
+    "Brokers",
+    brokers_option,
+    racks_option,
+    option("--fenced", Numbers("ID,..."), "Fence these brokers: they are registered, but not up."),
+)
+
+
+def check_racks(racks: Sequence[str | None] | None) -> None:
+    """Refuse fewer than two different racks. Raises UsageError."""
+    if racks is not None and (len(racks) < 2 or len(set(racks)) != len(racks) or None in racks):
+        shown_racks = ",".join(rack or "" for rack in racks)
+        raise UsageError(f"--racks: expected two or more different names, such as a,b,c, got {shown_racks!r}")
+
+
+def racked_count(brokers: Any, default: int, racks: int, most: int = MAX_BROKERS) -> int:
+    """A number of brokers that fills each rack. Raises UsageError."""
+    count = default if brokers is None else brokers
+    if not isinstance(count, int) or not racks <= count <= most:
+        raise UsageError(f"--brokers: expected a number from {racks}, one for each rack, to {most}")
+    return count
+
+
+def brokers_of(arguments: Any) -> list[UsableBroker]:
+    """The brokers of ``broker_options``, in their order.
+
+    Raises: UsageError: none, or options that contradict each other.
     """
-    if bool(arguments.brokers) == bool(arguments.brokers_file):
-        raise UsageError("give the brokers by --brokers or by --brokers-file")
-    if arguments.brokers_file:
-        brokers = brokers_in_file(arguments.brokers_file)
-    elif arguments.brokers.strip().isdecimal():
-        racks = rack_list(arguments.racks)
-        count = number_in("--brokers", arguments.brokers, MAX_BROKERS)
-        brokers = [UsableBroker(number, racks[number % len(racks)] if racks else None) for number in range(count)]
+    from kafka_rack.placement import UsableBroker
+
+    given, racks = arguments.brokers, arguments.racks or []
+    if given is None:
+        raise UsageError("--brokers is missing")
+    if isinstance(given, int):
+        brokers = [UsableBroker(number, racks[number % len(racks)] if racks else None) for number in range(given)]
+    elif racks:
+        raise UsageError("--racks needs a number of --brokers; in a list each broker has its rack, such as 0:a,1:b")
     else:
-        if arguments.racks:
-            raise UsageError("--racks goes with a number of brokers; in a list each broker has its own, as 0:a,1:b")
-        brokers = brokers_in_list(arguments.brokers)
-    fenced = id_list(arguments.fenced, "--fenced")
+        brokers = given
+    fenced = set(arguments.fenced or [])
     unknown = sorted(fenced - {broker.id for broker in brokers})
     if unknown:
         raise UsageError(f"--fenced {unknown[0]}: there is no such broker")
-    return [UsableBroker(broker.id, broker.rack, broker.fenced or broker.id in fenced) for broker in brokers]
-
-
-def rack_list(text: str | None) -> list[str | None]:
-    """Rack names between commas; None where there is nothing between two."""
-    return [name.strip() or None for name in text.split(",")] if text else []
-
-
-def id_list(text: str | None, option: str) -> set[int]:
-    """Broker ids between commas."""
-    try:
-        return {read_number(word, MAX_ID, 0) for word in text.split(",")} if text else set()
-    except NumberError as error:
-        raise UsageError(f"{option}: {error}; broker ids stand between commas") from None
-
-
-def brokers_in_list(text: str) -> list[UsableBroker]:
-    """Brokers as 0:a,1:b,2."""
-    brokers = []
-    for word in text.split(","):
-        number, _, rack = word.strip().partition(":")
-        if not number.isdecimal() or len(number) > 10 or int(number) > MAX_ID:
-            where = "--brokers" if word == text else f"--brokers {shown(text)}"
-            raise UsageError(f"{where}: expected a number, or ids up to {MAX_ID} as 0:a,1:b, got {shown(word)!r}")
-        brokers.append(UsableBroker(int(number), rack or None))
-    return brokers
-
-
-def brokers_in_file(path: str) -> list[UsableBroker]:
-    """Brokers of a JSON file."""
-    said = read_json(path)
-    if not isinstance(said, list):
-        raise UsageError(f"{path}: expected a list of brokers")
-    brokers = []
-    for at, entry in enumerate(said):
-        where = f"{path}, broker at place {at}"
-        if not isinstance(entry, dict) or type(entry.get("id")) is not int:
-            raise UsageError(f"{where}: expected an object with a number as id")
-        if not 0 <= entry["id"] <= MAX_ID:
-            raise UsageError(f"{where}: id is {entry['id']}, but ids go from 0 to {MAX_ID}")
-        rack, fenced = entry.get("rack"), entry.get("fenced", False)
-        if rack is not None and not isinstance(rack, str):
-            raise UsageError(f"{where}: rack: expected a text or null, got {json.dumps(rack)}")
-        if not isinstance(fenced, bool):
-            raise UsageError(f"{where}: fenced: expected true or false, got {json.dumps(fenced)}")
-        brokers.append(UsableBroker(entry["id"], rack, fenced))
-    return brokers
-
-
-def read_json(path: str) -> Any:
-    """A JSON file's content.
-
-    Raises: UsageError: it is missing or is no JSON; the message says where.
-    """
-    try:
-        return json.loads(Path(path).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be read: {error.strerror}") from error
-    except (ValueError, RecursionError) as error:
-        raise UsageError(no_json(path, error)) from error
-
-
-def no_json(where: str, error: Exception) -> str:
-    """Why a text was not read as JSON, in one line."""
-    if isinstance(error, json.JSONDecodeError):
-        return f"{where}, line {error.lineno} column {error.colno}: {error.msg}"
-    if isinstance(error, UnicodeDecodeError):
-        return f"{where}: is no UTF-8 text"
-    if isinstance(error, RecursionError):
-        return f"{where}: lists or objects are nested too deeply"
-    return f"{where}: holds a number of more digits than can be read"
+    return [UsableBroker(broker.id, broker.rack, broker.id in fenced) for broker in brokers]

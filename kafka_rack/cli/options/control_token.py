@@ -1,7 +1,7 @@
-"""The token of the control API: what `kafka-rack serve` asks of clients, and `kafka-rack ctl` shows.
+"""The token of the control API: `kafka-rack serve` requires it, `kafka-rack ctl` sends it.
 
-It comes by KAFKA_RACK_CONTROL_TOKEN, else in a file. No option takes the token itself: command lines can be read by
-every user of a machine.
+It comes from KAFKA_RACK_CONTROL_TOKEN or from a file. No option takes the token itself: every user of a machine can
+read command lines.
 """
 
 from __future__ import annotations
@@ -12,24 +12,26 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from kafka_rack.cli import CommandError, UsageError
-from kafka_rack.cli.options.environment import CONTROL_TOKEN
 
+CONTROL = "KAFKA_RACK_CONTROL"
+"""The variable in which `kafka-rack ctl` finds the control API."""
+CONTROL_TOKEN = f"{CONTROL}_TOKEN"
 FILE_VARIABLE = f"{CONTROL_TOKEN}_FILE"
 MAX_FILE_BYTES = 4096
 ONLY_OWNER = 0o600
 
 
 class ServedToken(NamedTuple):
-    """The token that a control API asks for, None for none; and whether it was made here, so that nobody knows it."""
+    """The token that a control API requires, None for none; and whether it is new, so that no client knows it."""
 
     text: str | None
     is_new: bool = False
 
 
 def served_token(file: str | None, variables: Mapping[str, str], host: str) -> ServedToken:
-    """The token to be asked for: of the variable, of the file, which is written where it is not there, or a new one.
+    """The required token: of the variable, of the file, which is written if it is missing, or a new one.
 
-    Where only this machine reaches the control API it has none unless it is told to. Raises UsageError, CommandError.
+    On loopback there is none by default. Raises UsageError, CommandError.
     """
     from mockbroker.adapters.control.access import RULE, TOKEN, is_loopback, new_token
 
@@ -50,7 +52,7 @@ def served_token(file: str | None, variables: Mapping[str, str], host: str) -> S
 
 
 def shown_token(file: str | None, variables: Mapping[str, str]) -> str | None:
-    """The token that is shown to a control API, None for none. Raises UsageError: no such file."""
+    """The token to send to a control API, None for none. Raises UsageError: no such file."""
     if file is None and CONTROL_TOKEN in variables:
         return variables[CONTROL_TOKEN]
     file = file or variables.get(FILE_VARIABLE)

@@ -1,53 +1,40 @@
-"""What `kafka-rack locality` and the job of that name are told alike: prices, racks, windows, and plans."""
+"""Options of `kafka-rack locality` and of the job of that name: prices, racks, windows, and plans."""
 
 from __future__ import annotations
 
-import argparse
 import sys
 from fractions import Fraction
+from typing import Any
 
 from kafka_rack.cli import UsageError
+from kafka_rack.cli.command import option, together
+from kafka_rack.cli.options.shared import client_racks_option, format_option, prices_options
 from kafka_rack.cli.options.text_files import racks_file, read_file
+from kafka_rack.cli.options.types import Duration, WholeNumber, Words
 from kafka_rack.cli.output.locality import forecast_as_json, forecast_as_text
 from kafka_rack.errors import InputError
-from kafka_rack.locality.amounts import parse_size, parse_window
+from kafka_rack.locality.amounts import parse_size
 from kafka_rack.locality.forecast import Forecast, forecast
 from kafka_rack.locality.prices import BUILT_IN, Prices, price_list, read_prices
 from kafka_rack.locality.settings import DEFAULT_TOP, Settings
 
 FORECAST = ("racks", "rf", "in", "readers", "local-producers", "local-consumers")
 FORECAST_FORM = "racks=3,rf=3,in=300MiB/s,readers=2"
-MAX_TOP = 1_000
 
 
-def add_locality_arguments(parser: argparse.ArgumentParser) -> None:
-    add_prices(parser)
-    parser.add_argument(
-        "--client-racks", dest="racks", metavar="FILE", help="where clients and brokers are that do not say it"
-    )
-    parser.add_argument("--window", metavar="TIME", help="as 30s, 5m, 1h; default: about 60 windows")
-    parser.add_argument(
-        "--top",
-        type=int,
-        default=DEFAULT_TOP,
-        metavar="N",
-        help=f"rows of each list in the JSON; default: {DEFAULT_TOP}",
-    )
-    parser.add_argument(
+locality_options = together(
+    prices_options,
+    client_racks_option,
+    option("--window", Duration(), "Length of a window of the results; default: about 60 windows."),
+    option("--top", WholeNumber(1, 1_000), "Rows of each list in the JSON.", default=DEFAULT_TOP),
+    option(
         "--forecast",
-        metavar="NAME=VALUE,...",
-        help=f"of a plan: {FORECAST_FORM};\nlocal-producers and local-consumers are shares that stay, as 0.5",
-    )
-    parser.add_argument("--format", choices=("table", "json"), default="table", help="of what is printed")
-
-
-def add_prices(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--prices",
-        metavar="NAME|FILE",
-        help=f"what crossing costs: {', '.join(BUILT_IN)}, or a file;\ndefault: aws, $0.01/GB each way",
-    )
-    parser.add_argument("--free-replication", action="store_true", help="replication between brokers costs nothing")
+        Words("NAME=VALUE,..."),
+        f"Price a plan instead of captures: {FORECAST_FORM}; local-producers and local-consumers are shares "
+        "that stay in their rack, such as 0.5.",
+    ),
+    format_option,
+)
 
 
 def prices_named(name: str | None) -> Prices:
@@ -57,28 +44,23 @@ def prices_named(name: str | None) -> Prices:
     return read_file(name, read_prices)
 
 
-def prices_of(arguments: argparse.Namespace) -> Prices:
+def prices_of(arguments: Any) -> Prices:
     prices = prices_named(arguments.prices)
     return prices.with_free_replication() if arguments.free_replication else prices
 
 
-def print_forecast(arguments: argparse.Namespace) -> None:
+def print_forecast(arguments: Any) -> None:
     """Print what a plan costs. Raises UsageError."""
     plan = planned(arguments.forecast)
     as_asked = forecast_as_json if arguments.format == "json" else forecast_as_text
     sys.stdout.write(as_asked(plan, prices_of(arguments)))
 
 
-def settings_of(arguments: argparse.Namespace) -> Settings:
-    """Raises UsageError for what cannot be meant."""
-    if not 1 <= arguments.top <= MAX_TOP:
-        raise UsageError(f"--top: expected 1 to {MAX_TOP}, got {arguments.top}")
-    prices, rules = prices_of(arguments), racks_file(arguments.racks)
-    try:
-        window_us = parse_window(arguments.window) if arguments.window is not None else None
-    except InputError as error:
-        raise UsageError(f"--window: {error}") from None
-    return Settings(prices, rules, window_us, arguments.top, arguments.racks)
+def settings_of(arguments: Any) -> Settings:
+    """What the job measures by. Raises UsageError: a file of prices or racks that cannot be read."""
+    prices, rules = prices_of(arguments), racks_file(arguments.client_racks)
+    window_us = arguments.window * 1_000 if arguments.window else None
+    return Settings(prices, rules, window_us, arguments.top, arguments.client_racks)
 
 
 def planned(text: str) -> Forecast:

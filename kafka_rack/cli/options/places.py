@@ -23,7 +23,7 @@ EXPECTED = {
 
 
 def check_places(inputs: Iterable[str], *outputs: str | None) -> None:
-    """Refuse what cannot be meant. What lies behind a URL is left to who reads and writes it.
+    """Refuse inputs that do not exist and outputs that are no folders; URLs are left to their reader and writer.
 
     Raises UsageError: an input of this machine that is not there; an output, which is a folder, that is a file or lies
     in one.

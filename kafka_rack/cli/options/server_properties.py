@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from kafka_rack.cli.options.properties_file import PropertiesError, read_properties
+from mockbroker.adapters.properties_file import PropertiesError, read_properties
 from mockbroker.state.brokers.broker import Broker
 from mockbroker.state.brokers.listener_settings import addresses_in, listeners_of
 from mockbroker.state.configs.effects import OF_A_BROKER, is_of_a_listener, is_of_tls, with_effect

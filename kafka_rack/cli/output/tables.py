@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Collection, Mapping, Sequence
 
-from kafka_rack.cli.parser import terminal_columns
 from kafka_rack.printable import printable
 
 GAP = 2
@@ -85,3 +85,14 @@ def cell(value: object) -> str:
     if value is None:
         return "-"
     return f"{value:.4g}" if isinstance(value, float) else printable(str(value))
+
+
+def terminal_columns() -> int:
+    """The columns of the terminal, or those that COLUMNS sets; 80 without a terminal."""
+    text = os.environ.get("COLUMNS", "")
+    if text.isdigit() and int(text) > 0:
+        return int(text)
+    try:
+        return os.get_terminal_size(sys.stdout.fileno()).columns or 80
+    except (OSError, ValueError, AttributeError):
+        return 80

@@ -1,32 +1,37 @@
-"""Decode captures into tables below --out, partitioned by capture and day; docs/tables.md has the columns.
-
-IN is a capture or a folder of them: JSON lines as `kafka-rack serve --capture` writes, pcap or pcapng,
-plain or gzip. Running again replaces the days of captures that were read. What cannot be read is in the table
-`problems`; exit code 1 when that is all of an input.
-"""
+"""kafka-rack pipeline decode: captures to tables."""
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
-import time
 from datetime import UTC, datetime
+from threading import Event
 from typing import TYPE_CHECKING, Any
 
-from kafka_rack.cli import DONE, FAILED, CommandError
+import click
+
+from kafka_rack.cli import DONE, FAILED
+from kafka_rack.cli.command import Arguments, command, option, say
+from kafka_rack.cli.options.shared import format_option, packets_options
 from kafka_rack.cli.output.tables import table
 from kafka_rack.cli.pipeline.captures import (
-    add_packet_arguments,
-    add_stream_arguments,
-    check_capture_arguments,
-    check_stream_arguments,
-    packet_options,
-    stopped_by_signals,
+    capture_options,
+    check_stream,
+    inputs_argument,
     stream_options,
+    stream_settings,
     wait_for,
 )
-from kafka_rack.cli.pipeline.running import add_spark_arguments, run_on_spark, say_done, spark_for, told_in_one_line
+from kafka_rack.cli.pipeline.running import (
+    errors_in_one_line,
+    job_module,
+    required_out_option,
+    run_on_spark,
+    signals_to,
+    spark_for,
+    spark_options,
+)
+from kafka_rack.locality.amounts import bytes_text
 from kafka_rack.plurals import counted
 
 if TYPE_CHECKING:
@@ -37,56 +42,60 @@ MAX_APIS = 12
 US = 1_000_000
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("inputs", nargs="+", metavar="IN", help="captures, or folders of them")
-    parser.add_argument("--out", required=True, metavar="DIR", help="where the tables are or shall be")
-    add_packet_arguments(parser)
-    add_stream_arguments(parser)
-    parser.add_argument("--format", choices=("table", "json"), default="table", help="of the summary")
-    parser.add_argument(
-        "--output-format",
-        choices=FORMATS,
-        default="parquet",
-        help="of the tables; default: parquet; delta and iceberg need their --packages,\nwhich an error names",
-    )
-    add_spark_arguments(parser)
+@command()
+@inputs_argument
+@required_out_option
+@option(
+    "--output-format",
+    click.Choice(FORMATS),
+    "Format of the tables; an error names the package that delta or iceberg need in --spark-conf.",
+    default="parquet",
+)
+@stream_options
+@spark_options
+@packets_options
+@format_option
+def decode(arguments: Arguments) -> int:
+    """Decode captures into tables, partitioned by capture and day; docs/tables.md has the columns.
 
+    IN is a capture or a folder of them: lines of JSON as kafka-rack serve --capture writes them, pcap or pcapng, plain
+    or gzip. A second run replaces the days of captures that were read. The table problems has what cannot be read; the
+    exit code is 1 if that is all of an input.
 
-def run(arguments: argparse.Namespace) -> int:
-    check_capture_arguments(arguments)
-    check_stream_arguments(arguments)
-    from kafka_rack.pipeline.session import INSTALL_SPARK
-
-    try:
-        from kafka_rack.pipeline.decode import decode
-    except ImportError as error:
-        raise CommandError(f"{INSTALL_SPARK} ({error})") from None
+    Examples:
+      kafka-rack pipeline decode trace/ --out tables/
+      kafka-rack pipeline decode trace/ --out tables/ --once
+    """
+    options = capture_options(arguments)
+    check_stream(arguments)
+    job = job_module("decode")
+    if arguments.stream or arguments.once:
+        with errors_in_one_line(arguments.out), spark_for(arguments) as spark:
+            follow(spark, job, arguments, options)
+        return DONE
 
     def work(spark: Any) -> DecodeSummary:
-        how = {"options": packet_options(arguments), "output_format": arguments.output_format}
-        return decode(spark, arguments.inputs, arguments.out, tasks=arguments.tasks, **how)
+        how = {"options": options, "output_format": arguments.output_format, "tasks": arguments.tasks}
+        found: DecodeSummary = job.decode(spark, arguments.inputs, arguments.out, **how)
+        return found
 
-    since_s = time.monotonic()
-    with told_in_one_line(arguments.out):
-        if arguments.stream or arguments.once:
-            with spark_for(arguments) as spark:
-                follow(spark, arguments)
-            return DONE
-        summary = run_on_spark(arguments, work, "decoding")
-    sys.stdout.write(as_json(summary) if arguments.format == "json" else as_text(summary))
-    files, rows = counted(len(summary.files), "file"), counted(sum(summary.tables.values()), "row")
-    say_done(arguments, f"{files}, {rows}", since_s)
+    summary = run_on_spark(
+        arguments,
+        work,
+        lambda found: f"{counted(len(found.files), 'file')}, {counted(sum(found.tables.values()), 'row')}",
+    )
+    text = json.dumps(summary_json(summary), indent=2) + "\n" if arguments.format == "json" else as_text(summary)
+    sys.stdout.write(text)
     unread = summary.unread(arguments.inputs)
-    for given in unread:
-        sys.stderr.write(f"kafka-rack pipeline decode: {given}: not one frame could be read\n")
+    for name in unread:
+        say(f"{name}: no frame could be read")
     return FAILED if unread else DONE
 
 
-def follow(spark: Any, arguments: argparse.Namespace) -> None:
-    """Stream until all is read (--once), SIGINT, SIGTERM or an error; a line for each batch with something new."""
-    from kafka_rack.pipeline.decode import decode_stream
+def follow(spark: Any, job: Any, arguments: Arguments, options: Any) -> None:
+    """Stream until all is read (--once), SIGINT, SIGTERM or an error; a line for each batch with new frames."""
 
-    def told(batch: int, summary: DecodeSummary) -> None:
+    def show(batch: int, summary: DecodeSummary) -> None:
         if arguments.format == "json":
             sys.stdout.write(json.dumps({"batch": batch, **summary_json(summary)}) + "\n")
         else:
@@ -94,9 +103,10 @@ def follow(spark: Any, arguments: argparse.Namespace) -> None:
             sys.stdout.write(f"batch {batch}: {counted(frames, 'frame')} of {counted(len(summary.files), 'file')}\n")
         sys.stdout.flush()
 
-    with stopped_by_signals() as stopped:
-        how = {**stream_options(arguments), "output_format": arguments.output_format}
-        wait_for(decode_stream(spark, arguments.inputs, arguments.out, on_batch=told, **how), stopped)
+    stopped = Event()
+    with signals_to(lambda *_: stopped.set()):
+        how = {**stream_settings(arguments), "options": options, "output_format": arguments.output_format}
+        wait_for(job.decode_stream(spark, arguments.inputs, arguments.out, on_batch=show, **how), stopped)
 
 
 def summary_json(summary: DecodeSummary) -> dict[str, Any]:
@@ -112,23 +122,21 @@ def summary_json(summary: DecodeSummary) -> dict[str, Any]:
     }
 
 
-def as_json(summary: DecodeSummary) -> str:
-    return json.dumps(summary_json(summary), indent=2) + "\n"
-
-
 def as_text(summary: DecodeSummary) -> str:
     """One screen: what was read, the busiest APIs, the tables."""
     frames = sum(found[0] for found in summary.frames.values())
     size = sum(found[1] for found in summary.frames.values())
     lines = [
-        f"{counted(frames, 'frame')}, {counted(size, 'byte')} of {counted(len(summary.files), 'file')}{span(summary)}",
+        f"{counted(frames, 'frame')}, {bytes_text(size)} of {counted(len(summary.files), 'file')}{span(summary)}",
         "",
     ]
     busiest = sorted(summary.frames.items(), key=lambda item: (-item[1][1], item[0]))
-    shown = [[api, *found] for api, found in busiest[:MAX_APIS]]
-    rest = busiest[MAX_APIS:]
+    shown = [[api, count, bytes_text(size)] for api, (count, size) in busiest[:MAX_APIS]]
+    rest = [found for _, found in busiest[MAX_APIS:]]
     if rest:
-        shown.append([f"{len(rest)} others", sum(one[0] for _, one in rest), sum(one[1] for _, one in rest)])
+        shown.append(
+            [f"{len(rest)} others", sum(count for count, _ in rest), bytes_text(sum(size for _, size in rest))]
+        )
     lines += [table(["API", "frames", "bytes"], shown), ""]
     lines += [table(["table", "rows"], sorted([name, rows] for name, rows in summary.tables.items())), ""]
     problems = summary.tables.get("problems", 0)
@@ -138,7 +146,7 @@ def as_text(summary: DecodeSummary) -> str:
         lines.append(
             f"{counted(summary.unpaired, 'request or response', 'requests or responses')} without the other half"
         )
-    lines.append(f"tables below {summary.out}")
+    lines.append(f"Tables are in {summary.out}")
     return "\n".join(lines) + "\n"
 
 

@@ -1,43 +1,24 @@
-"""Try the codec, or one of your own, with messages by the million, on Spark.
-
-Messages are made from Kafka's declarations and put to checks: round-trip (what is written is read and written again),
-versions (fields survive, drop or are refused as declared), reference (the slow constructs agree), damage (broken bytes
-are refused cleanly), kio and kafka-python (they write the same bytes), java (Apache Kafka's own classes in Spark's JVM)
-and codec (yours). Each failure is made as small as can be and written with the command that replays it. Exit code 3
-when there are any. What is tried depends on --seed, not on how many tasks share it.
-
-Examples:
-  kafka-rack pipeline fuzz --examples 1000 --out fuzz/
-  kafka-rack pipeline fuzz --messages 'Metadata*' FetchRequest --versions 9+ --out fuzz/
-  kafka-rack pipeline fuzz --checks java --kafka-clients-jar kafka-clients-4.4.0.jar --out fuzz/
-  kafka-rack pipeline fuzz --codec my_codec.py:Codec --checks codec --out fuzz/
-  kafka-rack pipeline fuzz --replay fuzz/failures/MetadataRequest-v12-codec-0a1b2c3d.json
-"""
+"""kafka-rack pipeline fuzz: the codec, or one of your own, with messages by the million."""
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
-import time
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kafka_rack.cli import DONE, FINDINGS, CommandError, UsageError
+from kafka_rack.cli.command import Arguments, argument, command, option
 from kafka_rack.cli.options.places import check_folder, check_places
+from kafka_rack.cli.options.shared import format_option, out_option, seed_option
+from kafka_rack.cli.options.types import FILE, PATH, Name, WholeNumber, Words, message_names
 from kafka_rack.cli.output.tables import table
-from kafka_rack.cli.pipeline.running import (
-    add_spark_arguments,
-    check_spark_arguments,
-    run_on_spark,
-    say_done,
-    told_in_one_line,
-)
+from kafka_rack.cli.pipeline.running import job_module, run_on_spark, spark_options
 from kafka_rack.plurals import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from kafka_rack.pipeline.fuzz.checks import Disagreement, FuzzCheck
     from kafka_rack.pipeline.fuzz.codecs import CodecSource
@@ -45,89 +26,84 @@ if TYPE_CHECKING:
 
 MAX_EXAMPLES = 100_000_000
 MAX_SHOWN = 12  # failures, and fields never exercised, that a screen takes
-OPTIONAL = {"kio": "kio", "kafka-python": "kafka"}  # checks that are asked where their package is installed
+OPTIONAL = {"kio": "kio", "kafka-python": "kafka"}  # checks that need a package
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--messages", nargs="+", default=[], metavar="NAME", help="names, or patterns with *; default: all"
-    )
-    parser.add_argument("--versions", default="all", metavar="V", help="all, latest, 3, 0-14 or 9+; default: all")
-    parser.add_argument(
-        "--examples", type=int, default=250, metavar="N", help="how many of each message and version; default: 250"
-    )
-    parser.add_argument(
-        "--checks",
-        metavar="NAME,...",
-        help="of round-trip, versions, reference, damage, kio, kafka-python, java, codec; default: all that can be",
-    )
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="equal seeds try equal messages; default: 0")
-    parser.add_argument("--codec", metavar="MODULE:NAME", help="a codec of yours, or FILE.py:NAME; docs/codec.md")
-    parser.add_argument(
-        "--kafka-clients-jar", metavar="PATH", help="the jar, or a folder of jars, with Kafka's classes for check java"
-    )
-    parser.add_argument("--out", metavar="DIR", help="where failures, coverage.parquet and summary.json go")
-    parser.add_argument("--replay", metavar="FILE", help="ask again what a failure's file holds, and nothing else")
-    parser.add_argument(
-        "--tasks", type=int, metavar="N", help="how many tasks; default: 8 a core. Nothing found depends on it"
-    )
-    parser.add_argument("--format", choices=("table", "json"), default="table", help="of what is printed")
-    add_spark_arguments(parser)
+def check_names() -> Iterable[str]:
+    from kafka_rack.pipeline.fuzz.checks import CHECKS
+
+    return CHECKS
 
 
-def run(arguments: argparse.Namespace) -> int:
-    check_spark_arguments(arguments)
-    from kafka_rack.pipeline.session import INSTALL_SPARK
+@command()
+@argument("messages", metavar="[MESSAGE]...", nargs=-1, type=Name("MESSAGE", message_names))
+@option("--versions", Words("V"), "Versions of the messages: all, latest, 3, 0-14 or 9+.", default="all")
+@option("--examples", WholeNumber(1, MAX_EXAMPLES), "Examples of each message and version.", default=250)
+@option(
+    "--checks",
+    Name("NAME,...", check_names),
+    "Some of round-trip, versions, reference, damage, kio, kafka-python, java, codec; default: all that can run.",
+)
+@seed_option
+@option("--codec", Words("MODULE:NAME"), "A codec of your own, or FILE.py:NAME (docs/codec.md).")
+@option("--kafka-clients-jar", PATH, "Jar, or folder of jars, with Kafka's classes for the check java.")
+@out_option
+@option("--replay", FILE, "Try the failure in this file again, and nothing else.")
+@spark_options
+@format_option
+def fuzz(arguments: Arguments) -> int:
+    """Fuzz the codec, or one of your own, with messages by the million.
 
+    MESSAGE is a name or a pattern with *; all messages by default. Messages are generated from Kafka's declarations and
+    pass checks: round-trip (written, read and written again), versions (fields survive, drop or are refused as
+    declared), reference (the slow constructs agree), damage (broken bytes are refused cleanly), kio and kafka-python
+    (they write the same bytes), java (Apache Kafka's own classes in Spark's JVM) and codec (yours). Each failure is
+    reduced and written with the command that replays it. Exit code 3 if there are any.
+
+    Examples:
+      kafka-rack pipeline fuzz 'Metadata*' FetchRequest --versions 9+ --out fuzz/
+      kafka-rack pipeline fuzz --checks java --kafka-clients-jar kafka-clients-4.4.0.jar --out fuzz/
+      kafka-rack pipeline fuzz --codec my_codec.py:Codec --checks codec --out fuzz/
+      kafka-rack pipeline fuzz --replay fuzz/failures/MetadataRequest-v12-codec-0a1b2c3d.json
+    """
+    checks, codecs, java = (job_module(f"fuzz.{name}") for name in ("checks", "codecs", "java"))
     try:
-        from kafka_rack.pipeline.fuzz.checks import CheckMissing
-        from kafka_rack.pipeline.fuzz.codecs import CodecError
-        from kafka_rack.pipeline.fuzz.java import KafkaMissing
-    except ImportError as error:
-        raise CommandError(f"{INSTALL_SPARK} ({error})") from None
-    with told_in_one_line(arguments.out or arguments.replay or "--out"):
-        try:
-            return replay(arguments) if arguments.replay else tried(arguments)
-        except (CheckMissing, CodecError, KafkaMissing) as error:
-            raise CommandError(str(error)) from None
+        return replay(arguments) if arguments.replay else run(arguments)
+    except (checks.CheckMissing, codecs.CodecError, java.KafkaMissing) as error:
+        raise CommandError(str(error)) from None
 
 
-def tried(arguments: argparse.Namespace) -> int:
-    """A run."""
+def run(arguments: Arguments) -> int:
+    """Fuzz, and write what was found."""
     if not arguments.out:
         raise UsageError("expected --out DIR or --replay FILE, got neither")
-    for name, most in (("examples", MAX_EXAMPLES), ("tasks", 100_000)):
-        value = getattr(arguments, name)
-        if value is not None and not 1 <= value <= most:
-            raise UsageError(f"--{name}: expected 1 to {most}, got {value}")
     from kafka_rack.pipeline.fuzz import report
-    from kafka_rack.pipeline.fuzz.job import fuzz
+    from kafka_rack.pipeline.fuzz.job import fuzz as fuzzed
     from kafka_rack.pipeline.fuzz.plan import FuzzPlan, chosen
 
     try:
-        plan = FuzzPlan(chosen(arguments.messages, arguments.versions), arguments.examples, arguments.seed)
+        messages = chosen(arguments.messages, arguments.versions)
     except ValueError as error:
         raise UsageError(str(error)) from None
+    plan = FuzzPlan(messages, arguments.examples, arguments.seed or 0)
     checks, codec = checks_given(arguments), codec_given(arguments.codec)
     jars = jars_given(arguments)
     jar = str(Path(arguments.kafka_clients_jar).resolve()) if arguments.kafka_clients_jar else None
     check_folder(arguments.out)
-    since_s = time.monotonic()
 
     def work(spark: Any) -> dict[str, Any]:
-        found = fuzz(spark, plan, checks, codec=codec, jars=jars, tasks=arguments.tasks)
+        found = fuzzed(spark, plan, checks, codec=codec, jars=jars, tasks=arguments.tasks)
         summary = report.summary_of(found)
         report.write(spark, found, summary, arguments.out, codec=codec, kafka_clients=jar)
         return summary
 
-    summary = run_on_spark(arguments, work, "fuzzing")
+    summary = run_on_spark(arguments, work, lambda found: counted(found["examples"], "example"))
     text = json.dumps(summary, indent=2) + "\n" if arguments.format == "json" else as_text(summary, arguments.out)
     sys.stdout.write(text)
-    say_done(arguments, counted(summary["examples"], "example"), since_s)
     return FINDINGS if summary["failures"] else DONE
 
 
-def checks_given(arguments: argparse.Namespace) -> list[str]:
+def checks_given(arguments: Arguments) -> list[str]:
     """The names of --checks, or of all that can be asked with what is given and installed."""
     from kafka_rack.pipeline.fuzz.checks import CHECKS
 
@@ -157,7 +133,7 @@ def codec_given(spec: str | None) -> CodecSource | None:
         raise UsageError(str(error)) from None
 
 
-def jars_given(arguments: argparse.Namespace) -> list[Path]:
+def jars_given(arguments: Arguments) -> list[Path]:
     from kafka_rack.pipeline.fuzz.java import KafkaMissing, jars_at
 
     try:
@@ -169,7 +145,7 @@ def jars_given(arguments: argparse.Namespace) -> list[Path]:
 # -- one failure again -------------------------------------------------------------------------------------------------
 
 
-def replay(arguments: argparse.Namespace) -> int:
+def replay(arguments: Arguments) -> int:
     """Ask again what a file holds; only Kafka's classes need Spark for it."""
     import protocol
     from kafka_rack.pipeline.fuzz import report
@@ -196,7 +172,7 @@ def replay(arguments: argparse.Namespace) -> int:
 
 
 def asked_of_kafka(
-    arguments: argparse.Namespace, known: Replay, ask: Callable[[FuzzCheck], Disagreement | None]
+    arguments: Arguments, known: Replay, ask: Callable[[FuzzCheck], Disagreement | None]
 ) -> Disagreement | None:
     """What Kafka's classes say, from the jar that the file names unless another is given."""
     from kafka_rack.pipeline.fuzz.java import JavaCheck, kafka_side
@@ -208,10 +184,10 @@ def asked_of_kafka(
         with kafka_side(spark, jars) as side:
             return ask(JavaCheck(side))
 
-    return run_on_spark(arguments, work, "asking Kafka")
+    return run_on_spark(arguments, work)
 
 
-def check_of(arguments: argparse.Namespace, known: Replay) -> FuzzCheck:
+def check_of(arguments: Arguments, known: Replay) -> FuzzCheck:
     """The check of a failure that needs no Spark, with the codec that the file names unless another is given."""
     from kafka_rack.pipeline.fuzz.checks import checks_for
 
@@ -264,5 +240,5 @@ def as_text(summary: dict[str, Any], out: str) -> str:
     lines += [f"  never: {one}" for one in never[:MAX_SHOWN]]
     if len(never) > MAX_SHOWN:
         lines.append(f"  and {len(never) - MAX_SHOWN} more, in summary.json")
-    lines.append(f"{len(failures)} failures, coverage.parquet and summary.json below {out}")
+    lines.append(f"{len(failures)} failures, coverage.parquet and summary.json are in {out}")
     return "\n".join(lines) + "\n"

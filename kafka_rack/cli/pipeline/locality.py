@@ -1,88 +1,61 @@
-"""Bytes and money across racks: what captures show, what of it was avoidable, why it was not avoided.
-
-IN is a capture or a folder of them; each is read by one of Spark's tasks. Below --out: locality.html, a page, and
-locality.json. `kafka-rack locality` gives the same for what one process can read.
-
---prices FILE is TOML or JSON: currency, unit (GB or GiB), egress, ingress, free_replication, and pairs with prices of
-their own. --client-racks FILE says where clients are that do not say it: lines as az-a@10.0.1.0/24,
-az-b@client:billing-*, az-a@broker:4. --forecast tells what a cluster that is still a plan will cost; it reads no
-capture and needs no Spark.
-
-Examples:
-  kafka-rack pipeline locality trace/ --out locality/
-  kafka-rack pipeline locality s3a://traces/ --out locality/ --prices prices.toml --client-racks racks.txt --window 5m
-  kafka-rack pipeline locality --forecast racks=3,rf=3,in=300MiB/s,readers=2
-"""
+"""kafka-rack pipeline locality: ``kafka-rack locality`` on Spark, a task for each capture."""
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
-import time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kafka_rack.cli import DONE, FAILED, CommandError, UsageError
-from kafka_rack.cli.options.locality import add_locality_arguments, print_forecast, settings_of
+from kafka_rack.cli.command import Arguments, command, say
+from kafka_rack.cli.options.locality import locality_options, print_forecast, settings_of
+from kafka_rack.cli.options.shared import out_option, packets_options
 from kafka_rack.cli.output.locality import as_text
-from kafka_rack.cli.pipeline.captures import add_packet_arguments, check_capture_arguments, packet_options
-from kafka_rack.cli.pipeline.running import add_spark_arguments, run_on_spark, say_done, told_in_one_line
+from kafka_rack.cli.pipeline.captures import capture_options, inputs_argument
+from kafka_rack.cli.pipeline.running import job_module, run_on_spark, spark_options
 from kafka_rack.plurals import counted
-from kafka_rack.printable import printable
-
-if TYPE_CHECKING:
-    from kafka_rack.locality.settings import Settings
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("inputs", nargs="*", metavar="IN", help="captures, or folders of them")
-    parser.add_argument("--out", metavar="DIR", help="where the results are or shall be")
-    add_locality_arguments(parser)
-    add_packet_arguments(parser)
-    add_spark_arguments(parser)
+@command()
+@inputs_argument
+@out_option
+@locality_options
+@packets_options
+@spark_options
+def locality(arguments: Arguments) -> int:
+    """Price the bytes that cross racks in many captures: how many, what of it was avoidable, and why it crossed.
 
+    IN is a capture or a folder of them. Options and results are those of kafka-rack locality: locality.html, a page for
+    people, and locality.json. --forecast reads no capture and needs no Spark.
 
-def run(arguments: argparse.Namespace) -> int:
+    Examples:
+      kafka-rack pipeline locality trace/ --out locality/
+      kafka-rack pipeline locality s3a://traces/ --out locality/ --client-racks racks.txt --window 5m
+    """
     if arguments.forecast is not None:
         if arguments.inputs or arguments.out:
-            raise UsageError("--forecast is about a plan: it goes without IN and --out")
+            raise UsageError("--forecast prices a plan: omit IN and --out")
         print_forecast(arguments)
         return DONE
-    check(arguments)
-    return run_job(arguments, settings_of(arguments))
-
-
-def check(arguments: argparse.Namespace) -> None:
-    """Raises UsageError for what cannot be meant."""
     if not arguments.inputs:
-        raise UsageError("what to read is missing: captures, or folders of them")
+        raise UsageError("IN is missing: captures, or folders of them")
     if not arguments.out:
-        raise UsageError("--out DIR is missing: where the results shall be")
-    check_capture_arguments(arguments)
-
-
-def run_job(arguments: argparse.Namespace, settings: Settings) -> int:
-    from kafka_rack.pipeline.session import INSTALL_SPARK
-
-    try:
-        from kafka_rack.locality.captures import NothingToMeasure
-        from kafka_rack.pipeline.locality import measure
-    except ImportError as error:
-        raise CommandError(f"{INSTALL_SPARK} ({error})") from None
-    since_s = time.monotonic()
+        raise UsageError("--out is missing")
+    options, settings = capture_options(arguments), settings_of(arguments)
+    job = job_module("locality")
 
     def work(spark: Any) -> tuple[dict[str, Any], list[str]]:
-        how = {"options": packet_options(arguments), "tasks": arguments.tasks}
-        return measure(spark, arguments.inputs, arguments.out, settings, **how)
+        how = {"options": options, "tasks": arguments.tasks}
+        found: tuple[dict[str, Any], list[str]] = job.measure(spark, arguments.inputs, arguments.out, settings, **how)
+        return found
 
-    with told_in_one_line(arguments.out):
-        try:
-            result, unread = run_on_spark(arguments, work, "measuring")
-        except NothingToMeasure as error:
-            raise CommandError(f"{', '.join(arguments.inputs)}: {error}") from None
+    try:
+        done = lambda found: counted(found[0]["span"]["captures"], "capture")  # noqa: E731 - it is all
+        result, unread = run_on_spark(arguments, work, done)
+    except job.NothingToMeasure as error:
+        raise CommandError(f"{', '.join(arguments.inputs)}: {error}") from None
     text = json.dumps(result, indent=2, ensure_ascii=False) + "\n"
     sys.stdout.write(text if arguments.format == "json" else as_text(result))
-    say_done(arguments, counted(result["span"]["captures"], "capture"), since_s)
-    for given in unread:
-        sys.stderr.write(f"kafka-rack pipeline locality: {printable(given)}: not one frame could be read\n")
+    for name in unread:
+        say(f"{name}: no frame could be read")
     return FAILED if unread else DONE

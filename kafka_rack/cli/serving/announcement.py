@@ -1,4 +1,4 @@
-"""How `kafka-rack serve` tells where everything is: a page for people, one line of JSON for programs."""
+"""The addresses of `kafka-rack serve`: a page for people, one line of JSON for programs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PROTOCOL_SETTING = "inter.broker.protocol.version"
 
 
 def banner(cluster: Any, control: Any, folder: SecurityFolder, new_token: str | None = None) -> str:
-    """What runs where, for people; with a token that nobody has yet the address that opens the dashboard."""
+    """What runs where, for people; a new token is part of the dashboard's address."""
     brokers = list(cluster.state.brokers.values())
     lines = [f"{counted(len(brokers), 'broker')} up, cluster id {cluster.state.id}", ""]
     lines.append(table(["broker", "rack", "address"], [[one.id, one.rack, addresses_of(one)] for one in brokers]))
@@ -37,14 +37,15 @@ def banner(cluster: Any, control: Any, folder: SecurityFolder, new_token: str | 
     if folder.name is not None:
         lines.append(f"TLS: clients find certificates and properties in {folder.name}")
     if control is not None:
-        lines.append(f"control API: {control.url}/cluster")
-        if new_token is not None:
-            lines.append(f"dashboard: {control.url}/?token={new_token}")
+        lines.append(f"dashboard: {control.url}{f'/?token={new_token}' if new_token is not None else ''}")
+    if not cluster.state.is_mirror and not cluster.state.settings["replica.selector.class"]:
+        lines.append("replica.selector.class is not set: consumers read from leaders; try --rack-aware")
+    lines.append("Press Ctrl-C to stop.")
     return "\n".join(lines) + "\n"
 
 
 def addresses_of(broker: Any) -> str:
-    """Where a broker is reached: its first listener's address, then those of others with whom they are for."""
+    """A broker's addresses: its first listener's, then the others' with the clients that they are for."""
     addresses = f"{broker.host}:{broker.port}"
     for listener in broker.listeners[1:]:
         for_whom = f"clients of rack {listener.rack}" if listener.rack is not None else listener.name
@@ -53,12 +54,10 @@ def addresses_of(broker: Any) -> str:
 
 
 def check_ready_fd(number: int | None) -> None:
-    """Refuse a file descriptor that nobody has opened. Raises UsageError."""
+    """Refuse a file descriptor that is not open. Raises UsageError."""
     if number is None:
         return
     try:
-        if number < 0:
-            raise UsageError(f"--ready-fd: expected an open file descriptor, got {number}")
         os.fstat(number)
     except OSError as error:
         raise UsageError(f"--ready-fd: expected an open file descriptor, got {number}: {error.strerror}") from None

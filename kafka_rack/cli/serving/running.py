@@ -1,22 +1,24 @@
-"""What `serve` and `proxy` have alike: a cluster that serves until it is to end, its control API, the files and lines
-that say where it is.
-"""
+"""What `serve` and `proxy` share: a cluster that serves until a signal, its control API, its addresses in files."""
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import errno
 import gc
 import logging
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+import click
+
 from kafka_rack.cli import DONE, CommandError, UsageError
+from kafka_rack.cli.command import Arguments, flag, option, section, together
 from kafka_rack.cli.options.control_token import ServedToken, served_token
+from kafka_rack.cli.options.shared import client_racks_option
+from kafka_rack.cli.options.types import DIRECTORY, FILE, Size, WholeNumber, Words
 from kafka_rack.cli.serving.announcement import STANDARD_ERROR, STANDARD_OUTPUT, banner, check_ready_fd, tell_ready
 from kafka_rack.cli.serving.ending_signals import end_on_signals
 from kafka_rack.cli.serving.security_folder import SecurityFolder
@@ -24,91 +26,98 @@ from kafka_rack.cli.serving.security_folder import SecurityFolder
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from mockbroker.adapters.control import ControlServer
     from mockbroker.adapters.served_cluster import ServedCluster
 
-MAX_PORT = 65535
 LOOPBACK = "127.0.0.1"
-CAPTURE_BYTES = 64 << 20
+CONTROL_PORT = 8090
+PORTS_TRIED = 10
 PARENT_LOOK_S = 1.0
 NO_SOCKETS = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 LOOPS = ("asyncio", "uvloop")
+PORT = WholeNumber(0, 65535, name="PORT")
 
 log = logging.getLogger("mockbroker")
 
-
-def add_control_options(option: Callable[..., None]) -> None:
-    """Where the control API is."""
-    option("--control-port", type=int, metavar="PORT", help="serve the control API and dashboard; 0 for a free port")
-    option("--control-host", metavar="HOST", help="where the control API listens; default: 127.0.0.1, loopback")
+network_options = section(
+    "Network",
+    option("--host", Words("HOST"), "Address to listen on; default: 127.0.0.1."),
+    option("--port", PORT, "Port of broker 0; 0 picks free ports; default: 9092, of the proxy 0."),
+    option("--advertised-host", Words("HOST"), "Host that brokers report to clients; default: --host."),
+    flag("--listener-per-rack", "Add a listener per rack to each broker; its clients are there."),
+)
+control_options = section(
+    "Dashboard and control API",
     option(
-        "--control-name",
-        action="append",
-        metavar="NAME",
-        help="a DNS name under which the control API may be asked for; repeatable",
-    )
+        "--control-port",
+        PORT,
+        f"Port of the dashboard; 0 picks a free one; default: {CONTROL_PORT}, or the next free port.",
+    ),
+    flag("--no-control", "Serve neither the dashboard nor the control API."),
+    option("--control-host", Words("HOST"), "Address of the control API; default: 127.0.0.1."),
     option(
         "--control-token-file",
-        metavar="FILE",
-        help="ask for the token in this file, or write a new one there; or it stands in KAFKA_RACK_CONTROL_TOKEN;\n"
-        "default: none on loopback, elsewhere a new one, which is printed",
-    )
-
-
-def add_serving_options(option: Callable[..., None]) -> None:
-    """What goes wrong, what is written down, and how a caller learns where everything is."""
-    option("--faults", metavar="FILE", help="what is to go wrong from the start, as JSON or YAML (docs/faults.md)")
-    option("--bootstrap-file", metavar="FILE", help="write host:port,... here once every broker accepts")
-    option("--control-file", metavar="FILE", help="write host:port of the control API here once every broker accepts")
+        FILE,
+        "Require the token in this file, or write a new one there; KAFKA_RACK_CONTROL_TOKEN has precedence. "
+        "Default: none on loopback, else a new one, which is printed.",
+    ),
+)
+tls_options = together(
+    flag("--tls", "Make test certificates and speak TLS with clients (docs/security.md)."),
+    option(
+        "--security-dir",
+        DIRECTORY,
+        "Write the certificates, keys and client properties of --tls here; default: a temporary folder.",
+    ),
+)
+capture_options = section(
+    "Capture and faults",
+    option("--capture", FILE, "Write every frame to this file, for locality and check; packets if it is .pcapng."),
+    option("--capture-bytes", Size(), "Continue in FILE-0001 when the file has this size.", default="64MiB"),
+    client_racks_option,
+    option("--faults", FILE, "Inject the faults of this JSON or YAML file from the start (docs/faults.md)."),
+)
+harness_options = section(
+    "For test harnesses",
+    option("--bootstrap-file", FILE, "Write host:port,... to this file once every broker accepts."),
+    option("--control-file", FILE, "Write host:port of the control API to this file."),
     option(
         "--ready-fd",
-        type=int,
-        metavar="N",
-        help="write one line of JSON to this open file descriptor once every broker accepts: bootstrap_servers,\n"
-        "control (a URL), control_token, pid and brokers; then close it",
-    )
-    option("--end-with-parent", action="store_true", help="end once the process that started this one is gone")
-    option(
-        "--client-racks",
-        metavar="FILE",
-        help="where clients are that do not say it, for journal, metrics and faults: lines as az-a@10.0.1.0/24 or\n"
-        "az-b@client:billing-* (docs/cost.md); brokers know nothing of it",
-    )
-    option(
-        "--capture",
-        metavar="FILE",
-        help="write every frame here, for `kafka-rack pipeline` (docs/pipeline.md); packets if named .pcapng",
-    )
-    option(
-        "--capture-bytes",
-        type=int,
-        metavar="N",
-        help="go on in FILE-0001, FILE-0002, ... when a file has N bytes; default: 64 MiB",
-    )
-    option("--loop", choices=LOOPS, help="the event loop to run on; default: uvloop where it is installed")
-    option("--quiet", action="store_true", help="print nothing but errors")
+        WholeNumber(),
+        "Write one line of JSON to this open file descriptor once every broker accepts, then close it.",
+    ),
+    flag("--end-with-parent", "End when the process that started this one has ended."),
+    option("--control-name", Words("NAME"), "Accept this DNS name for the control API; repeatable.", multiple=True),
+    option("--loop", click.Choice(LOOPS), "Event loop; default: uvloop if it is installed."),
+    flag("--quiet", "Print errors only."),
+)
 
 
-def check_serving(arguments: argparse.Namespace) -> None:
-    """Refuse options that cannot be, or that lack another. Raises UsageError."""
-    if arguments.control_port is not None and not 0 <= arguments.control_port <= MAX_PORT:
-        raise UsageError(f"--control-port: expected 0 to {MAX_PORT}, got {arguments.control_port}")
-    for name in ("control_file", "control_host", "control_name", "control_token_file"):
-        if getattr(arguments, name) and arguments.control_port is None:
-            raise UsageError(f"--{name.replace('_', '-')} needs --control-port")
+def check_serving(arguments: Arguments) -> None:
+    """Refuse options that contradict each other. Raises UsageError."""
+    for name in ("control_port", "control_file", "control_host", "control_name", "control_token_file"):
+        if arguments.no_control and getattr(arguments, name):
+            raise UsageError(f"--{name.replace('_', '-')} and --no-control exclude each other")
+    if arguments.security_dir and not arguments.tls:
+        raise UsageError("--security-dir needs --tls")
     check_ready_fd(arguments.ready_fd)
-    if arguments.capture is not None and arguments.capture.endswith(".gz"):
-        raise UsageError(f"--capture {arguments.capture}: written plain, so that it can be read while it grows")
+    check_capture(arguments.capture)
+
+
+def check_capture(file: str | None) -> None:
+    """Refuse a compressed capture. Raises UsageError."""
+    if file is not None and file.endswith(".gz"):
+        raise UsageError(f"--capture {file}: expected a name without .gz: readers follow the file while it grows")
 
 
 def run_made(
     cluster: ServedCluster,
-    arguments: argparse.Namespace,
+    arguments: Arguments,
     token: ServedToken,
     folder: SecurityFolder,
     loop_factory: Callable[[], asyncio.AbstractEventLoop] | None,
 ) -> int:
     """Serve a cluster until it is to end. Raises CommandError."""
-    from kafka_rack.errors import KafkaRackError
     from mockbroker.adapters.log_output import LogOutput
     from mockbroker.adapters.open_files import raise_open_files_limit
 
@@ -118,8 +127,6 @@ def run_made(
     try:
         with asyncio.Runner(loop_factory=loop_factory) as runner:
             return runner.run(serve(cluster, arguments, token, folder))
-    except KafkaRackError as error:  # a placer that cannot close
-        raise CommandError(str(error)) from error
     finally:
         logging.getLogger().removeHandler(output)
         output.close()
@@ -139,7 +146,7 @@ def loop_factory_of(name: str | None) -> Callable[[], asyncio.AbstractEventLoop]
     return factory
 
 
-async def serve(cluster: Any, arguments: argparse.Namespace, token: ServedToken, folder: SecurityFolder) -> int:
+async def serve(cluster: Any, arguments: Arguments, token: ServedToken, folder: SecurityFolder) -> int:
     """Run until a signal comes."""
     ended = asyncio.Event()
     parent = os.getppid()
@@ -153,20 +160,15 @@ async def serve(cluster: Any, arguments: argparse.Namespace, token: ServedToken,
         raise CommandError(error.strerror or str(error)) from None
     control = None
     try:
-        if arguments.control_port is not None:
-            from mockbroker.adapters.control import ControlServer
-
-            try:
-                control = await ControlServer(
-                    cluster,
-                    host=arguments.control_host or LOOPBACK,
-                    port=arguments.control_port,
-                    names=arguments.control_name,
-                    token=token.text,
-                    on_shutdown=ended.set,
-                ).__aenter__()
-            except OSError as error:
-                raise CommandError(f"control API: {error.strerror or error}") from None
+        if not arguments.no_control:
+            control = await started_control(
+                cluster,
+                arguments.control_port,
+                arguments.control_host or LOOPBACK,
+                names=arguments.control_name,
+                token=token.text,
+                on_shutdown=ended.set,
+            )
         if arguments.bootstrap_file:
             written.update(written_whole(arguments.bootstrap_file, cluster.bootstrap_servers + "\n"))
         if arguments.control_file and control is not None:
@@ -189,15 +191,39 @@ async def serve(cluster: Any, arguments: argparse.Namespace, token: ServedToken,
     return DONE
 
 
+async def started_control(
+    cluster: Any,
+    port: int | None = None,
+    host: str = LOOPBACK,
+    *,
+    names: Sequence[str] = (),
+    token: str | None = None,
+    on_shutdown: Callable[[], None],
+) -> ControlServer:
+    """The control API on its port, or on the first free one from 8090 on. Raises CommandError."""
+    from mockbroker.adapters.control import ControlServer
+
+    ports = [*range(CONTROL_PORT, CONTROL_PORT + PORTS_TRIED), 0] if port is None else [port]
+    for tried in ports:
+        try:
+            return await ControlServer(
+                cluster, host=host, port=tried, names=list(names), token=token, on_shutdown=on_shutdown
+            ).__aenter__()
+        except OSError as error:
+            if error.errno != errno.EADDRINUSE or tried == ports[-1]:
+                raise CommandError(f"control API: {error.strerror or error}") from None
+    raise AssertionError("port 0 is never in use")
+
+
 def clean_up(written: dict[Path, str], folder: SecurityFolder) -> None:
     """Take away what was written for this run alone."""
     unlink_own(written)
     folder.remove()
 
 
-def control_token(arguments: argparse.Namespace) -> ServedToken:
+def control_token(arguments: Arguments) -> ServedToken:
     """What the control API is to ask for. Raises UsageError: nobody would learn it; CommandError."""
-    if arguments.control_port is None:
+    if arguments.no_control:
         return ServedToken(None)
     token = served_token(arguments.control_token_file, os.environ, arguments.control_host or LOOPBACK)
     is_told = arguments.control_token_file is not None or arguments.ready_fd is not None or not arguments.quiet

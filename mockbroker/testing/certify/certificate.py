@@ -206,7 +206,7 @@ def to_junit(certificate: Certificate, host: str, started: str, seconds: float) 
         case = ET.SubElement(suite, "testcase", {"classname": "kafka-rack.certify", "name": check.id, "time": "0.000"})
         if check.verdict == FAIL:
             failure = ET.SubElement(case, "failure", {"message": printable(check.evidence), "type": "certify"})
-            failure.text = printable(f"{check.question}? {check.evidence}")
+            failure.text = printable(f"{check.question}? {check.evidence}; {check.remedy}")
         elif check.verdict == NOT_SEEN:
             ET.SubElement(case, "skipped", {"message": printable(check.evidence)})
     ET.SubElement(suite, "system-out").text = printable(" ".join(certificate.command))

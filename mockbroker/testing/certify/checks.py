@@ -36,6 +36,11 @@ class CertifyCheck:
     verdict: Verdict
     evidence: str
 
+    @property
+    def remedy(self) -> str:
+        """What to set or change if it fails."""
+        return REMEDIES[self.id]
+
     def to_json(self) -> dict[str, object]:
         return {
             "check": self.id,
@@ -43,6 +48,7 @@ class CertifyCheck:
             "weight": self.weight,
             "verdict": self.verdict,
             "evidence": self.evidence,
+            "remedy": self.remedy if self.verdict == FAIL else None,
         }
 
 
@@ -253,6 +259,23 @@ CHECKS: tuple[tuple[str, str, int, Callable[[WireFacts], Judgement]], ...] = (
     ("no_duplicates", "does it write nothing twice", 2, no_duplicates),
     ("near_reads", "does it read near", 2, near_reads),
 )
+REMEDIES = {
+    "fetch_rack": "set client.rack to the rack that the process runs in",
+    "rack_name": "set client.rack to the exact broker.rack of the brokers in that rack",
+    "preferred_replica": "use a client that supports KIP-392, and set client.rack",
+    "stays": "use a client that keeps reading from the preferred replica (KIP-392)",
+    "leader_on_minus_one": "use a client that reads from the leader if it names no preferred replica (KIP-392)",
+    "out_of_range": "use a client that returns to the leader on OFFSET_OUT_OF_RANGE (KIP-392)",
+    "follower_gone": "lower metadata.max.age.ms, or use a client that returns to the leader on errors",
+    "assignor_rack": "set client.rack, and use a rack-aware assignor (KIP-881) or group.protocol=consumer",
+    "local_assignments": "set client.rack in every member, and use a rack-aware assignor (KIP-881)",
+    "leader_hints": "use a client that supports KIP-951",
+    "no_loss": "set acks=all and enable.idempotence=true, and commit offsets only after processing",
+    "goes_on": "raise delivery.timeout.ms and retries, and keep polling after errors",
+    "no_duplicates": "set enable.idempotence=true",
+    "near_reads": "set client.rack to the rack that the process runs in, and use a client that supports KIP-392",
+}
+"""What to set or change, by check."""
 ESSENTIAL = ("fetch_rack", "preferred_replica")
 """Without these a program is not rack-aware, whatever else it does well."""
 

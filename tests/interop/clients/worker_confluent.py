@@ -10,7 +10,7 @@ from typing import Any
 
 from confluent_kafka import Consumer, Producer
 
-from kafka_rack.cli.options.properties_file import read_properties
+from mockbroker.adapters.properties_file import read_properties
 from mockbroker.state.security.jaas import parse_jaas
 from tests.interop.clients.worker_options import PAUSE_S, Options, read_options
 

@@ -11,8 +11,8 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 
-from kafka_rack.cli.live.wire_client import BrokerConnection
 from mockbroker import MockCluster
+from mockbroker.adapters.real_cluster.connection import BrokerConnection
 from mockbroker.adapters.served_cluster import ServedCluster
 from mockbroker.proxy.adapters.server import KafkaProxy
 from mockbroker.proxy.adapters.upstream import UpstreamSettings

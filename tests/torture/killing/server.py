@@ -61,7 +61,16 @@ class KilledServer:
     def start(self) -> None:
         """Gives once every broker accepts. Raises AssertionError: it ended instead; its last words are in the text."""
         reading, writing = os.pipe()
-        command = [sys.executable, "-m", "kafka_rack.cli", "serve", "--quiet", "--ready-fd", str(writing)]
+        command = [
+            sys.executable,
+            "-m",
+            "kafka_rack.cli",
+            "serve",
+            "--quiet",
+            "--no-control",
+            "--ready-fd",
+            str(writing),
+        ]
         command += ["--data-dir", str(self.data), *self._files, *self.options]
         environment = {**os.environ, "PYTHONPATH": str(ROOT)}
         with self.errors.open("ab") as errors:

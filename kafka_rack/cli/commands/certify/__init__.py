@@ -1,22 +1,7 @@
-"""Run a program against a cluster of several racks, one process a rack, and grade what the wire shows of it.
-
-    kafka-rack certify --racks a,b,c -- ./your-worker --brokers {bootstrap} --rack {rack} --topic {topic}
-    kafka-rack certify --bootstrap-server staging-1:9092 -- ./your-worker --brokers {bootstrap} --rack {rack} ...
-
-{bootstrap}, {rack}, {topic} and {group} are filled in, and in the environment of each process there are
-KAFKA_BOOTSTRAP_SERVERS, KAFKA_CLIENT_RACK, KAFKA_TOPIC and KAFKA_GROUP_ID. What the program only reads is fed from
-here. With --command-config brokers ask for TLS or a login, and {config} and KAFKA_COMMAND_CONFIG say where the
-properties are that meet this.
-With --bootstrap-server it is a real cluster that the program runs against, through a proxy on which all that happens; a
-topic is made there for the run and taken away at its end, unless --topic names one that is there.
-A follower lags, leaders and a replica move, a rack stops and comes back. docs/certify.md says what is checked.
-
-Exit codes: 0 done, 1 the program could not be judged, 2 wrong usage, 3 a grade below --at-least, 130 interrupted.
-"""
+"""kafka-rack certify: grade how rack-aware a program is."""
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import json
 import signal
@@ -29,62 +14,74 @@ from secrets import token_hex
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
+import click
+
 from kafka_rack.cli import DONE, FINDINGS, CommandError, UsageError
+from kafka_rack.cli.command import Arguments, argument, command, flag, option, say, section
+from kafka_rack.cli.options.brokers import DEFAULT_RACKS, broker_racks_option, check_racks
+from kafka_rack.cli.options.shared import command_config_option, format_option, prices_options, racks_option
+from kafka_rack.cli.options.types import FILE, Duration, Name, WholeNumber, Words, whole_number
+from kafka_rack.cli.serving.running import check_capture
 
 if TYPE_CHECKING:
     from mockbroker.testing.certify.certificate import Certificate
     from mockbroker.testing.certify.plan import CertifyPlan, CertifySecurity
 
-MIN_SECONDS = 5
-DEFAULT_RACKS, DEFAULT_TOPIC = "a,b,c", "orders"
+MIN_MS = 5_000
+DEFAULT_TOPIC = "orders"
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--racks",
-        metavar="A,B,...",
-        help="one broker in each; default: a,b,c. Of a real cluster, racks by node id in place of what brokers say,\n"
-        "as 0=a,1=b",
-    )
-    parser.add_argument(
-        "--bootstrap-server", metavar="HOST:PORT,...", help="a real cluster, in place of one of certify's own"
-    )
-    parser.add_argument(
-        "--topic",
-        help="the topic that is there from the start; default: orders, and before a real cluster one of a new name",
-    )
-    parser.add_argument(
-        "--feed",
-        action="store_true",
-        help="write records into --topic of a real cluster, if the program reads it and it was there before",
-    )
-    parser.add_argument("--partitions", type=int, default=12, metavar="N", help="of that topic; default: 12")
-    parser.add_argument(
-        "--for", type=float, default=120.0, metavar="SECONDS", dest="seconds", help="at most so long; default: 120"
-    )
-    parser.add_argument("--at-least", metavar="GRADE", help="A to F, or a percentage; exit code 3 for a grade below")
-    parser.add_argument("--format", choices=["table", "json"], default="table", help="for people or for programs")
-    parser.add_argument("--junit", metavar="FILE", help="write the checks as test cases in JUnit's XML")
-    parser.add_argument("--prices", metavar="FILE", help="what crossing costs (docs/cost.md); default: AWS's prices")
-    parser.add_argument("--capture", metavar="FILE", help="write every frame here, for `kafka-rack pipeline`")
-    parser.add_argument(
-        "--command-config",
-        metavar="FILE",
-        help="Kafka's client properties: brokers ask for what they give, or are reached by them where they are real,\n"
-        "and programs find a file of them by {config} and KAFKA_COMMAND_CONFIG",
-    )
-    parser.add_argument("--quiet", action="store_true", help="no progress on standard error")
-    parser.add_argument(
-        "command", nargs=argparse.REMAINDER, metavar="-- PROGRAM [ARGUMENT ...]", help="what is certified"
-    )
+def grades() -> list[str]:
+    from mockbroker.testing.certify.certificate import GRADES
+
+    return [grade for grade, _ in GRADES]
 
 
-def run(arguments: argparse.Namespace) -> int:
-    command = arguments.command[1:] if arguments.command[:1] == ["--"] else arguments.command
+@command(context_settings={"allow_interspersed_args": False})
+@section(
+    "Cluster",
+    racks_option,
+    option("--bootstrap-server", Words("HOST:PORT,..."), "Run against this real cluster, through a proxy."),
+    command_config_option,
+    broker_racks_option,
+)
+@section(
+    "Run",
+    option("--topic", Words("TOPIC"), "Topic of the run; default: orders, or a new one on a real cluster."),
+    option("--partitions", WholeNumber(1), "Number of partitions of that topic.", default=12),
+    flag("--feed", "Write records into an existing --topic of a real cluster."),
+    option("--for", Duration(), "Limit the run to this time.", dest="limit", default="2m"),
+    option("--capture", FILE, "Write every frame to this file, for locality and check."),
+)
+@section(
+    "Result",
+    option(
+        "--fail-below", Name("GRADE", grades), "Exit with 3 for a grade below: A to F, or a percentage.", default="C"
+    ),
+    option("--junit", FILE, "Write the checks as test cases in JUnit's XML."),
+    prices_options,
+    flag("--quiet", "Print no progress on standard error."),
+    format_option,
+)
+@argument("command", metavar="-- PROGRAM [ARGUMENT]...", nargs=-1, type=click.UNPROCESSED)
+def certify(arguments: Arguments) -> int:
+    """Run PROGRAM against a cluster of several racks, one process a rack, and grade what it does on the wire.
+
+    Your program only has to produce or consume. Leaders and replicas move, a rack stops and comes back. {bootstrap},
+    {rack}, {topic} and {group} in its arguments are filled in; the environment of each process has
+    KAFKA_BOOTSTRAP_SERVERS, KAFKA_CLIENT_RACK, KAFKA_TOPIC and KAFKA_GROUP_ID. With --command-config brokers require
+    the TLS and login of these client properties; {config} and KAFKA_COMMAND_CONFIG name the file for the program.
+    docs/certify.md explains the checks.
+
+    Examples:
+      kafka-rack certify -- ./your-worker --brokers {bootstrap} --rack {rack} --topic {topic}
+      kafka-rack certify --bootstrap-server staging-1:9092 -- ./your-worker --brokers {bootstrap} --rack {rack}
+    """
+    command = list(arguments.command)
     check(arguments, command)
-    from kafka_rack.cli.options.locality import prices_named
+    from kafka_rack.cli.options.locality import prices_of
 
-    prices = prices_named(arguments.prices)
+    prices = prices_of(arguments)
     from mockbroker.testing.certify.certificate import certificate_of, to_json, to_junit
 
     started, before_s = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S"), time.monotonic()
@@ -100,22 +97,20 @@ def run(arguments: argparse.Namespace) -> int:
         print(json.dumps(to_json(certificate), indent=2))
     else:
         show(certificate)
-    if arguments.at_least and not certificate.reaches(arguments.at_least):
-        sys.stderr.write(
-            f"kafka-rack certify: expected grade {arguments.at_least} or better, "
-            f"got {certificate.grade} ({certificate.percent} %)\n"
-        )
+    if not certificate.reaches(arguments.fail_below):
+        grade = f"{certificate.grade} ({certificate.percent} %)"
+        say(f"expected grade {arguments.fail_below} or better, got {grade}")
         return FINDINGS
     return DONE
 
 
-def plan_of(arguments: argparse.Namespace, command: list[str], folder: Path) -> CertifyPlan:
-    """What is to be run. Raises UsageError."""
+def plan_of(arguments: Arguments, command: list[str], folder: Path) -> CertifyPlan:
+    """What to run. Raises UsageError."""
     from mockbroker.testing.certify.plan import CertifyPlan
 
     given: dict[str, Any] = {
         "partitions": arguments.partitions,
-        "budget_s": arguments.seconds,
+        "budget_s": arguments.limit / 1000,
         "capture": Path(arguments.capture) if arguments.capture else None,
     }
     if arguments.bootstrap_server:
@@ -126,12 +121,12 @@ def plan_of(arguments: argparse.Namespace, command: list[str], folder: Path) -> 
         topic = arguments.topic or name
         return CertifyPlan(command, [], topic=topic, group=name, security=security, upstream=upstream, **given)
     security = security_of(arguments, folder)
-    racks = racks_from(arguments.racks or DEFAULT_RACKS)
+    racks = arguments.racks or DEFAULT_RACKS
     return CertifyPlan(command, racks, topic=arguments.topic or DEFAULT_TOPIC, security=security, **given)
 
 
-def security_of(arguments: argparse.Namespace, folder: Path) -> CertifySecurity:
-    """What the cluster asks for: nothing, or what ``--command-config`` meets. Raises UsageError."""
+def security_of(arguments: Arguments, folder: Path) -> CertifySecurity:
+    """What the cluster requires: nothing, or what ``--command-config`` meets. Raises UsageError."""
     from mockbroker.testing.certify.plan import NO_SECURITY
 
     if not arguments.command_config:
@@ -141,35 +136,24 @@ def security_of(arguments: argparse.Namespace, folder: Path) -> CertifySecurity:
     return security_from(arguments.command_config, folder)
 
 
-def check(arguments: argparse.Namespace, command: list[str]) -> None:
+def check(arguments: Arguments, command: list[str]) -> None:
     """Refuse what cannot be run. Raises UsageError."""
-    from mockbroker.testing.certify.certificate import GRADES
-
     if not command:
-        raise UsageError("expected a program behind --, as in: kafka-rack certify -- ./worker --brokers {bootstrap}")
-    racks = racks_from(arguments.racks or DEFAULT_RACKS)
+        raise UsageError("expected a program after --, such as: kafka-rack certify -- ./worker --brokers {bootstrap}")
     if arguments.feed and not (arguments.bootstrap_server and arguments.topic):
-        raise UsageError("--feed: expected --bootstrap-server and the --topic to write to, got no such")
-    if arguments.bootstrap_server:
-        pass  # its racks are looked at with its other options
-    elif len(racks) < 2 or len(set(racks)) != len(racks) or not all(racks):
-        raise UsageError(f"--racks: expected two or more different names, as a,b,c, got {arguments.racks!r}")
-    if arguments.partitions < 1:
-        raise UsageError(f"--partitions: expected 1 or more, got {arguments.partitions}")
-    if arguments.seconds < MIN_SECONDS:
-        raise UsageError(f"--for: expected {MIN_SECONDS} seconds or more, got {arguments.seconds:g}")
-    wanted = arguments.at_least
-    grades = [grade for grade, _ in GRADES]
-    if wanted is not None and wanted.upper() not in grades:
-        number = wanted.removesuffix("%")
-        if not (number.isdecimal() and int(number[:4]) <= 100):
-            raise UsageError(f"--at-least: expected one of {', '.join(grades)} or 0 to 100, got {wanted!r}")
-    if arguments.capture is not None and arguments.capture.endswith(".gz"):
-        raise UsageError(f"--capture {arguments.capture}: written plain, so that it can be read while it grows")
-
-
-def racks_from(text: str) -> list[str]:
-    return [rack.strip() for rack in text.split(",")]
+        raise UsageError("--feed needs --bootstrap-server and the --topic to write to")
+    if arguments.bootstrap_server and arguments.racks:
+        raise UsageError("--racks and --bootstrap-server exclude each other: --broker-racks has a real cluster's racks")
+    if arguments.broker_racks and not arguments.bootstrap_server:
+        raise UsageError("--broker-racks needs --bootstrap-server")
+    check_racks(arguments.racks)
+    if arguments.limit < MIN_MS:
+        raise UsageError(f"--for: expected {MIN_MS // 1000}s or more, got {arguments.limit}ms")
+    wanted = arguments.fail_below
+    number = whole_number(wanted.removesuffix("%"), 0, 100)
+    if wanted.upper() not in grades() and number is None:
+        raise UsageError(f"--fail-below: expected one of {', '.join(grades())} or 0 to 100, got {wanted!r}")
+    check_capture(arguments.capture)
 
 
 def facts_of(plan: CertifyPlan, *, quiet: bool) -> Any:
@@ -182,7 +166,7 @@ def facts_of(plan: CertifyPlan, *, quiet: bool) -> Any:
 
     before_s = time.monotonic()
 
-    def say(line: str) -> None:
+    def progress(line: str) -> None:
         if not quiet:
             sys.stderr.write(f"{time.monotonic() - before_s:5.1f} s  {line}\n")
             sys.stderr.flush()
@@ -191,7 +175,7 @@ def facts_of(plan: CertifyPlan, *, quiet: bool) -> Any:
         task = asyncio.current_task()
         assert task is not None
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
-        return await run(plan, say)
+        return await run(plan, progress)
 
     try:
         return asyncio.run(main())
@@ -220,6 +204,11 @@ def show(certificate: Certificate) -> None:
         [f"{one.question}?", painted((one.verdict, colours[one.verdict])), one.evidence] for one in certificate.checks
     ]
     screen.print(ruled_table(["check", "", "what the wire shows"], checks), "", sep="\n")
+    failed = [one for one in certificate.checks if one.verdict == "fail"]
+    for one in failed:
+        screen.print(painted((f"{one.question}: ", "bold"), one.remedy), soft_wrap=True)
+    if failed:
+        screen.print()
     currency = certificate.prices.currency
     crossed = [
         [
@@ -238,11 +227,11 @@ def show(certificate: Certificate) -> None:
     if certificate.facts.cut_short is not None:
         screen.print(f"cut short in step {certificate.facts.cut_short}: time was over, or every process had ended")
     for step, what in certificate.facts.unfinished.items():
-        screen.print(f"waited in vain, {step}: {what}", soft_wrap=True)
+        screen.print(f"did not happen, {step}: {what}", soft_wrap=True)
 
 
 def software(certificate: Certificate) -> str:
-    """Who the clients say they are."""
+    """The clients' names for themselves."""
     facts = certificate.facts
     names = sorted({client.software for client in facts.clients.values() if client.software})
     return f"{', '.join(names) or 'clients of unknown make'} in the racks {', '.join(facts.racks)}"

@@ -1,41 +1,37 @@
-"""``certify --bootstrap-server``: how a real cluster is reached, and what programs are told of the proxy."""
+"""``certify --bootstrap-server``: how a real cluster is reached, and what programs learn of the proxy."""
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from kafka_rack.cli.command import Arguments, say
 from kafka_rack.cli.commands.certify.security import copy_for_programs
-from kafka_rack.cli.live.cluster import addresses_of
-from kafka_rack.cli.live.command_config import client_settings_in
-from kafka_rack.cli.live.upstream import broker_racks_in, upstream_settings
+from kafka_rack.cli.options.command_config import client_settings_in
+from kafka_rack.cli.serving.upstream import upstream_settings
 from mockbroker.adapters.client_properties.settings import ClientSettings
+from mockbroker.adapters.real_cluster.cluster import addresses_of
 from mockbroker.state.security.protocols import WITH_TLS
 from mockbroker.testing.certify.plan import NO_SECURITY, CertifySecurity, UpstreamPlan
 
-if TYPE_CHECKING:
-    import argparse
 
-
-def real_cluster_from(arguments: argparse.Namespace, folder: Path) -> tuple[UpstreamPlan, CertifySecurity]:
-    """The real cluster, and what programs are to know of the proxy.
+def real_cluster_from(arguments: Arguments, folder: Path) -> tuple[UpstreamPlan, CertifySecurity]:
+    """The real cluster, and what programs learn of the proxy.
 
     Args:
         folder: for the proxy's test authority and the file that trusts it, where the cluster speaks TLS.
 
-    Raises: UsageError: options or files that cannot be.
+    Raises: UsageError: options or files that contradict themselves.
     """
     path = arguments.command_config
     settings = client_settings_in(path) if path else ClientSettings()
     if not arguments.quiet:
         for note in settings.notes:
-            sys.stderr.write(f"kafka-rack certify: note: {path}: {note}\n")
+            say(f"note: {path}: {note}")
     servers = addresses_of(arguments.bootstrap_server)
     speaks_tls = settings.protocol in WITH_TLS
     plan = UpstreamPlan(
         upstream_settings(servers, path, settings),
-        broker_racks_in(arguments.racks),
+        arguments.broker_racks or {},
         feeds_named=arguments.feed,
         security_dir=folder if speaks_tls else None,
     )

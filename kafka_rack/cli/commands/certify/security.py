@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from kafka_rack.cli import UsageError
-from kafka_rack.cli.live.command_config import client_settings_in
-from kafka_rack.cli.options.properties_file import read_properties
+from kafka_rack.cli.options.command_config import client_settings_in
 from mockbroker.adapters.client_properties.login import OAUTHBEARER
+from mockbroker.adapters.properties_file import read_properties
 from mockbroker.state.security.protocols import WITH_TLS
 from mockbroker.testing.certify.plan import CertifySecurity
 

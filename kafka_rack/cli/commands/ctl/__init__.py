@@ -1,230 +1,447 @@
-"""Look at a running cluster, change it and ask who served whom, by the control API of `kafka-rack serve`.
-
-Examples:
-  kafka-rack ctl status                          brokers, racks and what is wrong with them
-  kafka-rack ctl stop rack a                     and: start rack a, restart broker 1, crash broker 2, ...
-  kafka-rack ctl leader orders 0 2               broker 2 leads partition 0 of orders
-  kafka-rack ctl faults add --api Fetch --rack b --effect '{"delay_ms": 200}'
-  kafka-rack ctl requests --client-rack a --locality cross --follow
-  kafka-rack ctl assert rack_local --topic orders --client-id worker
-  kafka-rack ctl reset                           as it was started
-
-The control API is found at --url, else by KAFKA_RACK_CONTROL, else at http://127.0.0.1:8090.
-
-Exit codes: 0 done; 1 refused or not reached; 2 wrong usage; 3 an assertion that does not hold, with its sentence; 130
-interrupted.
-"""
+"""kafka-rack ctl: what each command asks of the control API; ``views`` shows the answers."""
 
 from __future__ import annotations
 
-import argparse
+import json
 import os
-from collections.abc import Callable
+import sys
+import time
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from kafka_rack.cli import EXIT_CODES
-from kafka_rack.cli.options.environment import CONTROL, CONTROL_TOKEN
-from kafka_rack.cli.parser import HelpFormatter, Parser
+import click
+
+from kafka_rack.cli import DONE, UsageError
+from kafka_rack.cli.command import Arguments, Decorator, Group, argument, flag, option, section, together
+from kafka_rack.cli.commands.ctl import views
+from kafka_rack.cli.commands.ctl.connection import ControlConnection
+from kafka_rack.cli.options.control_token import CONTROL, CONTROL_TOKEN, shown_token
+from kafka_rack.cli.options.shared import format_option, set_option
+from kafka_rack.cli.options.types import (
+    FILE,
+    Duration,
+    Name,
+    Number,
+    Numbers,
+    OneName,
+    WholeNumber,
+    Words,
+    api_names,
+    error_names,
+    topic_of,
+)
 
 DEFAULT_URL = "http://127.0.0.1:8090"
-FORMATS = ("table", "json")
-COMMANDS_ON_BROKERS = {
-    "crash": "end a broker without a word: its connections break, the others notice later",
-    "fence": "have the controller fence a broker; clients that know it still reach it",
-    "unfence": "let a fenced broker serve again",
-    "isolate": "cut a broker off from all others and from the controller",
-    "rejoin": "mend every link of a broker",
-    "fill-disk": "fill a broker's disk: what it has replicas of fails there",
-    "empty-disk": "make room on a broker's full disk",
+FOLLOW_S = 0.5
+BROKER, BROKER_OR_RACK = ("broker",), ("broker", "rack")
+ON_BROKERS = {
+    "stop": ("Stop a broker, or every broker of a rack.", BROKER_OR_RACK),
+    "start": ("Start a broker, or every broker of a rack.", BROKER_OR_RACK),
+    "restart": ("Restart a broker, or every broker of a rack.", BROKER_OR_RACK),
+    "crash": ("Kill a broker: its connections break, the others notice later.", BROKER),
+    "fence": ("Let the controller fence a broker; clients that know it still reach it.", BROKER),
+    "unfence": ("Let a fenced broker serve again.", BROKER),
+    "isolate": ("Cut a broker off from all others and from the controller.", BROKER),
+    "rejoin": ("Restore every link of a broker.", BROKER),
+    "fill-disk": ("Fill a broker's disk: its replicas fail.", BROKER),
+    "empty-disk": ("Free the space on a broker's full disk.", BROKER),
 }
-FILTERS = {
-    "--api": "Kafka's name of it, as Fetch",
-    "--client-id": "as the client says it; * stands for anything",
-    "--client-rack": "the client's rack, as far as it is known",
-    "--client-address": "an address, or a range as 10.0.0.0/8",
-    "--principal": "who logged in, as User:alice; * stands for anything",
-    "--topic": "that the request names",
-    "--partition": "its number",
-    "--group": "that the request names",
-    "--broker": "the id of the broker that answered",
-    "--rack": "that broker's rack",
-    "--locality": "local, cross or unknown",
-    "--error": "in the answer, as NOT_LEADER_OR_FOLLOWER",
-    "--fault": "the id of a fault that hit it",
+"""POST /brokers/{id}/NAME and /racks/{rack}/NAME."""
+MATCHES: dict[str, tuple[click.ParamType[Any], str]] = {
+    "--api": (Name("API", api_names), "Kafka's name of the API, such as Fetch"),
+    "--client-id": (Words("ID"), "the client id; * matches anything"),
+    "--client-rack": (Words("RACK"), "the client's rack"),
+    "--client-address": (Words("ADDRESS"), "the client's address, or a range such as 10.0.0.0/8"),
+    "--topic": (Words("TOPIC"), "a topic of the request"),
+    "--partition": (WholeNumber(), "a partition of the request"),
+    "--group": (Words("ID"), "a group of the request"),
+    "--broker": (WholeNumber(name="ID"), "the broker that answers"),
+    "--rack": (Words("RACK"), "that broker's rack"),
 }
+"""What selects calls, for the journal and for faults."""
+LISTENER = {"--listener": (Words("NAME"), "the listener's name")}
+OUTCOMES: dict[str, tuple[click.ParamType[Any], str]] = {
+    "--principal": (Words("USER"), "who logged in, such as User:alice"),
+    "--locality": (click.Choice(["local", "cross", "unknown"]), "whether the call left its rack"),
+    "--error": (OneName("ERROR", error_names), "an error of the answer, such as NOT_LEADER_OR_FOLLOWER"),
+    "--fault": (Words("FAULT"), "the id of a fault that hit the call"),
+}
+WITH_NEGATIVES = ("clock", "cut", "mend")
+"""Commands whose arguments may be negative numbers, which look like options."""
+Answer = tuple[Any, str]
+Asked = Callable[[ControlConnection, Arguments], Answer | None]
+
+ctl = Group(
+    "ctl",
+    meant={"kill": "crash", "add-fault": "faults add", "ls": "status", "info": "status", "log": "requests"},
+    help="""Look at a running cluster, change it and inject faults, by the control API of `kafka-rack serve`.
+
+    The control API is at --url, else at KAFKA_RACK_CONTROL, else at http://127.0.0.1:8090.
+
+    \b
+    Examples:
+      kafka-rack ctl status                          brokers, racks and what is wrong with them
+      kafka-rack ctl stop rack a                     and: start rack a, restart broker 1, crash broker 2, ...
+      kafka-rack ctl leader orders 0 2               broker 2 leads partition 0 of orders
+      kafka-rack ctl faults add --api Fetch --rack b --delay 200ms --times 3
+      kafka-rack ctl requests --client-rack a --locality cross --follow
+      kafka-rack ctl assert rack-local --topic orders --client-id worker
+      kafka-rack ctl reset                           the cluster as it was started
+    """,
+)
+topics = Group("topics", default="list", help="List, show, create or delete topics.")
+groups = Group("groups", default="list", help="List or show groups.")
+faults = Group("faults", default="list", help="List, show, add or remove faults.")
+for group in (topics, groups, faults):
+    ctl.add_command(group)
+connection_options = section(
+    "Control API",
+    option("--url", Words("URL"), f"URL of the control API; default: {CONTROL}, else {DEFAULT_URL}."),
+    option("--token-file", FILE, f"Read the token of the control API from this file, not {CONTROL_TOKEN}."),
+    format_option,
+)
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    common = Parser(add_help=False)
-    common.add_argument(
-        "--url",
-        metavar="URL",
-        default=argparse.SUPPRESS,
-        help=f"of the control API, or {CONTROL}; default: {DEFAULT_URL}",
-    )
-    token_help = f"has the token of the control API; or {CONTROL_TOKEN} has it"
-    common.add_argument("--token-file", metavar="FILE", default=argparse.SUPPRESS, help=token_help)
-    common.add_argument("--format", choices=FORMATS, default=argparse.SUPPRESS, help="default: table, for people")
-    parser.add_argument("--token-file", metavar="FILE", help=token_help)
-    parser.add_argument("--url", metavar="URL", help=f"of the control API, or {CONTROL}; default: {DEFAULT_URL}")
-    parser.add_argument("--format", choices=FORMATS, default="table", help="default: table, for people")
-    commands = parser.add_subparsers(metavar="COMMAND", dest="command", required=True, parser_class=Parser)
+def asks(group: Group, name: str, help_text: str, *params: Decorator[Any]) -> Callable[[Asked], Asked]:
+    """Declares a command: its function returns the answer's JSON and the text for people, or None if it has printed."""
 
-    def command(name: str, meaning: str, under: Any = commands) -> argparse.ArgumentParser:
-        made: argparse.ArgumentParser = under.add_parser(
-            name,
-            help=meaning,
-            description=sentence(meaning),
-            epilog=EXIT_CODES,
-            parents=[common],
-            formatter_class=HelpFormatter,
-        )
-        return made
+    def add(function: Asked) -> Asked:
+        def run(arguments: Arguments) -> int:
+            url = arguments.url or os.environ.get(CONTROL) or DEFAULT_URL
+            with ControlConnection(url, shown_token(arguments.token_file, os.environ)) as control:
+                if (found := function(control, arguments)) is not None:
+                    answer, text = found
+                    as_json = arguments.format == "json"
+                    print(json.dumps(answer, indent=2, ensure_ascii=False) if as_json else text)
+            return DONE
 
-    command("status", "the cluster at a glance: brokers, racks, what is wrong, who crossed racks")
-    add_looks(command)
-    add_commands(command)
-    add_faults(command)
-    add_requests(command)
+        settings = {"ignore_unknown_options": name in WITH_NEGATIVES}
+        group.command(name, help=help_text, context_settings=settings)(together(*params, connection_options)(run))
+        return function
+
+    return add
 
 
-Command = Callable[..., argparse.ArgumentParser]
-
-
-def add_looks(command: Command) -> None:
-    """The commands on topics, groups, and the cluster as a whole."""
-    topics = command("topics", "list, show, create or delete topics").add_subparsers(metavar="ACTION", dest="action")
-    command("list", "all topics", topics).add_argument(
-        "--internal", action="store_true", help="the coordinators' topics too"
-    )
-    command("show", "one topic, partition by partition", topics).add_argument("topic", metavar="TOPIC", help="its name")
-    made = command("create", "create a topic", topics)
-    made.add_argument(
-        "topic",
-        metavar="NAME[:PARTITIONS[:RF]]",
-        help="as orders:6:3; default: as num.partitions and default.replication.factor say",
-    )
-    made.add_argument("--config", action="append", default=[], metavar="KEY=VALUE", help="a setting of it; repeatable")
-    made.add_argument("--diskless", action="store_true", help="without replicas of its own")
-    command("delete", "delete a topic", topics).add_argument("topic", metavar="TOPIC", help="its name")
-    groups = command("groups", "list or show groups").add_subparsers(metavar="ACTION", dest="action")
-    command("list", "all groups", groups)
-    command("show", "one group: members, assignments, lag", groups).add_argument(
-        "group", metavar="GROUP", help="its id"
-    )
-    command("traffic", "client traffic across racks, what of it is avoidable, and what it costs")
-    command("metrics", "the metrics as Prometheus reads them")
-    command("events", "follow what changes: one line of JSON an event, until Ctrl-C")
-    command("reset", "back to how the cluster was started: topics, no groups, no faults, empty journal, all up")
-    command("shutdown", "end the cluster")
-
-
-def add_commands(command: Command) -> None:
-    """The commands on brokers, racks, links, partitions and the clock."""
-    for name in ("stop", "start", "restart"):
-        made = command(name, f"{name} a broker or a rack")
-        made.add_argument("what", choices=("broker", "rack"), help="one broker, or all of a rack")
-        made.add_argument("name", metavar="ID|RACK", help="the broker's id, or the rack's name")
-    for name, meaning in COMMANDS_ON_BROKERS.items():
-        made = command(name, meaning)
-        made.add_argument("what", choices=("broker",), help="the word itself")
-        made.add_argument("name", metavar="ID", help="the broker's id")
-    made = command("lag", "keep followers so many records behind their leaders; 0 ends it")
-    made.add_argument("what", choices=("broker", "rack"), help="one broker, or all of a rack")
-    made.add_argument("name", metavar="ID|RACK", help="the broker's id, or the rack's name")
-    made.add_argument("records", type=int, metavar="RECORDS", help="how many; 0 ends it")
-    made = command("software", "in ZooKeeper mode: what a broker runs from its next start on")
-    made.add_argument("name", metavar="ID", help="the broker's id")
-    made.add_argument("--release", metavar="RELEASE", help="of Kafka, as 0.10.0")
-    made.add_argument("--protocol", metavar="VERSION", help="its inter.broker.protocol.version")
-    for name in ("cut", "mend"):
-        made = command(name, f"{name} the link between two brokers; -1 stands for the controller")
-        made.add_argument(
-            "brokers", type=int, nargs=2, metavar="ID", help="the two brokers' ids; -1 stands for the controller"
-        )
-    made = command("leader", "have another replica lead a partition")
-    made.add_argument("topic", metavar="TOPIC", help="its name")
-    made.add_argument("partition", metavar="PARTITION", help="its number")
-    made.add_argument("broker", type=int, metavar="ID", help="the broker's id")
-    for name, meaning in (("replicas", "move a partition to these brokers"), ("isr", "have this ISR of a partition")):
-        made = command(name, meaning)
-        made.add_argument("topic", metavar="TOPIC", help="its name")
-        made.add_argument("partition", metavar="PARTITION", help="its number")
-        made.add_argument("brokers", metavar="ID,ID,...", type=whole_numbers, help="the brokers' ids")
-    made = command("coordinator", "have a broker coordinate a group")
-    made.add_argument("group", metavar="GROUP", help="its id")
-    made.add_argument("broker", type=int, metavar="ID", help="the broker's id")
-    command("clock", "move the brokers' wall clock by so many ms, back with a minus").add_argument(
-        "jump_ms", type=int, metavar="MS", help="milliseconds; -60000 for a minute back"
+def filters(known: dict[str, tuple[click.ParamType[Any], str]], heading: str) -> Decorator[Any]:
+    """An option for each, repeatable."""
+    return section(
+        heading,
+        *(
+            option(flag, kind, f"Match {meaning}; repeatable.", multiple=True)
+            for flag, (kind, meaning) in known.items()
+        ),
     )
 
 
-def add_faults(command: Command) -> None:
-    faults = command("faults", "list, show, add or remove faults").add_subparsers(metavar="ACTION", dest="action")
-    command("list", "the faults that are set, and how often they acted", faults)
-    command("show", "one fault; why it never acted, where it did not", faults).add_argument(
-        "fault", metavar="ID", help="the fault's id"
-    )
-    made = command("add", "set faults: from a file, or one by options", faults)
-    made.add_argument("file", nargs="?", metavar="FILE", help="JSON: a fault or a list of them; - for standard input")
-    made.add_argument("--id", metavar="ID", help="default: fault-1, fault-2, ...")
-    made.add_argument("--effect", metavar="JSON", help='what it does, as {"error": "NOT_LEADER_OR_FOLLOWER"}')
-    made.add_argument("--when", metavar="JSON", help='on which of the calls, as {"times": 3}; default: all')
-    made.add_argument("--link", metavar="JSON", help='in place of a match, as {"between": ["a", "b"]}')
-    for flag in ("--api", "--client-id", "--client-rack", "--client-address", "--topic", "--group", "--rack"):
-        made.add_argument(flag, action="append", metavar="VALUE", help=f"match: {FILTERS[flag]}; repeatable")
-    made.add_argument("--listener", action="append", metavar="VALUE", help="match: by its name; repeatable")
-    for flag in ("--partition", "--broker"):
-        made.add_argument(flag, action="append", type=int, metavar="N", help=f"match: {FILTERS[flag]}; repeatable")
-    command("remove", "take faults back", faults).add_argument("fault", nargs="+", metavar="ID", help="the faults' ids")
-    command("clear", "take all faults back", faults)
+def values_of(arguments: Arguments, known: dict[str, Any]) -> dict[str, Any]:
+    """The values of filters, by their names in JSON."""
+    names = (flag.removeprefix("--").replace("-", "_") for flag in known)
+    return {name: list(values) for name in names if (values := getattr(arguments, name))}
 
 
-def add_requests(command: Command) -> None:
-    made = command("requests", "who asked what, who answered, and whether it left the rack")
-    add_filters(made)
-    made.add_argument("--since", type=int, metavar="MARK", help="only those behind the call with this sequence")
-    made.add_argument("--limit", type=int, metavar="N", help="the last N; default: 50")
-    how = made.add_mutually_exclusive_group()
-    how.add_argument("--follow", action="store_true", help="go on with those to come, until Ctrl-C")
-    how.add_argument("--count", action="store_true", help="only how many there are")
-    how.add_argument("--clear", action="store_true", help="forget all calls so far")
-    made = command("assert", "check a claim about the calls so far; 3 and its sentence where it does not hold")
-    made.add_argument(
-        "claim",
-        metavar="CLAIM",
-        help="rack-local, served-by (with --by-rack or --by-broker), cross-rack-bytes (with --at-most),\n"
-        "no-errors or consistent",
-    )
-    add_filters(made)
-    made.add_argument("--since", type=int, metavar="MARK", help="only calls behind the one with this sequence")
-    made.add_argument("--at-most", type=int, metavar="BYTES", help="of cross-rack-bytes: how many may have crossed")
-    made.add_argument("--by-rack", metavar="RACK", help="of served-by: the rack that has to have served them")
-    made.add_argument("--by-broker", type=int, metavar="ID", help="of served-by: the broker that has to")
+@asks(ctl, "status", "Show brokers, racks, what is wrong with them, and what crossed racks.")
+def status(control: ControlConnection, arguments: Arguments) -> Answer:
+    cluster, found, moved = control.get("cluster"), control.get("faults")["faults"], control.get("traffic")
+    return {**cluster, "faults": found, "traffic": moved}, views.status(cluster, found, moved)
 
 
-def add_filters(parser: argparse.ArgumentParser) -> None:
-    for flag, meaning in FILTERS.items():
-        parser.add_argument(flag, action="append", metavar="VALUE", help=f"{meaning}; repeatable")
+def sends(name: str, help_text: str, path: str, text: str, *params: Decorator[Any], body: Sequence[str] = ()) -> None:
+    """Declares a command that posts to a path of its arguments, with those of ``body`` by their names."""
+
+    @asks(ctl, name, help_text, *params)
+    def send(control: ControlConnection, arguments: Arguments) -> Answer:
+        sent = {key: getattr(arguments, key) for key in body}
+        parts = [part.format_map(vars(arguments)) for part in path.split("/")]
+        answer = control.post(*parts, body=sent if body else None)
+        return answer, views.partitions([answer]) if not text else views.filled(text, answer)
 
 
-def sentence(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}."
+def kind_of(*kinds: str) -> tuple[Decorator[Any], Decorator[Any]]:
+    """Arguments that name a broker or a rack."""
+    target = argument("target", metavar="ID|RACK" if len(kinds) > 1 else "ID")
+    return argument("kind", metavar="|".join(kinds), type=click.Choice(kinds)), target
 
 
-def whole_numbers(text: str) -> list[int]:
+for name, (help_text, kinds) in ON_BROKERS.items():
+    sends(name, help_text, f"{{kind}}s/{{target}}/{name}", f"{name}: {{brokers}}", *kind_of(*kinds))
+sends(
+    "lag",
+    "Let the followers of a broker or rack lag by RECORDS; 0 ends it.",
+    "{kind}s/{target}/lag",
+    "followers on {brokers} are {records} records behind",
+    *kind_of(*BROKER_OR_RACK),
+    argument("records", metavar="RECORDS", type=WholeNumber()),
+    body=["records"],
+)
+
+
+@asks(
+    ctl,
+    "software",
+    "Choose what a broker runs after its next start, in ZooKeeper mode.",
+    argument("target", metavar="ID"),
+    option("--release", Words("RELEASE"), "Run this release of Kafka, such as 0.10.0."),
+    option("--protocol", Words("VERSION"), "Set its inter.broker.protocol.version."),
+)
+def software(control: ControlConnection, arguments: Arguments) -> Answer:
+    chosen = {"release": arguments.release, "inter.broker.protocol.version": arguments.protocol}
+    body = {name: text for name, text in chosen.items() if text is not None}
+    answer = control.post("brokers", arguments.target, "software", body=body)
+    return answer, views.filled("{brokers} will run it after the next start", answer)
+
+
+for name, help_text in (("cut", "Cut the link between two brokers"), ("mend", "Restore the link between two brokers")):
+    pair = argument("between", metavar="ID ID", nargs=2, type=WholeNumber(-1))
+    shown = f"{name}: the link between {{between[0]}} and {{between[1]}}"
+    sends(name, f"{help_text}; -1 is the controller.", f"links/{name}", shown, pair, body=["between"])
+for name, help_text, key, kind in (
+    ("leader", "Let another replica lead a partition.", "broker", WholeNumber(name="ID")),
+    ("replicas", "Move a partition to these brokers.", "brokers", Numbers("ID,...")),
+    ("isr", "Set the in-sync replicas of a partition.", "brokers", Numbers("ID,...")),
+):
+    of_partition = (argument("topic", metavar="TOPIC"), argument("partition", metavar="PARTITION"))
+    path = f"topics/{{topic}}/partitions/{{partition}}/{name}"
+    sends(name, help_text, path, "", *of_partition, argument(key, metavar=kind.name, type=kind), body=[key])
+sends(
+    "coordinator",
+    "Let a broker coordinate a group.",
+    "groups/{group}/coordinator",
+    "broker {coordinator} coordinates {id}",
+    argument("group", metavar="GROUP"),
+    argument("broker", metavar="ID", type=WholeNumber(name="ID")),
+    body=["broker"],
+)
+sends(
+    "clock",
+    "Move the brokers' wall clock by MS milliseconds, back if it is negative.",
+    "clock",
+    "the wall clock is {clock_ms} ms ahead",
+    argument("jump_ms", metavar="MS", type=WholeNumber(-(2**53), 2**53)),
+    body=["jump_ms"],
+)
+sends("reset", "Reset the cluster to how it was started.", "reset", "the cluster is as it was started")
+sends("shutdown", "End the cluster.", "shutdown", "the cluster ends")
+
+
+@asks(topics, "list", "List all topics.", flag("--internal", "Include the coordinators' topics."))
+def list_topics(control: ControlConnection, arguments: Arguments) -> Answer:
+    answer = control.get("topics", query={"internal": ["true"]} if arguments.internal else None)
+    return answer, views.topics(answer["topics"])
+
+
+@asks(
+    topics,
+    "create",
+    "Create a topic: NAME[:PARTITIONS[:REPLICAS]].",
+    argument("topic", metavar="TOPIC"),
+    set_option,
+)
+def create_topic(control: ControlConnection, arguments: Arguments) -> Answer:
+    name, *numbers = topic_of(arguments.topic)
+    body: dict[str, Any] = {"name": name}
+    sizes = zip(("partitions", "replication_factor"), numbers, strict=True)
+    body |= {key: number for key, number in sizes if number is not None}
+    if arguments.set:
+        body["configs"] = dict(arguments.set)
+    topic = control.post("topics", body=body)
+    return topic, views.topic(topic)
+
+
+@asks(topics, "delete", "Delete a topic.", argument("topic", metavar="TOPIC"))
+def delete_topic(control: ControlConnection, arguments: Arguments) -> Answer:
+    return control.delete("topics", arguments.topic), f"deleted {arguments.topic}"
+
+
+View = Callable[[Any], str]
+
+
+def shows(group: Group, name: str, help_text: str, path: str, view: View, *params: Decorator[Any]) -> None:
+    """Declares a command that gets a path, with its argument ``name`` if it has one."""
+
+    @asks(group, name, help_text, *params)
+    def show(control: ControlConnection, arguments: Arguments) -> Answer:
+        answer = control.get(path, *([arguments.name] if params else []))
+        return answer, view(answer)
+
+
+a_topic, a_group, a_fault = (argument("name", metavar=metavar) for metavar in ("TOPIC", "GROUP", "FAULT"))
+shows(topics, "show", "Show a topic, partition by partition.", "topics", views.topic, a_topic)
+shows(groups, "list", "List all groups.", "groups", lambda answer: views.groups(answer["groups"]))
+shows(groups, "show", "Show a group: members, assignments, lag.", "groups", views.group, a_group)
+shows(faults, "list", "List the faults and their hits.", "faults", lambda answer: views.faults(answer["faults"]))
+shows(faults, "show", "Show a fault, and why it has not fired.", "faults", views.fault, a_fault)
+shows(ctl, "traffic", "Show the traffic across racks, what is avoidable, and its cost.", "traffic", views.traffic)
+
+
+@asks(
+    faults,
+    "add",
+    "Add a fault by options, or the faults of a file. A call is hit if it matches every option.",
+    section(
+        "Effect, exactly one",
+        option(
+            "--error",
+            OneName("ERROR", error_names),
+            "Return this error, such as NOT_LEADER_OR_FOLLOWER.",
+            multiple=True,
+        ),
+        option("--delay", Duration(), "Delay the answer by this time."),
+        flag("--disconnect", "Close the connection without an answer."),
+        flag("--silence", "Never answer; the connection stays open."),
+        option("--throttle-time", Duration(), "Report this throttle time, then pause the connection.", dest="throttle"),
+        option("--bandwidth", Words("RATE"), "Limit answers to a rate such as 1MiB/s."),
+        flag("--cut", "Let nothing through the link of --between."),
+    ),
+    filters(MATCHES | LISTENER, "Calls that it hits; default: all"),
+    section(
+        "When",
+        option("--times", WholeNumber(1), "Hit at most N calls."),
+        option("--on-call", WholeNumber(1), "Hit the Nth matching call only."),
+        option("--every-nth", WholeNumber(1), "Hit every Nth matching call.", dest="every"),
+        option("--probability", Number(), "Hit a matching call with this probability, from 0 to 1."),
+        option("--jitter", Duration(), "Vary --delay by up to this time."),
+        option("--between", Words("RACK,RACK"), "Hit the link between two racks."),
+    ),
+    option("--id", Words("FAULT"), "Name the fault; default: fault-1, fault-2, ..."),
+    option("--file", FILE, "Add the faults of a JSON or YAML file; - is standard input."),
+)
+def add_faults(control: ControlConnection, arguments: Arguments) -> Answer:
+    body = from_file(arguments.file) if arguments.file is not None else fault_of(arguments)
+    answer = control.post("faults", body=body)
+    return answer, views.faults(answer.get("faults", [answer]))
+
+
+def fault_of(arguments: Arguments) -> dict[str, Any]:
+    """A fault out of options, as POST /faults takes it. Raises UsageError."""
+    effects = {
+        "error": arguments.error[0] if len(arguments.error) == 1 else None,
+        "delay_ms": arguments.delay,
+        "disconnect": arguments.disconnect or None,
+        "silence": arguments.silence or None,
+        "throttle_ms": arguments.throttle,
+        "bandwidth": arguments.bandwidth,
+        "cut": arguments.cut or None,
+    }
+    effect = {name: value for name, value in effects.items() if value is not None}
+    if len(effect) != 1:
+        known = "--error, --delay, --disconnect, --silence, --throttle-time, --bandwidth and --cut"
+        raise UsageError(f"expected one of {known}, or --file, got {', '.join(effect) or 'none'}")
+    if arguments.jitter is not None:
+        effect["jitter_ms"] = arguments.jitter
+    whens = {name: getattr(arguments, name) for name in ("times", "on_call", "every", "probability")}
+    parts: dict[str, Any] = {
+        "id": arguments.id,
+        "match": {name: one_or_all(found) for name, found in values_of(arguments, MATCHES | LISTENER).items()},
+        "link": {"between": arguments.between.split(",")} if arguments.between else None,
+        "effect": effect,
+        "when": {name: value for name, value in whens.items() if value is not None},
+    }
+    return {name: value for name, value in parts.items() if value}
+
+
+def from_file(name: str) -> Any:
+    """The JSON of a file, or its YAML if it is named so. Raises UsageError."""
+    from pathlib import Path
+
+    from mockbroker.adapters.fault_files import YAML_SUFFIXES, FaultFileError, read_yaml
+
     try:
-        return [int(one) for one in text.split(",")]
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"expected whole numbers between commas, got {text!r}") from None
+        text = sys.stdin.read() if name == "-" else Path(name).read_text(encoding="utf-8")
+        return read_yaml(Path(name), text) if name.endswith(YAML_SUFFIXES) else json.loads(text)
+    except FaultFileError as error:
+        raise UsageError(str(error)) from None
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{name}: {getattr(error, 'strerror', None) or error}") from None
 
 
-def run(arguments: argparse.Namespace) -> int:
-    from kafka_rack.cli.commands.ctl.commands import carry_out
-    from kafka_rack.cli.commands.ctl.connection import ControlConnection
-    from kafka_rack.cli.options.control_token import shown_token
+def one_or_all(values: list[Any]) -> Any:
+    return values[0] if len(values) == 1 else values
 
-    url = arguments.url or os.environ.get(CONTROL) or DEFAULT_URL
-    token = shown_token(arguments.token_file, os.environ)
-    with ControlConnection(url, token) as control:
-        return carry_out(control, arguments)
+
+@asks(faults, "remove", "Remove faults.", argument("fault", metavar="FAULT...", nargs=-1, required=True))
+def remove_faults(control: ControlConnection, arguments: Arguments) -> Answer:
+    removed = [control.delete("faults", fault) for fault in arguments.fault]
+    return removed, views.faults(removed)
+
+
+@asks(faults, "clear", "Remove all faults.")
+def clear_faults(control: ControlConnection, arguments: Arguments) -> Answer:
+    answer = control.delete("faults")
+    return answer, f"removed {', '.join(answer['deleted']) or 'none'}"
+
+
+since_option = option("--since", WholeNumber(), "Consider only calls after the one with this sequence.")
+
+
+@asks(
+    ctl,
+    "requests",
+    "Show which client asked what, which broker answered, and whether it left the rack.",
+    filters(MATCHES | OUTCOMES, "Calls"),
+    since_option,
+    option("--limit", WholeNumber(1), "Show the last N calls.", default=50),
+    flag("--follow", "Continue with new calls, until Ctrl-C."),
+    flag("--count", "Print only the number of calls."),
+    flag("--clear", "Forget all calls so far."),
+)
+def requests(control: ControlConnection, arguments: Arguments) -> Answer | None:
+    wanted = called(arguments)
+    if arguments.clear:
+        return control.delete("requests"), "forgotten"
+    if arguments.count:
+        answer = control.post("requests", "count", body=wanted)
+        return answer, str(answer["count"])
+    answer = control.get("requests", query={**wanted, "limit": [arguments.limit]})
+    if arguments.format == "json" and not arguments.follow:
+        return answer, ""
+    lines = views.RequestLines()
+    while True:
+        for entry in answer["requests"]:
+            print(json.dumps(entry, ensure_ascii=False) if arguments.format == "json" else lines.line(entry))
+        sys.stdout.flush()
+        if not arguments.follow:
+            return None
+        time.sleep(FOLLOW_S)
+        answer = control.get("requests", query={**wanted, "since": [answer["next"]]})
+
+
+def called(arguments: Arguments) -> dict[str, Any]:
+    """The filters of a command line, as JSON has them."""
+    found = values_of(arguments, MATCHES | OUTCOMES)
+    return found if arguments.since is None else {**found, "since": arguments.since}
+
+
+def claims() -> list[str]:
+    from mockbroker.core.journal.assertions import CLAIMS
+
+    return [claim.replace("_", "-") for claim in CLAIMS]
+
+
+@asks(
+    ctl,
+    "assert",
+    "Check a claim about the calls so far: rack-local, served-by, cross-rack-bytes, no-errors or consistent. "
+    "Exit code 3, and its sentence, if it does not hold.",
+    argument("claim", metavar="CLAIM", type=Name("CLAIM", claims)),
+    filters(MATCHES | OUTCOMES, "Calls"),
+    since_option,
+    option("--at-most", WholeNumber(0, 2**63), "Of cross-rack-bytes: allow this many bytes to cross."),
+    option("--by-rack", Words("RACK"), "Of served-by: the rack that must have served the calls."),
+    option("--by-broker", WholeNumber(name="ID"), "Of served-by: the broker that must have served them."),
+)
+def check(control: ControlConnection, arguments: Arguments) -> Answer:
+    own = {"at_most": arguments.at_most, "rack": arguments.by_rack, "broker": arguments.by_broker}
+    body = {"assert": arguments.claim.replace("-", "_"), **called(arguments)}
+    answer = control.post("assertions", body=body | {name: value for name, value in own.items() if value is not None})
+    return answer, "it holds"
+
+
+@asks(ctl, "metrics", "Print the metrics in Prometheus' format.")
+def metrics(control: ControlConnection, arguments: Arguments) -> None:
+    print(control.get_text("metrics"), end="")
+
+
+@asks(ctl, "events", "Follow changes: one line of JSON an event, until Ctrl-C.")
+def events(control: ControlConnection, arguments: Arguments) -> None:
+    for kind, data in control.events():
+        print(json.dumps({"event": kind, "data": data}, ensure_ascii=False), flush=True)

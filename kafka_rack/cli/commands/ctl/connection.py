@@ -9,7 +9,7 @@ from typing import Any, Self
 from urllib.parse import parse_qs, quote, urlencode, urlsplit
 
 from kafka_rack.cli import FINDINGS, CommandError, UsageError
-from kafka_rack.cli.options.environment import CONTROL, CONTROL_TOKEN
+from kafka_rack.cli.options.control_token import CONTROL, CONTROL_TOKEN
 
 ASSERTION_FAILED = 417
 UNAUTHORIZED = 401
@@ -23,7 +23,7 @@ class RefusedError(CommandError):
         super().__init__(detail)
         self.status = status
         if status == ASSERTION_FAILED:
-            self.exit_code = FINDINGS
+            self.exit_code = FINDINGS  # type: ignore[misc] # click reads it of the instance
 
 
 class ControlConnection:
@@ -94,13 +94,12 @@ class ControlConnection:
         except (OSError, HTTPException) as error:
             reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
             raise CommandError(
-                f"no control API at {self.url}: {reason}; "
-                f"`kafka-rack serve --control-port PORT` has one, and --url or {CONTROL} says where"
+                f"no control API at {self.url}: {reason}; start `kafka-rack serve`, or set --url or {CONTROL}"
             ) from None
         if response.status == UNAUTHORIZED:
             raise RefusedError(
                 UNAUTHORIZED,
-                f"the control API at {self.url} asks for {'another' if self._token else 'a'} token: "
+                f"the control API at {self.url} requires {'another' if self._token else 'a'} token: "
                 f"expected it in {CONTROL_TOKEN}, in the file of --token-file, or in --url as http://HOST:PORT/?token=TOKEN",
             )
         if response.status >= 400:

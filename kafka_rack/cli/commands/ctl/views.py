@@ -87,7 +87,7 @@ def topics(found: Sequence[dict[str, Any]]) -> str:
                 None if partition["end_offset"] is None else partition["end_offset"] - partition["start_offset"]
                 for partition in one["partitions"]
             ),
-            summed(partition["size_bytes"] for partition in one["partitions"]),
+            sized(summed(partition["size_bytes"] for partition in one["partitions"])),
             sum(len(partition["isr"]) < len(partition["replicas"]) for partition in one["partitions"]),
         ]
         for one in found
@@ -125,6 +125,10 @@ def summed(values: Iterable[int | None]) -> int | None:
     return sum(known) if known else None
 
 
+def sized(size: int | None) -> str | None:
+    return None if size is None else bytes_text(size)
+
+
 def joined(values: Sequence[object]) -> str | None:
     return ",".join(map(str, values)) or None
 
@@ -156,6 +160,15 @@ def group(found: dict[str, Any]) -> str:
 
 def assigned(assignment: dict[str, list[int]]) -> str | None:
     return " ".join(f"{name}:{joined(numbers)}" for name, numbers in assignment.items()) or None
+
+
+def filled(text: str, answer: dict[str, Any]) -> str:
+    """A sentence with the values of an answer.
+
+    >>> filled("{brokers} are {records} behind", {"brokers": [0, 3], "records": 5})
+    'brokers 0, 3 are 5 behind'
+    """
+    return text.format_map({**answer, **({"brokers": brokers(answer["brokers"])} if "brokers" in answer else {})})
 
 
 def brokers(ids: Sequence[int]) -> str:
@@ -216,7 +229,7 @@ class RequestLines:
                 entry["client_rack"] or None,
                 entry["api"] or f"key {entry['api_key']}",
                 f"{entry['broker']}/{entry['rack'] or '-'}",
-                entry["request_bytes"] + entry["response_bytes"],
+                bytes_text(entry["request_bytes"] + entry["response_bytes"]),
                 ",".join(entry["topics"]) or ",".join(entry["groups"]) or None,
                 " ".join([verdict, *entry["errors"], *entry["faults"]]),
             )

@@ -98,10 +98,10 @@ def test_the_command_prints_one_screen_and_json(capsys):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ([], "expected something that is to be different"),
-        (["--set", "client.rack"], "expected NAME=VALUE, got 'client.rack'"),
+        ([], "say what to change, such as --set client.rack=auto"),
+        (["--set", "client.rack"], "expected KEY=VALUE, got 'client.rack'"),
         (["--placer", "nearest"], "expected module:Class or one of broker-replica"),
-        (["--captured-with", "client.rack=a", "--protocol", "consumer"], "expected replica.selector.class"),
+        (["--captured-with", "client.rack=a", "--set", "group.protocol=consumer"], "expected replica.selector.class"),
         (["--set", "client.rak=a"], "did you mean client.rack?"),
     ],
 )
@@ -113,7 +113,7 @@ def test_wrong_usage_is_one_line(capsys, arguments, said):
 def test_a_capture_without_clients_is_said(capsys, tmp_path):
     empty = tmp_path / "empty.jsonl"
     empty.write_text('{"t":1,"ev":"open","conn":1}\n', encoding="utf-8")
-    assert main(["what-if", str(empty), "--protocol", "consumer"]) == 1
+    assert main(["what-if", str(empty), "--set", "group.protocol=consumer"]) == 1
     assert "no frame of clients" in capsys.readouterr().err
 
 

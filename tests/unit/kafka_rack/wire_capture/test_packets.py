@@ -166,7 +166,7 @@ def test_other_traffic_is_left_alone(tmp_path):
 
 
 def test_given_ports_and_brokers_name_the_broker_before_it_names_itself(tmp_path):
-    options = Options.parse("9092", "7@zone-z=:9092")
+    options = Options.parse("9092", "7:zone-z=:9092")
     frames, _ = decode(tmp_path, pcap(conversation()), options=options)
     assert {(row["broker"], row["broker_rack"]) for row in frames[:1]} == {(7, "zone-z")}
 
@@ -176,7 +176,7 @@ def test_given_brokers_stay_what_they_are_said_to_be(tmp_path, where):
     """Metadata in the capture calls it broker 0 on rack r0; connections that begin after it too."""
     second = conversation(client=("127.0.0.1", 40001), first=9000)
     segments = [*conversation(), *(replace(one, ts=one.ts + 100_000) for one in second)]
-    for said, rack in (("7@zone-z", "zone-z"), ("0@zone-y", "zone-y"), ("0", "r0")):
+    for said, rack in (("7:zone-z", "zone-z"), ("0:zone-y", "zone-y"), ("0", "r0")):
         frames, _ = decode(tmp_path, pcap(segments), options=Options.parse(None, f"{said}={where}"))
         assert {(row["broker"], row["broker_rack"]) for row in frames} == {(int(said[0]), rack)}
 

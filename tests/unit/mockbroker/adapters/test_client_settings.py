@@ -7,9 +7,9 @@ from aiokafka.admin import AIOKafkaAdminClient
 from confluent_kafka.admin import AdminClient
 from kafka import KafkaAdminClient
 
-from kafka_rack.cli.live.cluster import LiveCluster
 from mockbroker import MockCluster
 from mockbroker.adapters.client_properties.settings import client_settings_of
+from mockbroker.adapters.real_cluster.cluster import LiveCluster
 
 USERS = {"alice": 'a"\\;b=,c', "bob": "builder"}
 OWN = {

@@ -71,14 +71,18 @@ def test_the_group_comes_from_standard_input_too(capsys, monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        ([], 2, "give a FILE, a live group, or --brokers, --topic and --consumers"),
+        ([], 2, "expected a FILE, a group of a real cluster, or --brokers, --topic and --consumers"),
         (["/nowhere.json"], 2, "/nowhere.json: cannot be read: No such file or directory"),
-        ([*MADE_UP, "--topic", "orders"], 2, "NAME:PARTITIONS:REPLICAS, got 'orders'"),
+        ([*MADE_UP, "--topic", "orders"], 2, "--topic: expected NAME:PARTITIONS[:REPLICAS], got 'orders'"),
         ([*MADE_UP, "--topic", "x:1:4"], 2, "--topic x:1:4: "),
         ([*MADE_UP, "--rack-of", "a"], 2, "--rack-of: expected PREFIX=RACK, got 'a'"),
-        (["--group", "g"], 2, "--bootstrap-server and --group go together"),
-        (["x.json", "--group", "g", "--bootstrap-server", "h:1"], 2, "give a FILE or a live group, not both"),
-        (["--brokers", "1", "--topic", "t:1", "--consumers", ":a"], 2, "--consumers :a: a consumer without a name"),
+        (["--group", "g"], 2, "--bootstrap-server and --group need each other"),
+        (
+            ["x.json", "--group", "g", "--bootstrap-server", "h:1"],
+            2,
+            "expected a FILE or a group of a real cluster, got both",
+        ),
+        (["--brokers", "1", "--topic", "t:1", "--consumers", ":a"], 2, "--consumers: :a: a consumer without a name"),
     ],
 )
 def test_wrong_usage_is_one_line(capsys, arguments, code, message):
@@ -104,7 +108,7 @@ def test_a_topic_that_does_not_exist_fails_the_work(capsys, tmp_path):
     assert (code, err) == (1, "kafka-rack assign: members subscribe to topic gone, which does not exist\n")
 
 
-def test_a_cluster_in_the_form_of_the_other_tools_will_do(capsys, tmp_path):
+def test_a_cluster_may_have_the_form_of_the_other_tools(capsys, tmp_path):
     path = tmp_path / "x.json"
     layout = {"brokers": [{"id": 0, "rack": "a"}, {"id": 1, "rack": "b"}], "topics": {"orders": [[0], [1], [0], [1]]}}
     path.write_text(json.dumps(GROUP | {"cluster": layout}))

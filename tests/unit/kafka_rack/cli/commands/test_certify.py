@@ -25,8 +25,8 @@ READING = [*WORKER, "--topic", "{topic}", "--rack", "{rack}"]
 
 LOOKING_AT_TOPICS = """
 import json, os, sys
-from kafka_rack.cli.live.command_config import client_settings_in
-from kafka_rack.cli.live.cluster import LiveCluster
+from kafka_rack.cli.options.command_config import client_settings_in
+from mockbroker.adapters.real_cluster.cluster import LiveCluster
 settings = client_settings_in(sys.argv[1])
 with LiveCluster(os.environ["KAFKA_BOOTSTRAP_SERVERS"], settings=settings) as cluster:
     topics = list(cluster.snapshot().topics)
@@ -39,19 +39,22 @@ sys.exit("that is all")
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ([], "expected a program behind --"),
-        (["--racks", "a", "--", "x"], "--racks: expected two or more different names, as a,b,c, got 'a'"),
+        ([], "expected a program after --"),
+        (["--racks", "a", "--", "x"], "--racks: expected two or more different names, such as a,b,c, got 'a'"),
         (["--racks", "a,a", "--", "x"], "got 'a,a'"),
-        (["--partitions", "0", "--", "x"], "--partitions: expected 1 or more, got 0"),
-        (["--for", "1", "--", "x"], "--for: expected 5 seconds or more, got 1"),
-        (["--at-least", "Z", "--", "x"], "--at-least: expected one of A, B, C, D, E, F or 0 to 100, got 'Z'"),
-        (["--at-least", "101", "--", "x"], "got '101'"),
+        (["--partitions", "0", "--", "x"], "--partitions: expected a whole number from 1"),
+        (["--for", "1s", "--", "x"], "--for: expected 5s or more, got 1000ms"),
+        (["--fail-below", "Z", "--", "x"], "--fail-below: expected one of A, B, C, D, E, F or 0 to 100, got 'Z'"),
+        (["--fail-below", "101", "--", "x"], "got '101'"),
         (["--prices", "no-such-file", "--", "x"], "kafka-rack certify: no-such-file: No such file or directory"),
-        (["--capture", "x.jsonl.gz", "--", "x"], "written plain"),
+        (["--capture", "x.jsonl.gz", "--", "x"], "expected a name without .gz"),
         (["--topic", "a/b", "--", "x"], "a/b"),
-        (["--feed", "--", "x"], "--feed: expected --bootstrap-server and the --topic to write to"),
+        (["--feed", "--", "x"], "--feed needs --bootstrap-server and the --topic to write to"),
         (["--bootstrap-server", "staging", "--", "x"], "expected host:port, got 'staging'"),
-        (["--bootstrap-server", "x:1", "--racks", "a,b", "--", "x"], "--racks: expected ID=RACK with commas between"),
+        (
+            ["--bootstrap-server", "x:1", "--racks", "a,b", "--", "x"],
+            "--bootstrap-server exclude each other",
+        ),
         (["--command-config", "no-such-file", "--", "x"], "--command-config no-such-file: No such file or directory"),
     ],
 )
@@ -78,7 +81,7 @@ def test_a_program_that_ends_at_once_is_quoted(capsys):
 
 def test_a_program_that_never_calls_is_told_what_was_expected(capsys):
     code = "import time; time.sleep(60)"
-    assert main(["certify", "--quiet", "--for", "5", "--", sys.executable, "-c", code]) == 1
+    assert main(["certify", "--quiet", "--for", "5s", "--", sys.executable, "-c", code]) == 1
     assert "expected the program to connect to {bootstrap} or KAFKA_BOOTSTRAP_SERVERS" in capsys.readouterr().err
 
 
@@ -143,9 +146,10 @@ def test_a_grade_below_what_is_asked_ends_with_3_and_leaves_screen_and_junit(tmp
     facts.clients["a", "worker"].fetch_racks[""] = 1
     monkeypatch.setattr("kafka_rack.cli.commands.certify.facts_of", lambda plan, *, quiet: facts)
     junit = tmp_path / "certify.xml"
-    assert main(["certify", "--at-least", "A", "--junit", str(junit), "--", "worker"]) == 3
+    assert main(["certify", "--fail-below", "A", "--junit", str(junit), "--", "worker"]) == 3
     said = capsys.readouterr()
     assert "does it follow the preferred replica?" in said.out
+    assert "does Fetch carry its rack: set client.rack to the rack that the process runs in" in said.out
     assert re.search("expected grade A or better, got [D-F] ", said.err)
     suite = ET.parse(junit).getroot()[0]
     assert {case.get("name") for case in suite.iter("testcase")} == {name for name, *_ in CHECKS}

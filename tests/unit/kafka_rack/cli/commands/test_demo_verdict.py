@@ -3,24 +3,27 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from io import StringIO
-from typing import Any
 
 import pytest
 from rich.console import Console
 
-import kafka_rack.cli.commands.demo.scenario
+import mockbroker.testing.demo.scenario
 from kafka_rack.cli import main
-from kafka_rack.cli.commands.demo.plan import CLASSIC, DISKLESS, WorkerPlan
-from kafka_rack.cli.commands.demo.report import show
-from kafka_rack.cli.commands.demo.scenario import DemoOutcome, Moments
-from kafka_rack.cli.commands.demo.verdict import crossed_share, judge
+from kafka_rack.cli.output.demo import show
 from mockbroker.core.journal import JournalEntry
+from mockbroker.testing.clients.process import ClientPlan, ClientResult
+from mockbroker.testing.demo.scenario import CLASSIC, DISKLESS, TOPICS, DemoOutcome, Moments
+from mockbroker.testing.demo.verdict import crossed_share, judge
 
 RACKS = ["a", "b", "c"]
 PRODUCE, FETCH, METADATA = 0, 1, 3
 MOMENTS = Moments(go=0, stopping=900, stopped=1000, started=2000, returned=2500, end=4000)
 BEFORE, STOPPING, DURING, RETURNING, AFTER = 500, 950, 1500, 2200, 3000
-PLANS = [WorkerPlan(library, rack, "", "") for library in ("confluent-kafka", "aiokafka") for rack in RACKS]
+PLANS = [
+    ClientPlan(library, f"demo-{library}", TOPICS, "", rack)
+    for library in ("confluent-kafka", "aiokafka")
+    for rack in RACKS
+]
 
 
 def entry(
@@ -28,7 +31,7 @@ def entry(
 ) -> JournalEntry:
     """A call of the aiokafka client in one rack, answered by a broker in another or the same."""
     role = "consumer" if api_key == FETCH else "producer"
-    client_id = WorkerPlan("aiokafka", client_rack, "", "").client_id(role)
+    client_id = ClientPlan("aiokafka", "", TOPICS, "", client_rack).client_id(role)
     traffic = None if api_key == METADATA else {topic: size}
     broker = RACKS.index(broker_rack)
     return JournalEntry(
@@ -38,16 +41,16 @@ def entry(
 
 def result(
     acknowledged: Iterable[str] = (), seen: dict[str, int] | None = None, failures: Iterable[str] = ()
-) -> dict[str, Any]:
-    return {"acknowledged": list(acknowledged), "seen": seen or {}, "failures": list(failures)}
+) -> ClientResult:
+    return ClientResult(list(acknowledged), list(failures), seen or {})
 
 
-def outcome(journal: Iterable[JournalEntry] = (), results: list[dict[str, Any]] | None = None) -> DemoOutcome:
+def outcome(journal: Iterable[JournalEntry] = (), results: list[ClientResult] | None = None) -> DemoOutcome:
     """Rack a stopped; each group has one member a rack."""
     return DemoOutcome(RACKS, "a", PLANS, MOMENTS, list(journal), results or [result() for _ in PLANS])
 
 
-def results_where(**by_plan: dict[str, Any]) -> list[dict[str, Any]]:
+def results_where(**by_plan: ClientResult) -> list[ClientResult]:
     """The results of all plans; ``aiokafka_b=...`` for one, the rest empty."""
     return [by_plan.get(f"{plan.library.replace('-', '_')}_{plan.rack}", result()) for plan in PLANS]
 
@@ -150,8 +153,8 @@ def test_an_acknowledged_record_that_one_group_did_not_see_is_missing():
 
 @pytest.mark.parametrize("other", ["aiokafka_b", "aiokafka_a"])
 def test_a_record_that_a_group_saw_twice_is_doubled_whether_one_member_saw_both_or_two_did(other):
-    results = [dict(one, seen=dict(one["seen"])) for one in READ_BY_ALL]
-    seen = next(one for one, plan in zip(results, PLANS, strict=True) if f"{plan.library}_{plan.rack}" == other)["seen"]
+    results = [one._replace(seen=dict(one.seen)) for one in READ_BY_ALL]
+    seen = next(one for one, plan in zip(results, PLANS, strict=True) if f"{plan.library}_{plan.rack}" == other).seen
     seen["r1"] = seen.get("r1", 0) + 1
     verdict = judge(outcome(results=results))
     assert verdict.doubled == ["r1 in demo-aiokafka"]
@@ -182,7 +185,7 @@ def run_demo(monkeypatch: pytest.MonkeyPatch, played: DemoOutcome, *arguments: s
     async def play(*_: object) -> DemoOutcome:
         return played
 
-    monkeypatch.setattr(kafka_rack.cli.commands.demo.scenario, "play", play)
+    monkeypatch.setattr(mockbroker.testing.demo.scenario, "play", play)
     return main(["demo", *arguments])
 
 
@@ -216,7 +219,7 @@ def test_programs_get_the_verdict_as_json(monkeypatch, capsys, sabotage):
         ["--racks", "a,,b"],
         ["--stop", "z"],
         ["--brokers", "2"],
-        ["--phase-seconds", "0.5"],
+        ["--phase", "500ms"],
         ["--libraries", "sarama"],
     ],
 )
@@ -230,4 +233,4 @@ def test_each_promise_is_one_line_however_narrow_the_terminal():
     show(console, outcome(), judge(outcome()))
     promises = [line for line in console.file.getvalue().splitlines() if line.startswith("ok ")]
     assert len(promises) == 3
-    assert promises[0].endswith("clients heard that rack a was back)")
+    assert promises[0].endswith("clients knew that rack a was back)")

@@ -6,8 +6,9 @@ import sys
 
 import pytest
 
+import protocol
 from kafka_rack.cli import main
-from kafka_rack.cli.options import messages as message_input
+from kafka_rack.cli.commands import decode as decode_command
 
 METADATA_V1 = "0000000100066576656e7473"
 FRAME = "00030001" + "00000007" + "000474657374" + METADATA_V1
@@ -31,19 +32,19 @@ def test_decode_prints_kafkas_json(kafka_rack):
 
 
 def test_decode_reads_header_and_body_of_a_frame(kafka_rack):
-    _, out, _ = kafka_rack("decode", "--frame", "request", "--hex", FRAME)
+    _, out, _ = kafka_rack("decode", "--frame", "--hex", FRAME)
     assert json.loads(out)["header"]["clientId"] == "test"
     assert json.loads(out)["body"] == {"topics": [{"name": "events"}]}
 
 
 def test_decode_reads_a_response_behind_its_header(kafka_rack):
-    arguments = ["--frame", "response", "--message", "ApiVersionsResponse", "--version", "0"]
+    arguments = ["--frame", "--message", "ApiVersionsResponse", "--version", "0"]
     _, out, _ = kafka_rack("decode", *arguments, "--hex", "00000005" + "0023" + "00000000")
     assert json.loads(out) == {"header": {"correlationId": 5}, "body": {"errorCode": 35, "apiKeys": []}}
 
 
 def test_explain_annotates_every_byte(kafka_rack):
-    code, out, _ = kafka_rack("decode", "--frame", "request", "--explain", "--hex", FRAME)
+    code, out, _ = kafka_rack("decode", "--frame", "--explain", "--hex", FRAME)
     assert code == 0
     shown = "".join(line[6:45] for line in out.splitlines() if not line.startswith(("Request", "Metadata")))
     assert bytes.fromhex(shown).hex() == FRAME
@@ -52,7 +53,7 @@ def test_explain_annotates_every_byte(kafka_rack):
 
 
 def test_explain_points_at_the_broken_byte(kafka_rack):
-    code, out, err = kafka_rack("decode", "--frame", "request", "--explain", "--hex", FRAME[:-2])
+    code, out, err = kafka_rack("decode", "--frame", "--explain", "--hex", FRAME[:-2])
     assert code == 1
     last = " ".join(out.splitlines()[-1].split())
     assert last == "18 00 06 65 76 65 6e 74 topics[0].name <- broken here"
@@ -92,11 +93,16 @@ def test_decode_reads_files_and_standard_input(kafka_rack, tmp_path, monkeypatch
             "expected MetadataRequest's versions, 0-14, got 99",
         ),
         (["decode", "--message", "MetadataRequest", "--hex", "0g"], 2, "--hex"),
-        (["decode", "--message", "MetadataRequest"], 2, "give the bytes once"),
-        (["decode", "--hex", "00"], 2, "--message says what the bytes are"),
+        (["decode", "--message", "MetadataRequest"], 2, "expected the bytes once"),
+        (["decode", "--hex", "00"], 2, "expected --message: only the frame of a request"),
         (["decode", "--message", "MetadataRequest", "no-such-file"], 2, "no-such-file: No such file"),
-        (["decode", "--message", "MetadataRequest", "--frame", "response", "--hex", "00"], 2, "goes with a response"),
-        (["encode", "--message", "MetadataRequest", "no-such-file"], 2, "no-such-file: No such file"),
+        (["decode", "--message", "RequestHeader", "--frame", "--hex", "00"], 2, "expected a request or a response"),
+        (
+            ["decode", "--message", "FetchRequest", "--frame", "--hex", FRAME],
+            2,
+            "expected MetadataRequest as the header says",
+        ),
+        (["encode", "--message", "MetadataRequest", "no-such-file"], 2, "no-such-file: cannot be read: No such file"),
         (["messages", "Metadat0"], 2, "got 'Metadat0'; did you mean MetadataRequest or MetadataResponse?"),
         (["messages", "MetadataRequest", "99"], 2, "expected MetadataRequest's versions, 0-14, got 99"),
     ],
@@ -114,6 +120,29 @@ def test_encode_undoes_decode(kafka_rack, tmp_path):
     assert kafka_rack(*arguments, str(path)) == (0, METADATA_V1 + "\n", "")
     framed = kafka_rack(*arguments, "--frame", "--correlation-id", "7", "--client-id", "test", str(path))
     assert framed[1] == f"{len(FRAME) // 2:08x}{FRAME}\n"
+
+
+def test_decode_reads_the_frames_that_encode_writes(kafka_rack, tmp_path):
+    path = tmp_path / "message.json"
+    for name, content in (
+        ("MetadataRequest", {"topics": [{"name": "events"}]}),
+        ("HeartbeatResponse", {"errorCode": 3}),
+    ):
+        path.write_text(json.dumps(content), encoding="utf-8")
+        message = ("--message", name, "--version", "1")
+        _, framed, _ = kafka_rack("encode", *message, "--frame", "--correlation-id", "7", str(path))
+        _, out, _ = kafka_rack("decode", *message, "--frame", "--hex", framed.strip())
+        found = json.loads(out)
+        assert found["header"]["correlationId"] == 7
+        assert {key: found["body"][key] for key in content} == content
+
+
+def test_a_correlation_id_that_looks_like_a_length_is_none(kafka_rack):
+    frame = protocol.response_frame(protocol.named_class("HeartbeatResponse")(), 0, correlation_id=2)
+    _, out, _ = kafka_rack(
+        "decode", "--message", "HeartbeatResponse", "--version", "0", "--frame", "--hex", frame[4:].hex()
+    )
+    assert json.loads(out) == {"header": {"correlationId": 2}, "body": {"errorCode": 0}}
 
 
 def test_encode_says_which_field_does_not_fit(kafka_rack, tmp_path):
@@ -144,15 +173,11 @@ def test_messages_says_that_a_version_becomes_flexible(kafka_rack):
     assert kafka_rack("messages", "MetadataRequest", "5", "6")[1] == "MetadataRequest v5 and v6 have the same fields.\n"
 
 
-def test_messages_gives_a_difference_to_programs_too(kafka_rack):
-    found = json.loads(kafka_rack("messages", "MetadataRequest", "8", "9", "--format", "json")[1])
-    assert (found["versions"], found["flexible"]) == ([8, 9], [False, True])
-    assert found["added"] == found["removed"] == found["changed"] == []
+def test_messages_gives_the_fields_of_both_versions_to_programs(kafka_rack):
     found = json.loads(kafka_rack("messages", "MetadataRequest", "9", "10", "--format", "json")[1])
-    assert [row["path"] for row in found["added"]] == ["topics.topic_id"]
-    assert [(row["path"], row["before"]["nullable"], row["after"]["nullable"]) for row in found["changed"]] == [
-        ("topics.name", False, True)
-    ]
+    assert (found["versions"], found["flexible"]) == ([9, 10], [True, True])
+    names = [{row["name"] for row in found["fields"][version]} for version in ("9", "10")]
+    assert names[1] - names[0] == {"topic_id"}
 
 
 def test_messages_calls_a_struct_by_its_name_even_where_it_has_a_field_called_name(kafka_rack):
@@ -166,7 +191,7 @@ def test_messages_describes_fields_with_their_versions(kafka_rack):
 
 
 def test_decode_of_a_file_without_end_says_what_was_too_much(kafka_rack, monkeypatch):
-    monkeypatch.setattr(message_input, "MAX_BYTES", 3 << 20)
+    monkeypatch.setattr(decode_command, "MAX_BYTES", 3 << 20)
     assert kafka_rack("decode", "--message", "MetadataRequest", "/dev/zero") == (
         1,
         "",

@@ -11,12 +11,12 @@ import pytest
 
 import kafka_rack.cli.commands.rolling_upgrade as command
 from kafka_rack.cli import main
-from kafka_rack.cli.commands.rolling_upgrade import replay as replaying
-from kafka_rack.cli.commands.rolling_upgrade.clients import ClientLedger
-from kafka_rack.cli.commands.rolling_upgrade.plan import upgrade_of
-from kafka_rack.cli.commands.rolling_upgrade.replay import Observation, ReplayOutcome, replay
-from kafka_rack.cli.commands.rolling_upgrade.report import as_json, as_text
-from kafka_rack.cli.commands.rolling_upgrade.verdict import judge
+from kafka_rack.cli.output.rolling_upgrade import as_json, as_text
+from mockbroker.testing.clients.process import ClientResult
+from mockbroker.testing.rolling_upgrade import replay as replaying
+from mockbroker.testing.rolling_upgrade.plan import upgrade_of
+from mockbroker.testing.rolling_upgrade.replay import Observation, ReplayOutcome, replay
+from mockbroker.testing.rolling_upgrade.verdict import judge
 
 RACKS = ["a", "b", "c"]
 MOVES = [(0, None), *((2, at) for at in range(4)), (3, None), *((4, at) for at in range(4))]
@@ -121,12 +121,14 @@ def test_new_topics_span_the_racks_only_once_every_broker_has_registered_its_own
 
 
 def test_metadata_v1_is_served_by_new_code_and_tells_the_racks_that_came_along(upgraded):
-    by_brokers = [[told.asked for told in one.told if told.racks is not None] for one in upgraded.observations]
+    by_brokers = [
+        [answer.asked for answer in one.metadata if answer.racks is not None] for one in upgraded.observations
+    ]
     assert by_brokers[:5] == [[], [0], [0, 1], [0, 1, 2], [0, 1, 2, 3]]
     nothing = dict.fromkeys(range(4))
-    assert [told.racks for told in upgraded.observations[OF_0].told] == [nothing] * 4
-    assert [told.racks for told in upgraded.observations[OF_1].told] == [{0: "a", 1: "b", 2: None, 3: None}] * 4
-    assert [told.racks for told in upgraded.observations[LAST].told] == [{0: "a", 1: "b", 2: "c", 3: "a"}] * 4
+    assert [one.racks for one in upgraded.observations[OF_0].metadata] == [nothing] * 4
+    assert [one.racks for one in upgraded.observations[OF_1].metadata] == [{0: "a", 1: "b", 2: None, 3: None}] * 4
+    assert [one.racks for one in upgraded.observations[LAST].metadata] == [{0: "a", 1: "b", 2: "c", 3: "a"}] * 4
 
 
 # -- the verdict -------------------------------------------------------------------------------------------------------
@@ -149,35 +151,35 @@ def test_racks_used_too_early_or_not_at_all_are_found(upgraded):
 def test_a_registration_in_the_wrong_version_and_a_reader_that_reads_too_much_are_found(upgraded):
     before, after = upgraded.observations[OF_0].brokers, upgraded.observations[OF_1].brokers
     assert "broker 1 writes version 3 from step 4, broker 0" in failed(changed(upgraded, OF_0, brokers=after))[0]
-    tolerant = [before[0]._replace(strict_error=None), *before[1:]]
+    tolerant = [replace(before[0], strict_error=None), *before[1:]]
     assert "0.9.0.0 reads version 3 of broker 0" in failed(changed(upgraded, OF_0, brokers=tolerant))[0]
-    lost = [before[0]._replace(lenient_error="why"), *before[1:]]
+    lost = [replace(before[0], lenient_error="why"), *before[1:]]
     assert "0.9.0.1 cannot read broker 0" in failed(changed(upgraded, OF_0, brokers=lost))[0]
 
 
 def test_racks_told_before_they_are_registered_or_kept_back_at_the_end_are_found(upgraded):
-    all_told = upgraded.observations[LAST].told
-    assert "tells of rack" in failed(changed(upgraded, OF_1, told=all_told))[0]
-    assert "0 of 4 brokers" in failed(changed(upgraded, LAST, told=upgraded.observations[OF_1].told))[0]
+    all_told = upgraded.observations[LAST].metadata
+    assert "returns rack" in failed(changed(upgraded, OF_1, metadata=all_told))[0]
+    assert "0 of 4 brokers" in failed(changed(upgraded, LAST, metadata=upgraded.observations[OF_1].metadata))[0]
 
 
 def test_a_controller_that_sends_another_version_or_is_stuck_is_found(upgraded):
-    newer = [one._replace(version=2) for one in upgraded.observations[OF_0].sent]
+    newer = [replace(one, version=2) for one in upgraded.observations[OF_0].sent]
     assert "UpdateMetadata v2 from step 4, broker 0, expected v1" in failed(changed(upgraded, OF_0, sent=newer))[0]
     assert "cannot read" in failed(changed(upgraded, OF_0, problem="Kafka 0.9.0.0 cannot read"))[0]
 
 
 def test_a_record_lost_to_either_client_is_found_and_one_that_came_twice_is_counted(upgraded):
-    old = ClientLedger("0.9", ["0.9/0"], [], {"0.9/0": 2, "0.10/0": 1})
-    new = ClientLedger("0.10", ["0.10/0"], [], {"0.9/0": 1, "0.10/0": 1})
-    assert failed(upgraded._replace(ledgers=[old, new])) == []
-    assert "1 of them again" in judge(upgraded._replace(ledgers=[old, new]))[0].text
+    old = ClientResult(["0.9/0"], [], {"0.9/0": 2, "0.10/0": 1})
+    new = ClientResult(["0.10/0"], [], {"0.9/0": 1, "0.10/0": 1})
+    assert failed(upgraded._replace(ledgers={"0.9": old, "0.10": new})) == []
+    assert "1 of them again" in judge(upgraded._replace(ledgers={"0.9": old, "0.10": new}))[0].text
     blind = new._replace(seen={"0.10/0": 1})
-    assert failed(upgraded._replace(ledgers=[old, blind])) == [
+    assert failed(upgraded._replace(ledgers={"0.9": old, "0.10": blind})) == [
         "client 0.10: 1 of 2 acknowledged records not read (0.9/0)"
     ]
     silent = new._replace(acknowledged=[], failures=["timed out"])
-    assert "could not be produced: timed out" in failed(upgraded._replace(ledgers=[old, silent]))[0]
+    assert "could not be produced: timed out" in failed(upgraded._replace(ledgers={"0.9": old, "0.10": silent}))[0]
 
 
 def test_brokers_whose_every_placement_spans_the_racks_are_told_so_and_not_judged(upgraded):
@@ -197,8 +199,9 @@ def test_the_outcome_as_json_has_every_move(upgraded):
     assert (told["from"], told["to"]) == ("0.9.0.1", "0.10.0.0")
     assert [(move["step"], move["restarted"]) for move in told["moves"]] == MOVES
     move = told["moves"][OF_0]
-    assert move["brokers"][0]["read_by"] == {"0.9.0.0": False, "0.9.0.1": True}
-    assert move["metadata_v1"][0] == {"broker": 0, "served": True, "racks": dict.fromkeys("0123")}
+    assert move["brokers"][0]["strict_error"].startswith("version 3")
+    assert move["brokers"][0]["lenient_error"] is None
+    assert move["metadata"][0] == {"asked": 0, "racks": dict.fromkeys("0123")}
 
 
 def test_the_command_prints_progress_beside_the_result(monkeypatch, capsys):
@@ -215,10 +218,10 @@ def test_the_command_prints_progress_beside_the_result(monkeypatch, capsys):
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [
-        (["--brokers", "2"], "--brokers 2: each of the 3 racks"),
-        (["--brokers", "31"], "30 are the most"),
-        (["--racks", "a,a"], "--racks: expected two or more different names, as a,b,c, got 'a,a'"),
-        (["--racks", "a"], "--racks: expected two or more different names, as a,b,c, got 'a'"),
+        (["--brokers", "2"], "--brokers: expected a number from 3, one for each rack, to 30"),
+        (["--brokers", "31"], "one for each rack, to 30"),
+        (["--racks", "a,a"], "--racks: expected two or more different names, such as a,b,c, got 'a,a'"),
+        (["--racks", "a"], "--racks: expected two or more different names, such as a,b,c, got 'a'"),
         (["--from", "0.7"], "--from 0.7: '0.7' is no version"),
         (["--to", "4.1"], "--to 4.1: Kafka 4.1 has no ZooKeeper mode"),
         (["--from", "0.10.0.0", "--to", "0.9.0.1"], "an upgrade goes to a later release"),

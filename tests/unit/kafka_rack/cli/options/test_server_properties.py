@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from kafka_rack.cli.options.properties_file import PropertiesError, read_properties
 from kafka_rack.cli.options.server_properties import brokers_from_files
+from mockbroker.adapters.properties_file import PropertiesError, read_properties
 
 BROKER = """\
 # A broker as Kafka ships it.

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import argparse
 import signal
 import threading
 from contextlib import contextmanager
 from types import SimpleNamespace
 
+import click
 import pytest
 from py4j.protocol import Py4JError
 
-from kafka_rack.cli import CommandError, UsageError
+from kafka_rack.cli import CommandError
+from kafka_rack.cli.command import Arguments, command
 from kafka_rack.cli.pipeline import running
-from kafka_rack.cli.pipeline.running import SIGNALS, check_spark_arguments, run_on_spark, told_in_one_line
+from kafka_rack.cli.pipeline.running import SIGNALS, run_on_spark, spark_options
 from tests.progress import wait_until
 
 
@@ -40,8 +41,7 @@ def spark(monkeypatch):
 
 
 def run(work):
-    with told_in_one_line("out/"):
-        return run_on_spark(argparse.Namespace(job="decode"), work)
+    return run_on_spark(Arguments(out="out/", quiet=True), work)
 
 
 def test_work_gets_the_session_and_gives_its_result(spark):
@@ -145,52 +145,36 @@ def test_errors_of_our_own_are_not_hidden():
         run(work)
 
 
-GOOD = {"master": None, "driver_memory": None, "spark_log": None, "packages": [], "conf": []}
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--master", "local"],
+        ["--master", "local[4,2]"],
+        ["--master", "local-cluster[2,1,1024]"],
+        ["--master", "spark://a:7077,b:7077"],
+        ["--master", "k8s://https://a:443"],
+        ["--master", "yarn"],
+        ["--spark-log", "warn"],
+        ["--spark-conf", "spark.executor.memory=4g", "--spark-conf", "spark.executor.extraJavaOptions=-Da=b"],
+    ],
+)
+def test_options_of_spark_are_accepted(words):
+    asked = []
+    spark_options(command()(lambda arguments: asked.append(arguments) or 0)).main(words, standalone_mode=False)
+    assert len(asked) == 1
 
 
 @pytest.mark.parametrize(
-    "given",
+    ("words", "said"),
     [
-        {"master": "local"},
-        {"master": "local[4]"},
-        {"master": "local[4,2]"},
-        {"master": "local-cluster[2,1,1024]"},
-        {"master": "spark://a:7077,b:7077"},
-        {"master": "k8s://https://a:443"},
-        {"master": "yarn"},
-        {"driver_memory": "512m"},
-        {"driver_memory": "2GB"},
-        {"spark_log": "warn"},
-        {"packages": ["a:b:1,c:d:2", "e:f:3"]},
-        {"conf": ["spark.executor.memory=4g", "spark.executor.extraJavaOptions=-Da=b"]},
-        {},
+        (["--master", "nonsense"], "expected local[*], local[2], spark://HOST:PORT, k8s://HOST:PORT or yarn, got"),
+        (["--master", "local[0]"], "expected local"),
+        (["--spark-log", "loud"], "'loud' is not one of"),
+        (["--spark-conf", "spark.ui.port"], "expected KEY=VALUE, got 'spark.ui.port'"),
+        (["--spark-conf", "executor.memory=4g"], "expected a setting of Spark, such as spark.executor.memory=4g, got"),
     ],
 )
-def test_what_spark_takes_is_taken(given):
-    check_spark_arguments(argparse.Namespace(**{**GOOD, **given}))
-
-
-@pytest.mark.parametrize(
-    ("given", "said"),
-    [
-        (
-            {"master": "nonsense"},
-            "--master: expected local[*], local[2], spark://HOST:PORT, k8s://HOST:PORT or yarn, got nonsense",
-        ),
-        ({"master": "local[0]"}, "--master: expected local"),
-        ({"master": "local[x]"}, "--master: expected local"),
-        ({"driver_memory": "1x"}, "--driver-memory: expected a size as 512m or 2g, got 1x"),
-        ({"driver_memory": "0g"}, "--driver-memory: expected a size"),
-        (
-            {"spark_log": "loud"},
-            "--spark-log: expected one of ALL, DEBUG, ERROR, FATAL, INFO, OFF, TRACE, WARN, got LOUD",
-        ),
-        ({"packages": ["a:b"]}, "--packages: expected GROUP:NAME:VERSION, got 'a:b'"),
-        ({"conf": ["spark.ui.port"]}, "--conf: expected KEY=VALUE, as spark.executor.memory=4g, got 'spark.ui.port'"),
-        ({"conf": ["executor.memory=4g"]}, "executor.memory is no setting of Spark: their names begin with spark."),
-    ],
-)
-def test_what_spark_would_refuse_is_refused_in_one_line(given, said):
-    with pytest.raises(UsageError) as refused:
-        check_spark_arguments(argparse.Namespace(**{**GOOD, **given}))
-    assert str(refused.value).startswith(said)
+def test_wrong_options_of_spark_are_refused(words, said):
+    with pytest.raises(click.UsageError) as refused:
+        spark_options(command()(lambda arguments: 0)).main(words, standalone_mode=False)
+    assert said in refused.value.message

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from kafka_rack.cli import main
-from kafka_rack.cli.live.command_config import client_settings_in
-from kafka_rack.cli.live.upstream import CurrentLogin
+from kafka_rack.cli.options.command_config import client_settings_in
+from kafka_rack.cli.serving.upstream import CurrentLogin
 from mockbroker import MockCluster
 from mockbroker.adapters.client_properties.settings import client_settings_of
 from mockbroker.adapters.tls.certificates import CertificateAuthority
@@ -157,7 +157,7 @@ def test_a_login_is_what_the_file_says_when_it_is_used(tmp_path):
 
 def test_the_command_says_in_a_line_why_it_ends(capsys):
     (port,) = free_ports(1)
-    assert main(["proxy", "--bootstrap-server", f"127.0.0.1:{port}", "--wait", "0"]) == 1
+    assert main(["proxy", "--bootstrap-server", f"127.0.0.1:{port}", "--wait", "1ms"]) == 1
     said = capsys.readouterr().err
     assert said == f"kafka-rack proxy: 127.0.0.1:{port}: cannot be reached: Connection refused\n"
 

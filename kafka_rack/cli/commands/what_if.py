@@ -1,0 +1,226 @@
+"""kafka-rack what-if: a capture with other settings, before and after."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+from kafka_rack.cli import DONE, FAILED, CommandError, UsageError
+from kafka_rack.cli.command import Arguments, argument, command, option, say, section
+from kafka_rack.cli.options.locality import prices_of
+from kafka_rack.cli.options.placement import placer_option
+from kafka_rack.cli.options.places import not_read
+from kafka_rack.cli.options.shared import (
+    client_racks_option,
+    format_option,
+    packets_options,
+    prices_options,
+    set_option,
+)
+from kafka_rack.cli.options.text_files import racks_file
+from kafka_rack.cli.options.types import MAX_BROKERS, PATH, Pair, WholeNumber, Words
+from kafka_rack.cli.output.tables import table
+from kafka_rack.locality.amounts import bytes_text
+from kafka_rack.locality.reasons import CONSUME, PRODUCE, REPLICATION
+from kafka_rack.plurals import counted
+from kafka_rack.printable import printable
+from kafka_rack.what_if.change import SELECTOR, change_of, from_followers
+from kafka_rack.what_if.comparison import CROSS, LOCAL, UNKNOWN, Bill, ComparedTraffic, Comparison
+
+MAX_ROWS = 12
+CLIENTS = (PRODUCE, CONSUME)
+WORDS = {
+    "client_rack": "client.rack",
+    "reads_from_followers": "reads from followers",
+    "placer_settings": "placer's settings",
+    "replication_factor": "replication factor",
+}
+
+
+@command()
+@argument("captures", metavar="CAPTURE...", nargs=-1, required=True, type=PATH)
+@section(
+    "Change",
+    set_option,
+    option("--diskless", Words("TOPIC"), "Make these topics diskless; * stands for anything.", multiple=True),
+    placer_option,
+    option("--replication-factor", WholeNumber(1, MAX_BROKERS), "Replicas of each partition."),
+)
+@section(
+    "Capture",
+    option(
+        "--captured-with",
+        Pair(),
+        "Set replica.selector.class of the captured brokers; default: what redirects and configs show.",
+        multiple=True,
+    ),
+    client_racks_option,
+    packets_options,
+)
+@prices_options
+@format_option
+def what_if(arguments: Arguments) -> int:
+    """Compare captures with what would have happened under other settings: bytes, money, rebalances and load.
+
+    CAPTURE is a file or a folder of them, as kafka-rack serve --capture or tcpdump write them. Clients write and read
+    the same records; the change decides which brokers they use, who reads what in a group, and where replicas are.
+    docs/cost.md explains the rules.
+
+    --set takes client.rack (auto: the rack that each client is in), replica.selector.class (rack-aware or leader),
+    group.protocol (classic or consumer), partition.assignment.strategy, group.remote.assignor, and settings of the
+    placer. --placer places all replicas again.
+
+    Examples:
+      kafka-rack what-if trace.jsonl --set client.rack=auto --set replica.selector.class=rack-aware
+      kafka-rack what-if captures/ --set group.protocol=consumer --client-racks racks.txt
+      kafka-rack what-if captures/ --diskless 'logs-*' --set client.rack=auto --prices prices.toml --format json
+      kafka-rack what-if captures/ --placer copyset --replication-factor 3
+    """
+    how = {"diskless": arguments.diskless, "placer": arguments.placer}
+    change = change_of(dict(arguments.set), **how, replication_factor=arguments.replication_factor)
+    if change.is_nothing:
+        raise UsageError("say what to change, such as --set client.rack=auto, --diskless 'logs-*' or --placer copyset")
+    captured_with = selector_captured(arguments)
+    rules, prices = racks_file(arguments.client_racks), prices_of(arguments)
+    from kafka_rack.what_if import compare
+    from kafka_rack.what_if.reading import Nothing, read_workloads
+    from kafka_rack.wire_capture.captures import Options
+    from kafka_rack.wire_capture.files import find_files, unread_inputs
+
+    try:
+        options = Options.parse(arguments.ports, arguments.addresses)
+        files, refused = find_files(arguments.captures)
+    except (ValueError, OSError) as error:
+        raise not_read(error) from None
+    try:
+        workloads = read_workloads(files, options, rules, captured_with)
+        workloads.completeness.refused.update(refused)
+        compared = compare(workloads.clusters, change, prices, workloads.completeness)
+    except Nothing as error:
+        raise CommandError(f"{', '.join(arguments.captures)}: {error}") from None
+    sys.stdout.write(as_json(compared) if arguments.format == "json" else as_text(compared))
+    unread = unread_inputs(arguments.captures, workloads.read)
+    for name in unread:
+        say(f"{name}: no frame could be read")
+    return FAILED if unread else DONE
+
+
+def selector_captured(arguments: Arguments) -> bool | None:
+    """Whether brokers had the rack-aware selector; None if the user does not say. Raises UsageError."""
+    settings: dict[str, Any] = dict(arguments.captured_with)
+    for name in settings:
+        if name != SELECTOR:
+            raise UsageError(f"--captured-with: expected {SELECTOR}, got {name!r}")
+    return from_followers(settings.get(SELECTOR))
+
+
+def as_json(compared: Comparison) -> str:
+    return json.dumps(compared.as_json(), indent=2, ensure_ascii=False) + "\n"
+
+
+def as_text(compared: Comparison) -> str:
+    changes = ", ".join(f"{WORDS.get(name, name)}={shown(value)}" for name, value in compared.change.as_json().items())
+    before, after = compared.measured, compared.after
+    lines = [
+        printable(f"what if: {changes}"),
+        *across_racks(compared),
+        printable(compared.completeness.line()),
+        "",
+        by_category(compared),
+        "",
+        by_broker(compared),
+    ]
+    if before.groups:
+        lines += ["", by_group(before, after)]
+    lines += ["", *(f"note: {printable(note)}" for note in compared.notes)] if compared.notes else []
+    for name, history in sorted(after.groups.items()):
+        if history.note:
+            lines.append(printable(f"note: group {name}: {history.note}"))
+    return "\n".join(lines) + "\n"
+
+
+def across_racks(compared: Comparison) -> list[str]:
+    """Client traffic and replication before and after, a line each."""
+    lines = []
+    for name, kinds in (("client traffic", CLIENTS), ("replication", (REPLICATION,))):
+        was, would_be = (totals.bill(kinds) for totals in (compared.measured, compared.after))
+        if not was.total and not would_be.total:
+            continue
+        begin = f"{name} across racks: {bytes_text(was.bytes[CROSS])}, {money(was, compared)} before"
+        if compared.refused.intersection(kinds):
+            lines.append(f"{begin}; no prediction, see the notes")
+        else:
+            after = f"{bytes_text(would_be.bytes[CROSS])}, {money(would_be, compared)} after"
+            lines.append(f"{begin}; {after} ({compared.pace.heading})")
+    return lines
+
+
+def by_category(compared: Comparison) -> str:
+    period = compared.pace.heading
+    columns = ["kind", "local", "across racks", "unknown", period, "local after", "across after", "unknown after"]
+    rows = []
+    before, after = compared.measured.bills, compared.after.bills
+    for name, was in before.items():
+        row = [name, *sizes(was), money(was, compared)]
+        if name in compared.refused:
+            rows.append([*row, *["not predicted"] * 3, None])
+        else:
+            rows.append([*row, *sizes(after[name]), money(after[name], compared)])
+    return table([*columns, f"{period} after"], rows)
+
+
+def sizes(bill: Bill) -> list[str]:
+    return [bytes_text(bill.bytes[kind]) for kind in (LOCAL, CROSS, UNKNOWN)]
+
+
+def by_broker(compared: Comparison) -> str:
+    before, after = compared.measured.brokers, compared.after.brokers
+    found = sorted({*before, *after})
+    several = len({cluster for cluster, _ in found}) > 1
+    rows = []
+    for key in found[:MAX_ROWS]:
+        was, would_be = before.get(key), after.get(key)
+        rows.append(
+            [
+                f"{key[1]} of cluster {key[0] + 1}" if several else key[1],
+                compared.brokers.get(key),
+                *(bytes_text(load.bytes_in) if load else None for load in (was, would_be)),
+                *(bytes_text(load.bytes_out) if load else None for load in (was, would_be)),
+                *(load.leaders if load else None for load in (was, would_be)),
+            ]
+        )
+    columns = ["broker", "rack", "bytes into", "after", "bytes out of", "after", "leads", "after"]
+    more = f"\nand {counted(len(found) - MAX_ROWS, 'more broker')} in --format json" if len(found) > MAX_ROWS else ""
+    return table(columns, rows) + more
+
+
+def by_group(before: ComparedTraffic, after: ComparedTraffic) -> str:
+    rows = []
+    for name, was in sorted(before.groups.items())[:MAX_ROWS]:
+        would_be = after.groups[name]
+        rows.append(
+            [
+                name,
+                f"{was.protocol} {was.assignor or ''}".strip(),
+                f"{would_be.protocol} {would_be.assignor or ''}".strip(),
+                *(history.rebalances for history in (was, would_be)),
+                *(history.stopped for history in (was, would_be)),
+                *(history.moved for history in (was, would_be)),
+            ]
+        )
+    columns = ["group", "assigned by", "after by", "rebalances", "after", "stopped", "after", "moved", "after"]
+    more = len(before.groups) - MAX_ROWS
+    return table(columns, rows) + (f"\nand {counted(more, 'more group')} in --format json" if more > 0 else "")
+
+
+def money(bill: Bill, compared: Comparison) -> str:
+    return compared.pace.money(bill.cost, compared.prices.currency)
+
+
+def shown(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, dict):
+        return ",".join(f"{name}={own}" for name, own in value.items())
+    return ",".join(map(str, value)) if isinstance(value, list) else str(value)

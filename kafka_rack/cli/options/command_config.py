@@ -1,0 +1,21 @@
+"""``--command-config FILE``: Kafka's client properties in a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from kafka_rack.cli import UsageError
+from mockbroker.adapters.client_properties.settings import ClientSettings, client_settings_of
+from mockbroker.adapters.properties_file import PropertiesError, read_properties
+
+
+def client_settings_in(path: str) -> ClientSettings:
+    """The settings in a file. Raises UsageError: it cannot be read, or says what cannot be; no secret is repeated."""
+    try:
+        properties = read_properties(Path(path))
+    except PropertiesError as error:
+        raise UsageError(f"--command-config {error}") from None
+    try:
+        return client_settings_of(properties)
+    except ValueError as error:
+        raise UsageError(f"--command-config {path}: {error}") from None

@@ -1,0 +1,138 @@
+"""The demo's outcome for people, as tables, and for programs, as JSON."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from kafka_rack.cli.output.console import painted, ruled_table
+from mockbroker.testing.demo.scenario import CLASSIC, DISKLESS, DemoOutcome
+from mockbroker.testing.demo.verdict import APIS, PHASES, TITLES, DemoVerdict, crossed_share
+
+MAX_EXAMPLES = 3
+
+
+def show(console: Console, outcome: DemoOutcome, verdict: DemoVerdict) -> None:
+    """Print the tables and the conclusion."""
+    for topic in (DISKLESS, CLASSIC):
+        console.print()
+        console.print(painted((f"{topic} ({TITLES[topic]})", "bold"), ": rack and brokers that served each client"))
+        console.print(served_table(outcome, verdict, topic))
+    console.print()
+    for topic in (DISKLESS, CLASSIC):
+        moved, outage = verdict.moved[topic], verdict.moved_in_outage[topic]
+        title = (f"{topic} ({TITLES[topic]})", "bold")
+        console.print(painted(title, ": KiB of records, clients' racks down, brokers' across"))
+        console.print(matrix(outcome.racks, moved))
+        console.print(
+            f"{crossed_share(moved):.1%} of {moved.total() / 1024:,.0f} KiB crossed racks;"
+            f" {crossed_share(outage, moved.total()):.1%} while rack {outcome.stopped_rack} was down or just back\n"
+        )
+    for line in conclusion(outcome, verdict):
+        console.print(line, soft_wrap=True)  # a line each, however narrow the terminal
+
+
+def served_table(outcome: DemoOutcome, verdict: DemoVerdict, topic: str) -> Table:
+    """Each client by rack, and in each phase the racks that served it, each with its brokers."""
+    stopped = outcome.stopped_rack
+    rows: list[list[str | Text]] = [
+        [library, rack, api, *(brokers_cell(by_phase[phase], rack, topic) for phase in PHASES)]
+        for library in dict.fromkeys(plan.library for plan in outcome.plans)
+        for rack in outcome.racks
+        for api in APIS.values()
+        for by_phase in [verdict.served[library, rack, api, topic]]
+    ]
+    return ruled_table(["client", "rack", "request", "before", f"rack {stopped} down", f"rack {stopped} back"], rows)
+
+
+def brokers_cell(served: Counter[tuple[str, int]], rack: str, topic: str) -> Text:
+    """``a:0,3  b:1``: the racks and their brokers; another rack than the client's stands out for a diskless topic."""
+    racks = sorted({broker_rack for broker_rack, _ in served})
+    cells: list[str | tuple[str, str]] = []
+    for broker_rack in racks:
+        brokers = ",".join(str(broker) for served_by, broker in sorted(served) if served_by == broker_rack)
+        cell = f"{broker_rack}:{brokers}"
+        cells += ["  "] if cells else []
+        cells.append((cell, "yellow") if topic == DISKLESS and broker_rack != rack else cell)
+    return painted(*cells or ["-"])
+
+
+def matrix(racks: list[str], moved: Counter[tuple[str, str]]) -> Table:
+    """Record bytes by the client's rack and the broker's."""
+    rows = []
+    for client in racks:
+        row = [moved[client, broker] for broker in racks]
+        crossed = sum(row) - moved[client, client]
+        rows.append([client, *(f"{size / 1024:,.0f}" for size in row), f"{crossed / max(1, sum(row)):.1%}"])
+    return ruled_table(["rack", *racks, "crossed"], rows, right=range(1, len(racks) + 2))
+
+
+def conclusion(outcome: DemoOutcome, verdict: DemoVerdict) -> list[Text]:
+    """The verdict in a few lines."""
+    groups = len({plan.group for plan in outcome.plans})
+    lines = [
+        line(
+            verdict.crossings,
+            f"every diskless request stayed in its client's rack while that was up"
+            f" ({verdict.returning} crossed until clients knew that rack {outcome.stopped_rack} was back)",
+            "diskless requests left a rack that was up",
+        ),
+        line(
+            verdict.missing,
+            f"all {verdict.acknowledged:,} acknowledged records reached each of {groups} groups",
+            "acknowledged records are missing",
+        ),
+        line(verdict.doubled, "none came twice", "records came twice"),
+    ]
+    if verdict.failed:
+        lines.append(painted(("note", "yellow"), f" {verdict.failed} records: their producers gave up"))
+    if outcome.unfinished:
+        lines.append(
+            painted(("note", "yellow"), f" groups that did not read to the end: {', '.join(outcome.unfinished)}")
+        )
+    return lines
+
+
+def line(faults: list[str], good: str, bad: str) -> Text:
+    """One promise, kept or broken."""
+    if not faults:
+        return painted(("ok", "green"), f" {good}")
+    return painted(("broken", "red"), f" {len(faults)} {bad}: {'; '.join(faults[:MAX_EXAMPLES])}")
+
+
+def as_json(outcome: DemoOutcome, verdict: DemoVerdict) -> dict[str, Any]:
+    """The same for programs."""
+    return {
+        "holds": verdict.holds,
+        "acknowledged": verdict.acknowledged,
+        "failed": verdict.failed,
+        "missing": verdict.missing,
+        "doubled": verdict.doubled,
+        "crossings": verdict.crossings,
+        "crossings_while_returning": verdict.returning,
+        "stopped_rack": outcome.stopped_rack,
+        "served": [
+            {
+                "client": library,
+                "rack": rack,
+                "request": api,
+                "topic": topic,
+                "phase": phase,
+                "broker": broker,
+                "broker_rack": broker_rack,
+                "requests": requests,
+            }
+            for (library, rack, api, topic), phases in sorted(verdict.served.items())
+            for phase, served in phases.items()
+            for (broker_rack, broker), requests in sorted(served.items())
+        ],
+        "record_bytes": [
+            {"topic": topic, "client_rack": client, "broker_rack": broker, "bytes": size}
+            for topic, moved in sorted(verdict.moved.items())
+            for (client, broker), size in sorted(moved.items())
+        ],
+    }

@@ -1,0 +1,57 @@
+"""How a proxy reaches a real cluster, as options and Kafka's client properties say it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from kafka_rack.cli import UsageError
+from kafka_rack.cli.options.command_config import client_settings_in
+from mockbroker.adapters.client_properties.login import Exchange, SaslLogin
+from mockbroker.adapters.client_properties.settings import ClientSettings
+
+if TYPE_CHECKING:
+    from mockbroker.proxy.adapters.upstream import UpstreamSettings
+
+DEFAULT_TIMEOUT_S = 10.0
+
+
+def upstream_settings(
+    servers: Sequence[tuple[str, int]], path: str | None, settings: ClientSettings
+) -> UpstreamSettings:
+    """How brokers are reached.
+
+    Args:
+        path: of the file that ``settings`` were read from, to read who logs in anew.
+    """
+    from mockbroker.proxy.adapters.upstream import UpstreamSettings
+
+    timeout_s = settings.timeout_s or DEFAULT_TIMEOUT_S
+    return UpstreamSettings(servers, settings.tls, login_of(path, settings), settings.client_id, timeout_s)
+
+
+class CurrentLogin:
+    """Who logs in as a file says it at the time: a token in it, or made by it, does not last as long as the proxy."""
+
+    def __init__(self, path: str, login: SaslLogin) -> None:
+        self._path, self._login = path, login
+
+    @property
+    def mechanism(self) -> str:
+        """Kafka's name of the mechanism."""
+        return self._login.mechanism
+
+    def exchange(self) -> Exchange:
+        """The tokens of one login. Raises ValueError, as it goes on: it cannot be gone on with."""
+        with suppress(UsageError):  # of a file that is half written the one before counts
+            self._login = client_settings_in(self._path).login or self._login
+        return self._login.exchange()
+
+    def __str__(self) -> str:
+        return str(self._login)
+
+
+def login_of(path: str | None, settings: ClientSettings) -> CurrentLogin | None:
+    """Who the proxy is, where the cluster asks."""
+    return None if path is None or settings.login is None else CurrentLogin(path, settings.login)

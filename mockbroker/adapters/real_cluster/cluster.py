@@ -1,0 +1,342 @@
+"""A real cluster as the tools see it: its brokers and racks, its topics, and the few things that they change.
+
+Notes name what a broker is too old to answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+from kafka_rack.cluster_layout import ClusterLayout, LayoutPartition, LayoutTopic, make_layout
+from kafka_rack.errors import InputError
+from kafka_rack.placement import UsableBroker
+from mockbroker.adapters.client_properties.bootstrap import servers_in
+from mockbroker.adapters.client_properties.settings import ClientSettings
+from mockbroker.adapters.real_cluster.connection import (
+    DEFAULT_TIMEOUT_S,
+    NO_SETTINGS,
+    BrokerConnection,
+    RealClusterError,
+    Unreachable,
+    refusal,
+)
+from protocol.apis.cluster import DescribeClusterRequest
+from protocol.apis.configs import DescribeConfigsRequest
+from protocol.apis.metadata import MetadataRequest
+from protocol.apis.topics import CreatePartitionsRequest, CreateTopicsRequest, DeleteTopicsRequest
+from protocol.error_codes import ErrorCode, error_name
+
+TOPIC_RESOURCE, BROKER_RESOURCE = 2, 4
+MIN_INSYNC_REPLICAS, DISKLESS = "min.insync.replicas", "diskless.enable"
+FENCED_VERSION = 2
+"""DescribeCluster from here on lists brokers that are down (KIP-1073, Kafka 4.0)."""
+RACKS_VERSION = 1
+"""Metadata from here on has racks and the controller (KIP-36, Kafka 0.10)."""
+NO_AUTO_CREATION_VERSION = 4
+"""Metadata from here on can leave out the creation of topics; before, it gets requests for all topics."""
+DELETED_TOPICS_VERSION = 6
+"""DeleteTopics from here on names topics one by one, by name or id; before, in a list of names."""
+BY_HAND = -1
+"""Partitions and replication factor of a topic with manual replicas."""
+
+
+@dataclass(frozen=True, slots=True)
+class LiveBroker:
+    """A broker by the cluster's metadata; one that is down has no address that answers."""
+
+    id: int
+    rack: str | None
+    host: str
+    port: int
+    fenced: bool = False
+
+
+@dataclass(slots=True)
+class Snapshot:
+    """The cluster at one moment."""
+
+    cluster_id: str | None
+    controller_id: int | None
+    brokers: dict[int, LiveBroker]
+    topics: dict[str, LayoutTopic]
+    notes: list[str] = field(default_factory=list)
+
+    def layout(self) -> ClusterLayout:
+        usable = [UsableBroker(broker.id, broker.rack, broker.fenced) for broker in self.brokers.values()]
+        return make_layout(usable, self.topics)
+
+
+class LiveCluster:
+    """A connection to a cluster by any of its addresses; more brokers are connected to as needed."""
+
+    def __init__(
+        self,
+        bootstrap_servers: str,
+        timeout_s: float = DEFAULT_TIMEOUT_S,
+        settings: ClientSettings = NO_SETTINGS,
+    ) -> None:
+        self.addresses = addresses_of(bootstrap_servers)
+        self.timeout_s, self.settings = timeout_s, settings
+        self._stack = ExitStack()
+        self._connections: dict[tuple[str, int], BrokerConnection] = {}
+
+    def __enter__(self) -> Self:
+        """Connect to the first address that answers.
+
+        Raises: RealClusterError: none does; the text gives the reason of each.
+        """
+        reasons = []
+        for address in self.addresses:
+            try:
+                self.first = self.connection(address)
+            except Unreachable as error:
+                reasons.append(str(error))
+            else:
+                return self
+        raise RealClusterError("; ".join(reasons))
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def connection(self, address: tuple[str, int]) -> BrokerConnection:
+        """The connection to an address, opened when it is first asked for."""
+        if address not in self._connections:
+            self._connections[address] = self._stack.enter_context(
+                BrokerConnection(address, self.timeout_s, self.settings)
+            )
+        return self._connections[address]
+
+    def connection_to(self, broker: LiveBroker) -> BrokerConnection:
+        """The connection to a broker where it says it is. Raises: Unreachable: the text names the broker."""
+        try:
+            return self.connection((broker.host, broker.port))
+        except Unreachable as error:
+            raise Unreachable(f"broker {broker.id} at {error}") from error
+
+    # what a tool asks
+
+    def snapshot(self, wanted: Iterable[str] | None = None, *, with_settings: bool = True) -> Snapshot:
+        """Brokers and topics.
+
+        Args:
+            wanted: the topics to describe; None: all.
+            with_settings: ask for each topic's min.insync.replicas too.
+
+        Raises: RealClusterError: a wanted topic is not there, or may not be seen.
+        """
+        names = None if wanted is None else sorted(set(wanted))
+        answer = self._metadata(names)
+        found = Snapshot(answer.cluster_id, None, {}, {})
+        if self.first.version_for(MetadataRequest, least=RACKS_VERSION) is None:
+            found.notes.append("the cluster is older than 0.10: it reports neither racks nor the controller")
+        elif answer.controller_id >= 0:
+            found.controller_id = answer.controller_id
+        found.brokers = {one.node_id: live_broker(one.node_id, one) for one in answer.brokers}
+        self._add_fenced(found)
+        for topic in sorted(answer.topics, key=lambda topic: topic.name or ""):
+            if names is not None and topic.name not in names:
+                continue
+            if topic.error_code != ErrorCode.NONE:
+                if names is not None:
+                    raise RealClusterError(f"topic {topic.name}: {error_name(topic.error_code)}")
+                found.notes.append(f"topic {topic.name} left out: {error_name(topic.error_code)}")
+                continue
+            found.topics[topic.name] = topic_of(topic)
+        missing = sorted(set(names or ()) - set(found.topics))
+        if missing:
+            raise RealClusterError(f"topic {missing[0]}: there is no such topic")
+        if with_settings and found.topics:
+            self._add_settings(found)
+        return found
+
+    def broker_settings(self, broker: LiveBroker, names: Sequence[str]) -> dict[str, str | None]:
+        """Some settings of one broker, by its own DescribeConfigs; those that it does not report are left out."""
+        connection = self.connection_to(broker)
+        answers = self._configs(connection, BROKER_RESOURCE, [str(broker.id)], names)
+        return answers.get(str(broker.id), {})
+
+    def create_topic(
+        self, name: str, rows: Sequence[Sequence[int]], configs: Mapping[str, str], *, validate_only: bool = False
+    ) -> None:
+        """Create a topic with manual replicas, as KIP-36's TopicCommand does.
+
+        Raises: RealClusterError: the cluster refuses, in its own words, or is too old.
+        """
+        topic = CreateTopicsRequest.Topic(
+            name=name,
+            num_partitions=BY_HAND,
+            replication_factor=BY_HAND,
+            assignments=[
+                CreateTopicsRequest.Topic.Assignment(partition_index=number, broker_ids=list(row))
+                for number, row in enumerate(rows)
+            ],
+            configs=[CreateTopicsRequest.Topic.Config(name=key, value=configs[key]) for key in sorted(configs)],
+        )
+        request = CreateTopicsRequest(topics=[topic], timeout_ms=self._timeout_ms(), validate_only=validate_only)
+        answer = self._ask_controller(
+            request, "Kafka 0.10.2" if validate_only else "Kafka 0.10.1", least=int(validate_only)
+        )
+        for one in answer.topics:
+            if one.error_code != ErrorCode.NONE:
+                raise RealClusterError(refusal(f"topic {one.name}", one))
+
+    def grow_topic(
+        self, name: str, count: int, rows: Sequence[Sequence[int]] | None, *, validate_only: bool = False
+    ) -> None:
+        """Give a topic more partitions.
+
+        Args:
+            count: how many it is to have, old ones and new ones.
+            rows: the replicas of the new ones; None: the cluster places them.
+
+        Raises: RealClusterError: the cluster refuses, in its own words, or is too old.
+        """
+        assignment = CreatePartitionsRequest.Topic.Assignment
+        assignments = None if rows is None else [assignment(broker_ids=list(row)) for row in rows]
+        topic = CreatePartitionsRequest.Topic(name=name, count=count, assignments=assignments)
+        request = CreatePartitionsRequest(topics=[topic], timeout_ms=self._timeout_ms(), validate_only=validate_only)
+        for one in self._ask_controller(request, "Kafka 1.0").results:
+            if one.error_code != ErrorCode.NONE:
+                raise RealClusterError(refusal(f"topic {one.name}", one))
+
+    def delete_topics(self, names: Sequence[str]) -> dict[str, str]:
+        """Delete topics; returns the reasons of refusals by name. Raises: RealClusterError: it is too old."""
+        connection, version = self._controller_for(DeleteTopicsRequest, "Kafka 0.10.1")
+        request = DeleteTopicsRequest(timeout_ms=self._timeout_ms())
+        if version >= DELETED_TOPICS_VERSION:
+            request.topics = [DeleteTopicsRequest.Topic(name=name) for name in names]
+        else:
+            request.topic_names = list(names)
+        answer = connection.ask(request, version)
+        return {
+            one.name: refusal(f"topic {one.name}", one) for one in answer.responses if one.error_code != ErrorCode.NONE
+        }
+
+    # how it is asked
+
+    def _metadata(self, names: Sequence[str] | None) -> Any:
+        version = self.first.version_for(MetadataRequest)
+        if version is None:
+            raise RealClusterError(f"{self.first.name}: no version of Metadata that we both speak")
+        if version < NO_AUTO_CREATION_VERSION:
+            names = None  # asking for a topic would create it
+        topics: list[Any] | None
+        if names is None:
+            topics = [] if version == 0 else None
+        else:
+            topics = [MetadataRequest.Topic(name=name) for name in names]
+        request = MetadataRequest(topics=topics)
+        if version >= NO_AUTO_CREATION_VERSION:
+            request.allow_auto_topic_creation = False
+        answer = self.first.ask(request, version)
+        if answer.error_code != ErrorCode.NONE:
+            raise RealClusterError(f"{self.first.name}: Metadata failed: {error_name(answer.error_code)}")
+        return answer
+
+    def _add_fenced(self, found: Snapshot) -> None:
+        """The brokers that are down, with their racks, if the cluster reports them."""
+        version = self.first.version_for(DescribeClusterRequest, least=FENCED_VERSION)
+        if version is None:
+            return
+        answer = self.first.ask(DescribeClusterRequest(include_fenced_brokers=True), version)
+        if answer.error_code != ErrorCode.NONE:
+            found.notes.append(f"brokers that are down are not listed: {error_name(answer.error_code)}")
+            return
+        for one in answer.brokers:
+            if one.is_fenced and one.broker_id not in found.brokers:
+                found.brokers[one.broker_id] = live_broker(one.broker_id, one, fenced=True)
+        found.brokers = dict(sorted(found.brokers.items()))
+
+    def _add_settings(self, found: Snapshot) -> None:
+        try:
+            settings = self._configs(self.first, TOPIC_RESOURCE, sorted(found.topics), [MIN_INSYNC_REPLICAS, DISKLESS])
+        except RealClusterError as error:
+            found.notes.append(f"{MIN_INSYNC_REPLICAS} of topics is not known: {error}")
+            return
+        unknown = []
+        for name, topic in found.topics.items():
+            value = settings.get(name, {}).get(MIN_INSYNC_REPLICAS)
+            if value is None:
+                unknown.append(name)
+            else:
+                diskless = settings[name].get(DISKLESS) == "true"
+                found.topics[name] = LayoutTopic(topic.partitions, int(value), topic.internal, diskless)
+        if unknown:
+            more = f" and {len(unknown) - 1} more" if len(unknown) > 1 else ""
+            found.notes.append(f"{MIN_INSYNC_REPLICAS} of topic {unknown[0]}{more} is not known")
+
+    def _configs(
+        self, connection: BrokerConnection, kind: int, resources: Sequence[str], names: Sequence[str]
+    ) -> dict[str, dict[str, str | None]]:
+        """Resource -> setting -> value, of those that the broker reports."""
+        version = connection.version_for(DescribeConfigsRequest)
+        if version is None:
+            raise RealClusterError(f"{connection.name}: does not serve DescribeConfigs (Kafka 0.11)")
+        request = DescribeConfigsRequest(
+            resources=[
+                DescribeConfigsRequest.Resource(resource_type=kind, resource_name=one, configuration_keys=list(names))
+                for one in resources
+            ]
+        )
+        answer = connection.ask(request, version)
+        return {
+            result.resource_name: {config.name: config.value for config in result.configs}
+            for result in answer.results
+            if result.error_code == ErrorCode.NONE
+        }
+
+    def _ask_controller(self, request: Any, since: str, least: int = 0) -> Any:
+        """Ask the controller. Raises: RealClusterError: it is too old."""
+        connection, version = self._controller_for(type(request), since, least)
+        return connection.ask(request, version)
+
+    def _controller_for(self, request: Any, since: str, least: int = 0) -> tuple[BrokerConnection, int]:
+        """The broker that the cluster names as controller, and the version of a request's class to ask it in.
+
+        Before KIP-590 no other broker could do what it does. Raises: RealClusterError: it is too old.
+        """
+        answer = self._metadata([])
+        controller = next((one for one in answer.brokers if one.node_id == answer.controller_id), None)
+        connection = self.first
+        if controller is not None:
+            connection = self.connection_to(live_broker(controller.node_id, controller))
+        version = connection.version_for(request, least=least)
+        if version is None:
+            name = request.name.removesuffix("Request")
+            raise RealClusterError(
+                f"{connection.name}: does not serve {name} in a version we speak ({since} and newer do)"
+            )
+        return connection, version
+
+    def _timeout_ms(self) -> int:
+        return int(self.timeout_s * 1000)
+
+
+def live_broker(id: int, said: Any, fenced: bool = False) -> LiveBroker:
+    return LiveBroker(id, said.rack or None, said.host, said.port, fenced)
+
+
+def topic_of(said: Any) -> LayoutTopic:
+    """A topic of a Metadata answer."""
+    ordered = sorted(said.partitions, key=lambda one: one.partition_index)
+    partitions = tuple(
+        LayoutPartition(tuple(one.replica_nodes), one.leader_id, tuple(one.isr_nodes)) for one in ordered
+    )
+    return LayoutTopic(partitions, internal=said.is_internal)
+
+
+def addresses_of(text: str) -> list[tuple[str, int]]:
+    """Addresses as host:port,[ipv6]:port,...
+
+    Raises: InputError: names the one that is none.
+
+    >>> addresses_of("localhost:9092, [::1]:9093")
+    [('localhost', 9092), ('::1', 9093)]
+    """
+    try:
+        return servers_in(text)
+    except ValueError as error:
+        raise InputError(f"--bootstrap-server: {error}") from None

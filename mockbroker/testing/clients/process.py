@@ -1,0 +1,175 @@
+"""A client as a process: orders in, progress out, and what it did as its last line."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple, Self
+
+from kafka_rack.errors import KafkaRackError
+from mockbroker.testing.clients.progress import until
+
+PROGRAM = "mockbroker.testing.clients.program"
+LIBRARIES = {"confluent-kafka": "with_confluent", "aiokafka": "with_aiokafka", "kafka-python": "with_kafka_python"}
+"""Library -> the module beside this one that drives it."""
+MODULES = {"confluent-kafka": "confluent_kafka", "aiokafka": "aiokafka", "kafka-python": "kafka"}
+METADATA_MAX_AGE_MS = 1000  # how soon a client learns that its rack is back; Kafka's default is five minutes
+ENDED_WITHIN_S = 60.0
+MAX_LINE_BYTES = 1 << 28
+
+
+class ClientError(KafkaRackError):
+    """A client process that fails or makes no progress."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClientPlan:
+    """What a client process does.
+
+    ``rack`` is empty for a client without one; ``api_version`` is the Kafka version that kafka-python behaves as, None
+    for the library's own.
+    """
+
+    library: str
+    group: str
+    topics: Sequence[str]
+    bootstrap_servers: str
+    rack: str = ""
+    api_version: Sequence[int] | None = None
+
+    @property
+    def name(self) -> str:
+        """The client in a sentence.
+
+        >>> ClientPlan("kafka-python", "g", ["t"], "", api_version=[0, 9]).name
+        'kafka-python as of 0.9'
+        """
+        if self.api_version is not None:
+            return f"{self.library} as of {'.'.join(map(str, self.api_version))}"
+        return f"{self.library} in rack {self.rack}"
+
+    def client_id(self, role: str) -> str:
+        """``role`` is ``producer`` or ``consumer``; a rack in the id is how clients report it to diskless topics."""
+        return f"{self.library}-{role}" + (f",diskless_az={self.rack}" if self.rack else "")
+
+
+class ClientResult(NamedTuple):
+    """The records that were acknowledged to a client, the errors of those given up, and how often it saw which."""
+
+    acknowledged: list[str]
+    failures: list[str]
+    seen: dict[str, int]
+
+
+class ClientProcess:
+    """A running client; an async context manager, whose end kills it."""
+
+    def __init__(self, plan: ClientPlan) -> None:
+        self.plan = plan
+        self.progress: dict[str, Any] = dict.fromkeys(("acknowledged", "failed", "seen", "distinct"), 0)
+        self.progress |= {"assigned": False, "drained": False}
+        self.result: ClientResult | None = None
+
+    async def __aenter__(self) -> Self:
+        pipe = asyncio.subprocess.PIPE
+        self.process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", PROGRAM, json.dumps(asdict(self.plan))),
+            stdin=pipe,
+            stdout=pipe,
+            stderr=pipe,
+            limit=MAX_LINE_BYTES,
+            start_new_session=True,  # Ctrl-C is for the parent
+        )
+        self._errors: list[bytes] = []
+        self._readers = [asyncio.create_task(self._read()), asyncio.create_task(self._read_errors())]
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        if self.process.returncode is None:
+            self.process.kill()
+        await self.process.wait()
+        await asyncio.gather(*self._readers)
+
+    def is_assigned(self) -> bool:
+        """Whether its consumer has partitions."""
+        return bool(self.progress["assigned"])
+
+    async def order(self, what: str) -> None:
+        """Send ``go``, ``drain`` or ``finish``. Raises ClientError: the process has ended."""
+        assert self.process.stdin is not None
+        try:
+            self.process.stdin.write(f"{what}\n".encode())
+            await self.process.stdin.drain()
+        except ConnectionError:
+            raise self.complaint() from None
+
+    def complaint(self) -> ClientError:
+        """The last words of a process that ended by itself."""
+        said = b"".join(self._errors).decode(errors="replace").strip().splitlines()
+        return ClientError(
+            f"{self.plan.name} has ended: {said[-1] if said else f'exit code {self.process.returncode}'}"
+        )
+
+    async def end(self) -> ClientResult:
+        """Wait for the end of a client that was ordered to finish. Raises ClientError: it fails, or does not end."""
+        try:
+            await asyncio.wait_for(asyncio.gather(self.process.wait(), *self._readers), ENDED_WITHIN_S)
+        except TimeoutError:
+            raise ClientError(f"{self.plan.name} does not end") from None
+        if self.process.returncode or self.result is None:
+            raise self.complaint()
+        return self.result
+
+    async def _read(self) -> None:
+        assert self.process.stdout is not None
+        async for line in self.process.stdout:
+            said = json.loads(line)
+            if "result" in said:
+                self.result = ClientResult(**said["result"])
+            else:
+                self.progress = said
+
+    async def _read_errors(self) -> None:
+        assert self.process.stderr is not None
+        async for line in self.process.stderr:
+            self._errors.append(line)
+
+
+Clients = Sequence[ClientProcess]
+
+
+def check_all_run(clients: Clients) -> None:
+    """Raises ClientError: a client has ended by itself."""
+    for client in clients:
+        if client.process.returncode is not None:
+            raise client.complaint()
+
+
+async def arrived(done: Callable[[], bool], clients: Clients, what: str) -> None:
+    """Wait for the clients. Raises ClientError: one has ended, or none makes progress any more."""
+
+    def ended() -> bool:
+        return any(client.process.returncode is not None for client in clients)
+
+    if not await until(lambda: ended() or done(), lambda: [client.progress for client in clients]):
+        so_far = "; ".join(f"{client.plan.name}: {client.progress}" for client in clients)
+        raise ClientError(f"{what} does not happen, and no client makes progress; {so_far}")
+    check_all_run(clients)
+
+
+async def finish(clients: Clients, has_read_all: Callable[[], bool]) -> list[ClientResult]:
+    """Stop the producers, let the consumers read until ``has_read_all``, end the processes. Raises ClientError."""
+
+    async def waited(done: Callable[[], bool]) -> None:
+        await until(done, lambda: [client.progress for client in clients])
+
+    for client in clients:
+        await client.order("drain")
+    await waited(lambda: all(client.progress["drained"] for client in clients))
+    await waited(has_read_all)
+    for client in clients:
+        await client.order("finish")
+    return [await client.end() for client in clients]

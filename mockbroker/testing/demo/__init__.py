@@ -1,0 +1,1 @@
+"""The demo: real clients in three racks, one of which goes down and comes back."""
