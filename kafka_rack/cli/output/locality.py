@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
 from kafka_rack.cli.output.tables import table
-from kafka_rack.locality.amounts import MONTH_SECONDS, Pace, bytes_text, duration_text, money_text
+from kafka_rack.locality.amounts import Pace, bytes_text, duration_text, money_text
 from kafka_rack.locality.forecast import Forecast
 from kafka_rack.locality.prices import Prices
 from kafka_rack.locality.result import pace_of_result
@@ -103,26 +102,3 @@ def forecast_as_text(plan: Forecast, prices: Prices) -> str:
 def rate(bytes_a_second: Any) -> str:
     """Bytes a second, in MiB where it is one and more."""
     return f"{float(bytes_a_second) / 2**20:,.1f} MiB/s"
-
-
-def forecast_as_json(plan: Forecast, prices: Prices) -> str:
-    month = plan.month(prices)
-    found = {
-        "bytes_per_second": {
-            "produce": float(plan.produced),
-            "replication": float(plan.replicated),
-            "consume": float(plan.consumed),
-            "all": float(plan.total),
-        },
-        "cross_bytes_per_second": {
-            **{name: float(size) for name, size in plan.cross_by_category().items()},
-            "all": float(plan.cross),
-        },
-        "month_seconds": MONTH_SECONDS,
-        "month_cost": {
-            **{name: f"{amount:f}" for name, amount in month.items()},
-            "all": f"{sum(month.values(), Decimal(0)):f}",
-        },
-        "prices": prices.as_json(),
-    }
-    return json.dumps(found, indent=2) + "\n"

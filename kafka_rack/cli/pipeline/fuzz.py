@@ -69,8 +69,10 @@ def fuzz(arguments: Arguments) -> int:
     checks, codecs, java = (job_module(f"fuzz.{name}") for name in ("checks", "codecs", "java"))
     try:
         return replay(arguments) if arguments.replay else run(arguments)
-    except (checks.CheckMissing, codecs.CodecError, java.KafkaMissing) as error:
+    except checks.CheckMissing as error:
         raise CommandError(str(error)) from None
+    except (codecs.CodecError, java.KafkaMissing) as error:
+        raise UsageError(str(error)) from None
 
 
 def run(arguments: Arguments) -> int:
@@ -125,21 +127,15 @@ def checks_given(arguments: Arguments) -> list[str]:
 
 
 def codec_given(spec: str | None) -> CodecSource | None:
-    from kafka_rack.pipeline.fuzz.codecs import CodecError, CodecSource
+    from kafka_rack.pipeline.fuzz.codecs import CodecSource
 
-    try:
-        return CodecSource.parse(spec, Path.cwd()) if spec else None
-    except CodecError as error:
-        raise UsageError(str(error)) from None
+    return CodecSource.parse(spec, Path.cwd()) if spec else None
 
 
 def jars_given(arguments: Arguments) -> list[Path]:
-    from kafka_rack.pipeline.fuzz.java import KafkaMissing, jars_at
+    from kafka_rack.pipeline.fuzz.java import jars_at
 
-    try:
-        return jars_at(Path(arguments.kafka_clients_jar)) if arguments.kafka_clients_jar else []
-    except KafkaMissing as error:
-        raise UsageError(str(error)) from None
+    return jars_at(Path(arguments.kafka_clients_jar)) if arguments.kafka_clients_jar else []
 
 
 # -- one failure again -------------------------------------------------------------------------------------------------

@@ -60,7 +60,7 @@ def test_whoever_has_the_password_looks_at_a_cluster_that_asks_for_it(secured, m
     assert SECRET not in said.out + said.err
     assert main(["topics", "describe", *given]) == 0
     assert main(["audit", *given]) == 0
-    assert main(["reassign", "--list", *given]) == 0
+    assert main(["reassign", "repair", *given]) == 0
     assert capsys.readouterr().err == ""
 
 
