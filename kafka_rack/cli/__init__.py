@@ -23,7 +23,7 @@ COMMANDS = {
     "Run": {
         "serve": "Run a mock cluster with racks for any Kafka client.",
         "proxy": "Add racks, faults and a journal to a real cluster.",
-        "demo": "Stop a rack under real clients; see who serves whom.",
+        "demo": "Stop a rack under real clients; see which broker serves which client.",
         "ctl": "Look at a running cluster, change it, inject faults.",
     },
     "Test": {

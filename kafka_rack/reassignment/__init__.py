@@ -1,4 +1,4 @@
-"""Where replicas should move: Kafka's own proposal, and the fewest moves that mend what racks are for."""
+"""Where replicas should move: Kafka's own proposal, and the fewest moves that restore what racks are for."""
 
 from __future__ import annotations
 

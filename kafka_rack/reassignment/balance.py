@@ -18,7 +18,7 @@ Node = tuple[str, int, str]
 
 @dataclass(slots=True)
 class Choice:
-    """How one partition can be mended, and how it is.
+    """How one partition can be restored, and how it is.
 
     ``wanted`` moves are due; ``candidates`` are the brokers that may give one up, by rack, of which at most
     ``limits[rack]`` do; ``free`` are the racks that may take one each.

@@ -69,7 +69,7 @@ def repair(layout: ClusterLayout, topics: Iterable[str] | None = None) -> Repair
         raise MissingRackError(bare)
     racks = usable_racks(layout)
     if not racks:
-        raise InputError("no broker has a rack, so there is nothing to mend: set broker.rack first")
+        raise InputError("no broker has a rack, so there is nothing to restore: set broker.rack first")
     rack_of = layout.rack_of
     wanted = set(layout.topics if topics is None else layout.only(topics).topics)
     choices: list[Choice] = []

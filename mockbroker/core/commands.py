@@ -126,9 +126,9 @@ class StateCommands(ABC):
         """
         self._change(lambda state, now_ms: state.cut_link(broker, other, now_ms))
 
-    def mend_link(self, broker: int, other: int) -> None:
+    def restore_link(self, broker: int, other: int) -> None:
         """Restore the link between two brokers; -1 is the controller."""
-        self._change(lambda state, now_ms: state.mend_link(broker, other, now_ms))
+        self._change(lambda state, now_ms: state.restore_link(broker, other, now_ms))
 
     def isolate_broker(self, broker_id: int) -> None:
         """Cut a broker off from every other and from the controller. Clients still reach it."""

@@ -7,10 +7,10 @@ from random import Random
 from typing import TYPE_CHECKING, cast
 
 from mockbroker.core.engine import Engine
-from mockbroker.proxy.mending import Mending
-from mockbroker.proxy.mends import Mends
 from mockbroker.proxy.mirror import Mirror
 from mockbroker.proxy.path import ProxyPath, ProxySession
+from mockbroker.proxy.rewrites import Rewrites
+from mockbroker.proxy.rewriting import Rewriting
 from mockbroker.session import Session
 from mockbroker.state.brokers.broker import DEFAULT_LISTENER, Broker
 from mockbroker.state.cluster import Cluster
@@ -24,7 +24,7 @@ class ProxyEngine(Engine):
 
     Args:
         racks, listen: see ``Mirror``.
-        mends: what is to be put right; nothing unless given.
+        rewrites: what is to be put right; nothing unless given.
     """
 
     def __init__(
@@ -34,10 +34,10 @@ class ProxyEngine(Engine):
         *,
         racks: Mapping[int, str | None],
         listen: Callable[[Broker], None] = lambda _broker: None,
-        mends: Mends | None = None,
+        rewrites: Rewrites | None = None,
     ) -> None:
         self.mirror = Mirror(cluster, racks, listen)
-        self._mending = None if mends is None else Mending(mends, self.mirror)
+        self._rewriting = None if rewrites is None else Rewriting(rewrites, self.mirror)
         super().__init__(cluster, rng)
 
     def session(
@@ -66,4 +66,4 @@ class ProxyEngine(Engine):
         return len(self.path.purgatory) + sum(link.forwarded_calls for link in links)
 
     def _make_path(self, rng: Random) -> ProxyPath:
-        return ProxyPath(self.cluster, rng, mirror=self.mirror, mending=self._mending)
+        return ProxyPath(self.cluster, rng, mirror=self.mirror, rewriting=self._rewriting)

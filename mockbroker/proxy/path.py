@@ -42,8 +42,8 @@ if TYPE_CHECKING:
 
     from mockbroker.core.connection import Connection
     from mockbroker.proxy.connection import ProxyConnection
-    from mockbroker.proxy.mending import Mending
     from mockbroker.proxy.mirror import Mirror
+    from mockbroker.proxy.rewriting import Rewriting
 
 METADATA, SASL_HANDSHAKE, DELETE_TOPICS, SASL_AUTHENTICATE = 3, 17, 20, 36
 NOTED = (METADATA, SASL_HANDSHAKE, DELETE_TOPICS, SASL_AUTHENTICATE)
@@ -75,11 +75,11 @@ class ProxySession(Session):
 @dataclass(slots=True, eq=False)
 class ProxyPath(CallPath):
     """Takes calls from frame to outcome. ``mirror`` learns from the answers what there is,
-    ``mending`` puts right what was asked to be.
+    ``rewriting`` puts right what was asked to be.
     """
 
     mirror: Mirror = field(kw_only=True)
-    mending: Mending | None = field(default=None, kw_only=True)
+    rewriting: Rewriting | None = field(default=None, kw_only=True)
 
     fetches: FollowedSessions = field(init=False)
     answer_rooms: RoomPool = field(default_factory=RoomPool)
@@ -161,7 +161,7 @@ class ProxyPath(CallPath):
                     return Respond(sending.answer)
                 if sending.request is not call.request or call.injected.hides_part:
                     changed = sending.request
-            frame = self.mending.frame_of(call, changed) if self.mending is not None else None
+            frame = self.rewriting.frame_of(call, changed) if self.rewriting is not None else None
             if frame is None:
                 frame = framed(call.frame) if changed is None else (encoded_request(call, changed),)
             if call.api_key == PRODUCE and len(call.frame) >= VIEWED_BYTES and call.read_request is None:
@@ -311,8 +311,8 @@ class ProxyPath(CallPath):
         elif api_key == DELETE_TOPICS:
             self._topics_deleted(call, response)
         is_changed = is_amended
-        if self.mending is not None and self.mending.looks_at_answer(api_key):
-            is_changed |= self.mending.mend_answer(call, response)
+        if self.rewriting is not None and self.rewriting.looks_at_answer(api_key):
+            is_changed |= self.rewriting.rewrite_answer(call, response)
         if may_carry_addresses(api_key, version):
             is_changed |= rewrite_addresses(api_key, version, response, self.mirror.directory(call.session.listener))
         return response, is_changed
@@ -326,7 +326,7 @@ class ProxyPath(CallPath):
             found = self._is_read[start] = (
                 api_key in (API_VERSIONS, *APIS_WITH_PARTS, *NOTED)
                 or may_carry_addresses(api_key, call.version)
-                or (self.mending is not None and self.mending.looks_at_answer(api_key))
+                or (self.rewriting is not None and self.rewriting.looks_at_answer(api_key))
             )
         return found
 

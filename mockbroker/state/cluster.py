@@ -355,16 +355,16 @@ class Cluster:
         """Have two nodes, broker ids or ``CONTROLLER``, no longer reach each other; see ``ClusterControl.cut_link``."""
         self.cluster_control.cut_link(node, other, now_ms)
 
-    def mend_link(self, node: int, other: int, now_ms: int) -> None:
+    def restore_link(self, node: int, other: int, now_ms: int) -> None:
         """Have two nodes reach each other again."""
-        self.cluster_control.mend_link(node, other, now_ms)
+        self.cluster_control.restore_link(node, other, now_ms)
 
     def isolate_broker(self, broker_id: int, now_ms: int) -> None:
         """Cut a broker off from every other and from the controller. Clients still reach it. Raises KeyError."""
         self.cluster_control.isolate(broker_id, now_ms)
 
     def rejoin_broker(self, broker_id: int, now_ms: int) -> None:
-        """Mend every link of a broker. Raises KeyError."""
+        """Restore every link of a broker. Raises KeyError."""
         self.cluster_control.rejoin(broker_id, now_ms)
 
     def set_link_conditions(self, conditions: LinkConditions, now_ms: int) -> None:

@@ -67,7 +67,7 @@ async def test_an_idempotent_producer_tries_again_and_nothing_is_lost_or_doubled
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
-async def test_a_producer_is_told_of_an_error_that_no_retry_mends(library):
+async def test_a_producer_is_told_of_an_error_that_no_retry_restores(library):
     async with MockCluster(topics={TOPIC: (1, 3)}) as cluster:
         fault = cluster.faults.add(
             match={"api": "Produce", "topic": "ord*"}, effect={"error": "TOPIC_AUTHORIZATION_FAILED"}
@@ -248,7 +248,7 @@ async def test_a_reader_of_its_own_rack_waits_out_a_cut_to_the_leaders_rack_and_
 
 
 @pytest.mark.parametrize("library", REDIRECTED)
-async def test_a_reader_over_a_cut_link_loses_its_connection_and_is_back_when_it_is_mended(library):
+async def test_a_reader_over_a_cut_link_loses_its_connection_and_is_back_when_it_is_restored(library):
     async with MockCluster(settings=RACK_AWARE) as cluster:
         cluster.state.create_topic(TOPIC, assignment=[[1]])  # in b alone
         await produced(cluster, library, values(0, 20))

@@ -110,7 +110,7 @@ def test_the_proposal_has_kafkas_form_and_its_plan_of_now_is_kafkas_byte_for_byt
     assert keys[0] == keys[1]
 
 
-def test_a_repair_is_carried_out_by_kafka_and_then_nothing_is_left_to_mend(run, kafka, tmp_path):
+def test_a_repair_is_carried_out_by_kafka_and_then_nothing_is_left_to_restore(run, kafka, tmp_path):
     created(kafka, "sick", [[0, 1, 2], [1, 0, 3], [2, 3, 1]])
     code, out, _ = run("audit", "sick", "--ignore", "uneven-racks")
     assert (code, "shared-rack" in out) == (3, True)

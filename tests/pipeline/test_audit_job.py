@@ -116,7 +116,7 @@ def rows_once(out: Path, table: str) -> list[dict[str, Any]]:
     return rows(out, table)
 
 
-def test_moves_mend_every_shared_rack(out: Path) -> None:
+def test_moves_restore_every_shared_rack(out: Path) -> None:
     """Applied by hand, the moves leave no two replicas in a rack while another rack has none."""
     for seed in range(CLUSTERS_IN_LINES):
         said = random_cluster("", seed)

@@ -70,7 +70,7 @@ def test_all_judges_agree_about_messages_that_all_know(spark):
 
 
 @pytest.mark.usefixtures("shared_session")
-def test_a_planted_bug_is_found_and_its_file_replays_it_until_it_is_mended(tmp_path, monkeypatch, capsys):
+def test_a_planted_bug_is_found_and_its_file_replays_it_until_it_is_restored(tmp_path, monkeypatch, capsys):
     codec, out = tmp_path / "mine.py", tmp_path / "out"
     codec.write_text(PLANTED.format(mistake=' or ""'))
     asked = ["MetadataResponse", "--versions", "9", "--codec", f"{codec}:Codec", "--checks", "codec"]

@@ -58,7 +58,7 @@ def racks_of(layout, row):
     return len({layout.rack_of[broker] for broker in row})
 
 
-def mended(layout):
+def restored(layout):
     return repair(layout) if usable_racks(layout) else None
 
 
@@ -66,7 +66,7 @@ def mended(layout):
 @example(DOWN_AND_ALONE)
 @example(DOWN_AND_ALONE_BESIDE_THE_LEADER)
 def test_no_violation_is_left_and_each_move_adds_a_rack(layout):
-    said = mended(layout)
+    said = restored(layout)
     if said is None:
         return
     before, after = rows_of(layout), rows_of(layout, said)
@@ -80,7 +80,7 @@ def test_no_violation_is_left_and_each_move_adds_a_rack(layout):
 
 @given(layouts(brokers=12, partitions=12, replicas=7))
 def test_replicas_keep_their_number_and_places_and_preferred_leaders_stay(layout):
-    said = mended(layout)
+    said = restored(layout)
     if said is None:
         return
     up = {broker.id for broker in layout.brokers if not broker.fenced}
@@ -96,7 +96,7 @@ def test_replicas_keep_their_number_and_places_and_preferred_leaders_stay(layout
 
 @given(layouts(brokers=12, partitions=12, replicas=7))
 def test_a_second_repair_moves_nothing(layout):
-    said = mended(layout)
+    said = restored(layout)
     if said is not None:
         brokers = [list(broker) for broker in layout.brokers]
         assert repair(layout_of_json({"brokers": brokers, "topics": {"t": rows_of(layout, said)}})).moves == ()
@@ -106,7 +106,7 @@ def test_a_second_repair_moves_nothing(layout):
 @example(DOWN_AND_ALONE)
 @example(DOWN_AND_ALONE_BESIDE_THE_LEADER)
 def test_no_other_choice_of_as_few_moves_is_more_even_or_moves_fewer_leaders(layout):
-    said = mended(layout)
+    said = restored(layout)
     if said is None:
         return
     partitions = layout.topics["t"].partitions

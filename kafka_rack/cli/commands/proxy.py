@@ -48,14 +48,14 @@ def zone_keys() -> list[str]:
 @control_options
 @section(
     "Rewriting",
-    flag("--mend-racks", "Add a client's rack to its requests that lack one (docs/proxy.md)."),
+    flag("--rewrite-racks", "Add a client's rack to its requests that lack one (docs/proxy.md)."),
     option(
-        "--mend-client-ids",
+        "--rewrite-client-ids",
         Name("KEY", zone_keys),
         f"Add KEY=RACK to client ids without a rack; KEY is one of {', '.join(zone_keys())}.",
     ),
     option(
-        "--mend-diskless",
+        "--rewrite-diskless",
         Words("CONFIG[=VALUE]"),
         "Return brokers of the client's rack for topics with this topic config (default value: true).",
     ),
@@ -110,7 +110,7 @@ def run_proxy(arguments: Arguments, folder: SecurityFolder) -> int:
             capture_bytes=arguments.capture_bytes,
             wait_s=arguments.wait / 1000,
             client_racks=racks_file(arguments.client_racks),
-            mends=mends_from(arguments),
+            rewrites=rewrites_from(arguments),
             tls=arguments.tls,
             security_dir=folder.name,
             settings=own_keys,
@@ -125,19 +125,19 @@ def run_proxy(arguments: Arguments, folder: SecurityFolder) -> int:
         raise CommandError(str(error)) from None
 
 
-def mends_from(arguments: Arguments) -> Any:
-    """The chosen mends, None without any. Raises UsageError."""
-    from mockbroker.proxy.mends import Mends
+def rewrites_from(arguments: Arguments) -> Any:
+    """The chosen rewrites, None without any. Raises UsageError."""
+    from mockbroker.proxy.rewrites import Rewrites
 
     config = None
-    if arguments.mend_diskless:
-        name, _, value = arguments.mend_diskless.partition("=")
+    if arguments.rewrite_diskless:
+        name, _, value = arguments.rewrite_diskless.partition("=")
         config = (name.strip(), value.strip() or None)
     try:
-        mends = Mends(arguments.mend_racks, arguments.mend_client_ids or None, config)
+        rewrites = Rewrites(arguments.rewrite_racks, arguments.rewrite_client_ids or None, config)
     except ValueError as error:
-        raise UsageError(f"--mend-client-ids: {error}") from None
-    return None if mends == Mends() else mends
+        raise UsageError(f"--rewrite-client-ids: {error}") from None
+    return None if rewrites == Rewrites() else rewrites
 
 
 def tls_settings_from(given: Iterable[tuple[str, str]]) -> dict[str, str]:

@@ -42,7 +42,7 @@ Examples:
 
 
 name_argument = argument("name", metavar="NAME", type=Words("NAME"))
-if_exists_option = flag("--if-exists", "Succeed if there is no such topic.")
+if_exists_option = flag("--if-exists", "Succeed if the topic does not exist.")
 internal_option = flag("--exclude-internal", "Leave out Kafka's own topics.")
 validate_option = flag("--validate-only", "Let the cluster check the request, and change nothing.")
 

@@ -43,7 +43,7 @@ WORDS = {
 @section(
     "Change",
     set_option,
-    option("--diskless", Words("TOPIC"), "Make these topics diskless; * stands for anything.", multiple=True),
+    option("--diskless", Words("TOPIC"), "Make these topics diskless; * matches anything.", multiple=True),
     placer_option,
     option("--replication-factor", WholeNumber(1, MAX_BROKERS), "Replicas of each partition."),
 )

@@ -73,10 +73,10 @@ async def cut_link(call: ControlCall) -> Any:
     return LinkChanged(call.body.between)
 
 
-@operation("POST", "/links/mend", "Restore a link", tag="links", body=Link, answer=LinkChanged, statuses=(404,))
-async def mend_link(call: ControlCall) -> Any:
+@operation("POST", "/links/restore", "Restore a link", tag="links", body=Link, answer=LinkChanged, statuses=(404,))
+async def restore_link(call: ControlCall) -> Any:
     """The two reach each other again."""
-    call.cluster.mend_link(*link_of(call))
+    call.cluster.restore_link(*link_of(call))
     return LinkChanged(call.body.between)
 
 

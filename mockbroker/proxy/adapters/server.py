@@ -16,8 +16,8 @@ from mockbroker.core.commands import Result
 from mockbroker.proxy.adapters.clients import ProxyNode
 from mockbroker.proxy.adapters.upstream import UpstreamError, UpstreamLink, UpstreamSettings
 from mockbroker.proxy.engine import ProxyEngine
-from mockbroker.proxy.mends import Mends, shows_diskless
 from mockbroker.proxy.mirror import empty_mirror
+from mockbroker.proxy.rewrites import Rewrites, shows_diskless
 from mockbroker.state.brokers.broker import DEFAULT_LISTENER, RACK_LISTENER, Broker, Listener
 from mockbroker.state.brokers.numbered import EVERY_ADDRESS
 from mockbroker.state.errors import ApiError
@@ -68,7 +68,7 @@ class KafkaProxy(ServedCluster):
         listener_per_rack: each broker has one more listener for each rack; who comes in by it counts as in that rack.
         advertised_host: the address in answers; default: ``host``.
         client_racks: a racks file, for clients that say nothing of their rack.
-        mends: what of clients' requests and of answers is to be put right.
+        rewrites: what of clients' requests and of answers is to be put right.
         wait_s: for so long ``start`` waits for a cluster that does not answer yet.
         tls: end TLS here, with a test certificate; ``security_dir`` is a folder for what clients need, as for
             ``MockCluster``. ``settings`` are ``ssl.*`` under Kafka's names, which may name keys instead.
@@ -97,7 +97,7 @@ class KafkaProxy(ServedCluster):
         capture_bytes: int = DEFAULT_CAPTURE_BYTES,
         wait_s: float = 0.0,
         client_racks: RackRules | None = None,
-        mends: Mends | None = None,
+        rewrites: Rewrites | None = None,
         tls: bool = False,
         security_dir: Path | str | None = None,
         settings: Mapping[str, str] | None = None,
@@ -109,7 +109,7 @@ class KafkaProxy(ServedCluster):
             raise ValueError("expected client properties beside host:port, got them beside UpstreamSettings")
         self._host, self._listener_per_rack = host, listener_per_rack
         self._advertised_host = advertised_host or ("127.0.0.1" if host in EVERY_ADDRESS else host)
-        self._next_port, self._wait_s, self._mends = 0, wait_s, mends
+        self._next_port, self._wait_s, self._rewrites = 0, wait_s, rewrites
         self._protocol = default_protocol(has_users=upstream.login is not None, tls=True) if tls or settings else None
         self._client_tls: ClientTls | None = None
         if self._protocol is not None:
@@ -122,7 +122,7 @@ class KafkaProxy(ServedCluster):
         state, rng = empty_mirror(seed, settings), Random(seed)
         if self._client_tls is not None:
             self._client_tls.listeners_of(state, Broker(0, None, [like]))  # refused now, not at the start
-        engine = ProxyEngine(state, rng, racks=racks or {}, listen=self._listen, mends=mends)
+        engine = ProxyEngine(state, rng, racks=racks or {}, listen=self._listen, rewrites=rewrites)
         engine.client_racks = client_racks
         super().__init__(
             state,
@@ -316,12 +316,12 @@ class KafkaProxy(ServedCluster):
 
     async def _look_for_diskless(self) -> None:
         """Learn which topics are diskless, where that decides what clients are told. Raises UpstreamError."""
-        config = None if self._mends is None else self._mends.diskless_config
-        if self._mends is None or config is None:
+        config = None if self._rewrites is None else self._rewrites.diskless_config
+        if self._rewrites is None or config is None:
             return
         configs = await self._link.topic_configs(sorted(self.state.topics), config[0])
         self.mirror.learn_diskless(
-            {name for name, value in configs.items() if shows_diskless(self._mends, {config[0]: value})}
+            {name for name, value in configs.items() if shows_diskless(self._rewrites, {config[0]: value})}
         )
 
     @property

@@ -244,11 +244,11 @@ class ClusterControl:
         self._check_link(node, other)
         self._cut([(node, other)], now_ms)
 
-    def mend_link(self, node: int, other: int, now_ms: int) -> None:
+    def restore_link(self, node: int, other: int, now_ms: int) -> None:
         """Have two nodes reach each other again: followers catch up, and a broker hears of all that has changed."""
         self._check_link(node, other)
-        self.cluster.network.mend(node, other)
-        self._mended({node, other}, now_ms)
+        self.cluster.network.restore(node, other)
+        self._restored({node, other}, now_ms)
 
     def isolate(self, broker_id: int, now_ms: int) -> None:
         """Cut a broker off from every other and from the controller. Clients still reach it. Raises KeyError."""
@@ -276,9 +276,9 @@ class ClusterControl:
         cluster.changed()
 
     def rejoin(self, broker_id: int, now_ms: int) -> None:
-        """Mend every link of a broker. Raises KeyError."""
-        self.cluster.network.mend_all(self.cluster.liveness.broker(broker_id).id)
-        self._mended({broker_id, CONTROLLER}, now_ms)
+        """Restore every link of a broker. Raises KeyError."""
+        self.cluster.network.restore_all(self.cluster.liveness.broker(broker_id).id)
+        self._restored({broker_id, CONTROLLER}, now_ms)
 
     def _only_in_kraft(self, what: str) -> None:
         if not self.cluster.support.is_kraft:
@@ -305,7 +305,7 @@ class ClusterControl:
         self.cluster.replication.refresh(self.cluster.partitions(), now_ms)
         self.cluster.changed()
 
-    def _mended(self, nodes: set[int], now_ms: int) -> None:
+    def _restored(self, nodes: set[int], now_ms: int) -> None:
         self.cluster.now_ms = now_ms
         broker = self.cluster.brokers.get(max(nodes))
         if CONTROLLER in nodes and broker is not None and broker.is_running:

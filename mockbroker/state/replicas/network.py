@@ -47,12 +47,12 @@ class Reachability:
         """Have two nodes, broker ids or ``CONTROLLER``, no longer reach each other."""
         self._cut.add(link(node, other))
 
-    def mend(self, node: int, other: int) -> None:
+    def restore(self, node: int, other: int) -> None:
         """Have two nodes reach each other again."""
         self._cut.discard(link(node, other))
 
-    def mend_all(self, node: int) -> None:
-        """Mend every link of a node."""
+    def restore_all(self, node: int) -> None:
+        """Restore every link of a node."""
         self._cut = {pair for pair in self._cut if node not in pair}
 
     def connects(self, node: int, other: int) -> bool:

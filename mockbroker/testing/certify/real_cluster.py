@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from mockbroker.proxy.adapters.server import KafkaProxy
 from mockbroker.proxy.adapters.upstream import UpstreamError
-from mockbroker.proxy.mending import Mending
-from mockbroker.proxy.mends import APIS_MENDED, Mends
+from mockbroker.proxy.rewrites import APIS_REWRITTEN, Rewrites
+from mockbroker.proxy.rewriting import Rewriting
 from mockbroker.state.topics.topic import NO_LEADER
 from mockbroker.testing.certify.clusters import CertifiedCluster
 from mockbroker.testing.certify.plan import CertifyPlan, UnfitClusterError, UpstreamPlan, layout
@@ -48,7 +48,7 @@ MOVE_S = 20.0
 CLEAN_UP_S = 15.0
 
 
-class HiddenRacks(Mending):
+class HiddenRacks(Rewriting):
     """Has clients see what they would see if some brokers lagged or had gone.
 
     The rack of clients in ``racks`` is kept from the real brokers: a leader then names them no replica, as it does when
@@ -57,12 +57,12 @@ class HiddenRacks(Mending):
     """
 
     def __init__(self, proxy: KafkaProxy) -> None:
-        super().__init__(Mends(), proxy.mirror)
+        super().__init__(Rewrites(), proxy.mirror)
         self.racks: set[str] = set()
 
     def frame_of(self, call: Call, changed: Any = None) -> Sequence[bytes] | None:
         session = call.session
-        if call.api_key != FETCH or call.version < APIS_MENDED[FETCH] or session.listener_rack not in self.racks:
+        if call.api_key != FETCH or call.version < APIS_REWRITTEN[FETCH] or session.listener_rack not in self.racks:
             return super().frame_of(call, changed)
         request = changed
         if request is None:  # observers see what the client said
@@ -75,7 +75,7 @@ class HiddenRacks(Mending):
     def looks_at_answer(self, api_key: int) -> bool:
         return api_key == METADATA
 
-    def mend_answer(self, call: Call, response: Any) -> bool:
+    def rewrite_answer(self, call: Call, response: Any) -> bool:
         stopped = {broker.id for broker in self._mirror.cluster.brokers.values() if not broker.is_running}
         if not stopped:
             return False
@@ -109,7 +109,7 @@ class RealCluster(CertifiedCluster):
         self.fed, self.out_of_sync = 0, set()
         self._brokers = RealBrokers(upstream.settings, self.proxy.mirror.upstream)
         path: ProxyPath = self.proxy.engine.path  # type: ignore[assignment]
-        path.mending = self._hidden = HiddenRacks(self.proxy)
+        path.rewriting = self._hidden = HiddenRacks(self.proxy)
         path.observers.append(self)
         self._coordinators: set[int] = set()
         self._ends: dict[TopicPartition, int] = {}

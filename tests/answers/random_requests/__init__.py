@@ -27,5 +27,5 @@ families.py. An operation draws all its values before it asks, and asks once.
         def describe(self, random: Random) -> None:
             self.ask("DescribeGroups", 5, {"groups": [self.group]}, to=self.to)
 
-What a difference showed is mended, and kept as a scenario of tests/answers/scenarios: random runs are no part of CI.
+What a difference showed is restored, and kept as a scenario of tests/answers/scenarios: random runs are no part of CI.
 """

@@ -1,7 +1,7 @@
 """Links fail, brokers come and go, replicas lag: no acknowledged record is lost, and readers see only what stays.
 
 Producers and consumers use the cluster meanwhile, each at whichever broker it likes. After every step what Kafka
-promises of its replicas holds; at the end all is mended, and then nothing of the disturbance is left.
+promises of its replicas holds; at the end all is restored, and then nothing of the disturbance is left.
 """
 
 from __future__ import annotations
@@ -190,9 +190,9 @@ class ReplicaLife(RuleBasedStateMachine):
             self.settle()
 
     @rule(node=nodes, other=nodes)
-    def mend_link(self, node: int, other: int) -> None:
+    def restore_link(self, node: int, other: int) -> None:
         if node != other:
-            self.cluster.mend_link(node, other, self.sim.now_ms)
+            self.cluster.restore_link(node, other, self.sim.now_ms)
             self.settle()
 
     @rule(broker=brokers)
@@ -242,7 +242,7 @@ class ReplicaLife(RuleBasedStateMachine):
         self.settle()
 
     @rule(follower=brokers)
-    def mend_slow_links(self, follower: int) -> None:
+    def restore_slow_links(self, follower: int) -> None:
         present = self.cluster.replication.conditions
         kept = {pair: condition for pair, condition in present.items() if pair[0] != follower}
         self.cluster.set_link_conditions(kept, self.sim.now_ms)

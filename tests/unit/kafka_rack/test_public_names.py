@@ -32,6 +32,6 @@ def test_an_audit_a_repair_and_the_audit_of_its_plan_need_no_name_from_deeper_in
     }
     layout = kafka_rack.layout_of_json(said)
     assert kafka_rack.audit.SHARED_RACK in {found.kind for found in kafka_rack.audit.audit(layout).findings}
-    mended = kafka_rack.repair(layout)
-    assert isinstance(mended, kafka_rack.Repair)
-    assert layout.rack_of[mended.entries[0].replicas[1]] == "b"
+    restored = kafka_rack.repair(layout)
+    assert isinstance(restored, kafka_rack.Repair)
+    assert layout.rack_of[restored.entries[0].replicas[1]] == "b"

@@ -66,7 +66,7 @@ OUTCOMES: dict[str, tuple[click.ParamType[Any], str]] = {
     "--error": (OneName("ERROR", error_names), "an error of the answer, such as NOT_LEADER_OR_FOLLOWER"),
     "--fault": (Words("FAULT"), "the id of a fault that hit the call"),
 }
-WITH_NEGATIVES = ("clock", "cut", "mend")
+WITH_NEGATIVES = ("clock", "cut", "restore")
 """Commands whose arguments may be negative numbers, which look like options."""
 Answer = tuple[Any, str]
 Asked = Callable[[ControlConnection, Arguments], Answer | None]
@@ -190,7 +190,10 @@ def software(control: ControlConnection, arguments: Arguments) -> Answer:
     return answer, views.filled("{brokers} will run it after the next start", answer)
 
 
-for name, help_text in (("cut", "Cut the link between two brokers"), ("mend", "Restore the link between two brokers")):
+for name, help_text in (
+    ("cut", "Cut the link between two brokers"),
+    ("restore", "Restore the link between two brokers"),
+):
     pair = argument("between", metavar="ID ID", nargs=2, type=WholeNumber(-1))
     shown = f"{name}: the link between {{between[0]}} and {{between[1]}}"
     sends(name, f"{help_text}; -1 is the controller.", f"links/{name}", shown, pair, body=["between"])

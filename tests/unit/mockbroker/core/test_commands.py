@@ -405,7 +405,7 @@ def test_the_isr_of_a_partition_without_a_leader_is_left_alone(sim):
         lambda sim: sim.isolate_broker(7),
         lambda sim: sim.rejoin_broker(7),
         lambda sim: sim.cut_link(0, 7),
-        lambda sim: sim.mend_link(7, 0),
+        lambda sim: sim.restore_link(7, 0),
         lambda sim: sim.set_follower_lag(7, 1),
         lambda sim: sim.move_coordinator("readers", 7),
         lambda sim: sim.move_leader("orders", 0, 7),

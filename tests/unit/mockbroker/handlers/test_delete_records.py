@@ -80,7 +80,7 @@ def test_the_answer_waits_for_followers_that_are_cut_off(sim):
     sim.cluster.cut_link(0, 2, 0)
     call = delete(sim, 2)
     assert call not in sim.replies
-    sim.cluster.mend_link(0, 2, 0)
+    sim.cluster.restore_link(0, 2, 0)
     sim.advance(ms=0)
     assert sim.replies[call].topics[0].partitions[0].low_watermark == 2
     sim.cluster.cut_link(0, 2, sim.now_ms)

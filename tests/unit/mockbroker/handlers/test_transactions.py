@@ -106,7 +106,7 @@ def test_a_broker_that_does_not_reach_the_coordinator_has_the_client_try_again(s
     assert producer.add(0) == 0
     sim.cluster.cut_link(leader, producer.coordinator, sim.now_ms)
     assert producer.send(b"a", adds=False) == ErrorCode.NOT_ENOUGH_REPLICAS
-    sim.cluster.mend_link(leader, producer.coordinator, sim.now_ms)
+    sim.cluster.restore_link(leader, producer.coordinator, sim.now_ms)
     assert producer.send(b"a", adds=False) == 0
 
 

@@ -26,13 +26,13 @@ def written(version, **values):
 def test_a_subscription_says_the_same_and_the_rack(data, version, rack, assignor):
     subscription = data.draw(messages(Subscription, version))
     sent = write_versioned(subscription, version)
-    mended = with_rack(sent, rack, assignor)
+    rewritten = with_rack(sent, rack, assignor)
     if version == 0 or subscription.rack_id:
-        assert mended is None
+        assert rewritten is None
         return
     subscription.rack_id = rack
-    assert mended == write_versioned(subscription, 3)
-    assert with_rack(mended, "another", assignor) is None
+    assert rewritten == write_versioned(subscription, 3)
+    assert with_rack(rewritten, "another", assignor) is None
 
 
 @given(st.data(), st.integers(4, 32767), st.binary(max_size=30))
@@ -40,24 +40,24 @@ def test_what_a_newer_version_adds_stays_behind_the_rack(data, version, added):
     subscription = data.draw(messages(Subscription, 3))
     subscription.rack_id = None
     sent = version.to_bytes(2) + write_versioned(subscription, 3)[2:] + added
-    mended = with_rack(sent, "a", "range")
-    assert mended is not None
-    assert mended == version.to_bytes(2) + sent[2 : len(sent) - len(added) - 2] + b"\0\1a" + added
-    assert read_versioned(Subscription, mended).rack_id == "a"
+    rewritten = with_rack(sent, "a", "range")
+    assert rewritten is not None
+    assert rewritten == version.to_bytes(2) + sent[2 : len(sent) - len(added) - 2] + b"\0\1a" + added
+    assert read_versioned(Subscription, rewritten).rack_id == "a"
 
 
 @pytest.mark.parametrize("rack_id", [None, ""])
 def test_an_empty_rack_is_none(rack_id):
-    mended = with_rack(written(3, generation_id=4, rack_id=rack_id), "a", "range")
-    assert mended == written(3, generation_id=4, rack_id="a")
+    rewritten = with_rack(written(3, generation_id=4, rack_id=rack_id), "a", "range")
+    assert rewritten == written(3, generation_id=4, rack_id="a")
 
 
 def test_a_cooperative_member_keeps_the_generation_of_its_user_data():
     """As what its leader looks for in version 2 and newer alone, where it finds one there."""
     generation = (7).to_bytes(4)
     sent = written(1, user_data=generation, owned_partitions=OWNED)
-    mended = read_versioned(Subscription, with_rack(sent, "a", "cooperative-sticky"))
-    assert (mended.generation_id, mended.user_data, mended.owned_partitions) == (7, generation, OWNED)
+    rewritten = read_versioned(Subscription, with_rack(sent, "a", "cooperative-sticky"))
+    assert (rewritten.generation_id, rewritten.user_data, rewritten.owned_partitions) == (7, generation, OWNED)
     assert read_versioned(Subscription, with_rack(sent, "a", "sticky")).generation_id == -1
     longer = written(1, user_data=generation + b"\0", owned_partitions=OWNED)
     assert read_versioned(Subscription, with_rack(longer, "a", "cooperative-sticky")).generation_id == -1
@@ -105,10 +105,10 @@ def test_kafka_python_reads_it_as_before(version):
 @pytest.mark.parametrize("vector", golden_vectors("ConsumerProtocolSubscription"), ids=lambda one: one.label)
 def test_kafkas_own_bytes_are_read_with_the_rack(vector):
     sent = vector.version.to_bytes(2) + vector.body
-    mended = with_rack(sent, "a", "range")
+    rewritten = with_rack(sent, "a", "range")
     was = read_versioned(Subscription, sent)
     if vector.version == 0 or was.rack_id:
-        assert mended is None
+        assert rewritten is None
     else:
         was.rack_id = "a"
-        assert read_versioned(Subscription, mended) == was
+        assert read_versioned(Subscription, rewritten) == was

@@ -22,7 +22,7 @@ def reassign(*arguments):
 
 @pytest.fixture
 def layout(tmp_path):
-    """A file with one partition to mend: orders-0, from broker 1 to broker 3."""
+    """A file with one partition to restore: orders-0, from broker 1 to broker 3."""
     file = tmp_path / "cluster.json"
     file.write_text(json.dumps(LAYOUT))
     return file

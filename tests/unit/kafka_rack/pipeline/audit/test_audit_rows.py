@@ -84,7 +84,7 @@ def test_without_racks_there_is_no_plan_but_a_note():
     row = found.cluster
     assert (row["brokers_without_rack"], row["worst"], row["worst_rack"]) == ([0, 1], "missing-racks", None)
     assert row["repair_moves"] is None
-    assert row["repair_note"] == "no broker has a rack, so there is nothing to mend: set broker.rack first"
+    assert row["repair_note"] == "no broker has a rack, so there is nothing to restore: set broker.rack first"
     assert [row["detail"] for row in found.tables["violations"]] == ["no broker has a rack: set broker.rack"]
 
 

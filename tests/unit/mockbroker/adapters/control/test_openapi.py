@@ -22,7 +22,7 @@ BODIES: dict[str, Any] = {
     "create_topic": {"name": "new", "partitions": 1},
     "cut_link": {"between": [0, 1]},
     "jump_clock": {"jump_ms": 1},
-    "mend_link": {"between": [0, 1]},
+    "restore_link": {"between": [0, 1]},
     "move_coordinator": {"broker": 2},
     "move_leader": {"broker": 0},
     "move_replicas": {"brokers": [0, 2]},

@@ -256,10 +256,10 @@ async def test_a_fence_and_a_full_disk_show_until_they_are_undone(http, command,
     assert not any(one[key] for one in (await brokers(http)).values())
 
 
-async def test_links_are_cut_and_mended(http):
+async def test_links_are_cut_and_restored(http):
     assert (await http.post("/links/cut", json={"between": [2, 1]})).json() == {"between": [2, 1]}
     assert (await http.get("/cluster")).json()["cut_links"] == [[1, 2]]
-    await http.post("/links/mend", json={"between": [1, 2]})
+    await http.post("/links/restore", json={"between": [1, 2]})
     await http.post("/brokers/3/isolate")
     assert (await http.get("/cluster")).json()["cut_links"] == [[-1, 3], [0, 3], [1, 3], [2, 3]]
     await http.post("/brokers/3/rejoin")

@@ -256,14 +256,14 @@ def test_what_a_fault_means_beside_the_link_leaves_followers_alone(sim, partitio
     assert partition.high_watermark == 1
 
 
-def test_a_cut_by_command_and_one_by_fault_do_not_mend_each_other(sim, partition):
+def test_a_cut_by_command_and_one_by_fault_do_not_restore_each_other(sim, partition):
     handle = sim.faults.add(link=BETWEEN, effect={"cut": True})
     sim.cluster.cut_link(0, 1, sim.now_ms)
     handle.remove()
     produce(sim, batch(b"a"), acks=1)
     assert partition.high_watermark == 0
     sim.faults.add(link=BETWEEN, effect={"cut": True})
-    sim.cluster.mend_link(0, 1, sim.now_ms)
+    sim.cluster.restore_link(0, 1, sim.now_ms)
     assert partition.high_watermark == 0
     sim.faults.clear()
     assert partition.high_watermark == 1

@@ -89,7 +89,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("case", WRONG)
-async def test_what_waiting_does_not_mend_is_said_at_once(case: str):
+async def test_what_waiting_does_not_rewrite_is_said_at_once(case: str):
     cluster, properties, said = WRONG[case]
     async with MockCluster(1, ("a",), **cluster) as real:
         with pytest.raises(UpstreamError) as caught:

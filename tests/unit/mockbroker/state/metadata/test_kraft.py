@@ -30,7 +30,7 @@ def test_a_broker_that_is_cut_off_keeps_the_view_that_it_had(cluster):
     view = cluster.support.view(2)
     assert not view.is_shared
     assert (view.topic_names(), view.is_alive(0), view.controller_id) == (["orders"], True, 0)
-    cluster.mend_link(2, CONTROLLER, 0)
+    cluster.restore_link(2, CONTROLLER, 0)
     assert cluster.support.view(2) is cluster.support.view(1)
     assert (cluster.support.view(2).topic_names(), cluster.support.view(2).controller_id) == (["later", "orders"], 1)
 
@@ -57,7 +57,7 @@ def test_a_leader_is_deposed_only_while_it_has_not_heard_of_its_successor(cluste
     cluster.reassign("orders", 0, [1, 2])
     assert cluster.support.deposed(0, partition) is not None
     assert cluster.support.deposed(1, partition) is None
-    cluster.mend_link(0, CONTROLLER, 0)
+    cluster.restore_link(0, CONTROLLER, 0)
     assert cluster.support.deposed(0, partition) is None
 
 

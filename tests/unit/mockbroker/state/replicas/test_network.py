@@ -5,13 +5,13 @@ from __future__ import annotations
 from mockbroker.state.replicas.network import CONTROLLER, Reachability
 
 
-def test_a_link_is_cut_and_mended_both_ways():
+def test_a_link_is_cut_and_restored_both_ways():
     network = Reachability()
     network.cut(1, 0)
     assert not network.connects(0, 1)
     assert not network.connects(1, 0)
     assert not network.is_whole
-    network.mend(0, 1)
+    network.restore(0, 1)
     assert network.connects(1, 0)
     assert network.is_whole
 
@@ -22,11 +22,11 @@ def test_a_node_reaches_itself_whatever_is_cut():
     assert network.connects(0, 0)
 
 
-def test_all_links_of_a_node_are_mended_and_no_others():
+def test_all_links_of_a_node_are_restored_and_no_others():
     network = Reachability()
     for node, other in [(0, 1), (0, CONTROLLER), (1, 2)]:
         network.cut(node, other)
-    network.mend_all(0)
+    network.restore_all(0)
     assert network.connects(0, 1)
     assert network.connects(0, CONTROLLER)
     assert not network.connects(1, 2)

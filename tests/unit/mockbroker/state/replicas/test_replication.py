@@ -72,7 +72,7 @@ def test_consumers_read_no_further_than_the_high_watermark(sim):
         name=TOPIC, partitions=[ListOffsetsRequest.Topic.Partition(partition_index=0, timestamp=-1)]
     )
     assert sim.ask(ListOffsetsRequest(replica_id=-1, topics=[asked])).topics[0].partitions[0].offset == 1
-    sim.cluster.mend_link(0, 1, sim.now_ms)
+    sim.cluster.restore_link(0, 1, sim.now_ms)
     assert values(fetch(sim, 0).records) == [b"before", b"after"]
 
 
@@ -102,7 +102,7 @@ def test_while_too_few_replicas_are_in_sync_the_high_watermark_stays_and_acks_al
     assert error_of(sim, send(sim)) == ErrorCode.NOT_ENOUGH_REPLICAS
     sim.advance(ms=60_000 - LAG_TIME_MS)
     assert error_of(sim, ticket) == ErrorCode.REQUEST_TIMED_OUT
-    sim.cluster.mend_link(0, 1, sim.now_ms)
+    sim.cluster.restore_link(0, 1, sim.now_ms)
     assert (partition(sim).isr, partition(sim).high_watermark) == ((0, 1), 1)
 
 
@@ -117,12 +117,12 @@ def test_while_too_few_brokers_are_up_what_acks_1_wrote_is_not_read(sim):
     assert partition(sim).replica_states is None
 
 
-def test_a_mended_follower_catches_up_and_is_in_sync_again(sim):
+def test_a_restored_follower_catches_up_and_is_in_sync_again(sim):
     sim.cluster.cut_link(0, 1, sim.now_ms)
     send(sim)
     sim.advance(ms=LAG_TIME_MS)
     epoch = partition(sim).leader_epoch
-    sim.cluster.mend_link(0, 1, sim.now_ms)
+    sim.cluster.restore_link(0, 1, sim.now_ms)
     assert partition(sim).isr == (0, 1, 2)
     assert partition(sim).leader_epoch == epoch, "an ISR that grows begins no leader epoch"
     assert error_of(sim, send(sim)) == ErrorCode.NONE
@@ -170,9 +170,9 @@ def test_a_leader_that_does_not_reach_the_controller_takes_nobody_into_its_isr(s
     send(sim)
     sim.advance(ms=LAG_TIME_MS)
     sim.cluster.cut_link(0, CONTROLLER, sim.now_ms)
-    sim.cluster.mend_link(0, 1, sim.now_ms)
+    sim.cluster.restore_link(0, 1, sim.now_ms)
     assert partition(sim).isr == (0, 2)
-    sim.cluster.mend_link(0, CONTROLLER, sim.now_ms)
+    sim.cluster.restore_link(0, CONTROLLER, sim.now_ms)
     assert partition(sim).isr == (0, 1, 2)
 
 
@@ -414,7 +414,7 @@ def test_a_leader_that_does_not_reach_the_controller_cannot_shrink_its_isr(sim):
     ticket = send(sim, timeout_ms=10 * LAG_TIME_MS)
     sim.advance(ms=2 * LAG_TIME_MS)
     assert (partition(sim).isr, ticket in sim.replies) == ((0, 1, 2), False)
-    sim.cluster.mend_link(0, CONTROLLER, sim.now_ms)
+    sim.cluster.restore_link(0, CONTROLLER, sim.now_ms)
     sim.advance(ms=0)
     assert (partition(sim).isr, ticket in sim.replies) == ((0, 2), True)
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
+from kafka_rack.selection import RACK_AWARE_SELECTOR
 from mockbroker import MockCluster
 from mockbroker.adapters.client_properties.bootstrap import servers_in
 from mockbroker.proxy.adapters.upstream import UpstreamError, UpstreamSettings
 from mockbroker.testing.certify.checks import checks_of
-from mockbroker.testing.certify.clusters import RACK_AWARE
 from mockbroker.testing.certify.facts import WireFacts
 from mockbroker.testing.certify.plan import CertifyPlan, UnfitClusterError, UpstreamPlan
 from mockbroker.testing.certify.real_cluster import RealCluster
@@ -23,7 +23,7 @@ from tests.unit.mockbroker.handlers.records import fetch_request
 from tests.unit.mockbroker.wire_client import WireClient
 
 MADE, THERE = "made-for-the-run", "orders"
-SELECTING = {"replica.selector.class": RACK_AWARE}
+SELECTING = {"replica.selector.class": RACK_AWARE_SELECTOR}
 
 
 @asynccontextmanager

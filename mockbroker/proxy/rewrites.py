@@ -1,4 +1,4 @@
-"""What a proxy puts right in what clients say and are told: racks above all, each mend off unless asked for.
+"""What a proxy puts right in what clients say and are told: racks above all, each rewrite off unless asked for.
 
 Racks come into requests that could name one and name none. What a client names itself stays as it is. Nothing here
 reads or writes bytes of a connection: a message comes decoded, and is changed in place.
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 FETCH, METADATA, JOIN_GROUP, DESCRIBE_TOPIC_PARTITIONS = 1, 3, 11, 75
 CONSUMER_GROUP_HEARTBEAT, SHARE_GROUP_HEARTBEAT, STREAMS_GROUP_HEARTBEAT = 68, 76, 88
-APIS_MENDED: Mapping[int, int] = {
+APIS_REWRITTEN: Mapping[int, int] = {
     FETCH: 11,
     METADATA: 14,
     JOIN_GROUP: 0,
@@ -35,7 +35,7 @@ APIS_MENDED: Mapping[int, int] = {
     STREAMS_GROUP_HEARTBEAT: 0,
 }
 """API key -> the first version in which a request can name a rack. ShareFetch names none: its heartbeats do."""
-ANSWERS_MENDED = frozenset({METADATA, DESCRIBE_TOPIC_PARTITIONS})
+ANSWERS_REWRITTEN = frozenset({METADATA, DESCRIBE_TOPIC_PARTITIONS})
 CLIENT_ID_KEYS: Mapping[str, ZoneKey] = {key.key: key for key in ZONE_KEYS}
 CONSUMER = "consumer"  # the protocol type of groups whose members say what they subscribe to
 JOINING = 0
@@ -46,8 +46,8 @@ TRUE = "true"
 
 
 @dataclass(frozen=True)
-class Mends:
-    """Which mends are asked for.
+class Rewrites:
+    """Which rewrites are asked for.
 
     ``racks``: put the client's rack into requests that name none. ``client_id_racks``: put it into client ids as well,
     by this key. ``diskless_config``: name and value of the topic config which says that a topic is diskless; without a
@@ -68,17 +68,17 @@ class Mends:
         object.__setattr__(self, "zone_key", None if key is None else CLIENT_ID_KEYS[key])
 
 
-def mends_request(mends: Mends, api_key: int, version: int) -> bool:
-    """Whether a request has to be decoded, since it might be mended."""
-    return mends.racks and version >= APIS_MENDED.get(api_key, version + 1)
+def rewrites_request(rewrites: Rewrites, api_key: int, version: int) -> bool:
+    """Whether a request has to be decoded, since it might be rewritten."""
+    return rewrites.racks and version >= APIS_REWRITTEN.get(api_key, version + 1)
 
 
-def mends_answer(mends: Mends, api_key: int) -> bool:
-    """Whether an answer has to be decoded, since it might be mended."""
-    return mends.diskless_config is not None and api_key in ANSWERS_MENDED
+def rewrites_answer(rewrites: Rewrites, api_key: int) -> bool:
+    """Whether an answer has to be decoded, since it might be rewritten."""
+    return rewrites.diskless_config is not None and api_key in ANSWERS_REWRITTEN
 
 
-def mend_request(mends: Mends, api_key: int, version: int, request: Any, rack: str | None) -> bool:
+def rewrite_request(rewrites: Rewrites, api_key: int, version: int, request: Any, rack: str | None) -> bool:
     """Put a client's rack into a request that could name one and does not. Gives whether anything changed.
 
     Args:
@@ -87,12 +87,12 @@ def mend_request(mends: Mends, api_key: int, version: int, request: Any, rack: s
 
     >>> from protocol.apis.fetch import FetchRequest
     >>> request = FetchRequest()
-    >>> mend_request(Mends(racks=True), 1, 11, request, "az-a"), request.rack_id
+    >>> rewrite_request(Rewrites(racks=True), 1, 11, request, "az-a"), request.rack_id
     (True, 'az-a')
-    >>> mend_request(Mends(racks=True), 1, 11, request, "az-b"), request.rack_id
+    >>> rewrite_request(Rewrites(racks=True), 1, 11, request, "az-b"), request.rack_id
     (False, 'az-a')
     """
-    if not rack or not mends_request(mends, api_key, version):
+    if not rack or not rewrites_request(rewrites, api_key, version):
         return False
     return PUT_RACK.get(api_key, put_into_heartbeat)(request, version, rack)
 
@@ -146,32 +146,32 @@ PUT_RACK: Mapping[int, Callable[[Any, int, str], bool]] = {
 }
 
 
-def mended_client_id(mends: Mends, client_id: str | None, rack: str | None) -> str | None:
+def rewritten_client_id(rewrites: Rewrites, client_id: str | None, rack: str | None) -> str | None:
     """The client id with the client's rack, by the key that was asked for; as it is where it names a zone already.
 
-    >>> mended_client_id(Mends(client_id_racks="ws_az"), "billing", "az-a")
+    >>> rewritten_client_id(Rewrites(client_id_racks="ws_az"), "billing", "az-a")
     'billing,ws_az=az-a'
     """
-    if mends.zone_key is None or not rack:
+    if rewrites.zone_key is None or not rack:
         return client_id
-    return with_zone(client_id, mends.zone_key, rack)
+    return with_zone(client_id, rewrites.zone_key, rack)
 
 
-def shows_diskless(mends: Mends, configs: Mapping[str, str | None]) -> bool:
+def shows_diskless(rewrites: Rewrites, configs: Mapping[str, str | None]) -> bool:
     """Whether a topic is diskless, by its configs.
 
-    >>> shows_diskless(Mends(diskless_config=("diskless.enable", None)), {"diskless.enable": "true"})
+    >>> shows_diskless(Rewrites(diskless_config=("diskless.enable", None)), {"diskless.enable": "true"})
     True
     """
-    if mends.diskless_config is None:
+    if rewrites.diskless_config is None:
         return False
-    name, value = mends.diskless_config
+    name, value = rewrites.diskless_config
     found = configs.get(name)
     return found is not None and found.lower() == (TRUE if value is None else value.lower())
 
 
-def mend_answer(
-    mends: Mends,
+def rewrite_answer(
+    rewrites: Rewrites,
     api_key: int,
     version: int,
     response: Any,
@@ -192,7 +192,7 @@ def mend_answer(
             its broker by hash, the same in each answer to that rack, as Inkless does it; in Metadata before version 10,
             which has no topic ids, by its number alone.
     """
-    if not rack or not mends_answer(mends, api_key):
+    if not rack or not rewrites_answer(rewrites, api_key):
         return False
     racks = broker_racks
     if api_key == METADATA:

@@ -1,9 +1,9 @@
-"""What a cluster makes of mended requests: the same as of a client that names its rack."""
+"""What a cluster makes of rewritten requests: the same as of a client that names its rack."""
 
 from __future__ import annotations
 
 from mockbroker.proxy.headers import with_client_id
-from mockbroker.proxy.mends import Mends, mend_request, mended_client_id
+from mockbroker.proxy.rewrites import Rewrites, rewrite_request, rewritten_client_id
 from protocol import read_response
 from protocol.apis.classic_group import JoinGroupRequest
 from protocol.apis.consumer_group import ConsumerGroupDescribeRequest, ConsumerGroupHeartbeatRequest
@@ -14,18 +14,18 @@ from tests.unit.mockbroker.core.client import METADATA, Client
 from tests.unit.mockbroker.core.journal.traffic_of import cluster_of
 from tests.unit.mockbroker.handlers.records import TOPIC, fetch_request
 
-RACKS = Mends(racks=True)
+RACKS = Rewrites(racks=True)
 
 
-def mended(request, version, rack="b"):
-    assert mend_request(RACKS, type(request).api_key, version, request, rack)
+def rewritten(request, version, rack="b"):
+    assert rewrite_request(RACKS, type(request).api_key, version, request, rack)
     return request
 
 
 def test_a_reader_is_sent_to_the_replica_of_its_rack():
     client = Client(cluster_of(near=True))
     plain = client.ask(fetch_request(), 12)
-    sent_on = client.ask(mended(fetch_request(), 12), 12)
+    sent_on = client.ask(rewritten(fetch_request(), 12), 12)
     preferred = [
         one.responses[0].partitions[0].preferred_read_replica if one.responses else -1 for one in (plain, sent_on)
     ]
@@ -43,7 +43,7 @@ def test_the_leader_of_a_group_hears_the_rack_of_a_member_that_says_version_2():
         protocols=[JoinGroupRequest.Protocol(name="range", metadata=write_versioned(subscription, 2))],
     )
     client = Client(sim)
-    client.write(client.frame(mended(request, 3), 3))
+    client.write(client.frame(rewritten(request, 3), 3))
     sim.advance(ms=10_000)
     (frame,) = client.frames()
     _, joined = read_response(frame, JoinGroupRequest.api_key, 3)
@@ -57,21 +57,21 @@ def test_a_coordinator_that_assigns_knows_the_rack_of_a_member_and_keeps_it():
     joining = ConsumerGroupHeartbeatRequest(
         **beat, member_epoch=0, rebalance_timeout_ms=10_000, subscribed_topic_names=[TOPIC], topic_partitions=[]
     )
-    joined = client.ask(mended(joining, 1), 1)
+    joined = client.ask(rewritten(joining, 1), 1)
     assert joined.error_code == 0
     later = ConsumerGroupHeartbeatRequest(**beat, member_epoch=joined.member_epoch)
-    assert not mend_request(RACKS, 68, 1, later, "b")
+    assert not rewrite_request(RACKS, 68, 1, later, "b")
     assert client.ask(later, 1).error_code == 0
     described = client.ask(ConsumerGroupDescribeRequest(group_ids=["readers"]), 1)
     assert [member.rack_id for member in described.groups[0].members] == ["b"]
 
 
-def test_diskless_topics_are_led_by_the_rack_of_a_mended_client_id():
+def test_diskless_topics_are_led_by_the_rack_of_a_rewritten_client_id():
     sim = cluster_of()
     sim.cluster.create_topic("events", 3, configs={"diskless.enable": "true"})
     client = Client(sim)
     sent = client.frame(METADATA, 12, client_id="billing")[4:]
-    client_id = mended_client_id(Mends(client_id_racks="diskless_az"), "billing", "b")
+    client_id = rewritten_client_id(Rewrites(client_id_racks="diskless_az"), "billing", "b")
     pieces = with_client_id(sent, read_request_header(sent)[1], client_id, request_header_version(3, 12))
     client.write(b"".join(pieces))
     (frame,) = client.frames()

@@ -1,4 +1,4 @@
-"""Mends of a proxy: a rack comes where none is named, what a client names stays, and nothing else changes."""
+"""Rewrites of a proxy: a rack comes where none is named, what a client names stays, and nothing else changes."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 import protocol
 from kafka_rack import diskless
 from kafka_rack.zones import ZONE_KEYS, zone_in_client_id
-from mockbroker.proxy.mends import (
-    APIS_MENDED,
-    Mends,
-    mend_answer,
-    mend_request,
-    mended_client_id,
-    mends_answer,
-    mends_request,
+from mockbroker.proxy.rewrites import (
+    APIS_REWRITTEN,
+    Rewrites,
+    rewrite_answer,
+    rewrite_request,
+    rewrites_answer,
+    rewrites_request,
+    rewritten_client_id,
     shows_diskless,
 )
 from protocol.apis.classic_group import JoinGroupRequest
@@ -40,11 +40,11 @@ from protocol.fuzz import messages
 from protocol.registry import message_class
 from protocol.registry import messages as messages_declared
 
-RACKS = Mends(racks=True)
-DISKLESS = Mends(diskless_config=("diskless.enable", None))
-MENDED = [
+RACKS = Rewrites(racks=True)
+DISKLESS = Rewrites(diskless_config=("diskless.enable", None))
+REWRITTEN = [
     (message_class(api_key, "request"), version)
-    for api_key in sorted(APIS_MENDED)
+    for api_key in sorted(APIS_REWRITTEN)
     for version in message_class(api_key, "request").valid_versions
 ]
 HEARTBEATS = [ConsumerGroupHeartbeatRequest, ShareGroupHeartbeatRequest, StreamsGroupHeartbeatRequest]
@@ -58,95 +58,95 @@ def key_of(request_class: Any) -> int:
     return int(request_class.api_key)
 
 
-def mend(request: Any, version: int, rack: str | None = "az-a", mends: Mends = RACKS) -> bool:
-    return mend_request(mends, type(request).api_key, version, request, rack)
+def rewrite(request: Any, version: int, rack: str | None = "az-a", rewrites: Rewrites = RACKS) -> bool:
+    return rewrite_request(rewrites, type(request).api_key, version, request, rack)
 
 
 # requests
 
 
-@pytest.mark.parametrize(("request_class", "version"), MENDED, ids=lambda one: getattr(one, "name", one))
+@pytest.mark.parametrize(("request_class", "version"), REWRITTEN, ids=lambda one: getattr(one, "name", one))
 @given(data=st.data())
 @FEW
-def test_a_mended_request_differs_in_its_rack_alone_and_can_be_written(request_class, version, data):
+def test_a_rewritten_request_differs_in_its_rack_alone_and_can_be_written(request_class, version, data):
     request = data.draw(messages(request_class, version))
     sent = protocol.encode(request, version)
-    mended = protocol.decode(request_class.api_key, "request", version, sent)
+    rewritten = protocol.decode(request_class.api_key, "request", version, sent)
     named = getattr(request, "rack_id", "")
-    has_changed = mend(mended, version)
-    again = protocol.encode(mended, version)
+    has_changed = rewrite(rewritten, version)
+    again = protocol.encode(rewritten, version)
     assert has_changed == (again != sent)
-    assert protocol.decode(request_class.api_key, "request", version, again) == mended
+    assert protocol.decode(request_class.api_key, "request", version, again) == rewritten
     if request_class is JoinGroupRequest:
-        for one, was in zip(mended.protocols, request.protocols, strict=True):
+        for one, was in zip(rewritten.protocols, request.protocols, strict=True):
             one.metadata = was.metadata
     elif has_changed:
         assert not named
-        mended.rack_id = named
-    assert mended == request
+        rewritten.rack_id = named
+    assert rewritten == request
 
 
-@given(st.data(), st.sampled_from(MENDED))
-def test_a_client_that_names_its_rack_is_untouched(data, mended):
-    request_class, version = mended
+@given(st.data(), st.sampled_from(REWRITTEN))
+def test_a_client_that_names_its_rack_is_untouched(data, rewritten):
+    request_class, version = rewritten
     request = data.draw(messages(request_class, version))
     if request_class is JoinGroupRequest:
         subscription = ConsumerProtocolSubscription(topics=["events"], rack_id="az-9")
         request.protocol_type = "consumer"
         request.protocols = [JoinGroupRequest.Protocol(name="range", metadata=write_versioned(subscription, 3))]
-    elif version >= APIS_MENDED[request_class.api_key]:
+    elif version >= APIS_REWRITTEN[request_class.api_key]:
         request.rack_id = "az-9"
     sent = protocol.encode(request, version)
-    assert not mend(request, version)
+    assert not rewrite(request, version)
     assert protocol.encode(request, version) == sent
 
 
 @pytest.mark.parametrize("rack", [None, ""])
-@pytest.mark.parametrize("mends", [RACKS, Mends(client_id_racks="ws_az"), Mends()], ids=str)
-def test_a_rack_that_is_not_known_or_not_asked_for_comes_nowhere(mends, rack):
-    for request_class, version in MENDED:
-        assert not mend(request_class(), version, rack if mends is RACKS else "az-a", mends)
+@pytest.mark.parametrize("rewrites", [RACKS, Rewrites(client_id_racks="ws_az"), Rewrites()], ids=str)
+def test_a_rack_that_is_not_known_or_not_asked_for_comes_nowhere(rewrites, rack):
+    for request_class, version in REWRITTEN:
+        assert not rewrite(request_class(), version, rack if rewrites is RACKS else "az-a", rewrites)
 
 
-def test_what_is_not_mended_need_not_be_read():
-    assert not mends_request(Mends(), 1, 11)
-    assert [version for version in range(19) if mends_request(RACKS, 1, version)] == list(range(11, 19))
-    assert [version for version in range(15) if mends_request(RACKS, 3, version)] == [14]
-    assert not mends_request(RACKS, key_of(ProduceRequest), 12)
-    assert not mends_request(RACKS, key_of(ShareFetchRequest), 2)
-    assert not mends_answer(RACKS, 3)
-    assert [key for key in range(100) if mends_answer(DISKLESS, key)] == [3, 75]
+def test_what_is_not_rewritten_need_not_be_read():
+    assert not rewrites_request(Rewrites(), 1, 11)
+    assert [version for version in range(19) if rewrites_request(RACKS, 1, version)] == list(range(11, 19))
+    assert [version for version in range(15) if rewrites_request(RACKS, 3, version)] == [14]
+    assert not rewrites_request(RACKS, key_of(ProduceRequest), 12)
+    assert not rewrites_request(RACKS, key_of(ShareFetchRequest), 2)
+    assert not rewrites_answer(RACKS, 3)
+    assert [key for key in range(100) if rewrites_answer(DISKLESS, key)] == [3, 75]
 
 
-def test_every_request_that_has_a_rack_is_mended():
+def test_every_request_that_has_a_rack_is_rewritten():
     declared = {
         message.api_key: max(one.versions.lowest, message.valid_versions.lowest)
         for message in messages_declared()
         for one in declaration_of(message).fields
         if message.kind == "request" and one.name == "rack_id"
     }
-    assert declared == {key: lowest for key, lowest in APIS_MENDED.items() if key != JoinGroupRequest.api_key}
+    assert declared == {key: lowest for key, lowest in APIS_REWRITTEN.items() if key != JoinGroupRequest.api_key}
 
 
 @pytest.mark.parametrize("version", range(11, 19))
 def test_a_follower_fetches_as_it_says(version):
     state = FetchRequest.ReplicaState(replica_id=2)
     request = FetchRequest(replica_state=state) if version >= 15 else FetchRequest(replica_id=2)
-    assert not mend(request, version)
-    assert mend(FetchRequest(), version)
+    assert not rewrite(request, version)
+    assert rewrite(FetchRequest(), version)
 
 
 @pytest.mark.parametrize("request_class", HEARTBEATS, ids=lambda one: one.name)
 @pytest.mark.parametrize(("epoch", "rack"), [(0, "az-a"), (1, None), (-1, None), (-2, None)])
 def test_a_member_names_its_rack_when_it_joins(request_class, epoch, rack):
     request = request_class(member_epoch=epoch)
-    assert mend(request, 0) == (rack is not None)
+    assert rewrite(request, 0) == (rack is not None)
     assert request.rack_id == rack
 
 
 @pytest.mark.parametrize("request_class", HEARTBEATS, ids=lambda one: one.name)
 def test_an_empty_rack_in_a_heartbeat_is_for_the_broker_to_refuse(request_class):
-    assert not mend(request_class(member_epoch=0, rack_id=""), 0)
+    assert not rewrite(request_class(member_epoch=0, rack_id=""), 0)
 
 
 def join(protocol_type: str, **subscriptions: bytes) -> JoinGroupRequest:
@@ -157,23 +157,23 @@ def join(protocol_type: str, **subscriptions: bytes) -> JoinGroupRequest:
 def test_each_assignor_of_a_consumer_that_can_be_read_hears_the_rack():
     sent = write_versioned(ConsumerProtocolSubscription(topics=["events"]), 3)
     request = join("consumer", range=sent, sticky=b"\0\1 not ours")
-    assert mend(request, 9)
+    assert rewrite(request, 9)
     assert read_versioned(ConsumerProtocolSubscription, request.protocols[0].metadata).rack_id == "az-a"
     assert request.protocols[1].metadata == b"\0\1 not ours"
-    assert not mend(request, 9)
+    assert not rewrite(request, 9)
 
 
 def test_members_that_are_no_consumers_are_left_alone():
     sent = write_versioned(ConsumerProtocolSubscription(topics=["events"]), 3)
-    assert not mend(join("connect", range=sent), 9)
-    assert not mend(join("sr", v0=sent), 9)
+    assert not rewrite(join("connect", range=sent), 9)
+    assert not rewrite(join("sr", v0=sent), 9)
 
 
 # client ids
 
 
 @pytest.mark.parametrize(
-    ("key", "client_id", "mended"),
+    ("key", "client_id", "rewritten"),
     [
         ("diskless_az", "billing", "billing,diskless_az=eu-1a"),
         ("diskless_az", None, "diskless_az=eu-1a"),
@@ -188,8 +188,8 @@ def test_members_that_are_no_consumers_are_left_alone():
         ("diskless_az", "mydiskless_az=b", "mydiskless_az=b,diskless_az=eu-1a"),
     ],
 )
-def test_a_client_id_without_a_zone_gets_one(key, client_id, mended):
-    assert mended_client_id(Mends(client_id_racks=key), client_id, "eu-1a") == mended
+def test_a_client_id_without_a_zone_gets_one(key, client_id, rewritten):
+    assert rewritten_client_id(Rewrites(client_id_racks=key), client_id, "eu-1a") == rewritten
 
 
 @given(
@@ -198,26 +198,26 @@ def test_a_client_id_without_a_zone_gets_one(key, client_id, mended):
     st.text(min_size=1, max_size=12),
 )
 def test_a_client_id_keeps_all_it_says_and_is_read_with_the_rack_or_stays(key, client_id, rack):
-    mended = mended_client_id(Mends(client_id_racks=key), client_id, rack)
-    if mended == client_id:
+    rewritten = rewritten_client_id(Rewrites(client_id_racks=key), client_id, rack)
+    if rewritten == client_id:
         return
-    assert mended is not None
-    assert mended.startswith(client_id or "")
-    assert zone_in_client_id(mended) == rack
-    assert mended_client_id(Mends(client_id_racks=key), mended, "another") == mended
+    assert rewritten is not None
+    assert rewritten.startswith(client_id or "")
+    assert zone_in_client_id(rewritten) == rack
+    assert rewritten_client_id(Rewrites(client_id_racks=key), rewritten, "another") == rewritten
 
 
 def test_a_client_id_stays_without_a_rack_or_room_for_it():
-    mends = Mends(client_id_racks="diskless_az")
-    assert mended_client_id(mends, "billing", None) == "billing"
-    assert mended_client_id(Mends(), "billing", "a") == "billing"
-    assert mended_client_id(mends, "x" * 32760, "a") == "x" * 32760
-    assert mended_client_id(mends, "billing", "eu,1") == "billing"  # its comma would end it
+    rewrites = Rewrites(client_id_racks="diskless_az")
+    assert rewritten_client_id(rewrites, "billing", None) == "billing"
+    assert rewritten_client_id(Rewrites(), "billing", "a") == "billing"
+    assert rewritten_client_id(rewrites, "x" * 32760, "a") == "x" * 32760
+    assert rewritten_client_id(rewrites, "billing", "eu,1") == "billing"  # its comma would end it
 
 
 def test_a_key_that_no_system_reads_is_refused_with_those_there_are():
     with pytest.raises(ValueError, match=r"expected one of diskless_az, .*automq_az.*, got 'az'"):
-        Mends(client_id_racks="az")
+        Rewrites(client_id_racks="az")
 
 
 # answers
@@ -240,7 +240,7 @@ def metadata_answer(topic_id: bytes = bytes(16)) -> MetadataResponse:
 
 def answer(response: Any, rack: str | None, turn: int | None = None, racks: Any = None, api_key: int = 3) -> bool:
     version = 13 if api_key == 3 else 0
-    return mend_answer(DISKLESS, api_key, version, response, rack, racks or {}, {"stored"}, turn)
+    return rewrite_answer(DISKLESS, api_key, version, response, rack, racks or {}, {"stored"}, turn)
 
 
 def leaders(response: Any, topic: int = 0) -> list[int]:
@@ -309,23 +309,23 @@ def test_described_partitions_have_the_same_leaders():
     st.data(), st.sampled_from([*((MetadataResponse, one) for one in range(14)), (DescribeTopicPartitionsResponse, 1)])
 )
 @FEW
-def test_a_mended_answer_differs_in_who_leads_alone_and_can_be_written(data, kind):
+def test_a_rewritten_answer_differs_in_who_leads_alone_and_can_be_written(data, kind):
     response_class, version = kind
     response = data.draw(messages(response_class, version))
     sent = protocol.encode(response, version)
-    mended = protocol.decode(response_class.api_key, "response", version, sent)
+    rewritten = protocol.decode(response_class.api_key, "response", version, sent)
     names = {topic.name for topic in response.topics[::2]}
     racks = {1: "a", **{one.node_id: "a" for one in getattr(response, "brokers", [])}}
-    has_changed = mend_answer(DISKLESS, response_class.api_key, version, mended, "a", racks, names)
-    again = protocol.encode(mended, version)
+    has_changed = rewrite_answer(DISKLESS, response_class.api_key, version, rewritten, "a", racks, names)
+    again = protocol.encode(rewritten, version)
     assert has_changed == (again != sent)
-    assert protocol.decode(response_class.api_key, "response", version, again) == mended
-    for topic, was in zip(mended.topics, response.topics, strict=True):
+    assert protocol.decode(response_class.api_key, "response", version, again) == rewritten
+    for topic, was in zip(rewritten.topics, response.topics, strict=True):
         for one, before in zip(topic.partitions, was.partitions, strict=True):
             one.error_code, one.leader_id = before.error_code, before.leader_id
             one.replica_nodes, one.isr_nodes = before.replica_nodes, before.isr_nodes
             one.offline_replicas = before.offline_replicas
-    assert mended == response
+    assert rewritten == response
 
 
 @pytest.mark.parametrize(
@@ -342,4 +342,4 @@ def test_a_mended_answer_differs_in_who_leads_alone_and_can_be_written(data, kin
     ],
 )
 def test_a_topic_is_diskless_by_the_config_that_was_named(config, configs, is_diskless):
-    assert shows_diskless(Mends(diskless_config=config), configs) == is_diskless
+    assert shows_diskless(Rewrites(diskless_config=config), configs) == is_diskless

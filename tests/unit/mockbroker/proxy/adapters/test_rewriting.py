@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from mockbroker.proxy.mends import Mends
+from mockbroker.proxy.rewrites import Rewrites
 from protocol.apis.metadata import MetadataRequest
 from tests.unit.mockbroker.handlers.records import TOPIC, batch, fetch_request, produce_request
 from tests.unit.mockbroker.proxy.adapters.test_proxy import ALL, proxied
@@ -13,7 +13,7 @@ NEAREST = {"replica.selector.class": "org.apache.kafka.common.replica.RackAwareR
 
 async def test_a_reader_without_a_rack_is_sent_to_the_replica_in_the_rack_of_its_listener():
     async with proxied(
-        {"listener_per_rack": True, "mends": Mends(racks=True)}, topics={TOPIC: 1}, settings=NEAREST
+        {"listener_per_rack": True, "rewrites": Rewrites(racks=True)}, topics={TOPIC: 1}, settings=NEAREST
     ) as (real, proxy):
         leader = real.state.topics[TOPIC].partitions[0].leader
         rack, near = next((one.rack, one.id) for one in real.state.brokers.values() if one.id != leader)
@@ -21,15 +21,15 @@ async def test_a_reader_without_a_rack_is_sent_to_the_replica_in_the_rack_of_its
             await client.ask(produce_request(batch(b"a")), 12)
             answer = await client.ask(fetch_request(), 12)
             assert answer.responses[0].partitions[0].preferred_read_replica == near
-        (mended,) = [entry for entry in real.journal if entry.api == "Fetch"]
+        (rewritten,) = [entry for entry in real.journal if entry.api == "Fetch"]
         (seen,) = [entry for entry in proxy.journal if entry.api == "Fetch"]
-        assert (mended.client_rack, mended.client_rack_source) == (rack, "request")
+        assert (rewritten.client_rack, rewritten.client_rack_source) == (rack, "request")
         assert (seen.client_rack, seen.client_rack_source) == (rack, "listener")
 
 
 async def test_a_client_id_gets_the_rack_and_the_request_stays_what_it_was():
     async with proxied(
-        {"listener_per_rack": True, "mends": Mends(client_id_racks="diskless_az")}, topics={TOPIC: 1}
+        {"listener_per_rack": True, "rewrites": Rewrites(client_id_racks="diskless_az")}, topics={TOPIC: 1}
     ) as (real, proxy):
         leader = real.state.topics[TOPIC].partitions[0].leader
         async with WireClient(proxy.bootstrap_servers_for("b").split(",")[leader]) as client:
@@ -41,8 +41,8 @@ async def test_a_client_id_gets_the_rack_and_the_request_stays_what_it_was():
 
 @pytest.mark.parametrize("rack", ["a", "b", "c"])
 async def test_brokers_of_the_clients_rack_are_named_for_topics_that_a_config_says_to_be_diskless(rack: str):
-    mends = Mends(diskless_config=("cleanup.policy", "compact"))
-    async with proxied({"listener_per_rack": True, "mends": mends}, topics={TOPIC: 3}) as (real, proxy):
+    rewrites = Rewrites(diskless_config=("cleanup.policy", "compact"))
+    async with proxied({"listener_per_rack": True, "rewrites": rewrites}, topics={TOPIC: 3}) as (real, proxy):
         real.create_topic("table", 6, 3, configs={"cleanup.policy": "compact"})
         await proxy.look()
         async with WireClient(proxy.bootstrap_servers_for(rack).split(",")[0]) as client:
