@@ -64,7 +64,7 @@ async def metrics(call: ControlCall) -> Any:
 
 @operation("GET", "/traffic", "Bytes between racks and what they cost", tag="requests", answer=dict[str, Any])
 async def traffic(call: ControlCall) -> Any:
-    """Since the start or the last reset: the headline, what is avoidable, flows by rack, calls by API, clients."""
+    """Since the start or a reset: the headline, what is avoidable, flows by rack, crossings, calls by API, clients."""
     return call.cluster.traffic.snapshot(now_ms=call.cluster.now_ms())
 
 
