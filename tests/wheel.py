@@ -92,7 +92,7 @@ def tried(wheel: Path, folder: Path) -> None:
     shown = run("a command's help says where the pages are", [command, "place", "--help"], work)
     pages = Path(shown.rpartition("docs/ is\n")[2].strip())
     expect((pages / "plan.md").is_file(), f"plan.md in {pages}")
-    frame = run("a frame is decoded", [command, "decode", "--frame", "request", "--hex", FRAME], work)
+    frame = run("a frame is decoded", [command, "decode", "--frame", "--hex", FRAME], work)
     expect(json.loads(frame)["body"] == {"topics": [{"name": "events"}]}, f"the topic events, in {frame}")
     assigned = run("the assignors are used", [python, "-c", USES_ASSIGNMENT], work)
     expect("in-a" in assigned, f"an assignment, in {assigned}")

@@ -76,7 +76,7 @@ REASONS = {
         Reason(
             "no_in_sync_replica",
             "No in-sync replica of the partition is in the client's rack.",
-            "Place a replica in that rack (kafka-rack reassign --repair). Its replication then crosses instead.",
+            "Place a replica in that rack (kafka-rack reassign repair). Its replication then crosses instead.",
             "brokers",
             "perhaps",
             "Start the brokers of that rack, or create the topic with a replica in each rack: topics={NAME: "
