@@ -28,7 +28,7 @@ BODIES: dict[tuple[str, str], Any] = {
     ("POST", "/racks/{rack}/lag"): {"records": 3},
     ("POST", "/brokers/{id}/software"): {"release": "3.4"},
     ("POST", "/links/cut"): {"between": [0, 1]},
-    ("POST", "/links/rewrite"): {"between": [0, 1]},
+    ("POST", "/links/restore"): {"between": [0, 1]},
     ("POST", "/clock"): {"jump_ms": 1000},
     ("POST", "/faults"): {"match": {"api": "Heartbeat"}, "effect": {"delay_ms": 1}},
     ("POST", "/requests/count"): {"api": "Fetch"},
@@ -49,7 +49,7 @@ REFUSED = {
     ("POST", "/clock"),
     ("POST", "/groups/{group}/coordinator"),
     ("POST", "/links/cut"),
-    ("POST", "/links/rewrite"),
+    ("POST", "/links/restore"),
     ("POST", "/racks/{rack}/lag"),
     ("POST", "/reset"),
     ("POST", "/shutdown"),  # of a proxy that runs inside another program
