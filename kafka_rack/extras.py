@@ -30,7 +30,7 @@ def pip_install(extra: str) -> str:
 def packages_of(extra: str, requirements: list[str]) -> list[str]:
     """Those of a distribution's requirements that belong to an extra.
 
-    >>> packages_of("yaml", ["rich>=13.7", "pyyaml>=6; extra == 'yaml'", "ruff; extra == 'dev'"])
+    >>> packages_of("yaml", ["click>=8.2", "pyyaml>=6; extra == 'yaml'", "ruff; extra == 'dev'"])
     ['pyyaml>=6']
     """
     marker = re.compile(rf"""extra\s*==\s*['"]{re.escape(extra)}['"]""")

@@ -48,7 +48,6 @@ def test_starting_a_cluster_loads_nothing_of_http_captures_and_tables():
         "mockbroker.adapters.capture",
         "mockbroker.core.faults",
         "pathlib",
-        "rich",
         "shutil",
         "starlette",
         "urllib.parse",

@@ -47,12 +47,12 @@ def demo(arguments: Arguments) -> int:
     stopped = arguments.stop or racks[0]
     brokers = check(arguments, racks, stopped, libraries)
 
-    from kafka_rack.cli.output.console import console
+    from kafka_rack.cli.output.console import Screen
     from kafka_rack.cli.output.demo import as_json, show
     from mockbroker.testing.demo.scenario import play
     from mockbroker.testing.demo.verdict import judge
 
-    screen = console(errors=arguments.format == "json")
+    screen = Screen(errors=arguments.format == "json")
     if arguments.keep:
         asyncio.run(keep(libraries, racks, brokers, screen.print))
         return DONE

@@ -1,83 +1,82 @@
-"""What is shown to people with colours, or fitted to a narrow terminal: rich, in one place.
-
-Nothing that is shown is taken for markup, and control characters are escapes: racks, topics and client ids are what
-strangers have written. ``tables.table`` is the way for everything that has no colours.
-"""
+"""Output with colours where a terminal has them; texts of strangers are escaped, so they colour nothing."""
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
-from rich.box import SIMPLE_HEAD
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
+import click
 
+from kafka_rack.cli.output.tables import aligned, terminal_columns
 from kafka_rack.printable import PrintableOutput, printable, printable_lines
 
 PLAIN_WIDTH = 120
-"""Columns of output that goes into a file or a pipe."""
-Shown = str | Text
+"""Columns of a table in a file or a pipe."""
+STYLES: dict[str, dict[str, Any]] = {
+    "bold": {"bold": True},
+    "dim": {"dim": True},
+    **{name: {"fg": name} for name in ("green", "red", "yellow")},
+}
 
 
-class PeoplesConsole(Console):
-    """A console whose texts are what they say: no markup, no emoji codes, control characters as escapes."""
+class Painted(NamedTuple):
+    """A text in pieces, each with the name of a style or None."""
 
-    def render_str(self, text: str, **details: Any) -> Text:
-        return super().render_str(printable_lines(text), **(details | {"markup": False, "emoji": False}))
+    pieces: tuple[tuple[str, str | None], ...]
 
+    def __str__(self) -> str:
+        return "".join(text for text, _ in self.pieces)
 
-def console(*, errors: bool = False) -> PeoplesConsole:
-    """The console on stdout, or on stderr; where that is no terminal it has ``PLAIN_WIDTH`` columns and no colours.
-
-    NO_COLOR takes the colours away on a terminal too.
-    """
-    stream: Any = sys.stderr if errors else sys.stdout
-    if isinstance(stream, PrintableOutput):
-        stream = stream.beneath  # the console's own codes are to reach the terminal
-    found = PeoplesConsole(file=stream, highlight=False, markup=False, emoji=False)
-    if not found.is_terminal:
-        found.width = PLAIN_WIDTH
-    return found
+    def in_colours(self) -> str:
+        return "".join(click.style(text, **STYLES[style]) if style else text for text, style in self.pieces)
 
 
-def painted(*pieces: str | tuple[str, str]) -> Text:
-    r"""A text of pieces, each plain or with a style of its own.
+Shown = str | Painted
 
-    >>> painted(("ok", "green"), " rack \x1b[2J").plain
+
+def painted(*pieces: str | tuple[str, str]) -> Painted:
+    r"""A text of pieces, each plain or with a style.
+
+    >>> str(painted(("ok", "green"), " rack \x1b[2J"))
     'ok rack \\x1b[2J'
     """
-    return Text.assemble(
-        *(printable(piece) if isinstance(piece, str) else (printable(piece[0]), piece[1]) for piece in pieces)
+    return Painted(
+        tuple((printable(one), None) if isinstance(one, str) else (printable(one[0]), one[1]) for one in pieces)
     )
 
 
-def ruled_table(columns: Sequence[str], rows: Sequence[Sequence[Shown]], *, right: Sequence[int] = ()) -> Table:
-    """A table with a line under its headings, whose cells are folded where the console is narrow, never cut off.
+class Screen:
+    """Standard output or standard error. ``width`` is that of the terminal, ``PLAIN_WIDTH`` without one."""
 
-    Args:
-        right: the places of columns that are aligned to the right.
-    """
-    made = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    for at, name in enumerate(columns):
-        made.add_column(name, justify="right" if at in right else "left", overflow="fold")
-    for row in rows:
-        made.add_row(*row)
-    return made
+    def __init__(self, *, errors: bool = False) -> None:
+        stream: Any = sys.stderr if errors else sys.stdout
+        self._stream = stream.beneath if isinstance(stream, PrintableOutput) else stream
+        is_terminal = self._stream is not None and self._stream.isatty()
+        self.width = terminal_columns() if is_terminal else PLAIN_WIDTH
+        self._has_colours = is_terminal and not os.environ.get("NO_COLOR")
 
+    def print(self, *texts: Shown) -> None:
+        """A line each; a text without any prints an empty line."""
+        for text in texts or ("",):
+            self._stream.write(self._shown(text) + "\n")
+        self._stream.flush()
 
-def folded(columns: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[bool], width: int) -> str:
-    """A table without lines in so many columns of a terminal, its cells folded; as ``tables.table`` otherwise."""
-    from io import StringIO
+    def print_table(
+        self, columns: Sequence[str], rows: Sequence[Sequence[Shown]], *, right: Sequence[int] = ()
+    ) -> None:
+        """Print a table with a line under its headings, its cells folded to the width.
 
-    made = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for name, to_right in zip(columns, right, strict=True):
-        made.add_column(Text(name), justify="right" if to_right else "left", overflow="fold")
-    for row in rows:
-        made.add_row(*(Text(cell) for cell in row))
-    found = Console(file=StringIO(), width=width, color_system=None, highlight=False)
-    found.print(made)
-    lines = found.file.getvalue().splitlines()  # type: ignore[attr-defined] # the StringIO of above
-    return "\n".join(line.rstrip() for line in lines)
+        Args:
+            right: the places of columns that are aligned to the right.
+        """
+        texts = [[str(one) if isinstance(one, Painted) else printable(one) for one in row] for row in rows]
+        colours = [[self._shown(one) if isinstance(one, Painted) else None for one in row] for row in rows]
+        to_right = [at in right for at in range(len(columns))]
+        self._stream.write(aligned([printable(one) for one in columns], texts, to_right, self.width, colours) + "\n")
+
+    def _shown(self, text: Shown) -> str:
+        if isinstance(text, str):
+            return printable_lines(text)
+        return text.in_colours() if self._has_colours else str(text)

@@ -5,51 +5,46 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
-
-from kafka_rack.cli.output.console import painted, ruled_table
+from kafka_rack.cli.output.console import Painted, Screen, Shown, painted
 from mockbroker.testing.demo.scenario import CLASSIC, DISKLESS, DemoOutcome
 from mockbroker.testing.demo.verdict import APIS, PHASES, TITLES, DemoVerdict, crossed_share
 
 MAX_EXAMPLES = 3
 
 
-def show(console: Console, outcome: DemoOutcome, verdict: DemoVerdict) -> None:
+def show(screen: Screen, outcome: DemoOutcome, verdict: DemoVerdict) -> None:
     """Print the tables and the conclusion."""
     for topic in (DISKLESS, CLASSIC):
-        console.print()
-        console.print(painted((f"{topic} ({TITLES[topic]})", "bold"), ": rack and brokers that served each client"))
-        console.print(served_table(outcome, verdict, topic))
-    console.print()
+        title = (f"{topic} ({TITLES[topic]})", "bold")
+        screen.print("", painted(title, ": rack and brokers that served each client"))
+        show_served(screen, outcome, verdict, topic)
+    screen.print()
     for topic in (DISKLESS, CLASSIC):
         moved, outage = verdict.moved[topic], verdict.moved_in_outage[topic]
         title = (f"{topic} ({TITLES[topic]})", "bold")
-        console.print(painted(title, ": KiB of records, clients' racks down, brokers' across"))
-        console.print(matrix(outcome.racks, moved))
-        console.print(
+        screen.print(painted(title, ": KiB of records, clients' racks down, brokers' across"))
+        show_matrix(screen, outcome.racks, moved)
+        screen.print(
             f"{crossed_share(moved):.1%} of {moved.total() / 1024:,.0f} KiB crossed racks;"
             f" {crossed_share(outage, moved.total()):.1%} while rack {outcome.stopped_rack} was down or just back\n"
         )
-    for line in conclusion(outcome, verdict):
-        console.print(line, soft_wrap=True)  # a line each, however narrow the terminal
+    screen.print(*conclusion(outcome, verdict))
 
 
-def served_table(outcome: DemoOutcome, verdict: DemoVerdict, topic: str) -> Table:
+def show_served(screen: Screen, outcome: DemoOutcome, verdict: DemoVerdict, topic: str) -> None:
     """Each client by rack, and in each phase the racks that served it, each with its brokers."""
     stopped = outcome.stopped_rack
-    rows: list[list[str | Text]] = [
+    rows: list[list[Shown]] = [
         [library, rack, api, *(brokers_cell(by_phase[phase], rack, topic) for phase in PHASES)]
         for library in dict.fromkeys(plan.library for plan in outcome.plans)
         for rack in outcome.racks
         for api in APIS.values()
         for by_phase in [verdict.served[library, rack, api, topic]]
     ]
-    return ruled_table(["client", "rack", "request", "before", f"rack {stopped} down", f"rack {stopped} back"], rows)
+    screen.print_table(["client", "rack", "request", "before", f"rack {stopped} down", f"rack {stopped} back"], rows)
 
 
-def brokers_cell(served: Counter[tuple[str, int]], rack: str, topic: str) -> Text:
+def brokers_cell(served: Counter[tuple[str, int]], rack: str, topic: str) -> Painted:
     """``a:0,3  b:1``: the racks and their brokers; another rack than the client's stands out for a diskless topic."""
     racks = sorted({broker_rack for broker_rack, _ in served})
     cells: list[str | tuple[str, str]] = []
@@ -61,17 +56,17 @@ def brokers_cell(served: Counter[tuple[str, int]], rack: str, topic: str) -> Tex
     return painted(*cells or ["-"])
 
 
-def matrix(racks: list[str], moved: Counter[tuple[str, str]]) -> Table:
+def show_matrix(screen: Screen, racks: list[str], moved: Counter[tuple[str, str]]) -> None:
     """Record bytes by the client's rack and the broker's."""
     rows = []
     for client in racks:
         row = [moved[client, broker] for broker in racks]
         crossed = sum(row) - moved[client, client]
         rows.append([client, *(f"{size / 1024:,.0f}" for size in row), f"{crossed / max(1, sum(row)):.1%}"])
-    return ruled_table(["rack", *racks, "crossed"], rows, right=range(1, len(racks) + 2))
+    screen.print_table(["rack", *racks, "crossed"], rows, right=range(1, len(racks) + 2))
 
 
-def conclusion(outcome: DemoOutcome, verdict: DemoVerdict) -> list[Text]:
+def conclusion(outcome: DemoOutcome, verdict: DemoVerdict) -> list[Painted]:
     """The verdict in a few lines."""
     groups = len({plan.group for plan in outcome.plans})
     lines = [
@@ -97,7 +92,7 @@ def conclusion(outcome: DemoOutcome, verdict: DemoVerdict) -> list[Text]:
     return lines
 
 
-def line(faults: list[str], good: str, bad: str) -> Text:
+def line(faults: list[str], good: str, bad: str) -> Painted:
     """One promise, kept or broken."""
     if not faults:
         return painted(("ok", "green"), f" {good}")

@@ -5,14 +5,12 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Collection, Mapping, Sequence
+from unicodedata import combining, east_asian_width
 
 from kafka_rack.printable import printable
 
 GAP = 2
 """Blanks between two columns."""
-MAX_FOLDED = 1_000
-"""Rows of a table that is fitted to the terminal, which takes about a millisecond a row; larger ones are as wide as
-they are."""
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
@@ -24,18 +22,80 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
         12  -
     """
     texts = [[cell(value) for value in row] for row in rows]
-    heading = [printable(name) for name in columns]
-    widths = [max(columns_of(row[at]) for row in (heading, *texts)) for at in range(len(columns))]
     right = [all(isinstance(row[at], int | float | None) for row in rows) for at in range(len(columns))]
     room = terminal_columns() if sys.stdout is not None and sys.stdout.isatty() else None
-    if room is not None and sum(widths) + GAP * (len(widths) - 1) > room and len(rows) <= MAX_FOLDED:
-        from kafka_rack.cli.output.console import folded  # rich is loaded where it has something to do
+    return aligned([printable(name) for name in columns], texts, right, room)
 
-        return folded(heading, texts, right, room)
-    return "\n".join(
-        (" " * GAP).join(padded(*one) for one in zip(line, widths, right, strict=True)).rstrip()
-        for line in (heading, *texts)
-    )
+
+def aligned(
+    heading: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    right: Sequence[bool],
+    room: int | None,
+    painted: Sequence[Sequence[str | None]] | None = None,
+) -> str:
+    """Rows of texts in columns; cells are folded if the table is wider than ``room``.
+
+    Args:
+        right: whether a column is aligned to the right.
+        painted: cells with a terminal's codes, None for plain ones; with it a line is drawn under the heading.
+    """
+    widths = [max(columns_of(row[at]) for row in (heading, *rows)) for at in range(len(heading))]
+    widths = fitted(widths, None if room is None else room - GAP * (len(widths) - 1))
+    lines = lines_of(heading, widths, right, None)
+    if painted is not None:
+        lines.append("─" * (sum(widths) + GAP * (len(widths) - 1)))
+    for at, row in enumerate(rows):
+        lines += lines_of(row, widths, right, painted[at] if painted is not None else None)
+    return "\n".join(lines)
+
+
+def lines_of(
+    cells: Sequence[str], widths: Sequence[int], right: Sequence[bool], painted: Sequence[str | None] | None
+) -> list[str]:
+    """A row as lines, as many as its tallest cell has."""
+    folds = [folded(text, width) for text, width in zip(cells, widths, strict=True)]
+    lines = []
+    for number in range(max(map(len, folds))):
+        pieces = []
+        for at, fold in enumerate(folds):
+            text = fold[number] if number < len(fold) else ""
+            shown = padded(text, widths[at], right[at])
+            if painted is not None and painted[at] is not None and len(fold) == 1 and text:
+                shown = shown.replace(text, painted[at] or "")
+            pieces.append(shown)
+        lines.append((" " * GAP).join(pieces).rstrip())
+    return lines
+
+
+def fitted(widths: Sequence[int], room: int | None) -> list[int]:
+    """Widths of columns that fit into so many columns together: the widest become narrower.
+
+    >>> fitted([4, 30, 20], 34)
+    [4, 15, 15]
+    """
+    found = list(widths)
+    while room is not None and sum(found) > room and max(found) > 1:
+        widest = max(found)
+        several = [at for at, width in enumerate(found) if width == widest]
+        below = max((width for width in found if width < widest), default=1)
+        least = max(below, widest - -(-(sum(found) - room) // len(several)), 1)
+        for at in several:
+            found[at] = least
+    return found
+
+
+def folded(text: str, width: int) -> list[str]:
+    """A cell's text in lines of so many columns, between words where it can be; nothing of it is lost.
+
+    >>> folded("who served whom", 10), folded("abcdef", 4)
+    (['who served', 'whom'], ['abcd', 'ef'])
+    """
+    from textwrap import wrap  # here, as few terminals are too narrow
+
+    if columns_of(text) <= width:
+        return [text]
+    return wrap(text, width if text.isascii() else max(1, width // 2), break_on_hyphens=False)
 
 
 class TableLines:
@@ -75,9 +135,7 @@ def columns_of(text: str) -> int:
     """
     if text.isascii():
         return len(text)
-    from rich.cells import cell_len
-
-    return cell_len(text)
+    return sum(2 if east_asian_width(letter) in "WF" else not combining(letter) for letter in text)
 
 
 def cell(value: object) -> str:

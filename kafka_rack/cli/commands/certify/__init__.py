@@ -191,22 +191,23 @@ def facts_of(plan: CertifyPlan, *, quiet: bool) -> Any:
 
 def show(certificate: Certificate) -> None:
     """One screen: the grade, the checks, what crossed."""
-    from kafka_rack.cli.output.console import console, painted, ruled_table
+    from kafka_rack.cli.output.console import Screen, painted
     from kafka_rack.locality.amounts import bytes_text, money_text
     from mockbroker.testing.certify.certificate import crossings
 
-    screen = console()
+    screen = Screen()
     colours = {"pass": "green", "fail": "red", "not seen": "dim"}
-    screen.print(painted((" ".join(certificate.command), "bold")), soft_wrap=True)
+    screen.print(painted((" ".join(certificate.command), "bold")))
     grade = painted("grade ", (certificate.grade, "bold"), f", {certificate.percent} %: {software(certificate)}")
-    screen.print(grade, "", sep="\n")
+    screen.print(grade, "")
     checks: list[list[Any]] = [
         [f"{one.question}?", painted((one.verdict, colours[one.verdict])), one.evidence] for one in certificate.checks
     ]
-    screen.print(ruled_table(["check", "", "what the wire shows"], checks), "", sep="\n")
+    screen.print_table(["check", "", "what the wire shows"], checks)
+    screen.print()
     failed = [one for one in certificate.checks if one.verdict == "fail"]
     for one in failed:
-        screen.print(painted((f"{one.question}: ", "bold"), one.remedy), soft_wrap=True)
+        screen.print(painted((f"{one.question}: ", "bold"), one.remedy))
     if failed:
         screen.print()
     currency = certificate.prices.currency
@@ -223,11 +224,11 @@ def show(certificate: Certificate) -> None:
         for row in crossings(certificate)
     ]
     names = ["bytes", "all", "across racks", "avoidable", "perhaps", "a TB costs", "avoidable"]
-    screen.print(ruled_table(names, crossed, right=range(1, len(names))))
+    screen.print_table(names, crossed, right=range(1, len(names)))
     if certificate.facts.cut_short is not None:
         screen.print(f"cut short in step {certificate.facts.cut_short}: time was over, or every process had ended")
     for step, what in certificate.facts.unfinished.items():
-        screen.print(f"did not happen, {step}: {what}", soft_wrap=True)
+        screen.print(f"did not happen, {step}: {what}")
 
 
 def software(certificate: Certificate) -> str:

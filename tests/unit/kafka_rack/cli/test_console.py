@@ -7,7 +7,7 @@ from contextlib import redirect_stdout
 
 import pytest
 
-from kafka_rack.cli.output.console import PLAIN_WIDTH, console, painted, ruled_table
+from kafka_rack.cli.output.console import PLAIN_WIDTH, Screen, painted
 from kafka_rack.cli.output.tables import table
 from kafka_rack.printable import PrintableOutput
 
@@ -36,9 +36,9 @@ def shown_on(terminal):
 
 def test_colours_reach_the_terminal_and_what_strangers_wrote_does_not_become_any(terminal):
     with shown_on(terminal):
-        console().print(painted(("ok", "green"), f" {EVIL}"))
-        console().print(f"plain {EVIL}")
-        console().print(ruled_table([EVIL], [[EVIL], [painted((EVIL, "red"))]]))
+        Screen().print(painted(("ok", "green"), f" {EVIL}"))
+        Screen().print(f"plain {EVIL}")
+        Screen().print_table([EVIL], [[EVIL], [painted((EVIL, "red"))]])
     shown = terminal.getvalue()
     assert "\x1b[32mok\x1b[0m" in shown
     assert "\x1b[2J" not in shown
@@ -49,14 +49,14 @@ def test_colours_reach_the_terminal_and_what_strangers_wrote_does_not_become_any
 def test_no_color_takes_the_colours_away(terminal, monkeypatch):
     monkeypatch.setenv("NO_COLOR", "1")
     with shown_on(terminal):
-        console().print(painted(("ok", "green"), " it is"))
+        Screen().print(painted(("ok", "green"), " it is"))
     assert terminal.getvalue() == "ok it is\n"
 
 
 def test_a_pipe_gets_no_codes_and_as_many_columns_as_lines_are_long(capsys):
-    console().print(painted(("ok", "green"), " " + "x " * 50))
+    Screen().print(painted(("ok", "green"), " " + "x " * 50))
     assert capsys.readouterr().out == "ok " + "x " * 50 + "\n"
-    assert console().width == PLAIN_WIDTH
+    assert Screen().width == PLAIN_WIDTH
 
 
 @pytest.mark.parametrize("name", ["rack", "東京都" * 20])

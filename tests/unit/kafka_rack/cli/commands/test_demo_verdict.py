@@ -2,13 +2,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from io import StringIO
 
 import pytest
-from rich.console import Console
 
 import mockbroker.testing.demo.scenario
 from kafka_rack.cli import main
+from kafka_rack.cli.output.console import Screen
 from kafka_rack.cli.output.demo import show
 from mockbroker.core.journal import JournalEntry
 from mockbroker.testing.clients.process import ClientPlan, ClientResult
@@ -228,9 +227,10 @@ def test_what_cannot_be_run_is_refused_in_one_line(capsys, arguments):
     assert capsys.readouterr().err.count("\n") == 1
 
 
-def test_each_promise_is_one_line_however_narrow_the_terminal():
-    console = Console(file=StringIO(), width=60)
-    show(console, outcome(), judge(outcome()))
-    promises = [line for line in console.file.getvalue().splitlines() if line.startswith("ok ")]
+def test_each_promise_is_one_line_however_narrow_the_terminal(capsys):
+    screen = Screen()
+    screen.width = 60
+    show(screen, outcome(), judge(outcome()))
+    promises = [line for line in capsys.readouterr().out.splitlines() if line.startswith("ok ")]
     assert len(promises) == 3
     assert promises[0].endswith("clients knew that rack a was back)")
