@@ -78,16 +78,12 @@ CASES = {
         replace(PLAIN, named=True),
         {"replica.selector.class": "leader"},
     ),
-    "an assignor": (UNEVEN, replace(UNEVEN, consumer=ROUND_ROBIN, shares=(3, 3, 3)), {"assignor": "roundrobin"}),
-    "the consumer protocol": (
-        UNEVEN,
-        replace(UNEVEN, consumer=MODERN, shares=(3, 3, 3)),
-        {"protocol": "consumer"},
-    ),
+    "an assignor": (UNEVEN, replace(UNEVEN, consumer=ROUND_ROBIN, shares=(3, 3, 3)), ROUND_ROBIN),
+    "the consumer protocol": (UNEVEN, replace(UNEVEN, consumer=MODERN, shares=(3, 3, 3)), MODERN),
     "a coordinator's assignor": (
         replace(PLAIN, replicas=1),
         replace(PLAIN, replicas=1, named=True, consumer=MODERN, settings={ASSIGNORS: "rack-uniform"}),
-        {"assignor": "rack-uniform", **NAMED},
+        {"group.remote.assignor": "rack-uniform", **NAMED},
     ),
     "diskless topics": (PLAIN, replace(PLAIN, diskless=True, named=True), {"diskless": ["orders"], **NAMED}),
     "more replicas": (
