@@ -112,7 +112,7 @@ class Page(click.Command):
         formatter.write_paragraph()
         if EXIT_CODES.partition(":")[0] not in (self.help or ""):
             formatter.write_text(EXIT_CODES)
-        formatter.write_text(f"Documentation: {docs_folder()}")
+        formatter.write(f"Documentation: {docs_folder()}\n")  # on one line, however long, to be copied
 
 
 class Command(Page):
