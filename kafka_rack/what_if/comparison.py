@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from kafka_rack.locality.amounts import US, Pace, plain
 from kafka_rack.locality.completeness import Completeness
 from kafka_rack.locality.evidence import FETCHER
-from kafka_rack.locality.prices import NOTHING, Prices
+from kafka_rack.locality.prices import NO_FEES, NOTHING, Prices
 from kafka_rack.locality.reasons import CONSUME, PRODUCE, REPLICATION
 from kafka_rack.locality.summary import summary_of
 from kafka_rack.locality.tables import Amounts
@@ -206,9 +206,11 @@ def compare(
     said = [note for one in workloads for note in one.notes] + [note for one in would_be for note in one.notes]
     notes = [*dict.fromkeys(said)]
     if after.store.puts > measured.store.puts:
+        cost = f"{pace.money(after.store.cost, prices.currency)} {pace.heading}"
         notes.append(
             f"object storage: about {after.store.puts:,} writes and {after.store.gets:,} reads, "
-            f"{pace.money(after.store.cost, prices.currency)} {pace.heading}; what is stored there is not in the bill"
+            f"{'which these prices have no fees for' if prices.store == NO_FEES else cost}; "
+            "what is stored there is not in the bill"
         )
     bills, of_model, refused = measured.bills, model.bills, set()
     if bills[REPLICATION].total and not all(one.replicated for one in workloads):

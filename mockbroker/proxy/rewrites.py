@@ -1,4 +1,4 @@
-"""What a proxy puts right in what clients say and are told: racks above all, each rewrite off unless asked for.
+"""Rewrites of requests and answers at the proxy: racks above all, each off unless asked for.
 
 Racks come into requests that could name one and name none. What a client names itself stays as it is. Nothing here
 reads or writes bytes of a connection: a message comes decoded, and is changed in place.

@@ -1,4 +1,4 @@
-"""Regular expressions of RE2's syntax, whose matching takes time in proportion to the text, whoever wrote them.
+"""Regular expressions of RE2 and wildcards: matching takes time in proportion to the text, whatever the pattern.
 
 Source: KIP-848 and KIP-1152, which use RE2/J.
 """

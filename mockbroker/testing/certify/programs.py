@@ -18,7 +18,7 @@ LINE_BYTES = 1 << 16
 END_QUIET_S = 10.0
 """How long a process may take to end after SIGTERM before it is killed."""
 LAST_WORDS_S = 1.0
-"""How long the end of its output is waited for once it has ended; whoever still holds the pipe is not waited for."""
+"""How long the end of its output is waited for once it has ended; other holders of the pipe are not waited for."""
 ABANDONED_QUIET_S = 1.0
 """The same where certify itself is given up, as by Ctrl-C."""
 

@@ -8,7 +8,7 @@ import pytest
 
 from kafka_rack.errors import InputError
 from kafka_rack.locality.completeness import Completeness
-from kafka_rack.locality.prices import Prices, read_prices
+from kafka_rack.locality.prices import Prices, price_list, read_prices
 from kafka_rack.locality.traffic import TrafficKey
 from kafka_rack.what_if import WhatIfChange, Workload, change_of
 from kafka_rack.what_if import compare as compare_clusters
@@ -217,6 +217,8 @@ def test_objects_of_diskless_topics_are_priced():
     assert compared.after.store == (2, 6, Decimal("0.0124"))
     assert compared.measured.store == (0, 0, 0)
     assert "object storage: about 2 writes and 6 reads, $0.012 measured" in compared.notes[0]
+    without_fees = compare_clusters([workload()], change, price_list("azure"), Completeness([(0, 10 * SECOND)]))
+    assert "about 2 writes and 6 reads, which these prices have no fees for; " in without_fees.notes[0]
 
 
 def test_clients_of_diskless_topics_that_name_no_rack_are_sent_anywhere():
