@@ -16,6 +16,9 @@ FIRST_EPOCH, FINAL_EPOCH = 0, -1
 MAX_EPOCH = 0x7FFFFFFF
 SessionKey = tuple[str, str]  # group and member
 TopicIndex = tuple[bytes, int]  # topic id and partition
+PARTITION_BYTES = 300
+"""About what a session stores of a partition."""
+MAX_PARTITIONS = (64 << 20) // PARTITION_BYTES  # of all sessions of a broker, so that they take 64 MiB at most
 
 
 @dataclass(slots=True, eq=False)
@@ -60,14 +63,14 @@ class ShareSession:
 
 @dataclass(slots=True, eq=False)
 class ShareSessions:
-    """The share sessions of a broker, at most so many.
+    """The share sessions of a broker, at most ``max_sessions`` with ``MAX_PARTITIONS`` in all.
 
     A connection that ends takes the session with it that was opened on it last.
     """
 
     max_sessions: int
     _sessions: dict[SessionKey, ShareSession] = field(default_factory=dict)
-    _of_connection: dict[int, ShareSession] = field(default_factory=dict)
+    _of_connection: dict[int, SessionKey] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self._sessions)
@@ -78,6 +81,18 @@ class ShareSessions:
 
     def get(self, key: SessionKey) -> ShareSession | None:
         return self._sessions.get(key)
+
+    def check_capacity(self, added: int, replaced: SessionKey | None = None) -> None:
+        """Raises ApiError: SHARE_SESSION_LIMIT_REACHED unless so many partitions fit beside those of all sessions.
+
+        ``replaced`` names a session that ends if they do.
+        """
+        others = sum(len(one.partitions) for key, one in self._sessions.items() if key != replaced)
+        if added and others + added > MAX_PARTITIONS:
+            raise ApiError(
+                ErrorCode.SHARE_SESSION_LIMIT_REACHED,
+                f"expected at most {MAX_PARTITIONS} partitions in a broker's share sessions, got {others + added}",
+            )
 
     def find(self, key: SessionKey) -> ShareSession:
         """A member's session. Raises ApiError: SHARE_SESSION_NOT_FOUND."""
@@ -98,7 +113,8 @@ class ShareSessions:
             )
         named = dict.fromkeys(partitions, False)
         session = ShareSession(key, connection, FIRST_EPOCH + 1, named, {one for one in named if one[0] not in topics})
-        self._sessions[key] = self._of_connection[connection] = session
+        self._sessions[key] = session
+        self._of_connection[connection] = key
         return session
 
     def resume(self, key: SessionKey, epoch: int) -> ShareSession:
@@ -118,8 +134,8 @@ class ShareSessions:
         """End a member's session; gives it, None where there was none."""
         return self._sessions.pop(key, None)
 
-    def connection_closed(self, connection: int) -> ShareSession | None:
-        """The last session that was opened on a connection that has ended, whether it still runs or not."""
+    def connection_closed(self, connection: int) -> SessionKey | None:
+        """The key of the session that was opened last on a connection that has ended, even if that session has too."""
         return self._of_connection.pop(connection, None)
 
     def has_members(self, group_id: str) -> bool:

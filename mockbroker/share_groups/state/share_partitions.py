@@ -151,12 +151,13 @@ class SharePartitions:
     def connection_closed(self, broker_id: int, connection: int) -> None:
         """A connection has ended: so has the session on it, and the group's share partitions without a session."""
         sessions = self._sessions.get(broker_id)
-        session = None if sessions is None else sessions.connection_closed(connection)
-        if sessions is None or session is None:
+        opened = None if sessions is None else sessions.connection_closed(connection)
+        if sessions is None or opened is None:
             return
-        if sessions.get(session.key) is session:
-            self.end_session(broker_id, session.key)
-        group_id = session.key[0]
+        session = sessions.get(opened)
+        if session is not None and session.connection == connection:
+            self.end_session(broker_id, opened)
+        group_id = opened[0]
         if not sessions.has_members(group_id):
             for key, one in list(self._running.items()):
                 if key.group_id == group_id and one.leader == broker_id:
