@@ -13,7 +13,7 @@ from __future__ import annotations
 import inspect
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from importlib.util import find_spec
@@ -205,16 +205,42 @@ Group.group_class = Group
 
 
 class LazyGroup(Group):
-    """The commands of ``COMMANDS``, in its sections. A command's module is imported when the command runs."""
+    """Commands in sections, a module each, which is imported when the command runs.
+
+    Args:
+        package: the package of the modules; commands whose module is not installed are not listed.
+        commands: section -> command -> its help in one line.
+        hidden: commands that are not listed.
+        hint: the end of the help.
+    """
+
+    def __init__(
+        self,
+        *args: Any,
+        package: str,
+        commands: Mapping[str, Mapping[str, str]],
+        hidden: Sequence[str] = (),
+        hint: str = "Each command has its own --help.",
+        **details: Any,
+    ) -> None:
+        super().__init__(*args, **details)
+        self.package, self.known, self.hidden_commands, self.hint = package, commands, hidden, hint
+
+    def sections(self) -> Iterator[tuple[str, dict[str, str]]]:
+        for title, commands in self.known.items():
+            if there := {name: text for name, text in commands.items() if find_spec(self.module_of(name)) is not None}:
+                yield title, there
+
+    def module_of(self, name: str) -> str:
+        return f"{self.package}.{name.replace('-', '_')}"
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return [name for _, commands in sections() for name in commands]
+        return [name for _, commands in self.sections() for name in commands]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in (*self.list_commands(ctx), *HIDDEN):
+        if cmd_name not in (*self.list_commands(ctx), *self.hidden_commands):
             return None
-        module = import_module(module_name(cmd_name))
-        found: click.Command = getattr(module, cmd_name.replace("-", "_"))
+        found: click.Command = getattr(import_module(self.module_of(cmd_name)), cmd_name.replace("-", "_"))
         return found
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
@@ -222,15 +248,14 @@ class LazyGroup(Group):
         return (args[0], *found[1:]) if found[1] is not None else found
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        write_sections(formatter, {title: list(commands.items()) for title, commands in sections()})
+        write_sections(formatter, {title: list(commands.items()) for title, commands in self.sections()})
         formatter.write_paragraph()
-        formatter.write_text("Each command has its own --help. `kafka-rack --version` prints the version,")
-        formatter.write_text("`kafka-rack completion SHELL` what makes bash, zsh or fish complete commands.")
+        formatter.write_text(self.hint)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[Any]:
         from click.shell_completion import CompletionItem
 
-        known = {name: text for _, commands in sections() for name, text in commands.items()}
+        known = {name: text for _, commands in self.sections() for name, text in commands.items()}
         return [CompletionItem(name, help=text) for name, text in known.items() if name.startswith(incomplete)]
 
 
@@ -253,17 +278,6 @@ def command(**details: Any) -> Callable[[Callable[[Arguments], int]], Command]:
 def say(text: str) -> None:
     """A line on stderr that begins with the command: a note, a hint, a part that failed."""
     sys.stderr.write(f"{click.get_current_context().command_path}: {printable(text)}\n")
-
-
-def sections() -> Iterator[tuple[str, dict[str, str]]]:
-    """``COMMANDS`` without commands of packages that are not installed."""
-    for title, commands in COMMANDS.items():
-        if known := {name: text for name, text in commands.items() if find_spec(module_name(name)) is not None}:
-            yield title, known
-
-
-def module_name(name: str) -> str:
-    return f"kafka_rack.cli.commands.{name.replace('-', '_')}"
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
@@ -321,6 +335,11 @@ def show_version(ctx: click.Context, param: click.Parameter, given: bool) -> Non
 
 top = LazyGroup(
     "kafka-rack",
+    package="kafka_rack.cli.commands",
+    commands=COMMANDS,
+    hidden=HIDDEN,
+    hint="Each command has its own --help. `kafka-rack --version` prints the version, `kafka-rack completion SHELL` "
+    "a script with which bash, zsh or fish complete commands.",
     help="Test Kafka clients against availability zones: see which bytes cross racks, and what that costs.",
     params=[
         click.Option(

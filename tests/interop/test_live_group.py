@@ -75,12 +75,13 @@ async def test_without_racks_the_next_rebalance_assigns_what_the_members_have(cl
     assert json.loads(capsys.readouterr().out) == {"assignor": "range", "assignment": present}
 
 
-async def test_members_with_a_rack_of_the_command_line_get_the_partitions_of_their_rack(cluster, capsys):
+async def test_members_with_a_rack_of_the_command_line_get_the_partitions_of_their_rack(cluster, capsys, tmp_path):
     from aiokafka.coordinator.assignors.range import RangePartitionAssignor
 
-    rules = [word for rack in "abc" for word in ("--rack-of", f"reader-{rack}={rack}")]
+    racks = tmp_path / "racks.txt"
+    racks.write_text("".join(f"{rack}@client:reader-{rack}*\n" for rack in "abc"))
     async with joined(cluster, partition_assignment_strategy=lambda _: [RangePartitionAssignor]) as consumers:
-        assert await assign(cluster, "--group", "readers", *rules, "--format", "json") == 0
+        assert await assign(cluster, "--group", "readers", "--client-racks", str(racks), "--format", "json") == 0
         in_order = [consumer._coordinator.member_id for consumer in consumers]
     assert json.loads(capsys.readouterr().out)["assignment"] == {
         member: [[TOPIC, list(range(broker, PARTITIONS, 3))]] for broker, member in enumerate(in_order)

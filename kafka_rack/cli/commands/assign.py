@@ -13,13 +13,13 @@ from kafka_rack.assignment import assign as assigned
 from kafka_rack.cli import DONE, UsageError
 from kafka_rack.cli.command import Arguments, argument, command, option, section
 from kafka_rack.cli.options.brokers import MAX_BROKERS, broker_options, brokers_of
-from kafka_rack.cli.options.cluster import about, bootstrap_option, cluster_of, json_given, real_cluster_options
-from kafka_rack.cli.options.shared import format_option
+from kafka_rack.cli.options.cluster import about, bootstrap_option, cluster_of, real_cluster_options
+from kafka_rack.cli.options.shared import client_racks_option, format_option
+from kafka_rack.cli.options.text_files import racks_file, read_json
 from kafka_rack.cli.options.types import (
     MAX_CONSUMERS,
     MAX_ID,
     Listed,
-    Pair,
     Type,
     Words,
     check_size,
@@ -29,6 +29,7 @@ from kafka_rack.cli.options.types import (
 from kafka_rack.cli.output.tables import table
 from kafka_rack.cluster_layout import layout_of_json
 from kafka_rack.errors import KafkaRackError, PartitionAssignorError
+from kafka_rack.locality.rack_rules import RackRules
 from kafka_rack.placement import UsableBroker, place
 from mockbroker.adapters.real_cluster.group import live_group
 
@@ -48,12 +49,6 @@ class PlannedTopic(Words):
         assert replicas is not None
         check_size(partitions, replicas)
         return name, partitions, replicas
-
-
-class RackOf(Pair):
-    """The start of a member's id, client id or address, and its rack."""
-
-    name = "PREFIX=RACK"
 
 
 class Consumers(Type):
@@ -81,12 +76,7 @@ class Consumers(Type):
 @command()
 @argument("file", required=False, metavar="[FILE|-]", type=Words("FILE|-"))
 @option("--assignor", click.Choice(list(ASSIGNORS)), "Assignor; default: that of the group, else range.")
-@option(
-    "--rack-of",
-    RackOf(),
-    "Rack of members that report none, by the start of their id, client id or address; repeat for more.",
-    multiple=True,
-)
+@client_racks_option
 @section(
     "Group of a real cluster",
     bootstrap_option(required=False),
@@ -120,11 +110,11 @@ def assign(arguments: Arguments) -> int:
 
     Examples:
       kafka-rack assign group.json --assignor cooperative-sticky
-      kafka-rack assign --bootstrap-server localhost:9092 --group readers --rack-of 10.0.1.=az1
+      kafka-rack assign --bootstrap-server localhost:9092 --group readers --client-racks racks.txt
       kafka-rack assign --brokers 3 --racks a,b,c --topic orders:12:1 --consumers 3 --consumer-racks a,b,c
     """
     group = group_of(arguments)
-    place_members(group["members"], arguments.rack_of)
+    place_members(group["members"], racks_file(arguments.client_racks))
     assignor = arguments.assignor or group.get("assignor") or "range"
     members = group["members"]
     try:
@@ -159,20 +149,19 @@ def group_of(arguments: Arguments) -> dict[str, Any]:
     }
 
 
-def place_members(members: Any, rules: list[tuple[str, str]]) -> None:
-    """Give members without a rack the one of the first rule that fits."""
-    if not rules or not isinstance(members, dict):
+def place_members(members: Any, rules: RackRules | None) -> None:
+    """Set the rack of members that report none by their address, or by their client id (else their member id)."""
+    if rules is None or not isinstance(members, dict):
         return
     for name, member in members.items():
         if isinstance(member, dict) and not member.get("rack"):
-            texts = (name, str(member.get("client_id", "")), str(member.get("host", "")))
-            fitting = (rack for prefix, rack in rules if any(text.startswith(prefix) for text in texts))
-            member["rack"] = next(fitting, member.get("rack"))
+            by_address = rules.of_address(str(member.get("host", "")).lstrip("/"))
+            member["rack"] = by_address or rules.of_client_id(str(member.get("client_id") or name))
 
 
 def group_in_file(path: str) -> dict[str, Any]:
     """The group of a JSON file, or of standard input for ``-``."""
-    said = json_given(path)
+    said = read_json(path)
     if isinstance(said, dict) and isinstance(said.get("input"), dict):
         said = said["input"]  # a line of recorded answers
     if not isinstance(said, dict) or not isinstance(said.get("cluster"), dict) or "members" not in said:

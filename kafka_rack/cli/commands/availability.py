@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
-import tomllib
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from kafka_rack.availability import DEFAULT_TRIALS, PLACERS, kafka_1736_table, steps_of
@@ -130,24 +128,10 @@ def points_given(arguments: Arguments) -> tuple[list[Point], list[Skipped]]:
     grids: list[dict[str, tuple[Any, ...]]] = [dict(KAFKA_1736_GRID)] if arguments.kafka_1736 else [{}]
     try:
         if arguments.grid:
-            grids = grids_of(content_of(arguments.grid))
+            grids = grids_of(read_json(arguments.grid))
         return points_of([{**grid, **given} for grid in grids], uneven_last_group=arguments.uneven_last_group)
     except InputError as error:
         raise UsageError(f"{arguments.grid}: {error}" if arguments.grid else str(error)) from None
-
-
-def content_of(path: str) -> Any:
-    """A file of JSON, or of TOML if its name says so."""
-    if not path.lower().endswith(".toml"):
-        return read_json(path)
-    try:
-        return tomllib.loads(Path(path).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise UsageError(f"{path}: is no UTF-8 text") from None
-    except tomllib.TOMLDecodeError as error:
-        raise UsageError(f"{path}: {error}") from None
 
 
 def check_steps(point: Point, trials: int) -> None:

@@ -8,8 +8,6 @@ import sys
 from pathlib import Path
 from typing import IO, Any
 
-import click
-
 import protocol
 from kafka_rack.cli import DONE, CommandError, UsageError
 from kafka_rack.cli.command import Arguments, argument, command, flag, option
@@ -31,12 +29,6 @@ LENGTH_BYTES = 4
 @option("--hex", Words("DIGITS"), "Decode these bytes, in hex; blanks are skipped.")
 @flag("--frame", "Read the header before the body; the 4 bytes of the frame's length may precede it.")
 @flag("--explain", "Show every byte: offset, hex, field and value.")
-@option(
-    "--color",
-    click.Choice(["auto", "always", "never"]),
-    "Colors of --explain; auto: on a terminal, unless NO_COLOR is set.",
-    default="auto",
-)
 @flag("--ignore-trailing", "Accept bytes after the message, as brokers do.")
 def decode(arguments: Arguments) -> int:
     """Decode a Kafka message to the JSON that Kafka's own tools print.
@@ -56,7 +48,7 @@ def decode(arguments: Arguments) -> int:
     try:
         parts = split(arguments, data)
         if arguments.explain:
-            return explain_parts(parts, coloured(arguments.color), ignore_trailing=arguments.ignore_trailing)
+            return explain_parts(parts, ignore_trailing=arguments.ignore_trailing)
         decoded = {}
         for name, message, version, body in parts:
             trailing = "ignore" if arguments.ignore_trailing and name == "body" else "error"
@@ -137,15 +129,14 @@ def is_response(message: Any, arguments: Arguments, frame: bytes) -> bool:
     return True
 
 
-def coloured(wish: str) -> bool:
-    return wish == "always" or (wish == "auto" and sys.stdout.isatty() and not os.environ.get("NO_COLOR"))
+def explain_parts(parts: list[tuple[str, Any, int, bytes]], *, ignore_trailing: bool) -> int:
+    """Print every span of every part, in colours on a terminal unless NO_COLOR is set.
 
-
-def explain_parts(parts: list[tuple[str, Any, int, bytes]], colour: bool, *, ignore_trailing: bool) -> int:
-    """Print every span of every part. Raises CommandError: one is broken."""
+    Raises: CommandError: a part is broken.
+    """
     from protocol.explain import explain
 
-    paint = COLOURS if colour else dict.fromkeys(COLOURS, "")
+    paint = COLOURS if sys.stdout.isatty() and not os.environ.get("NO_COLOR") else dict.fromkeys(COLOURS, "")
     start = 0
     for _, message, version, data in parts:
         found = explain(message, version, data)

@@ -8,8 +8,8 @@ from typing import Any
 import protocol
 from kafka_rack.cli import DONE, CommandError, UsageError
 from kafka_rack.cli.command import Arguments, argument, command, flag, option
-from kafka_rack.cli.options.cluster import json_given
 from kafka_rack.cli.options.messages import message_named, message_option, version_of, version_option
+from kafka_rack.cli.options.text_files import read_json
 from kafka_rack.cli.options.types import WholeNumber, Words
 
 
@@ -32,7 +32,7 @@ def encode(arguments: Arguments) -> int:
     """
     message = message_named(arguments.message)
     version = version_of(message, arguments.version)
-    content = json_given(arguments.file)
+    content = read_json(arguments.file)
     try:
         typed = protocol.from_json(message.name, version, content)
         data = framed(arguments, typed, version) if arguments.frame else protocol.encode(typed, version)

@@ -9,20 +9,12 @@ from collections.abc import Sequence
 import click
 
 from kafka_rack.cli import DONE, UsageError
-from kafka_rack.cli.command import Arguments, command, flag, option, say, section
+from kafka_rack.cli.command import Arguments, command, option, say, section
 from kafka_rack.cli.options.brokers import MAX_BROKERS, broker_options, brokers_of
 from kafka_rack.cli.options.placement import DEFAULT_PLACER, placement_options, replicas_placed, rotation_of
-from kafka_rack.cli.options.types import FILE, MAX_ID, WholeNumber, Words, check_size
+from kafka_rack.cli.options.types import MAX_ID, WholeNumber, Words, check_size
 from kafka_rack.cli.output.tables import table
-from kafka_rack.placement import (
-    CLASS_SETTING,
-    SCATTER_WIDTH_SETTING,
-    START_INDEX_SETTING,
-    STATE_FILE_SETTING,
-    UNEVEN_SETTING,
-    UsableBroker,
-    reassignment_json,
-)
+from kafka_rack.placement import CLASS_SETTING, START_INDEX_SETTING, UsableBroker, reassignment_json
 from kafka_rack.rack_names import rack_hints
 from mockbroker.state.setting_names import UnknownSettingError, names_without_effect
 
@@ -36,11 +28,7 @@ from mockbroker.state.setting_names import UnknownSettingError, names_without_ef
     option("--replication-factor", WholeNumber(1, MAX_BROKERS), "Replicas of each partition.", required=True),
     option("--start-partition", WholeNumber(), "Number of the first partition.", default=0),
 )
-@placement_options(
-    option("--scatter-width", WholeNumber(1, MAX_BROKERS), "Scatter width of placer copyset."),
-    flag("--uneven-last-group", "Allow it to placers broker-replica and copyset."),
-    option("--state-file", FILE, "State for placers new-brokers, decommissioned-brokers and capacity."),
-)
+@placement_options
 @option(
     "--format",
     click.Choice(["table", "json", "reassignment"]),
@@ -72,12 +60,6 @@ def place(arguments: Arguments) -> int:
 def settings_of(arguments: Arguments) -> dict[str, str]:
     """The placer's settings, by their names in a broker's configuration."""
     settings = rotation_of(arguments) or {START_INDEX_SETTING: "0"}
-    if arguments.scatter_width is not None:
-        settings[SCATTER_WIDTH_SETTING] = str(arguments.scatter_width)
-    if arguments.uneven_last_group:
-        settings[UNEVEN_SETTING] = "true"
-    if arguments.state_file:
-        settings[STATE_FILE_SETTING] = arguments.state_file
     settings |= dict(arguments.set)
     try:
         names_without_effect(settings, (), {CLASS_SETTING: arguments.placer or DEFAULT_PLACER, **settings})

@@ -29,7 +29,6 @@ from kafka_rack.cli.serving.running import (
     tls_options,
 )
 from kafka_rack.cli.serving.security_folder import security_folder
-from kafka_rack.diskless import SELECTIONS
 
 SELECTOR = "replica.selector.class"
 
@@ -60,17 +59,7 @@ def releases() -> list[str]:
     "Topics",
     option("--topic", Words("TOPIC"), "Create a topic: NAME[:PARTITIONS[:REPLICAS]]; repeatable.", multiple=True),
     option("--diskless-topic", Words("NAME[:PARTITIONS]"), "Create a diskless topic; repeatable.", multiple=True),
-    option(
-        "--diskless-selection",
-        click.Choice(SELECTIONS),
-        "Choose brokers of diskless partitions in turn, or each by its hash.",
-    ),
-    option("--memory", Size(), "Limit the size of all records, such as 512MiB."),
-    option(
-        "--memory-policy",
-        click.Choice(["drop", "refuse"]),
-        "Above --memory drop the oldest segments, or refuse producers; default: drop.",
-    ),
+    option("--memory", Size(), "Limit the size of all records, such as 512MiB; the oldest segments are dropped."),
 )
 @network_options
 @control_options
@@ -116,9 +105,8 @@ def run_cluster(arguments: Arguments) -> int:
     settings: dict[str, Any] = dict(arguments.set)
     if arguments.rack_aware:
         settings.setdefault(SELECTOR, "rack-aware")
-    if arguments.diskless_selection:
-        settings["diskless.selection"] = arguments.diskless_selection
-    settings |= memory_settings(arguments)
+    if arguments.memory is not None:
+        settings["records.max.bytes"] = arguments.memory
     topics = [topic_of(text) for text in arguments.topic]
     diskless_topics = [topic_of(text, diskless=True) for text in arguments.diskless_topic]
     names = [name for name, *_ in topics + diskless_topics]
@@ -153,18 +141,6 @@ def run_cluster(arguments: Arguments) -> int:
         if cluster.settings_without_effect and not arguments.quiet:
             say(f"without effect here: {', '.join(cluster.settings_without_effect)}")
         return run_made(cluster, arguments, token, folder, loop_factory)
-
-
-def memory_settings(arguments: Arguments) -> dict[str, Any]:
-    """The settings behind --memory and --memory-policy. Raises UsageError."""
-    if arguments.memory is None:
-        if arguments.memory_policy:
-            raise UsageError("--memory-policy needs --memory")
-        return {}
-    given: dict[str, Any] = {"records.max.bytes": arguments.memory}
-    if arguments.memory_policy:
-        given["records.max.bytes.policy"] = arguments.memory_policy
-    return given
 
 
 def cluster_from(arguments: Arguments, brokers: Any, faults: list[Any], **given: Any) -> Any:

@@ -57,7 +57,7 @@ validate_option = flag("--validate-only", "Let the cluster check the request, an
     flag("--if-not-exists", "Succeed if the topic exists."),
     validate_option,
 )
-@placement_options()
+@placement_options
 @format_option
 def create(arguments: Arguments) -> int:
     """Create a topic whose replicas are placed over racks here; --set takes settings of the topic and of the placer."""
@@ -89,7 +89,7 @@ def create(arguments: Arguments) -> int:
     if_exists_option,
     validate_option,
 )
-@placement_options()
+@placement_options
 @format_option
 def alter(arguments: Arguments) -> int:
     """Add partitions to a topic, with replicas placed over racks here.

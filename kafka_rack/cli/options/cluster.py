@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
@@ -12,7 +10,7 @@ from kafka_rack.cli.command import Arguments, Decorator, argument, option, say, 
 from kafka_rack.cli.options.brokers import broker_options, brokers_of
 from kafka_rack.cli.options.command_config import client_settings_in
 from kafka_rack.cli.options.shared import command_config_option
-from kafka_rack.cli.options.text_files import no_json, read_json
+from kafka_rack.cli.options.text_files import STANDARD_INPUT, read_json
 from kafka_rack.cli.options.types import Duration, Words
 from kafka_rack.cluster_layout import ClusterLayout, layout_of_json, reassignment_entries
 from kafka_rack.errors import InputError
@@ -23,7 +21,6 @@ from mockbroker.adapters.real_cluster.cluster import LiveCluster, Snapshot
 from mockbroker.adapters.real_cluster.connection import DEFAULT_TIMEOUT_S, NO_SETTINGS
 
 Answer = TypeVar("Answer")
-STANDARD_INPUT = "-"
 topics_argument = argument("topics", nargs=-1, metavar="[TOPIC]...", type=Words("TOPIC"))
 real_cluster_options = (
     command_config_option,
@@ -93,7 +90,7 @@ def layout_given(arguments: Arguments) -> ClusterLayout:
     elif arguments.command_config:
         raise UsageError("--command-config needs --bootstrap-server")
     else:
-        said = json_given(arguments.layout)
+        said = read_json(arguments.layout)
         where = name_of(arguments.layout)
         layout = about(where, lambda: layout_of_json(said, brokers_of(arguments) if beside else None))
     replicated = layout.without_diskless()
@@ -105,19 +102,9 @@ def layout_given(arguments: Arguments) -> ClusterLayout:
     return replicated
 
 
-def json_given(path: str) -> Any:
-    """The content of a JSON file, or of standard input for ``-``."""
-    if path != STANDARD_INPUT:
-        return read_json(path)
-    try:
-        return json.load(sys.stdin)
-    except (ValueError, RecursionError) as error:
-        raise UsageError(no_json("standard input", error)) from error
-
-
 def plan_in_file(path: str) -> list[Entry]:
     """The entries of a plan of Kafka's reassignment tool."""
-    said = json_given(path)
+    said = read_json(path)
     return [Entry(*entry) for entry in about(name_of(path), lambda: reassignment_entries(said))]
 
 

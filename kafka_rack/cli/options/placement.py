@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from kafka_rack.cli import UsageError
-from kafka_rack.cli.command import Arguments, Decorator, flag, option, section
+from kafka_rack.cli.command import Arguments, flag, option, section
 from kafka_rack.cli.options.shared import seed_option, set_option
 from kafka_rack.cli.options.types import Name, WholeNumber
 from kafka_rack.errors import PlacerSettingsError
@@ -35,18 +34,15 @@ ignore_racks_option = flag(
 )
 
 
-def placement_options(*more: Decorator[Any]) -> Decorator[Any]:
-    """The options of a placement, with ``more`` before ``--set``."""
-    return section(
-        "Placement",
-        placer_option,
-        option("--start-index", WholeNumber(), "Position of the first leader in the list of brokers."),
-        option("--next-replica-shift", WholeNumber(), "First shift of followers; default: --start-index."),
-        seed_option,
-        ignore_racks_option,
-        *more,
-        set_option,
-    )
+placement_options = section(
+    "Placement",
+    placer_option,
+    option("--start-index", WholeNumber(), "Position of the first leader in the list of brokers."),
+    option("--next-replica-shift", WholeNumber(), "First shift of followers; default: --start-index."),
+    seed_option,
+    ignore_racks_option,
+    set_option,
+)
 
 
 def rotation_of(arguments: Arguments) -> dict[str, str]:

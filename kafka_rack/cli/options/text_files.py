@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from kafka_rack.locality.rack_rules import RackRules
 
 Read = TypeVar("Read")
+STANDARD_INPUT = "-"
 
 
 def read_file(path: str, read: Callable[[str, str], Read]) -> Read:
@@ -38,29 +40,27 @@ def racks_file(path: str | None) -> RackRules | None:
 
 
 def read_json(path: str) -> Any:
-    """A JSON file's content.
+    """The content of a JSON file, or of standard input for ``-``. Raises UsageError."""
+    if path == STANDARD_INPUT:
+        try:
+            return parsed(sys.stdin.read(), "standard input")
+        except UnicodeDecodeError as error:
+            raise UsageError(f"standard input: byte {error.start} is not UTF-8") from None
+    return read_file(path, parsed)
 
-    Raises: UsageError: it is missing or is no JSON; the message says where.
-    """
+
+def parsed(text: str, where: str) -> Any:
+    """A text of JSON, or of TOML if its name says so. Raises UsageError, which says where."""
     import json
-    from pathlib import Path
+    import tomllib
 
     try:
-        return json.loads(Path(path).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be read: {error.strerror}") from error
-    except (ValueError, RecursionError) as error:
-        raise UsageError(no_json(path, error)) from error
-
-
-def no_json(where: str, error: Exception) -> str:
-    """Why a text was not read as JSON, in one line."""
-    import json
-
-    if isinstance(error, json.JSONDecodeError):
-        return f"{where}, line {error.lineno} column {error.colno}: {error.msg}"
-    if isinstance(error, UnicodeDecodeError):
-        return f"{where}: is no UTF-8 text"
-    if isinstance(error, RecursionError):
-        return f"{where}: lists or objects are nested too deeply"
-    return f"{where}: holds a number of more digits than can be read"
+        return tomllib.loads(text) if where.lower().endswith(".toml") else json.loads(text)
+    except json.JSONDecodeError as error:
+        raise UsageError(f"{where}, line {error.lineno} column {error.colno}: {error.msg}") from None
+    except tomllib.TOMLDecodeError as error:
+        raise UsageError(f"{where}: {error}") from None
+    except RecursionError:
+        raise UsageError(f"{where}: lists or objects are nested too deeply") from None
+    except ValueError:
+        raise UsageError(f"{where}: holds a number of more digits than can be read") from None

@@ -21,27 +21,14 @@ from kafka_rack.cli.options.types import DIRECTORY, Pair, WholeNumber, Words
 
 Result = TypeVar("Result")
 
+LOG_LEVELS = ("DEBUG", "INFO", "WARN", "ERROR")
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
-LOG_LEVELS = ("ALL", "DEBUG", "ERROR", "FATAL", "INFO", "OFF", "TRACE", "WARN")
-MASTER = re.compile(
-    r"local|local\[(\*|[1-9][0-9]{0,4})(, *[1-9][0-9]{0,4})?\]|local-cluster\[ *\d+ *, *\d+ *, *\d+ *\]"
-    r"|spark://\S+|k8s://\S+|yarn"
-)
 ERROR_LINE = re.compile(r"(?!org\.|java\.|at )[\w.]*(Error|Exception|Mismatch|Missing)\b: .")
 JAVA_ERROR_LINE = re.compile(r"(?:: |Caused by: )(?:org|java)\.[\w.$]*(?:Error|Exception): (.+)")
 SYSTEMS_ERROR = re.compile(r"\w*Error: \[Errno (?P<number>\d+)\] (?P<reason>.+?)(?:: '(?P<file>[^']+)')?$")
 INTERRUPTED = "interrupted: tables that were written are complete, others as before"
 CANCEL_AGAIN_S = 0.2
 JAVA_ENDED = "Spark gave up: the driver's Java has ended"
-
-
-class Master(Words):
-    """Spark's master."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        if not MASTER.fullmatch(str(value)):
-            self.refuse("local[*], local[2], spark://HOST:PORT, k8s://HOST:PORT or yarn", value, param, ctx)
-        return str(value)
 
 
 class SparkSetting(Pair):
@@ -56,7 +43,11 @@ class SparkSetting(Pair):
 
 spark_options = section(
     "Spark",
-    option("--master", Master("URL"), "Spark's master; default: that of spark-defaults.conf, else local[*]."),
+    option(
+        "--master",
+        Words("URL"),
+        "Spark's master, such as local[2]; default: that of spark-defaults.conf, else local[*].",
+    ),
     option(
         "--spark-conf",
         SparkSetting(),

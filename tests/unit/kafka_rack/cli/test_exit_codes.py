@@ -70,7 +70,7 @@ MISSING = [
     "locality no.such",
     f"locality {CAPTURE} --prices no.such",
     f"locality {CAPTURE} --client-racks no.such",
-    f"{PLACE} --placer capacity --state-file no.such",
+    f"{PLACE} --placer capacity --set replica.placer.state.file=no.such",
     "reassign repair --layout no.such",
     "assign no.such",
     "decode --message MetadataRequest no.such",

@@ -25,7 +25,6 @@ MISTAKES = [
     (f"{PLACE} --placer stripd", "--placer: expected module:Class or one of broker-replica, capacity, copyset"),
     ("assign --assignor stcky x.json", "--assignor: 'stcky' is not one of 'range', 'roundrobin', 'sticky'"),
     ("assign --brokers 3 --topic orders --consumers 3", "--topic: expected NAME:PARTITIONS"),
-    ("assign --brokers 3 --topic o:1 --consumers 3 --rack-of x", "--rack-of: expected PREFIX=RACK, got 'x'"),
     ("decode --message MetadataRequest --hex zz", "--hex: expected pairs of hex digits, got 'zz'"),
     ("decode --message Fecth --hex 00", "did you mean Fetch"),
     ("messages produceReqest", "did you mean ProduceRequest?"),

@@ -60,10 +60,13 @@ def test_explain_points_at_the_broken_byte(kafka_rack):
     assert err == ("kafka-rack decode: MetadataRequest v1, byte 4, topics[0].name: length 6, but 5 bytes remain\n")
 
 
-def test_explain_colours_only_when_asked_off_a_terminal(kafka_rack):
+def test_explain_has_colours_on_a_terminal_alone(kafka_rack, monkeypatch):
     arguments = ["decode", "--message", "MetadataRequest", "--version", "1", "--explain", "--hex", METADATA_V1]
     assert "\033[" not in kafka_rack(*arguments)[1]
-    assert "\033[36m00 00 00 01" in kafka_rack(*arguments, "--color", "always")[1]
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    assert "\033[36m00 00 00 01" in kafka_rack(*arguments)[1]
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\033[" not in kafka_rack(*arguments)[1]
 
 
 def test_explain_shows_what_is_left_over_and_fails_unless_told_to_ignore_it(kafka_rack):
@@ -102,7 +105,7 @@ def test_decode_reads_files_and_standard_input(kafka_rack, tmp_path, monkeypatch
             2,
             "expected MetadataRequest as the header says",
         ),
-        (["encode", "--message", "MetadataRequest", "no-such-file"], 2, "no-such-file: cannot be read: No such file"),
+        (["encode", "--message", "MetadataRequest", "no-such-file"], 2, "no-such-file: No such file"),
         (["messages", "Metadat0"], 2, "got 'Metadat0'; did you mean MetadataRequest or MetadataResponse?"),
         (["messages", "MetadataRequest", "99"], 2, "expected MetadataRequest's versions, 0-14, got 99"),
     ],

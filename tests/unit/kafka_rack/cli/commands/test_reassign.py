@@ -94,7 +94,7 @@ def test_no_plan_is_written_if_the_way_back_cannot_be(layout, tmp_path, capsys):
     ("arguments", "code", "text"),
     [
         (["repair"], 2, "expected a real cluster by --bootstrap-server, or a file by --layout"),
-        (["repair", "--layout", "absent.json"], 2, "absent.json: cannot be read"),
+        (["repair", "--layout", "absent.json"], 2, "absent.json: No such file"),
         (["repair", "--layout", "{layout}", "--seed", "1"], 2, "no such option --seed"),
         (["repair", "--layout", "{layout}", "--brokers", "3"], 2, "give them once"),
         (["repair", "x", "--layout", "{layout}"], 1, "topic x: there is no such topic"),

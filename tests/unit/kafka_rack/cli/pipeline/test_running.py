@@ -167,8 +167,6 @@ def test_options_of_spark_are_accepted(words):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--master", "nonsense"], "expected local[*], local[2], spark://HOST:PORT, k8s://HOST:PORT or yarn, got"),
-        (["--master", "local[0]"], "expected local"),
         (["--spark-log", "loud"], "'loud' is not one of"),
         (["--spark-conf", "spark.ui.port"], "expected KEY=VALUE, got 'spark.ui.port'"),
         (["--spark-conf", "executor.memory=4g"], "expected a setting of Spark, such as spark.executor.memory=4g, got"),
