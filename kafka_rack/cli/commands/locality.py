@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -10,13 +9,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kafka_rack.cli import DONE, FAILED, CommandError, UsageError
-from kafka_rack.cli.command import Arguments, argument, command, option, say
-from kafka_rack.cli.options.locality import locality_options, print_forecast, settings_of
+from kafka_rack.cli import DONE, CommandError, UsageError
+from kafka_rack.cli.command import Arguments, argument, command, option
+from kafka_rack.cli.options.locality import forecasts, locality_options, print_result, result_json, settings_of
 from kafka_rack.cli.options.places import check_folder, not_read
 from kafka_rack.cli.options.shared import packets_options
 from kafka_rack.cli.options.types import DIRECTORY, PATH
-from kafka_rack.cli.output.locality import as_text
 from kafka_rack.printable import printable
 from kafka_rack.wire_capture.files import is_url
 
@@ -46,13 +44,8 @@ def locality(arguments: Arguments) -> int:
       kafka-rack locality traces/ --out locality/ --prices prices.toml --client-racks racks.txt --window 5m
       kafka-rack locality --forecast racks=3,rf=3,in=300MiB/s,readers=2
     """
-    if arguments.forecast is not None:
-        if arguments.captures or arguments.out:
-            raise UsageError("--forecast prices a plan: omit CAPTURE and --out")
-        print_forecast(arguments)
+    if forecasts(arguments, arguments.captures, "CAPTURE"):
         return DONE
-    if not arguments.captures:
-        raise UsageError("CAPTURE is missing: a capture, or a folder of them")
     if arguments.out and is_url(arguments.out):
         raise UsageError(
             f"--out {arguments.out}: expected a folder of this machine; kafka-rack pipeline locality writes to URLs"
@@ -71,15 +64,11 @@ def locality(arguments: Arguments) -> int:
         raise not_read(error) from None
     except NothingToMeasure as error:
         raise CommandError(f"{', '.join(arguments.captures)}: {error}") from None
-    text = json.dumps(measured.result, indent=2, ensure_ascii=False) + "\n"
     if arguments.out:
         from kafka_rack.locality.page import report
 
-        write_results(Path(arguments.out), report(measured.result), text)
-    sys.stdout.write(text if arguments.format == "json" else as_text(measured.result))
-    for name in measured.unread:
-        say(f"{name}: no frame could be read")
-    return FAILED if measured.unread else DONE
+        write_results(Path(arguments.out), report(measured.result), result_json(measured.result))
+    return print_result(arguments, measured.result, measured.unread)
 
 
 def write_results(out: Path, page: str, result: str) -> None:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Collection
 from typing import Any
 
-from kafka_rack.cli import UsageError
-from kafka_rack.cli.command import option, together
+from kafka_rack.cli import DONE, FAILED, UsageError
+from kafka_rack.cli.command import option, say, together
 from kafka_rack.cli.options.shared import client_racks_option, format_option, prices_options
 from kafka_rack.cli.options.text_files import racks_file, read_file
 from kafka_rack.cli.options.types import Duration, WholeNumber, Words
-from kafka_rack.cli.output.locality import forecast_as_text
+from kafka_rack.cli.output.locality import as_text, forecast_as_text
 from kafka_rack.errors import InputError
 from kafka_rack.locality.plan import FORM, forecast_as_json, forecast_in
 from kafka_rack.locality.prices import BUILT_IN, Prices, price_list, read_prices
@@ -42,6 +43,29 @@ def prices_named(name: str | None) -> Prices:
 def prices_of(arguments: Any) -> Prices:
     prices = prices_named(arguments.prices)
     return prices.with_free_replication() if arguments.free_replication else prices
+
+
+def forecasts(arguments: Any, inputs: Any, name: str) -> bool:
+    """Print the bill of a plan if ``--forecast`` has one. Raises UsageError: neither a plan nor inputs, or both."""
+    if arguments.forecast is not None:
+        if inputs or arguments.out:
+            raise UsageError(f"--forecast prices a plan: omit {name} and --out")
+        print_forecast(arguments)
+    elif not inputs:
+        raise UsageError(f"{name} is missing: captures, or folders of them")
+    return arguments.forecast is not None
+
+
+def print_result(arguments: Any, result: dict[str, Any], unread: Collection[str]) -> int:
+    """Print a result and the inputs of which no frame could be read; returns the exit code."""
+    sys.stdout.write(result_json(result) if arguments.format == "json" else as_text(result))
+    for name in unread:
+        say(f"{name}: no frame could be read")
+    return FAILED if unread else DONE
+
+
+def result_json(result: dict[str, Any]) -> str:
+    return json.dumps(result, indent=2, ensure_ascii=False) + "\n"
 
 
 def print_forecast(arguments: Any) -> None:

@@ -2,24 +2,11 @@
 
 from __future__ import annotations
 
-import errno
-import os
 from collections.abc import Iterable
 from pathlib import Path
 
 from kafka_rack.cli import CommandError, UsageError
 from kafka_rack.wire_capture.files import is_url
-
-ROOM = "room for what is written, make some or choose another folder"
-WRITABLE = "a folder that can be written, choose another"
-EXPECTED = {
-    errno.ENOSPC: ROOM,
-    errno.EDQUOT: ROOM,
-    errno.EROFS: WRITABLE,
-    errno.EEXIST: "a folder, got a file",
-    errno.ENOTDIR: "a folder, got a file",
-}
-"""What would be right, by the error of the system."""
 
 
 def check_places(inputs: Iterable[str], *outputs: str | None) -> None:
@@ -55,16 +42,3 @@ def not_read(error: ValueError | OSError) -> CommandError | UsageError:
     if isinstance(error, ValueError) or (isinstance(error, FileNotFoundError) and error.strerror is None):
         return UsageError(str(error))
     return CommandError(f"{error.filename}: {error.strerror}" if error.filename else str(error))
-
-
-def refused(place: str, number: int | None, reason: str) -> CommandError:
-    """What a job says that the system kept from reading or writing, with what would be right.
-
-    Args:
-        number: of the error, as in errno.
-
-    >>> print(refused("tables", errno.ENOSPC, os.strerror(errno.ENOSPC)))
-    tables: No space left on device; expected room for what is written, make some or choose another folder
-    """
-    expected = EXPECTED.get(number or 0) if reason == os.strerror(number or 0) else None
-    return CommandError(f"{place}: {reason}{f'; expected {expected}' if expected else ''}")

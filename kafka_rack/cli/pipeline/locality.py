@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from typing import Any
 
-from kafka_rack.cli import DONE, FAILED, CommandError, UsageError
-from kafka_rack.cli.command import Arguments, command, say
-from kafka_rack.cli.options.locality import locality_options, print_forecast, settings_of
+from kafka_rack.cli import DONE, CommandError, UsageError
+from kafka_rack.cli.command import Arguments, command
+from kafka_rack.cli.options.locality import forecasts, locality_options, print_result, settings_of
 from kafka_rack.cli.options.shared import out_option, packets_options
-from kafka_rack.cli.output.locality import as_text
 from kafka_rack.cli.pipeline.captures import capture_options, inputs_argument
 from kafka_rack.cli.pipeline.running import job_module, run_on_spark, spark_options
 from kafka_rack.plurals import counted
@@ -32,13 +29,8 @@ def locality(arguments: Arguments) -> int:
       kafka-rack pipeline locality trace/ --out locality/
       kafka-rack pipeline locality s3a://traces/ --out locality/ --client-racks racks.txt --window 5m
     """
-    if arguments.forecast is not None:
-        if arguments.inputs or arguments.out:
-            raise UsageError("--forecast prices a plan: omit IN and --out")
-        print_forecast(arguments)
+    if forecasts(arguments, arguments.inputs, "IN"):
         return DONE
-    if not arguments.inputs:
-        raise UsageError("IN is missing: captures, or folders of them")
     if not arguments.out:
         raise UsageError("--out is missing")
     options, settings = capture_options(arguments), settings_of(arguments)
@@ -54,8 +46,4 @@ def locality(arguments: Arguments) -> int:
         result, unread = run_on_spark(arguments, work, done)
     except job.NothingToMeasure as error:
         raise CommandError(f"{', '.join(arguments.inputs)}: {error}") from None
-    text = json.dumps(result, indent=2, ensure_ascii=False) + "\n"
-    sys.stdout.write(text if arguments.format == "json" else as_text(result))
-    for name in unread:
-        say(f"{name}: no frame could be read")
-    return FAILED if unread else DONE
+    return print_result(arguments, result, unread)

@@ -16,7 +16,6 @@ import click
 
 from kafka_rack.cli import CommandError, InterruptedWork
 from kafka_rack.cli.command import Arguments, flag, option, say, section
-from kafka_rack.cli.options.places import refused
 from kafka_rack.cli.options.types import DIRECTORY, Pair, WholeNumber, Words
 
 Result = TypeVar("Result")
@@ -25,7 +24,7 @@ LOG_LEVELS = ("DEBUG", "INFO", "WARN", "ERROR")
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 ERROR_LINE = re.compile(r"(?!org\.|java\.|at )[\w.]*(Error|Exception|Mismatch|Missing)\b: .")
 JAVA_ERROR_LINE = re.compile(r"(?:: |Caused by: )(?:org|java)\.[\w.$]*(?:Error|Exception): (.+)")
-SYSTEMS_ERROR = re.compile(r"\w*Error: \[Errno (?P<number>\d+)\] (?P<reason>.+?)(?:: '(?P<file>[^']+)')?$")
+SYSTEMS_ERROR = re.compile(r"\w*Error: \[Errno \d+\] (?P<reason>.+?)(?:: '(?P<file>[^']+)')?$")
 INTERRUPTED = "interrupted: tables that were written are complete, others as before"
 CANCEL_AGAIN_S = 0.2
 JAVA_ENDED = "Spark gave up: the driver's Java has ended"
@@ -150,7 +149,7 @@ def errors_in_one_line(place: str) -> Iterator[None]:
     except OSError as error:
         if isinstance(error, ConnectionRefusedError):
             raise CommandError(JAVA_ENDED) from None
-        raise refused(str(error.filename or place), error.errno, error.strerror or str(error)) from None
+        raise CommandError(f"{error.filename or place}: {error.strerror or error}") from None
     except KeyboardInterrupt:
         raise InterruptedWork(INTERRUPTED) from None
     except Exception as error:
@@ -162,7 +161,7 @@ def errors_in_one_line(place: str) -> Iterator[None]:
             raise CommandError(JAVA_ENDED) from None
         cause = cause_of(str(error))
         if found := SYSTEMS_ERROR.match(cause):  # of a task
-            raise refused(found["file"] or place, int(found["number"]), found["reason"]) from None
+            raise CommandError(f"{found['file'] or place}: {found['reason']}") from None
         raise CommandError(f"Spark gave up (--spark-log WARN shows more): {cause}") from None
 
 

@@ -25,7 +25,7 @@ from kafka_rack.cli.serving.running import check_capture
 
 if TYPE_CHECKING:
     from mockbroker.testing.certify.certificate import Certificate
-    from mockbroker.testing.certify.plan import CertifyPlan, CertifySecurity
+    from mockbroker.testing.certify.plan import CertifyPlan
 
 MIN_MS = 5_000
 DEFAULT_TOPIC = "orders"
@@ -106,7 +106,7 @@ def certify(arguments: Arguments) -> int:
 
 def plan_of(arguments: Arguments, command: list[str], folder: Path) -> CertifyPlan:
     """What to run. Raises UsageError."""
-    from mockbroker.testing.certify.plan import CertifyPlan
+    from mockbroker.testing.certify.plan import NO_SECURITY, CertifyPlan
 
     given: dict[str, Any] = {
         "partitions": arguments.partitions,
@@ -120,20 +120,11 @@ def plan_of(arguments: Arguments, command: list[str], folder: Path) -> CertifyPl
         name = f"kafka-rack-certify-{token_hex(4)}"
         topic = arguments.topic or name
         return CertifyPlan(command, [], topic=topic, group=name, security=security, upstream=upstream, **given)
-    security = security_of(arguments, folder)
-    racks = arguments.racks or DEFAULT_RACKS
-    return CertifyPlan(command, racks, topic=arguments.topic or DEFAULT_TOPIC, security=security, **given)
-
-
-def security_of(arguments: Arguments, folder: Path) -> CertifySecurity:
-    """What the cluster requires: nothing, or what ``--command-config`` meets. Raises UsageError."""
-    from mockbroker.testing.certify.plan import NO_SECURITY
-
-    if not arguments.command_config:
-        return NO_SECURITY
     from kafka_rack.cli.commands.certify.security import security_from
 
-    return security_from(arguments.command_config, folder)
+    security = security_from(arguments.command_config, folder) if arguments.command_config else NO_SECURITY
+    racks = arguments.racks or DEFAULT_RACKS
+    return CertifyPlan(command, racks, topic=arguments.topic or DEFAULT_TOPIC, security=security, **given)
 
 
 def check(arguments: Arguments, command: list[str]) -> None:
