@@ -10,7 +10,7 @@ from kafka_rack.locality.completeness import Completeness
 from kafka_rack.locality.rack_rules import RackRules
 from kafka_rack.what_if.gathering import Gathering, ObservedClusters
 from kafka_rack.what_if.workload import Workload
-from kafka_rack.wire_capture.captures import Options
+from kafka_rack.wire_capture.captures import Options, joined_captures
 from kafka_rack.wire_capture.files import CaptureFile
 
 
@@ -32,11 +32,12 @@ def read_workloads(
     rules: RackRules | None = None,
     captured_with: bool | None = None,
 ) -> Workloads:
-    """The workloads of some capture files. Raises Nothing.
+    """The workloads of some capture files; those of a rotation are one capture. Raises Nothing.
 
     Args:
         captured_with: whether the user says that brokers had the rack-aware replica selector.
     """
+    files = joined_captures(files)
     gatherings = [Gathering() for _ in files]
     captures = [
         capture_flows(file, options, on_rows=gathering.add, is_alone=len(files) == 1)
@@ -51,5 +52,6 @@ def read_workloads(
     found = clusters.finish(captured_with)
     if not any(one.flows or one.topics for one in found):
         raise Nothing("no frame of clients that write or read")
-    read = [file.path for file, capture in zip(files, captures, strict=True) if capture.flows.evidence.frames]
+    with_frames = (file for file, capture in zip(files, captures, strict=True) if capture.flows.evidence.frames)
+    read = [path for file in with_frames for path in file.parts]
     return Workloads(found, completeness, read)

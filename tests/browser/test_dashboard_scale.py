@@ -78,3 +78,16 @@ def test_the_matrix_is_filtered_and_the_filter_is_in_the_address(large, dashboar
         for one in topic["partitions"]
     )
     page.wait(lambda: page.text("#matrix-note").startswith(f"{out:,} of"), f"{out} partitions")
+
+
+@pytest.mark.parametrize(("width", "columns"), [(390, 1), (1280, 6), (1920, 6)])
+def test_the_partitions_of_60_brokers_fit_the_window(large, dashboard, width, columns):
+    page = dashboard(large)
+    page.look(width, 900)
+    titles = "return document.querySelectorAll('.matrix-head .broker-title').length"
+    page.wait(lambda: page.all(".matrix-body .replica") and page.script(titles) == columns, f"{columns} columns")
+    sizes = page.script("const one = document.getElementById('matrix'); return [one.scrollWidth, one.clientWidth]")
+    assert sizes[0] <= sizes[1], "nothing to scroll to at the side"
+    cut = """return [...document.querySelectorAll('.matrix-body .replica, .matrix-head .broker-title')]
+        .filter((one) => one.scrollWidth > one.parentElement.clientWidth + 1).map((one) => one.textContent)"""
+    assert page.script(cut) == []

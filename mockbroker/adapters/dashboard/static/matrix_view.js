@@ -1,5 +1,5 @@
-// Partitions by rack and broker: a row per partition, a column per broker. Only the rows in sight are elements, so that
-// 10,000 partitions on 60 brokers cost as much as thirty.
+// Partitions by rack and broker: a row per partition; a column per broker, per rack if brokers do not fit, or one for
+// all. Only the rows in sight are elements, so that 10,000 partitions on 60 brokers cost as much as thirty.
 
 import { byId, draw, h, setAttribute, setStyle } from "./dom.js";
 import { byName, count, name, plural, short } from "./format.js";
@@ -8,9 +8,9 @@ import { state, watch } from "./store.js";
 
 const ROW_HEIGHT = 26;
 const SPARE_ROWS = 6; // above and below what is in sight
-const SOME_BROKERS = 8;
-const MANY_BROKERS = 36;
 const LONGEST_NAME = 40;
+// what brokers of one column have in common, and the pixels that a column needs
+const COLUMNS = [[({ id }) => id, 18], [({ rack }) => rack, 64], [() => null, -Infinity]];
 const CELLS = {
   leader: { sign: "L", words: "leader" },
   insync: { sign: "●", words: "in sync" },
@@ -28,7 +28,8 @@ const SHORT = new Intl.NumberFormat("en-US", { notation: "compact", maximumFract
 
 const grid = byId("matrix");
 const [head, body] = grid.children;
-let columns = []; // brokers in the order of their racks
+let columns = []; // lists of brokers, in the order of their racks
+let longest = 9; // letters of a partition's name
 let rows = []; // {topic, index}: partitions that pass the filters
 let active = 0; // the keyboard's row
 let isAsked = false;
@@ -40,6 +41,7 @@ function requestDraw() {
 
 function drawMatrix() {
   if (state.cluster === null) return;
+  longest = Math.max(9, ...state.topics.map((one) => name(`${one.name}-${one.partitions.length}`).length));
   drawHead();
   const wanted = part().toLowerCase();
   const passes = PASSES[kind()] ?? PASSES[""];
@@ -50,41 +52,41 @@ function drawMatrix() {
   }
   active = Math.max(0, Math.min(active, rows.length - 1));
   grid.hidden = rows.length === 0;
-  const longest = Math.max(9, ...state.topics.map((one) => name(`${one.name}-${one.partitions.length}`).length));
-  setStyle(grid, "--name", `calc(${Math.min(LONGEST_NAME, longest)}ch + 16px)`);
+  setStyle(grid, "--name", `min(${Math.min(LONGEST_NAME, longest)}ch + 16px, 40%)`);
   setStyle(body, "height", `${rows.length * ROW_HEIGHT}px`);
   setAttribute(grid, "aria-rowcount", rows.length + 2);
   const all = state.topics.reduce((sum, { partitions }) => sum + partitions.length, 0);
+  const note = `${plural(all, "partition")} of ${plural(state.topics.length, "topic")}.`;
   const shown = rows.length === all ? "" : `${count(rows.length)} of `;
-  const note = `${shown}${plural(all, "partition")} of ${plural(state.topics.length, "topic")}.`;
-  draw(byId("matrix-note"), all === 0 ? "No topic yet." : note);
+  draw(byId("matrix-note"), all === 0 ? "No topic yet." : `${shown}${note}`);
   drawVisible();
 }
 
 /** Racks above their brokers. */
 function drawHead() {
   const order = (one, other) => byName(one.rack ?? "", other.rack ?? "") || one.id - other.id;
-  columns = [...state.cluster.brokers].sort(order);
-  const last = columns.length + 2;
-  setAttribute(grid, "aria-colcount", last);
-  setStyle(grid, "--brokers", String(columns.length));
-  const dense = columns.length > MANY_BROKERS ? "many" : columns.length > SOME_BROKERS ? "some" : null;
-  setAttribute(grid, "data-dense", dense);
-  const isFirst = (index) => index === 0 || columns[index - 1].rack !== columns[index].rack;
-  const racks = columns.map(({ rack }, index) => {
-    if (!isFirst(index)) return null;
-    const wide = columns.filter((other) => other.rack === rack).length;
-    const words = rack === null ? "no rack" : `rack ${name(rack)}`;
-    return cell("columnheader", index + 2, "rack-title", words, words, wide);
+  const room = grid.clientWidth - Math.min(8 * longest + 16, 0.4 * grid.clientWidth) - 100;
+  const all = [...state.cluster.brokers].sort(order);
+  const ways = COLUMNS.map(([of, least]) => [[...Map.groupBy(all, of).values()], least]);
+  [columns] = ways.find(([{ length }, least]) => length * least <= room);
+  setAttribute(grid, "aria-colcount", columns.length + 2);
+  setStyle(grid, "--columns", String(columns.length));
+  const rackOf = ([first, ...others]) => (others.some(({ rack }) => rack !== first.rack) ? undefined : first.rack);
+  let last = 2; // the next column
+  const racks = [...Map.groupBy(columns, rackOf)].map(([rack, { length }]) => {
+    const words = rack === undefined ? "all racks" : rack === null ? "no rack" : `rack ${name(rack)}`;
+    last += length;
+    return cell("columnheader", last - length, "rack-title", words, words, length);
   });
-  const brokers = columns.map(({ id, online }, index) => {
-    const classes = `broker-title${isFirst(index) ? " first" : ""}${online ? "" : " down"}`;
-    return cell("columnheader", index + 2, classes, id, `broker ${id}${online ? "" : ", down"}`);
+  const brokers = columns.map((own, index) => {
+    const isDown = own.every(({ online }) => !online);
+    const words = own.length > 1 ? plural(own.length, "broker") : `broker ${own[0].id}`;
+    const [classes, title] = isDown ? ["broker-title down", `${words}, down`] : ["broker-title", words];
+    return cell("columnheader", index + 2, classes, own.length > 1 ? words : own[0].id, title);
   });
-  const end = cell("columnheader", last, "end", "high watermark", "high watermark, and end offset if higher");
-  const corner = (title) => cell("columnheader", 1, "corner", title);
-  const line = (number, title, cells) =>
-    h("div", { class: "matrix-row", role: "row", "aria-rowindex": number }, corner(title), cells);
+  const end = cell("columnheader", last, "end", "offset", "high watermark, and end offset if higher");
+  const line = (at, title, cells) =>
+    h("div", { class: "matrix-row", role: "row", "aria-rowindex": at }, cell("columnheader", 1, "corner", title), cells);
   draw(head, line(1, "rack", racks), line(2, "partition", [brokers, end]));
 }
 
@@ -108,6 +110,7 @@ function drawVisible() {
 
 function rowOf({ topic, index }, number, isFocused) {
   const partition = topic.partitions[index];
+  const { end_offset: end, high_watermark: mark } = partition; // null: a proxy does not know
   const called = `${name(topic.name)}-${partition.partition}`;
   const style = { transform: `translateY(${number * ROW_HEIGHT}px)` };
   const attributes = { id: `matrix-row-${number}`, "data-row": number, "data-active": number === active && isFocused };
@@ -117,29 +120,29 @@ function rowOf({ topic, index }, number, isFocused) {
     cell("rowheader", 1, "partition-title", short(called, LONGEST_NAME), called),
     topic.diskless
       ? cell("gridcell", 2, "diskless", "diskless: any broker", "diskless: any broker serves it", columns.length)
-      : columns.map((broker, column) => replica(partition, broker, column + 2)),
-    cell("gridcell", columns.length + 2, "end", watermark(partition)),
+      : columns.map((own, column) => replicas(partition, own, column + 2)),
+    cell("gridcell", columns.length + 2, "end", end === null ? "–" : `${mark < end ? `${count(mark)} of ` : ""}${count(end)}`),
   );
 }
 
-function watermark({ end_offset: end, high_watermark: mark }) {
-  if (end === null) return "–"; // a proxy does not know
-  return mark < end ? `${count(mark)} of ${count(end)}` : count(end);
+/** The replicas of a partition on the brokers of a column. */
+function replicas(partition, own, column) {
+  const here = own.filter(({ id }) => partition.replicas.includes(id));
+  const found = here.map((one) => replica(partition, one, own.length > 1));
+  const label = found.map((one) => one.label).join("; ");
+  return found.length > 0 && cell("gridcell", column, null, found.map(({ chip }) => chip), label);
 }
 
-function replica({ leader, replicas, isr, follower_lag: lags }, { id, rack, online }, column) {
-  if (!replicas.includes(id)) return null;
+function replica({ leader, isr, follower_lag: lags }, { id, rack, online }, isNamed) {
   const isIn = isr.includes(id);
   const state = !online ? "gone" : leader === id ? "leader" : isIn ? "insync" : "out";
   const lag = leader === id ? 0 : (lags?.[id] ?? 0);
   const words = state === "gone" && !isIn ? "down and out of ISR" : CELLS[state].words;
   const lacks = lag > 0 ? `, lacks ${plural(lag, "record")}` : "";
   const label = `broker ${id}${rack === null ? "" : `, rack ${name(rack)}`}: ${words}${lacks}`;
-  const sign = lag > 0 ? SHORT.format(lag) : CELLS[state].sign;
-  return cell("gridcell", column, null, h("span", { class: `replica ${state}` }, sign), label);
+  const sign = isNamed ? `${CELLS[state].sign}${id}` : lag > 0 ? SHORT.format(lag) : CELLS[state].sign;
+  return { chip: h("span", { class: `replica ${state}` }, sign), label };
 }
-
-// by keyboard
 
 const STEPS = {
   ArrowDown: () => active + 1,
@@ -150,9 +153,7 @@ const STEPS = {
   End: () => rows.length - 1,
 };
 
-function pageRows() {
-  return Math.max(1, Math.floor((grid.clientHeight - head.offsetHeight) / ROW_HEIGHT) - 1);
-}
+const pageRows = () => Math.max(1, Math.floor((grid.clientHeight - head.offsetHeight) / ROW_HEIGHT) - 1);
 
 function move(event) {
   if (event.altKey || event.ctrlKey || event.metaKey || rows.length === 0) return;
@@ -184,5 +185,5 @@ grid.addEventListener("click", ({ target }) => {
   const row = target.closest("[data-row]");
   if (row !== null) open(Number(row.dataset.row));
 });
-new ResizeObserver(requestDraw).observe(grid);
+new ResizeObserver(drawMatrix).observe(grid);
 watch(["topics", "cluster", "route"], drawMatrix, 200);

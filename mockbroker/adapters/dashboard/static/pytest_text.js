@@ -7,12 +7,7 @@ const CLIENT = `def run_client(servers, topic):
     producer.produce(topic, b"a record")
     assert producer.flush(60) == 0, "the record was not acknowledged within 60 s"`;
 
-/**
- * A test that gives the same commands, and runs a client while something is broken.
- *
- * @param cluster GET /cluster without its topics; @param topics its topics
- * @param actions the commands, in order
- */
+/** A test that gives the same commands, in their order, and runs a client while something is broken. */
 export function pytestText(cluster, topics, actions) {
   const isProxy = cluster.mode === "proxy"; // the real cluster has its own shape and topics
   const fixture = isProxy ? "kafka_proxy" : "kafka_cluster";

@@ -14,6 +14,7 @@ from kafka_rack.wire_capture.captures import Options
 from kafka_rack.wire_capture.files import find_files
 from kafka_rack.wire_tables.reading import decode_paths
 from tests.fixture_data import FIXTURES
+from tests.pipeline.packet_files import rotate
 
 CAPTURES = ("java41-range", "java41-coop", "java41-kip848", "franz-go", "confluent-classic", "aiokafka")
 PLACED = ["--placer", "rack-aware", "--format", "json"]
@@ -125,3 +126,14 @@ def test_an_input_without_a_frame_is_named_and_fails(capsys, tmp_path):
     printed = capsys.readouterr()
     assert printed.err == f"kafka-rack what-if: {empty}: no frame could be read\n"
     assert printed.out.startswith("what if: ")
+
+
+def test_files_that_tcpdump_rotated_are_one_workload(tmp_path):
+    """Connections cross the files, and their bytes count once."""
+    folder = tmp_path / "rotated"
+    folder.mkdir()
+    rotate(folder, "java41-range.pcap.gz", 5)
+    whole = workload_of(str(FIXTURES / "captures" / "java41-range.pcap.gz"))
+    workload = workload_of(str(folder))
+    assert {key._replace(capture=""): sums for key, sums in workload.flows.items()} == whole.flows
+    assert (workload.brokers, workload.topics, workload.groups) == (whole.brokers, whole.topics, whole.groups)
