@@ -1,9 +1,9 @@
 """What crosses racks in a month of a cluster that is still a plan.
 
->>> whole = forecast(racks=3, replication_factor=3, bytes_in=300 << 20, readers=2)
->>> {name: int(found) >> 20 for name, found in whole.cross_by_category().items()}
+>>> plan = forecast(racks=3, replication_factor=3, bytes_in=300 << 20, readers=2)
+>>> {kind: int(size) >> 20 for kind, size in plan.cross_by_kind.items()}
 {'produce': 200, 'replication': 600, 'consume': 400}
->>> int(whole.cross) >> 20
+>>> int(plan.cross) >> 20
 1200
 """
 
@@ -12,44 +12,56 @@ from __future__ import annotations
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from typing import Any
 
 from kafka_rack.errors import InputError
-from kafka_rack.locality.amounts import MONTH_SECONDS
+from kafka_rack.locality.amounts import MONTH_SECONDS, parse_size
 from kafka_rack.locality.prices import EXACT, UNITS, Prices
+
+NAMES = ("racks", "rf", "in", "readers", "local-producers", "local-consumers")
+FORM = "racks=3,rf=3,in=300MiB/s,readers=2"
+KINDS = ("produce", "replication", "consume")
 
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """Bytes a second: ``total`` on the wire and what of it crosses racks, by who moves them. Exact fractions."""
+    """Bytes a second of each kind of ``KINDS``: all, and what of them crosses racks. Exact fractions."""
 
-    produced: Fraction
-    replicated: Fraction
-    consumed: Fraction
-    produced_cross: Fraction
-    replicated_cross: Fraction
-    consumed_cross: Fraction
-
-    @property
-    def cross(self) -> Fraction:
-        return self.produced_cross + self.replicated_cross + self.consumed_cross
+    by_kind: dict[str, Fraction]
+    cross_by_kind: dict[str, Fraction]
 
     @property
     def total(self) -> Fraction:
-        return self.produced + self.replicated + self.consumed
+        return sum(self.by_kind.values(), Fraction(0))
 
-    def cross_by_category(self) -> dict[str, Fraction]:
-        return {"produce": self.produced_cross, "replication": self.replicated_cross, "consume": self.consumed_cross}
+    @property
+    def cross(self) -> Fraction:
+        return sum(self.cross_by_kind.values(), Fraction(0))
 
     def month(self, prices: Prices, *, seconds: int = MONTH_SECONDS) -> dict[str, Decimal]:
-        """What each costs in a month at the default price, to 18 places."""
+        """What each kind costs in a month at the default price, to 18 places."""
         units = {
-            name: EXACT.divide(Decimal(size.numerator * seconds), Decimal(size.denominator * UNITS[prices.unit]))
-            for name, size in self.cross_by_category().items()
-            if not (name == "replication" and prices.free_replication)
+            kind: EXACT.divide(Decimal(size.numerator * seconds), Decimal(size.denominator * UNITS[prices.unit]))
+            for kind, size in self.cross_by_kind.items()
+            if not (kind == "replication" and prices.free_replication)
         }
         price = prices.default.mean(sum(units.values(), Decimal(0))).both
-        costs = {name: EXACT.multiply(size, price) for name, size in units.items()}
-        return {name: costs.get(name, Decimal(0)) for name in self.cross_by_category()}
+        return {kind: EXACT.multiply(units[kind], price) if kind in units else Decimal(0) for kind in KINDS}
+
+    def as_json(self, prices: Prices) -> dict[str, Any]:
+        """Bytes a second as numbers, costs of a month as text."""
+        month = self.month(prices)
+        return {
+            "bytes_per_second": {kind: float(size) for kind, size in (*self.by_kind.items(), ("all", self.total))},
+            "cross_bytes_per_second": {
+                kind: float(size) for kind, size in (*self.cross_by_kind.items(), ("all", self.cross))
+            },
+            "month_seconds": MONTH_SECONDS,
+            "month_cost": {
+                kind: f"{cost:f}" for kind, cost in (*month.items(), ("all", sum(month.values(), Decimal(0))))
+            },
+            "prices": prices.as_json(),
+        }
 
 
 def forecast(
@@ -73,27 +85,23 @@ def forecast(
 
     Raises: InputError: a number out of its range.
     """
-    for name, number, least in (
-        ("racks", racks, 1),
-        ("replication factor", replication_factor, 1),
-        ("bytes in", bytes_in, 0),
-        ("readers", readers, 0),
-    ):
-        if number < least:
-            raise InputError(f"{name}: expected {least} at least, got {number}")
+    least = {"racks": 1, "replication factor": 1, "bytes in": 0, "readers": 0}
+    for (name, low), number in zip(least.items(), (racks, replication_factor, bytes_in, readers), strict=True):
+        if number < low:
+            raise InputError(f"{name}: expected {low} at least, got {number}")
     for name, share in (("local producers", local_producers), ("local consumers", local_consumers)):
         if not 0 <= share <= 1:
             raise InputError(f"{name}: expected a share from 0 to 1, got {share}")
-    produced = Fraction(bytes_in)
-    consumed = produced * readers
-    elsewhere = Fraction(racks - 1, racks)
+    produced, elsewhere = Fraction(bytes_in), Fraction(racks - 1, racks)
+    moved = (produced, produced * (replication_factor - 1), produced * readers)
+    crossing = (
+        (1 - Fraction(local_producers)) * elsewhere,
+        copies_elsewhere(racks, replication_factor),
+        readers * (1 - Fraction(local_consumers)) * elsewhere,
+    )
     return Forecast(
-        produced=produced,
-        replicated=produced * (replication_factor - 1),
-        consumed=consumed,
-        produced_cross=produced * (1 - Fraction(local_producers)) * elsewhere,
-        replicated_cross=produced * copies_elsewhere(racks, replication_factor),
-        consumed_cross=consumed * (1 - Fraction(local_consumers)) * elsewhere,
+        dict(zip(KINDS, moved, strict=True)),
+        {kind: produced * share for kind, share in zip(KINDS, crossing, strict=True)},
     )
 
 
@@ -106,3 +114,41 @@ def copies_elsewhere(racks: int, replication_factor: int) -> Fraction:
     fewer, more = divmod(replication_factor, racks)
     here = Fraction(more * (fewer + 1) ** 2 + (racks - more) * fewer**2, replication_factor)
     return replication_factor - here
+
+
+def forecast_in(text: str) -> Forecast:
+    """The forecast of a plan such as ``racks=3,rf=3,in=300MiB/s,readers=2``. Raises InputError."""
+    values: dict[str, str] = {}
+    for part in text.split(","):
+        name, equals, value = (piece.strip() for piece in part.partition("="))
+        if not equals or name not in NAMES or name in values:
+            raise InputError(f"expected each of {', '.join(NAMES)} once, such as {FORM}, got {part!r}")
+        values[name] = value
+    for name in ("racks", "rf", "in"):
+        if name not in values:
+            raise InputError(f"{name} is missing; expected a plan such as {FORM}")
+    return forecast(
+        racks=whole_in(values, "racks"),
+        replication_factor=whole_in(values, "rf"),
+        bytes_in=parse_size(values["in"]),
+        readers=whole_in(values, "readers", "1"),
+        local_producers=share_in(values, "local-producers"),
+        local_consumers=share_in(values, "local-consumers"),
+    )
+
+
+def whole_in(values: dict[str, str], name: str, default: str = "") -> int:
+    text = values.get(name, default)
+    if not text.isascii() or not text.isdigit() or len(text) > 6:
+        raise InputError(f"{name}: expected a whole number, got {text!r}")
+    return int(text)
+
+
+def share_in(values: dict[str, str], name: str) -> Fraction:
+    text = values.get(name, "0")
+    try:
+        if len(text) > 20:
+            raise ValueError
+        return Fraction(text)
+    except (ValueError, ZeroDivisionError):
+        raise InputError(f"{name}: expected a share from 0 to 1, got {text!r}") from None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import contextmanager
+from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
@@ -11,6 +12,7 @@ import pytest
 import protocol
 from kafka_rack.cli import main
 from kafka_rack.cli.pipeline import running
+from kafka_rack.pipeline.fuzz.codecs import CodecSource
 from kafka_rack.pipeline.fuzz.job import fuzz
 from kafka_rack.pipeline.fuzz.plan import FuzzPlan, chosen
 from kafka_rack.pipeline.fuzz.results import coverage_rows, never_exercised
@@ -60,9 +62,10 @@ def test_results_do_not_depend_on_the_number_of_tasks(spark):
 
 
 def test_all_judges_agree_about_messages_that_all_know(spark):
-    names = ["round-trip", "versions", "reference", "damage", "kio", "kafka-python"]
+    names = ["round-trip", "versions", "reference", "damage", "codec"]
     plan = FuzzPlan(chosen(["MetadataRequest", "FindCoordinatorResponse"], "latest"), 60, 9)
-    found = fuzz(spark, plan, names, tasks=2).results
+    kio = CodecSource.parse("protocol.fuzz.oracles:KioOracle", Path.cwd())
+    found = fuzz(spark, plan, names, codec=kio, tasks=2).results
     assert found.failures == {}
     assert {name: found.tallies[name].agreed for name in names} == {name: found.tallies[name].asked for name in names}
     assert min(found.tallies[name].asked for name in names) > 0

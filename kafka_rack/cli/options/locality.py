@@ -14,7 +14,7 @@ from kafka_rack.cli.options.text_files import racks_file, read_file
 from kafka_rack.cli.options.types import Duration, WholeNumber, Words
 from kafka_rack.cli.output.locality import as_text, forecast_as_text
 from kafka_rack.errors import InputError
-from kafka_rack.locality.plan import FORM, forecast_as_json, forecast_in
+from kafka_rack.locality.forecast import FORM, forecast_in
 from kafka_rack.locality.prices import BUILT_IN, Prices, price_list, read_prices
 from kafka_rack.locality.settings import DEFAULT_TOP, Settings
 
@@ -76,7 +76,7 @@ def print_forecast(arguments: Any) -> None:
         raise UsageError(f"--forecast: {error}") from None
     prices = prices_of(arguments)
     if arguments.format == "json":
-        print(json.dumps(forecast_as_json(plan, prices), indent=2))
+        print(json.dumps(plan.as_json(prices), indent=2))
     else:
         sys.stdout.write(forecast_as_text(plan, prices))
 

@@ -90,9 +90,10 @@ def what_to_do(actions: Sequence[Mapping[str, Any]]) -> list[str]:
 
 def forecast_as_text(plan: Forecast, prices: Prices) -> str:
     month = plan.month(prices)
-    whole = {"produce": plan.produced, "replication": plan.replicated, "consume": plan.consumed}
-    cross = plan.cross_by_category()
-    rows = [[name, rate(whole[name]), rate(cross[name]), money_text(month[name], prices.currency)] for name in whole]
+    rows = [
+        [kind, rate(size), rate(plan.cross_by_kind[kind]), money_text(month[kind], prices.currency)]
+        for kind, size in plan.by_kind.items()
+    ]
     rows.append(
         ["all", rate(plan.total), rate(plan.cross), money_text(sum(month.values(), Decimal(0)), prices.currency)]
     )

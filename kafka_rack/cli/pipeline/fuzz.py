@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
 
 MAX_EXAMPLES = 100_000_000
 MAX_SHOWN = 12  # failures, and fields never exercised, that a screen takes
-OPTIONAL = {"kio": "kio", "kafka-python": "kafka"}  # checks that need a package
 
 
 def check_names() -> Iterable[str]:
@@ -42,7 +40,7 @@ def check_names() -> Iterable[str]:
 @option(
     "--checks",
     Name("NAME,...", check_names),
-    "Some of round-trip, versions, reference, damage, kio, kafka-python, java, codec; default: all that can run.",
+    "Some of round-trip, versions, reference, damage, java, codec; default: all that can run.",
 )
 @seed_option
 @option("--codec", Words("MODULE:NAME"), "A codec of your own, or FILE.py:NAME (docs/codec.md).")
@@ -56,21 +54,20 @@ def fuzz(arguments: Arguments) -> int:
 
     MESSAGE is a name or a pattern with *; all messages by default. Messages are generated from Kafka's declarations and
     pass checks: round-trip (written, read and written again), versions (fields survive, drop or are refused as
-    declared), reference (the slow constructs agree), damage (broken bytes are refused cleanly), kio and kafka-python
-    (they write the same bytes), java (Apache Kafka's own classes in Spark's JVM) and codec (yours). Each failure is
-    reduced and written with the command that replays it. Exit code 3 if there are any.
+    declared), reference (the slow constructs agree), damage (broken bytes are refused cleanly), java (Apache
+    Kafka's own classes in Spark's JVM) and codec (yours, or that of kio or kafka-python). Each failure is reduced and
+    written with the command that replays it. Exit code 3 if there are any.
 
     Examples:
       kafka-rack pipeline fuzz 'Metadata*' FetchRequest --versions 9+ --out fuzz/
       kafka-rack pipeline fuzz --checks java --kafka-clients-jar kafka-clients-4.4.0.jar --out fuzz/
       kafka-rack pipeline fuzz --codec my_codec.py:Codec --checks codec --out fuzz/
+      kafka-rack pipeline fuzz --codec protocol.fuzz.oracles:KioOracle --checks codec --out fuzz/
       kafka-rack pipeline fuzz --replay fuzz/failures/MetadataRequest-v12-codec-0a1b2c3d.json
     """
-    checks, codecs, java = (job_module(f"fuzz.{name}") for name in ("checks", "codecs", "java"))
+    codecs, java = (job_module(f"fuzz.{name}") for name in ("codecs", "java"))
     try:
         return replay(arguments) if arguments.replay else run(arguments)
-    except checks.CheckMissing as error:
-        raise CommandError(str(error)) from None
     except (codecs.CodecError, java.KafkaMissing) as error:
         raise UsageError(str(error)) from None
 
@@ -106,11 +103,11 @@ def run(arguments: Arguments) -> int:
 
 
 def checks_given(arguments: Arguments) -> list[str]:
-    """The names of --checks, or of all that can be asked with what is given and installed."""
+    """The names of --checks; by default all, java and codec only if given what they need."""
     from kafka_rack.pipeline.fuzz.checks import CHECKS
 
     if arguments.checks is None:
-        wanted = set(CHECKS) - {name for name, package in OPTIONAL.items() if find_spec(package) is None}
+        wanted = set(CHECKS)
         wanted -= set() if arguments.kafka_clients_jar else {"java"}
         wanted -= set() if arguments.codec else {"codec"}
     else:
@@ -151,10 +148,10 @@ def replay(arguments: Arguments) -> int:
     check_places([arguments.replay])
     try:
         known = report.read(Path(arguments.replay))
-        value = value_of(known.failure)
+        value = value_of(known)
     except (ValueError, TypeError, protocol.ProtocolError) as error:
         raise UsageError(f"{arguments.replay}: {str(error).removeprefix(f'{arguments.replay}: ')}") from None
-    one = known.failure
+    one = known
     message = protocol.named_class(one.message)
     try:
         if one.check == "java":
@@ -187,7 +184,7 @@ def check_of(arguments: Arguments, known: Replay) -> FuzzCheck:
     """The check of a failure that needs no Spark, with the codec that the file names unless another is given."""
     from kafka_rack.pipeline.fuzz.checks import checks_for
 
-    name = known.failure.check
+    name = known.check
     codec = codec_given(arguments.codec or known.codec)
     if name == "codec" and codec is None:
         raise UsageError(f"{arguments.replay} names no codec: give --codec MODULE:NAME or FILE.py:NAME")
@@ -202,7 +199,7 @@ def replay_json(known: Replay, fault: Disagreement | None) -> str:
 
 
 def replay_text(known: Replay, fault: Disagreement | None) -> str:
-    one = known.failure
+    one = known
     head = f"{one.message} version {one.version}, check {one.check}: "
     if fault is None:
         return f"{head}nothing wrong any more (it was: {one.kind})\n"

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 from kafka_rack.audit import DEFAULT_SKEW, KINDS, Audit, Finding, audit
 from kafka_rack.cluster_layout import ClusterLayout
 from kafka_rack.errors import KafkaRackError
+from kafka_rack.failures import what_ifs
 from kafka_rack.pipeline.audit.descriptions import Described
-from kafka_rack.pipeline.audit.what_if import what_ifs
 from kafka_rack.pipeline.tables import schema_of
 from kafka_rack.placement import missing_racks
 from kafka_rack.rack_names import rack_hints

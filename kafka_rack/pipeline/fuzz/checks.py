@@ -18,15 +18,12 @@ from protocol import reference
 from protocol.codec import codec, decode_as
 from protocol.declare import TAGS, declaration_of
 from protocol.fuzz.crossing import Refusal, cross
-from protocol.fuzz.generation import is_tame
-from protocol.fuzz.oracles import KafkaPythonOracle, KioOracle, Oracle, Unfit
-from protocol.versions import VersionRange
+from protocol.fuzz.oracles import Unfit
 from protocol.wire import Array, FieldType
 
 MESSAGE, WILD, BYTES = "message", "wild", "bytes"
 """What a check takes: a message that the version can hold, one that mixes versions, damaged bytes."""
 MAX_ANSWER_CHARACTERS = 4_000  # characters kept of what each side said
-SET_ASIDE = {("kafka-python", "ApiVersionsResponse"): VersionRange(1, 4)}  # any answer with an error read as version 0
 
 
 class Disagreement(NamedTuple):
@@ -165,31 +162,6 @@ class DamageCheck(OfAll):
         return None if again == written else Disagreement("other bytes written", written.hex(), again.hex())
 
 
-class OracleCheck:
-    """Another codec reads our bytes and writes the same; it may refuse no values but those that mean nothing to it."""
-
-    takes: tuple[str, ...] = (MESSAGE,)
-    damaged = 0
-
-    def __init__(self, name: str, oracle: Oracle) -> None:
-        self.name, self.oracle = name, oracle
-
-    def supports(self, message: str, version: int) -> bool:
-        aside = SET_ASIDE.get((self.name, message))
-        return (aside is None or version not in aside) and self.oracle.supports(message, version)
-
-    def fault(self, message: Any, version: int, value: Any) -> Disagreement | None:
-        plain = without_tags(value)
-        data = codec(message, version).encode(plain)
-        try:
-            theirs = self.oracle.rewritten(message.name, version, data)
-        except Unfit as reason:
-            if not is_tame(plain, version):
-                raise
-            return Disagreement(f"our bytes refused: {str(reason).partition(':')[0]}", data.hex(), cut(str(reason)))
-        return None if theirs == data else Disagreement("other bytes written", data.hex(), theirs.hex())
-
-
 class Users:
     """The user's own codec: the same bytes from the same JSON, the same JSON from the same bytes, clean refusals."""
 
@@ -268,30 +240,14 @@ MAKERS: dict[str, Callable[[], FuzzCheck]] = {
     "versions": Versions,
     "reference": Reference,
     "damage": DamageCheck,
-    "kio": lambda: OracleCheck("kio", KioOracle()),
-    "kafka-python": lambda: OracleCheck("kafka-python", KafkaPythonOracle()),
 }
 CHECKS = (*MAKERS, "java", "codec")
 """All names. ``java`` runs in Spark's JVM, see the module of that name; ``codec`` is the user's."""
-PACKAGES = {"kio": "kio", "kafka-python": "kafka-python"}
-
-
-class CheckMissing(Exception):
-    """A check needs a package that is not installed; the text says which."""
 
 
 def checks_for(names: Sequence[str], theirs: UserCodec | None = None) -> list[FuzzCheck]:
-    """The checks of these names that run in Python, in the order of :data:`CHECKS`.
-
-    Raises: CheckMissing.
-    """
-    found: list[FuzzCheck] = []
-    for name, make in MAKERS.items():
-        if name in names:
-            try:
-                found.append(make())
-            except ImportError as error:
-                raise CheckMissing(f"the check {name} needs {PACKAGES[name]}: pip install {PACKAGES[name]}") from error
+    """Returns the checks of these names that run in Python, in the order of :data:`CHECKS`."""
+    found: list[FuzzCheck] = [make() for name, make in MAKERS.items() if name in names]
     if "codec" in names:
         assert theirs is not None
         found.append(Users(theirs))

@@ -64,7 +64,7 @@ def fuzz(
         jars: with Kafka's classes, for the check ``java``; without any, those on Spark's class path.
         tasks: how many share the work; some a core unless given. What is found does not depend on it.
 
-    Raises: CheckMissing, CodecError, KafkaMissing.
+    Raises: CodecError, KafkaMissing.
     """
     checks_for(checks, codec.load() if codec is not None else None)  # what is missing is reported before any work
     chunks = sum(1 for _ in plan.chunks())

@@ -28,16 +28,16 @@ SCHEMA = schema_of(
 )
 
 
-class Replay(msgspec.Struct):
-    """A failure's file, with what asks its question again.
+class Replay(Failure, kw_only=True):
+    """A failure's file: the failure, and what asks its question again.
 
-    ``codec`` and ``kafka_clients`` are as they were given on the command line, None where there were none.
+    ``codec`` and ``kafka_clients`` are as given on the command line, None if they were not; ``replay`` is the command.
     """
 
-    failure: Failure
     seed: int
     codec: str | None = None
     kafka_clients: str | None = None
+    replay: str = ""
 
 
 def summary_of(run: FuzzRun) -> dict[str, Any]:
@@ -85,10 +85,14 @@ def write(
 ) -> None:
     """Write all of it below ``out``; coverage and summary take the place of an earlier run's. Raises OSError."""
     for one in sorted_failures(run.results):
-        needs_codec = codec.spec if codec is not None and one.check == "codec" else None
-        replay = Replay(one, run.plan.seed, needs_codec, kafka_clients if one.check == "java" else None)
-        name = f"{FAILURES}/{file_name(one)}"
-        write_text(spark, out, name, as_json(replay, f"{out.rstrip('/')}/{name}"))
+        path = f"{FAILURES}/{file_name(one)}"
+        replay = Replay(
+            **msgspec.structs.asdict(one),
+            seed=run.plan.seed,
+            codec=codec.spec if codec is not None and one.check == "codec" else None,
+            kafka_clients=kafka_clients if one.check == "java" else None,
+        )
+        write_text(spark, out, path, as_json(replay, f"{out.rstrip('/')}/{path}"))
     rows = coverage_rows(run.results, protocol.named_class)
     write_table(small_table(spark, rows, SCHEMA), out, COVERAGE)
     write_text(spark, out, SUMMARY, json.dumps(summary, indent=2) + "\n")
@@ -105,12 +109,8 @@ def replay_command(path: str, replay: Replay) -> str:
 
 def as_json(replay: Replay, path: str) -> str:
     """The text of a failure's file; ``value`` has the fields that are not at their defaults, by Kafka's names."""
-    tree = {
-        **msgspec.to_builtins(replay.failure),
-        **{name: getattr(replay, name) for name in ("seed", "codec", "kafka_clients")},
-        "replay": replay_command(path, replay),
-    }
-    return json.dumps(tree, indent=2, ensure_ascii=False) + "\n"
+    replay.replay = replay_command(path, replay)
+    return json.dumps(msgspec.to_builtins(replay), indent=2, ensure_ascii=False) + "\n"
 
 
 def read(path: Path) -> Replay:
@@ -119,19 +119,14 @@ def read(path: Path) -> Replay:
     Raises: ValueError: it is none, with the reason. OSError.
     """
     try:
-        tree = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise ValueError(f"{path} is no JSON: {error}") from None
-    try:
-        failure = msgspec.convert(tree, Failure)
-        seed, codec, kafka_clients = tree["seed"], tree.get("codec"), tree.get("kafka_clients")
-        message = protocol.named_class(failure.message)
-    except (msgspec.ValidationError, KeyError, TypeError, ValueError, protocol.ProtocolError) as error:
+        found = msgspec.convert(json.loads(path.read_text(encoding="utf-8")), Replay)  # infinite numbers are no JSON
+        message = protocol.named_class(found.message)
+    except (msgspec.ValidationError, ValueError, protocol.ProtocolError) as error:
         raise ValueError(f"{path} is no failure that a run of fuzz wrote: {error}") from None
-    if failure.check not in CHECKS:
-        raise ValueError(f"{path}: check: expected one of {', '.join(CHECKS)}, got {failure.check!r}")
-    if failure.version not in message.valid_versions:
+    if found.check not in CHECKS:
+        raise ValueError(f"{path}: check: expected one of {', '.join(CHECKS)}, got {found.check!r}")
+    if found.version not in message.valid_versions:
         raise ValueError(
-            f"{path}: {failure.message} version {failure.version}, but it has versions {message.valid_versions}"
+            f"{path}: {found.message} version {found.version}, but it has versions {message.valid_versions}"
         )
-    return Replay(failure, seed, codec, kafka_clients)
+    return found

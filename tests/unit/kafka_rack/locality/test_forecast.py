@@ -33,7 +33,7 @@ def test_three_even_racks_with_nothing_local_move_1200_mib_a_second_across_racks
     whom each finds two thirds elsewhere, 400.
     """
     plan = forecast(racks=3, replication_factor=3, bytes_in=300 * MIB, readers=2)
-    assert plan.cross_by_category() == {"produce": 200 * MIB, "replication": 600 * MIB, "consume": 400 * MIB}
+    assert plan.cross_by_kind == {"produce": 200 * MIB, "replication": 600 * MIB, "consume": 400 * MIB}
     assert plan.cross == 1200 * MIB
     assert plan.total == (300 + 600 + 600) * MIB
 
@@ -55,9 +55,9 @@ def test_its_month_is_730_hours_at_two_cents_a_gigabyte():
 
 def test_readers_in_their_rack_take_their_part_away():
     plan = forecast(racks=3, replication_factor=3, bytes_in=300 * MIB, readers=2, local_consumers=1)
-    assert plan.cross_by_category() == {"produce": 200 * MIB, "replication": 600 * MIB, "consume": 0}
+    assert plan.cross_by_kind == {"produce": 200 * MIB, "replication": 600 * MIB, "consume": 0}
     half = forecast(racks=3, replication_factor=3, bytes_in=300 * MIB, readers=2, local_producers=Fraction(1, 2))
-    assert half.produced_cross == 100 * MIB
+    assert half.cross_by_kind["produce"] == 100 * MIB
 
 
 def test_one_rack_crosses_nothing():

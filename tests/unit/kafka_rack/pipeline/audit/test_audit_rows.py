@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from kafka_rack.audit import KINDS, audit
 from kafka_rack.cluster_layout import ClusterLayout, LayoutPartition, LayoutTopic, layout_of_json
+from kafka_rack.failures import what_ifs
 from kafka_rack.pipeline.audit.descriptions import Described
 from kafka_rack.pipeline.audit.rows import SCHEMAS, AuditQuestion, rows_of, severity
-from kafka_rack.pipeline.audit.what_if import what_ifs
 from kafka_rack.placement import UsableBroker
 
 BROKEN = {

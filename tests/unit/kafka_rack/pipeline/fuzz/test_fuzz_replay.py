@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import inf
 
+import msgspec
 import pytest
 
 import protocol
@@ -20,19 +21,23 @@ def failure_of(value):
     return Failure("AlterClientQuotasRequest", 1, "codec", "a kind", 0, 7, sparse(value), "00", "ours", "theirs")
 
 
+def replay_of(value, **rest):
+    return report.Replay(**msgspec.structs.asdict(failure_of(value)), seed=5, **rest)
+
+
 def test_a_file_gives_back_the_message_that_failed(tmp_path):
     entry = quota.Entry(entity=[quota.Entry.Entity("機架", None)], ops=[quota.Entry.Op("x", inf, True)])
     value = quota(entries=[entry], unknown_tagged_fields=((10_000, b"\xff"),))
     path = tmp_path / "failure.json"
-    known = report.Replay(failure_of(value), 5, "my codec.py:Codec", None)
+    known = replay_of(value, codec="my codec.py:Codec")
     path.write_text(report.as_json(known, str(path)))
     again = report.read(path)
     assert again == known
-    assert value_of(again.failure) == value
+    assert value_of(again) == value
 
 
 def test_the_command_that_replays_a_file_quotes_what_a_shell_would_take_apart():
-    known = report.Replay(failure_of(quota()), 5, "my codec.py:Codec", None)
+    known = replay_of(quota(), codec="my codec.py:Codec")
     expected = "kafka-rack pipeline fuzz --replay 'a b.json' --codec 'my codec.py:Codec'"
     assert report.replay_command("a b.json", known) == expected
 
@@ -40,7 +45,7 @@ def test_the_command_that_replays_a_file_quotes_what_a_shell_would_take_apart():
 @pytest.mark.parametrize(("name", "value"), [("check", "rust"), ("version", 99), ("message", "Nothing"), ("hex", 1)])
 def test_a_file_with_something_unknown_is_refused_with_its_name(tmp_path, name, value):
     path = tmp_path / "failure.json"
-    text = report.as_json(report.Replay(failure_of(quota()), 5), str(path))
+    text = report.as_json(replay_of(quota()), str(path))
     tree = report.json.loads(text) | {name: value}
     path.write_text(report.json.dumps(tree))
     with pytest.raises(ValueError, match=r"failure\.json"):

@@ -8,13 +8,12 @@ from random import Random
 import pytest
 
 import protocol
-from kafka_rack.pipeline.fuzz.checks import OracleCheck, Users, checks_for
+from kafka_rack.pipeline.fuzz.checks import Users, checks_for
 from kafka_rack.pipeline.fuzz.codecs import CodecError, CodecSource
 from kafka_rack.pipeline.fuzz.plan import CHUNK, FuzzPlan, chosen
 from kafka_rack.pipeline.fuzz.results import Coverage, Results, coverage_rows, never_exercised
 from kafka_rack.pipeline.fuzz.work import messages_of, minimised, run_chunk, value_of
 from protocol.fuzz.generation import is_tame, maker
-from protocol.fuzz.oracles import Unfit
 
 PLANTED = '''
 import protocol
@@ -119,26 +118,3 @@ def test_what_a_tame_maker_makes_is_tame_and_an_error_code_without_meaning_is_no
     answer = protocol.named_class("OffsetFetchResponse")
     group = answer.Group(topics=[answer.Group.Topic(partitions=[answer.Group.Topic.Partition(error_code=30_000)])])
     assert not is_tame(answer(groups=[group]), answer.valid_versions.highest)
-
-
-class Strict:
-    """Another codec, that refuses all it is given."""
-
-    name = "strict"
-
-    def supports(self, message, version):
-        return True
-
-    def rewritten(self, message, version, data):
-        raise Unfit("TooShort: 3 bytes wanted")
-
-
-def test_another_codec_that_refuses_what_everyone_should_hold_has_found_something():
-    plan = FuzzPlan(chosen(["HeartbeatResponse"], "3"), 20, 1)
-    check = OracleCheck("strict", Strict())
-    (found,) = run(plan.chunks(), plan.seed, [check]).failures.values()
-    assert (found.kind, found.count) == ("our bytes refused: TooShort", 20)
-    small = minimised(found, check)
-    assert (small.value, small.minimised, small.theirs) == ({}, True, "TooShort: 3 bytes wanted")
-    with pytest.raises(Unfit):
-        check.fault(protocol.named_class("HeartbeatResponse"), 3, protocol.named_class("HeartbeatResponse")(0, 30_000))
