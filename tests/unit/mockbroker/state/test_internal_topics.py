@@ -9,12 +9,14 @@ import pytest
 from mockbroker.core.simulation import Simulation
 from mockbroker.state.errors import ApiError
 from mockbroker.state.topics.coordinator_keys import OFFSETS_TOPIC, SHARE_TOPIC, TRANSACTIONS_TOPIC, partition_of_key
+from protocol.apis.classic_group import JoinGroupRequest, SyncGroupRequest
 from protocol.apis.find_coordinator import FindCoordinatorRequest
 from protocol.apis.group_offsets import OffsetCommitRequest
 from protocol.apis.metadata import MetadataRequest
 from protocol.apis.produce import ProduceRequest
 from protocol.apis.topics import CreatePartitionsRequest, DeleteTopicsRequest
 from protocol.codec import codec
+from protocol.embedded.group_log import GroupMetadataKey
 from protocol.embedded.transaction_log import TransactionLogKey, TransactionLogValue
 from protocol.embedded.versioned import read_versioned
 from protocol.error_codes import ErrorCode
@@ -313,3 +315,37 @@ def test_a_log_that_is_read_stays_small(sim):
             largest = max(largest, log.size_bytes)
     assert log.end_offset == 6000
     assert largest < 3 * (1 << 18)
+
+
+def test_classic_groups_are_written_in_version_3(sim):
+    """MetadataVersion.groupMetadataValueVersion: the highest that is not flexible, which all readers know."""
+    records_of(sim, OFFSETS_TOPIC, GROUP)
+    join = JoinGroupRequest(
+        group_id=GROUP,
+        session_timeout_ms=10_000,
+        rebalance_timeout_ms=60_000,
+        protocol_type="consumer",
+        protocols=[JoinGroupRequest.Protocol(name="range", metadata=b"orders")],
+    )
+    broker = sim.cluster.coordinator_for(GROUP).id
+    ticket = sim.send(join, version=3, broker=broker)
+    sim.advance(3_000)  # group.initial.rebalance.delay.ms
+    member_id = sim.replies[ticket].member_id
+    sim.ask(SyncGroupRequest(group_id=GROUP, generation_id=1, member_id=member_id), version=2, broker=broker)
+    kind = GroupMetadataKey.api_key.to_bytes(2)
+    written = [one.value for one in records_of(sim, OFFSETS_TOPIC, GROUP) if one.key and one.key[:2] == kind]
+    assert written
+    assert {value[:2] for value in written} == {b"\0\3"}
+
+
+@pytest.mark.parametrize("committed", [True, False])
+def test_transactions_that_ended_before_the_first_look_leave_no_markers(sim, committed):
+    producer = TransactionalProducer(sim)
+    assert producer.init() == 0
+    for offset in (4, 5):
+        assert producer.add_offsets(GROUP) == producer.commit_offset(offset, group=GROUP) == 0
+        assert producer.end(commit=committed) == 0
+    records = records_of(sim, OFFSETS_TOPIC, GROUP)
+    assert [one.offset for one in records if one.is_control] == []
+    assert offsets_in(records) == ([(GROUP, "orders", 0, 5)] if committed else [])
+    assert [one.offset for one in records] == list(range(len(records)))

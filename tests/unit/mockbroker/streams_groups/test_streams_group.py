@@ -252,3 +252,19 @@ def test_the_control_api_shows_members_with_the_partitions_of_their_tasks(sim):
     assert (shown.type, shown.state, shown.protocol) == ("streams", "Stable", "sticky")
     assert shown.members[0].assignment == {LINES: [0, 1, 2], WORDS: [0, 1, 2]}
     assert shown.members[0].topics == [WORDS, LINES]
+
+
+def test_tasks_are_assigned_when_the_first_members_have_been_waited_for_without_another_heartbeat():
+    """GroupMetadataManager.computeDelayedTargetAssignment, Apache Kafka 4.4."""
+    sim = Simulation(racks="a,b,c", settings=AT_ONCE | {"group.streams.initial.rebalance.delay.ms": 2000})
+    sim.cluster.create_topic(LINES, 3, 3)
+    one = Member(sim)
+    assert DELAYED in statuses(one.beat())
+    assert DELAYED in statuses(one.beat())
+    before = describe(sim)
+    sim.advance(2000)
+    after = describe(sim)
+    assert before.assignment_epoch < before.group_epoch == after.group_epoch == after.assignment_epoch
+    (member,) = after.members
+    assigned = [(task.subtopology_id, sorted(task.partitions)) for task in member.target_assignment.active_tasks]
+    assert assigned == [("0", [0, 1, 2]), ("1", [0, 1, 2])]

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from mockbroker.core.faults.errors import injected_into
 from mockbroker.core.outcome import Ending
 from mockbroker.core.simulation import ConnectionClosedError, Simulation
 from protocol.apis.api_versions import ApiVersionsRequest
@@ -281,6 +282,31 @@ def test_bandwidth_lets_the_bytes_of_request_and_answer_through_at_its_rate(sim)
     size = len(frames[0]) + 4
     assert size > 20_000
     assert sim.now_ms - started_ms == pytest.approx((size + 100) / 10, abs=20)
+
+
+def test_an_answer_over_a_narrow_link_is_let_out_with_what_it_answers_on_the_disk(sim, outcomes):
+    sim.faults.add(match={"api": "Produce"}, effect={"bandwidth": 10_000})
+    client = Client(sim)
+    synced: list[tuple[int, int]] = []
+    log = sim.cluster.topics[TOPIC].partitions[0].log
+    sim.engine.path.sync = lambda: synced.append((log.end_offset, len(outcomes)))
+    client.write(client.frame(produce_request(batch(b"x" * 20_000)), 12))
+    sim.advance(ms=3000)
+    assert len(client.frames()) == 1
+    assert synced == [(1, 0)], "once, with the record, before anybody knows of the answer"
+    assert [one.ending for one in outcomes] == [Ending.ANSWERED_LATER]
+
+
+def test_an_answer_that_alone_is_slow_has_come_later(sim, outcomes):
+    sim.engine.path.faults.append(lambda call: injected_into(call).pace.append(lambda size, now_ms: now_ms + 100))
+    synced: list[int] = []
+    sim.engine.path.sync = lambda: synced.append(sim.now_ms)
+    client = Client(sim)
+    client.write(client.frame(METADATA, 12))
+    sim.advance(ms=100)
+    assert len(client.frames()) == 1
+    assert [(one.ending, one.at_ms) for one in outcomes] == [(Ending.ANSWERED_LATER, 100)]
+    assert synced == [100]
 
 
 def test_all_matching_calls_share_one_bandwidth(sim):

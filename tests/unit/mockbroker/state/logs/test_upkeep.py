@@ -65,6 +65,15 @@ def test_records_go_at_the_first_check_after_their_time():
     assert sim.engine.next_deadline_ms() is None
 
 
+def test_the_older_of_two_segments_goes_once_both_are_larger_than_the_topic_may_be():
+    sim = cluster_of(segment_ms="100", retention_bytes="1")
+    write(sim, b"k", b"v")
+    write(sim, b"k", b"v")
+    assert len(log_of(sim).segments) == 2
+    sim.advance(30_000)  # log.initial.task.delay.ms
+    assert (log_of(sim).start_offset, offsets(sim)) == (1, [1])
+
+
 def test_a_changed_config_has_its_effect_on_what_is_there():
     sim = cluster_of(retention_ms="-1")
     write(sim, b"k", b"v")

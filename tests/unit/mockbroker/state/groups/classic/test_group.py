@@ -523,3 +523,16 @@ def test_of_more_members_than_fit_the_last_to_join_is_turned_away():
     assert error_of(driver.join(given[0])) is ErrorCode.NONE
     assert error_of(driver.join(given[1])) is ErrorCode.GROUP_MAX_SIZE_REACHED
     assert list(driver.group.members) == [given[0]]
+
+
+def test_the_id_of_a_member_that_did_not_fit_is_unknown_from_then_on():
+    """ClassicGroupJoinExecutor removes it from the pending members, Apache Kafka 4.4."""
+    driver = GroupDriver({"group.max.size": 1})
+    first, second = [driver.join().answer.member_id for _ in range(2)]
+    joined = driver.join(first)
+    assert error_of(driver.join(second)) is ErrorCode.GROUP_MAX_SIZE_REACHED
+    assert joined.answer is not None, "the rebalance waits for it no longer"
+    driver.leave(first)
+    with pytest.raises(ApiError) as refused:
+        driver.join(second)
+    assert refused.value.code == ErrorCode.UNKNOWN_MEMBER_ID
