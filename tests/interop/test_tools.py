@@ -84,18 +84,6 @@ def test_a_topic_grows_over_racks_and_kafka_says_the_same(run, kafka):
     assert (code, "INVALID_PARTITIONS" in said) == (1, True)
 
 
-def test_topics_are_listed_and_deleted_as_kafkas_tool_does(run, kafka):
-    for name in ("gone.a", "gone-a"):
-        created(kafka, name, [[0, 1]])
-    theirs = kafka_tool("TopicCommand", "--bootstrap-server", kafka, "--list").splitlines()
-    assert run("topics", "list")[1].splitlines() == theirs
-    assert run("topics", "delete", "gone.a")[:2] == (0, "Topic gone.a deleted.\n")
-    left = kafka_tool("TopicCommand", "--bootstrap-server", kafka, "--list").splitlines()
-    assert left == [name for name in theirs if name != "gone.a"]
-    assert run("topics", "delete", "gone.a")[0] == 1
-    assert run("topics", "delete", "gone.a", "--if-exists")[0] == 0
-
-
 def test_the_proposal_has_kafkas_form_and_its_plan_of_now_is_kafkas_byte_for_byte(run, kafka, tmp_path):
     created(kafka, "moved", [[0, 1], [2, 3], [1, 0]])
     topics = tmp_path / "topics.json"

@@ -12,18 +12,18 @@ from kafka_rack.assignment import ASSIGNORS, Assignment
 from kafka_rack.assignment import assign as assigned
 from kafka_rack.cli import DONE, UsageError
 from kafka_rack.cli.command import Arguments, argument, command, option, section
-from kafka_rack.cli.options.brokers import MAX_BROKERS, broker_options, brokers_of
+from kafka_rack.cli.options.brokers import broker_options, brokers_of
 from kafka_rack.cli.options.cluster import about, bootstrap_option, cluster_of, real_cluster_options
 from kafka_rack.cli.options.shared import client_racks_option, format_option
 from kafka_rack.cli.options.text_files import racks_file, read_json
 from kafka_rack.cli.options.types import (
     MAX_CONSUMERS,
-    MAX_ID,
     Listed,
     Type,
     Words,
     check_size,
     shown,
+    topic_of,
     whole_number,
 )
 from kafka_rack.cli.output.tables import table
@@ -40,15 +40,11 @@ class PlannedTopic(Words):
     form = "NAME:PARTITIONS[:REPLICAS]"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        name, *texts = value.split(":")
-        numbers = [whole_number(text, 0, most) for text, most in zip(texts, (MAX_ID, MAX_BROKERS), strict=False)]
-        if not name or not 1 <= len(texts) <= 2 or None in numbers:
+        name, partitions, replicas = topic_of(value)
+        if partitions is None:
             self.refuse(self.form, value, param, ctx)
-        partitions, replicas = [*numbers, 1][:2]
-        assert partitions is not None
-        assert replicas is not None
-        check_size(partitions, replicas)
-        return name, partitions, replicas
+        check_size(partitions, replicas or 1)
+        return name, partitions, replicas or 1
 
 
 class Consumers(Type):

@@ -13,6 +13,7 @@ from kafka_rack.cli.command import Arguments, command, option, say, section
 from kafka_rack.cli.options.brokers import MAX_BROKERS, broker_options, brokers_of
 from kafka_rack.cli.options.placement import DEFAULT_PLACER, placement_options, replicas_placed, rotation_of
 from kafka_rack.cli.options.types import MAX_ID, WholeNumber, Words, check_size
+from kafka_rack.cli.output.replicas import replicas_json, replicas_table
 from kafka_rack.cli.output.tables import table
 from kafka_rack.placement import CLASS_SETTING, START_INDEX_SETTING, UsableBroker, reassignment_json
 from kafka_rack.rack_names import rack_hints
@@ -76,34 +77,16 @@ def answer(arguments: Arguments, brokers: Sequence[UsableBroker], rows: Sequence
         for entry in entries["partitions"]:
             entry["partition"] += arguments.start_partition
         return json.dumps(entries, separators=(",", ":"))
-    rack_of = {broker.id: broker.rack for broker in brokers}
+    rack_of, first = {broker.id: broker.rack for broker in brokers}, arguments.start_partition
     leaders = Counter(row[0] for row in rows)
     replicas = Counter(broker for row in rows for broker in row)
-    partitions = [
-        {
-            "partition": arguments.start_partition + number,
-            "replicas": list(row),
-            "racks": [rack_of[broker] for broker in row],
-        }
-        for number, row in enumerate(rows)
-    ]
     loads = [
         {"broker": broker.id, "rack": broker.rack, "leaders": leaders[broker.id], "replicas": replicas[broker.id]}
         for broker in sorted(brokers)
     ]
     if arguments.format == "json":
+        partitions = replicas_json(rows, rack_of, first)
         placer = arguments.placer or DEFAULT_PLACER
         return json.dumps({"placer": placer, "partitions": partitions, "brokers": loads}, indent=2)
-    by_partition = table(
-        ["partition", "replicas", "racks"],
-        [
-            [
-                arguments.start_partition + number,
-                ",".join(map(str, row)),
-                ",".join(rack_of[broker] or "-" for broker in row),
-            ]
-            for number, row in enumerate(rows)
-        ],
-    )
     by_broker = table(["broker", "rack", "leaders", "replicas"], [list(load.values()) for load in loads])
-    return f"{by_partition}\n\n{by_broker}"
+    return f"{replicas_table(rows, rack_of, first)}\n\n{by_broker}"

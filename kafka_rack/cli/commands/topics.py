@@ -17,6 +17,7 @@ from kafka_rack.cli.options.cluster import cluster_of, cluster_options, hints, l
 from kafka_rack.cli.options.placement import placement_options, replicas_placed, rotation_of
 from kafka_rack.cli.options.shared import format_option
 from kafka_rack.cli.options.types import WholeNumber, Words, check_size
+from kafka_rack.cli.output.replicas import ids, racks_of, replicas_json, replicas_table
 from kafka_rack.cli.output.tables import table
 from kafka_rack.cluster_layout import ClusterLayout, LayoutPartition, LayoutTopic
 from kafka_rack.placement import SEED_SETTING, START_INDEX_SETTING, UsableBroker, start_index_of_growth
@@ -28,22 +29,20 @@ DISKLESS = "diskless"
 
 topics = Group(
     "topics",
-    help="""Create topics over the racks of a real cluster, change, list, describe or delete them.
+    help="""Create topics over the racks of a real cluster, add partitions to them, and show their racks.
 
 Create and alter work as KIP-36's TopicCommand: they place the replicas here and send them as a manual assignment, so
-that any broker since 0.10.1 creates rack-aware topics. A name is a whole name: no pattern deletes more than you named.
+that any broker since 0.10.1 creates rack-aware topics. kafka-topics.sh lists and deletes topics.
 
 Examples:
   kafka-rack topics create orders --bootstrap-server localhost:9092 --partitions 12 --replication-factor 3
   kafka-rack topics alter orders --bootstrap-server localhost:9092 --partitions 18
-  kafka-rack topics describe orders --bootstrap-server localhost:9092
-  kafka-rack topics delete orders --bootstrap-server localhost:9092 --if-exists""",
+  kafka-rack topics describe orders --bootstrap-server localhost:9092""",
 )
 
 
 name_argument = argument("name", metavar="NAME", type=Words("NAME"))
 if_exists_option = flag("--if-exists", "Succeed if the topic does not exist.")
-internal_option = flag("--exclude-internal", "Leave out Kafka's own topics.")
 validate_option = flag("--validate-only", "Let the cluster check the request, and change nothing.")
 
 
@@ -123,60 +122,22 @@ def alter(arguments: Arguments) -> int:
     return DONE
 
 
-@topics.command("list")
-@cluster_options
-@internal_option
-@format_option
-def list_topics(arguments: Arguments) -> int:
-    """List the names of topics, a line each."""
-    with cluster_of(arguments) as cluster:
-        snapshot = cluster.snapshot(with_settings=False)
-    notes(snapshot.notes)
-    names = [name for name, topic in snapshot.topics.items() if not (arguments.exclude_internal and topic.internal)]
-    print(json.dumps({"topics": names}, indent=2) if arguments.format == "json" else "\n".join(names))
-    return DONE
-
-
 @topics.command("describe")
 @topics_argument
 @cluster_options
 @if_exists_option
-@internal_option
 @format_option
 def describe(arguments: Arguments) -> int:
     """Describe topics, their replicas and the racks of these; all topics unless some are named."""
     with cluster_of(arguments) as cluster:
         wanted = existing_topics(cluster, arguments.topics, True) if arguments.if_exists else arguments.topics
         snapshot = cluster.snapshot(wanted if arguments.topics else None)
-        if arguments.exclude_internal:
-            snapshot.topics = {name: topic for name, topic in snapshot.topics.items() if not topic.internal}
         notes(snapshot.notes)
         layout = layout_of(snapshot)
     if arguments.format == "json":
         print(json.dumps({"topics": topics_json(snapshot, layout)}, indent=2))
     else:
         print(description_tables(layout))
-    return DONE
-
-
-@topics.command("delete")
-@argument("topics", nargs=-1, required=True, metavar="NAME...", type=Words("NAME"))
-@cluster_options
-@if_exists_option
-@format_option
-def delete(arguments: Arguments) -> int:
-    """Delete topics and all that is in them; none of them if one does not exist."""
-    with cluster_of(arguments) as cluster:
-        names = existing_topics(cluster, dict.fromkeys(arguments.topics), arguments.if_exists)
-        refused = cluster.delete_topics(names) if names else {}
-    deleted = [name for name in names if name not in refused]
-    if arguments.format == "json":
-        print(json.dumps({"deleted": deleted, "refused": refused}, indent=2))
-    else:
-        for name in deleted:
-            print(f"Topic {name} deleted.")
-    if refused:
-        raise CommandError("; ".join(refused.values()))
     return DONE
 
 
@@ -208,14 +169,9 @@ def report(
     """Print the replicas of partitions from ``first`` on."""
     name, racks = arguments.name, layout.rack_of
     if arguments.format == "json":
-        partitions = [
-            {"partition": number, "replicas": list(row), "racks": [racks.get(broker) for broker in row]}
-            for number, row in enumerate(rows, first)
-        ]
-        print(json.dumps({"topic": name, **done, "partitions": partitions}, indent=2))
-        return
-    cells = [[f"{name}-{number}", ids(row), racks_of(row, racks)] for number, row in enumerate(rows, first)]
-    print(f"{text}\n\n{table(['partition', 'replicas', 'racks'], cells)}" if rows else text)
+        print(json.dumps({"topic": name, **done, "partitions": replicas_json(rows, racks, first)}, indent=2))
+    else:
+        print(f"{text}\n\n{replicas_table(rows, racks, first, f'{name}-')}" if rows else text)
 
 
 def topics_json(snapshot: Snapshot, layout: ClusterLayout) -> dict[str, Any]:
@@ -263,12 +219,3 @@ def description_tables(layout: ClusterLayout) -> str:
 
 def brokers_up(layout: ClusterLayout) -> list[UsableBroker]:
     return [broker for broker in layout.brokers if not broker.fenced]
-
-
-def ids(brokers: Sequence[int]) -> str:
-    return ",".join(map(str, brokers))
-
-
-def racks_of(brokers: Sequence[int], racks: Mapping[int, str | None]) -> str:
-    """The racks of brokers between commas: a dash for none, a question mark for a broker that is not listed."""
-    return ",".join((racks[broker] or "-") if broker in racks else "?" for broker in brokers)

@@ -160,7 +160,12 @@ def replay(arguments: Arguments) -> int:
             fault = fault_of(check_of(arguments, known), message, one.version, value)
     except Unfit as reason:
         raise CommandError(f"{one.check} cannot hold the values: {reason}") from None
-    sys.stdout.write(replay_json(known, fault) if arguments.format == "json" else replay_text(known, fault))
+    if arguments.format == "json":
+        tree = {"message": one.message, "version": one.version, "check": one.check, "expected": one.kind}
+        found = dict.fromkeys(("kind", "ours", "theirs")) if fault is None else fault._asdict()
+        print(json.dumps({**tree, "reproduced": fault is not None, **found}, indent=2, ensure_ascii=False))
+    else:
+        sys.stdout.write(replay_text(known, fault))
     return DONE if fault is None else FINDINGS
 
 
@@ -189,13 +194,6 @@ def check_of(arguments: Arguments, known: Replay) -> FuzzCheck:
     if name == "codec" and codec is None:
         raise UsageError(f"{arguments.replay} names no codec: give --codec MODULE:NAME or FILE.py:NAME")
     return checks_for([name], codec.load() if codec is not None else None)[0]
-
-
-def replay_json(known: Replay, fault: Disagreement | None) -> str:
-    one = known.failure
-    tree: dict[str, Any] = {"message": one.message, "version": one.version, "check": one.check, "expected": one.kind}
-    tree |= {"reproduced": fault is not None, "kind": None, "ours": None, "theirs": None}
-    return json.dumps(tree | (fault._asdict() if fault is not None else {}), indent=2, ensure_ascii=False) + "\n"
 
 
 def replay_text(known: Replay, fault: Disagreement | None) -> str:

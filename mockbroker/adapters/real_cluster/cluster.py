@@ -26,7 +26,7 @@ from mockbroker.adapters.real_cluster.connection import (
 from protocol.apis.cluster import DescribeClusterRequest
 from protocol.apis.configs import DescribeConfigsRequest
 from protocol.apis.metadata import MetadataRequest
-from protocol.apis.topics import CreatePartitionsRequest, CreateTopicsRequest, DeleteTopicsRequest
+from protocol.apis.topics import CreatePartitionsRequest, CreateTopicsRequest
 from protocol.error_codes import ErrorCode, error_name
 
 TOPIC_RESOURCE, BROKER_RESOURCE = 2, 4
@@ -37,7 +37,6 @@ RACKS_VERSION = 1
 """Metadata from here on has racks and the controller (KIP-36, Kafka 0.10)."""
 NO_AUTO_CREATION_VERSION = 4
 """Metadata from here on can leave out the creation of topics; before, it gets requests for all topics."""
-DELETED_TOPICS_VERSION = 6
 """DeleteTopics from here on names topics one by one, by name or id; before, in a list of names."""
 BY_HAND = -1
 """Partitions and replication factor of a topic with manual replicas."""
@@ -201,19 +200,6 @@ class LiveCluster:
         for one in self._ask_controller(request, "Kafka 1.0").results:
             if one.error_code != ErrorCode.NONE:
                 raise RealClusterError(refusal(f"topic {one.name}", one))
-
-    def delete_topics(self, names: Sequence[str]) -> dict[str, str]:
-        """Delete topics; returns the reasons of refusals by name. Raises: RealClusterError: it is too old."""
-        connection, version = self._controller_for(DeleteTopicsRequest, "Kafka 0.10.1")
-        request = DeleteTopicsRequest(timeout_ms=self._timeout_ms())
-        if version >= DELETED_TOPICS_VERSION:
-            request.topics = [DeleteTopicsRequest.Topic(name=name) for name in names]
-        else:
-            request.topic_names = list(names)
-        answer = connection.ask(request, version)
-        return {
-            one.name: refusal(f"topic {one.name}", one) for one in answer.responses if one.error_code != ErrorCode.NONE
-        }
 
     # how it is asked
 

@@ -117,17 +117,6 @@ async def test_topics_are_described_with_the_racks_of_their_replicas(capsys):
     }
 
 
-async def test_topics_are_listed_by_name_without_kafkas_own_if_one_wishes(capsys):
-    async with MockCluster(topics={"orders": 1, "audits": 1}) as mock:
-        mock.state.create_topic("__consumer_offsets", 1, 1)
-        assert await topics(mock, "list") == 0
-        assert capsys.readouterr().out == "__consumer_offsets\naudits\norders\n"
-        assert await topics(mock, "list", "--exclude-internal") == 0
-        assert capsys.readouterr().out == "audits\norders\n"
-        assert await topics(mock, "list", "--exclude-internal", "--format", "json") == 0
-        assert json.loads(capsys.readouterr().out) == {"topics": ["audits", "orders"]}
-
-
 async def test_a_topic_that_grows_is_placed_as_kip_36_has_it(capsys):
     async with MockCluster(**SIX) as mock:
         mock.state.create_topic("orders", assignment=[[2, 3, 4], [3, 4, 5]])
@@ -154,31 +143,6 @@ async def test_growth_is_validated_and_refused_in_the_clusters_own_words(capsys)
         assert await topics(mock, "alter", "absent", "--partitions", "4") == 1
         assert await topics(mock, "alter", "absent", "--partitions", "4", "--if-exists") == 0
         assert len(mock.state.topics["orders"].partitions) == 4
-
-
-async def test_topics_are_deleted_by_their_whole_names_or_none_of_them_is(capsys):
-    async with MockCluster(topics={"orders.v1": 1, "orders-v1": 1, "audits": 1}) as mock:
-        assert await topics(mock, "delete", "audits", "absent") == 1
-        assert "topic absent: there is no such topic, and nothing was done" in capsys.readouterr().err
-        assert await topics(mock, "delete", "orders.v1", "absent", "--if-exists") == 0
-        said = capsys.readouterr()
-        assert said.out == "Topic orders.v1 deleted.\n"
-        assert said.err == "kafka-rack topics delete: note: topic absent: there is no such topic\n"
-        assert sorted(mock.state.topics) == ["audits", "orders-v1"]
-        assert await topics(mock, "describe", "absent", "--if-exists") == 0
-
-
-async def test_a_broker_older_than_topic_ids_is_told_names(capsys):
-    async with MockCluster(topics={"orders": 1}, emulate="2.0") as mock:
-        assert await topics(mock, "delete", "orders") == 0
-        assert not mock.state.topics
-
-
-async def test_what_the_cluster_refuses_to_delete_is_told(capsys):
-    async with MockCluster(topics={"orders": 1}) as mock:
-        mock.faults.add(match={"api": "DeleteTopics"}, effect={"error": "TOPIC_DELETION_DISABLED"})
-        assert await topics(mock, "delete", "orders") == 1
-    assert "topic orders: TOPIC_DELETION_DISABLED" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
