@@ -77,7 +77,7 @@ MISSING = [
     "encode --message MetadataRequest no.such",
     "inspect --bootstrap-server localhost:1 --command-config no.such",
     "audit --layout no.such",
-    "topics list --bootstrap-server localhost:1 --command-config no.such",
+    "topics describe --bootstrap-server localhost:1 --command-config no.such",
     "pipeline decode no.such --out tables",
     "pipeline locality no.such --out tables",
     "pipeline audit no.such --out tables",
