@@ -138,7 +138,9 @@ def test_a_link_is_narrowed_by_the_form(serve, dashboard):
     page.button("Inject a fault").click()
     choose(page, "effect", "bandwidth")
     fill(page, "bandwidth", "64KiB/s")
-    page.one("#fault-form [name=link] option:nth-child(2)").click()
+    link = "#fault-form [name=link] option:nth-child(2)"
+    page.wait(lambda: page.all(link), "the links between racks")
+    page.one(link).click()
     page.button("Inject").click()
     page.button("Remove fault fault-1")
     (fault,) = served.get("/faults")["faults"]

@@ -151,17 +151,16 @@ def replay(arguments: Arguments) -> int:
         value = value_of(known)
     except (ValueError, TypeError, protocol.ProtocolError) as error:
         raise UsageError(f"{arguments.replay}: {str(error).removeprefix(f'{arguments.replay}: ')}") from None
-    one = known
-    message = protocol.named_class(one.message)
+    message = protocol.named_class(known.message)
     try:
-        if one.check == "java":
-            fault = asked_of_kafka(arguments, known, lambda check: fault_of(check, message, one.version, value))
+        if known.check == "java":
+            fault = asked_of_kafka(arguments, known, lambda check: fault_of(check, message, known.version, value))
         else:
-            fault = fault_of(check_of(arguments, known), message, one.version, value)
+            fault = fault_of(check_of(arguments, known), message, known.version, value)
     except Unfit as reason:
-        raise CommandError(f"{one.check} cannot hold the values: {reason}") from None
+        raise CommandError(f"{known.check} cannot hold the values: {reason}") from None
     if arguments.format == "json":
-        tree = {"message": one.message, "version": one.version, "check": one.check, "expected": one.kind}
+        tree = {"message": known.message, "version": known.version, "check": known.check, "expected": known.kind}
         found = dict.fromkeys(("kind", "ours", "theirs")) if fault is None else fault._asdict()
         print(json.dumps({**tree, "reproduced": fault is not None, **found}, indent=2, ensure_ascii=False))
     else:
@@ -197,12 +196,11 @@ def check_of(arguments: Arguments, known: Replay) -> FuzzCheck:
 
 
 def replay_text(known: Replay, fault: Disagreement | None) -> str:
-    one = known
-    head = f"{one.message} version {one.version}, check {one.check}: "
+    head = f"{known.message} version {known.version}, check {known.check}: "
     if fault is None:
-        return f"{head}nothing wrong any more (it was: {one.kind})\n"
-    other = "" if fault.kind == one.kind else f" (it was: {one.kind})"
-    example = json.dumps(one.value, ensure_ascii=False) if one.value is not None else f"bytes {one.hex or 'none'}"
+        return f"{head}nothing wrong any more (it was: {known.kind})\n"
+    other = "" if fault.kind == known.kind else f" (it was: {known.kind})"
+    example = json.dumps(known.value, ensure_ascii=False) if known.value is not None else f"bytes {known.hex or 'none'}"
     return f"{head}{fault.kind}{other}\n  of     {example}\n  ours   {fault.ours}\n  theirs {fault.theirs}\n"
 
 
