@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Self
 
 from mockbroker.adapters.ending import FINISH_S, finish
+from mockbroker.adapters.options import DEFAULT_CAPTURE_BYTES
 from mockbroker.adapters.runtime import Runtime
 from mockbroker.adapters.sockets import Node
 from mockbroker.core.commands import StateCommands
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from mockbroker.core.faults import Faults
     from mockbroker.state.cluster import Cluster
 
-DEFAULT_CAPTURE_BYTES = 64 << 20
 LAST_ANSWERS_S = 0.2  # between a broker's last answers and the end of its connections: some clients drop what
 # they read together with the end (kafka-python does), and a producer without idempotence would then send it twice.
 # Whoever asks meanwhile is told that the broker leads no more, as by one of Kafka that shuts down: a request that

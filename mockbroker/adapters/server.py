@@ -8,35 +8,29 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from random import Random
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kafka_rack.selection import RACK_AWARE_SELECTOR, SELECTOR_SETTING
+from mockbroker.adapters.options import ClusterOptions, taking_fields
 from mockbroker.adapters.runtime import Runtime
-from mockbroker.adapters.served_cluster import DEFAULT_CAPTURE_BYTES, ServedCluster
+from mockbroker.adapters.served_cluster import ServedCluster
 from mockbroker.adapters.sockets import Node
 from mockbroker.adapters.tls.setup import listeners_by_broker, material_for, write_client_files
 from mockbroker.core.commands import Result
-from mockbroker.core.journal import Journal
 from mockbroker.parts import provided
-from mockbroker.state.brokers.broker import Broker
-from mockbroker.state.brokers.numbered import numbered_brokers, with_free_ports
+from mockbroker.state.brokers.numbered import with_free_ports
 from mockbroker.state.cluster import Cluster
-from mockbroker.state.security.protocols import default_protocol
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from kafka_rack.locality.rack_rules import RackRules
     from mockbroker.adapters.blocking import BlockingMockCluster
     from mockbroker.adapters.tls.material import TlsMaterial
     from mockbroker.data_directories.storage import Storage
     from mockbroker.state.security.listeners import KeyFile
     from mockbroker.state.snapshot import ClusterSnapshot
-
-Shape = TypeVar("Shape")
 
 
 class Origin(NamedTuple):
@@ -54,9 +48,10 @@ class MockCluster(ServedCluster):
 
     Args:
         brokers: how many, or the brokers themselves, each with its listeners.
-        racks: broker i is in rack i modulo the list; without any, and where one is "" or None, brokers have no rack.
-        topics: name -> partitions, or name -> (partitions, replication factor).
-        diskless_topics: name -> partitions.
+        racks: names as a sequence or as ``"a,b,c"``: broker i is in rack i modulo the list; without any, and where one
+            is "" or None, brokers have no rack.
+        topics, diskless_topics: names, or name -> partitions, (partitions, replication factor) or a mapping with the
+            arguments of ``create_topic``.
         follower_fetching: consumers that set ``client.rack`` read from a replica in their rack (KIP-392):
             ``replica.selector.class`` is Kafka's RackAwareReplicaSelector, unless ``settings`` names another.
         settings: broker settings under Kafka's names; a misspelt one raises ValueError. With an
@@ -64,7 +59,8 @@ class MockCluster(ServedCluster):
             what a controller sent them.
         emulate: the release whose code the brokers run, 0.8.2 to 4.4, or ``diskless`` (docs/cluster.md). Without it
             they serve every version of every API, or in ZooKeeper mode those of the protocol's release.
-        host, port: broker i listens on port + i; 0 picks free ports.
+        host, port: broker i listens on port + i; 0 picks free ports. ``advertised_host`` is what clients connect to
+            where that is another.
         listener_per_rack: each broker has one more listener for each rack; who comes in by it counts as in that rack.
         data_dir: keep topics, records, groups and transactions in this directory, over restarts and kills of the
             process; existing data is used (docs/cluster.md), and missing ``topics`` are created.
@@ -95,60 +91,31 @@ class MockCluster(ServedCluster):
     1
     """
 
-    def __init__(
-        self,
-        brokers: int | Sequence[Broker] = 3,
-        racks: Sequence[str | None] = ("a", "b", "c"),
-        *,
-        topics: Mapping[str, int | tuple[int, int]] | None = None,
-        diskless_topics: Mapping[str, int] | None = None,
-        settings: Mapping[str, Any] | None = None,
-        follower_fetching: bool = False,
-        host: str = "127.0.0.1",
-        port: int = 0,
-        listener_per_rack: bool = False,
-        seed: int = 0,
-        journal: bool | Journal = True,
-        traffic: bool = True,
-        capture: Path | str | None = None,
-        capture_bytes: int = DEFAULT_CAPTURE_BYTES,
-        emulate: str | None = None,
-        users: Mapping[str, str] | None = None,
-        authorize: bool = False,
-        data_dir: Path | str | None = None,
-        fsync: str = "os",
-        tls: bool = False,
-        security_dir: Path | str | None = None,
-        client_racks: RackRules | None = None,
-    ) -> None:
-        if follower_fetching:
-            settings = {SELECTOR_SETTING: RACK_AWARE_SELECTOR, **(settings or {})}
-        if authorize:
-            from mockbroker.state.security.access import authorizing
+    @taking_fields(ClusterOptions)
+    def __init__(self, options: ClusterOptions) -> None:
+        self._begin(options)
 
-            settings = authorizing(settings or {}, users or (["CN=client"] if tls else []))
-        if isinstance(brokers, int):
-            brokers = numbered_brokers(
-                brokers,
-                racks,
-                host,
-                port,
-                listener_per_rack,
-                settings=settings,
-                protocol=default_protocol(has_users=bool(users), tls=tls),
-            )
-        self._tls = material_for(brokers, security_dir) if tls else None
-        self._security_dir = security_dir
+    @classmethod
+    def of(cls, options: ClusterOptions) -> MockCluster:
+        """A cluster with these options, not started yet."""
+        cluster = cls.__new__(cls)
+        cluster._begin(options)
+        return cluster
+
+    def _begin(self, options: ClusterOptions) -> None:
+        self._options, seed = options, options.seed
+        brokers, settings = options.listening_brokers(), options.complete_settings()
+        self._tls = material_for(brokers, options.security_dir) if options.tls else None
         if self._tls is not None:
-            settings = self._tls.added_to(settings or {}, brokers)
-        self._storage = None if data_dir is None else storage_in(data_dir, fsync)
+            settings = self._tls.added_to(settings, brokers)
+        self._storage = None if options.data_dir is None else storage_in(options.data_dir, options.fsync)
         if self._storage is not None and not self._storage.is_new:
             seed = secrets.randbits(48)  # ids that were given out are not to come again
         with self._given_back_on_error():
             durable = {} if self._storage is None else self._storage.durable(brokers, seed)
-            self.state = Cluster.create(brokers, settings=settings, seed=seed, release=emulate, **durable)
+            self.state = Cluster.create(brokers, settings=settings, seed=seed, release=options.emulate, **durable)
             self.state.security.open_file = open_key_file
-            self.state.security.add_users(self.state, users or {}, secrets.token_bytes)
+            self.state.security.add_users(self.state, options.users or {}, secrets.token_bytes)
             self.state.security.check(self.state)
             with_tls = listeners_by_broker(self.state)
             if self._storage is not None:
@@ -157,26 +124,24 @@ class MockCluster(ServedCluster):
             self.state,
             Runtime(self.state, Random(seed)),
             seed=seed,
-            journal=journal,
-            traffic=traffic,
-            capture=capture,
-            capture_bytes=capture_bytes,
+            journal=options.journal,
+            traffic=options.traffic,
+            capture=options.capture,
+            capture_bytes=options.capture_bytes,
         )
-        self._runtime.engine.client_racks = client_racks
+        self._runtime.engine.client_racks = options.client_racks
         if self._storage is not None:
             self._runtime.engine.path.sync = self._storage.sync
         self._nodes = {one.id: Node(self._runtime, one, with_tls.get(one.id)) for one in self.state.brokers.values()}
         self._origin: Origin | None = None
         self._forks: dict[MockCluster, None] = {}
         self._parent: MockCluster | None = None
-        self._emulate = emulate
         self._blocking: BlockingMockCluster | None = None
         with self._given_back_on_error():
-            for name, shape in self._missing(topics).items():
-                partitions, replication_factor = (shape, -1) if isinstance(shape, int) else shape
-                self.create_topic(name, partitions, replication_factor)
-            for name, partitions in self._missing(diskless_topics).items():
-                self.create_topic(name, partitions, diskless=True)
+            kept = self.state.topics if self._storage is not None and not self._storage.is_new else ()
+            for name, arguments in options.all_topics().items():
+                if name not in kept:
+                    self.create_topic(name, **arguments)
 
     def __enter__(self) -> BlockingMockCluster:
         from mockbroker.adapters.blocking import BlockingMockCluster
@@ -202,8 +167,8 @@ class MockCluster(ServedCluster):
                     await node.accept()
             self.state.register_brokers(self.now_ms())
             await self._tell_brokers()
-            if self._tls is not None and self._security_dir is not None:
-                write_client_files(self._security_dir, self.state, self._tls)
+            if self._tls is not None and self._options.security_dir is not None:
+                write_client_files(self._options.security_dir, self.state, self._tls)
         except BaseException:
             await self.close()
             raise
@@ -327,15 +292,13 @@ class MockCluster(ServedCluster):
 
     def _forked(self, origin: Origin) -> MockCluster:
         """A cluster that begins with what this one was, and ends with it."""
-        fork = MockCluster(
-            [with_free_ports(broker) for broker in self.state.brokers.values()],
-            settings=self.state.settings,
-            seed=self._seed,
-            emulate=self._emulate,
-            journal=self._has_journal,
-            traffic=self._has_traffic,
-            users=self.state.security.users,
-            client_racks=self._runtime.engine.client_racks,
+        fork = MockCluster.of(
+            self._options.for_fork(
+                brokers=[with_free_ports(broker) for broker in self.state.brokers.values()],
+                settings=self.state.settings,
+                users=self.state.security.users,
+                seed=self._seed,
+            )
         )
         fork._tls = self._tls
         if self.journal.history is not None:
@@ -385,13 +348,6 @@ class MockCluster(ServedCluster):
     def _given_back_on_error(self) -> AbstractContextManager[None]:
         """Gives a data directory back if what goes on with it fails."""
         return nullcontext() if self._storage is None else self._storage.given_back_on_error()
-
-    def _missing(self, topics: Mapping[str, Shape] | None) -> dict[str, Shape]:
-        """Those of the topics that a data directory has not brought along."""
-        return {name: shape for name, shape in (topics or {}).items() if not self._has_kept(name)}
-
-    def _has_kept(self, name: str) -> bool:
-        return self._storage is not None and not self._storage.is_new and name in self.state.topics
 
 
 def storage_in(path: Path | str, fsync: str) -> Storage:

@@ -10,15 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from mockbroker.testing.marker import (
-    CLUSTER_ARGUMENTS,
-    ClusterOptions,
-    Marked,
-    MarkerError,
-    check_names,
-    cluster_options,
-    marked,
-)
+from mockbroker.adapters.options import ClusterOptions, check_names
+from mockbroker.testing.marker import CLUSTER_ARGUMENTS, Marked, MarkerError, cluster_options, marked
 from mockbroker.testing.proxy_pool import ProxyPool
 
 if TYPE_CHECKING:
@@ -160,21 +153,7 @@ class ClusterPool:
         from mockbroker.adapters.blocking import BlockingMockCluster
         from mockbroker.adapters.server import MockCluster
 
-        made = MockCluster(
-            options.brokers,
-            options.racks,
-            settings=options.settings,
-            follower_fetching=options.follower_fetching,
-            listener_per_rack=options.listener_per_rack,
-            seed=options.seed,
-            emulate=options.emulate,
-            users=options.users,
-            authorize=options.authorize,
-            tls=options.tls,
-        )
-        for name, arguments in options.topics.items():
-            made.create_topic(name, **arguments)
-        cluster = BlockingMockCluster(made, self.thread())
+        cluster = BlockingMockCluster(MockCluster.of(options), self.thread())
         self._made.append(cluster)
         if seed is None:
             return cluster

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Self
 
-from mockbroker.testing.marker import TOPIC_ARGUMENTS, check_names
+from mockbroker.adapters.options import TOPIC_ARGUMENTS, check_names
 
 if TYPE_CHECKING:
     from mockbroker.adapters.blocking import BlockingMockCluster

@@ -31,6 +31,8 @@ from kafka_rack.cli.serving.running import (
 from kafka_rack.cli.serving.security_folder import security_folder
 
 SELECTOR = "replica.selector.class"
+SAME_NAMES = ("capture", "capture_bytes", "emulate", "authorize", "data_dir", "tls")
+"""The options of the command that a cluster has by the same name."""
 
 
 def releases() -> list[str]:
@@ -120,46 +122,32 @@ def run_cluster(arguments: Arguments) -> int:
     loop_factory = loop_factory_of(arguments.loop)
     faults = faults_from(arguments.faults)
     client_racks = racks_file(arguments.client_racks)
-    users = users_from(arguments.user)
-    from mockbroker.state.security.protocols import default_protocol
-
-    protocol = default_protocol(has_users=bool(users), tls=arguments.tls)
-    brokers, settings = brokers_from(arguments, settings, protocol)
     with security_folder(arguments.security_dir, tls=arguments.tls) as folder:
-        cluster = cluster_from(
-            arguments,
-            brokers,
-            faults,
-            settings=settings,
-            topics={name: (partitions or -1, replicas or -1) for name, partitions, replicas in topics},
-            diskless_topics={name: partitions or -1 for name, partitions, _ in diskless_topics},
-            users=users,
-            tls=arguments.tls,
-            security_dir=folder.name,
-            client_racks=client_racks,
-        )
+        options = {
+            **brokers_from(arguments, settings),
+            "topics": {name: (partitions or -1, replicas or -1) for name, partitions, replicas in topics},
+            "diskless_topics": {name: partitions or -1 for name, partitions, _ in diskless_topics},
+            "users": users_from(arguments.user),
+            "security_dir": folder.name,
+            "client_racks": client_racks,
+            "fsync": arguments.fsync or "os",
+            **{name: getattr(arguments, name) for name in SAME_NAMES},
+        }
+        cluster = cluster_from(options, faults)
         if cluster.settings_without_effect and not arguments.quiet:
             say(f"without effect here: {', '.join(cluster.settings_without_effect)}")
         return run_made(cluster, arguments, token, folder, loop_factory)
 
 
-def cluster_from(arguments: Arguments, brokers: Any, faults: list[Any], **given: Any) -> Any:
-    """The cluster as asked, not started yet. Raises UsageError, CommandError."""
+def cluster_from(options: dict[str, Any], faults: list[Any]) -> Any:
+    """A cluster with these options and faults, not started yet. Raises UsageError, CommandError."""
     from kafka_rack.errors import KafkaRackError
+    from mockbroker.adapters.options import ClusterOptions
     from mockbroker.adapters.server import MockCluster
     from mockbroker.state.errors import ApiError
 
     try:
-        cluster = MockCluster(
-            brokers,
-            capture=arguments.capture,
-            capture_bytes=arguments.capture_bytes,
-            emulate=arguments.emulate,
-            authorize=arguments.authorize,
-            data_dir=arguments.data_dir,
-            fsync=arguments.fsync or "os",
-            **given,
-        )
+        cluster = MockCluster.of(ClusterOptions(**options))
         for fault in faults:
             cluster.faults.add(fault)
     except (ApiError, ValueError, KafkaRackError, OSError) as error:
@@ -186,14 +174,8 @@ def users_from(given: list[str]) -> dict[str, str]:
     return users
 
 
-def brokers_from(arguments: Arguments, settings: dict[str, str], protocol: str) -> tuple[list[Any], dict[str, str]]:
-    """The brokers that options or properties files describe, and the settings for all of them.
-
-    Args:
-        protocol: the security protocol of listeners of which nothing is said.
-    """
-    from mockbroker.state.brokers.numbered import numbered_brokers
-
+def brokers_from(arguments: Arguments, settings: dict[str, Any]) -> dict[str, Any]:
+    """The options of a cluster that say which brokers it has, and its settings. Raises UsageError."""
     if arguments.server_properties:
         for option in ("brokers", "racks", "host", "advertised-host", "port"):
             if getattr(arguments, option.replace("-", "_")) is not None:
@@ -211,7 +193,7 @@ def brokers_from(arguments: Arguments, settings: dict[str, str], protocol: str) 
             brokers, shared = brokers_from_files([path_of(name) for name in arguments.server_properties], settings)
         except PropertiesError as error:
             raise UsageError(str(error)) from None
-        return brokers, {**shared, **settings}
+        return {"brokers": brokers, "settings": {**shared, **settings}}
     names = arguments.racks or ["a", "b", "c"]
     count = 3 if arguments.brokers is None else arguments.brokers
     if not isinstance(count, int):
@@ -231,20 +213,15 @@ def brokers_from(arguments: Arguments, settings: dict[str, str], protocol: str) 
                 raise UsageError(f"--{option} and --set listeners exclude each other")
     else:
         check_ports(port, count, 1 + (len(named) if arguments.listener_per_rack else 0))
-    try:
-        brokers = numbered_brokers(
-            count,
-            names,
-            arguments.host or LOOPBACK,
-            port,
-            arguments.listener_per_rack,
-            arguments.advertised_host,
-            settings=settings,
-            protocol=protocol,
-        )
-    except ValueError as error:
-        raise UsageError(str(error)) from None
-    return brokers, settings
+    return {
+        "brokers": count,
+        "racks": names,
+        "settings": settings,
+        "host": arguments.host or LOOPBACK,
+        "port": port,
+        "advertised_host": arguments.advertised_host,
+        "listener_per_rack": arguments.listener_per_rack,
+    }
 
 
 def check_ports(port: int, brokers: int, listeners: int) -> None:

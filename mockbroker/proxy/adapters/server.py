@@ -10,8 +10,9 @@ from contextlib import suppress
 from random import Random
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from mockbroker.adapters.options import DEFAULT_CAPTURE_BYTES
 from mockbroker.adapters.runtime import Runtime
-from mockbroker.adapters.served_cluster import DEFAULT_CAPTURE_BYTES, ServedCluster
+from mockbroker.adapters.served_cluster import ServedCluster
 from mockbroker.core.commands import Result
 from mockbroker.proxy.adapters.clients import ProxyNode
 from mockbroker.proxy.adapters.upstream import UpstreamError, UpstreamLink, UpstreamSettings

@@ -16,7 +16,7 @@ from protocol.apis.metadata import MetadataRequest
 from tests.unit.mockbroker.handlers.records import batch, fetch_request, produce_request
 from tests.unit.mockbroker.wire_client import WireClient
 
-RACKS = "abc"
+RACKS = ("a", "b", "c")
 CLASSIC, DISKLESS = "orders", "events"
 RECORDS = ("produce", "consume")
 
