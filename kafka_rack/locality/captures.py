@@ -5,8 +5,9 @@ The job of the same name has Spark do the same over many processes: docs/cost.md
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 from zlib import crc32
 
@@ -31,8 +32,7 @@ NO_CALLS = "nobody called while it was recorded, or it is no capture of Kafka's 
 MAX_MARKS = 16
 CLOCKS_DIFFER_US = 5_000_000
 """By how much the clocks of two captures may differ."""
-OnProgress = Callable[[CaptureFile, int], None]
-"""Called with a file and how many of its frames have been read."""
+OnRows = Callable[[CaptureFile, Rows], None]
 
 
 class NothingToMeasure(Exception):
@@ -100,22 +100,36 @@ def capture_flows(
     file: CaptureFile,
     options: Options,
     window_us: int | None = None,
-    on_progress: OnProgress | None = None,
+    *,
+    on_rows: OnRows = lambda file, rows: None,
+    is_alone: bool = True,
+) -> CaptureFlows:
+    """The flows of a whole capture, as ``flows_of`` adds them up; ``on_rows`` is called with each piece of its rows."""
+    with collector_paused():
+        pieces = decode_into(Rows(), file, options, only=TABLES, max_frames=MAX_FRAMES)
+        return flows_of(pieces, window_us, on_rows=partial(on_rows, file), is_alone=is_alone)
+
+
+def flows_of(
+    pieces: Iterable[Rows],
+    window_us: int | None = None,
     *,
     on_rows: Callable[[Rows], None] = lambda rows: None,
     is_alone: bool = True,
 ) -> CaptureFlows:
-    """The flows of a whole capture; its connections too, unless it is alone. ``on_rows`` is called with all rows."""
-    found, rows = CaptureFlows(Flows(window_us)), Rows()
-    with collector_paused():
-        for piece in decode_into(rows, file, options, only=TABLES, max_frames=MAX_FRAMES):
-            found.flows.add(piece)
-            on_rows(piece)
-            if not is_alone:
-                found.see(piece)
-            piece.clear()
-            if on_progress is not None:
-                on_progress(file, found.flows.evidence.frames)
+    """Add up the rows of a capture, clearing each piece.
+
+    Args:
+        on_rows: called with each piece.
+        is_alone: no other capture has the same connections, so that they need not be compared.
+    """
+    found = CaptureFlows(Flows(window_us))
+    for rows in pieces:
+        found.flows.add(rows)
+        if not is_alone:
+            found.see(rows)
+        on_rows(rows)
+        rows.clear()
     return found
 
 
@@ -166,7 +180,7 @@ def measure(
     options: Options | None = None,
     *,
     out: str | None = None,
-    on_progress: OnProgress | None = None,
+    on_rows: OnRows = lambda file, rows: None,
 ) -> Measured:
     """Captures, and folders of them, to what ``locality.json`` holds.
 
@@ -177,7 +191,7 @@ def measure(
     captures = joined_captures(files)
     is_alone = len(captures) == 1
     found = {
-        capture.path: capture_flows(capture, options, settings.window_us, on_progress, is_alone=is_alone)
+        capture.path: capture_flows(capture, options, settings.window_us, on_rows=on_rows, is_alone=is_alone)
         for capture in captures
     }
     parts = {capture.path: capture.parts for capture in captures}

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from kafka_rack.locality.captures import MAX_FRAMES, CaptureFlows, NothingToMeasure, judge_captures
-from kafka_rack.locality.flows import Flows
+from kafka_rack.locality.captures import CaptureFlows, NothingToMeasure, flows_of, judge_captures
 from kafka_rack.locality.page import report
 from kafka_rack.locality.settings import Settings
 from kafka_rack.locality.tables import TABLES
@@ -22,8 +21,7 @@ from kafka_rack.wire_capture.captures import Options
 from kafka_rack.wire_capture.facts import Fact
 from kafka_rack.wire_capture.files import NO_CAPTURE, NO_PACKETS, scope_of
 from kafka_rack.wire_capture.packets import NO_MAGIC
-from kafka_rack.wire_tables.frame_decoding import FrameDecoder
-from kafka_rack.wire_tables.reading import add_problems
+from kafka_rack.wire_tables.reading import decode_frames
 from kafka_rack.wire_tables.rows import Rows
 
 if TYPE_CHECKING:
@@ -105,33 +103,13 @@ def pieces_to_flows(
 
     def step(batches: Batches) -> Iterator[pa.RecordBatch]:
         for scope, found in groupby(by_scope(batches), lambda part: part[0]):
-            flows = flows_of(batch for _, batch in found)
+            reading = Connections(options, parts, evidence, order=order)
+            frames = reading.frames(batch for _, batch in found)
+            rows = decode_frames(Rows(), frames, reading.state, reading.problems, only=TABLES)
+            flows = flows_of(rows, window_us, is_alone=is_alone)
             yield pa.RecordBatch.from_pylist(
                 [{"scope": scope, "found": pickle.dumps(flows)}], schema=schema_of(FOUND_DDL)
             )
-
-    def flows_of(batches: Batches) -> CaptureFlows:
-        reading, rows, found = (
-            Connections(options, parts, evidence, order=order),
-            Rows(),
-            CaptureFlows(Flows(window_us)),
-        )
-        decoder = FrameDecoder(reading.state, rows, TABLES)
-
-        def take() -> None:
-            add_problems(rows, reading.problems)
-            found.flows.add(rows)
-            if not is_alone:
-                found.see(rows)
-            rows.clear()
-            decoder.go_on()
-
-        for frame in reading.frames(batches):
-            decoder.decode(frame)
-            if rows.frames >= MAX_FRAMES or len(reading.problems) >= MAX_FRAMES:
-                take()
-        take()
-        return found
 
     return step
 

@@ -41,8 +41,7 @@ from kafka_rack.wire_capture.packets import read_format, read_packets
 from kafka_rack.wire_capture.reassembly import PATIENCE_US
 from kafka_rack.wire_capture.segments import TcpSegment, segment_in
 from kafka_rack.wire_tables.arrow import arrow_schema, record_batch
-from kafka_rack.wire_tables.frame_decoding import FrameDecoder
-from kafka_rack.wire_tables.reading import add_problems
+from kafka_rack.wire_tables.reading import decode_frames
 from kafka_rack.wire_tables.rows import Rows
 from kafka_rack.wire_tables.tables import TABLES
 
@@ -80,8 +79,6 @@ MAX_SPARK_ROWS = 500
 """The same of the batches in which Spark sends pieces to Python: of segments of 64 KiB, 32 MiB."""
 STORED_PIECES, STORED_ROWS = 20, 1_000
 """Of a batch that Spark stores. Java's serializer holds the last 100 (``spark.serializer.objectStreamReset``)."""
-MAX_FRAMES = 10_000
-"""Whose rows are held."""
 FRAMES_PER_BYTE = 16
 """Numbers of frames for each byte of a file of packets: frames of one packet get those from its offset on."""
 MAX_FILE_BYTES = 1 << 40
@@ -254,7 +251,7 @@ class Connections:
         self.problems: list[Problem] = []
         self.state = ReadingState()
         self.clusters: dict[tuple[str, bool], ClusterFacts] = {}
-        self.traffic = TcpConnections(self.state)
+        self.traffic = TcpConnections(self.state, self.problems)
         self.servers: set[tuple[str, int]] = set()
         self.key = self.scope = self.file = ""
         self.seen_us = self.offset = self.first_frame = 0
@@ -303,12 +300,13 @@ class Connections:
         self.key = piece.key
         self.servers = set()
         self.state.connections, self.state.frames = {}, 0
-        self.traffic = TcpConnections(self.state, self.options.ports, self.options.given)
+        self.traffic = TcpConnections(self.state, self.problems, self.options.ports, self.options.given)
         self.move_to(piece)
 
     def move_to(self, piece: Piece) -> None:
         """Go on in another file: requests that wait get the numbers of those that an earlier file has."""
         self.file, self.scope = piece.file, piece.scope
+        self.traffic.path = self.file
         if self.order is None:
             self.state.capture, self.state.frames = capture_name(piece.file), 0
             for connection in self.state.connections.values():
@@ -358,13 +356,13 @@ class Connections:
             piece.size,
             piece.said,
         )
-        yield from self.traffic.take(segment, self.problems, self.file)
+        yield from self.traffic.take(segment)
 
     def end(self) -> Iterator[Frame]:
         """What the connection still holds."""
         moment, file, offset, _ = self.clock.now
         self.clock.now = (1 << 62, "", 0, 0) if self.evidence is not None else (moment, file, offset, 1 << 20)
-        yield from self.counted(self.traffic.finish(self.problems, self.file))
+        yield from self.counted(self.traffic.finish())
 
     def counted(self, frames: Iterator[Frame]) -> Iterator[Frame]:
         """Frames, each at a position of its own."""
@@ -439,21 +437,15 @@ def pieces_to_rows(
     """A step: the rows of all tables, of pieces by connection."""
 
     def decode(batches: Batches) -> Iterator[pa.RecordBatch]:
-        reading, rows = Connections(options, parts, evidence, named), Rows()
-        decoder = FrameDecoder(reading.state, rows)
-        for frame in reading.frames(batches):
-            decoder.decode(frame)
-            if rows.frames >= MAX_FRAMES or len(reading.problems) >= MAX_FRAMES:
-                yield from row_batches(rows, reading.problems)
-                decoder.go_on()
-        yield from row_batches(rows, reading.problems)
+        reading = Connections(options, parts, evidence, named)
+        for rows in decode_frames(Rows(), reading.frames(batches), reading.state, reading.problems):
+            yield from row_batches(rows)
 
     return decode
 
 
-def row_batches(rows: Rows, problems: list[Problem]) -> Iterator[pa.RecordBatch]:
-    """All rows, with problems, which are forgotten."""
-    add_problems(rows, problems)
+def row_batches(rows: Rows) -> Iterator[pa.RecordBatch]:
+    """Yield all rows, and clear them."""
     for table in TABLES:
         found = record_batch(rows, table)
         if found is not None:

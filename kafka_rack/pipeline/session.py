@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,7 +16,6 @@ from kafka_rack.extras import pip_install
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-MIN_JAVA_VERSION = 17
 INSTALL_JAVA = (
     "Spark needs Java 17 or newer: install it (Debian, Ubuntu: apt-get install openjdk-17-jre-headless; macOS: brew "
     "install openjdk@17) or set JAVA_HOME"
@@ -41,30 +38,6 @@ appender.stderr.layout.pattern = %d{{HH:mm:ss}} %p %c{{1}}: %m%n
 
 class SparkMissing(Exception):
     """Spark or Java is not there; the text says how to get it."""
-
-
-def find_java() -> str:
-    """The Java to run, JAVA_HOME's or that of PATH. Raises SparkMissing."""
-    home = os.environ.get("JAVA_HOME")
-    java = str(Path(home) / "bin" / "java") if home else shutil.which("java")
-    version = java_version(java) if java else None
-    if java is not None and version is not None and version >= MIN_JAVA_VERSION:
-        return java
-    if version is not None:
-        raise SparkMissing(f"{java} is version {version}; {INSTALL_JAVA}")
-    raise SparkMissing(f"JAVA_HOME is {home}, where no Java runs; {INSTALL_JAVA}" if home else INSTALL_JAVA)
-
-
-def java_version(java: str) -> int | None:
-    """Its major version, None if it does not run."""
-    try:
-        text = subprocess.run(  # noqa: S603 - the user's own Java
-            [java, "-version"], capture_output=True, text=True, timeout=60, check=True
-        ).stderr
-    except (OSError, subprocess.SubprocessError):
-        return None
-    found = re.search(r'version "(?:1\.)?(\d+)', text)
-    return int(found[1]) if found else None
 
 
 def spark_session(
@@ -118,8 +91,10 @@ def new_session(asked: dict[str, str], app_name: str, log_level: str | None) -> 
     from pyspark.sql import SparkSession
 
     submitted, configured = "PYSPARK_GATEWAY_PORT" in os.environ, configuration_folder()
-    if not submitted and not (configured / "spark-env.sh").is_file():
-        find_java()
+    home = os.environ.get("JAVA_HOME")
+    has_java = shutil.which("java", path=f"{home}/bin" if home else None) is not None
+    if not (submitted or has_java or (configured / "spark-env.sh").is_file()):
+        raise SparkMissing(f"JAVA_HOME is {home}, where no Java runs; {INSTALL_JAVA}" if home else INSTALL_JAVA)
     here = asked.get("spark.master", "" if (configured / "spark-defaults.conf").is_file() else "local[*]")
     if not submitted and here.startswith("local"):
         asked = {**OURS_HERE, **asked}
@@ -136,7 +111,8 @@ def new_session(asked: dict[str, str], app_name: str, log_level: str | None) -> 
             spark: SparkSession = builder.getOrCreate()
     except (Py4JJavaError, PySparkException) as error:
         java = getattr(error, "java_exception", None)
-        raise SparkMissing(f"Spark did not start: {innermost(java) if java is not None else error}") from None
+        reason = innermost(java) if java is not None else f"{error} {INSTALL_JAVA}"
+        raise SparkMissing(f"Spark did not start: {reason}") from None
     if log_level is not None:
         spark.sparkContext.setLogLevel(log_level)
     if (spark.sparkContext.master or "").startswith("local") and spark.conf.get(

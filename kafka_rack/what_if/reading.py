@@ -38,13 +38,15 @@ def read_workloads(
         captured_with: whether the user says that brokers had the rack-aware replica selector.
     """
     files = joined_captures(files)
-    gatherings = [Gathering() for _ in files]
+    gatherings = {file.path: Gathering() for file in files}
     captures = [
-        capture_flows(file, options, on_rows=gathering.add, is_alone=len(files) == 1)
-        for file, gathering in zip(files, gatherings, strict=True)
+        capture_flows(
+            file, options, on_rows=lambda file, rows: gatherings[file.path].add(rows), is_alone=len(files) == 1
+        )
+        for file in files
     ]
     clusters, completeness = ObservedClusters(rules), Completeness()
-    for capture, gathering, ledger in zip(captures, gatherings, ledgers_of(captures, rules), strict=True):
+    for capture, gathering, ledger in zip(captures, gatherings.values(), ledgers_of(captures, rules), strict=True):
         evidence = capture.flows.evidence
         completeness.merge(ledger.completeness)
         if evidence.frames:

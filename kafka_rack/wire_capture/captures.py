@@ -105,12 +105,12 @@ def packet_frames(file: CaptureFile, options: Options, problems: list[Problem]) 
 
     They are kept until all have been read, so that a file is read once; a large one is read again.
     """
-    reading = PacketReading(file, options)
-    state = reading.state
     found: list[Problem] = []
+    reading = PacketReading(file, options, found)
+    state = reading.state
     kept: list[Frame] = []
     kept_bytes = 0
-    for frame in reading.frames(found):
+    for frame in reading.frames():
         learn_from(frame, state.known)
         kept_bytes += len(frame.data)
         if kept_bytes <= MAX_KEPT_BYTES:
@@ -122,8 +122,8 @@ def packet_frames(file: CaptureFile, options: Options, problems: list[Problem]) 
         racks={**state.known.racks, **said.racks}, endpoints={**state.known.endpoints, **said.endpoints}
     )
     if kept_bytes > MAX_KEPT_BYTES:
-        reading = PacketReading(file, options, brokers)
-        return reading.state, reading.frames(problems)
+        reading = PacketReading(file, options, problems, brokers)
+        return reading.state, reading.frames()
     problems += found
     state.known = options.known()
     reading.know_brokers(brokers)
@@ -137,13 +137,16 @@ class PacketReading:
     """Reads the packets of a capture. ``said`` is what kafka-rack's own captures say of the cluster at their heads.
 
     Args:
+        problems: what cannot be read is added here.
         brokers: what all of the file says of the brokers, if that is known.
     """
 
-    def __init__(self, file: CaptureFile, options: Options, brokers: ObservedCluster | None = None) -> None:
+    def __init__(
+        self, file: CaptureFile, options: Options, problems: list[Problem], brokers: ObservedCluster | None = None
+    ) -> None:
         self.file, self.options = file, options
         self.state = ReadingState(capture_name(file.path), known=options.known())
-        self.traffic = TcpConnections(self.state, options.ports, options.given)
+        self.traffic = TcpConnections(self.state, problems, options.ports, options.given)
         self.said: list[bytes] = []
         self.bytes_before = 0
         if brokers is not None:
@@ -169,12 +172,14 @@ class PacketReading:
         self.state.known.racks.update(known.racks)
         self.state.known.endpoints.update(known.endpoints)
 
-    def frames(self, problems: list[Problem]) -> Iterator[Frame]:
+    def frames(self) -> Iterator[Frame]:
         for path in self.file.parts or (self.file.path,):
-            yield from self.frames_of(path, problems)
-        yield from self.traffic.finish(problems, self.file.path)
+            self.traffic.path = path
+            yield from self.frames_of(path)
+        self.traffic.path = self.file.path
+        yield from self.traffic.finish()
 
-    def frames_of(self, path: str, problems: list[Problem]) -> Iterator[Frame]:
+    def frames_of(self, path: str) -> Iterator[Frame]:
         """The frames that a file completes; their offsets count from the first file on."""
         damaged: list[tuple[int, str]] = []
         before = self.bytes_before
@@ -188,10 +193,11 @@ class PacketReading:
                     if segment is not None:
                         self.bytes_before = before + segment.offset
                         segment = segment._replace(offset=self.bytes_before) if before else segment
-                        yield from self.traffic.take(segment, problems, path)
+                        yield from self.traffic.take(segment)
         except DamagedCapture as damage:
             damaged.append((damage.offset, damage.reason))
-        problems += [Problem(self.state.capture, path, offset, reason) for offset, reason in damaged]
+        for offset, reason in damaged:
+            self.traffic.problem(offset, reason)
 
     def take_said(self, file_format: Format, offset: int, damaged: list[tuple[int, str]]) -> None:
         """Take what sections' heads have said before the packet at an offset."""

@@ -101,26 +101,32 @@ class TcpConnections(msgspec.Struct):
     ``ports``: those of brokers, empty to recognise them. ``given``: (host or nothing, port) -> broker id and rack,
     which hold whatever the frames say. ``brokers``: what all of the file says of the brokers, once that is known.
     ``closed``: the connections that are closed, in the order of their last packets. ``servers``: the brokers' ends.
+    ``problems`` takes what cannot be read of the file at ``path``.
     """
 
     state: ReadingState
+    problems: list[Problem]
     ports: frozenset[int] = frozenset()
     given: dict[Endpoint, tuple[int, str | None]] = msgspec.field(default_factory=dict)
     brokers: ObservedCluster | None = None
     conversations: dict[tuple[Endpoint, Endpoint], TcpConnection] = msgspec.field(default_factory=dict)
     closed: dict[tuple[Endpoint, Endpoint], int] = msgspec.field(default_factory=dict)
     servers: set[Endpoint] = msgspec.field(default_factory=set)
+    path: str = ""
 
-    def take(self, segment: TcpSegment, problems: list[Problem], path: str) -> Iterator[Frame]:
+    def problem(self, offset: int, reason: str) -> None:
+        self.problems.append(Problem(self.state.capture, self.path, offset, reason))
+
+    def take(self, segment: TcpSegment) -> Iterator[Frame]:
         """The frames that a segment completes."""
-        yield from self.pass_offset(segment.offset, problems, path)
+        yield from self.pass_offset(segment.offset)
         pair = (segment.source, segment.target)
         key = pair if segment.source <= segment.target else (segment.target, segment.source)
         found = self.conversations.get(key)
         if found is not None and segment.flags & (SYN | ACK) == SYN:
             is_new = is_new_connection if found.server is not None else is_other
             if is_new(found, segment):  # the same ports again
-                yield from self.drop(key, problems, path)
+                yield from self.drop(key)
                 found = None
         if found is None:
             if not segment.size and not segment.flags & SYN:
@@ -128,7 +134,7 @@ class TcpConnections(msgspec.Struct):
             found = self.conversations[key] = TcpConnection(self.number_for(key, segment.ts))
             if segment.said:
                 self.open(found, segment)
-        yield from self.follow(found, segment, problems, path)
+        yield from self.follow(found, segment)
         if segment.flags & RST:
             found.finished = BOTH
         elif segment.flags & FIN:
@@ -152,7 +158,7 @@ class TcpConnections(msgspec.Struct):
         yield from self.release(found)
         self.closed[key] = found.closed_at = offset
 
-    def pass_offset(self, offset: int, problems: list[Problem], path: str) -> Iterator[Frame]:
+    def pass_offset(self, offset: int) -> Iterator[Frame]:
         """Let go of the connections whose last packets lie far before a place, and of what is too much there.
 
         Gives no frames but those without index.
@@ -161,17 +167,17 @@ class TcpConnections(msgspec.Struct):
             key = next(iter(self.closed))
             if not is_forgotten(self.conversations[key], offset):
                 return
-            yield from self.drop(key, problems, path)
+            yield from self.drop(key)
 
-    def drop(self, key: tuple[Endpoint, Endpoint], problems: list[Problem], path: str) -> Iterator[Frame]:
+    def drop(self, key: tuple[Endpoint, Endpoint]) -> Iterator[Frame]:
         """What a connection still holds; nothing is kept of it."""
         found = self.conversations.pop(key)
         self.closed.pop(key, None)
-        yield from self.end(found, problems, path)
+        yield from self.end(found)
         if self.state.connections.get(found.number) is found.connection:
             self.state.connections.pop(found.number, None)
 
-    def follow(self, found: TcpConnection, segment: TcpSegment, problems: list[Problem], path: str) -> Iterator[Frame]:
+    def follow(self, found: TcpConnection, segment: TcpSegment) -> Iterator[Frame]:
         """What a connection's next segment completes."""
         if found.other:
             return
@@ -189,9 +195,9 @@ class TcpConnections(msgspec.Struct):
                 return
             earlier, found.undecided = found.undecided, []
             for one in earlier:
-                yield from self.feed(found, one, problems, path)
+                yield from self.feed(found, one)
             return
-        yield from self.feed(found, segment, problems, path)
+        yield from self.feed(found, segment)
 
     def open(self, found: TcpConnection, segment: TcpSegment) -> None:
         """Take what kafka-rack's own captures say of a connection with its first packet."""
@@ -234,25 +240,23 @@ class TcpConnections(msgspec.Struct):
             found.number, client=name, server=server
         )
 
-    def feed(self, found: TcpConnection, segment: TcpSegment, problems: list[Problem], path: str) -> Iterator[Frame]:
+    def feed(self, found: TcpConnection, segment: TcpSegment) -> Iterator[Frame]:
         from_client = segment.source == found.client
         half = found.requests if from_client else found.responses
         if segment.flags & SYN:
             half.synced, half.on_trial = True, False
         for piece in half.direction.take(segment):
-            yield from self.bytes_came(found, half, piece, problems, path)
+            yield from self.bytes_came(found, half, piece)
         other = found.responses if from_client else found.requests
         for late in (half, other):
             for piece in late.direction.overdue(segment.ts):
-                yield from self.bytes_came(found, late, piece, problems, path)
+                yield from self.bytes_came(found, late, piece)
         if segment.flags & (RST | FIN):
             found.goes_on = False
         if segment.flags & RST or (segment.flags & FIN and not half.direction.waiting and not segment.size):
             yield from self.release(found)
 
-    def bytes_came(
-        self, found: TcpConnection, half: PartialFrame, piece: InOrderBytes, problems: list[Problem], path: str
-    ) -> Iterator[Frame]:
+    def bytes_came(self, found: TcpConnection, half: PartialFrame, piece: InOrderBytes) -> Iterator[Frame]:
         connection = found.connection
         assert connection is not None
         if connection.broker is None:
@@ -262,16 +266,16 @@ class TcpConnections(msgspec.Struct):
             side = "requests" if is_request else "responses"
             cut = f", within a frame of which {len(half.buffer)} bytes are here" if half.buffer else ""
             reason = f"{piece.gap} bytes of {side} on connection {connection.name} are missing{cut}"
-            problems.append(Problem(self.state.capture, path, piece.offset, reason))
+            self.problem(piece.offset, reason)
             half.buffer.clear()
             half.synced = False
         begins = len(half.buffer)
         half.buffer += piece.data
-        yield from self.frames(found, half, piece, problems, path, begins)
+        yield from self.frames(found, half, piece, begins)
         if is_request and found.held:
             yield from self.match_held(found)
         if is_request and not found.responses.synced and found.responses.buffer:
-            yield from self.frames(found, found.responses, piece, problems, path)
+            yield from self.frames(found, found.responses, piece)
 
     def name_broker(self, connection: CapturedConnection) -> None:
         """Set the broker of a connection, as far as the user or the frames name it."""
@@ -292,8 +296,6 @@ class TcpConnections(msgspec.Struct):
         found: TcpConnection,
         half: PartialFrame,
         piece: InOrderBytes,
-        problems: list[Problem],
-        path: str,
         begins: int | None = None,
     ) -> Iterator[Frame]:
         """The whole frames in a half's buffer, to which a segment was added at ``begins``."""
@@ -323,7 +325,7 @@ class TcpConnections(msgspec.Struct):
             fits = (8 if is_request else 4) <= size <= MAX_FRAME_BYTES
             if not fits or (is_request and len(buffer) >= 14 and not plausible_request(buffer, 0, strict=False)):
                 reason = f"no frame begins here on connection {connection.name}: {bytes(buffer[:14]).hex()}"
-                problems.append(Problem(self.state.capture, path, piece.offset, reason))
+                self.problem(piece.offset, reason)
                 half.synced = False
                 half.skipped += 1
                 del buffer[:1]
@@ -342,12 +344,12 @@ class TcpConnections(msgspec.Struct):
             if half.skipped:
                 side = "requests" if is_request else "responses"
                 reason = f"{half.skipped} bytes of {side} on connection {connection.name} before the first whole frame"
-                problems.append(Problem(self.state.capture, path, piece.offset, reason))
+                self.problem(piece.offset, reason)
                 half.skipped = 0
             del buffer[: 4 + size]
             for frame in self.whole_frame(found, connection, is_request, data, piece):
                 if frame.passed_over and (fault := frame.fault) is not None:
-                    problems.append(Problem(self.state.capture, path, frame.offset, fault))
+                    self.problem(frame.offset, fault)
                 yield frame
 
     def whole_frame(
@@ -386,20 +388,20 @@ class TcpConnections(msgspec.Struct):
             assert found.connection is not None
             yield self.state.frame(ts, found.connection, False, data, offset)
 
-    def end(self, found: TcpConnection, problems: list[Problem], path: str) -> Iterator[Frame]:
+    def end(self, found: TcpConnection) -> Iterator[Frame]:
         """All that a connection still holds, at its end or the file's."""
         connection = found.connection
         if connection is None:
             return
         for half in (found.requests, found.responses):
             for piece in half.direction.give_up():
-                yield from self.bytes_came(found, half, piece, problems, path)
+                yield from self.bytes_came(found, half, piece)
         yield from self.release(found)
         for half, side in ((found.requests, "requests"), (found.responses, "responses")):
             left = len(half.buffer) + half.skipped
             if left:
                 reason = f"{left} bytes of {side} on connection {connection.name} are no whole frame"
-                problems.append(Problem(self.state.capture, path, 0, reason))
+                self.problem(0, reason)
                 half.buffer.clear()
                 half.skipped = 0
         if connection.asked and not found.goes_on:
@@ -407,10 +409,10 @@ class TcpConnections(msgspec.Struct):
             connection.wait_for_none()
             yield Frame(-1, unanswered[-1].ts, connection, True, b"", None, None, None, 0, unanswered)
 
-    def finish(self, problems: list[Problem], path: str) -> Iterator[Frame]:
+    def finish(self) -> Iterator[Frame]:
         """The same for every connection, at the end of the file."""
         for found in self.conversations.values():
-            yield from self.end(found, problems, path)
+            yield from self.end(found)
 
 
 def is_new_connection(found: TcpConnection, segment: TcpSegment) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from kafka_rack.wire_capture.captures import Options, read_frames
 from kafka_rack.wire_capture.files import CaptureFile, capture_name, find_files
-from kafka_rack.wire_capture.frames import MAX_PROBLEMS_HELD, Problem
+from kafka_rack.wire_capture.frames import MAX_PROBLEMS_HELD, Frame, Problem, ReadingState
 from kafka_rack.wire_tables.frame_decoding import FrameDecoder
 from kafka_rack.wire_tables.rows import Rows
 from kafka_rack.wire_tables.tables import TABLES
@@ -20,12 +20,29 @@ def decode_into(
     only: Iterable[str] = TABLES,
     max_frames: int = 100_000,
 ) -> Iterator[Rows]:
-    """Decode a file; ``rows`` comes each time it is full, and at the end.
-
-    Who takes it clears it. Problems are rows too.
-    """
+    """Decode a file, as ``decode_frames`` does."""
     problems: list[Problem] = []
     state, frames = read_frames(file, options, problems)
+    return decode_frames(rows, frames, state, problems, only=only, max_frames=max_frames)
+
+
+def decode_frames(
+    rows: Rows,
+    frames: Iterable[Frame],
+    state: ReadingState,
+    problems: list[Problem],
+    *,
+    only: Iterable[str] = TABLES,
+    max_frames: int = 10_000,
+) -> Iterator[Rows]:
+    """Decode frames; yields ``rows`` each time it is full, and at the end. The caller clears it.
+
+    Args:
+        state: the state of the reading that yields the frames.
+        problems: what that reading could not read; these become rows too.
+        only: the tables to decode.
+        max_frames: the number of frames whose rows are held.
+    """
     decoder = FrameDecoder(state, rows, only)
     for frame in frames:
         decoder.decode(frame)
@@ -38,7 +55,7 @@ def decode_into(
 
 
 def add_problems(rows: Rows, problems: list[Problem]) -> None:
-    """Problems become rows, and are held no longer."""
+    """Move problems into rows."""
     for problem in problems:
         rows.add("problems", "unknown", tuple(problem))
     problems.clear()

@@ -20,6 +20,7 @@ from kafka_rack.wire_capture.files import is_url
 
 if TYPE_CHECKING:
     from kafka_rack.wire_capture.files import CaptureFile
+    from kafka_rack.wire_tables.rows import Rows
 
 LOOK_SECONDS = 0.2
 """How often the line of progress changes."""
@@ -59,7 +60,7 @@ def locality(arguments: Arguments) -> int:
     try:
         options = Options.parse(arguments.ports, arguments.addresses)
         with progress_line() as show:
-            measured = measure(arguments.captures, settings, options, out=arguments.out, on_progress=show)
+            measured = measure(arguments.captures, settings, options, out=arguments.out, on_rows=show)
     except (ValueError, OSError) as error:
         raise not_read(error) from None
     except NothingToMeasure as error:
@@ -84,16 +85,17 @@ def write_results(out: Path, page: str, result: str) -> None:
 
 
 @contextmanager
-def progress_line() -> Iterator[Callable[[CaptureFile, int], None]]:
-    """A line of what is being read, on a terminal; gives what changes it."""
+def progress_line() -> Iterator[Callable[[CaptureFile, Rows], None]]:
+    """Show on a terminal which file is being read; yields the function that changes the line."""
     if not sys.stderr.isatty():
-        yield lambda file, frames: None
+        yield lambda file, rows: None
         return
-    shown_at = 0.0
+    shown_at, frames = 0.0, 0
 
-    def show(file: CaptureFile, frames: int) -> None:
-        nonlocal shown_at
+    def show(file: CaptureFile, rows: Rows) -> None:
+        nonlocal shown_at, frames
         now = time.monotonic()
+        frames += rows.frames
         if now - shown_at >= LOOK_SECONDS:
             shown_at = now
             sys.stderr.write(f"\r\x1b[Kreading {printable(Path(file.path).name)}: {frames:,} frames")

@@ -14,6 +14,7 @@ wall tell about that work.
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -38,12 +39,10 @@ def main(
     *, large: bool = False, size_mb: float = SIZE_MB, runs: int = RUNS, sizes_mb: Sequence[float] = LARGE_MB
 ) -> None:
     """Print the figures; without Java, one line and the exit code 1."""
-    from kafka_rack.pipeline.session import SparkMissing, find_java
+    from kafka_rack.pipeline.session import INSTALL_JAVA
 
-    try:
-        find_java()
-    except SparkMissing as missing:
-        raise SystemExit(str(missing)) from None
+    if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
+        raise SystemExit(INSTALL_JAVA)
     print(machine())
     print(f"load {os.getloadavg()[0]:.1f} at the start; medians of {runs} runs, each after one that warms up\n")
     with tempfile.TemporaryDirectory(prefix="kafka-rack-bench-") as name:

@@ -168,8 +168,8 @@ def test_answers_without_requests_are_held_up_to_a_number_of_bytes(tmp_path, mon
     path.write_bytes(pcap(segments))
     options = Options(ports=frozenset([9092]))
     file = look_at(path)
-    reading, held = PacketReading(file, options), []
-    for frame in reading.frames([]):
+    reading, held = PacketReading(file, options, []), []
+    for frame in reading.frames():
         held.append(max(found.held_bytes for found in reading.traffic.conversations.values()))
         error = f"no request with correlation id {88 + frame.index} on connection 127.0.0.1:40000"
         assert frame.index < 2 or frame.error == error
@@ -228,8 +228,8 @@ def test_connections_that_both_sides_closed_are_let_go_of_and_counted_as_ever(tm
     path.write_bytes(pcap(sent))
     file = look_at(path)
     options = Options.parse("9092", None)
-    reading = PacketReading(file, options)
-    for _ in reading.frames([]):
+    reading = PacketReading(file, options, [])
+    for _ in reading.frames():
         assert len(reading.traffic.conversations) < 50
         assert len(reading.state.connections) < 50
     assert len(decode_paths([str(path)], options).as_dicts("calls")) == 500
