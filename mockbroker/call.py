@@ -1,6 +1,6 @@
-"""What a handler is given, what it may give back, and the table of handlers.
+"""What a handler gets, and what it may return.
 
-A handler is a function ``(call, request) -> response``. It may also return a ``Wait``, to be asked again later,
+A handler is a function ``(call, request) -> response``. It may also return a ``Wait``, to be called again later,
 or None where the protocol has no answer (Produce with acks=0).
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from random import Random
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from protocol.codec import codec
 from protocol.records import DecompressionBudget
@@ -69,9 +69,6 @@ class FetchedPart(NamedTuple):
 
 
 Response = Any
-Handler = Callable[["Call", Any], Any]
-AnyHandler = TypeVar("AnyHandler", bound=Callable[..., Any])
-
 NO_API = -1
 UNCOUNTED_APIS = frozenset({6})
 """UpdateMetadata, which a controller sends its brokers: it is as large as the cluster."""
@@ -210,23 +207,3 @@ class Wait:
     until_ms: int | None
     on: tuple[Hashable, ...]
     then: Callable[[Call], Any]
-
-
-_handlers: dict[int, Handler] = {}
-
-
-def handles(request_class: type) -> Callable[[AnyHandler], AnyHandler]:
-    """Register a function as the handler of one API: ``@handles(MetadataRequest)``."""
-    api_key: int = request_class.api_key  # type: ignore[attr-defined]
-
-    def register(handler: AnyHandler) -> AnyHandler:
-        assert api_key not in _handlers or _handlers[api_key].__qualname__ == handler.__qualname__, api_key
-        _handlers[api_key] = handler
-        return handler
-
-    return register
-
-
-def registered_handler(api_key: int) -> Handler | None:
-    """The handler of an API key whose module was imported already, else None."""
-    return _handlers.get(api_key)

@@ -22,8 +22,8 @@ class OptionalPart(NamedTuple):
     A module is named as ``mockbroker.part.module``, a function or class in it as ``mockbroker.part.module:name``.
 
     Attributes:
-        handlers: the module with the handler, by API key.
-        handlers_by_release: the same of APIs that are served only where the release of a broker names them.
+        handlers: the module with the handlers of a family of APIs, by its module in ``protocol.apis``.
+        handlers_by_release: the module by API key, of APIs that are served only where a broker's release names them.
         settings: defaults of broker settings that are read without Kafka's definitions, by name.
         effective_settings: names of Kafka's configs that have an effect by this part, by kind: broker, group, listener.
         group_classes: the module of a kind of groups, by the name of its class, with which its records' keys begin.
@@ -44,7 +44,7 @@ class OptionalPart(NamedTuple):
         update_channels: ``(cluster) -> UpdateChannels``, which carry what the controller of such a mode has to send.
     """
 
-    handlers: Mapping[int, str] = NOTHING
+    handlers: Mapping[str, str] = NOTHING
     handlers_by_release: Mapping[int, str] = NOTHING
     settings: Mapping[str, Any] = NOTHING
     effective_settings: str = ""

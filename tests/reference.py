@@ -91,22 +91,15 @@ def apis() -> str:
     | Produce | 0 | 0-13 | | | Write | | records of a transaction: Write on the transactional id too |
     | Fetch | 1 | 0-18 | | | Read | | as a follower: ClusterAction on the cluster alone |
     """
-    import protocol
-    from mockbroker.core.access_needs import NEEDS, operation_name
-    from mockbroker.handlers import MODULE_OF_API
-    from mockbroker.handlers.api_versions import declared_versions
+    from mockbroker.api import SERVED, api_of
 
     rows = []
-    for api_key in sorted(MODULE_OF_API):
-        name = protocol.message_class(api_key, "request").name.removesuffix("Request")
-        lowest, highest = declared_versions(api_key)
-        cells = [name, str(api_key), f"{lowest}-{highest}" if lowest < highest else str(highest)]
-        if needs := NEEDS.get(api_key):
-            cells += map(operation_name, (needs.cluster, needs.group, needs.topic, needs.transactional_id))
-            if needs.every_topic is not None:
-                cells[-2] += f", or {operation_name(needs.every_topic)} on the cluster"
-            cells.append(needs.note)
-        rows.append(cells + [""] * (8 - len(cells)))
+    for api_key, (lowest, highest) in SERVED.items():
+        api = api_of(api_key)
+        cells = [api.name, str(api_key), f"{lowest}-{highest}" if lowest < highest else str(highest)]
+        needs = api.access
+        topic = f"{needs.topic}, or {needs.every_topic} on the cluster" if needs.every_topic else needs.topic
+        rows.append([*cells, needs.cluster, needs.group, topic, needs.transactional_id, needs.note])
     return markdown_table(["API", "key", "versions", "cluster", "group", "topic", "transactional id", "besides"], rows)
 
 

@@ -10,7 +10,7 @@ PART = OptionalPart(
         "super.users": "",
     },
     effective_settings="mockbroker.access_control.settings:EFFECTIVE",
-    handlers=dict.fromkeys((29, 30, 31), "mockbroker.access_control.acl_apis"),
+    handlers={"acls": "mockbroker.access_control.acl_apis"},
     sasl_mechanisms={"OAUTHBEARER": "mockbroker.access_control.token_settings:maker_of"},
     access_of="mockbroker.access_control.authorizer:access_of",
     access_check="mockbroker.access_control.access:check_access",

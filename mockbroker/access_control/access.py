@@ -1,7 +1,7 @@
 """Access control at work: what somebody may not do is refused as by Kafka, and nothing is told of what he may not see.
 
 A stage of the path of calls, asked only where brokers have an authorizer. Who may do what is decided by
-``state/security/authorizer.py``; what each API asks for stands in ``access_needs.py``.
+``state/security/authorizer.py``; what each API needs is beside its handler.
 Source: KIP-11, KIP-140, KIP-430; KafkaApis, AuthHelper, AclApis, Apache Kafka 4.4.
 """
 
@@ -19,8 +19,8 @@ from mockbroker.access_control.access_checks import (
 )
 from mockbroker.access_control.access_rules import RULES
 from mockbroker.access_control.authorizer import PrincipalAccess, access_of
+from mockbroker.api import OPERATIONS, api_of
 from mockbroker.call import Call
-from mockbroker.core.access_needs import NEEDS
 from mockbroker.core.path import Verdict
 from mockbroker.state.security.operations import (
     ALTER,
@@ -60,20 +60,23 @@ def check_access(call: Call) -> Verdict | None:
 
 
 def check_needs(call: Call, access: PrincipalAccess) -> Verdict | None:
-    """Refuse what the table has no operation allowed for, in Kafka's order."""
-    needs = NEEDS[call.api_key]
+    """Refuse a client that lacks an operation of those that the API needs, in Kafka's order."""
+    api = api_of(call.api_key)
+    assert api is not None, call.api_key
+    needs = api.access
     verdict = None
-    if needs.cluster is not None:
-        verdict = check_cluster(call, access, needs.cluster)
-    if verdict is None and needs.transactional_id is not None:
-        verdict = check_transactional_id(call, access, call.request.transactional_id, needs.transactional_id)
-    if verdict is None and needs.group is not None and not lacks_protocol(call):
-        verdict = check_groups(call, access, needs.group)
-    if verdict is not None or needs.topic is None:
+    if needs.cluster:
+        verdict = check_cluster(call, access, OPERATIONS[needs.cluster])
+    if verdict is None and needs.transactional_id:
+        operation = OPERATIONS[needs.transactional_id]
+        verdict = check_transactional_id(call, access, call.request.transactional_id, operation)
+    if verdict is None and needs.group and not lacks_protocol(call):
+        verdict = check_groups(call, access, OPERATIONS[needs.group])
+    if verdict is not None or not needs.topic:
         return verdict
-    if needs.every_topic is not None and access.may_cluster(needs.every_topic):
+    if needs.every_topic and access.may_cluster(OPERATIONS[needs.every_topic]):
         return None
-    return check_topics(call, access, needs.topic)
+    return check_topics(call, access, OPERATIONS[needs.topic])
 
 
 def lacks_protocol(call: Call) -> bool:

@@ -389,4 +389,4 @@ RULES: dict[int, Rule] = {
     65: describe_transactions,
     75: shown_by_its_handler,
 }
-"""By the API's number; all others ask for what ``NEEDS`` says, and for nothing else."""
+"""By the API's number; all others need what their handler's module says, and nothing else."""

@@ -21,7 +21,8 @@ from mockbroker.access_control.acls import (
     delete_acls,
     find_acls,
 )
-from mockbroker.call import Call, handles
+from mockbroker.api import Needs, handles
+from mockbroker.call import Call
 from mockbroker.handlers.controlled import check_controller
 from mockbroker.state.errors import ApiError
 from protocol.apis.acls import (
@@ -39,7 +40,7 @@ Resource = DescribeAclsResponse.Resource
 FilterResult = DeleteAclsResponse.FilterResult
 
 
-@handles(DescribeAclsRequest)
+@handles(DescribeAclsRequest, access=Needs(cluster="Describe"))
 def describe_acls(call: Call, request: DescribeAclsRequest) -> DescribeAclsResponse | None:
     """The entries that a filter matches, by resource."""
     filter_ = filter_of(call, request)
@@ -68,7 +69,7 @@ def describe_acls(call: Call, request: DescribeAclsRequest) -> DescribeAclsRespo
     )
 
 
-@handles(CreateAclsRequest)
+@handles(CreateAclsRequest, access=Needs(cluster="Alter"))
 def create(call: Call, request: CreateAclsRequest) -> CreateAclsResponse | None:
     """Each entry by itself."""
     acls = [
@@ -106,7 +107,7 @@ def create(call: Call, request: CreateAclsRequest) -> CreateAclsResponse | None:
     )
 
 
-@handles(DeleteAclsRequest)
+@handles(DeleteAclsRequest, access=Needs(cluster="Alter"))
 def delete(call: Call, request: DeleteAclsRequest) -> DeleteAclsResponse | None:
     """What any filter matches goes; an entry that two of them match is in the result of both."""
     filters = []

@@ -8,9 +8,9 @@ Kafka 4.4.
 
 from __future__ import annotations
 
+from mockbroker.api import SERVED
 from mockbroker.call import Call, Wait
 from mockbroker.core.path import REQUEST_START, Close, RespondBare, Verdict
-from mockbroker.handlers import MODULE_OF_API
 from mockbroker.handlers.error_responses import error_response
 from mockbroker.handlers.sasl import reason_of, refused, settle
 from mockbroker.state.errors import ApiError
@@ -50,7 +50,7 @@ def illegal(call: Call, authenticator: Authenticator) -> Verdict:
     """A request in place of a token: it is answered with an error, and ends the connection."""
     call.api_key, call.version, call.correlation_id = REQUEST_START.unpack_from(call.frame)
     reason = f"expected a SaslAuthenticate, got {name_of(call.api_key)}"
-    if call.api_key not in MODULE_OF_API:
+    if call.api_key not in SERVED:
         return Close(reason)
     from protocol.headers import read_request_header
 
@@ -93,4 +93,4 @@ def ended(call: Call, response: object) -> Verdict:
 
 def name_of(api_key: int) -> str:
     """The name of an API, for the log."""
-    return message_class(api_key, "request").name if api_key in MODULE_OF_API else f"API key {api_key}"
+    return message_class(api_key, "request").name if api_key in SERVED else f"API key {api_key}"

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from random import Random
 from typing import TYPE_CHECKING
 
+from mockbroker.api import served_here
 from mockbroker.core.path import CallPath
-from mockbroker.handlers import served_here
 from mockbroker.session import Session
 from mockbroker.state.brokers.broker import DEFAULT_LISTENER, Broker
 from mockbroker.state.cluster import Cluster

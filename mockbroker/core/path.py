@@ -20,11 +20,11 @@ from random import Random
 from struct import Struct
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from mockbroker.api import SERVED, handler_of, served_versions
 from mockbroker.call import Call, Wait
 from mockbroker.core.outcome import Ending, FailureLog, Observer, Outcome
 from mockbroker.core.purgatory import ParkedCall, Purgatory
 from mockbroker.core.response_cache import CACHED_API, ResponseCache
-from mockbroker.handlers import MIN_SERVED_VERSIONS, MODULE_OF_API, handler_of
 from mockbroker.handlers.error_responses import error_response
 from mockbroker.parts import provided
 from mockbroker.session import Session
@@ -35,6 +35,7 @@ from protocol.errors import ProtocolError
 from protocol.framing import LARGE_PIECE_BYTES
 from protocol.headers import read_request_header, request_header_version, response_header_version
 from protocol.registry import message_class
+from protocol.versions import VersionRange
 
 if TYPE_CHECKING:
     from mockbroker.core.connection import Connection
@@ -236,27 +237,23 @@ class CallPath:
         if served is None:
             if call.frame[:4] in self._served:
                 return None
-            if api_key not in MODULE_OF_API:
+            if api_key not in SERVED:
                 return Close(f"API key {api_key} is not served")
-            request = message_class(api_key, "request")
-            unstable = self.cluster.settings["unstable.api.versions.enable"]
-            versions = request.valid_versions if unstable else request.stable_versions
-            lowest = MIN_SERVED_VERSIONS.get(api_key, 0)
-            if version in versions and version >= lowest:
+            lowest, highest = served_versions(api_key, unstable=self.cluster.settings["unstable.api.versions.enable"])
+            if lowest <= version <= highest:
                 self._served.add(call.frame[:4])
                 return None
-            expected = f"{lowest}-{versions.highest}" if lowest else str(versions)
         elif api_key not in served:
             return Close(f"API key {api_key} is not served by the release that broker {call.broker.id} emulates")
         else:
             lowest, highest = served[api_key]
             if lowest <= version <= highest:
                 return None
-            expected = f"{lowest}-{highest}"
         if api_key == API_VERSIONS:
             from mockbroker.handlers.api_versions import refuse_version
 
             return Respond(refuse_version(served), version=0)
+        expected = VersionRange(lowest, highest)
         return Close(f"expected {message_class(api_key, 'request').name} version {expected}, got {version}")
 
     def open_session(self, call: Call) -> Verdict | None:

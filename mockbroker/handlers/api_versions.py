@@ -13,12 +13,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from mockbroker.call import Call, handles
-from mockbroker.handlers import MIN_SERVED_VERSIONS, MODULE_OF_API
+from mockbroker.api import SERVED, Needs, handles, served_versions
+from mockbroker.call import Call
 from mockbroker.state.features import finalized_levels, supported_levels
 from protocol.apis.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from protocol.error_codes import ErrorCode
-from protocol.registry import message_class
 
 API_VERSIONS_KEY = 18
 TELEMETRY_KEYS = (71, 72)  # without a receiver of client metrics Kafka does not name them
@@ -32,66 +31,8 @@ UNKNOWN_NODE = -1
 SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 """What a client's name and version may look like: ``SOFTWARE_NAME_VERSION_PATTERN`` of ApiVersionsRequest."""
 
-# Oldest and newest version by API, to answer a client's first question without importing every declaration. What is
-# not here is looked up; a test holds what is here equal to the declarations.
-VERSIONS: dict[int, tuple[int, int]] = {
-    0: (0, 13),
-    1: (0, 18),
-    2: (0, 11),
-    3: (0, 14),
-    8: (0, 10),
-    9: (0, 10),
-    10: (0, 6),
-    11: (0, 9),
-    12: (0, 4),
-    13: (0, 5),
-    14: (0, 5),
-    15: (0, 6),
-    16: (0, 5),
-    18: (0, 5),
-    19: (0, 7),
-    20: (0, 6),
-    22: (0, 5),
-    23: (0, 4),
-    24: (0, 5),
-    25: (0, 4),
-    26: (0, 5),
-    27: (0, 2),
-    28: (0, 6),
-    32: (0, 4),
-    33: (0, 2),
-    37: (0, 3),
-    42: (0, 3),
-    44: (0, 1),
-    45: (0, 1),
-    46: (0, 0),
-    47: (0, 0),
-    60: (0, 2),
-    61: (0, 0),
-    65: (0, 0),
-    66: (0, 2),
-    68: (0, 1),
-    69: (0, 1),
-    71: (0, 0),
-    72: (0, 0),
-    74: (0, 1),
-    75: (0, 1),
-    76: (1, 1),
-    77: (1, 1),
-    78: (1, 2),
-    79: (1, 2),
-    83: (0, 0),
-    84: (0, 0),
-    85: (0, 1),
-    86: (0, 0),
-    87: (0, 1),
-    90: (0, 1),
-    91: (0, 0),
-    92: (0, 0),
-}
 
-
-@handles(ApiVersionsRequest)
+@handles(ApiVersionsRequest, access=Needs(note="Nothing: it comes before the login"))
 def api_versions(call: Call, request: ApiVersionsRequest) -> ApiVersionsResponse:
     """What the broker serves, to a client that means it."""
     if not is_valid(request, call.version):
@@ -104,9 +45,7 @@ def api_versions(call: Call, request: ApiVersionsRequest) -> ApiVersionsResponse
     limits = call.session.served_versions
     if limits is None:
         unstable = call.cluster.settings[UNSTABLE_SETTING]
-        shown = [
-            served(api_key, unstable=unstable) for api_key in sorted(MODULE_OF_API) if api_key not in TELEMETRY_KEYS
-        ]
+        shown = [served(api_key, unstable=unstable) for api_key in SERVED if api_key not in TELEMETRY_KEYS]
         return with_features(call, ApiVersionsResponse(api_keys=shown))
     response = ApiVersionsResponse(
         api_keys=[
@@ -171,13 +110,5 @@ def refuse_version(limits: Mapping[int, tuple[int, int]] | None = None) -> ApiVe
 
 
 def served(api_key: int, *, unstable: bool = False) -> ApiVersionsResponse.ApiVersion:
-    found = None if unstable else VERSIONS.get(api_key)
-    lowest, highest = found or declared_versions(api_key, unstable=unstable)
+    lowest, highest = served_versions(api_key, unstable=unstable)
     return ApiVersionsResponse.ApiVersion(api_key=api_key, min_version=lowest, max_version=highest)
-
-
-def declared_versions(api_key: int, *, unstable: bool = False) -> tuple[int, int]:
-    """Oldest and newest version of an API that is served, as its request is declared."""
-    request = message_class(api_key, "request")
-    versions = request.valid_versions if unstable else request.stable_versions
-    return (MIN_SERVED_VERSIONS.get(api_key, versions.lowest), versions.highest)

@@ -6,14 +6,15 @@ Source: QuorumController.unregisterController, Apache Kafka 4.4.
 
 from __future__ import annotations
 
-from mockbroker.call import Call, handles
+from mockbroker.api import Needs, handles
+from mockbroker.call import Call
 from mockbroker.handlers.controlled import check_controller
 from mockbroker.state.errors import ApiError
 from protocol.apis.brokers import UnregisterControllerRequest, UnregisterControllerResponse
 from protocol.error_codes import ErrorCode
 
 
-@handles(UnregisterControllerRequest)
+@handles(UnregisterControllerRequest, access=Needs(cluster="Alter"))
 def unregister_controller(call: Call, request: UnregisterControllerRequest) -> UnregisterControllerResponse:
     """Refused."""
     check_controller(call)

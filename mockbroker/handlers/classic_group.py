@@ -12,7 +12,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import TypeVar
 
-from mockbroker.call import Call, Wait, handles
+from mockbroker.api import Needs, handles
+from mockbroker.call import Call, Wait
 from mockbroker.handlers.find_coordinator import check_coordinator, coordinates
 from mockbroker.state.errors import ApiError
 from mockbroker.state.groups.classic.answers import JoinAnswer, PendingAnswer, SyncAnswer
@@ -42,7 +43,7 @@ Answer = TypeVar("Answer", JoinAnswer, SyncAnswer)
 Reply = TypeVar("Reply")
 
 
-@handles(JoinGroupRequest)
+@handles(JoinGroupRequest, access=Needs(group="Read"))
 def join_group(call: Call, request: JoinGroupRequest) -> JoinGroupResponse | Wait:
     """Join the next generation of a group; the answer comes when all members have."""
     has_rebalance_timeout = call.version >= REBALANCE_TIMEOUT_VERSION
@@ -93,7 +94,7 @@ def join_response(version: int, answer: JoinAnswer) -> JoinGroupResponse:
     )
 
 
-@handles(SyncGroupRequest)
+@handles(SyncGroupRequest, access=Needs(group="Read"))
 def sync_group(call: Call, request: SyncGroupRequest) -> SyncGroupResponse | Wait:
     """Ask for the assignment, and for the leader bring it; the answer comes when the leader has."""
     try:
@@ -132,7 +133,7 @@ def when_answered(parked: PendingAnswer[Answer], respond: Callable[[Answer], Rep
     return respond(parked.answer)
 
 
-@handles(HeartbeatRequest)
+@handles(HeartbeatRequest, access=Needs(group="Read"))
 def heartbeat(call: Call, request: HeartbeatRequest) -> HeartbeatResponse:
     """A member's sign of life; REBALANCE_IN_PROGRESS sends it to join again."""
     try:
@@ -146,7 +147,7 @@ def heartbeat(call: Call, request: HeartbeatRequest) -> HeartbeatResponse:
     return HeartbeatResponse()
 
 
-@handles(LeaveGroupRequest)
+@handles(LeaveGroupRequest, access=Needs(group="Read"))
 def leave_group(call: Call, request: LeaveGroupRequest) -> LeaveGroupResponse:
     """Remove one member, since v3 any number."""
     batch = call.version >= LEAVE_BATCH_VERSION

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mockbroker.call import Call, handles
+from mockbroker.api import Needs, handles
+from mockbroker.call import Call
 from mockbroker.handlers.controlled import check_controller
 from mockbroker.handlers.metadata import ALL_CLUSTER_OPERATIONS, NOT_ASKED_FOR
 from mockbroker.state.features import FeatureUpdate, update_features
@@ -31,7 +32,7 @@ FENCED_VERSION = 2
 RESULTS_VERSION = 1  # the last in which UpdateFeatures answers feature by feature
 
 
-@handles(DescribeClusterRequest)
+@handles(DescribeClusterRequest, access=Needs(note="authorized operations: Describe on the cluster"))
 def describe_cluster(call: Call, request: DescribeClusterRequest) -> DescribeClusterResponse:
     """The brokers that are up; those that are down too, as fenced, where the client asks for them."""
     cluster = call.cluster
@@ -66,7 +67,7 @@ def broker_entry(call: Call, broker: KnownBroker) -> DescribeClusterResponse.Bro
     )
 
 
-@handles(UpdateFeaturesRequest)
+@handles(UpdateFeaturesRequest, access=Needs(cluster="Alter"))
 def update_feature_levels(call: Call, request: UpdateFeaturesRequest) -> UpdateFeaturesResponse:
     """Go by other levels, all of them or none. Version 0 can only go up, whatever it allows."""
     check_controller(call)
@@ -81,7 +82,7 @@ def update_feature_levels(call: Call, request: UpdateFeaturesRequest) -> UpdateF
     )
 
 
-@handles(UnregisterBrokerRequest)
+@handles(UnregisterBrokerRequest, access=Needs(cluster="Alter"))
 def unregister_broker(call: Call, request: UnregisterBrokerRequest) -> UnregisterBrokerResponse:
     """Forget a broker until it starts again."""
     check_controller(call)

@@ -13,7 +13,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from mockbroker.call import Call, handles
+from mockbroker.api import Needs, handles
+from mockbroker.call import Call
 from mockbroker.handlers.controlled import check_controller
 from mockbroker.state.brokers.broker import Broker
 from mockbroker.state.configs.alterations import LOGGERS, ConfigAlterations
@@ -48,11 +49,18 @@ from protocol.apis.configs import (
 from protocol.error_codes import ErrorCode
 
 SERVED = (TOPIC_RESOURCE, BROKER_RESOURCE, LOGGERS, CLIENT_METRICS_RESOURCE, GROUP_RESOURCE)
+BESIDE_TOPICS = "brokers, their loggers and client metrics: {0} on the cluster; groups: {0} on the group"
 
 Config = DescribeConfigsResponse.Result.Config
 
 
-@handles(DescribeConfigsRequest)
+@handles(
+    DescribeConfigsRequest,
+    access=Needs(
+        topic="DescribeConfigs",
+        note=BESIDE_TOPICS.format("DescribeConfigs"),
+    ),
+)
 def describe_configs(call: Call, request: DescribeConfigsRequest) -> DescribeConfigsResponse:
     """Each resource's configs, all or those named."""
     unknown = [one.resource_type for one in request.resources if one.resource_type not in SERVED]
@@ -131,7 +139,13 @@ def config(call: Call, described: DescribedConfig, request: DescribeConfigsReque
     return entry
 
 
-@handles(IncrementalAlterConfigsRequest)
+@handles(
+    IncrementalAlterConfigsRequest,
+    access=Needs(
+        topic="AlterConfigs",
+        note=BESIDE_TOPICS.format("AlterConfigs"),
+    ),
+)
 def incremental_alter_configs(call: Call, request: IncrementalAlterConfigsRequest) -> IncrementalAlterConfigsResponse:
     """Change single configs of each resource."""
     alterations = ConfigAlterations(call.cluster.configs, call.broker, request.validate_only)
@@ -149,7 +163,13 @@ def incremental_alter_configs(call: Call, request: IncrementalAlterConfigsReques
     )
 
 
-@handles(AlterConfigsRequest)
+@handles(
+    AlterConfigsRequest,
+    access=Needs(
+        topic="AlterConfigs",
+        note=BESIDE_TOPICS.format("AlterConfigs"),
+    ),
+)
 def alter_configs(call: Call, request: AlterConfigsRequest) -> AlterConfigsResponse:
     """Have each resource have these configs, and no others."""
     alterations = ConfigAlterations(call.cluster.configs, call.broker, request.validate_only)
@@ -199,7 +219,7 @@ def altered(
     return entries
 
 
-@handles(ListConfigResourcesRequest)
+@handles(ListConfigResourcesRequest, access=Needs(cluster="DescribeConfigs"))
 def list_config_resources(call: Call, request: ListConfigResourcesRequest) -> ListConfigResourcesResponse:
     """The resources of these types that may have configs; groups and client metrics only those that do."""
     served = SERVED if call.version >= 1 else (CLIENT_METRICS_RESOURCE,)

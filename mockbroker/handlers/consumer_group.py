@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from mockbroker.call import Call, handles
+from mockbroker.api import Needs, handles
+from mockbroker.call import Call
 from mockbroker.handlers.error_responses import request_error
 from mockbroker.handlers.find_coordinator import check_coordinator
 from mockbroker.handlers.modern_groups import check_protocol, described_groups
@@ -36,7 +37,10 @@ DescribedMember = DescribedGroup.Member
 DescribedAssignment = DescribedMember.Assignment
 
 
-@handles(ConsumerGroupHeartbeatRequest)
+@handles(
+    ConsumerGroupHeartbeatRequest,
+    access=Needs(group="Read", topic="Describe", note="expressions match topics with Describe on the topic"),
+)
 def consumer_group_heartbeat(call: Call, request: ConsumerGroupHeartbeatRequest) -> ConsumerGroupHeartbeatResponse:
     """Join, stay or leave; the answer has the member's epoch, and its assignment where that changed."""
     owned = request.topic_partitions
@@ -86,7 +90,12 @@ def assignment(assigned: Holding) -> Assignment:
     )
 
 
-@handles(ConsumerGroupDescribeRequest)
+@handles(
+    ConsumerGroupDescribeRequest,
+    access=Needs(
+        group="Describe", topic="Describe", note="without Describe on a topic of the group: TOPIC_AUTHORIZATION_FAILED"
+    ),
+)
 def consumer_group_describe(call: Call, request: ConsumerGroupDescribeRequest) -> ConsumerGroupDescribeResponse:
     """Each group with its members, and what they hold and shall hold."""
     check_enabled(call)

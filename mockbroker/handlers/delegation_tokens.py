@@ -9,7 +9,8 @@ Kafka 4.4.
 
 from __future__ import annotations
 
-from mockbroker.call import Call, handles
+from mockbroker.api import Needs, handles
+from mockbroker.call import Call
 from mockbroker.handlers.controlled import check_controller
 from mockbroker.state.errors import ApiError
 from mockbroker.state.security.access import access_of
@@ -38,7 +39,7 @@ def has_logged_in(call: Call) -> bool:
     return call.session.principal != ANONYMOUS
 
 
-@handles(CreateDelegationTokenRequest)
+@handles(CreateDelegationTokenRequest, access=Needs(note="for another: CreateTokens on the user"))
 def create_delegation_token(call: Call, request: CreateDelegationTokenRequest) -> CreateDelegationTokenResponse:
     """Why there is no token, and whose it would be.
 
@@ -74,7 +75,7 @@ def refusal(call: Call, owner: str, request: CreateDelegationTokenRequest) -> in
     return 0
 
 
-@handles(RenewDelegationTokenRequest)
+@handles(RenewDelegationTokenRequest, access=Needs(note="Nothing: tokens belong to who asks"))
 def renew_delegation_token(call: Call, request: RenewDelegationTokenRequest) -> RenewDelegationTokenResponse:
     """Raises ApiError: DELEGATION_TOKEN_AUTH_DISABLED."""
     if not has_logged_in(call):
@@ -83,7 +84,7 @@ def renew_delegation_token(call: Call, request: RenewDelegationTokenRequest) -> 
     raise ApiError(ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED)
 
 
-@handles(ExpireDelegationTokenRequest)
+@handles(ExpireDelegationTokenRequest, access=Needs(note="Nothing: tokens belong to who asks"))
 def expire_delegation_token(call: Call, request: ExpireDelegationTokenRequest) -> ExpireDelegationTokenResponse:
     """Raises ApiError: DELEGATION_TOKEN_AUTH_DISABLED."""
     if not has_logged_in(call):
@@ -92,7 +93,10 @@ def expire_delegation_token(call: Call, request: ExpireDelegationTokenRequest) -
     raise ApiError(ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED)
 
 
-@handles(DescribeDelegationTokenRequest)
+@handles(
+    DescribeDelegationTokenRequest,
+    access=Needs(note="others' tokens: Describe on the token, or DescribeTokens on the user"),
+)
 def describe_delegation_token(call: Call, request: DescribeDelegationTokenRequest) -> DescribeDelegationTokenResponse:
     """Raises ApiError: DELEGATION_TOKEN_REQUEST_NOT_ALLOWED, DELEGATION_TOKEN_AUTH_DISABLED."""
     raise ApiError(ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED if has_logged_in(call) else NOT_ALLOWED)

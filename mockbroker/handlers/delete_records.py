@@ -11,11 +11,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from mockbroker.call import Call, Wait, handles
+from mockbroker.api import Needs, handles
+from mockbroker.call import Call, Wait
 from mockbroker.handlers.leadership import find_partition, served_by
 from mockbroker.state.errors import ApiError
 from mockbroker.state.topics.topic import Partition
-from protocol.apis.topics import DeleteRecordsRequest, DeleteRecordsResponse
+from protocol.apis.delete_records import DeleteRecordsRequest, DeleteRecordsResponse
 from protocol.error_codes import ErrorCode
 
 HIGH_WATERMARK = -1  # in place of an offset
@@ -35,7 +36,7 @@ class Deletion(NamedTuple):
     entry: PartitionResponse
 
 
-@handles(DeleteRecordsRequest)
+@handles(DeleteRecordsRequest, access=Needs(topic="Delete"))
 def delete_records(call: Call, request: DeleteRecordsRequest) -> DeleteRecordsResponse | Wait:
     """Move the start of each log by itself. A partition that is named twice is meant as it is named last."""
     wanted: dict[str, dict[int, int]] = {}

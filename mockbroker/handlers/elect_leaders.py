@@ -7,17 +7,18 @@ Source: KIP-183, KIP-460; ReplicationControlManager.electLeaders, Apache Kafka 4
 
 from __future__ import annotations
 
-from mockbroker.call import Call, handles
+from mockbroker.api import Needs, handles
+from mockbroker.call import Call
 from mockbroker.handlers.controlled import check_controller, check_deadline
 from mockbroker.state.errors import ApiError
-from protocol.apis.leadership import ElectLeadersRequest, ElectLeadersResponse
+from protocol.apis.elect_leaders import ElectLeadersRequest, ElectLeadersResponse
 from protocol.error_codes import ErrorCode
 
 PREFERRED, UNCLEAN = 0, 1  # election types
 Result = ElectLeadersResponse.Topic
 
 
-@handles(ElectLeadersRequest)
+@handles(ElectLeadersRequest, access=Needs(cluster="Alter"))
 def elect_leaders(call: Call, request: ElectLeadersRequest) -> ElectLeadersResponse:
     """Each partition by itself; of all there are only those that needed an election are told of."""
     check_controller(call)

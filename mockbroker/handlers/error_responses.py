@@ -508,4 +508,4 @@ BUILDERS: dict[int, Builder] = {
     93: top_level_with_words,
     92: top_level_described,
 }
-"""Who builds the answer, by API key: one for each API that is served, as in ``MODULE_OF_API``."""
+"""Who builds the answer, by API key: one for each API that is served."""

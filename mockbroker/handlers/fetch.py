@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from struct import Struct
 from typing import NamedTuple, cast
 
-from mockbroker.call import Call, Part, Wait, handles
+from mockbroker.api import Needs, handles
+from mockbroker.call import Call, Part, Wait
 from mockbroker.handlers.leadership import (
     NO_EPOCH,
     READ_COMMITTED,
@@ -111,7 +112,7 @@ class PartitionRead:
     on_older_segment: bool = False
 
 
-@handles(FetchRequest)
+@handles(FetchRequest, access=Needs(topic="Read", note="as a follower: ClusterAction on the cluster alone"))
 def fetch(call: Call, request: FetchRequest) -> FetchResponse | Wait:
     """Find out what is wanted, then read."""
     if request.rack_id:

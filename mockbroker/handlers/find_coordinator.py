@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import re
 
-from mockbroker.call import Call, handles
+from mockbroker.api import Needs, handles
+from mockbroker.call import Call
 from mockbroker.state.errors import ApiError
 from mockbroker.state.topics.coordinator_keys import OFFSETS_TOPIC, SHARE_TOPIC, TRANSACTIONS_TOPIC
 from protocol.apis.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
@@ -25,7 +26,12 @@ TOPICS = (OFFSETS_TOPIC, TRANSACTIONS_TOPIC, SHARE_TOPIC)  # by key type
 SHARE_KEY = re.compile(r"(?P<group>.*):(?P<topic>[A-Za-z0-9_-]{22})(?:==)?:(?P<partition>[-+]?\d+)", re.DOTALL)
 
 
-@handles(FindCoordinatorRequest)
+@handles(
+    FindCoordinatorRequest,
+    access=Needs(
+        group="Describe", transactional_id="Describe", note="of the share coordinator: ClusterAction on the cluster"
+    ),
+)
 def find_coordinator(call: Call, request: FindCoordinatorRequest) -> FindCoordinatorResponse:
     """The coordinator of one key, since v4 of each key."""
     if call.version >= BATCH_VERSION:

@@ -15,7 +15,8 @@ from itertools import groupby
 from typing import Any
 
 import protocol
-from mockbroker.call import Call, handles
+from mockbroker.api import Needs, handles
+from mockbroker.call import Call
 from mockbroker.handlers.find_coordinator import check_coordinator
 from mockbroker.handlers.leadership import find_partition, is_known
 from mockbroker.handlers.offset_commits import keep_offsets
@@ -41,7 +42,7 @@ FETCH_TOP_LEVEL_ERROR_VERSION = 2
 SUBSCRIPTION_PREFIX_VERSION = 0  # every version of ConsumerProtocolSubscription starts as this one
 
 
-@handles(OffsetCommitRequest)
+@handles(OffsetCommitRequest, access=Needs(group="Read", topic="Read"))
 def offset_commit(call: Call, request: OffsetCommitRequest) -> OffsetCommitResponse:
     """Commit what can be committed; every partition has its own error."""
     expires_ms = NEVER
@@ -81,7 +82,10 @@ def commit(
         return dict.fromkeys(offsets, code)
 
 
-@handles(OffsetFetchRequest)
+@handles(
+    OffsetFetchRequest,
+    access=Needs(group="Describe", topic="Describe", note="a request for all topics returns those with Describe"),
+)
 def offset_fetch(call: Call, request: OffsetFetchRequest) -> OffsetFetchResponse:
     """What one group, since v8 each of several, has committed: for the partitions asked for, or all."""
     response = OffsetFetchResponse()
@@ -195,7 +199,7 @@ def refused_fetch(call: Call, request: OffsetFetchRequest, error: ApiError) -> O
     )
 
 
-@handles(OffsetDeleteRequest)
+@handles(OffsetDeleteRequest, access=Needs(group="Delete", topic="Read"))
 def offset_delete(call: Call, request: OffsetDeleteRequest) -> OffsetDeleteResponse:
     """Drop the offsets of topics that the group does not read now."""
     known: list[TopicPartition] = []

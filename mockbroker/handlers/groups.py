@@ -10,7 +10,8 @@ DeleteGroups v3, 4.4.
 
 from __future__ import annotations
 
-from mockbroker.call import Call, handles
+from mockbroker.api import Needs, handles
+from mockbroker.call import Call
 from mockbroker.handlers.find_coordinator import check_coordinator, coordinates
 from mockbroker.state.errors import ApiError
 from mockbroker.state.groups.classic.group import ClassicGroup
@@ -34,7 +35,7 @@ MAX_TOLD_BYTES = 64 << 20
 """Of what members have said and were assigned, in one answer, unless a single group has more."""
 
 
-@handles(DescribeGroupsRequest)
+@handles(DescribeGroupsRequest, access=Needs(group="Describe"))
 def describe_groups(call: Call, request: DescribeGroupsRequest) -> DescribeGroupsResponse:
     """State and members of each group, in the order asked for.
 
@@ -97,7 +98,10 @@ def described_members(group: ClassicGroup) -> list[DescribeGroupsResponse.Group.
     ]
 
 
-@handles(ListGroupsRequest)
+@handles(
+    ListGroupsRequest,
+    access=Needs(note="Describe on the cluster shows all groups, without it those with Describe on the group"),
+)
 def list_groups(call: Call, request: ListGroupsRequest) -> ListGroupsResponse:
     """The groups that this broker coordinates, by id, since v4 in some states, since v5 of some types."""
     states = request.states_filter if call.version >= STATES_VERSION else ()
@@ -116,7 +120,7 @@ def list_groups(call: Call, request: ListGroupsRequest) -> ListGroupsResponse:
     )
 
 
-@handles(DeleteGroupsRequest)
+@handles(DeleteGroupsRequest, access=Needs(group="Delete"))
 def delete_groups(call: Call, request: DeleteGroupsRequest) -> DeleteGroupsResponse:
     """Delete each group by itself, in the order asked for; a name that comes twice counts once."""
     return DeleteGroupsResponse(results=[deleted(call, group_id) for group_id in dict.fromkeys(request.groups_names)])

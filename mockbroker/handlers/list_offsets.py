@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mockbroker.call import Call, handles
+from mockbroker.api import Needs, handles
+from mockbroker.call import Call
 from mockbroker.handlers.leadership import (
     NO_EPOCH,
     READ_COMMITTED,
@@ -42,7 +43,7 @@ Found = tuple[int, int, int]
 """Timestamp, offset and leader epoch."""
 
 
-@handles(ListOffsetsRequest)
+@handles(ListOffsetsRequest, access=Needs(topic="Describe"))
 def list_offsets(call: Call, request: ListOffsetsRequest) -> ListOffsetsResponse:
     """An offset for each partition asked about; one that is named twice is refused, and told of once."""
     if request.isolation_level not in (READ_UNCOMMITTED, READ_COMMITTED):

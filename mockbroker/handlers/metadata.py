@@ -21,7 +21,8 @@ from typing import NamedTuple
 
 from kafka_rack import diskless
 from kafka_rack.diskless import SELECTIONS
-from mockbroker.call import Call, handles
+from mockbroker.api import Needs, handles
+from mockbroker.call import Call
 from mockbroker.handlers.controlled import check_controller
 from mockbroker.state.errors import ApiError
 from mockbroker.state.metadata.view import KnownBroker, KnownPartition, KnownTopic
@@ -48,7 +49,12 @@ NO_ID = bytes(16)
 MAX_PARTITIONS_DESCRIBED = 2000  # max.request.partition.size.limit
 
 
-@handles(MetadataRequest)
+@handles(
+    MetadataRequest,
+    access=Needs(
+        topic="Describe", note="what it creates: Create on the topic or the cluster; others' topics are not listed"
+    ),
+)
 def metadata(call: Call, request: MetadataRequest) -> MetadataResponse:
     """The brokers that are up, and the topics asked for."""
     view = call.view
@@ -72,7 +78,10 @@ def metadata(call: Call, request: MetadataRequest) -> MetadataResponse:
     )
 
 
-@handles(DescribeTopicPartitionsRequest)
+@handles(
+    DescribeTopicPartitionsRequest,
+    access=Needs(topic="Describe", note="a request for all topics returns those with Describe"),
+)
 def describe_topic_partitions(call: Call, request: DescribeTopicPartitionsRequest) -> DescribeTopicPartitionsResponse:
     """The partitions of the topics asked for, by name, as many as the answer may hold, and where to go on."""
     rack_id = request.rack_id if call.version >= DESCRIBE_RACK_VERSION else None

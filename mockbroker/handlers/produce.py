@@ -16,7 +16,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
-from mockbroker.call import Call, Wait, handles
+from mockbroker.api import Needs, handles
+from mockbroker.call import Call, Wait
 from mockbroker.handlers.leadership import NodeEndpoints, find_partition, served_by
 from mockbroker.state.errors import ApiError
 from mockbroker.state.logs.appending import UNBOUNDED, append
@@ -55,7 +56,9 @@ class AppendedRecords(NamedTuple):
     entry: PartitionResponse
 
 
-@handles(ProduceRequest)
+@handles(
+    ProduceRequest, access=Needs(topic="Write", note="records of a transaction: Write on the transactional id too")
+)
 def produce(call: Call, request: ProduceRequest) -> ProduceResponse | Wait | None:
     """Append to each partition by itself."""
     by_topic_id = call.version >= TOPIC_ID_VERSION

@@ -8,7 +8,8 @@ Apache Kafka 4.4.
 
 from __future__ import annotations
 
-from mockbroker.call import Call, handles
+from mockbroker.api import Needs, handles
+from mockbroker.call import Call
 from mockbroker.handlers.find_coordinator import check_coordinator
 from mockbroker.state.errors import ApiError
 from mockbroker.state.logs.producers import NO_EPOCH, NO_PRODUCER_ID
@@ -20,7 +21,14 @@ FENCED_VERSION = 4
 FIRST_EPOCH = 0
 
 
-@handles(InitProducerIdRequest)
+@handles(
+    InitProducerIdRequest,
+    access=Needs(
+        transactional_id="Write",
+        note="an idempotent producer: IdempotentWrite on the cluster, or Write on any topic; "
+        "two-phase commit: TwoPhaseCommit on the transactional id too",
+    ),
+)
 def init_producer_id(call: Call, request: InitProducerIdRequest) -> InitProducerIdResponse:
     """A producer id and epoch."""
     try:

@@ -6,7 +6,8 @@ Source: KIP-546; KafkaApis.handleDescribeClientQuotasRequest, ControllerApis.han
 
 from __future__ import annotations
 
-from mockbroker.call import Call, handles
+from mockbroker.api import Needs, handles
+from mockbroker.call import Call
 from mockbroker.handlers.controlled import check_controller
 from mockbroker.state.quotas.client_quotas import Alteration, Component, alter_quotas, describe_quotas
 from protocol.apis.quotas import (
@@ -20,7 +21,7 @@ Described = DescribeClientQuotasResponse.Entry
 Altered = AlterClientQuotasResponse.Entry
 
 
-@handles(DescribeClientQuotasRequest)
+@handles(DescribeClientQuotasRequest, access=Needs(cluster="DescribeConfigs"))
 def describe_client_quotas(call: Call, request: DescribeClientQuotasRequest) -> DescribeClientQuotasResponse:
     """The limits of the entities that are asked for."""
     components = [Component(one.entity_type, one.match_type, one.match) for one in request.components]
@@ -35,7 +36,7 @@ def describe_client_quotas(call: Call, request: DescribeClientQuotasRequest) -> 
     )
 
 
-@handles(AlterClientQuotasRequest)
+@handles(AlterClientQuotasRequest, access=Needs(cluster="AlterConfigs"))
 def alter_client_quotas(call: Call, request: AlterClientQuotasRequest) -> AlterClientQuotasResponse:
     """Each entity by itself."""
     check_controller(call)

@@ -6,7 +6,8 @@ Source: KIP-853; KafkaRaftClient.handleAddVoterRequest and handleRemoveVoterRequ
 
 from __future__ import annotations
 
-from mockbroker.call import Call, handles
+from mockbroker.api import Needs, handles
+from mockbroker.call import Call
 from mockbroker.handlers.controlled import check_controller
 from mockbroker.state.errors import ApiError
 from protocol.apis.raft_voters import (
@@ -18,12 +19,12 @@ from protocol.apis.raft_voters import (
 from protocol.error_codes import ErrorCode
 
 
-@handles(AddRaftVoterRequest)
+@handles(AddRaftVoterRequest, access=Needs(cluster="Alter"))
 def add_raft_voter(call: Call, request: AddRaftVoterRequest) -> AddRaftVoterResponse:
     raise refusal(call, request)
 
 
-@handles(RemoveRaftVoterRequest)
+@handles(RemoveRaftVoterRequest, access=Needs(cluster="Alter"))
 def remove_raft_voter(call: Call, request: RemoveRaftVoterRequest) -> RemoveRaftVoterResponse:
     raise refusal(call, request)
 

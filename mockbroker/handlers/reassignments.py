@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from mockbroker.call import Call, handles
+from mockbroker.api import Needs, handles
+from mockbroker.call import Call
 from mockbroker.handlers.controlled import check_controller, check_deadline
 from mockbroker.state.errors import ApiError
 from mockbroker.state.topics.reassigning import Move
@@ -28,7 +29,7 @@ TopicMove = ListPartitionReassignmentsResponse.Topic
 FACTOR_VERSION = 1
 
 
-@handles(AlterPartitionReassignmentsRequest)
+@handles(AlterPartitionReassignmentsRequest, access=Needs(cluster="Alter"))
 def alter_reassignments(call: Call, request: AlterPartitionReassignmentsRequest) -> AlterPartitionReassignmentsResponse:
     """Move each partition by itself; all moves begin from what was there before the request."""
     if not request.topics:
@@ -70,7 +71,7 @@ def planned(
     return entry
 
 
-@handles(ListPartitionReassignmentsRequest)
+@handles(ListPartitionReassignmentsRequest, access=Needs(cluster="Describe"))
 def list_reassignments(call: Call, request: ListPartitionReassignmentsRequest) -> ListPartitionReassignmentsResponse:
     """The moves that are under way, of the partitions that are asked for or of all."""
     check_controller(call)

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from mockbroker.call import Call, Wait, handles
+from mockbroker.api import Needs, handles
+from mockbroker.call import Call, Wait
 from mockbroker.state.security.authentication import AuthenticationState, Authenticator
 from mockbroker.state.security.mechanisms import AuthenticationFailedError, BrokenTokenError
 from protocol.apis.sasl import (
@@ -25,7 +26,7 @@ WITH_HEADERS_VERSION = 1
 USER = "User:"
 
 
-@handles(SaslHandshakeRequest)
+@handles(SaslHandshakeRequest, access=Needs(note="Nothing: it comes before the login"))
 def sasl_handshake(call: Call, request: SaslHandshakeRequest) -> Any:
     """Take the mechanism that the client names; all that there are in answer."""
     authenticator = call.session.authenticator
@@ -42,7 +43,7 @@ def sasl_handshake(call: Call, request: SaslHandshakeRequest) -> Any:
     return refused(call, authenticator, response, reason)
 
 
-@handles(SaslAuthenticateRequest)
+@handles(SaslAuthenticateRequest, access=Needs(note="Nothing: it comes before the login"))
 def sasl_authenticate(call: Call, request: SaslAuthenticateRequest) -> Any:
     """One token for another."""
     authenticator = call.session.authenticator

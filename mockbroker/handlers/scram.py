@@ -8,7 +8,8 @@ Apache Kafka 4.4.
 
 from __future__ import annotations
 
-from mockbroker.call import Call, handles
+from mockbroker.api import Needs, handles
+from mockbroker.call import Call
 from mockbroker.handlers.controlled import check_controller
 from mockbroker.state.errors import ApiError
 from mockbroker.state.security.scram import Upsertion, alter_credentials, describe_credentials
@@ -23,7 +24,7 @@ Described = DescribeUserScramCredentialsResponse.Result
 Altered = AlterUserScramCredentialsResponse.Result
 
 
-@handles(DescribeUserScramCredentialsRequest)
+@handles(DescribeUserScramCredentialsRequest, access=Needs(cluster="Describe"))
 def describe_user_scram_credentials(
     call: Call, request: DescribeUserScramCredentialsRequest
 ) -> DescribeUserScramCredentialsResponse:
@@ -41,7 +42,7 @@ def described(user: str, held: list[tuple[int, int]] | ApiError) -> Described:
     return Described(user=user, credential_infos=infos)
 
 
-@handles(AlterUserScramCredentialsRequest)
+@handles(AlterUserScramCredentialsRequest, access=Needs(cluster="Alter"))
 def alter_user_scram_credentials(
     call: Call, request: AlterUserScramCredentialsRequest
 ) -> AlterUserScramCredentialsResponse:

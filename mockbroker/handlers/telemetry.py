@@ -8,7 +8,8 @@ Source: KIP-714; ClientMetricsManager, Apache Kafka 4.4.
 
 from __future__ import annotations
 
-from mockbroker.call import Call, handles
+from mockbroker.api import Needs, handles
+from mockbroker.call import Call
 from mockbroker.state.errors import ApiError
 from mockbroker.state.topics.topic import random_uuid
 from protocol import ZERO_UUID
@@ -26,7 +27,7 @@ RESERVED_IDS = (ZERO_UUID, bytes(15) + b"\x01")
 COMPRESSION_TYPES = (4, 3, 1, 2)  # zstd, lz4, gzip, snappy: in this order the broker likes them
 
 
-@handles(GetTelemetrySubscriptionsRequest)
+@handles(GetTelemetrySubscriptionsRequest, access=Needs(note="Nothing"))
 def get_telemetry_subscriptions(
     call: Call, request: GetTelemetrySubscriptionsRequest
 ) -> GetTelemetrySubscriptionsResponse:
@@ -44,7 +45,7 @@ def get_telemetry_subscriptions(
     )
 
 
-@handles(PushTelemetryRequest)
+@handles(PushTelemetryRequest, access=Needs(note="Nothing"))
 def push_telemetry(call: Call, request: PushTelemetryRequest) -> PushTelemetryResponse:
     """Drop what a client pushes. Raises ApiError: INVALID_REQUEST for no id, UNKNOWN_SUBSCRIPTION_ID."""
     if request.client_instance_id in RESERVED_IDS:

@@ -13,7 +13,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from mockbroker.call import Call, Wait, handles
+from mockbroker.api import Needs, handles
+from mockbroker.call import Call, Wait
 from mockbroker.handlers.controlled import check_controller, check_deadline, when_known
 from mockbroker.handlers.error_responses import error_response
 from mockbroker.state.errors import ApiError
@@ -45,7 +46,10 @@ PLACEMENT_ERROR_VERSION = 7
 PARTITIONS_PLACEMENT_ERROR_VERSION = 3
 
 
-@handles(CreateTopicsRequest)
+@handles(
+    CreateTopicsRequest,
+    access=Needs(topic="Create", every_topic="Create", note="configs are shown with DescribeConfigs on the topic"),
+)
 def create_topics(call: Call, request: CreateTopicsRequest) -> CreateTopicsResponse | Wait:
     """Create each topic by itself; a name that comes twice is refused."""
     times = Counter(topic.name for topic in request.topics)
@@ -163,7 +167,10 @@ def config_entry(described: DescribedConfig) -> CreateTopicsResponse.Topic.Confi
     )
 
 
-@handles(DeleteTopicsRequest)
+@handles(
+    DeleteTopicsRequest,
+    access=Needs(topic="Delete", every_topic="Delete", note="without Describe, a missing topic has the same error"),
+)
 def delete_topics(call: Call, request: DeleteTopicsRequest) -> DeleteTopicsResponse | Wait:
     """Delete each topic, by name or since v6 by id; what names a topic twice deletes nothing."""
     if call.version >= IDS_VERSION:
@@ -232,7 +239,7 @@ def topic_to_delete(call: Call, name: str | None, topic_id: bytes, times: int) -
     return found
 
 
-@handles(CreatePartitionsRequest)
+@handles(CreatePartitionsRequest, access=Needs(topic="Alter"))
 def create_partitions(call: Call, request: CreatePartitionsRequest) -> CreatePartitionsResponse | Wait:
     """Widen each topic; in ZooKeeper mode none while only some brokers have a rack, whatever is asked for.
 

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from mockbroker.call import Call, handles
+from mockbroker.api import Needs, handles
+from mockbroker.call import Call
 from mockbroker.handlers.find_coordinator import check_coordinator, coordinates
 from mockbroker.handlers.leadership import find_partition, served_by
 from mockbroker.state.errors import ApiError
@@ -39,7 +40,7 @@ ProducersOfPartition = DescribeProducersResponse.Topic.Partition
 TransactionEntry = DescribeTransactionsResponse.Transaction
 
 
-@handles(DescribeProducersRequest)
+@handles(DescribeProducersRequest, access=Needs(topic="Read"))
 def describe_producers(call: Call, request: DescribeProducersRequest) -> DescribeProducersResponse:
     """The producers of whom the replicas of partitions know."""
     return DescribeProducersResponse(
@@ -87,7 +88,10 @@ def active_producers(producers: PartitionProducers) -> list[ProducersOfPartition
     ]
 
 
-@handles(DescribeTransactionsRequest)
+@handles(
+    DescribeTransactionsRequest,
+    access=Needs(transactional_id="Describe", note="topics are shown with Describe on the topic"),
+)
 def describe_transactions(call: Call, request: DescribeTransactionsRequest) -> DescribeTransactionsResponse:
     """The state of each transactional id that the broker coordinates."""
     return DescribeTransactionsResponse(
@@ -117,7 +121,7 @@ def transaction_entry(call: Call, transactional_id: str) -> TransactionEntry:
     )
 
 
-@handles(ListTransactionsRequest)
+@handles(ListTransactionsRequest, access=Needs(note="those with Describe on the transactional id are listed"))
 def list_transactions(call: Call, request: ListTransactionsRequest) -> ListTransactionsResponse:
     """The transactional ids that the broker coordinates, as far as they are wanted and the client may describe them."""
     wanted = whole_match(request.transactional_id_pattern)

@@ -17,7 +17,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 
-from mockbroker.call import Call, Wait, handles
+from mockbroker.api import Needs, handles
+from mockbroker.call import Call, Wait
 from mockbroker.handlers.find_coordinator import check_coordinator
 from mockbroker.handlers.leadership import find_partition, served_by
 from mockbroker.handlers.offset_commits import keep_offsets
@@ -56,7 +57,10 @@ REQUEST_TIMEOUT_MS = 30_000  # request.timeout.ms, for the markers' replication
 MarkerResult = WriteTxnMarkersResponse.Marker.Topic.Partition
 
 
-@handles(AddPartitionsToTxnRequest)
+@handles(
+    AddPartitionsToTxnRequest,
+    access=Needs(topic="Write", transactional_id="Write", note="since version 4: ClusterAction on the cluster alone"),
+)
 def add_partitions_to_txn(call: Call, request: AddPartitionsToTxnRequest) -> AddPartitionsToTxnResponse:
     """Add partitions to one transaction, since v4 to each of several, or say whether they are in it."""
     if call.version < BROKERS_VERSION:
@@ -176,7 +180,7 @@ def fenced_code(call: Call, error: ApiError) -> int:
     return error.code
 
 
-@handles(AddOffsetsToTxnRequest)
+@handles(AddOffsetsToTxnRequest, access=Needs(group="Read", transactional_id="Write"))
 def add_offsets_to_txn(call: Call, request: AddOffsetsToTxnRequest) -> AddOffsetsToTxnResponse:
     """Add the partition that a group's offsets would be in."""
     try:
@@ -199,7 +203,7 @@ def offsets_of(call: Call, group_id: str) -> TopicPartition:
     return (OFFSETS_TOPIC, call.cluster.internal_topics.partition_of(OFFSETS_TOPIC, group_id).index)
 
 
-@handles(EndTxnRequest)
+@handles(EndTxnRequest, access=Needs(transactional_id="Write"))
 def end_txn(call: Call, request: EndTxnRequest) -> EndTxnResponse:
     """Commit or abort; since v5 the producer goes on with the id and epoch in the answer."""
     bumps = call.version >= BUMPING_VERSION
@@ -220,7 +224,7 @@ def end_txn(call: Call, request: EndTxnRequest) -> EndTxnResponse:
     return EndTxnResponse(producer_id=producer_id, producer_epoch=epoch) if bumps else EndTxnResponse()
 
 
-@handles(WriteTxnMarkersRequest)
+@handles(WriteTxnMarkersRequest, access=Needs(cluster="Alter", note="or ClusterAction"))
 def write_txn_markers(call: Call, request: WriteTxnMarkersRequest) -> WriteTxnMarkersResponse | Wait:
     """Write markers into the logs of partitions, as brokers and admins ask; they are to be replicated."""
     results: dict[int, dict[TopicPartition, MarkerResult]] = {}  # the answer has each producer and partition once
@@ -306,7 +310,7 @@ def when_markers_replicated(
     return response
 
 
-@handles(TxnOffsetCommitRequest)
+@handles(TxnOffsetCommitRequest, access=Needs(group="Read", topic="Read", transactional_id="Write"))
 def txn_offset_commit(call: Call, request: TxnOffsetCommitRequest) -> TxnOffsetCommitResponse:
     """Keep offsets that count once the transaction is committed; every partition has its own error."""
     return keep_offsets(

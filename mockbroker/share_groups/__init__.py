@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from mockbroker.parts import OptionalPart
 
-HANDLERS = "mockbroker.share_groups.handlers"
 PART = OptionalPart(
     settings={
         "share.coordinator.state.topic.min.isr": 2,
@@ -18,10 +17,8 @@ PART = OptionalPart(
     },
     effective_settings="mockbroker.share_groups.settings:EFFECTIVE",
     handlers={
-        **dict.fromkeys((76, 77), f"{HANDLERS}.share_group"),
-        **dict.fromkeys((78, 79), f"{HANDLERS}.share_fetch"),
-        **dict.fromkeys((83, 84, 85, 86, 87), f"{HANDLERS}.share_state"),
-        **dict.fromkeys((90, 91, 92), f"{HANDLERS}.share_offsets"),
+        family: f"mockbroker.share_groups.handlers.{family}"
+        for family in ("share_group", "share_fetch", "share_state", "share_offsets")
     },
     group_classes={"ShareGroup": "mockbroker.share_groups.groups.group"},
     records={"protocol.embedded.share_state_log": "mockbroker.share_groups.share_states"},

@@ -184,6 +184,15 @@ def kraft_versions(release: str) -> dict[int, tuple[int, int]]:
     return dict(sorted(found.items()))
 
 
+def newest_versions() -> dict[int, tuple[int, int]]:
+    """API key -> the oldest version that any release serves in KRaft mode, and the newest, by key in order."""
+    lowest: dict[int, int] = {}
+    for changes in CHANGES.values():
+        for api_key, (oldest, _) in changes.items():
+            lowest[api_key] = min(oldest, lowest.get(api_key, oldest))
+    return {api_key: (lowest[api_key], newest) for api_key, (_, newest) in kraft_versions(DISKLESS).items()}
+
+
 @cache
 def supported_feature_levels(release: str) -> dict[str, tuple[int, int]]:
     """Lowest and highest level of each feature that brokers of a release support, by name in order."""

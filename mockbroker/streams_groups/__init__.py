@@ -6,6 +6,6 @@ from mockbroker.parts import OptionalPart
 
 PART = OptionalPart(
     effective_settings="mockbroker.streams_groups.settings:EFFECTIVE",
-    handlers=dict.fromkeys((88, 89, 93), "mockbroker.streams_groups.streams_group"),
+    handlers=dict.fromkeys(("streams_group", "streams_topology"), "mockbroker.streams_groups.streams_group"),
     group_classes={"StreamsGroup": "mockbroker.streams_groups.group"},
 )

@@ -13,7 +13,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from kafka_rack.java import hash_order, string_hash
-from mockbroker.call import Call, handles
+from mockbroker.api import Needs, handles
+from mockbroker.call import Call
 from mockbroker.handlers.error_responses import request_error
 from mockbroker.handlers.find_coordinator import check_coordinator
 from mockbroker.handlers.modern_groups import check_protocol, described_groups
@@ -66,7 +67,14 @@ def check_enabled(call: Call) -> None:
     check_protocol(call, "streams.version", "streams")
 
 
-@handles(StreamsGroupHeartbeatRequest)
+@handles(
+    StreamsGroupHeartbeatRequest,
+    access=Needs(
+        group="Read",
+        topic="Describe",
+        note="internal topics are made with Create on the cluster, or on all of the topics",
+    ),
+)
 def streams_group_heartbeat(call: Call, request: StreamsGroupHeartbeatRequest) -> StreamsGroupHeartbeatResponse:
     """Join, stay or leave; the answer has the member's epoch, its tasks where they changed, and what is wrong."""
     check_enabled(call)
@@ -288,7 +296,12 @@ def make_topics(call: Call, group: StreamsGroup, topics: Iterable[InternalTopic]
 # describing
 
 
-@handles(StreamsGroupDescribeRequest)
+@handles(
+    StreamsGroupDescribeRequest,
+    access=Needs(
+        group="Describe", topic="Describe", note="without Describe on a topic of the group: TOPIC_AUTHORIZATION_FAILED"
+    ),
+)
 def streams_group_describe(call: Call, request: StreamsGroupDescribeRequest) -> StreamsGroupDescribeResponse:
     """Each group with its topology and its members, and which tasks those have and shall have."""
 
@@ -404,7 +417,7 @@ def described_offsets(offsets: TaskOffsets) -> list[DescribedMember.TaskOffset]:
     ]
 
 
-@handles(StreamsGroupTopologyDescriptionUpdateRequest)
+@handles(StreamsGroupTopologyDescriptionUpdateRequest, access=Needs(group="Read"))
 def streams_group_topology_description_update(
     call: Call, request: StreamsGroupTopologyDescriptionUpdateRequest
 ) -> StreamsGroupTopologyDescriptionUpdateResponse:

@@ -11,7 +11,8 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 
 from kafka_rack.broker_registration import SECURITY_PROTOCOL
-from mockbroker.call import Call, handles
+from mockbroker.api import Needs, handles
+from mockbroker.call import Call
 from mockbroker.state.metadata.cache import Address, CachedBroker, PartitionState, TopicPartitionState
 from mockbroker.zookeeper.controller import MetadataUpdate
 from protocol.apis.controller import UpdateMetadataPartitionState, UpdateMetadataRequest, UpdateMetadataResponse
@@ -25,7 +26,7 @@ GENERATED_SINCE = "2.4"
 """The release whose generated classes take a rack that did not come along for an empty text; before it was null."""
 
 
-@handles(UpdateMetadataRequest)
+@handles(UpdateMetadataRequest, access=Needs(cluster="ClusterAction"))
 def update_metadata(call: Call, request: UpdateMetadataRequest) -> UpdateMetadataResponse:
     """Take what the controller says, unless it is an old controller's, or meant for an earlier life of the broker."""
     zookeeper = call.cluster.zookeeper

@@ -1,7 +1,7 @@
-"""CreateTopics (key 19), DeleteTopics (20), DeleteRecords (21), CreatePartitions (37)."""
+"""CreateTopics (key 19), DeleteTopics (20), CreatePartitions (37)."""
 
 from ..declare import field, record, request, response
-from ..wire import Array, Bool, Int8, Int16, Int32, Int64, String, Uuid
+from ..wire import Array, Bool, Int8, Int16, Int32, String, Uuid
 
 
 @request(key=19, versions="0-7", flexible="5+")
@@ -87,43 +87,6 @@ class DeleteTopicsResponse:
 
     throttle_time_ms: int = field(Int32, versions="1+", ignorable=True)
     responses: list[Topic] = field(Array(Topic))
-
-
-@request(key=21, versions="0-2", flexible="2+")
-class DeleteRecordsRequest:
-    """Offsets before which records may go (KIP-107)."""
-
-    @record
-    class Topic:
-        @record
-        class Partition:
-            partition_index: int = field(Int32)
-            offset: int = field(Int64)  # -1: up to the high watermark
-
-        name: str = field(String)
-        partitions: list[Partition] = field(Array(Partition))
-
-    topics: list[Topic] = field(Array(Topic))
-    timeout_ms: int = field(Int32)
-
-
-@response(key=21, versions="0-2", flexible="2+")
-class DeleteRecordsResponse:
-    """The low watermarks after that."""
-
-    @record
-    class Topic:
-        @record
-        class Partition:
-            partition_index: int = field(Int32)
-            low_watermark: int = field(Int64)
-            error_code: int = field(Int16)
-
-        name: str = field(String)
-        partitions: list[Partition] = field(Array(Partition))
-
-    throttle_time_ms: int = field(Int32)
-    topics: list[Topic] = field(Array(Topic))
 
 
 @request(key=37, versions="0-3", flexible="2+")

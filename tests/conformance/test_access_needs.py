@@ -8,8 +8,7 @@ from __future__ import annotations
 import json
 from functools import cache
 
-from mockbroker.core.access_needs import NEEDS, Needs
-from mockbroker.handlers import MODULE_OF_API, MODULE_OF_API_BY_RELEASE
+from mockbroker.api import MODULES, OPERATIONS, Needs, api_of
 from protocol.registry import APIS
 from tests.answers.access_requests_of_the_cluster import all_requests
 from tests.answers.recorded import recorded
@@ -92,19 +91,15 @@ def without_operations(value: object) -> object:
 
 def in_columns(needs: Needs) -> set[Pair]:
     columns = {CLUSTER: needs.cluster, GROUP: needs.group, TOPIC: needs.topic, TRANSACTIONAL_ID: needs.transactional_id}
-    return {(kind, operation) for kind, operation in columns.items() if operation is not None}
-
-
-def test_every_api_that_is_served_is_in_the_table():
-    assert set(NEEDS) == set(MODULE_OF_API) | set(MODULE_OF_API_BY_RELEASE)
+    return {(kind, OPERATIONS[operation]) for kind, operation in columns.items() if operation}
 
 
 def test_every_api_that_is_served_was_asked_of_kafka():
-    assert {api for api, _ in kafkas()} == {APIS[key][1] for key in NEEDS} - BEFORE_LOGIN - ZOOKEEPER
+    assert {api for api, _ in kafkas()} == {APIS[key][1] for key in MODULES} - BEFORE_LOGIN - ZOOKEEPER
     assert set(kafkas()) == set(all_requests())
 
 
-@for_each(lambda: [(APIS[key][1], (key,)) for key in NEEDS])
+@for_each(lambda: [(APIS[key][1], (key,)) for key in MODULES])
 def test_kafka_asks_for_what_the_table_says_and_for_nothing_else(api_key: int):
     name = APIS[api_key][1]
     asked_for: set[Pair] = set()
@@ -114,7 +109,7 @@ def test_kafka_asks_for_what_the_table_says_and_for_nothing_else(api_key: int):
             asked_for |= {pair for pair in PAIRS if answers[user_of(*pair, only=False)] != everything}
     if name in BEFORE_LOGIN | ZOOKEEPER:
         return
-    wanted = in_columns(NEEDS[api_key]) | BESIDES.get(name, set())
+    wanted = in_columns(api_of(api_key).access) | BESIDES.get(name, set())
     assert asked_for == wanted - HAS_ANOTHER_WAY.get(name, set()) - NOT_REACHED.get(name, set())
 
 

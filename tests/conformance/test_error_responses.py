@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mockbroker.handlers import MODULE_OF_API, MODULE_OF_API_BY_RELEASE
-from mockbroker.handlers.api_versions import declared_versions
+from mockbroker.api import MODULES, RELEASED
 from mockbroker.handlers.error_responses import BUILDERS, error_response
 from mockbroker.state.errors import ApiError
 from protocol.apis.find_coordinator import FindCoordinatorRequest
@@ -16,7 +15,7 @@ from protocol.registry import message_class
 from tests.cases import for_each
 from tests.fixture_data import error_response_vectors
 
-SERVED = sorted(MODULE_OF_API.keys() | MODULE_OF_API_BY_RELEASE.keys())
+SERVED = sorted(MODULES)
 ERRORS = {
     "unexpected": ZeroDivisionError("a handler failed"),
     "refused": ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "not for you"),
@@ -48,7 +47,7 @@ def test_there_are_vectors_of_every_served_version_that_kafka_has():
     for api_key in SERVED:
         found = {vector["version"] for vector in error_response_vectors() if vector["api_key"] == api_key}
         proposed = {3: {14}, 75: {1}}.get(api_key, set())  # of the diskless proposal
-        lowest, _ = declared_versions(api_key)
+        lowest, _ = RELEASED.get(api_key, (0, 0))
         served = {one for one in message_class(api_key, "request").valid_versions if one >= lowest}
         assert served - proposed <= found
 

@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 
 from mockbroker.proxy.adapters.server import KafkaProxy
-from protocol.apis.leadership import ElectLeadersRequest
+from protocol.apis.elect_leaders import ElectLeadersRequest
 from protocol.apis.metadata import MetadataRequest
 from protocol.apis.reassignments import AlterPartitionReassignmentsRequest
 from tests.interop.fetched import skipped_without_tools

@@ -85,9 +85,9 @@ def generated_parts_are_current(project: Project) -> Iterator[str]:
 
 
 def the_page_on_faults_has_the_vocabulary(project: Project) -> Iterator[str]:
-    import protocol
+    from mockbroker.api import SERVED
     from mockbroker.core.faults.vocabulary import CHOICES, EFFECTS, MATCH_FIELDS
-    from mockbroker.handlers import MODULE_OF_API
+    from protocol.registry import APIS
 
     page = "docs/faults.md"
     text = project.text(page)
@@ -95,8 +95,8 @@ def the_page_on_faults_has_the_vocabulary(project: Project) -> Iterator[str]:
         if not re.search(rf"[`\"{{]{word}[`\"]", text):
             yield f"{page}: lacks `{word}`, which mockbroker/core/faults/vocabulary.py has"
     named = {name for cell in first_cells(text, "| API |") for name in cell.split(", ")}
-    served = {protocol.message_class(key, "request").name.removesuffix("Request") for key in MODULE_OF_API}
-    yield from set_differences(f"{page}, table of errors", named, served, "mockbroker.handlers")
+    served = {APIS[key][1] for key in SERVED}
+    yield from set_differences(f"{page}, table of errors", named, served, "mockbroker.api")
 
 
 def the_page_on_the_journal_has_each_field(project: Project) -> Iterator[str]:

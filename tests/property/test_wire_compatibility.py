@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 import protocol
 from mockbroker import MockCluster
-from mockbroker.handlers import MODULE_OF_API
+from mockbroker.api import SERVED
 from protocol.apis.acls import CreateAclsRequest, DeleteAclsRequest, DescribeAclsRequest
 from protocol.apis.api_versions import ApiVersionsRequest
 from protocol.apis.classic_group import JoinGroupRequest, SyncGroupRequest
@@ -51,7 +51,7 @@ MEMBER = "the member that joined last"  # as a member id, it stands for whatever
 
 EACH_API = pytest.mark.parametrize(
     "request_class",
-    [protocol.message_class(key, "request") for key in sorted(MODULE_OF_API)],
+    [protocol.message_class(key, "request") for key in sorted(SERVED)],
     ids=lambda one: one.name,
 )
 FEW = settings(
@@ -260,7 +260,7 @@ def test_the_cluster_advertises_what_is_asked_here():
             line.say(ApiVersionsRequest(), 0)
             (answer,) = await line.checked_answers()
             advertised = {one.api_key: (one.min_version, one.max_version) for one in answer.api_keys}
-            asked = {key: served_versions(protocol.message_class(key, "request")) for key in MODULE_OF_API}
+            asked = {key: served_versions(protocol.message_class(key, "request")) for key in SERVED}
             assert advertised == {
                 key: (versions[0], versions[-1]) for key, versions in asked.items() if key not in TELEMETRY
             }
@@ -394,7 +394,7 @@ def conversations(draw: Any) -> list[tuple[int, Any, int]]:
     """Requests of any kind in a row, each with the broker it goes to and its version."""
     said = []
     for _ in range(draw(st.integers(2, 12))):
-        request_class = protocol.message_class(draw(st.sampled_from(sorted(MODULE_OF_API))), "request")
+        request_class = protocol.message_class(draw(st.sampled_from(sorted(SERVED))), "request")
         version = draw(st.sampled_from(served_versions(request_class)))
         request = draw(messages(request_class, version, draws()))
         if refusal(request, version) is not None:

@@ -8,6 +8,7 @@ from contextlib import suppress
 import protocol
 from protocol.apis.classic_group import JoinGroupRequest, SyncGroupRequest
 from protocol.apis.configs import DescribeConfigsRequest
+from protocol.apis.delete_records import DeleteRecordsRequest
 from protocol.apis.fetch import FetchRequest
 from protocol.apis.find_coordinator import FindCoordinatorRequest
 from protocol.apis.group_offsets import OffsetCommitRequest, OffsetFetchRequest
@@ -18,7 +19,6 @@ from protocol.apis.produce import ProduceRequest
 from protocol.apis.topics import (
     CreatePartitionsRequest,
     CreateTopicsRequest,
-    DeleteRecordsRequest,
     DeleteTopicsRequest,
 )
 from protocol.apis.transactions import AddPartitionsToTxnRequest, AddPartitionsToTxnTopic

@@ -67,12 +67,12 @@ def names() -> dict[str, Any]:
     'Nothing to do.'
     """
     from kafka_rack.locality import REASONS
-    from mockbroker.handlers import MODULE_OF_API
-    from protocol import message_class
+    from mockbroker.api import SERVED
     from protocol.error_codes import ErrorCode
+    from protocol.registry import APIS
 
     return {
-        "apis": sorted(message_class(key, "request").name.removesuffix("Request") for key in MODULE_OF_API),
+        "apis": sorted(APIS[key][1] for key in SERVED),
         "errors": sorted(error.name for error in ErrorCode if error != ErrorCode.NONE),
         "reasons": {
             reason.name: {"what": reason.what, "action": reason.action, "avoidable": reason.avoidable}

@@ -14,7 +14,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
-from mockbroker.call import Call, FetchedPart, Wait, handles
+from mockbroker.api import Needs, handles
+from mockbroker.call import Call, FetchedPart, Wait
 from mockbroker.handlers.leadership import NodeEndpoints, find_partition
 from mockbroker.share_groups.handlers.share_acknowledgements import (
     FINE,
@@ -56,7 +57,7 @@ class WantedShare:
     group_id: str
 
 
-@handles(ShareFetchRequest)
+@handles(ShareFetchRequest, access=Needs(group="Read", topic="Read"))
 def share_fetch(call: Call, request: ShareFetchRequest) -> ShareFetchResponse | Wait:
     """Take what a member says of records, then give it others."""
     check_enabled(call)
@@ -229,7 +230,7 @@ def add_outcomes(response: ShareFetchResponse, outcomes: Outcomes) -> None:
         entry.acknowledge_error_code, entry.acknowledge_error_message = outcome.code, outcome.message
 
 
-@handles(ShareAcknowledgeRequest)
+@handles(ShareAcknowledgeRequest, access=Needs(group="Read", topic="Read"))
 def share_acknowledge(call: Call, request: ShareAcknowledgeRequest) -> ShareAcknowledgeResponse:
     """Take what a member says of records."""
     check_enabled(call)

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from mockbroker.call import Call, handles
+from mockbroker.api import Needs, handles
+from mockbroker.call import Call
 from mockbroker.handlers.find_coordinator import check_coordinator
 from mockbroker.share_groups.groups.group import ShareGroup
 from mockbroker.share_groups.groups.partitions import begin, delete_topics
@@ -36,7 +37,10 @@ AlteredTopic = AlterShareGroupOffsetsResponse.Topic
 DeletedTopic = DeleteShareGroupOffsetsResponse.Topic
 
 
-@handles(DescribeShareGroupOffsetsRequest)
+@handles(
+    DescribeShareGroupOffsetsRequest,
+    access=Needs(group="Describe", topic="Describe", note="a request for all topics returns those with Describe"),
+)
 def describe_offsets(call: Call, request: DescribeShareGroupOffsetsRequest) -> DescribeShareGroupOffsetsResponse:
     """Where groups start, and how many records are left for them."""
     return DescribeShareGroupOffsetsResponse(groups=[described(call, asked) for asked in request.groups])
@@ -91,7 +95,7 @@ def described_topic(call: Call, group_id: str, topic_id: bytes, partitions: Iter
     return DescribedTopic(topic_name=topic.name, topic_id=topic_id, partitions=entries)
 
 
-@handles(AlterShareGroupOffsetsRequest)
+@handles(AlterShareGroupOffsetsRequest, access=Needs(group="Read", topic="Read"))
 def alter_offsets(call: Call, request: AlterShareGroupOffsetsRequest) -> AlterShareGroupOffsetsResponse:
     """Have a group without members start elsewhere; a group that does not exist is created."""
     check_enabled(call)
@@ -149,7 +153,7 @@ def said(error: ApiError) -> str:
     return error.message or ErrorCode(error.code).meaning
 
 
-@handles(DeleteShareGroupOffsetsRequest)
+@handles(DeleteShareGroupOffsetsRequest, access=Needs(group="Delete", topic="Read"))
 def delete_offsets(call: Call, request: DeleteShareGroupOffsetsRequest) -> DeleteShareGroupOffsetsResponse:
     """Have a group without members forget topics."""
     check_enabled(call)

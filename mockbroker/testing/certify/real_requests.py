@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from mockbroker.proxy.adapters.upstream import UpstreamLink, UpstreamSettings
 from protocol.apis.configs import DescribeConfigsRequest
+from protocol.apis.elect_leaders import ElectLeadersRequest
 from protocol.apis.fetch import FetchRequest
 from protocol.apis.groups import DeleteGroupsRequest
-from protocol.apis.leadership import ElectLeadersRequest
 from protocol.apis.list_offsets import ListOffsetsRequest
 from protocol.apis.metadata import MetadataRequest
 from protocol.apis.produce import ProduceRequest

@@ -17,9 +17,9 @@ from mockbroker.adapters.served_cluster import ServedCluster
 from mockbroker.proxy.adapters.server import KafkaProxy
 from mockbroker.proxy.adapters.upstream import UpstreamSettings
 from protocol.apis.configs import IncrementalAlterConfigsRequest
+from protocol.apis.elect_leaders import ElectLeadersRequest
 from protocol.apis.fetch import FetchRequest
 from protocol.apis.groups import ListGroupsRequest
-from protocol.apis.leadership import ElectLeadersRequest
 from protocol.apis.list_offsets import ListOffsetsRequest
 from protocol.apis.metadata import MetadataRequest
 from protocol.apis.reassignments import AlterPartitionReassignmentsRequest

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 import protocol
+from mockbroker.api import SERVED
 from mockbroker.core.response_errors import error_codes, error_names
-from mockbroker.handlers import MODULE_OF_API
 from protocol.apis.fetch import FetchResponse
 from protocol.fuzz.generation import Maker
 from protocol.json_form import to_json
@@ -25,7 +25,7 @@ def errors_in_json(value: Any) -> set[int]:
     return own.union(*map(errors_in_json, value.values())) - {0}
 
 
-@pytest.mark.parametrize("api_key", sorted(MODULE_OF_API))
+@pytest.mark.parametrize("api_key", sorted(SERVED))
 def test_every_error_of_a_response_is_found_and_nothing_else(api_key):
     message = protocol.message_class(api_key, "response")
     version = message.valid_versions.highest

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from mockbroker.api import SERVED
 from mockbroker.call import Call
 from mockbroker.core.simulation import Simulation
 from mockbroker.core.subjects import APIS_WITH_GROUPS, APIS_WITH_TOPICS, READERS, Subjects, subjects_of
-from mockbroker.handlers import MODULE_OF_API
 from protocol.apis.api_versions import ApiVersionsRequest
 from protocol.apis.classic_group import HeartbeatRequest
 from protocol.apis.configs import DescribeConfigsRequest
@@ -189,7 +189,7 @@ def test_they_are_worked_out_once_a_call(sim):
 
 
 def test_the_apis_that_name_something_are_among_those_that_are_served():
-    assert set(READERS) <= set(MODULE_OF_API)
+    assert set(READERS) <= set(SERVED)
     assert set(READERS) == APIS_WITH_GROUPS | APIS_WITH_TOPICS
 
 

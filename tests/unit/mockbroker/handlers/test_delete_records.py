@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from mockbroker.core.simulation import Simulation
+from protocol.apis.delete_records import DeleteRecordsRequest
 from protocol.apis.list_offsets import ListOffsetsRequest
-from protocol.apis.topics import DeleteRecordsRequest
 from protocol.error_codes import ErrorCode
 from tests.unit.mockbroker.handlers.records import TOPIC, batch, fetch, produce
 

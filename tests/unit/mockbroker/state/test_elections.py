@@ -7,7 +7,7 @@ import pytest
 from mockbroker.core.simulation import Simulation
 from mockbroker.state.features import FeatureUpdate, update_features
 from mockbroker.state.topics.topic import Partition
-from protocol.apis.leadership import ElectLeadersRequest
+from protocol.apis.elect_leaders import ElectLeadersRequest
 from protocol.apis.metadata import DescribeTopicPartitionsRequest
 from protocol.error_codes import ErrorCode
 from tests.unit.mockbroker.handlers.records import TOPIC, batch, produce

@@ -7,8 +7,8 @@ import json
 
 import pytest
 
+from mockbroker.api import SERVED
 from mockbroker.core.simulation import Simulation
-from mockbroker.handlers import MODULE_OF_API
 from mockbroker.handlers.api_versions import PRODUCE, TELEMETRY_KEYS
 from mockbroker.state.cluster import Cluster
 from mockbroker.state.features import feature_level
@@ -62,7 +62,7 @@ def test_clients_are_told_what_the_release_serves_as_far_as_there_is_a_handler(r
     expected = {
         key: versions
         for key, versions in kraft_versions(release).items()
-        if key in MODULE_OF_API and key not in TELEMETRY_KEYS
+        if key in SERVED and key not in TELEMETRY_KEYS
     }
     assert told == expected | {0: (0, expected[0][1])}
 
@@ -70,7 +70,7 @@ def test_clients_are_told_what_the_release_serves_as_far_as_there_is_a_handler(r
 def test_every_version_of_a_release_has_a_declaration():
     for release in [*KRAFT_RELEASES, "diskless"]:
         for api_key, (lowest, highest) in kraft_versions(release).items():
-            if api_key in MODULE_OF_API:
+            if api_key in SERVED:
                 known = message_class(api_key, "request").valid_versions
                 assert lowest in known, (release, api_key)
                 assert highest in known, (release, api_key)

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 import protocol
+from mockbroker.api import SERVED
 from mockbroker.core.faults.errors import INTO_PART, PARTITION_APIS
 from mockbroker.core.simulation import ConnectionClosedError, Simulation
-from mockbroker.handlers import MODULE_OF_API
 from mockbroker.handlers.error_responses import BUILDERS
 from protocol.apis.api_versions import ApiVersionsRequest
 from protocol.apis.classic_group import HeartbeatRequest, JoinGroupRequest, LeaveGroupRequest, SyncGroupRequest
@@ -480,8 +480,8 @@ def test_a_throttle_and_an_error_meet_one_call(sim):
 
 
 def test_every_api_that_is_served_has_a_place_for_an_error(sim):
-    assert set(MODULE_OF_API) <= set(BUILDERS)
-    assert set(INTO_PART) | PARTITION_APIS <= set(MODULE_OF_API)
+    assert set(SERVED) <= set(BUILDERS)
+    assert set(INTO_PART) | PARTITION_APIS <= set(SERVED)
 
 
 def test_offsets_that_go_by_topic_id_are_meant_by_the_topics_name(sim):

@@ -1,0 +1,134 @@
+"""What the cluster knows of each API: one object beside its handler.
+
+A handler's module says with ``handles`` what the declarations of request and response do not: which access the API
+needs. The module is imported when a request for one of its APIs first comes; which APIs are served, and in which
+versions, is known before, from the table of releases and the names of the modules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any, NamedTuple, TypeVar
+
+from mockbroker.parts import merged
+from mockbroker.state.kraft_releases import newest_versions
+from mockbroker.state.security import operations
+from protocol.registry import APIS, message_class
+
+Handler = Callable[[Any, Any], Any]
+"""``(call, request) -> response``, a ``Wait``, or None where the protocol has no answer."""
+AnyHandler = TypeVar("AnyHandler", bound=Callable[..., Any])
+
+OPERATIONS = {
+    "Read": operations.READ,
+    "Write": operations.WRITE,
+    "Create": operations.CREATE,
+    "Delete": operations.DELETE,
+    "Alter": operations.ALTER,
+    "Describe": operations.DESCRIBE,
+    "ClusterAction": operations.CLUSTER_ACTION,
+    "DescribeConfigs": operations.DESCRIBE_CONFIGS,
+    "AlterConfigs": operations.ALTER_CONFIGS,
+}
+"""The operations that an API may need, by Kafka's name."""
+
+
+class Needs(NamedTuple):
+    """Operations on the cluster, and on each group, topic and transactional id that the request names; "" for none.
+
+    ``every_topic`` is an operation on the cluster that replaces the one on topics. ``note`` is for the docs.
+    Source: KafkaApis, ControllerApis and AclApis, Apache Kafka 4.4; of brokers in ZooKeeper mode KafkaApis 3.9.
+    """
+
+    cluster: str = ""
+    group: str = ""
+    topic: str = ""
+    transactional_id: str = ""
+    every_topic: str = ""
+    note: str = ""
+
+
+class Api:
+    """One API: its messages, its handler, and the access that it needs.
+
+    Raises ValueError: the facts contradict the declarations, or each other.
+    """
+
+    __slots__ = ("access", "handler", "key", "name", "request", "response")
+
+    def __init__(self, request: Any, handler: Handler, access: Needs) -> None:
+        self.key: int = request.api_key
+        self.name: str = APIS[self.key][1]
+        self.request, self.response = request, message_class(self.key, "response")
+        self.handler, self.access = handler, access
+        for operation in access[:-1]:
+            if operation and operation not in OPERATIONS:
+                raise ValueError(f"{self.name}: expected one of {', '.join(OPERATIONS)}, got {operation!r}")
+
+
+def handles(request: type, *, access: Needs) -> Callable[[AnyHandler], AnyHandler]:
+    """Register a function as the handler of an API: ``@handles(MetadataRequest, access=Needs(topic="Describe"))``."""
+
+    def register(handler: AnyHandler) -> AnyHandler:
+        api = Api(request, handler, access)
+        _apis[api.key] = api
+        return handler
+
+    return register
+
+
+def api_of(api_key: int) -> Api | None:
+    """The API of a key, its module imported if need be; None if it is not served.
+
+    Raises ImportError: the module has no handler for it.
+    """
+    api = _apis.get(api_key)
+    if api is None and (module := MODULES.get(api_key)) is not None:
+        import_module(module)
+        api = _apis.get(api_key)
+        if api is None:
+            raise ImportError(f"{module} has no handler of {APIS[api_key][1]}: expected one with @handles")
+    return api
+
+
+def handler_of(api_key: int) -> Handler | None:
+    """The handler of an API key; None for an API that is not served."""
+    api = api_of(api_key)
+    return None if api is None else api.handler
+
+
+def served_versions(api_key: int, *, unstable: bool) -> tuple[int, int]:
+    """Oldest and newest version of an API that is served where no release is emulated.
+
+    Args:
+        unstable: a newest version that is still to change is served too.
+    """
+    lowest, highest = SERVED[api_key]
+    return (lowest, message_class(api_key, "request").valid_versions.highest if unstable else highest)
+
+
+def served_here(versions: Mapping[int, tuple[int, int]] | None) -> dict[int, tuple[int, int]] | None:
+    """The versions of a release, of the APIs that have a handler; None, all that there is, stays None."""
+    if versions is None:
+        return None
+    return {api_key: versions[api_key] for api_key in versions if api_key in MODULES}
+
+
+def handler_modules() -> dict[int, str]:
+    """The module of each API's handler: that of an optional part, or the one here that is named as its declarations."""
+    families = merged("handlers")
+    for family, _ in APIS.values():
+        module = f"mockbroker.handlers.{family}"
+        if family not in families and find_spec(module) is not None:
+            families[family] = module
+    found = {key: families[family] for key, (family, _) in APIS.items() if family in families and key in RELEASED}
+    return {**found, **merged("handlers_by_release")}
+
+
+_apis: dict[int, Api] = {}
+RELEASED = newest_versions()
+MODULES: Mapping[int, str] = handler_modules()
+SERVED: Mapping[int, tuple[int, int]] = {key: RELEASED[key] for key in RELEASED if key in MODULES}
+"""API key -> oldest and newest version that is served where no release is emulated, by key in order."""
