@@ -16,6 +16,30 @@ PACKAGES = ("mockbroker.access_control", "mockbroker.share_groups", "mockbroker.
 NOTHING: Mapping[Any, Any] = MappingProxyType({})
 
 
+class CoordinatorTopic(NamedTuple):
+    """A topic in which coordinators store what they know, and how clients ask for a key's coordinator.
+
+    Attributes:
+        settings: what the names of the settings begin with that size it: ``num.partitions``, ``replication.factor``,
+            ``segment.bytes``, and ``min.isr`` where ``has_min_isr``.
+        configs: its own, beside those that settings decide.
+        records: the modules of ``protocol.embedded`` that declare its keys and values.
+        key_type, since_version: of FindCoordinator.
+        read_key: ``(key) -> key`` in the form that decides where it is. Raises ApiError: INVALID_REQUEST.
+        log: ``(cluster) -> object`` that deletes from the front of the topic's logs, and makes records of what the
+            image has: ``ShareStateLog`` is one.
+    """
+
+    settings: str
+    configs: Mapping[str, str]
+    records: tuple[str, ...]
+    key_type: int
+    since_version: int = 0
+    has_min_isr: bool = True
+    read_key: str = ""
+    log: str = ""
+
+
 class OptionalPart(NamedTuple):
     """What a part brings, by name, so that nothing of it is loaded before it is needed.
 
@@ -28,8 +52,9 @@ class OptionalPart(NamedTuple):
         effective_settings: names of Kafka's configs that have an effect by this part, by kind: broker, group, listener.
         group_classes: the module of a kind of groups, by the name of its class, with which its records' keys begin.
         records: the module whose ``APPLY`` brings records into the image, by the module that declares the records.
-        share_partitions: ``(cluster) -> SharePartitions``, the share partitions that run and their coordinators.
-        share_state_log: ``(cluster) -> ShareStateLog``, which keeps the logs of share partitions' states small.
+        coordinator_topics: the topics of coordinators, by name.
+        extensions: ``(cluster) -> object`` by name: what a part has beside a cluster's state. The core calls its
+            ``connection_closed``, ``broker_stopped``, ``leader_changed``, ``forget_topic`` and ``forget_group``.
         followed_share_sessions: ``(cluster, size_of, max_bytes) -> FollowedShareSessions``, what is known of the share
             sessions at a real cluster; one of so many partitions counts for ``size_of(partitions)`` bytes.
         sasl_mechanisms: by Kafka's name ``(settings, listener_settings, open_file) -> (clock) -> SaslMechanism``, which
@@ -50,8 +75,8 @@ class OptionalPart(NamedTuple):
     effective_settings: str = ""
     group_classes: Mapping[str, str] = NOTHING
     records: Mapping[str, str] = NOTHING
-    share_partitions: str = ""
-    share_state_log: str = ""
+    coordinator_topics: Mapping[str, CoordinatorTopic] = NOTHING
+    extensions: Mapping[str, str] = NOTHING
     followed_share_sessions: str = ""
     sasl_mechanisms: Mapping[str, str] = NOTHING
     access_of: str = ""

@@ -218,10 +218,10 @@ class CallPath:
         if timers is not None:
             timers.cancel(connection)
         session = connection.session
-        if self.cluster.has_share:
-            self.cluster.share.connection_closed(session.broker.id, session.connection)
-            if self.cluster.woken:
-                self.purgatory.wake(self.cluster.now_ms)
+        for extension in self.cluster.extensions():
+            extension.connection_closed(session.broker.id, session.connection)
+        if self.cluster.woken:
+            self.purgatory.wake(self.cluster.now_ms)
 
     # the stages
 

@@ -218,11 +218,11 @@ def list_reassignments(call: Call, request: Any) -> Subjects:
 def share_session(call: Call, request: Any) -> Subjects:
     """ShareFetch, ShareAcknowledge: what the request names, and for a fetch what its session has."""
     named = [(topic.topic_id, one.partition_index) for topic in request.topics for one in topic.partitions]
-    if call.api_key == SHARE_FETCH and request.share_session_epoch > 0 and call.cluster.has_share:
-        session = call.cluster.share.sessions_of(call.broker.id).get((request.group_id, request.member_id))
+    if call.api_key == SHARE_FETCH and request.share_session_epoch > 0:
         gone = {(topic.topic_id, index) for topic in request.forgotten_topics_data for index in topic.partitions}
-        if session is not None:
-            named = [one for one in session.partitions if one not in gone] + named
+        for extension in call.cluster.extensions():
+            there = extension.partitions_of_session(call.broker.id, request.group_id, request.member_id)
+            named = [one for one in there if one not in gone] + named
     found: dict[str, dict[int, None]] = {}
     for topic_id, index in named:
         known = call.cluster.topic_by_id.get(topic_id)

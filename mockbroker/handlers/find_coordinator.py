@@ -3,27 +3,23 @@
 Reads cluster.brokers and, through ``coordinator_for``, makes the topic of the key's type if there is none yet. The
 address is that of the listener the client came in by. Where Kafka makes the topic it answers COORDINATOR_NOT_AVAILABLE
 first; here the topic is there at once.
-Errors, per key: COORDINATOR_NOT_AVAILABLE, INVALID_REQUEST for unknown key types and share partitions' broken keys.
-Source: KIP-98, KIP-699, KIP-932; KafkaApis.handleFindCoordinatorRequest, Apache Kafka 4.0.
+Errors, per key: COORDINATOR_NOT_AVAILABLE, INVALID_REQUEST for unknown key types and keys that cannot be read.
+Source: KIP-98, KIP-699; KafkaApis.handleFindCoordinatorRequest, Apache Kafka 4.0.
 """
 
 from __future__ import annotations
 
-import re
-
 from mockbroker.api import Needs, handles
 from mockbroker.call import Call
+from mockbroker.parts import load
 from mockbroker.state.errors import ApiError
-from mockbroker.state.topics.coordinator_keys import OFFSETS_TOPIC, SHARE_TOPIC, TRANSACTIONS_TOPIC
+from mockbroker.state.topics.coordinator_keys import COORDINATOR_TOPICS, OFFSETS_TOPIC
 from protocol.apis.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from protocol.error_codes import ErrorCode
 
 BATCH_VERSION = 4
-SHARE_VERSION = 6
-GROUP, TRANSACTION, SHARE = 0, 1, 2  # key types
 NO_NODE = -1
-TOPICS = (OFFSETS_TOPIC, TRANSACTIONS_TOPIC, SHARE_TOPIC)  # by key type
-SHARE_KEY = re.compile(r"(?P<group>.*):(?P<topic>[A-Za-z0-9_-]{22})(?:==)?:(?P<partition>[-+]?\d+)", re.DOTALL)
+TOPIC_OF_KEY_TYPE = {topic.key_type: name for name, topic in COORDINATOR_TOPICS.items()}
 
 
 @handles(
@@ -51,12 +47,14 @@ def find_coordinator(call: Call, request: FindCoordinatorRequest) -> FindCoordin
 def entry(call: Call, key_type: int, key: str) -> FindCoordinatorResponse.Coordinator:
     """Where the coordinator of a key is, or why it has none."""
     try:
-        if key_type not in (GROUP, TRANSACTION, SHARE):
-            raise ApiError(ErrorCode.INVALID_REQUEST, f"expected a key type of 0, 1 or 2, got {key_type}")
-        if key_type == SHARE and call.version < SHARE_VERSION:
+        name = TOPIC_OF_KEY_TYPE.get(key_type)
+        if name is None:
+            known = ", ".join(map(str, sorted(TOPIC_OF_KEY_TYPE)))
+            raise ApiError(ErrorCode.INVALID_REQUEST, f"expected a key type of {known}, got {key_type}")
+        topic = COORDINATOR_TOPICS[name]
+        if call.version < topic.since_version:
             raise ApiError(ErrorCode.INVALID_REQUEST)
-        named = share_key(key) if key_type == SHARE else key
-        broker = call.cluster.coordinator_for(named, TOPICS[key_type])
+        broker = call.cluster.coordinator_for(load(topic.read_key)(key) if topic.read_key else key, name)
         if not call.view.is_alive(broker.id):
             raise ApiError(ErrorCode.COORDINATOR_NOT_AVAILABLE, f"broker {call.broker.id} does not know of {broker.id}")
     except ApiError as error:
@@ -67,18 +65,6 @@ def entry(call: Call, key_type: int, key: str) -> FindCoordinatorResponse.Coordi
     return FindCoordinatorResponse.Coordinator(
         key=key, node_id=broker.id, host=listener.host, port=listener.port, error_message=""
     )
-
-
-def share_key(key: str) -> str:
-    """The key of a share partition in the form that decides where it is. Raises ApiError: INVALID_REQUEST.
-
-    >>> share_key("workers:AAAAAAAAAAAAAAAAAAAAAA==:+2")
-    'workers:AAAAAAAAAAAAAAAAAAAAAA:2'
-    """
-    found = SHARE_KEY.fullmatch(key)
-    if found is None or not found["group"].strip() or not -(1 << 31) <= int(found["partition"]) < 1 << 31:
-        raise ApiError(ErrorCode.INVALID_REQUEST)
-    return f"{found['group']}:{found['topic']}:{int(found['partition'])}"
 
 
 def coordinates(call: Call, key: str, topic: str = OFFSETS_TOPIC) -> bool:

@@ -131,8 +131,8 @@ def deleted(call: Call, group_id: str) -> DeleteGroupsResponse.Group:
         check_coordinator(call, group_id)
         call.cluster.internal_topics.check_takes_writes(OFFSETS_TOPIC, group_id)
         call.cluster.groups.delete(group_id)
-        if call.cluster.has_share or call.cluster.image.share_states:
-            call.cluster.share.forget_group(group_id)
+        for extension in call.cluster.extensions():
+            extension.forget_group(group_id)
     except ApiError as error:
         return DeleteGroupsResponse.Group(group_id=group_id, error_code=error.code)
     return DeleteGroupsResponse.Group(group_id=group_id)

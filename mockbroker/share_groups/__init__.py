@@ -6,7 +6,7 @@ what share coordinators keep of them.
 
 from __future__ import annotations
 
-from mockbroker.parts import OptionalPart
+from mockbroker.parts import CoordinatorTopic, OptionalPart
 
 PART = OptionalPart(
     settings={
@@ -22,7 +22,17 @@ PART = OptionalPart(
     },
     group_classes={"ShareGroup": "mockbroker.share_groups.groups.group"},
     records={"protocol.embedded.share_state_log": "mockbroker.share_groups.share_states"},
-    share_partitions="mockbroker.share_groups.state.share_partitions:SharePartitions",
-    share_state_log="mockbroker.share_groups.state.state_log:ShareStateLog",
+    extensions={"share": "mockbroker.share_groups.state.share_partitions:SharePartitions"},
+    coordinator_topics={
+        "__share_group_state": CoordinatorTopic(
+            "share.coordinator.state.topic.",
+            {"cleanup.policy": "delete", "compression.type": "producer", "retention.ms": "-1"},
+            ("share_state_log",),
+            key_type=2,
+            since_version=6,
+            read_key="mockbroker.share_groups.share_states:read_coordinator_key",
+            log="mockbroker.share_groups.state.state_log:ShareStateLog",
+        )
+    },
     followed_share_sessions="mockbroker.share_groups.followed_sessions:FollowedShareSessions",
 )

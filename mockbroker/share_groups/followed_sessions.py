@@ -12,6 +12,7 @@ from typing import Any, cast
 
 from mockbroker.call import Call
 from mockbroker.share_groups.handlers.share_fetch import WantedShare
+from mockbroker.share_groups.share_states import share_of
 from mockbroker.share_groups.state.sessions import FINAL_EPOCH, FIRST_EPOCH, SessionKey, ShareSessions, TopicIndex
 from mockbroker.state.cluster import Cluster
 from mockbroker.state.sessions.fetch_sessions import FetchPartition
@@ -81,7 +82,7 @@ class FollowedShareSessions:
             self._forget(broker_id, key)
 
     def _sessions(self, broker_id: int) -> ShareSessions:
-        sessions: ShareSessions = self.cluster.share.sessions_of(broker_id)
+        sessions: ShareSessions = share_of(self.cluster).sessions_of(broker_id)
         return sessions
 
     def _used(self, broker_id: int, key: SessionKey, partitions: int) -> None:

@@ -1,20 +1,29 @@
 """Share partitions' states, as ``__share_group_state`` has them.
 
-Source: ShareCoordinatorShard.replay, PersisterStateBatchCombiner and ShareGroupOffset, Apache Kafka 4.4.
+Source: ShareCoordinatorShard.replay, PersisterStateBatchCombiner, SharePartitionKey and ShareGroupOffset, Apache Kafka
+4.4.
 """
 
 from __future__ import annotations
 
+import re
+from base64 import urlsafe_b64encode
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from mockbroker.state.errors import ApiError
 from mockbroker.state.image.coordinator_records import CoordinatorRecord
 from protocol.embedded.share_state_log import ShareSnapshotKey, ShareSnapshotValue, ShareUpdateKey, ShareUpdateValue
+from protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
+    from mockbroker.share_groups.state.share_partitions import SharePartitions
+    from mockbroker.state.cluster import Cluster
     from mockbroker.state.image.image import Apply, Image
 
+SHARE_TOPIC = "__share_group_state"
+COORDINATOR_KEY = re.compile(r"(?P<group>.*):(?P<topic>[A-Za-z0-9_-]{22})(?:==)?:(?P<partition>[-+]?\d+)", re.DOTALL)
 NO_OFFSET = -1
 NO_EPOCH = -1
 
@@ -25,6 +34,27 @@ class SharePartitionKey(NamedTuple):
     group_id: str
     topic_id: bytes
     partition: int
+
+
+def coordinator_key(key: SharePartitionKey) -> str:
+    """The key by which FindCoordinator asks for a share partition's coordinator.
+
+    >>> coordinator_key(SharePartitionKey("workers", bytes(16), 2))
+    'workers:AAAAAAAAAAAAAAAAAAAAAA:2'
+    """
+    return f"{key.group_id}:{urlsafe_b64encode(key.topic_id).decode().rstrip('=')}:{key.partition}"
+
+
+def read_coordinator_key(key: str) -> str:
+    """A client's key in the form of ``coordinator_key``. Raises ApiError: INVALID_REQUEST.
+
+    >>> read_coordinator_key("workers:AAAAAAAAAAAAAAAAAAAAAA==:+2")
+    'workers:AAAAAAAAAAAAAAAAAAAAAA:2'
+    """
+    found = COORDINATOR_KEY.fullmatch(key)
+    if found is None or not found["group"].strip() or not -(1 << 31) <= int(found["partition"]) < 1 << 31:
+        raise ApiError(ErrorCode.INVALID_REQUEST)
+    return f"{found['group']}:{found['topic']}:{int(found['partition'])}"
 
 
 class StateBatch(NamedTuple):
@@ -58,14 +88,28 @@ class ShareState:
     write_ms: int = 0
 
 
+def share_of(cluster: Cluster) -> SharePartitions:
+    """The share partitions that run, and their coordinators."""
+    found: SharePartitions = cluster.extension("share")
+    return found
+
+
+def states_of(image: Image) -> dict[SharePartitionKey, ShareState]:
+    """What the image has of share partitions."""
+    return image.extensions.get("share", {})
+
+
 def set_snapshot(image: Image, record: CoordinatorRecord) -> None:
     key = SharePartitionKey(record.key.group_id, record.key.topic_id, record.key.partition)
     value: ShareSnapshotValue | None = record.value
     if value is None:
-        image.share_states.pop(key, None)
+        states = states_of(image)
+        states.pop(key, None)
+        if not states:
+            image.extensions.pop("share", None)
         return
-    before = image.share_states.get(key)
-    image.share_states[key] = ShareState(
+    before = states_of(image).get(key)
+    image.extensions.setdefault("share", {})[key] = ShareState(
         value.snapshot_epoch,
         value.state_epoch,
         value.leader_epoch,
@@ -82,11 +126,11 @@ def set_snapshot(image: Image, record: CoordinatorRecord) -> None:
 def add_update(image: Image, record: CoordinatorRecord) -> None:
     key = SharePartitionKey(record.key.group_id, record.key.topic_id, record.key.partition)
     value: Any = record.value  # a ShareUpdateValue: updates are never deleted
-    before = image.share_states.get(key)
+    before = states_of(image).get(key)
     if before is None:  # in a log whose beginning is deleted: a snapshot comes later
         before = ShareState(value.snapshot_epoch, 0, NO_EPOCH, value.start_offset, value.delivery_complete_count)
     start_offset = before.start_offset if value.start_offset == NO_OFFSET else value.start_offset
-    image.share_states[key] = replace(
+    image.extensions.setdefault("share", {})[key] = replace(
         before,
         leader_epoch=before.leader_epoch if value.leader_epoch == NO_EPOCH else value.leader_epoch,
         start_offset=start_offset,

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from mockbroker.parts import provided
+from mockbroker.parts import load, merged, provided
 from mockbroker.state.brokers.broker import Broker
 from mockbroker.state.brokers.cluster_control import ClusterControl
 from mockbroker.state.brokers.liveness import Liveness
@@ -94,7 +94,7 @@ class Cluster:
     _selector: ReplicaSelector | None = None
     _groups: Groups | None = None
     _transactions: Transactions | None = None
-    _share: Any = None
+    _extensions: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.support = KRaftMode(CurrentView(self.liveness, self.topics, self.topic_by_id))
@@ -408,17 +408,18 @@ class Cluster:
             self._transactions = Transactions(self)
         return self._transactions
 
-    @property
-    def share(self) -> Any:
-        """The share groups' partitions; loaded when first asked for."""
-        if self._share is None:
-            self._share = provided("share_partitions")(self)
-        return self._share
+    def extension(self, name: str) -> Any:
+        """What an optional part has beside this cluster's state, loaded when first needed."""
+        found = self._extensions.get(name)
+        if found is None:
+            found = self._extensions[name] = load(merged("extensions")[name])(self)
+        return found
 
-    @property
-    def has_share(self) -> bool:
-        """Whether anybody has asked for share groups' partitions yet."""
-        return self._share is not None
+    def extensions(self) -> list[Any]:
+        """Those that are loaded, or have something in the image."""
+        for name in self.image.extensions:
+            self.extension(name)
+        return list(self._extensions.values())
 
     @property
     def placer(self) -> ReplicaPlacer:

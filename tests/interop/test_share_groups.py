@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 
 from mockbroker import MockCluster
-from mockbroker.share_groups.share_states import SharePartitionKey
+from mockbroker.share_groups.share_states import SharePartitionKey, share_of
 from tests.interop.fetched import skipped_without_tools
 from tests.interop.java_brokers import PATIENTLY, kafka_tool
 from tests.interop.sharer import Sharer, sharer
@@ -31,7 +31,7 @@ async def shared(
 def left(cluster: MockCluster, index: int = 0) -> int:
     """How many records of a partition the group is not done with."""
     topic = cluster.state.topics["orders"]
-    state = cluster.state.share.coordinator.state(SharePartitionKey("workers", topic.id, index))
+    state = share_of(cluster.state).coordinator.state(SharePartitionKey("workers", topic.id, index))
     assert state is not None
     done = max(0, state.start_offset) + max(0, state.delivery_complete_count)  # -1 where nothing was ever read
     return topic.partitions[index].log.end_offset - done

@@ -128,10 +128,8 @@ def group_of(state: Cluster, group_id: str) -> GroupView:
         coordinator = state.coordinator_for(group_id).id
     except ApiError:
         coordinator = None
-    if found.kind == "share":
-        offsets = [OffsetView(*one) for one in state.share.offsets_of(found)]
-    else:
-        offsets = offsets_of(state, group_id)
+    begun = found.begun_offsets(state) if isinstance(found, ModernGroup) else None
+    offsets = offsets_of(state, group_id) if begun is None else [OffsetView(*one) for one in begun]
     protocol, generation, members = None, 0, []
     if isinstance(found, ClassicGroup):
         protocol, generation, members = found.protocol_name, found.generation, members_of(found)

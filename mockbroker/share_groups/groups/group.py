@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from mockbroker.share_groups.groups import records
 from mockbroker.share_groups.groups.members import ShareMember
 from mockbroker.share_groups.groups.records import StatePartitions
+from mockbroker.share_groups.share_states import share_of
 from mockbroker.state.groups.kind import TopicsOf
 from mockbroker.state.groups.modern.group import MemberTimer, ModernGroup
 from mockbroker.state.groups.modern.subscriptions import count_names
@@ -24,6 +25,9 @@ from protocol.embedded.share_group_log import (
     ShareGroupTargetAssignmentMemberKey,
     ShareGroupTargetAssignmentMetadataKey,
 )
+
+if TYPE_CHECKING:
+    from mockbroker.state.cluster import Cluster
 
 
 @dataclass(slots=True, eq=False)
@@ -67,6 +71,10 @@ class ShareGroup(ModernGroup[ShareMember]):
     def subscribed_topics(self, topics_of: TopicsOf) -> Collection[str]:
         """Refuse to delete offsets, of which the group has none. Raises ApiError: GROUP_ID_NOT_FOUND."""
         raise self.without_offsets()
+
+    def begun_offsets(self, cluster: Cluster) -> list[tuple[str, int, int, int | None]]:
+        """Where it begins in each partition that its members have read, and its lag there."""
+        return share_of(cluster).offsets_of(self)
 
     def retention_begun_ms(self, committed_ms: int) -> int | None:
         """Share groups have no offsets that could be too old."""

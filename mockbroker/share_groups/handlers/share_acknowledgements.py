@@ -10,7 +10,7 @@ from typing import Any
 
 from mockbroker.call import Call
 from mockbroker.handlers.leadership import find_partition
-from mockbroker.share_groups.share_states import SharePartitionKey
+from mockbroker.share_groups.share_states import SharePartitionKey, share_of
 from mockbroker.share_groups.state.acknowledging import (
     REJECT,
     RENEW,
@@ -96,7 +96,7 @@ def take_acknowledgements(
 
 def take(call: Call, key: SharePartitionKey, member_id: str, batches: Sequence[Acknowledgement]) -> ApiError:
     """Take what is said of one partition, if it runs here. Raises UnforeseenAcknowledgement."""
-    share = call.cluster.share
+    share = share_of(call.cluster)
     partition = share.get(key)
     if partition is None or not serves(call, key, partition.leader):
         return ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, NOT_HOSTED)

@@ -26,6 +26,7 @@ from mockbroker.share_groups.handlers.share_acknowledgements import (
     take_acknowledgements,
 )
 from mockbroker.share_groups.handlers.share_reading import LEADER_MOVED, ShareReading, read
+from mockbroker.share_groups.share_states import share_of
 from mockbroker.share_groups.state.sessions import FINAL_EPOCH, FIRST_EPOCH, MAX_EPOCH, ShareSession, TopicIndex
 from mockbroker.state.errors import ApiError
 from protocol.apis.share_fetch import (
@@ -83,7 +84,7 @@ def share_fetch(call: Call, request: ShareFetchRequest) -> ShareFetchResponse | 
         response = respond(later, group_id, epoch, session, entries)
         add_outcomes(response, outcomes)
         if epoch == FINAL_EPOCH:
-            later.cluster.share.end_session(later.broker.id, (group_id, member_id))
+            share_of(later.cluster).end_session(later.broker.id, (group_id, member_id))
         return response
 
     entries: dict[TopicIndex, PartitionEntry] = {}
@@ -122,7 +123,7 @@ def open_session(
 
     Raises ApiError: INVALID_REQUEST, SHARE_SESSION_NOT_FOUND, INVALID_SHARE_SESSION_EPOCH, SHARE_SESSION_LIMIT_REACHED.
     """
-    sessions = call.cluster.share.sessions_of(call.broker.id)
+    sessions = share_of(call.cluster).sessions_of(call.broker.id)
     topics = call.cluster.topic_by_id
     if request.share_session_epoch == FINAL_EPOCH:
         sessions.find(key)
@@ -160,7 +161,7 @@ def respond(
 ) -> ShareFetchResponse:
     """The response; within a session without those that have nothing to tell."""
     response = ShareFetchResponse(
-        acquisition_lock_timeout_ms=call.cluster.share.limits(group_id).record_lock_duration_ms
+        acquisition_lock_timeout_ms=share_of(call.cluster).limits(group_id).record_lock_duration_ms
     )
     endpoints = NodeEndpoints(call)
     topics: dict[bytes, ShareFetchResponse.Topic] = {}
@@ -235,7 +236,7 @@ def share_acknowledge(call: Call, request: ShareAcknowledgeRequest) -> ShareAckn
     """Take what a member says of records."""
     check_enabled(call)
     group_id, member_id = check_member(request.group_id, request.member_id)
-    share = call.cluster.share
+    share = share_of(call.cluster)
     sessions = share.sessions_of(call.broker.id)
     epoch = request.share_session_epoch
     if epoch == FIRST_EPOCH:

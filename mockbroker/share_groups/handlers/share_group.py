@@ -18,6 +18,7 @@ from mockbroker.share_groups.groups.heartbeat import ShareHeartbeat, check_heart
 from mockbroker.share_groups.groups.members import ShareMember
 from mockbroker.share_groups.groups.partitions import begin_subscribed
 from mockbroker.share_groups.handlers.share_acknowledgements import check_enabled, check_member
+from mockbroker.share_groups.share_states import share_of
 from mockbroker.state.errors import ApiError
 from protocol.apis.share_group import (
     ShareGroupDescribeRequest,
@@ -69,7 +70,7 @@ def share_group_heartbeat(call: Call, request: ShareGroupHeartbeatRequest) -> Sh
             ]
         )
     if group.members:
-        begin_subscribed(group, call.cluster.share)
+        begin_subscribed(group, share_of(call.cluster))
     return response
 
 

@@ -16,7 +16,7 @@ from mockbroker.handlers.find_coordinator import check_coordinator
 from mockbroker.share_groups.groups.group import ShareGroup
 from mockbroker.share_groups.groups.partitions import begin, delete_topics
 from mockbroker.share_groups.handlers.share_acknowledgements import NOT_HOSTED, check_enabled
-from mockbroker.share_groups.share_states import NO_OFFSET, SharePartitionKey
+from mockbroker.share_groups.share_states import NO_OFFSET, SharePartitionKey, share_of
 from mockbroker.state.errors import ApiError
 from mockbroker.state.groups.coordinator import check_group_id
 from protocol.apis.share_offsets import (
@@ -84,7 +84,7 @@ def described_topic(call: Call, group_id: str, topic_id: bytes, partitions: Iter
     for index in partitions:
         entry = DescribedTopic.Partition(partition_index=index, start_offset=NO_OFFSET, lag=-1)
         try:
-            state = call.cluster.share.coordinator.summary(SharePartitionKey(group_id, topic_id, index))
+            state = share_of(call.cluster).coordinator.summary(SharePartitionKey(group_id, topic_id, index))
             entry.start_offset, entry.leader_epoch = state.start_offset, state.leader_epoch
             if state.start_offset != NO_OFFSET and state.delivery_complete_count != UNKNOWN_COUNT:
                 end_offset = topic.partitions[index].high_watermark
@@ -133,7 +133,7 @@ def alter_offsets(call: Call, request: AlterShareGroupOffsetsRequest) -> AlterSh
         altered[topic.id] = AlteredTopic(topic_name=topic.name, topic_id=topic.id, partitions=entries)
     if altered:
         groups.register(group)
-        errors = begin(group, call.cluster.share, offsets)
+        errors = begin(group, share_of(call.cluster), offsets)
         for topic_id, altered_topic in altered.items():
             for entry in altered_topic.partitions:
                 failed = errors.get((topic_id, entry.partition_index))
@@ -181,5 +181,5 @@ def delete_offsets(call: Call, request: DeleteShareGroupOffsetsRequest) -> Delet
                 error_message=message,
             )
         )
-    delete_topics(group, call.cluster.share, list(deleted))
+    delete_topics(group, share_of(call.cluster), list(deleted))
     return DeleteShareGroupOffsetsResponse(responses=[*deleted.values(), *failed])

@@ -15,7 +15,7 @@ from mockbroker.handlers.leadership import (
     last_stable_offset_of,
     served_by,
 )
-from mockbroker.share_groups.share_states import SharePartitionKey
+from mockbroker.share_groups.share_states import SharePartitionKey, share_of
 from mockbroker.share_groups.state.acquiring import Acquired, Acquiring, LogBatch, acquire
 from mockbroker.share_groups.state.partition import SharePartition
 from mockbroker.share_groups.state.sessions import TopicIndex
@@ -69,7 +69,7 @@ def read(call: Call, reading: ShareReading, answer: Answer) -> ShareFetchRespons
             if call.deposed(partition) is not None:
                 raise ApiError(ErrorCode.COORDINATOR_NOT_AVAILABLE, "the share coordinator cannot be reached")
             key = SharePartitionKey(reading.group_id, *one)
-            reading.running[one] = (partition, call.cluster.share.get_or_load(key, partition))
+            reading.running[one] = (partition, share_of(call.cluster).get_or_load(key, partition))
         except ApiError as error:
             reading.errors[one] = error
     if elsewhere == len(reading.asked):
@@ -79,7 +79,7 @@ def read(call: Call, reading: ShareReading, answer: Answer) -> ShareFetchRespons
 
 def look(call: Call, reading: ShareReading, answer: Answer) -> ShareFetchResponse | Wait:
     """Give records where there are enough, or where the time is over."""
-    share = call.cluster.share
+    share = share_of(call.cluster)
     offsets: dict[TopicIndex, int] = {}
     for one, (_, running) in reading.running.items():
         if share.get(running.key) is running and running.can_acquire():
@@ -161,7 +161,7 @@ def give(call: Call, reading: ShareReading, offsets: Mapping[TopicIndex, int]) -
                 running.log_starts_at(partition.log.start_offset)
             else:
                 entry.error_code = error.code
-                call.cluster.share.fence_on(running.key, error)
+                share_of(call.cluster).fence_on(running.key, error)
             continue
         read_bytes = sum(map(len, data))
         size += read_bytes

@@ -16,10 +16,9 @@ from typing import Any, TypeVar, cast
 from mockbroker.api import Needs, handles
 from mockbroker.call import Call
 from mockbroker.handlers.find_coordinator import check_coordinator
-from mockbroker.share_groups.share_states import SharePartitionKey, StateBatch
-from mockbroker.share_groups.state.coordinator import SharePartitionWrite, coordinator_key
+from mockbroker.share_groups.share_states import SHARE_TOPIC, SharePartitionKey, StateBatch, coordinator_key, share_of
+from mockbroker.share_groups.state.coordinator import SharePartitionWrite
 from mockbroker.state.errors import ApiError
-from mockbroker.state.topics.coordinator_keys import SHARE_TOPIC
 from protocol.apis.share_state import (
     DeleteShareGroupStateRequest,
     DeleteShareGroupStateResponse,
@@ -43,7 +42,7 @@ def initialize_state(call: Call, request: InitializeShareGroupStateRequest) -> I
     """Begin share partitions."""
 
     def one(key: SharePartitionKey, asked: Any, result: Any) -> None:
-        call.cluster.share.begin(key, asked.state_epoch, asked.start_offset)
+        share_of(call.cluster).begin(key, asked.state_epoch, asked.start_offset)
 
     return answered(call, request, InitializeShareGroupStateResponse, one, allows_empty=True)
 
@@ -53,7 +52,7 @@ def read_state(call: Call, request: ReadShareGroupStateRequest) -> ReadShareGrou
     """The states for new leaders."""
 
     def one(key: SharePartitionKey, asked: Any, result: ReadShareGroupStateResponse.Topic.Partition) -> None:
-        state = call.cluster.share.coordinator.read(key, asked.leader_epoch)
+        state = share_of(call.cluster).coordinator.read(key, asked.leader_epoch)
         result.state_epoch, result.start_offset = state.state_epoch, state.start_offset
         result.state_batches = [
             ReadShareGroupStateResponse.Topic.Partition.StateBatch(**batch._asdict()) for batch in state.state_batches
@@ -73,7 +72,7 @@ def write_state(call: Call, request: WriteShareGroupStateRequest) -> WriteShareG
         ]
         complete = asked.delivery_complete_count if call.version >= COUNTS_VERSION else -1
         written = SharePartitionWrite(asked.state_epoch, asked.leader_epoch, asked.start_offset, complete, batches)
-        call.cluster.share.coordinator.write(key, written)
+        share_of(call.cluster).coordinator.write(key, written)
 
     return answered(call, request, WriteShareGroupStateResponse, one)
 
@@ -83,7 +82,7 @@ def delete_state(call: Call, request: DeleteShareGroupStateRequest) -> DeleteSha
     """Forget share partitions."""
 
     def one(key: SharePartitionKey, asked: Any, result: Any) -> None:
-        call.cluster.share.coordinator.delete(key)
+        share_of(call.cluster).coordinator.delete(key)
 
     return answered(call, request, DeleteShareGroupStateResponse, one)
 
@@ -93,7 +92,7 @@ def read_summary(call: Call, request: ReadShareGroupStateSummaryRequest) -> Read
     """Where share partitions start."""
 
     def one(key: SharePartitionKey, asked: Any, result: ReadShareGroupStateSummaryResponse.Topic.Partition) -> None:
-        state = call.cluster.share.coordinator.summary(key)
+        state = share_of(call.cluster).coordinator.summary(key)
         result.state_epoch, result.leader_epoch = state.state_epoch, state.leader_epoch
         result.start_offset = state.start_offset
         result.delivery_complete_count = state.delivery_complete_count

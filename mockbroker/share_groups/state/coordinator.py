@@ -8,12 +8,18 @@ Source: ShareCoordinatorShard, Apache Kafka 4.4.
 
 from __future__ import annotations
 
-from base64 import urlsafe_b64encode
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from mockbroker.share_groups.share_states import NO_OFFSET, SharePartitionKey, ShareState, StateBatch, combined
+from mockbroker.share_groups.share_states import (
+    NO_OFFSET,
+    SharePartitionKey,
+    ShareState,
+    StateBatch,
+    combined,
+    states_of,
+)
 from mockbroker.state.errors import ApiError
 from mockbroker.state.image.coordinator_records import CoordinatorRecord
 from protocol.embedded.share_state_log import ShareSnapshotKey, ShareSnapshotValue, ShareUpdateKey, ShareUpdateValue
@@ -38,15 +44,6 @@ class SharePartitionWrite(NamedTuple):
     state_batches: list[StateBatch]
 
 
-def coordinator_key(key: SharePartitionKey) -> str:
-    """The key by which FindCoordinator asks for a share partition's coordinator.
-
-    >>> coordinator_key(SharePartitionKey("workers", bytes(16), 2))
-    'workers:AAAAAAAAAAAAAAAAAAAAAA:2'
-    """
-    return f"{key.group_id}:{urlsafe_b64encode(key.topic_id).decode().rstrip('=')}:{key.partition}"
-
-
 @dataclass(slots=True, eq=False)
 class ShareCoordinator:
     """The states of a cluster's share partitions, whichever broker coordinates them.
@@ -60,7 +57,7 @@ class ShareCoordinator:
 
     def state(self, key: SharePartitionKey) -> ShareState | None:
         """What is kept of a share partition, None where it was not begun."""
-        return self.cluster.image.share_states.get(key)
+        return states_of(self.cluster.image).get(key)
 
     def initialize(self, key: SharePartitionKey, state_epoch: int, start_offset: int) -> None:
         """Begin a share partition, or begin it anew. Raises ApiError: INVALID_REQUEST, FENCED_STATE_EPOCH,
@@ -137,11 +134,11 @@ class ShareCoordinator:
 
     def forget_topic(self, topic_id: bytes) -> None:
         """A topic was deleted."""
-        self.forget([key for key in self.cluster.image.share_states if key.topic_id == topic_id])
+        self.forget([key for key in states_of(self.cluster.image) if key.topic_id == topic_id])
 
     def repeat(self, key: SharePartitionKey) -> None:
         """Write a share partition's state as it is once more, so that what is before it may go."""
-        state = self.cluster.image.share_states[key]
+        state = states_of(self.cluster.image)[key]
         again = replace(state, snapshot_epoch=state.snapshot_epoch + 1)
         self._write_snapshot(key, state, again, create_ms=state.create_ms)
 

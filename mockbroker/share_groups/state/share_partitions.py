@@ -13,12 +13,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from mockbroker.share_groups.share_states import NO_OFFSET, SharePartitionKey, StateBatch
+from mockbroker.share_groups.share_states import NO_OFFSET, SharePartitionKey, StateBatch, states_of
 from mockbroker.share_groups.state.acknowledging import release
 from mockbroker.share_groups.state.configs import share_limits
 from mockbroker.share_groups.state.coordinator import ShareCoordinator, SharePartitionWrite
 from mockbroker.share_groups.state.partition import ShareLimits, SharePartition
-from mockbroker.share_groups.state.sessions import SessionKey, ShareSession, ShareSessions
+from mockbroker.share_groups.state.sessions import SessionKey, ShareSession, ShareSessions, TopicIndex
 from mockbroker.state.errors import ApiError
 from mockbroker.state.timers import Timers
 from protocol.error_codes import ErrorCode
@@ -142,6 +142,11 @@ class SharePartitions:
             sessions = self._sessions[broker_id] = ShareSessions(max_sessions)
         return sessions
 
+    def partitions_of_session(self, broker_id: int, group_id: str | None, member_id: str | None) -> list[TopicIndex]:
+        """The topic id and index of each partition in a member's session at a broker."""
+        session = self.sessions_of(broker_id).get((group_id or "", member_id or ""))
+        return [] if session is None else list(session.partitions)
+
     def end_session(self, broker_id: int, key: SessionKey) -> None:
         """End a member's session, and make available again what the member has there."""
         session = self.sessions_of(broker_id).remove(key)
@@ -202,7 +207,7 @@ class SharePartitions:
     def forget_group(self, group_id: str, keys: Iterable[SharePartitionKey] = ()) -> None:
         """A group was deleted, or partitions of it: nothing is kept of them."""
         gone = set(keys) or {
-            key for key in self._running.keys() | self.cluster.image.share_states.keys() if key.group_id == group_id
+            key for key in self._running.keys() | states_of(self.cluster.image).keys() if key.group_id == group_id
         }
         for key in sorted(gone):
             self.fence(key)

@@ -10,14 +10,13 @@ Kafka 4.4.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from mockbroker.share_groups.share_states import SharePartitionKey
-from mockbroker.share_groups.state.coordinator import coordinator_key, snapshot_record
+from mockbroker.share_groups.share_states import SHARE_TOPIC, SharePartitionKey, coordinator_key, share_of, states_of
+from mockbroker.share_groups.state.coordinator import snapshot_record
 from mockbroker.state.timers import Timers
-from mockbroker.state.topics.coordinator_keys import SHARE_TOPIC
 from mockbroker.state.topics.topic import NO_LEADER
 from protocol.codec import codec
 from protocol.embedded.share_state_log import ShareSnapshotKey, ShareUpdateKey
@@ -51,11 +50,10 @@ class ShareStateLog:
         """The coordinator's key of the share partition that a record is about."""
         return coordinator_key(share_partition_of(key))
 
-    def snapshots(self, is_here: Callable[[str], bool]) -> Iterator[CoordinatorRecord]:
-        """The states that the image has, as records; those whose coordinator's key is in the partition."""
-        for key, state in self.cluster.image.share_states.items():
-            if is_here(coordinator_key(key)):
-                yield snapshot_record(key, state)
+    def snapshots(self) -> Iterator[tuple[str, CoordinatorRecord]]:
+        """The states that the image has, as records, each with its coordinator's key."""
+        for key, state in states_of(self.cluster.image).items():
+            yield coordinator_key(key), snapshot_record(key, state)
 
     def restore(self, partition: Partition) -> None:
         """Go on with a log that has records already."""
@@ -89,6 +87,10 @@ class ShareStateLog:
         self._snapshots.pop(partition, None)
         self._redundant.pop(partition, None)
 
+    def forget_all(self) -> None:
+        """The topic is gone, and with it all that coordinators kept."""
+        share_of(self.cluster).coordinator.forget(list(states_of(self.cluster.image)))
+
     def _on_timer(self, job: Job, now_ms: int) -> None:
         self.cluster.now_ms = now_ms
         for partition in list(self._redundant):
@@ -109,7 +111,7 @@ class ShareStateLog:
 
     def _repeat(self, partition: Partition) -> None:
         """Write the states again whose snapshot is old, unless that was done with all of them."""
-        states, coordinator = self.cluster.image.share_states, self.cluster.share.coordinator
+        states, coordinator = states_of(self.cluster.image), share_of(self.cluster).coordinator
         topics = self.cluster.internal_topics
         keys = [key for key in states if topics.partition_of(SHARE_TOPIC, coordinator_key(key)) is partition]
         if all(states[key].create_ms != states[key].write_ms for key in keys):

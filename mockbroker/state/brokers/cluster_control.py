@@ -77,8 +77,8 @@ class ClusterControl:
         """What only a broker's process knew goes with it: its readers' sessions and its loggers' levels."""
         broker.process_ended()
         self.cluster.fetch_sessions.pop(broker.id, None)
-        if self.cluster.has_share:
-            self.cluster.share.broker_stopped(broker.id)
+        for extension in self.cluster.extensions():
+            extension.broker_stopped(broker.id)
 
     def crash(self, broker_id: int, now_ms: int) -> bool:
         """End a broker without a word to anybody; it counts as gone once its session has expired.

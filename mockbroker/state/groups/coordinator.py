@@ -183,7 +183,7 @@ class Groups:
                     return classic_members.join(other, joining, now_ms, rng)
                 except ApiError as error:
                     return PendingAnswer(JoinAnswer("", ErrorCode(error.code)))
-            if other.kind not in ("consumer", "streams") or other.member_count:
+            if not other.replaces_empty_classic or other.member_count:
                 return PendingAnswer(JoinAnswer("", ErrorCode.INCONSISTENT_GROUP_PROTOCOL))
             if not joining.member_id:
                 other.cancel_timers()

@@ -84,7 +84,7 @@ class Image:
     pending_offsets: dict[int, dict[str, dict[TopicPartition, OffsetCommitValue]]] = field(default_factory=dict)
     """What open transactions are to commit, by producer id and group."""
     commit_numbers: CommitNumbers = field(default_factory=CommitNumbers)
-    share_states: dict[Any, Any] = field(default_factory=dict)  # by share partition, where a part has them
+    extensions: dict[str, dict[Any, Any]] = field(default_factory=dict)  # what optional parts keep, by their extension
 
     # producers
     next_producer_id: int = FIRST_PRODUCER_ID  # behind the last block that was given out
@@ -110,7 +110,7 @@ class Image:
                 for producer_id, by_group in self.pending_offsets.items()
             },
             self.commit_numbers.copy(),
-            dict(self.share_states),
+            {part: dict(states) for part, states in self.extensions.items()},
             self.next_producer_id,
             dict(self.transactions),
             dict(self.scram_credentials),

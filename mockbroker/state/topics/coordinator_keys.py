@@ -1,16 +1,37 @@
-"""Which partition of a coordinators' topic a key is in; that partition's leader is the key's coordinator.
+"""The topics of coordinators, and which partition of one a key is in: its leader is the key's coordinator.
 
-Source: GroupCoordinatorService.partitionFor, TransactionStateManager.partitionFor, ShareCoordinatorService.partitionFor
-and Utils.abs, Apache Kafka 4.4.
+Source: GroupCoordinatorService.partitionFor and groupMetadataTopicConfigs, TransactionStateManager.partitionFor,
+TransactionCoordinator.transactionStateTopicConfigs and Utils.abs, Apache Kafka 4.4.
 """
 
 from __future__ import annotations
 
 from functools import lru_cache
 
+from mockbroker.parts import CoordinatorTopic, merged
+
 OFFSETS_TOPIC = "__consumer_offsets"
 TRANSACTIONS_TOPIC = "__transaction_state"
-SHARE_TOPIC = "__share_group_state"
+COORDINATOR_TOPICS: dict[str, CoordinatorTopic] = {
+    OFFSETS_TOPIC: CoordinatorTopic(
+        "offsets.topic.",
+        {"cleanup.policy": "compact", "compression.type": "producer"},
+        ("group_log", "consumer_group_log", "share_group_log", "streams_group_log"),
+        key_type=0,
+        has_min_isr=False,
+    ),
+    TRANSACTIONS_TOPIC: CoordinatorTopic(
+        "transaction.state.log.",
+        {
+            "cleanup.policy": "compact",
+            "compression.type": "uncompressed",
+            "unclean.leader.election.enable": "false",
+        },
+        ("transaction_log",),
+        key_type=1,
+    ),
+} | merged("coordinator_topics")
+"""By name; in a log of ``__consumer_offsets`` groups of every kind are read, those of absent parts too."""
 MIN_INT = -(2**31)
 LONG_KEY = 512
 """Keys that are longer are hashed each time: strangers choose them, and thousands would be kept."""

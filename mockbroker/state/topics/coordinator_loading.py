@@ -2,8 +2,8 @@
 
 A partition counts by itself: the marker of a producer ends what was pending in the groups of its partition.
 
-Source: CoordinatorLoaderImpl, GroupCoordinatorShard.replay, TransactionStateManager.loadTransactionMetadata and
-ShareCoordinatorShard.replay, Apache Kafka 4.4.
+Source: CoordinatorLoaderImpl, GroupCoordinatorShard.replay and TransactionStateManager.loadTransactionMetadata, Apache
+Kafka 4.4.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from mockbroker.state.image.coordinator_records import CoordinatorRecord
 from mockbroker.state.image.image import Image
-from mockbroker.state.topics.coordinator_keys import OFFSETS_TOPIC, SHARE_TOPIC, TRANSACTIONS_TOPIC
+from mockbroker.state.topics.coordinator_keys import COORDINATOR_TOPICS
 from protocol.codec import codec
 from protocol.embedded.control_records import ControlRecordTypeSchema, EndTxnMarker
 from protocol.embedded.versioned import read_versioned
@@ -25,12 +25,6 @@ if TYPE_CHECKING:
     from mockbroker.state.logs.log import StoredBatch
     from mockbroker.state.logs.store import LogStore
 
-MODULES = {
-    OFFSETS_TOPIC: ("group_log", "consumer_group_log", "share_group_log", "streams_group_log"),
-    TRANSACTIONS_TOPIC: ("transaction_log",),
-    SHARE_TOPIC: ("share_state_log",),
-}
-"""Where the keys and values of a topic are declared, in ``protocol.embedded``."""
 KEY_VERSION = 0
 TYPE_BYTES = 2  # in front of a key
 
@@ -43,7 +37,7 @@ def load_coordinators(image: Image, log_store: LogStore) -> int:
     count = 0
     for topic_id, index in list(log_store.filled()):
         topic = image.topics.get(topic_id)
-        if topic is not None and topic.name in MODULES:
+        if topic is not None and topic.name in COORDINATOR_TOPICS:
             log = log_store.open(topic_id, index)
             count += load_partition(image, topic.name, log.batches(log.start_offset))
     return count
@@ -59,7 +53,8 @@ def load_partition(image: Image, topic: str, batches: Iterable[StoredBatch]) -> 
     image.groups.update(found.groups)
     image.modern_groups.update(found.modern_groups)
     image.offsets.update(found.offsets)
-    image.share_states.update(found.share_states)
+    for part, states in found.extensions.items():
+        image.extensions.setdefault(part, {}).update(states)
     image.transactions.update(found.transactions)
     for producer_id, by_group in found.pending_offsets.items():
         image.pending_offsets.setdefault(producer_id, {}).update(by_group)
@@ -113,7 +108,7 @@ def record_of(topic: str, record: Record) -> CoordinatorRecord | None:
 def message_types(topic: str) -> dict[int, tuple[Any, Any]]:
     """The classes of key and value by the type in front of a key."""
     found = {}
-    for module in MODULES[topic]:
+    for module in COORDINATOR_TOPICS[topic].records:
         declared = vars(import_module(f"protocol.embedded.{module}"))
         for name, key in list(declared.items()):
             if name.endswith("Key") and isinstance(key, type):

@@ -3,28 +3,27 @@
 What coordinators keep is in the image; it alone is read by them. The log of a partition of these topics is written
 from it when somebody first looks at that partition: the last record of each key, as in a log that was compacted just
 now. From then on whatever changes the image there is appended as well. In a durable cluster, whose restart reads
-these logs (``mockbroker.state.topics.coordinator_loading``), all of them are written from the beginning. Those of
-groups and transactions are compacted with all others, that of share partitions is cut off at the front
-(``share_state_log`` of ``mockbroker.parts``). A partition that nobody looks at costs nothing.
+these logs (``mockbroker.state.topics.coordinator_loading``), all of them are written from the beginning. They are
+compacted with all others, unless an optional part deletes from the front of them (``CoordinatorTopic.log``). A
+partition that is never read costs nothing.
 
-Source: DefaultAutoTopicCreationManager, GroupCoordinatorService.groupMetadataTopicConfigs,
-TransactionCoordinator.transactionStateTopicConfigs and ShareCoordinatorService.shareGroupStateTopicConfigs, Apache
-Kafka 4.4. In a cluster of fewer brokers than a replication factor asks for, Kafka makes no topic; here it gets as many
-replicas as there are brokers, and as many fewer of them have to be in sync.
+Source: DefaultAutoTopicCreationManager, Apache Kafka 4.4. In a cluster of fewer brokers than a replication factor asks
+for, Kafka makes no topic; here it gets as many replicas as there are brokers, and as many fewer of them have to be in
+sync.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from mockbroker.parts import provided
+from mockbroker.parts import load
 from mockbroker.state.errors import ApiError
 from mockbroker.state.image.coordinator_records import NO_PRODUCER_ID, CoordinatorRecord
 from mockbroker.state.topics.coordinator_keys import (
+    COORDINATOR_TOPICS,
     OFFSETS_TOPIC,
-    SHARE_TOPIC,
     TRANSACTIONS_TOPIC,
     partition_of_key,
 )
@@ -37,45 +36,13 @@ if TYPE_CHECKING:
 
 MAX_SEGMENT_BYTES = 1 << 18  # so that compaction, which leaves the last segment alone, keeps logs small
 MAX_BATCH_RECORDS = 500
-
-
-class TopicRules(NamedTuple):
-    """Which settings say how large a topic is, and its own configs."""
-
-    partitions: str
-    replication_factor: str
-    segment_bytes: str
-    min_isr: str | None
-    configs: dict[str, str]
-
-
-RULES = {
-    OFFSETS_TOPIC: TopicRules(
-        "offsets.topic.num.partitions",
-        "offsets.topic.replication.factor",
-        "offsets.topic.segment.bytes",
-        None,
-        {"cleanup.policy": "compact", "compression.type": "producer"},
-    ),
-    TRANSACTIONS_TOPIC: TopicRules(
-        "transaction.state.log.num.partitions",
-        "transaction.state.log.replication.factor",
-        "transaction.state.log.segment.bytes",
-        "transaction.state.log.min.isr",
-        {
-            "cleanup.policy": "compact",
-            "compression.type": "uncompressed",
-            "unclean.leader.election.enable": "false",
-        },
-    ),
-    SHARE_TOPIC: TopicRules(
-        "share.coordinator.state.topic.num.partitions",
-        "share.coordinator.state.topic.replication.factor",
-        "share.coordinator.state.topic.segment.bytes",
-        "share.coordinator.state.topic.min.isr",
-        {"cleanup.policy": "delete", "compression.type": "producer", "retention.ms": "-1"},
-    ),
+TOPIC_OF_RECORDS = {
+    f"protocol.embedded.{module}": name
+    for name, topic in COORDINATOR_TOPICS.items()
+    if topic.log
+    for module in topic.records
 }
+"""The topic of an optional part whose records a module declares."""
 
 
 @dataclass(slots=True, eq=False)
@@ -91,7 +58,7 @@ class InternalTopics:
     _counts: dict[bytes, int] = field(default_factory=dict)
     _written: set[Partition] = field(default_factory=set)
     _delayed: dict[Partition, list[tuple[CoordinatorRecord, int]]] = field(default_factory=dict)
-    _share_log: Any = None
+    _logs: dict[str, Any] = field(default_factory=dict)  # of topics that have ``CoordinatorTopic.log``, by name
 
     def __post_init__(self) -> None:
         self._listen()
@@ -103,8 +70,9 @@ class InternalTopics:
             topic = topics.get(topic_id)
             if topic is not None and topic.is_internal:
                 self._written.add(topic.partitions[index])
-                if topic.name == SHARE_TOPIC:
-                    self.share_log.restore(topic.partitions[index])
+                log = self._log_of(topic.name)
+                if log is not None:
+                    log.restore(topic.partitions[index])
         self._listen()
 
     # coordinators
@@ -189,12 +157,12 @@ class InternalTopics:
 
     # records
 
-    @property
-    def share_log(self) -> Any:
-        """What keeps the logs of share partitions' states small; loaded when there is one."""
-        if self._share_log is None:
-            self._share_log = provided("share_state_log")(self.cluster)
-        return self._share_log
+    def _log_of(self, name: str) -> Any:
+        """The ``CoordinatorTopic.log`` of a topic, made when first needed; None for a topic without."""
+        path = COORDINATOR_TOPICS[name].log
+        if path and name not in self._logs:
+            self._logs[name] = load(path)(self.cluster)
+        return self._logs.get(name)
 
     def is_written(self, partition: Partition) -> bool:
         """Whether the log of a partition has what the image has."""
@@ -209,10 +177,12 @@ class InternalTopics:
         wall_ms = self.cluster.clock.at(self.cluster.now_ms)
         if partition.topic.name == OFFSETS_TOPIC:
             self._append(partition, list(self._of_groups(partition)), wall_ms)
-        elif partition.topic.name == SHARE_TOPIC:
-            self._append(partition, list(self._of_share_partitions(partition)), wall_ms)
-        else:
+        elif partition.topic.name == TRANSACTIONS_TOPIC:
             self._append(partition, list(self._of_transactions(partition)), wall_ms)
+        elif self.cluster.image.extensions:
+            kept = self._log_of(partition.topic.name).snapshots()
+            here = [record for key, record in kept if self._partition_in(partition.topic, key) is partition]
+            self._append(partition, here, wall_ms)
 
     def forget(self, topic: Topic) -> None:
         """A topic is gone, and so is what coordinators kept there."""
@@ -221,14 +191,14 @@ class InternalTopics:
         self._counts.pop(topic.id, None)
         for partition in topic.partitions:
             self._delayed.pop(partition, None)
-            if self._share_log is not None:
-                self._share_log.forget(partition)
+            if topic.name in self._logs:
+                self._logs[topic.name].forget(partition)
         if topic.name == OFFSETS_TOPIC and self.cluster.has_groups:
             self.cluster.groups.forget_all()
         elif topic.name == TRANSACTIONS_TOPIC and self.cluster.image.transactions:
             self.cluster.transactions.forget_all()
-        elif topic.name == SHARE_TOPIC and self.cluster.image.share_states:
-            self.cluster.share.coordinator.forget(list(self.cluster.image.share_states))
+        elif COORDINATOR_TOPICS[topic.name].log and self.cluster.image.extensions:
+            self._log_of(topic.name).forget_all()
 
     def _of_groups(self, partition: Partition) -> Iterator[CoordinatorRecord]:
         """What the image has of the groups in a partition: groups first, then offsets, then what is pending."""
@@ -260,10 +230,6 @@ class InternalTopics:
             if self._partition_in(partition.topic, transactional_id) is partition:
                 yield record(transactional_id, value)
 
-    def _of_share_partitions(self, partition: Partition) -> Iterator[CoordinatorRecord]:
-        if self.cluster.image.share_states:
-            yield from self.share_log.snapshots(lambda key: self._partition_in(partition.topic, key) is partition)
-
     def _listen(self) -> None:
         """Be told of what changes the image, if any log is to have it."""
         self.cluster.writer.on_coordinator_records = self._changed if self._written or self.cluster.is_durable else None
@@ -291,8 +257,8 @@ class InternalTopics:
         transactional_id = getattr(key, "transactional_id", None)
         if transactional_id is not None:
             name, text = TRANSACTIONS_TOPIC, transactional_id
-        elif type(key).__module__.endswith("share_state_log"):
-            name, text = SHARE_TOPIC, self.share_log.key_of(key)
+        elif (other := TOPIC_OF_RECORDS.get(type(key).__module__)) is not None:
+            name, text = other, self._log_of(other).key_of(key)
         else:
             name, text = OFFSETS_TOPIC, getattr(key, "group", None) or getattr(key, "group_id", None)
             if text is None:
@@ -357,9 +323,10 @@ class InternalTopics:
                 producer_id, epoch, BatchMetadata(-1, -1, base_offset, wall_ms), wall_ms, transactional=True
             )
         self.cluster.replication.appended(partition, self.cluster.now_ms)
-        if topic.name == SHARE_TOPIC:
+        followed = self._log_of(topic.name)
+        if followed is not None:
             for offset, record in enumerate(records, base_offset):
-                self.share_log.appended(partition, record.key, offset, is_deleted=record.value is None)
+                followed.appended(partition, record.key, offset, is_deleted=record.value is None)
 
     # making
 
@@ -367,17 +334,21 @@ class InternalTopics:
         cluster = self.cluster
         if not cluster.online_brokers():
             raise ApiError(ErrorCode.COORDINATOR_NOT_AVAILABLE, "no broker is online")
-        rules, settings = RULES[name], cluster.settings
+        rules = COORDINATOR_TOPICS[name]
+
+        def setting(what: str) -> int:
+            return int(cluster.settings[rules.settings + what])
+
         control = cluster.replication_control
         there = control.registered() if cluster.support.is_kraft else cluster.online_brokers()
-        replicas = min(int(settings[rules.replication_factor]), len(there))
-        configs: dict[str, Any] = {**rules.configs, "segment.bytes": str(settings[rules.segment_bytes])}
-        if rules.min_isr is not None:  # as many may be missing as where there are all replicas
-            missing = int(settings[rules.replication_factor]) - replicas
-            configs["min.insync.replicas"] = str(max(1, int(settings[rules.min_isr]) - missing))
+        replicas = min(setting("replication.factor"), len(there))
+        configs: dict[str, Any] = {**rules.configs, "segment.bytes": str(setting("segment.bytes"))}
+        if rules.has_min_isr:  # as many may be missing as where there are all replicas
+            missing = setting("replication.factor") - replicas
+            configs["min.insync.replicas"] = str(max(1, setting("min.isr") - missing))
         return control.create(
             name,
-            int(settings[rules.partitions]),
+            setting("num.partitions"),
             replicas,
             configs=configs,
             requesting_broker_id=cluster.online_brokers()[0].id,

@@ -145,8 +145,8 @@ class LeaderControl:
             override(partition, replace(held, out_of_sync=held.out_of_sync - {partition.leader}))
         if partition.registration.leader_epoch != epoch:
             cluster.replication.leader_changed(partition, cluster.now_ms)
-            if cluster.has_share:
-                cluster.share.leader_changed(partition)
+            for extension in cluster.extensions():
+                extension.leader_changed(partition)
             partition.leader_epoch_began()
             if partition.topic.is_internal:
                 cluster.internal_topics.leader_changed(partition)

@@ -247,8 +247,8 @@ class ReplicationControl:
             self.cluster.internal_topics.forget(topic)
         if self.cluster.has_groups:
             self.cluster.groups.forget_topic(topic.name)
-        if self.cluster.has_share or self.cluster.image.share_states:
-            self.cluster.share.forget_topic(topic.id)
+        for extension in self.cluster.extensions():
+            extension.forget_topic(topic.id)
         self.cluster.woken.extend(topic.partitions)
         self.cluster.changed()
 

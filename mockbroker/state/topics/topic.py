@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from mockbroker.state.errors import ApiError
 from mockbroker.state.logs.producers import PartitionProducers, recover
-from mockbroker.state.topics.coordinator_keys import OFFSETS_TOPIC, SHARE_TOPIC, TRANSACTIONS_TOPIC
+from mockbroker.state.topics.coordinator_keys import COORDINATOR_TOPICS
 from protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 NO_LEADER = -1
 MAX_NAME_LENGTH = 249
 LEGAL_NAME = re.compile(r"[a-zA-Z0-9._-]+")
-INTERNAL_TOPICS = frozenset({OFFSETS_TOPIC, TRANSACTIONS_TOPIC, SHARE_TOPIC})
+INTERNAL_TOPICS = frozenset(COORDINATOR_TOPICS)
 
 
 @dataclass(slots=True, eq=False)

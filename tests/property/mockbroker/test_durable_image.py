@@ -107,7 +107,7 @@ class DurableImageLife(ImageLife):
             assert in_logs_form(kept, {}) == in_logs_form(image, value_versions(self.cluster))
         data = commit_batch(metadata_records(image), 0, 1, timestamp_ms=0)
         metadata = image.copy()
-        for name in ("groups", "modern_groups", "offsets", "pending_offsets", "share_states", "transactions"):
+        for name in ("groups", "modern_groups", "offsets", "pending_offsets", "extensions", "transactions"):
             getattr(metadata, name).clear()
         metadata.commit_numbers.clear()
         assert image_of([data]) == metadata
@@ -138,7 +138,10 @@ def in_logs_form(image: Image, versions: dict[str, int]) -> Image:
         for producer_id, by_group in image.pending_offsets.items()
     }
     kept.transactions = {one: read_back(value) for one, value in image.transactions.items()}
-    kept.share_states = {one: replace(state, updates=0) for one, state in image.share_states.items()}
+    kept.extensions = {
+        name: {one: replace(state, updates=0) for one, state in states.items()}
+        for name, states in image.extensions.items()
+    }
     return kept
 
 

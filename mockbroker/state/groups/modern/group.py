@@ -279,6 +279,10 @@ class ModernGroup(Generic[SomeMember]):
         """That members of this kind of group do not commit offsets of their own."""
         return ApiError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {self.id} is not a consumer group.")
 
+    def begun_offsets(self, cluster: Any) -> list[tuple[str, int, int, int | None]] | None:
+        """Topic, index, first offset and lag of each partition of a group that commits no offsets; None: it does."""
+        return None
+
     def retention_begun_ms(self, committed_ms: int) -> int | None:
         """Since when an offset is kept for nothing: since its commit. Of topics that are read none is asked about."""
         return committed_ms

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from mockbroker.core.simulation import Simulation
-from mockbroker.share_groups.share_states import SharePartitionKey
+from mockbroker.share_groups.share_states import SharePartitionKey, share_of
 from mockbroker.share_groups.state.in_flight import ACQUIRED
 from protocol.error_codes import ErrorCode
 from tests.unit.mockbroker.share_groups.share import (
@@ -161,7 +161,7 @@ class ShareLife(RuleBasedStateMachine):
     @invariant()
     def nothing_is_lost_and_counts_are_right(self) -> None:
         """What is done with is what was settled, or was delivered as often as it may be; the rest can be given out."""
-        running = self.sim.cluster.share.get(SharePartitionKey(GROUP, self.topic, 0))
+        running = share_of(self.sim.cluster).get(SharePartitionKey(GROUP, self.topic, 0))
         if running is None:
             return
         states = {

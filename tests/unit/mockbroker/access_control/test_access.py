@@ -26,12 +26,14 @@ def controlled(super_users: str = "") -> Simulation:
     return Simulation(settings=SETTINGS | IN_ZOOKEEPER_MODE | {"super.users": super_users})
 
 
+@pytest.mark.zookeeper
 def test_only_who_may_act_for_the_cluster_tells_brokers_what_there_is():
     forged = UpdateMetadataRequest(controller_id=1, controller_epoch=0, broker_epoch=-1)
     answers = [controlled(some).ask(forged, version=6).error_code for some in ("", ANONYMOUS)]
     assert answers == [ErrorCode.CLUSTER_AUTHORIZATION_FAILED, ErrorCode.NONE]
 
 
+@pytest.mark.zookeeper
 def test_a_controller_that_its_brokers_would_refuse_is_told_of_at_the_start():
     settings = SETTINGS | IN_ZOOKEEPER_MODE | {"super.users": "User:root"}
     with pytest.raises(ValueError, match="expected User:ANONYMOUS, who the controller is to the brokers"):

@@ -73,6 +73,7 @@ def test_commands_have_taken_effect_when_they_return(event_loop_kind):
         assert cluster.run(lambda running: dict(running.state.replication.lags)) == {1: 5}
 
 
+@pytest.mark.zookeeper
 def test_a_broker_is_upgraded_and_told_as_in_the_other_form():
     with MockCluster(settings={"inter.broker.protocol.version": "0.9.0"}) as cluster:
         cluster.configure_broker(1, emulate="0.10.0", protocol="0.10.0")

@@ -126,6 +126,7 @@ def test_listeners_that_cannot_be_are_refused(settings):
         MockCluster(1, settings=settings)
 
 
+@pytest.mark.zookeeper
 def test_zookeeper_mode_has_no_logins():
     with pytest.raises(ValueError, match="in ZooKeeper mode, got SASL_PLAINTEXT"):
         MockCluster(1, users={"alice": SECRET}, settings={"inter.broker.protocol.version": "2.4"})

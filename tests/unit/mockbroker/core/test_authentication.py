@@ -175,6 +175,7 @@ def with_tokens(options: str = "", **settings: str) -> Simulation:
     return sim
 
 
+@pytest.mark.access_control
 def test_a_session_ends_with_its_token():
     sim = with_tokens()
     client = Client(sim)
@@ -191,6 +192,7 @@ def test_a_session_ends_with_its_token():
     assert client.connection.closed == "the session has expired"
 
 
+@pytest.mark.access_control
 def test_a_wrong_token_is_told_and_once_acknowledged_ends_the_connection():
     sim = with_tokens()
     client = Client(sim)
@@ -207,6 +209,7 @@ def test_a_wrong_token_is_told_and_once_acknowledged_ends_the_connection():
     assert client.connection.closed == "expected the parts of a token in base64url"
 
 
+@pytest.mark.access_control
 def test_a_token_for_longer_than_kafka_can_count_ends_the_connection():
     client = Client(with_tokens())
     client.ask(SaslHandshakeRequest(mechanism="OAUTHBEARER"), 1)
@@ -215,6 +218,7 @@ def test_a_token_for_longer_than_kafka_can_count_ends_the_connection():
     assert "good for 9223372036854 ms or less" in str(client.connection.closed)
 
 
+@pytest.mark.access_control
 def test_tokens_are_taken_only_where_a_login_module_says_so():
     sim = Simulation(settings={"sasl.enabled.mechanisms": "OAUTHBEARER"})
     sim.cluster.brokers[0].listeners[0].protocol = "SASL_PLAINTEXT"
@@ -235,6 +239,7 @@ def test_tokens_are_taken_only_where_a_login_module_says_so():
         ),
     ],
 )
+@pytest.mark.access_control
 def test_what_cannot_judge_tokens_is_refused_at_the_start(options, settings, expected):
     named = {f"listener.name.plaintext.oauthbearer.{name}": value for name, value in settings.items()}
     with pytest.raises(ValueError, match=expected):

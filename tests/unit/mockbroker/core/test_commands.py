@@ -430,6 +430,7 @@ def test_a_broker_has_no_link_to_itself(sim):
 
 
 @pytest.mark.parametrize("command", ["fence_broker", "fill_disk"])
+@pytest.mark.zookeeper
 def test_what_zookeeper_mode_does_not_have_is_refused(command):
     cluster = Cluster.create([Broker(0, "a")], settings={"inter.broker.protocol.version": "2.8"})
     with pytest.raises(ValueError, match="in KRaft mode only"):

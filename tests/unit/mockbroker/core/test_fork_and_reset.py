@@ -207,6 +207,7 @@ def test_a_reset_fork_is_as_it_was_forked(sim):
 
 
 @pytest.mark.parametrize("release", ["0.10.0", "2.8"])
+@pytest.mark.zookeeper
 def test_zookeeper_mode_forks_and_is_reset(release):
     sim = Simulation(release=release)
     sim.cluster.create_topic("orders", assignment=[[0, 1, 2]])

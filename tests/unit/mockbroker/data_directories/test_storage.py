@@ -144,6 +144,7 @@ def test_a_failed_sync_is_told_until_one_succeeds(path):
     after.close()
 
 
+@pytest.mark.zookeeper
 def test_a_cluster_of_zookeepers_time_goes_on_too(tmp_path):
     for _ in range(2):
         kept = Kept(tmp_path / "old", release="2.4")

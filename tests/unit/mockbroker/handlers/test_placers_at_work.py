@@ -83,6 +83,7 @@ def test_the_default_is_kafkas_striped_placement_from_the_first_rack():
     assert rows(sim)[0] == [0, 2, 4]
 
 
+@pytest.mark.zookeeper
 def test_in_zookeeper_mode_placement_stays_kip_36s():
     settings = {"inter.broker.protocol.version": "2.4", "replica.placer.class.name": "striped"}
     sim = Simulation(racks="a,a,b,b,c,c", settings=settings)
@@ -91,6 +92,7 @@ def test_in_zookeeper_mode_placement_stays_kip_36s():
     assert isinstance(sim.cluster.placer, RackAwarePlacer)
 
 
+@pytest.mark.zookeeper
 def test_in_zookeeper_mode_a_topic_grows_from_its_first_leader_as_zookeepers_kafka_grew_it():
     sim = Simulation(racks="a,b,c", settings={"inter.broker.protocol.version": "2.4"})
     sim.cluster.create_topic("t", assignment=[[2, 0]])
@@ -139,6 +141,7 @@ def test_a_topic_made_without_numbers_is_as_wide_as_there_are_registered_brokers
     assert [sorted(row) for row in rows(sim)] == [[0, 1, 2]]
 
 
+@pytest.mark.zookeeper
 def test_in_zookeeper_mode_a_broker_that_is_down_holds_no_replicas():
     sim = Simulation(settings={"inter.broker.protocol.version": "2.4"})
     sim.cluster.stop_broker(2, 0)

@@ -104,6 +104,7 @@ def test_a_topic_is_widened(sim):
     assert again.error_code == ErrorCode.INVALID_PARTITIONS
 
 
+@pytest.mark.zookeeper
 def test_in_zookeeper_mode_create_topics_is_refused_where_only_some_brokers_have_racks():
     """As AdminManager of Kafka 0.10.1 and later; KafkaApis, which makes the topics that clients ask for, is lenient."""
     sim = Simulation("a,b,", settings={"inter.broker.protocol.version": "0.10.2"})
@@ -117,6 +118,7 @@ def test_in_zookeeper_mode_create_topics_is_refused_where_only_some_brokers_have
     assert len(sim.cluster.create_topic("asked-for", 2, 2, requesting_broker_id=0).partitions) == 2
 
 
+@pytest.mark.zookeeper
 def test_in_zookeeper_mode_no_topic_is_widened_where_only_some_brokers_have_racks():
     """ZkAdminManager of Kafka 3.9 fails before it looks at a topic, so the whole request does, without words."""
     sim = Simulation("a,b,", settings={"inter.broker.protocol.version": "3.9", "zookeeper.connect": "here"})

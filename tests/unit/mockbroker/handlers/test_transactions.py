@@ -208,6 +208,7 @@ def test_a_feature_that_may_be_at_level_0_is_shown_as_supported_from_version_4_o
     assert "transaction.version" in supported(4)
 
 
+@pytest.mark.zookeeper
 def test_the_time_of_zookeeper_knows_no_features():
     sim = Simulation(release="3.9", settings={"zookeeper.connect": "zk:2181"})
     request = ApiVersionsRequest(client_software_name="test", client_software_version="1")

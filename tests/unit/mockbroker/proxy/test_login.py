@@ -127,6 +127,7 @@ def test_scram_takes_two_tokens(mechanism, hash_name):
     assert client.ask(METADATA, 12).brokers
 
 
+@pytest.mark.access_control
 def test_oauthbearer_takes_one_good_token():
     client = FollowedClient(secured("OAUTHBEARER"))
     client.shake_hands("OAUTHBEARER")
@@ -134,6 +135,7 @@ def test_oauthbearer_takes_one_good_token():
     assert client.ask(METADATA, 12).brokers
 
 
+@pytest.mark.access_control
 def test_a_refused_bearer_token_is_followed_by_another():
     client = FollowedClient(secured("OAUTHBEARER"))
     client.shake_hands("OAUTHBEARER")
@@ -142,6 +144,7 @@ def test_a_refused_bearer_token_is_followed_by_another():
     assert client.ask(METADATA, 12).brokers
 
 
+@pytest.mark.access_control
 def test_a_refused_bearer_token_is_acknowledged_by_a_token_before_the_connection_ends():
     client = FollowedClient(secured("OAUTHBEARER"))
     client.shake_hands("OAUTHBEARER")
@@ -170,6 +173,7 @@ def test_a_handshake_that_is_refused_begins_nothing():
     assert client.ask(METADATA, 12).brokers
 
 
+@pytest.mark.access_control
 def test_a_second_login_on_the_same_connection_is_followed_too():
     client = FollowedClient(secured("OAUTHBEARER"))
     for seconds in (10, 20):

@@ -6,9 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from mockbroker.core.simulation import Simulation
-from mockbroker.share_groups.share_states import SharePartitionKey
-from mockbroker.share_groups.state.coordinator import coordinator_key
-from mockbroker.state.topics.coordinator_keys import SHARE_TOPIC
+from mockbroker.share_groups.share_states import SHARE_TOPIC, SharePartitionKey, coordinator_key, share_of
 from protocol.apis.share_fetch import (
     ShareAcknowledgeRequest,
     ShareAcknowledgeResponse,
@@ -30,7 +28,7 @@ def begun(sim: Simulation, partitions: int = 1, *, start_offset: int = 0, group:
     """A topic whose share partitions have begun; gives its id. Partition i is led by broker i."""
     topic = sim.cluster.create_topic(TOPIC, partitions, 3)
     for index in range(partitions):
-        sim.cluster.share.begin(SharePartitionKey(group, topic.id, index), 1, start_offset)
+        share_of(sim.cluster).begin(SharePartitionKey(group, topic.id, index), 1, start_offset)
     return topic.id
 
 

@@ -8,6 +8,7 @@ from mockbroker.core.journal import Journal
 from mockbroker.proxy.connection import ProxyConnection
 from mockbroker.proxy.engine import ProxyEngine
 from mockbroker.proxy.mirror import empty_mirror
+from mockbroker.share_groups.share_states import share_of
 from protocol.apis.share_fetch import ShareAcknowledgeRequest, ShareFetchRequest
 from protocol.headers import request_frame, response_frame
 from protocol.registry import message_class
@@ -67,7 +68,7 @@ def test_acknowledgements_go_on_and_keep_the_session(sim, topic_id):
     if not acquired(share_fetch(sim, topic_id, 1, indexes=())):
         share_fetch(sim, topic_id, 2, indexes=())
     followed = sim.proxy.path.share_fetches
-    epoch = sim.cluster.share.sessions_of(0).get((GROUP, "one")).epoch
+    epoch = share_of(sim.cluster).sessions_of(0).get((GROUP, "one")).epoch
     assert outcome(acknowledge(sim, topic_id, epoch, (0, 0, [ACCEPT]))) == 0
     assert len(followed) == 1
 
@@ -115,7 +116,7 @@ def test_the_longest_unused_session_goes_where_there_is_no_room(sim, topic_id):
     share_fetch(sim, topic_id, member="two")
     share_fetch(sim, topic_id, 1, indexes=())
     share_fetch(sim, topic_id, member="three")
-    kept = sim.proxy.cluster.share.sessions_of(0)
+    kept = share_of(sim.proxy.cluster).sessions_of(0)
     assert [kept.get((GROUP, one)) is not None for one in ("one", "two", "three")] == [True, False, True]
     assert followed.size_bytes <= followed.max_bytes
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from mockbroker.core.simulation import Simulation
-from mockbroker.share_groups.share_states import SharePartitionKey
+from mockbroker.share_groups.share_states import SharePartitionKey, share_of
 from mockbroker.share_groups.state import sessions
 from protocol.error_codes import ErrorCode
 from protocol.records import Record, build_batch
@@ -113,7 +113,7 @@ def test_records_are_archived_once_they_were_delivered_often_enough(sim):
         assert acquired(share_fetch(sim, topic)) == [(0, 0, delivery)]
         sim.advance(LOCK_MS)
     assert acquired(share_fetch(sim, topic)) == []
-    assert sim.cluster.share.get(SharePartitionKey(GROUP, topic, 0)).start_offset == 1
+    assert share_of(sim.cluster).get(SharePartitionKey(GROUP, topic, 0)).start_offset == 1
 
 
 def test_records_that_were_delivered_often_come_in_smaller_numbers_and_at_last_alone(sim):
@@ -256,7 +256,7 @@ def test_a_session_ends_with_its_connection(sim):
     filled(sim, 2)
     ticket = sim.send(share_fetch_request(topic))
     share_fetch(sim, topic, member="two")
-    sim.cluster.share.connection_closed(0, ticket)
+    share_of(sim.cluster).connection_closed(0, ticket)
     assert acquired(share_fetch(sim, topic, 1, member="two")) == [(0, 1, 2)]
     assert share_fetch(sim, topic, 1).error_code == ErrorCode.SHARE_SESSION_NOT_FOUND
 
@@ -282,7 +282,7 @@ def test_all_sessions_of_a_broker_together_have_a_largest_number_of_partitions(s
     assert share_fetch(sim, topic, 1, indexes=[0, 3, 4]).error_code == ErrorCode.NONE, "two more, 0 is there already"
     assert share_fetch(sim, topic, 2, indexes=[5]).error_code == ErrorCode.SHARE_SESSION_LIMIT_REACHED
     assert share_fetch(sim, topic, indexes=[0, 1, 2, 3, 4]).error_code == ErrorCode.NONE, "in place of its own"
-    assert len(sim.cluster.share.sessions_of(0).get((GROUP, "one")).partitions) == 5
+    assert len(share_of(sim.cluster).sessions_of(0).get((GROUP, "one")).partitions) == 5
 
 
 @pytest.mark.parametrize(("group", "member"), [(None, "one"), (GROUP, ""), (GROUP, None), (GROUP, "m" * 37)])
@@ -353,7 +353,7 @@ def test_a_stopped_broker_loses_sessions_and_locks_and_no_acknowledgement(sim):
 @pytest.mark.parametrize("end", ["stop_broker", "crash_broker"])
 def test_locks_on_a_diskless_topic_end_with_the_broker_of_their_session(sim, end):
     topic = sim.cluster.create_topic(TOPIC, 1, configs={"diskless.enable": "true"}).id
-    sim.cluster.share.begin(SharePartitionKey(GROUP, topic, 0), 1, 0)
+    share_of(sim.cluster).begin(SharePartitionKey(GROUP, topic, 0), 1, 0)
     filled(sim, 3)
     assert acquired(share_fetch(sim, topic)) == [(0, 2, 1)]
     assert acquired(share_fetch(sim, topic, member="two", broker=1)) == []
@@ -391,7 +391,7 @@ def test_only_what_is_done_with_behind_the_start_counts_as_delivered(sim):
     topic = begun(sim)
     filled(sim, *[1] * 6)
     share_fetch(sim, topic, batch_size=1)
-    running = sim.cluster.share.get(SharePartitionKey(GROUP, topic, 0))
+    running = share_of(sim.cluster).get(SharePartitionKey(GROUP, topic, 0))
     acknowledge(sim, topic, 1, (2, 2, [RELEASE]))
     assert running.delivery_complete_count == 0
     acknowledge(sim, topic, 2, (1, 1, [ACCEPT]), (3, 4, [REJECT]))
@@ -432,7 +432,7 @@ def test_within_a_session_partitions_without_news_are_left_out(sim):
 def test_a_group_that_was_never_told_where_to_begin_begins_at_the_end(sim):
     topic = sim.cluster.create_topic(TOPIC, 1, 3).id
     filled(sim, 2)
-    sim.cluster.share.begin(SharePartitionKey(GROUP, topic, 0), 1)
+    share_of(sim.cluster).begin(SharePartitionKey(GROUP, topic, 0), 1)
     assert acquired(share_fetch(sim, topic)) == []
     filled(sim, 1)
     assert acquired(share_fetch(sim, topic, 1)) == [(2, 2, 1)]

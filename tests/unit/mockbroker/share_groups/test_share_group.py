@@ -189,7 +189,7 @@ def test_admins_see_share_groups_and_delete_those_without_members(sim, topic):
     assert sim.ask(wanted, broker=coordinator(sim)).results[0].error_code == ErrorCode.NON_EMPTY_GROUP
     beat(sim, -1)
     assert sim.ask(wanted, broker=coordinator(sim)).results[0].error_code == ErrorCode.NONE
-    assert not sim.cluster.image.share_states
+    assert not sim.cluster.image.extensions
     assert not sim.cluster.image.modern_groups
     beat(sim)
     assert acquired(share_fetch(sim, topic)) == [(0, 0, 1)]
@@ -213,7 +213,7 @@ def test_a_deleted_topic_is_forgotten(sim, topic):
     beat(sim)
     beat(sim, 2)
     sim.cluster.delete_topic(sim.cluster.topics[TOPIC])
-    assert not sim.cluster.image.share_states
+    assert not sim.cluster.image.extensions
     assert assigned(beat(sim, 3)) == []
 
 

@@ -5,13 +5,26 @@ from __future__ import annotations
 import pytest
 
 from mockbroker.core.simulation import Simulation
-from mockbroker.share_groups.share_states import SharePartitionKey, StateBatch
-from mockbroker.share_groups.state.coordinator import SharePartitionWrite, coordinator_key
-from mockbroker.state.topics.coordinator_keys import SHARE_TOPIC
+from mockbroker.share_groups.share_states import (
+    SHARE_TOPIC,
+    SharePartitionKey,
+    StateBatch,
+    coordinator_key,
+    share_of,
+    states_of,
+)
+from mockbroker.share_groups.state.coordinator import SharePartitionWrite
+from mockbroker.state.coordinator_log import log_record
+from mockbroker.state.image.coordinator_records import CoordinatorRecord
+from mockbroker.state.image.image import Image
+from mockbroker.state.logs.log import StoredBatch
+from mockbroker.state.topics.coordinator_keys import partition_of_key
+from mockbroker.state.topics.coordinator_loading import load_partition
+from protocol.apis.find_coordinator import FindCoordinatorRequest
 from protocol.codec import codec
 from protocol.embedded.share_state_log import ShareSnapshotKey, ShareSnapshotValue, ShareUpdateKey, ShareUpdateValue
 from protocol.embedded.versioned import read_versioned
-from protocol.records import Record
+from protocol.records import Record, build_batch
 from tests.internal_topics import records_of
 
 KINDS = {0: (ShareSnapshotKey, ShareSnapshotValue), 1: (ShareUpdateKey, ShareUpdateValue)}
@@ -23,7 +36,7 @@ Shown = tuple[str, int, int | None]  # kind, share partition, and the first offs
 def sim(sim: Simulation) -> Simulation:
     """Three brokers, a topic with two partitions, and a share partition of the first that starts at 5."""
     sim.cluster.create_topic("orders", 2)
-    sim.cluster.share.coordinator.initialize(key_of(sim), 0, 5)
+    share_of(sim.cluster).coordinator.initialize(key_of(sim), 0, 5)
     return sim
 
 
@@ -32,7 +45,7 @@ def key_of(sim: Simulation, partition: int = 0) -> SharePartitionKey:
 
 
 def write(sim: Simulation, start_offset: int, *batches: StateBatch) -> None:
-    sim.cluster.share.coordinator.write(key_of(sim), SharePartitionWrite(0, 0, start_offset, 0, list(batches)))
+    share_of(sim.cluster).coordinator.write(key_of(sim), SharePartitionWrite(0, 0, start_offset, 0, list(batches)))
 
 
 def read(sim: Simulation) -> list[Shown]:
@@ -57,7 +70,7 @@ def test_whoever_looks_first_sees_the_states_as_they_are_then(sim):
 def test_whoever_reads_on_sees_each_update_and_each_deletion(sim):
     assert read(sim) == [("Snapshot", 0, 5)]
     write(sim, 6)
-    sim.cluster.share.coordinator.delete(key_of(sim))
+    share_of(sim.cluster).coordinator.delete(key_of(sim))
     assert read(sim) == [("Snapshot", 0, 5), ("Update", 0, 6), ("Snapshot", 0, None)]
 
 
@@ -72,7 +85,7 @@ def test_with_the_topic_read_from_the_group_is_forgotten_in_the_log_too(sim):
 def test_with_the_topic_of_states_they_are_gone(sim):
     read(sim)
     sim.cluster.delete_topic(sim.cluster.topics[SHARE_TOPIC])
-    assert not sim.cluster.image.share_states
+    assert not sim.cluster.image.extensions
 
 
 def test_an_old_state_is_written_once_more_and_what_is_before_it_is_deleted(sim):
@@ -95,6 +108,35 @@ def test_a_fork_goes_on_with_the_log_and_keeps_it_small(sim):
     fork.advance(2 * INTERVAL_MS)
     assert read(fork) == [("Snapshot", 0, 7)]
     assert read(sim) == [("Snapshot", 0, 5), ("Update", 0, 6)]
+
+
+@pytest.mark.parametrize(("racks", "min_isr"), [("a", 1), ("a,b", 1), ("a,b,c", 2), ("a,b,c,a", 2)])
+def test_the_first_question_for_a_coordinator_makes_the_topic_with_kafkas_configs(racks, min_isr):
+    sim = Simulation(racks=racks)
+    key = "workers:AAAAAAAAAAAAAAAAAAAAAA:0"
+    answer = sim.ask(FindCoordinatorRequest(key_type=2, coordinator_keys=[key]), version=6).coordinators[0]
+    topic = sim.cluster.topics[SHARE_TOPIC]
+    assert (answer.error_code, answer.node_id) == (0, topic.partitions[partition_of_key(key, 50)].leader)
+    # ShareCoordinatorService.shareGroupStateTopicConfigs, Apache Kafka 4.4
+    assert (len(topic.partitions), topic.config("min.insync.replicas")) == (50, min_isr)
+    assert "delete" in topic.config("cleanup.policy")
+
+
+def test_updates_in_the_log_go_on_from_the_snapshot_before_them():
+    key = {"group_id": "workers", "topic_id": bytes(16), "partition": 0}
+    snapshot = ShareSnapshotValue(
+        snapshot_epoch=3, state_epoch=1, leader_epoch=0, start_offset=10, create_timestamp=0, write_timestamp=0
+    )
+    update = ShareUpdateValue(snapshot_epoch=3, leader_epoch=2, start_offset=20, state_batches=[])
+    written = [(ShareUpdateKey(**key), update), (ShareSnapshotKey(**key), snapshot), (ShareUpdateKey(**key), update)]
+    batches = [
+        StoredBatch(offset, offset, 0, 0, build_batch([log_record(CoordinatorRecord(*one), 0, {})]))
+        for offset, one in enumerate(written)
+    ]
+    image = Image()
+    load_partition(image, SHARE_TOPIC, batches)
+    (state,) = states_of(image).values()
+    assert (state.snapshot_epoch, state.state_epoch, state.start_offset, state.newest_leader_epoch) == (3, 1, 20, 2)
 
 
 def test_nobody_pays_for_a_log_that_nobody_reads(sim):

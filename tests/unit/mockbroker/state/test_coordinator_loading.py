@@ -11,11 +11,10 @@ from mockbroker.state.coordinator_log import log_record
 from mockbroker.state.groups.offsets import Committed, commits, deletions
 from mockbroker.state.image.image import Image
 from mockbroker.state.logs.log import StoredBatch
-from mockbroker.state.topics.coordinator_keys import OFFSETS_TOPIC, SHARE_TOPIC, TRANSACTIONS_TOPIC
+from mockbroker.state.topics.coordinator_keys import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from mockbroker.state.topics.coordinator_loading import load_partition
 from mockbroker.state.transactions.records import new_value, record
 from protocol import DecodeError
-from protocol.embedded.share_state_log import ShareSnapshotKey, ShareSnapshotValue, ShareUpdateKey, ShareUpdateValue
 from protocol.records import Record, build_batch, build_transaction_marker, iter_batches
 
 VERSIONS = {"OffsetCommitValue": 4, "TransactionLogValue": 1}
@@ -140,24 +139,6 @@ def test_transactional_ids_are_found_by_their_last_value_and_gone_with_a_tombsto
     assert log.load(TRANSACTIONS_TOPIC).transactions["billing"].transaction_timeout_ms == 2
     log.put([record("billing", None)])
     assert log.load(TRANSACTIONS_TOPIC).transactions == {}
-
-
-def share_batch(key: Any, value: Any) -> bytes:
-    from mockbroker.state.image.coordinator_records import CoordinatorRecord
-
-    return build_batch([log_record(CoordinatorRecord(key, value), 0, {})])
-
-
-def test_a_share_partitions_updates_go_on_from_its_snapshot():
-    key = {"group_id": "workers", "topic_id": bytes(16), "partition": 0}
-    snapshot = ShareSnapshotValue(
-        snapshot_epoch=3, state_epoch=1, leader_epoch=0, start_offset=10, create_timestamp=0, write_timestamp=0
-    )
-    update = ShareUpdateValue(snapshot_epoch=3, leader_epoch=2, start_offset=20, state_batches=[])
-    update_batch = share_batch(ShareUpdateKey(**key), update)
-    log = LogBytes().add(update_batch).add(share_batch(ShareSnapshotKey(**key), snapshot)).add(update_batch)
-    (state,) = log.load(SHARE_TOPIC).share_states.values()
-    assert (state.snapshot_epoch, state.state_epoch, state.start_offset, state.newest_leader_epoch) == (3, 1, 20, 2)
 
 
 def test_the_first_version_of_a_transactional_id_keeps_what_it_has_fields_for():

@@ -8,7 +8,7 @@ import pytest
 
 from mockbroker.core.simulation import Simulation
 from mockbroker.state.errors import ApiError
-from mockbroker.state.topics.coordinator_keys import OFFSETS_TOPIC, SHARE_TOPIC, TRANSACTIONS_TOPIC, partition_of_key
+from mockbroker.state.topics.coordinator_keys import OFFSETS_TOPIC, TRANSACTIONS_TOPIC, partition_of_key
 from protocol.apis.classic_group import JoinGroupRequest, SyncGroupRequest
 from protocol.apis.find_coordinator import FindCoordinatorRequest
 from protocol.apis.group_offsets import OffsetCommitRequest
@@ -25,7 +25,7 @@ from tests.internal_topics import fetch_from, offsets_in, records_of
 from tests.transaction_driver import TransactionalProducer, fetched
 
 GROUP = "readers"
-TOPICS_BY_KEY_TYPE = ((0, OFFSETS_TOPIC), (1, TRANSACTIONS_TOPIC), (2, SHARE_TOPIC))
+TOPICS_BY_KEY_TYPE = ((0, OFFSETS_TOPIC), (1, TRANSACTIONS_TOPIC))
 
 
 @pytest.fixture
@@ -63,29 +63,27 @@ def test_a_cluster_that_nobody_asked_for_coordinators_has_none_of_the_topics(sim
 
 @pytest.mark.parametrize(("key_type", "topic"), TOPICS_BY_KEY_TYPE)
 def test_the_first_question_for_a_coordinator_makes_the_topic_and_names_its_leader(sim, key_type, topic):
-    key = "workers:AAAAAAAAAAAAAAAAAAAAAA:0" if key_type == 2 else GROUP
-    answer = coordinator_answer(sim, key, key_type)
-    partition = sim.cluster.topics[topic].partitions[partition_of_key(key, 50)]
+    answer = coordinator_answer(sim, GROUP, key_type)
+    partition = sim.cluster.topics[topic].partitions[partition_of_key(GROUP, 50)]
     assert (answer.error_code, answer.node_id) == (0, partition.leader)
     assert sorted(sim.cluster.topics) == sorted([topic, "orders"])
 
 
 def test_the_topics_have_kafkas_partitions_replicas_and_configs(sim):
     for key_type, _ in TOPICS_BY_KEY_TYPE:
-        coordinator_answer(sim, "workers:AAAAAAAAAAAAAAAAAAAAAA:0", key_type)
+        coordinator_answer(sim, GROUP, key_type)
     for _, name in TOPICS_BY_KEY_TYPE:
         topic = sim.cluster.topics[name]
         assert len(topic.partitions) == 50
         assert {len({sim.cluster.brokers[one].rack for one in part.replicas}) for part in topic.partitions} == {3}
     settings = [
         [sim.cluster.topics[name].config(config) for config in ("cleanup.policy", "min.insync.replicas")]
-        for name in (OFFSETS_TOPIC, TRANSACTIONS_TOPIC, SHARE_TOPIC)
+        for name in (OFFSETS_TOPIC, TRANSACTIONS_TOPIC)
     ]
-    # GroupCoordinatorService, TransactionCoordinator and ShareCoordinatorService, Apache Kafka 4.4
+    # GroupCoordinatorService and TransactionCoordinator, Apache Kafka 4.4
     assert [[",".join(policy) if not isinstance(policy, str) else policy, isr] for policy, isr in settings] == [
         ["compact", 1],
         ["compact", 2],
-        ["delete", 2],
     ]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mockbroker.core.simulation import Simulation
-from mockbroker.state.topics.coordinator_keys import OFFSETS_TOPIC, SHARE_TOPIC, TRANSACTIONS_TOPIC
+from mockbroker.state.topics.coordinator_keys import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from protocol.apis.classic_group import JoinGroupRequest, SyncGroupRequest
 from protocol.apis.group_offsets import OffsetCommitRequest, OffsetFetchRequest
 from protocol.apis.groups import DeleteGroupsRequest
@@ -82,8 +82,7 @@ def test_an_id_that_could_not_be_written_is_the_same_later(sim):
 def test_a_small_cluster_may_lack_as_many_replicas_as_one_with_all_of_them(racks, min_isr):
     sim = Simulation(racks=racks)
     topics = sim.cluster.internal_topics
-    for name in (TRANSACTIONS_TOPIC, SHARE_TOPIC):
-        assert topics.topic(name).config("min.insync.replicas") == min_isr
+    assert topics.topic(TRANSACTIONS_TOPIC).config("min.insync.replicas") == min_isr
     assert topics.topic(OFFSETS_TOPIC).config("min.insync.replicas") == 1
 
 

@@ -19,6 +19,7 @@ UPSTREAM = """
 """
 
 
+@pytest.mark.proxy
 def test_tests_share_a_proxy_before_a_real_cluster_and_find_it_as_new(project):
     result = project(
         UPSTREAM
@@ -50,6 +51,7 @@ def test_tests_share_a_proxy_before_a_real_cluster_and_find_it_as_new(project):
     result.assert_outcomes(passed=3)
 
 
+@pytest.mark.proxy
 def test_a_failure_before_a_real_cluster_tells_the_proxys_story(project):
     result = project(
         UPSTREAM
@@ -65,6 +67,7 @@ def test_a_failure_before_a_real_cluster_tells_the_proxys_story(project):
     assert "Produce v" in text_of(result)
 
 
+@pytest.mark.proxy
 def test_a_proxy_without_a_real_cluster_fails_in_a_sentence(project, monkeypatch):
     monkeypatch.delenv("KAFKA_RACK_PROXY_BOOTSTRAP", raising=False)
     source = "def test_it(kafka_proxy): pass"

@@ -185,6 +185,7 @@ async def test_a_kraft_cluster_says_so(http):
     assert "zookeeper" not in shown
 
 
+@pytest.mark.zookeeper
 async def test_the_zookeeper_era_is_shown_and_upgraded():
     protocol = "inter.broker.protocol.version"
     async with (

@@ -299,6 +299,7 @@ async def test_whoever_no_rule_applies_to_stays_out(authority, settings, tmp_pat
     assert "ssl.principal.mapping.rules: none applies to CN=bob" in caplog.text
 
 
+@pytest.mark.access_control
 async def test_access_control_knows_clients_by_their_certificates(authority, settings, tmp_path):
     own = {
         **settings,

@@ -52,6 +52,7 @@ async def test_users_log_in_over_tls():
             assert answer.error_code == 0
 
 
+@pytest.mark.access_control
 async def test_with_access_control_the_certificate_of_the_client_may_do_everything():
     wanted = MetadataRequest(topics=[MetadataRequest.Topic(name="orders")])
     seen = []

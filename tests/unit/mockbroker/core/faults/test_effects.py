@@ -454,6 +454,7 @@ def test_the_json_form_comes_back_with_its_counts(sim):
     assert sim.faults.to_json() == [{**fault, "matched": 1, "fired": 1}]
 
 
+@pytest.mark.zookeeper
 def test_controllers_in_zookeeper_mode_are_met_only_where_their_api_is_named(sim):
     from mockbroker.core.simulation import Simulation
 

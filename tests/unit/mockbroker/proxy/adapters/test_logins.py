@@ -87,6 +87,7 @@ class LoginClient:
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 @pytest.mark.parametrize("version", [0, 1])
+@pytest.mark.access_control
 async def test_the_journal_says_who_logged_in_and_captures_hold_nothing_of_how(tmp_path, mechanism, version):
     capture = tmp_path / "capture.jsonl"
     async with proxied(capture) as proxy, WireClient(proxy.bootstrap_servers) as client:
@@ -108,12 +109,14 @@ async def test_the_journal_says_who_logged_in_and_captures_hold_nothing_of_how(t
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 @pytest.mark.parametrize("version", [0, 1])
+@pytest.mark.access_control
 async def test_whom_the_real_broker_keeps_out_is_nobody_here(mechanism, version):
     async with proxied() as proxy, WireClient(proxy.bootstrap_servers) as client:
         assert not await LoginClient(client, version).log_in(mechanism, GUESS)
         assert {entry.principal for entry in proxy.journal} == {"User:ANONYMOUS"}
 
 
+@pytest.mark.access_control
 async def test_a_wrong_password_gets_the_real_brokers_own_error():
     async with proxied() as proxy, WireClient(proxy.bootstrap_servers) as client:
         await client.ask(SaslHandshakeRequest(mechanism="PLAIN"), 1)
@@ -123,6 +126,7 @@ async def test_a_wrong_password_gets_the_real_brokers_own_error():
         assert await client.is_hung_up()
 
 
+@pytest.mark.access_control
 async def test_a_session_that_ends_is_prolonged_over_the_same_connection():
     limit = {"connections.max.reauth.ms": "3600000"}
     async with proxied(**limit) as proxy, WireClient(proxy.bootstrap_servers) as client:
@@ -136,6 +140,7 @@ async def test_a_session_that_ends_is_prolonged_over_the_same_connection():
 
 
 @pytest.mark.parametrize("user", ["alice", "Alice", "B"])
+@pytest.mark.access_control
 async def test_a_password_behind_a_handshake_that_failed_is_not_written_down(tmp_path, user):
     capture = tmp_path / "capture.jsonl"
     async with proxied(capture) as proxy, WireClient(proxy.bootstrap_servers) as client:
