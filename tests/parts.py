@@ -1,7 +1,7 @@
 """Delete each optional part of the cluster in turn from a copy of the checkout, and run the unit tests of the rest.
 
-``python -m tests.parts [PART...]``: without a name all of them. The tests of a part are its folder under ``tests/``, the
-files that import the part or that folder, and tests with the part's name as their marker.
+``python -m tests.parts [PART...]``: without a name all of them. The tests of a part are its folder under ``tests/``,
+the files that import the part or that folder, and tests with the part's name as their marker.
 """
 
 from __future__ import annotations

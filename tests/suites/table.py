@@ -183,6 +183,7 @@ NIGHTLY = [
         cores=2,
         at_night=True,
     ),
+    Suite("parts", ("python", "-m", "tests.parts"), cores=2, at_night=True),
     target("fuzz", at_night=True),
     target("torture", at_night=True, cores=2),
     target("bench", at_night=True, cores=2),

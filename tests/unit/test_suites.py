@@ -40,7 +40,7 @@ def test_a_change_of_a_handler_concerns_the_clients_and_no_job():
 
 
 def test_a_change_of_the_set_up_concerns_all_but_what_runs_at_night():
-    names = {suite.name for suite in NIGHTLY} - {"properties", "fuzz", "torture", "bench"}
+    names = {suite.name for suite in NIGHTLY} - {"properties", "parts", "fuzz", "torture", "bench"}
     assert {suite.name for suite in concerned(["pyproject.toml"])} == names
 
 

@@ -14,6 +14,7 @@ from mockbroker import MockCluster
 ROOT = Path(__file__).resolve().parents[3]
 
 
+@pytest.mark.proxy
 def test_the_package_shows_its_classes_and_nothing_else():
     shown = subprocess.run(
         [sys.executable, "-c", "import mockbroker; print(dir(mockbroker))"],

@@ -188,6 +188,8 @@ def test_they_are_worked_out_once_a_call(sim):
     assert subjects_of(calls[0]) is subjects_of(calls[0])
 
 
+@pytest.mark.share_groups
+@pytest.mark.streams_groups
 def test_the_apis_that_name_something_are_among_those_that_are_served():
     assert set(READERS) <= set(SERVED)
     assert set(READERS) == APIS_WITH_GROUPS | APIS_WITH_TOPICS

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from mockbroker.handlers.find_coordinator import GROUP, SHARE, TRANSACTION
 from protocol.apis.find_coordinator import FindCoordinatorRequest
 from protocol.error_codes import ErrorCode
+
+GROUP, TRANSACTION, SHARE = 0, 1, 2  # key types
 
 
 @pytest.mark.parametrize("version", range(4))

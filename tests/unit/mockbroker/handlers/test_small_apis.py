@@ -38,6 +38,7 @@ def test_every_version_of_every_api_with_a_handler_is_advertised(sim):
     assert handler_of(4) is None
 
 
+@pytest.mark.share_groups
 def test_the_advertised_versions_are_the_declared_ones():
     for api_key, (lowest, highest) in SERVED.items():
         declared = message_class(api_key, "request").stable_versions

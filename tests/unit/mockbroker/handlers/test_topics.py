@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import pytest
+
 from mockbroker.core.simulation import Simulation
 from protocol import ZERO_UUID
 from protocol.apis.topics import (

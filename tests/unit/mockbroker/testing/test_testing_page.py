@@ -13,7 +13,12 @@ pytest_plugins = ["pytester"]
 PAGE = (Path(__file__).resolve().parents[4] / "docs" / "testing.md").read_text(encoding="utf-8")
 SECTIONS = {part.partition("\n")[0]: part for part in PAGE.split("\n## ")}
 PROGRAM = "In a program"
-WITH_CODE = [title for title, text in SECTIONS.items() if "```python" in text and title != PROGRAM]
+OF_PARTS = {"The proxy": pytest.mark.proxy, "Logins": pytest.mark.access_control}
+WITH_CODE = [
+    pytest.param(title, marks=OF_PARTS.get(title, ()))
+    for title, text in SECTIONS.items()
+    if "```python" in text and title != PROGRAM
+]
 SETTINGS = "[tool.pytest.ini_options]\nasyncio_default_fixture_loop_scope = 'function'\n"
 
 

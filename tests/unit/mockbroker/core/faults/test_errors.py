@@ -479,6 +479,8 @@ def test_a_throttle_and_an_error_meet_one_call(sim):
     assert codes(response) == only((ORDERS, 0), (ORDERS, 1))
 
 
+@pytest.mark.share_groups
+@pytest.mark.streams_groups
 def test_every_api_that_is_served_has_a_place_for_an_error(sim):
     assert set(SERVED) <= set(BUILDERS)
     assert set(INTO_PART) | PARTITION_APIS <= set(SERVED)
