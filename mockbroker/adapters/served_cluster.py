@@ -35,7 +35,7 @@ BUSY_MS = 1000  # a connection that said something within this time may still be
 
 
 class ServedCluster(StateCommands):
-    """A cluster at work: ``state`` is what is known of it, ``journal`` and ``traffic`` look at its calls.
+    """A cluster at work: ``journal`` and ``traffic`` look at its calls.
 
     Args:
         seed: of what chance decides in faults.
@@ -46,7 +46,6 @@ class ServedCluster(StateCommands):
 
     def __init__(
         self,
-        state: Cluster,
         runtime: Runtime,
         *,
         seed: int = 0,
@@ -55,7 +54,7 @@ class ServedCluster(StateCommands):
         capture: Path | str | None = None,
         capture_bytes: int = DEFAULT_CAPTURE_BYTES,
     ) -> None:
-        self.state, self._runtime, self._seed = state, runtime, seed
+        self._runtime, self._seed = runtime, seed
         self.journal = journal if isinstance(journal, Journal) else Journal()
         self.traffic = Traffic()
         self._has_journal, self._has_traffic = journal is not False, traffic
@@ -69,6 +68,11 @@ class ServedCluster(StateCommands):
         self._is_running = False
         self._faults: Faults | None = None
         self._capture_to = (capture, capture_bytes) if capture is not None else None
+
+    @property
+    def state(self) -> Cluster:
+        """The state of the cluster; a reset replaces it."""
+        return self._runtime.engine.cluster
 
     @property
     @abstractmethod

@@ -11,7 +11,7 @@ import secrets
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from random import Random
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from mockbroker.adapters.options import ClusterOptions, taking_fields
 from mockbroker.adapters.runtime import Runtime
@@ -19,6 +19,7 @@ from mockbroker.adapters.served_cluster import ServedCluster
 from mockbroker.adapters.sockets import Node
 from mockbroker.adapters.tls.setup import listeners_by_broker, material_for, write_client_files
 from mockbroker.core.commands import Result
+from mockbroker.core.engine import Origin
 from mockbroker.parts import provided
 from mockbroker.state.brokers.numbered import with_free_ports
 from mockbroker.state.cluster import Cluster
@@ -30,14 +31,6 @@ if TYPE_CHECKING:
     from mockbroker.adapters.tls.material import TlsMaterial
     from mockbroker.data_directories.storage import Storage
     from mockbroker.state.security.listeners import KeyFile
-    from mockbroker.state.snapshot import ClusterSnapshot
-
-
-class Origin(NamedTuple):
-    """What a cluster begins with: its state, and where the drawing of members' ids goes on."""
-
-    snapshot: ClusterSnapshot
-    rng_state: Any
 
 
 class MockCluster(ServedCluster):
@@ -113,16 +106,15 @@ class MockCluster(ServedCluster):
             seed = secrets.randbits(48)  # ids that were given out are not to come again
         with self._given_back_on_error():
             durable = {} if self._storage is None else self._storage.durable(brokers, seed)
-            self.state = Cluster.create(brokers, settings=settings, seed=seed, release=options.emulate, **durable)
-            self.state.security.open_file = open_key_file
-            self.state.security.add_users(self.state, options.users or {}, secrets.token_bytes)
-            self.state.security.check(self.state)
-            with_tls = listeners_by_broker(self.state)
+            state = Cluster.create(brokers, settings=settings, seed=seed, release=options.emulate, **durable)
+            state.security.open_file = open_key_file
+            state.security.add_users(state, options.users or {}, secrets.token_bytes)
+            state.security.check(state)
+            with_tls = listeners_by_broker(state)
             if self._storage is not None:
-                self._storage.went_on(self.state)
+                self._storage.went_on(state)
         super().__init__(
-            self.state,
-            Runtime(self.state, Random(seed)),
+            Runtime(state, Random(seed)),
             seed=seed,
             journal=options.journal,
             traffic=options.traffic,
@@ -132,13 +124,13 @@ class MockCluster(ServedCluster):
         self._runtime.engine.client_racks = options.client_racks
         if self._storage is not None:
             self._runtime.engine.path.sync = self._storage.sync
-        self._nodes = {one.id: Node(self._runtime, one, with_tls.get(one.id)) for one in self.state.brokers.values()}
+        self._nodes = {one.id: Node(self._runtime, one, with_tls.get(one.id)) for one in state.brokers.values()}
         self._origin: Origin | None = None
         self._forks: dict[MockCluster, None] = {}
         self._parent: MockCluster | None = None
         self._blocking: BlockingMockCluster | None = None
         with self._given_back_on_error():
-            kept = self.state.topics if self._storage is not None and not self._storage.is_new else ()
+            kept = state.topics if self._storage is not None and not self._storage.is_new else ()
             for name, arguments in options.all_topics().items():
                 if name not in kept:
                     self.create_topic(name, **arguments)
@@ -157,7 +149,7 @@ class MockCluster(ServedCluster):
         """Bind every listener, then accept on all of them. Raises OSError: an address that cannot be had."""
         nodes = list(self._nodes.values())
         if self._origin is None and self._storage is None:
-            self._origin = self._now()
+            self._origin = self.engine.origin()
         try:
             for node in nodes:
                 node.bind()
@@ -259,7 +251,7 @@ class MockCluster(ServedCluster):
         >>> asyncio.run(main())
         ['orders', 'payments'] ['orders']
         """
-        return self._forked(self._now())
+        return self._forked(self.engine.origin())
 
     async def reset(self) -> None:
         """Make the cluster what it was when it started: its topics and their records, its groups, all brokers up.
@@ -309,12 +301,10 @@ class MockCluster(ServedCluster):
         self._forks[fork] = None
         return fork
 
-    def _now(self) -> Origin:
-        return Origin(self.state.snapshot(), self._runtime.engine.path.rng.getstate())
-
     def _begin_with(self, origin: Origin) -> None:
-        self.state.restore(origin.snapshot, self.now_ms())
-        self._runtime.engine.path.rng.setstate(origin.rng_state)
+        self.engine.begin_with(origin, self.now_ms())
+        for node in self._nodes.values():
+            node.begin_with(self.state)
 
     async def _tell_brokers(self) -> None:
         """In ZooKeeper mode have a controller that tells brokers what there is."""

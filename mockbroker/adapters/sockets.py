@@ -14,6 +14,7 @@ from mockbroker.core.connection import Connection
 from mockbroker.core.connection_quotas import ConnectionQuotas
 from mockbroker.core.engine import Engine
 from mockbroker.state.brokers.broker import Broker, Listener
+from mockbroker.state.cluster import Cluster
 from mockbroker.state.configs.effective import BROKER
 
 if TYPE_CHECKING:
@@ -53,9 +54,8 @@ class Node:
         self.clients: dict[ClientProtocol, None] = {}
         self.handshakes: dict[ClientProtocol, None] = {}
         self._waiting = {one.name: WaitingConnections(self, one.name) for one in broker.listeners}
-        state = cluster.engine.cluster
-        self.quotas = ConnectionQuotas(state, broker.id)
-        state.configs.lasting.append(self._limits_changed)
+        self.quotas = ConnectionQuotas(cluster.engine.cluster, broker.id)
+        self.quotas.cluster.configs.on_change(self._limits_changed)
         self._bound: list[tuple[Listener, socket.socket]] = []
         self._servers: list[asyncio.Server] = []
         self._refuses = False
@@ -142,6 +142,13 @@ class Node:
         ends = [one for one in self.clients if not self.quotas.is_protected(one.listener.name)]
         for client in sorted(ends, key=lambda one: one.connection.now_ms)[:excess]:
             client.abort()
+
+    def begin_with(self, state: Cluster) -> None:
+        """Go on with a new cluster: its broker, and the limits that it has; no connection was counted yet."""
+        self.broker = state.brokers[self.broker.id]
+        self.quotas.begin_with(state)
+        state.configs.on_change(self._limits_changed)
+        self._limits_changed(BROKER, str(self.broker.id), frozenset())
 
     def _limits_changed(self, kind: str, resource: str, names: frozenset[str]) -> None:
         is_meant = not names or any(MAX_CONNECTIONS in name for name in names)

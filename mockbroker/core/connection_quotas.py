@@ -45,6 +45,13 @@ class ConnectionQuotas:
     _created_at: dict[str, Usage] = field(default_factory=dict)
     _created_from: dict[str, Usage] = field(default_factory=dict)
 
+    def begin_with(self, cluster: Cluster) -> None:
+        """Apply the limits of a new cluster; connections that are still open count, those of before do not."""
+        self.cluster = cluster
+        self._created = Usage()
+        self._created_at.clear()
+        self._created_from.clear()
+
     def has_room(self, listener: str) -> bool:
         """Whether a listener may take one more connection before another one ends."""
         if self._by_listener.get(listener, 0) >= self._limit(IN_ALL, listener):

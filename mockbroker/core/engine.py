@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mockbroker.api import served_here
 from mockbroker.core.path import CallPath
@@ -18,6 +18,14 @@ from mockbroker.state.cluster import Cluster
 
 if TYPE_CHECKING:
     from kafka_rack.locality.rack_rules import RackRules
+    from mockbroker.state.snapshot import ClusterSnapshot
+
+
+class Origin(NamedTuple):
+    """What a cluster begins with: its state, and where the drawing of members' ids goes on."""
+
+    snapshot: ClusterSnapshot
+    rng_state: Any
 
 
 class Engine:
@@ -29,8 +37,7 @@ class Engine:
     def __init__(
         self, cluster: Cluster, rng: Random | None = None, entropy: Callable[[int], bytes] | None = None
     ) -> None:
-        self.cluster = cluster
-        self.path = self._make_path(rng or Random(0))
+        self.path = self._make_path(cluster, rng or Random(0))
         self.entropy = entropy or Random(0).randbytes
         self.client_racks: RackRules | None = None
 
@@ -57,8 +64,22 @@ class Engine:
             session.authenticated(principal)
         return session
 
-    def _make_path(self, rng: Random) -> CallPath:
-        return CallPath(self.cluster, rng)
+    @property
+    def cluster(self) -> Cluster:
+        """The cluster; a reset replaces it, so that it is looked up here each time."""
+        return self.path.cluster
+
+    def origin(self) -> Origin:
+        """The cluster as it is now, to begin others with."""
+        return Origin(self.cluster.snapshot(), self.path.rng.getstate())
+
+    def begin_with(self, origin: Origin, now_ms: int) -> None:
+        """Replace the cluster by a new one that begins with what another was; no call waits."""
+        self.path.begin_with(self.cluster.replaced(origin.snapshot, now_ms))
+        self.path.rng.setstate(origin.rng_state)
+
+    def _make_path(self, cluster: Cluster, rng: Random) -> CallPath:
+        return CallPath(cluster, rng)
 
     def advance(self, now_ms: int) -> None:
         """Let time reach ``now_ms``: what is due happens, and calls that waited for it go on."""

@@ -129,6 +129,13 @@ class CallPath:
             self.handle,
         )
 
+    def begin_with(self, cluster: Cluster) -> None:
+        """Take calls for a new cluster from now on; no call waits."""
+        assert not self._parked, "calls wait at the cluster of before"
+        self.cluster = cluster
+        self.purgatory.woken = cluster.woken
+        self.response_cache = ResponseCache(cluster)
+
     # what connections do
 
     def take(self, frame: bytes, session: Session, now_ms: int, finish: Finish) -> Call | None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from mockbroker.call import Call
 from mockbroker.core.commands import Result, StateCommands
-from mockbroker.core.engine import Engine
+from mockbroker.core.engine import Engine, Origin
 from mockbroker.core.journal import Journal
 from mockbroker.core.outcome import Ending, Outcome
 from mockbroker.core.traffic import Traffic
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from mockbroker.core.faults import Faults
     from mockbroker.state.image.record_log import RecordLog
     from mockbroker.state.metadata.view import ControllerUpdate
-    from mockbroker.state.snapshot import ClusterSnapshot
 
 
 class ConnectionClosedError(Exception):
@@ -53,8 +52,8 @@ class Simulation(StateCommands):
     ) -> None:
         names = racks.split(",")
         brokers = [Broker(index, rack or None, [Listener(port=9092 + index)]) for index, rack in enumerate(names)]
-        self.cluster = Cluster.create(brokers, settings=settings, seed=seed, release=release, record_log=record_log)
-        self.engine = Engine(self.cluster, Random(seed))
+        cluster = Cluster.create(brokers, settings=settings, seed=seed, release=release, record_log=record_log)
+        self.engine = Engine(cluster, Random(seed))
         self.journal, self.traffic = Journal(), Traffic()
         self.journal.feed(self.traffic)
         self.engine.path.observers.append(self.journal)
@@ -66,7 +65,12 @@ class Simulation(StateCommands):
         self._faults: Faults | None = None
         self._waiting: dict[int, Call] = {}
         self._failures: list[Exception] = []
-        self._origin = (self.cluster.snapshot(), self.engine.path.rng.getstate())
+        self._origin = self.engine.origin()
+
+    @property
+    def cluster(self) -> Cluster:
+        """The cluster; a reset replaces it."""
+        return self.engine.cluster
 
     @property
     def faults(self) -> Faults:
@@ -163,7 +167,7 @@ class Simulation(StateCommands):
         fork.now_ms = self.now_ms
         if self.journal.history is not None:
             fork.journal.watch_history()
-        fork._begin_with((self.cluster.snapshot(), self.engine.path.rng.getstate()))
+        fork._begin_with(self.engine.origin())
         return fork
 
     def reset(self) -> None:
@@ -176,11 +180,9 @@ class Simulation(StateCommands):
         self.journal.clear()
         self.traffic.clear()
 
-    def _begin_with(self, origin: tuple[ClusterSnapshot, Any]) -> None:
+    def _begin_with(self, origin: Origin) -> None:
         self._origin = origin
-        snapshot, rng_state = origin
-        self.cluster.restore(snapshot, self.now_ms)
-        self.engine.path.rng.setstate(rng_state)
+        self.engine.begin_with(origin, self.now_ms)
 
     def _end_connections(self, broker_id: int) -> None:
         for call in list(self._waiting.values()):

@@ -65,5 +65,5 @@ class ProxyEngine(Engine):
         links = cast("Iterable[ProxyConnection]", self.path.connections)
         return len(self.path.purgatory) + sum(link.forwarded_calls for link in links)
 
-    def _make_path(self, rng: Random) -> ProxyPath:
-        return ProxyPath(self.cluster, rng, mirror=self.mirror, rewriting=self._rewriting)
+    def _make_path(self, cluster: Cluster, rng: Random) -> ProxyPath:
+        return ProxyPath(cluster, rng, mirror=self.mirror, rewriting=self._rewriting)

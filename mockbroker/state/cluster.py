@@ -176,44 +176,42 @@ class Cluster:
         return cluster
 
     def snapshot(self) -> ClusterSnapshot:
-        """The cluster as it is now, for ``restore`` of this one and of others with as many brokers."""
+        """The cluster as it is now, to begin others with that have as many brokers."""
         from mockbroker.state.snapshot import snapshot_of
 
         return snapshot_of(self)
 
-    def restore(self, snapshot: ClusterSnapshot, now_ms: int) -> None:
-        """Go on from a snapshot, with the brokers and the settings that there are; all brokers are up.
+    def replaced(self, snapshot: ClusterSnapshot, now_ms: int) -> Cluster:
+        """A new cluster that begins with a snapshot, in place of this one, which ends.
 
-        Whoever has a call that waits is to drop it first. Records of the change itself are kept nowhere.
+        It has the same settings and users, and as many brokers at the same addresses; all are up.
         """
         from mockbroker.state import restart
 
         self.close()
-        self.woken.clear()
-        for broker in self.brokers.values():
-            broker.process_ended()
-            broker.is_running, broker.registration = True, None
-        writer, lasting = ImageWriter(snapshot.image.copy()), self.configs.lasting
-        Cluster.__init__(
-            self,
+        writer = ImageWriter(snapshot.image.copy())
+        brokers = (
+            Broker(one.id, one.rack, one.listeners, one.release, one.protocol, one.settings)
+            for one in self.brokers.values()
+        )
+        cluster = Cluster(
             settings=self.settings,
             rng=snapshot.rng(),
             id=snapshot.cluster_id,
-            liveness=Liveness(self.brokers),
+            liveness=Liveness({broker.id: broker for broker in brokers}),
             writer=writer,
             log_store=snapshot.logs.fork(),
             producers=Producers(writer, dict(snapshot.last_producer_epochs)),
             release=snapshot.release,
-            version=self.version + 1,
-            woken=self.woken,
+            version=self.version + 1,  # of this one nothing holds that observers keep by version
             now_ms=now_ms,
             clock=WallClock(snapshot.clock_offset_ms),
             security=self.security,
         )
-        self.configs.lasting = lasting
-        self._register_all()
-        restart.go_on(self, now_ms, snapshot)
-        self.register_brokers(now_ms)
+        cluster._register_all()
+        restart.go_on(cluster, now_ms, snapshot)
+        cluster.register_brokers(now_ms)
+        return cluster
 
     def _register_all(self) -> None:
         """Have all brokers register, in the mode that they and the settings ask for."""

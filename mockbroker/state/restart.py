@@ -9,7 +9,6 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from mockbroker.state.configs.effective import BROKER
 from mockbroker.state.features import METADATA_VERSION, initial_levels, supported_levels
 from mockbroker.state.topics.coordinator_keys import OFFSETS_TOPIC
 from mockbroker.state.topics.coordinator_loading import load_coordinators
@@ -75,9 +74,6 @@ def go_on(cluster: Cluster, now_ms: int, snapshot: ClusterSnapshot | None = None
     cluster.replication.refresh(cluster.partitions(), now_ms)
     cluster.upkeep.watch_all(now_ms)
     cluster.internal_topics.restore()
-    for listener in cluster.configs.lasting:
-        for broker_id in cluster.brokers:
-            listener(BROKER, str(broker_id), frozenset())
     cluster.support.brokers_changed(cluster.topics)
     if image.groups or image.modern_groups or image.offsets or image.pending_offsets:
         cluster.groups.restore(now_ms)

@@ -126,7 +126,6 @@ class KafkaProxy(ServedCluster):
         engine = ProxyEngine(state, rng, racks=racks or {}, listen=self._listen, rewrites=rewrites)
         engine.client_racks = client_racks
         super().__init__(
-            state,
             Runtime(state, rng, engine),
             seed=seed,
             journal=journal,

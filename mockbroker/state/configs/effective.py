@@ -81,8 +81,6 @@ class ClusterConfigs:
 
     cluster: Cluster
     listeners: list[Listener] = field(default_factory=list)
-    lasting: list[Listener] = field(default_factory=list)
-    """Those that live on where the cluster goes on from a snapshot: then they hear of each broker, without names."""
     _topic_defaults: dict[tuple[int | None, str], Any] = field(default_factory=dict)
     _broker_values: dict[tuple[int | None, str], Any] = field(default_factory=dict)
     _group_defaults: dict[str, Any] = field(default_factory=dict)
@@ -209,7 +207,7 @@ class ClusterConfigs:
         )
         names = frozenset(values)
         self._changed(kind, resource, names)
-        for listener in (*self.listeners, *self.lasting):
+        for listener in self.listeners:
             listener(kind, resource, names)
 
     # inside

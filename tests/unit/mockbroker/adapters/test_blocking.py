@@ -202,7 +202,9 @@ def public(kind: type) -> set[str]:
 
 
 def test_both_forms_have_the_same_commands():
-    assert public(MockCluster) - {"of", "start", "connections", "engine", "settle"} == public(BlockingMockCluster) - {
+    assert public(MockCluster) - {"of", "start", "connections", "engine", "settle", "state"} == public(
+        BlockingMockCluster
+    ) - {
         "run",
         "journal",
         "traffic",

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from mockbroker.core.connection_quotas import ConnectionQuotas
 from mockbroker.core.simulation import Simulation
 from mockbroker.state.errors import ApiError
 from mockbroker.state.quotas.client_quotas import Alteration, alter_quotas
@@ -246,3 +247,44 @@ def test_a_reset_gives_loggers_their_first_levels(sim):
     level.set(name, "TRACE")
     sim.reset()
     assert sim.cluster.brokers[0].loggers.levels()[name] == before
+
+
+def test_a_reset_ends_fetch_sessions(sim):
+    def fetch(session_id: int, epoch: int):
+        partition = FetchRequest.Topic.Partition(partition=0, fetch_offset=0, partition_max_bytes=1000)
+        topics = [FetchRequest.Topic(topic="orders", partitions=[partition])] if epoch == 0 else []
+        request = FetchRequest(max_wait_ms=0, session_id=session_id, session_epoch=epoch, topics=topics)
+        return sim.ask(request, version=11)
+
+    session_id = fetch(0, 0).session_id
+    assert session_id > 0
+    assert fetch(session_id, 1).error_code == ErrorCode.NONE
+    sim.reset()
+    assert fetch(session_id, 2).error_code == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+
+
+def test_a_reset_makes_a_new_cluster_and_leaves_the_old_one_as_it_was(sim):
+    old, brokers = sim.cluster, dict(sim.cluster.brokers)
+    sim.stop_broker(2)
+    sim.reset()
+    assert sim.cluster is not old
+    assert list(old.topics) == ["orders"]
+    assert not brokers[2].is_running
+    assert not set(brokers.values()) & set(sim.cluster.brokers.values())
+
+
+def test_a_reset_forgets_connections_that_were_created_before(sim):
+    ((_, error),) = alter_quotas(sim.cluster.writer, [Alteration({"ip": None}, [("connection_creation_rate", 1.0)])])
+    assert error is None
+    quotas = ConnectionQuotas(sim.cluster, 0)
+
+    def close_after_ms() -> int:
+        return max(quotas.close_after_ms("PLAINTEXT", "127.0.0.1", 0) for _ in range(30))
+
+    assert close_after_ms() > 0
+    sim.reset()
+    quotas.begin_with(sim.cluster)
+    assert close_after_ms() == 0, "the limit is gone, as are the connections"
+    ((_, error),) = alter_quotas(sim.cluster.writer, [Alteration({"ip": None}, [("connection_creation_rate", 1.0)])])
+    assert error is None
+    assert quotas.close_after_ms("PLAINTEXT", "127.0.0.1", 0) == 0

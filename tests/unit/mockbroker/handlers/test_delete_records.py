@@ -92,7 +92,7 @@ def test_the_answer_waits_for_followers_that_are_cut_off(sim):
 
 def test_the_start_is_found_again_by_a_fork_and_after_a_restart(sim):
     answered(sim, 2)
-    snapshot = sim.cluster.snapshot()
+    origin = sim.engine.origin()
     answered(sim, 3)
-    sim.cluster.restore(snapshot, sim.now_ms)
+    sim.engine.begin_with(origin, sim.now_ms)
     assert sim.cluster.topics[TOPIC].partitions[0].log.start_offset == 2

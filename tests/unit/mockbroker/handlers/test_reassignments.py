@@ -137,7 +137,7 @@ def test_a_fork_goes_on_with_a_move_that_is_under_way(sim):
     throttle(sim, partition.log.size_bytes)
     move(sim, [3, 1])
     fork = Simulation(racks="a,b,c,a")
-    fork.cluster.restore(sim.cluster.snapshot(), fork.now_ms)
+    fork.engine.begin_with(sim.engine.origin(), fork.now_ms)
     moved = fork.cluster.topics["orders"].partitions[0]
     assert moved.registration.adding == (3,)
     fork.advance(1000)

@@ -108,7 +108,7 @@ def test_elections_from_eligible_leaders_are_in_the_records_of_the_image():
     sim, partition = cluster_of([0, 1], min_isr=2)
     sim.cluster.stop_broker(1, 0)
     fork = Simulation("a,b,c")
-    fork.cluster.restore(sim.cluster.snapshot(), 0)
+    fork.engine.begin_with(sim.engine.origin(), 0)
     assert partition.elr == (1,)
     assert set(fork.cluster.topics[TOPIC].partitions[0].isr) == {0, 1}
 

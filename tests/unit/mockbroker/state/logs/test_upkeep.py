@@ -85,8 +85,8 @@ def test_a_changed_config_has_its_effect_on_what_is_there():
 def test_a_restored_cluster_goes_on_with_what_it_has_to_delete():
     sim = cluster_of(retention_ms="1000")
     write(sim, b"k", b"v")
-    snapshot = sim.cluster.snapshot()
-    sim.cluster.restore(snapshot, sim.now_ms)
+    origin = sim.engine.origin()
+    sim.engine.begin_with(origin, sim.now_ms)
     sim.advance(30_000)
     assert log_of(sim).start_offset == 1
     assert isinstance(sim.cluster.image, Image)
