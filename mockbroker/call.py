@@ -1,7 +1,7 @@
 """What a handler gets, and what it may return.
 
-A handler is a function ``(call, request) -> response``. It may also return a ``Wait``, to be called again later,
-or None where the protocol has no answer (Produce with acks=0).
+A handler is a function ``(call, request) -> response``. It may also return a ``Wait``, to be called again later, a
+``Verdict`` that ends the connection, or None where the protocol has no answer (Produce with acks=0).
 """
 
 from __future__ import annotations
@@ -110,8 +110,7 @@ class Call:
     ``ProducedPart`` or ``FetchedPart``; ``wanted``, all that a Fetch asked for (shared with its session if it is
     ``in_session``), and ``replica_id``, whose fetch it is, -1 of a consumer. ``cached`` is what the response cache has
     of a call, ``observed`` what the first observer found out that asked. ``diskless_turn`` holds the rack whose turn an
-    answer with diskless topics took, and the broker that it named. ``close_reason`` has the connection closed in place
-    of an answer, which is how acks=0 learns of errors.
+    answer with diskless topics took, and the broker that it named.
 
     ``faults`` has the ids of the faults that hit the call, in order, and ``injected`` what they do to it;
     ``subjects`` what the request names, once ``core/subjects.py`` was asked.
@@ -135,7 +134,6 @@ class Call:
     cached: Any = None
     observed: Any = None
     diskless_turn: tuple[str | None, int] | None = None
-    close_reason: str | None = None
     finish: Callable[[Any], None] | None = None
     faults: tuple[str, ...] = ()
     injected: InjectedFaults | None = None
@@ -197,11 +195,26 @@ class Call:
         self._request = request
 
 
+class Verdict(NamedTuple):
+    """What becomes of a call: an answer, the end of its connection, or an answer and then that end.
+
+    ``response`` is the message to answer with, in ``version`` (None: the request's); without it there is no answer.
+    ``output`` is an answer that is encoded already, of which observers see ``response``. ``closes`` says why the
+    connection is closed: so acks=0 reports errors. ``error`` is an exception that our own code did not expect.
+    """
+
+    response: Any = None
+    version: int | None = None
+    output: Sequence[bytes] | None = None
+    closes: str | None = None
+    error: Exception | None = None
+
+
 @dataclass(slots=True, eq=False)
 class Wait:
     """An answer put off: ``then(call)`` runs when a key of ``on`` is notified or the time ``until_ms`` is reached.
 
-    ``call.now_ms`` is brought up to date first. ``then`` gives what a handler gives: a response, None, or another Wait.
+    ``call.now_ms`` is brought up to date first. ``then`` returns what a handler returns, another Wait included.
     """
 
     until_ms: int | None

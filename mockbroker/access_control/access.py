@@ -20,8 +20,7 @@ from mockbroker.access_control.access_checks import (
 from mockbroker.access_control.access_rules import RULES
 from mockbroker.access_control.authorizer import PrincipalAccess, access_of
 from mockbroker.api import OPERATIONS, api_of
-from mockbroker.call import Call
-from mockbroker.core.path import Verdict
+from mockbroker.call import Call, Verdict, Wait
 from mockbroker.state.security.operations import (
     ALTER,
     ALTER_CONFIGS,
@@ -47,7 +46,7 @@ GROUP_OPERATIONS = (READ, DELETE, DESCRIBE, DESCRIBE_CONFIGS, ALTER_CONFIGS)
 CLUSTER_OPERATIONS = (CREATE, ALTER, DESCRIBE, CLUSTER_ACTION, DESCRIBE_CONFIGS, ALTER_CONFIGS, IDEMPOTENT_WRITE)
 
 
-def check_access(call: Call) -> Verdict | None:
+def check_access(call: Call) -> Verdict | Wait | None:
     """Refuse what the client may not do: all of a call, or a part of it."""
     access = access_of(call.cluster, call.session.principal, call.session.address)
     if access is None or access.is_super:
@@ -59,7 +58,7 @@ def check_access(call: Call) -> Verdict | None:
     return verdict
 
 
-def check_needs(call: Call, access: PrincipalAccess) -> Verdict | None:
+def check_needs(call: Call, access: PrincipalAccess) -> Verdict | Wait | None:
     """Refuse a client that lacks an operation of those that the API needs, in Kafka's order."""
     api = api_of(call.api_key)
     assert api is not None, call.api_key

@@ -10,10 +10,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from mockbroker.access_control.authorizer import PrincipalAccess
-from mockbroker.call import Call
+from mockbroker.call import Call, Verdict, Wait
 from mockbroker.core.faults.errors import hand_over, inject_error, injected_into
 from mockbroker.core.faults.matching import Hit
-from mockbroker.core.path import Close, Respond, Verdict
 from mockbroker.core.subjects import subjects_of
 from mockbroker.handlers.error_responses import error_response
 from mockbroker.state.errors import ApiError
@@ -44,10 +43,10 @@ def amend(call: Call, change: Any) -> None:
 def refuse_all(call: Call, code: ErrorCode, message: str | None = None) -> Verdict:
     """Answer a whole call with an error; where its answer has no place for one, the connection ends."""
     response = error_response(call.request, call.version, ApiError(code, message))
-    return Close(code.meaning) if response is None else Respond(response)
+    return Verdict(closes=code.meaning) if response is None else Verdict(response)
 
 
-def check_cluster(call: Call, access: PrincipalAccess, *operations: int) -> Verdict | None:
+def check_cluster(call: Call, access: PrincipalAccess, *operations: int) -> Verdict | Wait | None:
     """Refuse who may do none of these with the cluster."""
     if any(map(access.may_cluster, operations)):
         return None
@@ -56,14 +55,14 @@ def check_cluster(call: Call, access: PrincipalAccess, *operations: int) -> Verd
 
 def check_transactional_id(
     call: Call, access: PrincipalAccess, name: str | None, operation: int = WRITE
-) -> Verdict | None:
+) -> Verdict | Wait | None:
     """Refuse who may not do this with a transactional id."""
     if access.may(operation, TRANSACTIONAL_ID, name or ""):
         return None
     return refuse_all(call, ID_FAILED)
 
 
-def check_groups(call: Call, access: PrincipalAccess, operation: int) -> Verdict | None:
+def check_groups(call: Call, access: PrincipalAccess, operation: int) -> Verdict | Wait | None:
     """Refuse the groups that the client may not do this with."""
     denied = tuple(name for name in subjects_of(call).groups if not access.may(operation, GROUP, name))
     if not denied:
@@ -75,7 +74,7 @@ def check_groups(call: Call, access: PrincipalAccess, operation: int) -> Verdict
     )
 
 
-def check_topics(call: Call, access: PrincipalAccess, operation: int) -> Verdict | None:
+def check_topics(call: Call, access: PrincipalAccess, operation: int) -> Verdict | Wait | None:
     """Refuse the topics that the client may not do this with."""
     denied = denied_topics(access, operation, subjects_of(call).topics)
     return refuse_part(call, TOPIC_FAILED, Hit(topics=dict.fromkeys(denied))) if denied else None
@@ -86,13 +85,13 @@ def denied_topics(access: PrincipalAccess, operation: int, names: Iterable[str])
     return [name for name in names if not access.may_topic(operation, name)]
 
 
-def refuse_part(call: Call, code: ErrorCode, hit: Hit) -> Verdict | None:
+def refuse_part(call: Call, code: ErrorCode, hit: Hit) -> Verdict | Wait | None:
     """Have what is meant of a call answered with an error."""
     injected = inject_error(call, code, hit)
     return None if injected is None else injected.verdict
 
 
-def split(call: Call, field: str, rest: list[Any], failed: list[Any], answers: str) -> Verdict | None:
+def split(call: Call, field: str, rest: list[Any], failed: list[Any], answers: str) -> Verdict | Wait | None:
     """Have the handler answer for the rest of a request's list, behind which the failed entries of the answer go.
 
     Without a rest the answer has the failed entries alone.
@@ -100,7 +99,7 @@ def split(call: Call, field: str, rest: list[Any], failed: list[Any], answers: s
     if not failed:
         return None
     if not rest:
-        return Respond(response_class(call)(**{answers: failed}))
+        return Verdict(response_class(call)(**{answers: failed}))
     hand_over(call, field, rest)
     amend(call, lambda response: getattr(response, answers).extend(failed))
     return None

@@ -26,10 +26,9 @@ from mockbroker.access_control.access_checks import (
 )
 from mockbroker.access_control.access_rules_of_groups import RULES_OF_GROUPS
 from mockbroker.access_control.authorizer import PrincipalAccess
-from mockbroker.call import Call
+from mockbroker.call import Call, Verdict, Wait
 from mockbroker.core.faults.errors import hand_over, with_field
 from mockbroker.core.faults.matching import Hit
-from mockbroker.core.path import Respond, Verdict
 from mockbroker.core.subjects import subjects_of, topic_name
 from mockbroker.handlers.error_responses import error_response
 from mockbroker.state.errors import ApiError
@@ -53,7 +52,7 @@ from mockbroker.state.topics.topic import INTERNAL_TOPICS
 from protocol.error_codes import ErrorCode
 from protocol.uuids import ZERO_UUID
 
-Rule = Callable[[Call, PrincipalAccess], "Verdict | None"]
+Rule = Callable[[Call, PrincipalAccess], "Verdict | Wait | None"]
 
 NO_REPLICA = -1
 REPLICA_STATE_VERSION = 15  # of Fetch
@@ -71,7 +70,7 @@ METADATA_LOG = "__cluster_metadata"
 # records
 
 
-def produce(call: Call, access: PrincipalAccess) -> Verdict | None:
+def produce(call: Call, access: PrincipalAccess) -> Verdict | Wait | None:
     request = call.request
     if any(
         is_transactional(partition.records) for topic in request.topic_data for partition in topic.partition_data
@@ -87,7 +86,7 @@ def is_transactional(records: bytes | None) -> bool:
     return bool(records[ATTRIBUTES_AT] & TRANSACTIONAL_BIT)
 
 
-def fetch(call: Call, access: PrincipalAccess) -> Verdict | None:
+def fetch(call: Call, access: PrincipalAccess) -> Verdict | Wait | None:
     request = call.request
     replica = request.replica_state.replica_id if call.version >= REPLICA_STATE_VERSION else request.replica_id
     if replica <= NO_REPLICA:
@@ -111,7 +110,7 @@ def describe_producers(call: Call, access: PrincipalAccess) -> None:
 # topics
 
 
-def list_offsets(call: Call, access: PrincipalAccess) -> Verdict | None:
+def list_offsets(call: Call, access: PrincipalAccess) -> Verdict | Wait | None:
     """Whatever is asked of a topic that is hidden, and however often."""
     denied = frozenset(denied_topics(access, DESCRIBE, [one.name for one in call.request.topics]))
     failed = [one for one in call.request.topics if one.name in denied]
@@ -120,7 +119,7 @@ def list_offsets(call: Call, access: PrincipalAccess) -> Verdict | None:
     return split(call, "topics", rest, refused.topics, "topics")
 
 
-def metadata(call: Call, access: PrincipalAccess) -> Verdict | None:
+def metadata(call: Call, access: PrincipalAccess) -> Verdict | Wait | None:
     subjects = subjects_of(call)
     if subjects.all_topics:
         amend(call, lambda response: keep_topics(response, access))
@@ -186,7 +185,7 @@ def shown_by_its_handler(_call: Call, _access: PrincipalAccess) -> None:
     """DescribeTopicPartitions, whose handler leaves out what is hidden before it counts partitions."""
 
 
-def create_topics(call: Call, access: PrincipalAccess) -> Verdict | None:
+def create_topics(call: Call, access: PrincipalAccess) -> Verdict | Wait | None:
     if call.version >= SHOWS_CONFIGS_VERSION:
         amend(call, lambda response: hide_configs(response, access))
     if access.may_cluster(CREATE):
@@ -203,7 +202,7 @@ def create_topics(call: Call, access: PrincipalAccess) -> Verdict | None:
     return split(call, "topics", rest, entries, "topics")
 
 
-def create_partitions(call: Call, access: PrincipalAccess) -> Verdict | None:
+def create_partitions(call: Call, access: PrincipalAccess) -> Verdict | Wait | None:
     denied = frozenset(denied_topics(access, ALTER, [one.name for one in call.request.topics]))
     counts = Counter(topic.name for topic in call.request.topics)
     failed: list[Any] = []
@@ -230,7 +229,7 @@ def hide_configs(response: Any, access: PrincipalAccess) -> None:
             topic.configs = []
 
 
-def delete_topics(call: Call, access: PrincipalAccess) -> Verdict | None:
+def delete_topics(call: Call, access: PrincipalAccess) -> Verdict | Wait | None:
     """Who may not even see a topic learns nothing of it; who may see one that is not there learns that."""
     if has_no_time(call) or access.may_cluster(DELETE):
         return None
@@ -264,7 +263,7 @@ def delete_topics(call: Call, access: PrincipalAccess) -> Verdict | None:
 # configs
 
 
-def configs(call: Call, access: PrincipalAccess) -> Verdict | None:
+def configs(call: Call, access: PrincipalAccess) -> Verdict | Wait | None:
     """DescribeConfigs, AlterConfigs, IncrementalAlterConfigs: topics and groups each, all else by the cluster."""
     reads = call.api_key == DESCRIBE_CONFIGS_KEY
     operation = DESCRIBE_CONFIGS if reads else ALTER_CONFIGS
@@ -317,7 +316,7 @@ def refused_config(access: PrincipalAccess, operation: int, resource: Any) -> Er
 # transactions
 
 
-def init_producer_id(call: Call, access: PrincipalAccess) -> Verdict | None:
+def init_producer_id(call: Call, access: PrincipalAccess) -> Verdict | Wait | None:
     name = call.request.transactional_id
     if name is None:
         if access.may_cluster(IDEMPOTENT_WRITE) or access.may_any(WRITE, TOPIC):
@@ -329,7 +328,7 @@ def init_producer_id(call: Call, access: PrincipalAccess) -> Verdict | None:
     return verdict
 
 
-def add_partitions(call: Call, access: PrincipalAccess) -> Verdict | None:
+def add_partitions(call: Call, access: PrincipalAccess) -> Verdict | Wait | None:
     """Of partitions that are refused or not there, all others are not attempted."""
     request = call.request
     if call.version >= VERIFYING_VERSION:
@@ -342,7 +341,7 @@ def add_partitions(call: Call, access: PrincipalAccess) -> Verdict | None:
     if not denied:
         return None
     refused = refuse_all(call, ErrorCode.OPERATION_NOT_ATTEMPTED)
-    assert isinstance(refused, Respond)
+    assert isinstance(refused, Verdict)
     for topic in refused.response.results_by_topic_v3_and_below:
         known = call.cluster.topics.get(topic.name)
         for one in topic.results_by_partition:
@@ -353,7 +352,7 @@ def add_partitions(call: Call, access: PrincipalAccess) -> Verdict | None:
     return refused
 
 
-def write_markers(call: Call, access: PrincipalAccess) -> Verdict | None:
+def write_markers(call: Call, access: PrincipalAccess) -> Verdict | Wait | None:
     return check_cluster(call, access, ALTER, CLUSTER_ACTION)
 
 

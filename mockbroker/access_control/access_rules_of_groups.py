@@ -23,16 +23,15 @@ from mockbroker.access_control.access_checks import (
     split,
 )
 from mockbroker.access_control.authorizer import PrincipalAccess
-from mockbroker.call import Call
+from mockbroker.call import Call, Verdict, Wait
 from mockbroker.core.faults.errors import hand_over
-from mockbroker.core.path import Respond, Verdict
 from mockbroker.core.subjects import subjects_of, topic_name
 from mockbroker.state.errors import ApiError
 from mockbroker.state.security.operations import CLUSTER_ACTION, DELETE, DESCRIBE, GROUP, READ, TRANSACTIONAL_ID
 from mockbroker.state.topics.topic import INTERNAL_TOPICS, check_topic_name
 from protocol.uuids import ZERO_UUID
 
-Rule = Callable[[Call, PrincipalAccess], "Verdict | None"]
+Rule = Callable[[Call, PrincipalAccess], "Verdict | Wait | None"]
 
 SHARE_KEY_VERSION = 6  # of FindCoordinator
 COORDINATORS_VERSION = 4  # of FindCoordinator
@@ -40,7 +39,7 @@ GROUP_KEY, TRANSACTION_KEY, SHARE_KEY = 0, 1, 2
 HIDDEN_TOPICS = "The group has described topic(s) that the client is not authorized to describe."
 
 
-def offset_fetch(call: Call, access: PrincipalAccess) -> Verdict | None:
+def offset_fetch(call: Call, access: PrincipalAccess) -> Verdict | Wait | None:
     verdict = check_groups(call, access, DESCRIBE)
     if verdict is None:
         verdict = check_topics(call, access, DESCRIBE)
@@ -57,7 +56,7 @@ def offset_fetch(call: Call, access: PrincipalAccess) -> Verdict | None:
     return verdict
 
 
-def find_coordinator(call: Call, access: PrincipalAccess) -> Verdict | None:
+def find_coordinator(call: Call, access: PrincipalAccess) -> Verdict | Wait | None:
     request = call.request
     if request.key_type == SHARE_KEY:
         return check_cluster(call, access, CLUSTER_ACTION) if call.version >= SHARE_KEY_VERSION else None
@@ -88,7 +87,7 @@ def list_groups(call: Call, access: PrincipalAccess) -> None:
         amend(call, keep)
 
 
-def heartbeat(call: Call, access: PrincipalAccess) -> Verdict | None:
+def heartbeat(call: Call, access: PrincipalAccess) -> Verdict | Wait | None:
     """ConsumerGroupHeartbeat, ShareGroupHeartbeat: who subscribes to a topic that is hidden does not get in."""
     verdict = check_groups(call, access, READ)
     names = call.request.subscribed_topic_names or ()
@@ -97,7 +96,7 @@ def heartbeat(call: Call, access: PrincipalAccess) -> Verdict | None:
     return verdict
 
 
-def described_groups(call: Call, access: PrincipalAccess) -> Verdict | None:
+def described_groups(call: Call, access: PrincipalAccess) -> Verdict | Wait | None:
     """ConsumerGroupDescribe, ShareGroupDescribe, StreamsGroupDescribe: a group is shown with all of its topics."""
 
     def hide(response: Any) -> None:
@@ -126,7 +125,7 @@ def topics_of(group: Any) -> Iterator[str]:
             yield from (topic.topic_name for topic in (held.topic_partitions if held is not None else ()))
 
 
-def described_share_offsets(call: Call, access: PrincipalAccess) -> Verdict | None:
+def described_share_offsets(call: Call, access: PrincipalAccess) -> Verdict | Wait | None:
     """Of a group whose topics are named those that are hidden say so; of all topics they are left out."""
     entry = response_class(call).Group
     asked = {group.group_id: group.topics for group in call.request.groups}
@@ -156,15 +155,15 @@ def hidden_offsets(topic: Any) -> Any:
     return topic
 
 
-def altered_share_offsets(call: Call, access: PrincipalAccess) -> Verdict | None:
+def altered_share_offsets(call: Call, access: PrincipalAccess) -> Verdict | Wait | None:
     return changed_share_offsets(call, access, READ)
 
 
-def deleted_share_offsets(call: Call, access: PrincipalAccess) -> Verdict | None:
+def deleted_share_offsets(call: Call, access: PrincipalAccess) -> Verdict | Wait | None:
     return changed_share_offsets(call, access, DELETE)
 
 
-def changed_share_offsets(call: Call, access: PrincipalAccess, of_group: int) -> Verdict | None:
+def changed_share_offsets(call: Call, access: PrincipalAccess, of_group: int) -> Verdict | Wait | None:
     """Of each topic reading it is asked for, and this of the group; who names partitions is answered by partition."""
     verdict = check_groups(call, access, of_group)
     if verdict is not None:
@@ -184,7 +183,7 @@ def changed_share_offsets(call: Call, access: PrincipalAccess, of_group: int) ->
     return merged(call, rest, failed, "responses")
 
 
-def offset_delete(call: Call, access: PrincipalAccess) -> Verdict | None:
+def offset_delete(call: Call, access: PrincipalAccess) -> Verdict | Wait | None:
     verdict = check_groups(call, access, DELETE)
     if verdict is not None:
         return verdict
@@ -202,7 +201,7 @@ def offset_delete(call: Call, access: PrincipalAccess) -> Verdict | None:
     return merged(call, rest, failed, "topics")
 
 
-def merged(call: Call, rest: list[Any], failed: list[Any], answers: str) -> Verdict | None:
+def merged(call: Call, rest: list[Any], failed: list[Any], answers: str) -> Verdict | Wait | None:
     """Have the handler answer for the rest of the topics, even for none; an error of all stands before the failed."""
     if not failed:
         return None
@@ -216,12 +215,12 @@ def merged(call: Call, rest: list[Any], failed: list[Any], answers: str) -> Verd
     return None
 
 
-def share_state(call: Call, access: PrincipalAccess) -> Verdict | None:
+def share_state(call: Call, access: PrincipalAccess) -> Verdict | Wait | None:
     """What brokers ask of share coordinators."""
     if access.may_cluster(CLUSTER_ACTION):
         return None
     verdict = refuse_all(call, CLUSTER_FAILED)
-    assert isinstance(verdict, Respond)
+    assert isinstance(verdict, Verdict)
     for topic in verdict.response.results:
         for one in topic.partitions:
             one.error_message = CLUSTER_FAILED.meaning
@@ -236,7 +235,7 @@ def is_legal(name: str) -> bool:
     return True
 
 
-def streams_heartbeat(call: Call, access: PrincipalAccess) -> Verdict | None:
+def streams_heartbeat(call: Call, access: PrincipalAccess) -> Verdict | Wait | None:
     verdict = check_groups(call, access, READ)
     names = subjects_of(call).topics
     if verdict is None and not any(name in INTERNAL_TOPICS or not is_legal(name) for name in names):

@@ -22,7 +22,7 @@ from mockbroker.access_control.acls import (
     find_acls,
 )
 from mockbroker.api import Needs, handles
-from mockbroker.call import Call
+from mockbroker.call import Call, Verdict
 from mockbroker.handlers.controlled import check_controller
 from mockbroker.state.errors import ApiError
 from protocol.apis.acls import (
@@ -41,11 +41,11 @@ FilterResult = DeleteAclsResponse.FilterResult
 
 
 @handles(DescribeAclsRequest, access=Needs(cluster="Describe"))
-def describe_acls(call: Call, request: DescribeAclsRequest) -> DescribeAclsResponse | None:
+def describe_acls(call: Call, request: DescribeAclsRequest) -> DescribeAclsResponse | Verdict:
     """The entries that a filter matches, by resource."""
     filter_ = filter_of(call, request)
-    if filter_ is None:
-        return None
+    if isinstance(filter_, Verdict):
+        return filter_
     check_authorizer(call)
     found = find_acls(call.cluster.image, filter_)
     return DescribeAclsResponse(
@@ -70,7 +70,7 @@ def describe_acls(call: Call, request: DescribeAclsRequest) -> DescribeAclsRespo
 
 
 @handles(CreateAclsRequest, access=Needs(cluster="Alter"))
-def create(call: Call, request: CreateAclsRequest) -> CreateAclsResponse | None:
+def create(call: Call, request: CreateAclsRequest) -> CreateAclsResponse | Verdict:
     """Each entry by itself."""
     acls = [
         Acl(
@@ -88,8 +88,7 @@ def create(call: Call, request: CreateAclsRequest) -> CreateAclsResponse | None:
         if UNKNOWN in (acl.resource_type, acl.pattern_type, acl.operation, acl.permission_type) or (
             call.version == LITERAL_ONLY_VERSION and acl.pattern_type != LITERAL
         ):
-            call.close_reason = f"expected known numbers in an entry, got {tuple(acl)}"
-            return None
+            return Verdict(closes=f"expected known numbers in an entry, got {tuple(acl)}")
     check_controller(call)
     check_authorizer(call)
     if any(ANY in (acl.resource_type, acl.pattern_type, acl.operation, acl.permission_type) for acl in acls) or any(
@@ -108,13 +107,13 @@ def create(call: Call, request: CreateAclsRequest) -> CreateAclsResponse | None:
 
 
 @handles(DeleteAclsRequest, access=Needs(cluster="Alter"))
-def delete(call: Call, request: DeleteAclsRequest) -> DeleteAclsResponse | None:
+def delete(call: Call, request: DeleteAclsRequest) -> DeleteAclsResponse | Verdict:
     """What any filter matches goes; an entry that two of them match is in the result of both."""
     filters = []
     for wanted in request.filters:
         filter_ = filter_of(call, wanted)
-        if filter_ is None:
-            return None
+        if isinstance(filter_, Verdict):
+            return filter_
         filters.append(filter_)
     check_controller(call)
     check_authorizer(call)
@@ -143,15 +142,14 @@ def filter_result(result: Iterable[Acl] | ApiError) -> FilterResult:
     )
 
 
-def filter_of(call: Call, wanted: DescribeAclsRequest | DeleteAclsRequest.Filter) -> AclFilter | None:
-    """The filter of a request; None where Kafka would not read it, and the connection is to be closed."""
+def filter_of(call: Call, wanted: DescribeAclsRequest | DeleteAclsRequest.Filter) -> AclFilter | Verdict:
+    """The filter of a request, or the end of the connection where Kafka would not read it."""
     pattern_type = wanted.pattern_type_filter
     if call.version == LITERAL_ONLY_VERSION and pattern_type == ANY:
         pattern_type = LITERAL
     numbers = (wanted.resource_type_filter, pattern_type, wanted.operation, wanted.permission_type)
     if UNKNOWN in numbers or (call.version == LITERAL_ONLY_VERSION and pattern_type != LITERAL):
-        call.close_reason = f"expected known numbers in a filter, got {numbers}"
-        return None
+        return Verdict(closes=f"expected known numbers in a filter, got {numbers}")
     return AclFilter(
         wanted.resource_type_filter,
         wanted.resource_name_filter,

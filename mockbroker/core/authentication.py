@@ -9,8 +9,8 @@ Kafka 4.4.
 from __future__ import annotations
 
 from mockbroker.api import SERVED
-from mockbroker.call import Call, Wait
-from mockbroker.core.path import REQUEST_START, Close, RespondBare, Verdict
+from mockbroker.call import Call, Verdict, Wait
+from mockbroker.core.path import LENGTH, REQUEST_START
 from mockbroker.handlers.error_responses import error_response
 from mockbroker.handlers.sasl import reason_of, refused, settle
 from mockbroker.state.errors import ApiError
@@ -25,7 +25,7 @@ SASL_HANDSHAKE, API_VERSIONS, SASL_AUTHENTICATE = 17, 18, 36
 BARE_TOKEN_VERSION = 0
 
 
-def guard(call: Call, authenticator: Authenticator) -> Verdict | None:
+def guard(call: Call, authenticator: Authenticator) -> Verdict | Wait | None:
     """None to let a call go on its way, or what becomes of it."""
     if authenticator.takes_bare_tokens:
         return bare_token(call, authenticator)
@@ -34,35 +34,35 @@ def guard(call: Call, authenticator: Authenticator) -> Verdict | None:
     if state is AuthenticationState.COMPLETE:
         if api_key == SASL_HANDSHAKE and authenticator.begin_again(call.now_ms):
             return None
-        return Close("the session has expired") if authenticator.has_expired(call.now_ms) else None
+        return Verdict(closes="the session has expired") if authenticator.has_expired(call.now_ms) else None
     if state is AuthenticationState.WRONG_MECHANISM:
-        return failed(call, authenticator, f"expected a re-authentication by {authenticator.mechanism}")
+        return refused(call, authenticator, None, f"expected a re-authentication by {authenticator.mechanism}")
     if state is AuthenticationState.AUTHENTICATE:
         return None if api_key == SASL_AUTHENTICATE else illegal(call, authenticator)
     if api_key == SASL_HANDSHAKE:
         return None
     if api_key != API_VERSIONS or state is AuthenticationState.HANDSHAKE:
-        return Close(f"expected a SaslHandshake, got {name_of(api_key)} version {version}")
+        return Verdict(closes=f"expected a SaslHandshake, got {name_of(api_key)} version {version}")
     return None
 
 
-def illegal(call: Call, authenticator: Authenticator) -> Verdict:
+def illegal(call: Call, authenticator: Authenticator) -> Verdict | Wait:
     """A request in place of a token: it is answered with an error, and ends the connection."""
     call.api_key, call.version, call.correlation_id = REQUEST_START.unpack_from(call.frame)
     reason = f"expected a SaslAuthenticate, got {name_of(call.api_key)}"
     if call.api_key not in SERVED:
-        return Close(reason)
+        return Verdict(closes=reason)
     from protocol.headers import read_request_header
 
     try:
         _, call.body_start = read_request_header(call.frame)
         response = error_response(call.request, call.version, ApiError(ErrorCode.ILLEGAL_SASL_STATE))
     except ProtocolError as error:
-        return Close(str(error))
-    return failed(call, authenticator, reason, response)
+        return Verdict(closes=str(error))
+    return refused(call, authenticator, response, reason)
 
 
-def bare_token(call: Call, authenticator: Authenticator) -> Verdict:
+def bare_token(call: Call, authenticator: Authenticator) -> Verdict | Wait:
     """A token without a header, which observers see as a SaslAuthenticate without its token."""
     token = call.frame
     call.api_key, call.version, call.frame = SASL_AUTHENTICATE, BARE_TOKEN_VERSION, bytes(len(token))
@@ -70,25 +70,11 @@ def bare_token(call: Call, authenticator: Authenticator) -> Verdict:
     try:
         answer, _ = authenticator.answer(token, call.now_ms)
     except AuthenticationFailedError as error:
-        return failed(call, authenticator, reason_of(error))
+        return refused(call, authenticator, None, reason_of(error))
     except (InvalidTokenError, BrokenTokenError) as error:
-        return Close(str(error))
+        return Verdict(closes=str(error))
     settle(call, authenticator)
-    return RespondBare(answer, SaslAuthenticateResponse())
-
-
-def failed(call: Call, authenticator: Authenticator, reason: str, response: object = None) -> Verdict:
-    """The end of the connection, once the delay that is set for failures is over."""
-    result = refused(call, authenticator, response, reason)
-    if isinstance(result, Wait):
-        end = result.then
-        return Wait(result.until_ms, result.on, lambda late: ended(late, end(late)))
-    return ended(call, result)
-
-
-def ended(call: Call, response: object) -> Verdict:
-    assert call.close_reason is not None
-    return Close(call.close_reason, response=response)
+    return Verdict(SaslAuthenticateResponse(), output=[LENGTH.pack(len(answer)) + answer])
 
 
 def name_of(api_key: int) -> str:

@@ -1,27 +1,20 @@
-"""The path of a call: the stages that every request passes, of real clients and of simulated ones, in this order.
+"""The path of a call: the stages that every request passes, of real clients and of simulated ones.
 
-    read_header      whose header is it, and where does the body start
-    gate_version     is this API served, and in this version
-    open_session     who is asking: client id, rack and where the rack was learned
-    check_limits     quotas and limits (``limits``)
-    inject_faults    what a test has go wrong (``faults``)
-    answer_cached    what was answered to the same request before, while that still holds
-    handle           the handler; it reads the body and authorizes
-
-A stage gives None to have the call go on, or what is to become of it: ``Respond``, ``RespondBytes``, ``Close``, or a
-``Wait``, after which it goes on. What comes of it is encoded and told to the observers as the call's one ``Outcome``.
+``Stage`` names them in their order. The step of a stage returns None to have the call continue, a ``Verdict`` to end
+it, or a ``Wait``, after which the call continues. The observers get what became of the call as its one ``Outcome``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from enum import Enum
 from random import Random
 from struct import Struct
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from mockbroker.api import SERVED, handler_of, served_versions
-from mockbroker.call import Call, Wait
+from mockbroker.call import Call, Verdict, Wait
 from mockbroker.core.outcome import Ending, FailureLog, Observer, Outcome
 from mockbroker.core.purgatory import ParkedCall, Purgatory
 from mockbroker.core.response_cache import CACHED_API, ResponseCache
@@ -45,7 +38,6 @@ API_VERSIONS = 18
 OF_NO_RECORD = frozenset({FETCH, 2, 17, API_VERSIONS, 36})
 """Fetch, ListOffsets, ApiVersions and logins: what they answer stands on nothing that is written for others."""
 MUTED = "muted connections"
-GUARD = -1  # where calls stand that have not come to the first stage
 REQUEST_START = Struct(">hhi")  # API key, version, correlation id
 RESPONSE_START = Struct(">ii")  # size, correlation id
 LENGTH = Struct(">i")
@@ -55,40 +47,23 @@ _header_tags: dict[tuple[type, int], bytes] = {}
 """What stands between the correlation id and the body, by message and version."""
 
 
-class Respond(NamedTuple):
-    """Answer with a message, in the request's version unless another is given; None where there is no answer.
+class Stage(Enum):
+    """Where a call is. It passes the stages in this order; those of a path without a step for one skip it."""
 
-    ``error`` is what was raised where our own code failed.
-    """
-
-    response: Any
-    version: int | None = None
-    error: Exception | None = None
-
-
-class RespondBytes(NamedTuple):
-    """Answer with what stands behind the correlation id, header tags included."""
-
-    rest: bytes
-
-
-class RespondBare(NamedTuple):
-    """Answer with bytes behind nothing but their length; ``response`` is what observers see of them."""
-
-    data: bytes
-    response: Any
+    LOGIN = "login"  # a client that has to say who it is, or that is refused after a delay
+    HEADER = "header"  # API key, version and correlation id
+    VERSION = "version"  # is this API served, and in this version
+    SESSION = "session"  # the rest of the header: client id, rack and where the rack was learned
+    LIMITS = "limits"  # quotas, limits and access
+    FAULTS = "faults"  # what a test has go wrong; a call waits here for delays
+    CACHE = "cache"  # the same request was answered before, and that still holds
+    HANDLER = "handler"  # the handler reads the body and answers, or has the call wait
+    FORWARD = "forward"  # a proxy has a real broker answer
+    PACING = "pacing"  # the answer waits for the bandwidth that a fault leaves
+    DISK = "disk"  # what the call wrote has to reach the disk
 
 
-class Close(NamedTuple):
-    """Close the connection, after an answer if there is one; ``error`` is what was raised where our own code failed."""
-
-    reason: str
-    error: Exception | None = None
-    response: Any = None
-
-
-Verdict = Respond | RespondBytes | RespondBare | Close | Wait
-Stage = Callable[[Call], Verdict | None]
+Step = Callable[[Call], Verdict | Wait | None]
 Finish = Callable[[Outcome], None]
 
 
@@ -96,22 +71,22 @@ Finish = Callable[[Outcome], None]
 class CallPath:
     """Takes calls from frame to outcome, for one cluster.
 
-    ``limits`` and ``faults`` are stages that others put in; each sees every request that is served in its version.
-    ``arrivals`` are told of each call before the first stage, ``observers`` of its end, in their order.
-    ``sync``, where it is set, has what is to be on the disk before an answer reach it; it raises ApiError.
+    ``limits`` and ``faults`` are steps that others put in; each sees every request that is served in its version.
+    ``arrivals`` get each call before the first stage, ``observers`` its outcome, in their order. ``sync``, if it is
+    set, writes to the disk what has to be there before an answer; it raises ApiError.
     """
 
     cluster: Cluster
     rng: Random
-    limits: list[Stage] = field(default_factory=list)
-    faults: list[Stage] = field(default_factory=list)
+    limits: list[Step] = field(default_factory=list)
+    faults: list[Step] = field(default_factory=list)
     arrivals: list[Callable[[Call], None]] = field(default_factory=list)
     observers: list[Observer] = field(default_factory=lambda: [FailureLog()])
     sync: Callable[[], None] | None = None
     connections: dict[Connection, None] = field(default_factory=dict)  # those that live
     purgatory: Purgatory = field(init=False)
     response_cache: ResponseCache = field(init=False)
-    stages: tuple[Stage, ...] = field(init=False)
+    steps: dict[Stage, Step] = field(init=False)
     _header_versions: dict[bytes, int] = field(default_factory=dict)  # by API key and version, as a request begins
     _served: set[bytes] = field(default_factory=set)  # the same, of what is served where no release is emulated
     _parked: dict[Call, ParkedCall] = field(default_factory=dict)
@@ -119,15 +94,16 @@ class CallPath:
     def __post_init__(self) -> None:
         self.purgatory = Purgatory(self.cluster.woken, self._go_on)
         self.response_cache = ResponseCache(self.cluster)
-        self.stages = (
-            self.read_header,
-            self.gate_version,
-            self.open_session,
-            self.check_limits,
-            self.inject_faults,
-            self.answer_cached,
-            self.handle,
-        )
+        self.steps = {
+            Stage.LOGIN: self.log_in,
+            Stage.HEADER: self.read_header,
+            Stage.VERSION: self.gate_version,
+            Stage.SESSION: self.open_session,
+            Stage.LIMITS: self.check_limits,
+            Stage.FAULTS: self.inject_faults,
+            Stage.CACHE: self.answer_cached,
+            Stage.HANDLER: self.handle,
+        }
 
     def begin_with(self, cluster: Cluster) -> None:
         """Take calls for a new cluster from now on; no call waits."""
@@ -148,12 +124,7 @@ class CallPath:
         call.finish = finish
         for arrived in self.arrivals:
             arrived(call)
-        if session.authenticator is None:
-            self._run(call, 0)
-        else:
-            from mockbroker.core.authentication import guard
-
-            self._proceed(call, guard(call, session.authenticator), GUARD)
+        self._run(call, self.steps)
         if self.cluster.woken:
             self.purgatory.wake(now_ms)
         return call if call in self._parked else None
@@ -162,7 +133,7 @@ class CallPath:
         """End a connection over a limit: a call that has no more than that."""
         call = Call(self.cluster, session, b"", now_ms, self.rng)
         call.finish = finish
-        self._conclude(call, Close(reason))
+        self._conclude(call, Verdict(closes=reason))
 
     def refuse_frame(self, session: Session, reason: str, now_ms: int, finish: Finish) -> Call | None:
         """End a connection whose bytes are no frames; before a client has said who it is, as late as a failed login.
@@ -171,12 +142,12 @@ class CallPath:
         """
         call = Call(self.cluster, session, b"", now_ms, self.rng)
         call.finish = finish
-        verdict: Verdict = Close(reason)
+        verdict: Verdict | Wait = Verdict(closes=reason)
         if session.authenticator is not None and not session.authenticator.is_complete:
-            from mockbroker.core.authentication import failed
+            from mockbroker.handlers.sasl import refused
 
-            verdict = failed(call, session.authenticator, reason)
-        self._proceed(call, verdict, GUARD)
+            verdict = refused(call, session.authenticator, None, reason)
+        self._proceed(call, verdict, Stage.LOGIN)
         return call if call in self._parked else None
 
     def drop(self, call: Call, now_ms: int) -> None:
@@ -194,7 +165,7 @@ class CallPath:
         parked = self._parked.pop(call, None)
         if parked is not None and self.purgatory.drop(parked):
             call.now_ms = now_ms
-            self._conclude(call, Close(reason))
+            self._conclude(call, Verdict(closes=reason))
 
     def mute(self, connection: Connection, until_ms: int) -> None:
         """Call a connection's ``unmute`` once it is so late."""
@@ -230,14 +201,22 @@ class CallPath:
         if self.cluster.woken:
             self.purgatory.wake(self.cluster.now_ms)
 
-    # the stages
+    # the steps
 
-    def read_header(self, call: Call) -> Verdict | None:
+    def log_in(self, call: Call) -> Verdict | Wait | None:
+        """Let through what a client may send that has to say who it is."""
+        if call.session.authenticator is None:
+            return None
+        from mockbroker.core.authentication import guard
+
+        return guard(call, call.session.authenticator)
+
+    def read_header(self, call: Call) -> Verdict | Wait | None:
         """Read what every header begins with: API key, version and correlation id."""
         call.api_key, call.version, call.correlation_id = REQUEST_START.unpack_from(call.frame)
         return None
 
-    def gate_version(self, call: Call) -> Verdict | None:
+    def gate_version(self, call: Call) -> Verdict | Wait | None:
         """Refuse what the broker does not serve: ApiVersions with an answer, all else by closing the connection."""
         served = call.session.served_versions
         api_key, version = call.api_key, call.version
@@ -245,13 +224,15 @@ class CallPath:
             if call.frame[:4] in self._served:
                 return None
             if api_key not in SERVED:
-                return Close(f"API key {api_key} is not served")
+                return Verdict(closes=f"API key {api_key} is not served")
             lowest, highest = served_versions(api_key, unstable=self.cluster.settings["unstable.api.versions.enable"])
             if lowest <= version <= highest:
                 self._served.add(call.frame[:4])
                 return None
         elif api_key not in served:
-            return Close(f"API key {api_key} is not served by the release that broker {call.broker.id} emulates")
+            return Verdict(
+                closes=f"API key {api_key} is not served by the release that broker {call.broker.id} emulates"
+            )
         else:
             lowest, highest = served[api_key]
             if lowest <= version <= highest:
@@ -259,11 +240,11 @@ class CallPath:
         if api_key == API_VERSIONS:
             from mockbroker.handlers.api_versions import refuse_version
 
-            return Respond(refuse_version(served), version=0)
+            return Verdict(refuse_version(served), version=0)
         expected = VersionRange(lowest, highest)
-        return Close(f"expected {message_class(api_key, 'request').name} version {expected}, got {version}")
+        return Verdict(closes=f"expected {message_class(api_key, 'request').name} version {expected}, got {version}")
 
-    def open_session(self, call: Call) -> Verdict | None:
+    def open_session(self, call: Call) -> Verdict | Wait | None:
         """Read the rest of the header, whose request it is, unless it is the one that was read last."""
         session = call.session
         header_version = self._header_version(call)
@@ -274,13 +255,13 @@ class CallPath:
         try:
             header, call.body_start = read_request_header(call.frame)
         except ProtocolError as error:
-            return Close(str(error))
+            return Verdict(closes=str(error))
         session.last_header = (header_version, call.frame[MIN_REQUEST_BYTES : call.body_start])
         if header.client_id != session.client_id:
             session.identify(header.client_id)
         return None
 
-    def check_limits(self, call: Call) -> Verdict | None:
+    def check_limits(self, call: Call) -> Verdict | Wait | None:
         """Ask each of ``limits``, count what a client uses of its quotas, and ask the authorizer; if there are any."""
         if self.cluster.image.client_quotas:
             from mockbroker.core.quota_limits import check_quotas
@@ -292,41 +273,43 @@ class CallPath:
             return self._check_access(call)
         return None
 
-    def inject_faults(self, call: Call) -> Verdict | None:
+    def inject_faults(self, call: Call) -> Verdict | Wait | None:
         """Ask each of ``faults``."""
         return first_verdict(self.faults, call) if self.faults else None
 
-    def answer_cached(self, call: Call) -> Verdict | None:
+    def answer_cached(self, call: Call) -> Verdict | Wait | None:
         """Answer as the same request was answered before."""
         if call.api_key != CACHED_API:
             return None
         if call.injected is not None and call.injected.amend:
             return None  # a fault changes the answer
         cached = self.response_cache.find(call)
-        return None if cached is None else RespondBytes(cached)
+        if cached is None:
+            return None
+        return Verdict(output=[RESPONSE_START.pack(4 + len(cached), call.correlation_id) + cached])
 
-    def handle(self, call: Call) -> Verdict | None:
+    def handle(self, call: Call) -> Verdict | Wait | None:
         """Let the handler answer."""
         try:
             request = call.request
         except ProtocolError as error:
-            return Close(str(error))
+            return Verdict(closes=str(error))
         handler = handler_of(call.api_key)
         assert handler is not None, call.api_key
         try:
-            return verdict_of(call, handler(call, request))
+            return verdict_of(handler(call, request))
         except Exception as error:  # noqa: BLE001 - a handler that fails costs one call, not the cluster
             return self._failed(call, error)
 
     # inside
 
-    def _check_access(self, call: Call) -> Verdict | None:
+    def _check_access(self, call: Call) -> Verdict | Wait | None:
         """Refuse what the client may not do."""
         check = provided("access_check")
         try:
             return None if check is None else check(call)
         except ProtocolError as error:
-            return Close(str(error))
+            return Verdict(closes=str(error))
 
     def _header_version(self, call: Call) -> int:
         key = call.frame[:4]
@@ -335,43 +318,33 @@ class CallPath:
             version = self._header_versions[key] = request_header_version(call.api_key, call.version)
         return version
 
-    def _run(self, call: Call, first_stage: int) -> None:
-        """Take a call through the stages from this one on."""
-        for number in range(first_stage, len(self.stages)):
-            verdict = self.stages[number](call)
-            if verdict is None:
-                continue
-            if type(verdict) is Wait:
-                self._park(call, verdict, number)
-            else:
-                self._conclude(call, verdict)
-            return
+    def _run(self, call: Call, steps: Mapping[Stage, Step]) -> None:
+        """Take a call through these steps."""
+        for stage, step in steps.items():
+            verdict = step(call)
+            if verdict is not None:
+                self._proceed(call, verdict, stage)
+                return
 
-    def _park(self, call: Call, wait: Wait, stage: int) -> None:
-        """Have a call wait."""
-        self._parked[call] = self.purgatory.park(call, wait, stage)
-
-    def _go_on(self, call: Call, wait: Wait, stage: int) -> None:
-        """A wait is over: what a handler waited for is its answer; what a limit or fault waited for lets it go on."""
+    def _go_on(self, call: Call, wait: Wait, stage: Stage) -> None:
+        """A wait is over: what a handler waited for is its answer; after a limit or a fault the call continues."""
         del self._parked[call]
-        if stage == len(self.stages):  # its answer was held back
+        if stage is Stage.PACING:
             self._end(wait.then(call)._replace(at_ms=call.now_ms, ending=Ending.ANSWERED_LATER))
             return
-        is_handlers = stage == len(self.stages) - 1
-        verdict: Verdict | None
         try:
             result = wait.then(call)
-            verdict = verdict_of(call, result) if is_handlers else result
         except Exception as error:  # noqa: BLE001 - as in handle
-            verdict = self._failed(call, error)
-        self._proceed(call, verdict, stage)
+            result = self._failed(call, error)
+        self._proceed(call, verdict_of(result) if stage is Stage.HANDLER else result, stage)
 
-    def _proceed(self, call: Call, verdict: Verdict | None, stage: int) -> None:
-        """Do what a stage says: None has the call go on with the next."""
+    def _proceed(self, call: Call, verdict: Verdict | Wait | None, stage: Stage) -> None:
+        """Do what the step of a stage says."""
         if verdict is None:
-            self._run(call, stage + 1)
-        elif type(verdict) is Wait:
-            self._park(call, verdict, stage)
+            steps = list(self.steps.items())
+            self._run(call, dict(steps[list(self.steps).index(stage) + 1 :]))
+        elif isinstance(verdict, Wait):
+            self._parked[call] = self.purgatory.park(call, verdict, stage)
         else:
             self._conclude(call, verdict)
 
@@ -380,43 +353,27 @@ class CallPath:
         unforeseen = None if isinstance(error, ApiError) else error
         response = error_response(call.request, call.version, error)
         if response is None:
-            return Close(f"{type(error).__name__}: {error}", unforeseen)
-        return Respond(response, error=unforeseen)
+            return Verdict(closes=f"{type(error).__name__}: {error}", error=unforeseen)
+        return Verdict(response, error=unforeseen)
 
     def _conclude(self, call: Call, verdict: Verdict) -> None:
-        """Encode what is to be answered, and end the call."""
-        if type(verdict) is Respond and verdict.response is not None:
-            is_amended = False
-            if call.injected is not None:
-                for amend in call.injected.amend:
-                    amend(verdict.response)
-                    is_amended = True
-            version = call.version if verdict.version is None else verdict.version
+        """Encode the answer, if there is any, and end the call."""
+        response, version, output, closes, error = verdict
+        if output is None and response is not None:
+            amend = call.injected.amend if call.injected is not None else ()
+            for change in amend:
+                change(response)
             try:
-                output = encoded(call, verdict.response, version)
-            except ProtocolError as error:
-                verdict = Close(f"the answer cannot be written: {error}", error)
+                output = encoded(call, response, call.version if version is None else version)
+            except ProtocolError as found:
+                response, closes, error = None, f"the answer cannot be written: {found}", found
             else:
-                if call.api_key == CACHED_API and verdict.error is None and not is_amended:
+                if call.api_key == CACHED_API and error is None and not amend:
                     self.response_cache.keep(call, output)
-                self._end(self._answered(call, output, verdict.response, verdict.error))
-                return
-        if type(verdict) is RespondBytes:
-            output = [RESPONSE_START.pack(4 + len(verdict.rest), call.correlation_id) + verdict.rest]
-            self._end(self._answered(call, output, None))
-        elif type(verdict) is RespondBare:
-            output = [LENGTH.pack(len(verdict.data)) + verdict.data]
-            self._end(self._answered(call, output, verdict.response))
-        elif type(verdict) is Close:
-            response = verdict.response
-            last = encoded(call, response, call.version) if response is not None else ()
-            self._end(Outcome(call, Ending.CLOSED, call.now_ms, last, response, verdict.reason, verdict.error))
-        else:
-            self._end(self._answered(call, (), None))
-
-    def _answered(self, call: Call, output: Sequence[bytes], response: Any, error: Exception | None = None) -> Outcome:
         ending = Ending.ANSWERED_LATER if call.was_parked else Ending.ANSWERED
-        return Outcome(call, ending, call.now_ms, output, response, None, error)
+        if closes is not None:
+            ending = Ending.CLOSED
+        self._end(Outcome(call, ending, call.now_ms, output or (), response, closes, error))
 
     def _end(self, outcome: Outcome) -> None:
         """Tell the observers, then whoever brought the call, who may go on with the next."""
@@ -459,26 +416,22 @@ class CallPath:
         if until_ms <= call.now_ms:
             return False
         wait = Wait(until_ms, (), lambda _call: outcome)
-        self._parked[call] = self.purgatory.park(call, wait, len(self.stages))
+        self._parked[call] = self.purgatory.park(call, wait, Stage.PACING)
         return True
 
 
-def first_verdict(stages: list[Stage], call: Call) -> Verdict | None:
-    """What the first of these that has anything to say says."""
-    for stage in stages:
-        verdict = stage(call)
+def first_verdict(steps: list[Step], call: Call) -> Verdict | Wait | None:
+    """The first verdict among these steps."""
+    for step in steps:
+        verdict = step(call)
         if verdict is not None:
             return verdict
     return None
 
 
-def verdict_of(call: Call, result: Any) -> Verdict:
+def verdict_of(result: Any) -> Verdict | Wait:
     """What a handler's result means."""
-    if type(result) is Wait:
-        return result
-    if call.close_reason is not None:
-        return Close(call.close_reason, response=result)
-    return Respond(result)
+    return result if type(result) is Wait or type(result) is Verdict else Verdict(result)
 
 
 def encoded(call: Call, response: Any, version: int) -> list[bytes]:

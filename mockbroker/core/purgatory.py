@@ -9,24 +9,28 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from mockbroker.call import Call, Wait
 
+if TYPE_CHECKING:
+    from mockbroker.core.path import Stage
+
 MAX_STALE = 1000
 """How many deadlines may be left of calls that wait no longer, before they are cleared away."""
-Continue = Callable[[Call, Wait, int], None]
+Continue = Callable[[Call, Wait, "Stage"], None]
 
 
 @dataclass(slots=True, eq=False)
 class ParkedCall:
-    """A call that waits; ``stage`` is where its path goes on.
+    """A call that waits in a stage of its path.
 
-    It has neither call nor wait once it goes on or was dropped: its deadline may be far.
+    It has neither call nor wait once it continues or was dropped: its deadline may be far.
     """
 
     call: Call | None
     wait: Wait | None
-    stage: int
+    stage: Stage
 
 
 @dataclass(slots=True, eq=False)
@@ -48,7 +52,7 @@ class Purgatory:
         """How many calls wait."""
         return len(self._parked)
 
-    def park(self, call: Call, wait: Wait, stage: int) -> ParkedCall:
+    def park(self, call: Call, wait: Wait, stage: Stage) -> ParkedCall:
         """Have a call wait. The same keys in the same order wake calls in the order in which they were parked."""
         parked = ParkedCall(call, wait, stage)
         call.was_parked = True

@@ -17,7 +17,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from mockbroker.api import Needs, handles
-from mockbroker.call import Call, Wait
+from mockbroker.call import Call, Verdict, Wait
 from mockbroker.handlers.leadership import NodeEndpoints, find_partition, served_by
 from mockbroker.state.errors import ApiError
 from mockbroker.state.logs.appending import UNBOUNDED, append
@@ -59,7 +59,7 @@ class AppendedRecords(NamedTuple):
 @handles(
     ProduceRequest, access=Needs(topic="Write", note="records of a transaction: Write on the transactional id too")
 )
-def produce(call: Call, request: ProduceRequest) -> ProduceResponse | Wait | None:
+def produce(call: Call, request: ProduceRequest) -> ProduceResponse | Verdict | Wait | None:
     """Append to each partition by itself."""
     by_topic_id = call.version >= TOPIC_ID_VERSION
     endpoints = NodeEndpoints(call)
@@ -105,8 +105,7 @@ def produce(call: Call, request: ProduceRequest) -> ProduceResponse | Wait | Non
             else ProduceResponse.Topic(name=topic.name, partition_responses=entries)
         )
     if request.acks == NONE:
-        call.close_reason = failure
-        return None
+        return None if failure is None else Verdict(closes=failure)
     if call.version >= CURRENT_LEADER_VERSION:
         response.node_endpoints = endpoints.entries(ProduceResponse.NodeEndpoint)
     if request.acks != ALL_IN_SYNC:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from mockbroker.api import Needs, handles
-from mockbroker.call import Call, Wait
+from mockbroker.call import Call, Verdict, Wait
 from mockbroker.state.security.authentication import AuthenticationState, Authenticator
 from mockbroker.state.security.mechanisms import AuthenticationFailedError, BrokenTokenError
 from protocol.apis.sasl import (
@@ -37,8 +37,7 @@ def sasl_handshake(call: Call, request: SaslHandshakeRequest) -> Any:
         return SaslHandshakeResponse(mechanisms=mechanisms)
     reason = f"expected a SASL mechanism of {', '.join(mechanisms)}"
     if authenticator.is_again:  # a broker of Kafka, too, says nothing here
-        call.close_reason = reason
-        return None
+        return Verdict(closes=reason)
     response = SaslHandshakeResponse(error_code=ErrorCode.UNSUPPORTED_SASL_MECHANISM, mechanisms=mechanisms)
     return refused(call, authenticator, response, reason)
 
@@ -58,8 +57,7 @@ def sasl_authenticate(call: Call, request: SaslAuthenticateRequest) -> Any:
         response = SaslAuthenticateResponse(error_code=ErrorCode.SASL_AUTHENTICATION_FAILED, error_message=str(error))
         return refused(call, authenticator, response, reason_of(error))
     except BrokenTokenError as error:
-        call.close_reason = str(error)
-        return None
+        return Verdict(closes=str(error))
     settle(call, authenticator)
     return SaslAuthenticateResponse(auth_bytes=token, session_lifetime_ms=lifetime_ms)
 
@@ -72,15 +70,11 @@ def settle(call: Call, authenticator: Authenticator) -> None:
             call.session.authenticator = None
 
 
-def refused(call: Call, authenticator: Authenticator, response: Any, reason: str) -> Any:
-    """The connection ends with this answer, None for none, once the delay that is set for that is over."""
-
-    def end(late: Call) -> Any:
-        late.close_reason = reason
-        return response
-
+def refused(call: Call, authenticator: Authenticator, response: Any, reason: str) -> Verdict | Wait:
+    """The end of the connection with this answer, None for none, after the delay that is set for failures."""
+    verdict = Verdict(response, closes=reason)
     delay_ms = authenticator.security.failure_delay_ms
-    return Wait(call.now_ms + delay_ms, (), end) if delay_ms else end(call)
+    return Wait(call.now_ms + delay_ms, (), lambda _: verdict) if delay_ms else verdict
 
 
 def reason_of(error: AuthenticationFailedError) -> str:

@@ -9,16 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
-from mockbroker.call import Call
+from mockbroker.call import Call, Verdict, Wait
 from mockbroker.core.faults.matching import RACK_VERSIONS, learn_rack
 from mockbroker.core.outcome import Ending, Outcome
 from mockbroker.core.path import (
     API_VERSIONS,
     LENGTH,
     CallPath,
-    Close,
-    Respond,
-    Verdict,
+    Stage,
     encoded,
 )
 from mockbroker.parts import provided
@@ -58,11 +56,8 @@ MAX_KNOWN, MAX_KNOWN_BYTES = 1_000, 1_000
 """How many heartbeats are known again, and how long they may be with their answers."""
 
 
-class Forwarded:
-    """What a stage says of a call that has gone on to the real broker."""
-
-
-FORWARDED: Any = Forwarded()
+FORWARDED = Verdict()
+"""A call that the real broker answers."""
 
 
 @dataclass(slots=True, eq=False)
@@ -91,7 +86,8 @@ class ProxyPath(CallPath):
     def __post_init__(self) -> None:
         CallPath.__post_init__(self)
         self.fetches = FollowedSessions(self.cluster)
-        self.stages = (self.read_header, self.gate_version, self.open_session, self.inject_faults, self.forward)
+        own = (Stage.HEADER, Stage.VERSION, Stage.SESSION, Stage.FAULTS)
+        self.steps = {**{stage: self.steps[stage] for stage in own}, Stage.FORWARD: self.forward}
 
     @property
     def share_fetches(self) -> Any:
@@ -107,21 +103,21 @@ class ProxyPath(CallPath):
             self._share_fetches.connection_closed(session.broker.id, session.connection)
         CallPath.forget(self, connection)
 
-    # the stages
+    # the steps
 
-    def gate_version(self, call: Call) -> Verdict | None:
+    def gate_version(self, call: Call) -> Verdict | Wait | None:
         """Refuse what the codec does not know: brokers were said to know no more."""
         start = call.frame[:4]
         if start in self._served:
             return None
         reason = self.refusal_of(call.frame)
         if reason is not None:
-            return Close(reason)
+            return Verdict(closes=reason)
         if call.version not in message_class(call.api_key, "request").valid_versions:
             # of ApiVersions, whose answer might be of a form that we cannot read
             from mockbroker.handlers.api_versions import refuse_version
 
-            return Respond(refuse_version(None), version=0)
+            return Verdict(refuse_version(None), version=0)
         self._served.add(start)
         return None
 
@@ -138,14 +134,14 @@ class ProxyPath(CallPath):
             return None
         return f"expected {request.name} version {request.valid_versions}, got {version}"
 
-    def open_session(self, call: Call) -> Verdict | None:
+    def open_session(self, call: Call) -> Verdict | Wait | None:
         """Read the rest of the header, and what the request says of who sent it."""
         verdict = CallPath.open_session(self, call)
         if verdict is None and call.api_key in RACK_VERSIONS:
             learn_rack(call)
         return verdict
 
-    def forward(self, call: Call) -> Verdict | None:
+    def forward(self, call: Call) -> Verdict | Wait | None:
         """Have the real broker answer."""
         link: ProxyConnection = call.session.link  # type: ignore[attr-defined]
         try:
@@ -156,9 +152,9 @@ class ProxyPath(CallPath):
                     if sending.request is not None:
                         link.forward(call, (encoded_request(call, sending.request),), is_answered=False)
                     call.parts = sent_parts(call, message_class(PRODUCE, "response"))
-                    return Close(sending.closes)
+                    return Verdict(closes=sending.closes)
                 if sending.request is None:
-                    return Respond(sending.answer)
+                    return Verdict(sending.answer)
                 if sending.request is not call.request or call.injected.hides_part:
                     changed = sending.request
             frame = self.rewriting.frame_of(call, changed) if self.rewriting is not None else None
@@ -172,15 +168,15 @@ class ProxyPath(CallPath):
             elif call.api_key in SHARE and self.share_fetches is not None:
                 self.share_fetches.forwarded(call)
         except ProtocolError as error:
-            return Close(str(error))
+            return Verdict(closes=str(error))
         if call.api_key == SASL_HANDSHAKE:
             link.login.handshake_sent(call.version)
             link.identity = link.identity or LoginIdentity()
         link.forward(call, frame, is_answered=is_answered)
         if is_answered:
-            return FORWARDED  # type: ignore[no-any-return]
+            return FORWARDED
         call.parts = sent_parts(call, message_class(PRODUCE, "response"))
-        return Respond(None)
+        return Verdict(None)
 
     def parked_calls(self) -> list[Call]:
         """Of each connection the call that is answered next: where there is any, one that the real broker has."""
@@ -228,7 +224,7 @@ class ProxyPath(CallPath):
             if response is not None and call.api_key in APIS_WITH_PARTS:
                 note_parts(call, response)
         except (ProtocolError, LoginNotFollowedError, OSError) as error:  # OSError: no listener for a new broker
-            self._conclude(call, Close(f"the broker's answer cannot be passed on: {error}"))
+            self._conclude(call, Verdict(closes=f"the broker's answer cannot be passed on: {error}"))
             return
         ending = Ending.ANSWERED_LATER if call.was_parked else Ending.ANSWERED
         outcome = Outcome(call, ending, now_ms, output, response)
@@ -254,7 +250,7 @@ class ProxyPath(CallPath):
     def lost(self, call: Call, reason: str, now_ms: int) -> None:
         """The real broker will not answer a call that has gone on to it: the client's connection ends."""
         call.now_ms = now_ms
-        self._conclude(call, Close(reason))
+        self._conclude(call, Verdict(closes=reason))
 
     def forget_forwarded(self, call: Call, now_ms: int) -> None:
         """Nobody waits any more for the answer to a call that has gone on."""

@@ -126,14 +126,13 @@ def mapped_paths(shown: str) -> list[str]:
 
 
 def the_way_of_a_request_has_the_stages_in_order(project: Project) -> Iterator[str]:
-    from mockbroker.core.path import CallPath
-    from mockbroker.core.simulation import Simulation
+    from mockbroker.core.path import Stage
 
-    stages = [stage.__name__ for stage in Simulation().engine.path.stages]
+    stages = [stage.name for stage in Stage]
     way = project.text(CONTRIBUTING).partition("## The way of a request")[2].partition("\n## ")[0]
-    named = [name for name in re.findall(r"`(\w+)`", way.partition("through the stages")[2]) if hasattr(CallPath, name)]
-    if named[: len(stages)] != stages:
-        yield f"{CONTRIBUTING}: a request passes the stages {', '.join(named)}, but CallPath has {', '.join(stages)}"
+    named = [name for name in re.findall(r"`(\w+)`", way) if name in Stage.__members__]
+    if named != stages:
+        yield f"{CONTRIBUTING}: a request passes the stages {', '.join(named)}, but Stage has {', '.join(stages)}"
 
 
 CHECKS: tuple[Check, ...] = (

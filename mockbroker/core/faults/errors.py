@@ -13,9 +13,8 @@ from collections.abc import Callable, Iterable
 from copy import copy
 from typing import Any, NamedTuple
 
-from mockbroker.call import Call, InjectedFaults
+from mockbroker.call import Call, InjectedFaults, Verdict
 from mockbroker.core.faults.matching import Hit, topics_named
-from mockbroker.core.path import Respond
 from mockbroker.core.subjects import TOPIC_RESOURCE_TYPE, topic_name
 from mockbroker.handlers.error_responses import BUILDERS, error_response
 from mockbroker.state.errors import ApiError
@@ -56,7 +55,7 @@ Split = Callable[[Call, Hit, ErrorCode], "InjectedError"]
 class InjectedError(NamedTuple):
     """An error has its place: ``verdict`` is the answer, None where the handler still answers the rest."""
 
-    verdict: Respond | None = None
+    verdict: Verdict | None = None
 
 
 PARTLY = InjectedError()
@@ -79,7 +78,7 @@ def inject_error(call: Call, code: ErrorCode, hit: Hit) -> InjectedError | None:
         if call.api_key == API_VERSIONS and code is ErrorCode.UNSUPPORTED_VERSION:
             from mockbroker.handlers.api_versions import refuse_version
 
-            return InjectedError(Respond(refuse_version(call.session.served_versions), version=0))
+            return InjectedError(Verdict(refuse_version(call.session.served_versions), version=0))
         if hit.topics is not None or hit.groups is not None:
             into_part = INTO_PART.get(call.api_key)
             if into_part is not None:
@@ -93,7 +92,7 @@ def into_whole(call: Call, code: ErrorCode) -> InjectedError | None:
     if call.api_key not in BUILDERS:
         return None
     response = error_response(call.request, call.version, ApiError(code))
-    return None if response is None else InjectedError(Respond(response))
+    return None if response is None else InjectedError(Verdict(response))
 
 
 def into_partitions(call: Call, code: ErrorCode, hit: Hit) -> InjectedError | None:
@@ -103,7 +102,7 @@ def into_partitions(call: Call, code: ErrorCode, hit: Hit) -> InjectedError | No
             return None
         from protocol.apis.fetch import FetchResponse
 
-        return InjectedError(Respond(FetchResponse(error_code=code)))
+        return InjectedError(Verdict(FetchResponse(error_code=code)))
     if call.api_key in (SHARE_FETCH, SHARE_ACKNOWLEDGE) and code in SHARE_SESSION_ERRORS:
         return into_whole(call, code)
     topics = topics_named(call) if hit.topics is None else hit.topics
@@ -237,7 +236,7 @@ def answer_failed(
         if hasattr(response, top):
             setattr(response, top, 0 if top == "error_code" else None)
     if not rest:
-        return InjectedError(Respond(response))
+        return InjectedError(Verdict(response))
     hand_over(call, field, rest)
     injected_into(call).amend.append(lambda true: add_entries(getattr(true, answer), getattr(response, answer)))
     return PARTLY

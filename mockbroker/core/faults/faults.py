@@ -12,14 +12,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from random import Random
 from typing import TYPE_CHECKING, Any, Self
 
-from mockbroker.call import Call, Wait
+from mockbroker.call import Call, Verdict, Wait
 from mockbroker.core.faults.buckets import Bucket
 from mockbroker.core.faults.errors import inject_error, injected_into
 from mockbroker.core.faults.fault import Fault, FaultError
 from mockbroker.core.faults.links import Conditions, conditions_of, cut_connections
 from mockbroker.core.faults.matching import Hit, Matcher, NearestCalls
 from mockbroker.core.faults.words import explanation
-from mockbroker.core.path import Close, Verdict
 from protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
@@ -228,10 +227,10 @@ class Faults:
 
     # the stage
 
-    def inject(self, call: Call) -> Verdict | None:
+    def inject(self, call: Call) -> Verdict | Wait | None:
         """Have the faults act on a call that has just come."""
         until_ms = call.now_ms
-        verdict: Verdict | None = None
+        verdict: Verdict | Wait | None = None
         is_over = False
         for handle in list(self._active.values()):
             if call.api_key in CONTROLLER_APIS and "api" not in handle.fault.match:
@@ -325,10 +324,10 @@ def throttle(call: Call, throttle_ms: int) -> None:
     injected.amend.append(tell)
 
 
-def ending(fault: Fault) -> Verdict:
+def ending(fault: Fault) -> Verdict | Wait:
     """How a call ends that is met by disconnect, silence or cut."""
     if fault.effect.kind == "silence":
         return Wait(None, (), lambda _call: None)
     if fault.effect.kind == "cut":
-        return Close(f"fault {fault.id}: the link {fault.link} is cut")
-    return Close(f"fault {fault.id}: disconnect")
+        return Verdict(closes=f"fault {fault.id}: the link {fault.link} is cut")
+    return Verdict(closes=f"fault {fault.id}: disconnect")

@@ -8,8 +8,7 @@ from struct import Struct
 
 import pytest
 
-from mockbroker.call import Call, InjectedFaults, Wait
-from mockbroker.core.path import Respond
+from mockbroker.call import Call, InjectedFaults, Verdict, Wait
 from mockbroker.proxy.connection import ProxyConnection
 from mockbroker.proxy.engine import ProxyEngine
 from mockbroker.proxy.mirror import empty_mirror
@@ -62,7 +61,7 @@ class ProxiedConnection:
     def fault(self, call: Call):
         kind = self.kinds[call.correlation_id]
         if kind == HERE:
-            return Respond(HeartbeatResponse(error_code=REFUSED))
+            return Verdict(HeartbeatResponse(error_code=REFUSED))
         if kind == DELAYED:
             return Wait(self.now_ms + self.rng.randrange(1, 50), (), lambda _call: None)
         if kind == HELD_BACK:

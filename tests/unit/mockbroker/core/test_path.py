@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 import protocol
-from mockbroker.call import Call, Wait
+from mockbroker.call import Call, Verdict, Wait
 from mockbroker.core.outcome import Ending, Outcome
-from mockbroker.core.path import Close, Respond
 from mockbroker.core.simulation import ConnectionClosedError
 from protocol.apis.api_versions import ApiVersionsRequest
 from protocol.apis.fetch import FetchRequest, FetchResponse
@@ -19,34 +18,26 @@ from protocol.error_codes import ErrorCode
 from tests.unit.mockbroker.core.client import METADATA, Client
 from tests.unit.mockbroker.handlers.records import TOPIC, batch, fetch_request, produce_request
 
-STAGES = (
-    "read_header",
-    "gate_version",
-    "open_session",
-    "check_limits",
-    "inject_faults",
-    "answer_cached",
-    "handle",
-)
+STAGES = ("LOGIN", "HEADER", "VERSION", "SESSION", "LIMITS", "FAULTS", "CACHE", "HANDLER")
 
 
 def test_the_stages_are_these_in_this_order(sim):
-    assert tuple(stage.__name__ for stage in sim.engine.path.stages) == STAGES
+    assert tuple(stage.name for stage in sim.engine.path.steps) == STAGES
 
 
 def test_every_stage_sees_every_request_of_real_and_of_simulated_clients(sim):
     seen: dict[str, Counter[int]] = {name: Counter() for name in STAGES}
     path = sim.engine.path
 
-    def spied(name: str, stage: Any) -> Any:
+    def spied(name: str, step: Any) -> Any:
         def spy(call: Call) -> Any:
-            verdict = stage(call)
-            seen[name][call.api_key] += 1
+            verdict = step(call)
+            seen[name][int.from_bytes(call.frame[:2])] += 1
             return verdict
 
         return spy
 
-    path.stages = tuple(spied(name, stage) for name, stage in zip(STAGES, path.stages, strict=True))
+    path.steps = {stage: spied(stage.name, step) for stage, step in path.steps.items()}
     client = Client(sim)
     client.ask(METADATA, 12, client_id="diskless_az=b")
     client.ask(METADATA, 12, client_id="diskless_az=b")
@@ -56,7 +47,7 @@ def test_every_stage_sees_every_request_of_real_and_of_simulated_clients(sim):
     everyone = Counter({3: 3, 0: 2})
     for name in STAGES[:-1]:
         assert seen[name] == everyone, name
-    assert seen["handle"] == Counter({3: 1, 0: 2}), "Metadata came from the cache twice"
+    assert seen["HANDLER"] == Counter({3: 1, 0: 2}), "Metadata came from the cache twice"
 
 
 def test_limits_and_faults_see_requests_whose_answer_is_cached(sim):
@@ -70,7 +61,7 @@ def test_limits_and_faults_see_requests_whose_answer_is_cached(sim):
 
 
 def test_a_fault_answers_in_place_of_the_handler(sim):
-    sim.engine.path.faults.append(lambda call: Respond(MetadataResponse(controller_id=77)))
+    sim.engine.path.faults.append(lambda call: Verdict(MetadataResponse(controller_id=77)))
     assert Client(sim).ask(METADATA, 12).controller_id == 77
 
 
@@ -82,7 +73,7 @@ def test_a_fault_may_read_the_request(sim):
 
 
 def test_a_fault_closes_the_connection(sim, outcomes):
-    sim.engine.path.faults.append(lambda call: Close("cut by a test"))
+    sim.engine.path.faults.append(lambda call: Verdict(closes="cut by a test"))
     client = Client(sim)
     client.write(client.frame(METADATA, 12))
     assert client.connection.closed == "cut by a test"
@@ -171,7 +162,7 @@ def test_what_a_simulated_request_runs_into_is_raised(sim, monkeypatch):
     with pytest.raises(ZeroDivisionError):
         sim.ask(DescribeTopicPartitionsRequest())
     monkeypatch.undo()
-    sim.engine.path.faults.append(lambda call: Close("cut by a test"))
+    sim.engine.path.faults.append(lambda call: Verdict(closes="cut by a test"))
     with pytest.raises(ConnectionClosedError, match="cut by a test"):
         sim.ask(METADATA)
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from mockbroker.call import Call, Wait
+from mockbroker.core.path import Stage
 from mockbroker.core.purgatory import MAX_STALE, ParkedCall, Purgatory
 from mockbroker.core.simulation import Simulation
 
@@ -22,9 +23,11 @@ class Waiting:
 
     def park(self, wait: Wait) -> ParkedCall:
         session = self.sim.engine.session(self.sim.cluster.brokers[0])
-        return self.purgatory.park(Call(self.sim.cluster, session, b"", 0, self.sim.engine.path.rng), wait, 0)
+        return self.purgatory.park(
+            Call(self.sim.cluster, session, b"", 0, self.sim.engine.path.rng), wait, Stage.HANDLER
+        )
 
-    def go_on(self, call: Call, wait: Wait, stage: int) -> None:
+    def go_on(self, call: Call, wait: Wait, stage: Stage) -> None:
         result = wait.then(call)
         if isinstance(result, Wait):
             self.purgatory.park(call, result, stage)
