@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import Callable, Mapping
+from enum import Enum
 from functools import partial
 from typing import TYPE_CHECKING, Protocol, cast
 
@@ -193,6 +194,16 @@ class Node:
             client.close(linger=False)
 
 
+class SocketState(Enum):
+    """Where a client's socket is."""
+
+    QUEUED = "queued"  # not taken yet, because of a limit of connections
+    HANDSHAKE = "handshake"  # of TLS
+    OPEN = "open"
+    ENDING = "ending"  # nothing more is read, and what was taken is answered
+    LEAVING = "leaving"  # what the client still sends is dropped: closing over it would reset the connection
+
+
 class ClientProtocol(asyncio.BaseProtocol):
     """One client's socket, in front of its ``Connection``."""
 
@@ -202,26 +213,22 @@ class ClientProtocol(asyncio.BaseProtocol):
         "connection",
         "listener",
         "node",
+        "state",
         "transport",
         "_early",
-        "_ends",
-        "_full",
-        "_goes_on",
-        "_is_taken",
-        "_leaving",
+        "_is_unwritten",
+        "_reads",
+        "_runs_soon",
         "_tap",
-        "_unwritten",
     )
 
     def __init__(self, node: Node, listener: Listener) -> None:
         self.node, self.cluster, self.listener = node, node.cluster, listener
+        self.state = SocketState.QUEUED
         self._tap: Tap | None = None
-        self._full = False
-        self._unwritten = False
-        self._leaving = False
-        self._ends = False
-        self._goes_on = False  # its frames that wait run soon
-        self._is_taken = False
+        self._is_unwritten = False  # the client does not read its answers
+        self._reads = True  # as the transport was set last
+        self._runs_soon = False  # frames that wait for answers to be sent
         self._early = b""  # what came while the connection waited to be taken
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -236,16 +243,18 @@ class ClientProtocol(asyncio.BaseProtocol):
             self._begin()
 
     def _admit(self) -> bool:
-        """Whether the connection may stay."""
-        self._is_taken = self.node.quotas.admit(self.listener.name, self.address)
-        if not self._is_taken:
+        """True if the connection may stay."""
+        if not self.node.quotas.admit(self.listener.name, self.address):
             self.transport.abort()
-        elif self.node.quotas.excess:
+            return False
+        self.state = SocketState.HANDSHAKE
+        if self.node.quotas.excess:
             self.node.end_excess()
-        return self._is_taken
+        return True
 
     def _begin(self, principal: str | None = None) -> None:
-        """Begin to take requests, of somebody who has shown who it is where ``principal`` says so."""
+        """Begin to take requests; ``principal`` is who a certificate says that the client is."""
+        self.state = SocketState.OPEN
         number = self.cluster.next_connection_number()
         engine = self.cluster.engine
         session = engine.session(
@@ -275,8 +284,8 @@ class ClientProtocol(asyncio.BaseProtocol):
             self.data_received(early)
 
     def _is_too_early(self, data: bytes) -> bool:
-        """Whether the connection still waits to be taken: uvloop begins to read all the same, and is stopped again."""
-        if self._is_taken:
+        """True while the connection waits to be taken: uvloop begins to read all the same, and is stopped again."""
+        if self.state is not SocketState.QUEUED:
             return False
         self._early += data
         self.transport.pause_reading()
@@ -294,22 +303,21 @@ class ClientProtocol(asyncio.BaseProtocol):
         self.cluster.schedule()
 
     def flush(self) -> None:
-        """Write what there is to be sent, unless the client does not read, and close where the connection has ended.
+        """Write what is to be sent, unless the client does not read, and close where the connection has ended.
 
         The frames that waited for that are run soon.
         """
         connection = self.connection
-        if not self._unwritten:
+        if not self._is_unwritten:
             self._write_all(connection.take_output())
-            if connection.is_held and not self._goes_on and not self._unwritten:
-                self._goes_on = True
+            if connection.is_held and not self._runs_soon and not self._is_unwritten:
+                self._runs_soon = True
                 asyncio.get_running_loop().call_soon(self._go_on)
-        if self._leaving:
-            return  # what the client still sends is read and dropped: closing over it would reset the connection
+        if self.state is SocketState.LEAVING:
+            return
         if connection.closed is not None:
             self.close(linger=False)
-        elif connection.is_full != self._full:
-            self._full = not self._full
+        elif self.may_read() is not self._reads:
             self._read_or_not()
 
     def _write_all(self, pieces: list[bytes]) -> None:
@@ -320,9 +328,9 @@ class ClientProtocol(asyncio.BaseProtocol):
         self.transport.write(data)
 
     def _go_on(self) -> None:
-        self._goes_on = False
+        self._runs_soon = False
         connection = self.connection
-        if not connection.is_held or self._unwritten or self.transport.is_closing():
+        if not connection.is_held or self._is_unwritten or self.transport.is_closing():
             return
         connection.go_on(self.cluster.now_ms())
         self.flush()
@@ -334,12 +342,12 @@ class ClientProtocol(asyncio.BaseProtocol):
 
     def take_no_more(self) -> None:
         """Read nothing more from the client; what it has sent is answered."""
-        self._ends = True
+        self.state = SocketState.ENDING
         self._read_or_not()
 
     @property
     def is_answered(self) -> bool:
-        """Whether all that was taken from the client has been answered."""
+        """True if all that was taken from the client has been answered."""
         return not self.connection.is_busy
 
     def stop(self) -> None:
@@ -347,13 +355,13 @@ class ClientProtocol(asyncio.BaseProtocol):
         for piece in self.connection.take_output():
             self._write(piece)
         self.connection.stopped()
-        self._leaving = True
+        self.state = SocketState.LEAVING
 
     def close(self, *, linger: bool) -> None:
         """End the connection from here; with ``linger`` the client closes last, so that it reads all it was sent."""
         if linger and self.transport.can_write_eof() and not self.transport.is_closing():
             end_writing(self.transport)
-            self._full = self._unwritten = self._ends = False
+            self.state = SocketState.LEAVING
             self._read_or_not()
             asyncio.get_running_loop().call_later(LINGER_S, self.transport.abort)
         else:
@@ -362,21 +370,21 @@ class ClientProtocol(asyncio.BaseProtocol):
     def abort(self) -> None:
         """Break the connection: what was not sent is lost."""
         self.connection.stopped()
-        self._leaving = True
+        self.state = SocketState.LEAVING
         self.transport.abort()
 
     def pause_writing(self) -> None:
         """The client does not read its answers: read no more requests of it."""
-        self._unwritten = True
+        self._is_unwritten = True
         self._read_or_not()
 
     def resume_writing(self) -> None:
-        self._unwritten = False
+        self._is_unwritten = False
         self._read_or_not()
         self.flush()
 
     def connection_lost(self, error: Exception | None) -> None:
-        if not self._is_taken:
+        if self.state is SocketState.QUEUED:
             self.node.gave_up(self)
             return
         self._stop_connection()
@@ -388,13 +396,21 @@ class ClientProtocol(asyncio.BaseProtocol):
     def _stop_connection(self) -> None:
         self.connection.stopped()
 
+    def may_read(self) -> bool:
+        """True if bytes of the client can be taken now."""
+        if self.state is SocketState.OPEN:
+            return not self._is_unwritten and not self.connection.is_full
+        return self.state is not SocketState.ENDING
+
     def _read_or_not(self) -> None:
-        if self.transport.is_closing():
+        reads = self.may_read()
+        if reads is self._reads or self.transport.is_closing():
             return
-        if self._full or self._unwritten or self._ends:
-            self.transport.pause_reading()
-        else:
+        self._reads = reads
+        if reads:
             self.transport.resume_reading()
+        else:
+            self.transport.pause_reading()
 
 
 def end_writing(transport: asyncio.Transport) -> None:

@@ -8,6 +8,7 @@ What is not a frame ends this connection and no other.
 from __future__ import annotations
 
 from collections.abc import Callable
+from enum import Enum
 
 from mockbroker.call import Call
 from mockbroker.core.outcome import Ending, Outcome
@@ -21,28 +22,37 @@ FIRST_BYTE, WHOLE_REQUEST = "connection.first.byte.timeout.ms", "request.read.ti
 MAX_OUTPUT_BYTES = 1 << 18  # of answers that were not sent, before the next call waits
 
 
+class ConnectionState(Enum):
+    """Where a connection is."""
+
+    READY = "ready"  # the next frame runs as soon as it is whole
+    RUNNING = "running"  # frames run
+    WAITING = "waiting"  # a call waits
+    HELD = "held"  # too much is to be sent: ``go_on`` once it was taken
+    MUTED = "muted"  # the client is throttled
+    BLOCKED = "blocked"  # of a proxy: too much is on its way to the real broker
+    CLOSED = "closed"
+
+
 class Connection:
     """Frames in, frames out; no socket.
 
-    ``take_output`` gives what is to be sent; ``on_output()`` is called when there is something that neither ``receive``
-    nor ``go_on`` led to. ``is_held`` is true while the next call waits since so much is to be sent: call ``go_on`` once
-    that was taken. ``closed`` says why the connection is to end, None while it lives. ``now_ms`` is when anything was
-    heard of it last; ``owes_since_ms`` is since when its client owes a first byte, or the rest of a request, None while
-    it owes nothing.
+    ``take_output`` returns what is to be sent; ``on_output()`` is called for output that neither ``receive`` nor
+    ``go_on`` led to. ``closed`` says why the connection ends, None while it lives. ``now_ms`` is the time of its last
+    activity; ``owes_since_ms`` is since when its client owes a first byte, or the rest of a request, None while it owes
+    nothing.
     """
 
     __slots__ = (
         "closed",
-        "is_held",
         "now_ms",
         "on_output",
+        "owes_since_ms",
         "path",
         "session",
-        "owes_since_ms",
+        "state",
         "_call",
         "_is_guarded",
-        "_is_muted",
-        "_is_running",
         "_output",
         "_output_bytes",
         "_reader",
@@ -50,13 +60,11 @@ class Connection:
 
     def __init__(self, path: CallPath, session: Session, *, on_output: Callable[[], None] = lambda: None) -> None:
         self.path, self.session, self.on_output = path, session, on_output
+        self.state = ConnectionState.READY
         self.closed: str | None = None
-        self.is_held = False
         self.now_ms = 0
         self.owes_since_ms: int | None = None
         self._call: Call | None = None  # the one that waits
-        self._is_muted = False  # a throttle's time is not over
-        self._is_running = False
         self._output: list[bytes] = []
         self._output_bytes = 0
         self._reader = FrameReader(path.cluster.settings["socket.request.max.bytes"], MIN_REQUEST_BYTES)
@@ -66,14 +74,19 @@ class Connection:
             self._limit_frames()
 
     @property
+    def is_held(self) -> bool:
+        """True if the next call waits since too much is to be sent."""
+        return self.state is ConnectionState.HELD
+
+    @property
     def is_full(self) -> bool:
-        """Whether enough frames wait behind a call or behind answers, so that no more should be read for now."""
-        return self._reader.pending > MAX_UNREAD_BYTES and (self._call is not None or self.is_held or self._is_muted)
+        """True if so many bytes wait behind a call or behind answers that no more should be read for now."""
+        return self._reader.pending > MAX_UNREAD_BYTES and self.state in HAS_NEXT_WAIT
 
     @property
     def is_busy(self) -> bool:
-        """Whether a call of the client's waits, or frames of it wait behind answers."""
-        return self._call is not None or self.is_held
+        """True if a call of the client waits, or frames of it wait for answers to be sent."""
+        return self.state is ConnectionState.WAITING or self.state is ConnectionState.HELD
 
     @property
     def unread_bytes(self) -> int:
@@ -82,7 +95,7 @@ class Connection:
 
     def receive(self, data: bytes, now_ms: int) -> None:
         """Take bytes from the client, in any cut; answers that are there at once can be taken afterwards."""
-        if self.closed is not None:
+        if self.state is ConnectionState.CLOSED:
             return
         self.now_ms = now_ms
         if self.owes_since_ms is not None and not self._reader.pending:
@@ -97,32 +110,33 @@ class Connection:
 
     def stopped(self) -> None:
         """The client or the broker has gone: a call that waits is dropped, and nothing more is read or answered."""
-        if self.closed is None:
-            self.closed = "one side has gone"
+        self._close("one side has gone")
         self._drop_call()
-        self.on_output = tell_nobody  # else it and its socket would keep each other
+        self.on_output = no_output  # else it and its socket would keep each other
         self.path.forget(self)
 
     def end(self, reason: str) -> None:
-        """End the connection from here, for this reason, while no call waits."""
-        self.closed = reason
+        """End the connection from here, for this reason; a call that waits is dropped."""
+        self._close(reason)
+        self._drop_call()
         self.on_output()
 
     def refuse(self, reason: str) -> None:
-        """End the connection from here over a limit, which observers are told; a call that waits is dropped."""
+        """End the connection from here over a limit, which observers see; a call that waits is dropped."""
+        self._close(reason)
         self._drop_call()
         self.path.refuse(self.session, reason, self.now_ms, self._finish)
+        self.on_output()
 
     def expire(self, now_ms: int) -> None:
-        """End a connection of which nothing was heard for too long."""
+        """End a connection that was silent for too long."""
         self.now_ms = now_ms
-        self._drop_call()
         self.end("nothing was heard of it for connections.max.idle.ms")
 
     def end_if_late(self, now_ms: int, first_byte_ms: int, whole_request_ms: int) -> None:
         """End a connection whose client owes a first byte, or the rest of a request, for longer than that."""
         since_ms = self.owes_since_ms
-        if since_ms is None or self.closed is not None:
+        if since_ms is None or self.state is ConnectionState.CLOSED:
             return
         late_ms = now_ms - since_ms
         if self._reader.pending:
@@ -133,10 +147,14 @@ class Connection:
 
     def unmute(self, now_ms: int) -> None:
         """A throttle's time is over: run the frames that waited for it."""
-        self._is_muted = False
-        if self.closed is None:
+        if self.state is ConnectionState.MUTED:
+            self.state = ConnectionState.READY if self._call is None else ConnectionState.WAITING
             self.go_on(now_ms)
             self.on_output()
+
+    def _close(self, reason: str | None) -> None:
+        if self.state is not ConnectionState.CLOSED:
+            self.state, self.closed = ConnectionState.CLOSED, reason
 
     def _drop_call(self) -> None:
         if self._call is not None:
@@ -150,28 +168,34 @@ class Connection:
 
     def _run(self) -> None:
         """Run the frames that are complete, until one waits, too much is to be sent or none is left."""
-        if self._is_running:
+        if self.state is not ConnectionState.READY and self.state is not ConnectionState.HELD:
             return
-        self._is_running = True
-        self.is_held = False
+        self.state = ConnectionState.RUNNING
         try:
-            while self._call is None and self.closed is None and not self._is_muted:
+            while self.state is ConnectionState.RUNNING:
                 if self._output_bytes > MAX_OUTPUT_BYTES:
-                    self.is_held = True
+                    self.state = ConnectionState.HELD
                     return
                 try:
                     frame = self._reader.next_frame()
                 except FrameError as error:
-                    self._call = self.path.refuse_frame(self.session, str(error), self.now_ms, self._finish)
+                    self._wait_for(self.path.refuse_frame(self.session, str(error), self.now_ms, self._finish))
                     return
                 if frame is None:
                     if self.owes_since_ms is None and self._reader.pending:
                         self.owes_since_ms = self.now_ms
                     return
                 self.owes_since_ms = None
-                self._call = self.path.take(frame, self.session, self.now_ms, self._finish)
+                call = self.path.take(frame, self.session, self.now_ms, self._finish)
+                if call is not None:
+                    self._wait_for(call)
         finally:
-            self._is_running = False
+            if self.state is ConnectionState.RUNNING:
+                self.state = ConnectionState.READY
+
+    def _wait_for(self, call: Call | None) -> None:
+        if call is not None:
+            self._call, self.state = call, ConnectionState.WAITING
 
     def _limit_frames(self) -> None:
         """Take frames as large as what they may be just now: tokens of a mechanism, or requests."""
@@ -189,21 +213,33 @@ class Connection:
         self._call = None
         if self._is_guarded:
             self._limit_frames()
-        if self.closed is not None:
+        if self.state is ConnectionState.CLOSED:
             return
-        if outcome.ending is Ending.CLOSED:
-            self.closed = outcome.reason
+        is_later = self.state is not ConnectionState.RUNNING
         injected = outcome.call.injected
-        if injected is not None and injected.mute_ms and self.closed is None:
-            self._is_muted = True
-            self.path.mute(self, outcome.at_ms + injected.mute_ms)
+        if outcome.ending is Ending.CLOSED:
+            self._close(outcome.reason)
+        elif injected is not None and injected.mute_ms:
+            self._mute(outcome)
+        elif is_later:
+            self.state = ConnectionState.READY
         self._output += outcome.output
         self._output_bytes += sum(map(len, outcome.output))
-        if not self._is_running:
+        if is_later:
             self.now_ms = max(self.now_ms, outcome.at_ms)
             self._run()
             self.on_output()
 
+    def _mute(self, outcome: Outcome) -> None:
+        assert outcome.call.injected is not None
+        self.state = ConnectionState.MUTED
+        self.path.mute(self, outcome.at_ms + outcome.call.injected.mute_ms)
 
-def tell_nobody() -> None:
+
+HAS_NEXT_WAIT = frozenset(
+    {ConnectionState.WAITING, ConnectionState.HELD, ConnectionState.MUTED, ConnectionState.BLOCKED}
+)
+
+
+def no_output() -> None:
     """What a connection calls that has ended."""

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from mockbroker.call import Call
-from mockbroker.core.connection import MAX_OUTPUT_BYTES, MAX_UNREAD_BYTES, Connection
+from mockbroker.core.connection import MAX_OUTPUT_BYTES, Connection, ConnectionState
 from mockbroker.core.outcome import Ending, Outcome
 from mockbroker.core.path import LENGTH, MIN_REQUEST_BYTES
 from mockbroker.proxy.frame_room import PooledFrameReader, RoomyFrameReader
@@ -29,6 +29,9 @@ MIN_ANSWER_BYTES = 4
 MAX_UNSENT_BYTES = 1 << 20  # of requests that the real broker has not taken, before the next one waits
 MAX_FORWARDED_BYTES, MAX_FORWARDED = 64 << 20, 10_000  # of requests without an answer
 MAX_WAITING_BYTES = 1 << 20  # of answers behind one that a fault holds back, before no more are read
+
+
+MAY_RUN = (ConnectionState.READY, ConnectionState.HELD, ConnectionState.BLOCKED)
 
 
 class BareToken:
@@ -63,7 +66,6 @@ class ProxyConnection(Connection):
         "_forwarded_bytes",
         "_has_left",
         "_is_client_gone",
-        "_is_starved",
         "_largest_request",
         "_order",
         "_proxy_path",
@@ -102,13 +104,6 @@ class ProxyConnection(Connection):
         self._waiting_bytes = 0  # of answers that wait for one before them
         self._ending: str | None = None  # why the connection ends behind the last answer that it can give
         self._has_left = self._is_client_gone = False
-        self._is_starved = False  # all frames that are complete were taken
-
-    @property
-    def is_full(self) -> bool:
-        if self._reader.pending <= MAX_UNREAD_BYTES:
-            return False
-        return self._call is not None or self.is_held or self._is_muted or self._must_wait
 
     @property
     def is_busy(self) -> bool:
@@ -139,12 +134,12 @@ class ProxyConnection(Connection):
         """Whether a client that sends no more has had all sent on that was taken of it."""
         if self.closed is not None:
             return not self._to_upstream
-        return self._has_left and self._is_starved and self._call is None and not self._to_upstream
+        return self._has_left and self.state is ConnectionState.READY and not self._to_upstream
 
     @property
     def is_quiet(self) -> bool:
         """Whether all that came of the client has gone on, and nothing is to be told it now."""
-        return self._is_starved and not self._output and self.closed is None and self._reader.is_empty
+        return self.state is ConnectionState.READY and not self._output and self._reader.is_empty
 
     @property
     def is_answer_partial(self) -> bool:
@@ -172,8 +167,7 @@ class ProxyConnection(Connection):
             self.go_on(now_ms)
 
     def stopped(self) -> None:
-        if self.closed is None:
-            self.closed = "one side has gone"
+        self._close("one side has gone")
         waiting = [one for one, outcome in self._order.items() if outcome is None]
         self._order.clear()
         self._unanswered.clear()
@@ -197,9 +191,9 @@ class ProxyConnection(Connection):
             self._forwarded_bytes += len(call.frame)
         self._to_upstream += frame
         self._to_upstream_bytes += sum(map(len, frame))
-        if not self._is_running:  # it had waited
+        if self.state is not ConnectionState.RUNNING:  # it had waited
             if self._call is call:
-                self._call = None
+                self._call_ended()
             self.on_upstream()
             self._run()
 
@@ -237,16 +231,20 @@ class ProxyConnection(Connection):
 
     def _received_upstream(self, now_ms: int) -> None:
         self.now_ms = max(self.now_ms, now_ms)
-        was_running, self._is_running = self._is_running, True
+        before = self.state
+        if before is not ConnectionState.CLOSED:
+            self.state = ConnectionState.RUNNING
         try:
             self._take_answers()
         finally:
-            self._is_running = was_running
+            if self.state is ConnectionState.RUNNING:
+                ended = before is ConnectionState.WAITING and self._call is None
+                self.state = ConnectionState.READY if ended else before
         if self._output or self.closed is not None:
             self.on_output()
         if self.untold:
             self._proxy_path.tell(self)
-        if not self._is_starved:
+        if self.state is not ConnectionState.READY:
             self._run()
             self.on_output()
         self._end_if_silenced()
@@ -351,30 +349,28 @@ class ProxyConnection(Connection):
 
     def _run(self) -> None:
         """Have the frames go on that are complete, until one waits or too much is on its way."""
-        if self._is_running:
+        if self.state not in MAY_RUN:
             return
-        self._is_running = True
-        self.is_held = self._is_starved = False
+        self.state = ConnectionState.RUNNING
         reader, login = self._reader, self.login
         try:
-            while self._call is None and self.closed is None and not self._is_muted:
+            while self.state is ConnectionState.RUNNING:
                 if reader.is_empty:
-                    self._is_starved = True
                     return
                 if self._must_wait:
+                    self.state = ConnectionState.BLOCKED
                     return
                 if self._output_bytes > MAX_OUTPUT_BYTES:
-                    self.is_held = True
+                    self.state = ConnectionState.HELD
                     return
                 is_request = login.request_follows_header()
                 reader.min_frame_bytes = MIN_REQUEST_BYTES if is_request else 0
                 try:
                     frame = reader.next_frame()
                 except FrameError as error:
-                    self._call = self.path.refuse_frame(self.session, str(error), self.now_ms, self._finish)
+                    self._wait_for(self.path.refuse_frame(self.session, str(error), self.now_ms, self._finish))
                     return
                 if frame is None:
-                    self._is_starved = True
                     if self.owes_since_ms is None and reader.pending:
                         self.owes_since_ms = self.now_ms
                     return
@@ -384,11 +380,12 @@ class ProxyConnection(Connection):
                     self._send_token(frame)
                 elif self.identity is not None and (reason := self._proxy_path.refusal_of(frame)) is not None:
                     # not a request, but perhaps a token: nobody is to write it down
-                    self._call = self.path.refuse_frame(self.session, reason, self.now_ms, self._finish)
+                    self._wait_for(self.path.refuse_frame(self.session, reason, self.now_ms, self._finish))
                 else:
-                    self._call = self.path.take(frame, self.session, self.now_ms, self._finish)
+                    self._wait_for(self.path.take(frame, self.session, self.now_ms, self._finish))
         finally:
-            self._is_running = False
+            if self.state is ConnectionState.RUNNING:
+                self.state = ConnectionState.READY
             if self._to_upstream:
                 self.on_upstream()
 
@@ -396,13 +393,13 @@ class ProxyConnection(Connection):
         """Take what became of a call; what was answered before an earlier one waits for it."""
         call = outcome.call
         if call is self._call:
-            self._call = None
+            self._call_ended()
         if self.closed is not None:
             return
         self._order[call] = outcome
         self._waiting_bytes += sum(map(len, outcome.output))
         self._give_answers()
-        if not self._is_running:
+        if self.state is not ConnectionState.RUNNING:
             self.now_ms = max(self.now_ms, outcome.at_ms)
             self._run()
             self.on_output()
@@ -420,16 +417,21 @@ class ProxyConnection(Connection):
                 self._give((outcome,))
                 continue
             if outcome.ending is Ending.CLOSED:
-                self.closed = outcome.reason
-            elif outcome.ending is Ending.DROPPED:  # nothing behind it may be answered in its place
-                self.closed = self._ending
+                self._close(outcome.reason)
+            elif outcome.ending is Ending.DROPPED and self._ending is not None:
+                self._close(self._ending)  # nothing after it may be answered in its place
             injected = outcome.call.injected
             if injected is not None and injected.mute_ms and self.closed is None:
-                self._is_muted = True
-                self.path.mute(self, outcome.at_ms + injected.mute_ms)
+                self._mute(outcome)
             self._give(outcome.output)
         if self._ending is not None and self.closed is None:
-            self.closed = self._ending
+            self._close(self._ending)
+
+    def _call_ended(self) -> None:
+        """The call that waited does so no more."""
+        self._call = None
+        if self.state is ConnectionState.WAITING:
+            self.state = ConnectionState.READY
 
     def _give(self, output: Sequence[bytes]) -> None:
         size = sum(map(len, output))

@@ -12,7 +12,7 @@ import logging
 import ssl
 from collections import deque
 
-from mockbroker.adapters.sockets import ClientProtocol, Node
+from mockbroker.adapters.sockets import ClientProtocol, Node, SocketState
 from mockbroker.adapters.tls.contexts import TlsListener, reason_of
 from mockbroker.adapters.tls.stream import PlainBytesError, TlsStream
 from mockbroker.state.brokers.broker import Listener
@@ -28,13 +28,12 @@ log = logging.getLogger("mockbroker")
 class TlsClientProtocol(ClientProtocol):
     """One client's socket with TLS over it."""
 
-    __slots__ = ("_handshake_end", "_is_begun", "_stream", "_tls", "_unsealed")
+    __slots__ = ("_handshake_end", "_stream", "_tls", "_unsealed")
 
     def __init__(self, node: Node, listener: Listener, tls: TlsListener) -> None:
         super().__init__(node, listener)
         self._tls = tls
         self._stream = TlsStream(tls.context)
-        self._is_begun = False
         self._unsealed: deque[memoryview] = deque()  # empty unless the client does not read
         self._handshake_end: asyncio.TimerHandle | None = None
 
@@ -46,7 +45,7 @@ class TlsClientProtocol(ClientProtocol):
     def data_received(self, data: bytes) -> None:
         if self._is_too_early(data):
             return
-        if self._leaving:
+        if self.state is SocketState.LEAVING:
             return  # read and dropped, so that the client reads what it was told last
         try:
             opened = self._stream.take_in(data)
@@ -66,7 +65,7 @@ class TlsClientProtocol(ClientProtocol):
         outgoing = self._stream.take_outgoing()
         if outgoing:
             self.transport.write(outgoing)
-        if not self._is_begun and self._stream.is_open and not self._begin_as_client():
+        if self.state is SocketState.HANDSHAKE and self._stream.is_open and not self._begin_as_client():
             return
         if opened:
             super().data_received(opened)
@@ -84,21 +83,19 @@ class TlsClientProtocol(ClientProtocol):
         super().close(linger=linger)
 
     def resume_writing(self) -> None:
-        self._unwritten = False
+        self._is_unwritten = False
         self._seal_some()
-        if not self._unwritten:
+        if not self._is_unwritten:
             super().resume_writing()
 
     def connection_lost(self, error: Exception | None) -> None:
         self._unsealed.clear()
-        if self._is_begun:
+        if self.state is SocketState.QUEUED or self in self.node.clients:
             super().connection_lost(error)
-        elif self._is_taken:
+        else:
             self._stop_timer()
             self.node.handshakes.pop(self, None)
             self.node.left(self)
-        else:
-            self.node.gave_up(self)
 
     def _begin_as_client(self) -> bool:
         """The handshake is over: take requests, unless nobody knows who the client is."""
@@ -109,7 +106,6 @@ class TlsClientProtocol(ClientProtocol):
         except ValueError as error:
             self._failed(str(error))
             return False
-        self._is_begun = True
         self._begin(principal)
         return True
 
@@ -122,14 +118,14 @@ class TlsClientProtocol(ClientProtocol):
             self.listener.name,
             reason,
         )
-        if self._is_begun:
+        if self.state is not SocketState.HANDSHAKE:
             self.connection.stopped()
         self._turn_away(self._stream.take_outgoing())
 
     def _turn_away(self, alert: bytes) -> None:
         """Send a last word, and take nothing more."""
         self._stop_timer()
-        self._leaving = True
+        self.state = SocketState.LEAVING
         self._unsealed.clear()
         self.transport.write(alert)
         super().close(linger=True)
@@ -156,7 +152,7 @@ class TlsClientProtocol(ClientProtocol):
 
     def _seal_some(self) -> None:
         """Send what waits, until the client does not read."""
-        while self._unsealed and not self._unwritten:
+        while self._unsealed and not self._is_unwritten:
             piece = self._unsealed.popleft()
             if len(piece) > SEALED_BYTES:
                 self._unsealed.appendleft(piece[SEALED_BYTES:])

@@ -7,7 +7,7 @@ import logging
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
-from mockbroker.adapters.sockets import ClientProtocol, Node, Served, end_writing
+from mockbroker.adapters.sockets import ClientProtocol, Node, Served, SocketState, end_writing
 from mockbroker.proxy.adapters.direct_writes import DirectWriter
 from mockbroker.proxy.adapters.presence import Presence, break_when_closed
 from mockbroker.proxy.adapters.upstream import UpstreamSettings, reason_of
@@ -198,7 +198,7 @@ class ProxiedClient(ClientProtocol):
 
     def _received(self) -> None:
         connection = self._proxied
-        if connection.is_quiet and not (self._full or self._is_adrift):
+        if connection.is_quiet and self._reads and not self._is_adrift:
             self.cluster.schedule()  # what was taken has gone on; nothing else is to be done
         else:
             super()._received()
@@ -238,7 +238,7 @@ class ProxiedClient(ClientProtocol):
         upstream = self._upstream
         if upstream is None or upstream.transport.is_closing():
             return
-        reads = not (self._unwritten or cast(ProxyConnection, self.connection).is_upstream_full)
+        reads = not (self._is_unwritten or cast(ProxyConnection, self.connection).is_upstream_full)
         if reads is not self._reads_upstream:
             self._reads_upstream = reads
             if reads:
@@ -250,7 +250,7 @@ class ProxiedClient(ClientProtocol):
 
     def eof_received(self) -> bool:
         """The client sends no more; it may still read, which the real broker decides."""
-        if not self._is_taken or not hasattr(self, "connection"):
+        if self not in self.node.clients:
             return False
         connection = cast(ProxyConnection, self.connection)
         if connection.closed is not None or not self.transport.can_write_eof() or not connection.is_busy:
@@ -338,11 +338,11 @@ class ProxyClientProtocol(ProxiedClient, asyncio.BufferedProtocol):
             self._writer.write(pieces)
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        room = self._proxied.room() if self._is_taken else None
+        room = self._proxied.room() if self.state is not SocketState.QUEUED else None
         self._has_room = room is not None
         if room is not None:
             return room
-        is_large = self._is_taken and self._proxied.is_request_partial
+        is_large = self.state is not SocketState.QUEUED and self._proxied.is_request_partial
         return self._scratch if is_large else cast(ProxyNode, self.node).scratch_head
 
     def buffer_updated(self, size: int) -> None:

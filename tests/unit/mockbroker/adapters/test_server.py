@@ -240,8 +240,8 @@ async def test_the_system_takes_no_more_of_an_answer_than_it_is_told_to():
             wanted = fetch_request(max_bytes=32_000_000, partition_max_bytes=32_000_000)
             client.sendall(protocol.request_frame(wanted, 12, correlation_id=1, client_id=None))
             clients = cluster._nodes[0].clients
-            await until(lambda: any(one._unwritten for one in clients), "an answer that is not read")
-            (unsent,) = (one.transport.get_write_buffer_size() for one in clients if one._unwritten)
+            await until(lambda: any(one._is_unwritten for one in clients), "an answer that is not read")
+            (unsent,) = (one.transport.get_write_buffer_size() for one in clients if one._is_unwritten)
             assert 15_000_000 < unsent < 16_000_000
 
 

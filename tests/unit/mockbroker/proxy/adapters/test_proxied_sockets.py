@@ -174,7 +174,7 @@ async def test_of_requests_that_the_real_broker_does_not_read_no_more_than_so_ma
         _, writer = await asyncio.open_connection(*address(proxy).split(":"))
         writer.transport.set_write_buffer_limits(high=1 << 30)
         writer.write(unanswered(400, 50_000))
-        await until(lambda: any(one._full for one in proxy._nodes[0].clients), "requests that wait")
+        await until(lambda: any(not one._reads for one in proxy._nodes[0].clients), "requests that wait")
         await asyncio.sleep(0.1)
         (there,) = proxy._nodes[0].clients
         assert there._proxied.unread_bytes < 6 << 20
@@ -195,7 +195,7 @@ async def test_an_answer_reaches_a_client_that_reads_late_as_the_real_broker_sen
         async with WireClient(address(proxy)) as client:
             for _ in range(20):
                 client.send(fetch_request(), 12)
-            await until(lambda: any(one._unwritten for one in proxy._nodes[0].clients), "an answer that waits")
+            await until(lambda: any(one._is_unwritten for one in proxy._nodes[0].clients), "an answer that waits")
             frames = [await read_frame(client) for _ in range(20)]
         assert {frame[4:] for frame in frames} == {said[0][4:]}
         assert [int.from_bytes(frame[:4]) for frame in frames] == list(range(1, 21))
