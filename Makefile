@@ -13,6 +13,7 @@
 #   make notebook  the notebooks of examples/notebooks, run from first cell to last
 #   make docs      the pages as one site in build/site, every link checked
 #   make wheel     the sdist and the wheel, checked, and the wheel tried in an empty environment
+#   make native    the codec in Rust, into .venv; cargo builds it
 #   make setup     everything a developer needs, in .venv
 #   make clean     removes .venv and caches
 #
@@ -48,7 +49,9 @@ APT_INSTALL = { [ "$$(id -u)" = 0 ] && command -v apt-get && for pause in 5 20 0
 	apt-get update; DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends $(1) && exit 0; sleep $$pause; done; exit 1; } >/dev/null 2>&1
 PIP_INSTALL = { $(BIN)/pip install $(1) || { sleep 10; $(BIN)/pip install $(1); }; }
 
-.PHONY: setup java chromium tshark clients demo test check nightly format lint types imports bench torture answers fuzz notebook \
+NEEDS_CARGO := the native codec is built by cargo 1.83 or newer: install Rust; all works without it, more slowly
+
+.PHONY: setup native java chromium tshark clients demo test check nightly format lint types imports bench torture answers fuzz notebook \
 	notebook-ready docs docs-ready wheel release-ready newest-spark newest-spark-there constraints clean
 
 setup: $(DEV_READY) java
@@ -143,6 +146,12 @@ newest-spark-there: | $(BIN)/pip
 	@$(call PIP_INSTALL,--upgrade --constraint $(VENV)/constraints.txt $(SPARK_TESTS_NEED)) >$(VENV)/install.log 2>&1 || { echo '$(NEEDS_PACKAGES)'; exit 1; }
 	@$(BIN)/python -c 'import pyspark; print("Spark", pyspark.__version__)'
 	@$(BIN)/python -m pytest --quiet $(SPARK_TESTS) $(PYTEST_ARGS)
+
+# pip has maturin build it. Remove it again with `.venv/bin/pip uninstall kafka-rack-native`.
+native: $(DEMO_READY)
+	@command -v cargo >/dev/null || { echo '$(NEEDS_CARGO)'; exit 1; }
+	@CARGO_TARGET_DIR=build/cargo $(BIN)/pip install --quiet --force-reinstall --no-deps ./native
+	@$(BIN)/kafka-rack --version
 
 # The newest versions that pyproject.toml allows, worked out without installing them.
 PIN := import json, sys; \

@@ -25,7 +25,7 @@ NEEDING_SPARK = ["kafka_rack/pipeline", "kafka_rack/wire_tables/arrow.py"]
 
 WITH_ANOTHER_SPARK = ("tests/pipeline/test_locality_command.py",)
 OF_OTHER_SUITES = (
-    *(f"tests/{folder}/test_*.py" for folder in ("browser", "cluster", "formats", "interop", "object_store")),
+    *(f"tests/{folder}/test_*.py" for folder in ("browser", "cluster", "formats", "interop", "native", "object_store")),
     *WITH_ANOTHER_SPARK,
 )
 """Files that a bare pytest leaves out: suites of `make nightly` name them."""

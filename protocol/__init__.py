@@ -25,6 +25,7 @@ __all__ = [
     "FrameReader",
     "ProtocolError",
     "UnsupportedVersionError",
+    "backend",
     "decode",
     "decode_named",
     "encode",
@@ -43,6 +44,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
+    from .backends import backend
     from .calls import decode, decode_named, encode
     from .framing import FrameReader
     from .headers import read_request, read_response, request_frame, response_frame
@@ -63,6 +65,7 @@ else:
         "from_json": "json_form",
         "to_json": "json_form",
         "layout": "layouts",
+        "backend": "backends",
         "message_class": "registry",
         "messages": "registry",
         "named_class": "registry",

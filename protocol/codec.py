@@ -1,8 +1,13 @@
-"""Bytes to typed messages and back, by the compiled codec; compiled on first use, one message version at a time."""
+"""Bytes to typed messages and back: by the native codec where it is installed, else by compiled Python.
 
-from typing import Any
+Either is made on first use, one message version at a time.
+"""
+
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
 
 from . import reference
+from .backends import core
 from .compiler import (
     Decoder,
     Encoder,
@@ -14,80 +19,73 @@ from .compiler import (
     compile_view_decoder,
 )
 from .errors import DecodeError, EncodeError, UnsupportedVersionError
+from .native import NativeCodec, native_codec
+
+Form = TypeVar("Form", bound=Callable[..., Any])
 
 
 class Codec:
-    """The compiled reader and writer of one message version; each is made when first called for.
+    """The reader and writer of one message version; each form is made when first called for.
 
     Attributes:
         decode: ``(data, start=0) -> (message, end)``; raises DecodeError. It expects ``bytes``.
         encode: ``message -> bytes``; raises EncodeError.
     """
 
-    __slots__ = (
-        "_brief_decoder",
-        "_counting_decoder",
-        "_decoder",
-        "_encoder",
-        "_piece_encoder",
-        "_view_decoder",
-        "decode",
-        "encode",
-        "message",
-        "version",
-    )
+    __slots__ = ("_made", "_native", "decode", "encode", "message", "version")
 
     def __init__(self, message: Any, version: int) -> None:
         if version not in message.valid_versions:
             raise UnsupportedVersionError(f"{message.name} has versions {message.valid_versions}, not {version}")
         self.message, self.version = message, version
-        self._brief_decoder: Decoder | None = None
-        self._counting_decoder: Decoder | None = None
-        self._decoder: Decoder | None = None
-        self._encoder: Encoder | None = None
-        self._piece_encoder: PieceEncoder | None = None
-        self._view_decoder: Decoder | None = None
-        self.decode: Decoder = self._first_decode  # replaced by the compiled function itself, which saves a call
+        self._made: dict[str, Callable[..., Any]] = {}
+        self._native: NativeCodec | None = None
+        self.decode: Decoder = self._first_decode  # replaced by the function itself, which saves a call
         self.encode: Encoder = self._first_encode
 
     def decoder(self) -> Decoder:
-        """The compiled function behind ``decode``, to keep and to call without a look-up."""
-        if self._decoder is None:
-            self._decoder = self.decode = compile_decoder(self.message, self.version, self._explain_decode)
-        return self._decoder
+        """The function behind ``decode``, to keep and to call without a look-up."""
+        self.decode = self._form("decode", compile_decoder, self._explain_decode)
+        return self.decode
 
     def brief_decoder(self) -> Decoder:
-        """As ``decoder``, but its DecodeError does not say where: that takes a slow second reading of all the bytes.
+        """As ``decoder``, but in Python its DecodeError does not say where: that takes a second, slow reading.
 
         For servers, whom strangers could hold up with large frames that are wrong at their end.
         """
-        if self._brief_decoder is None:
-            self._brief_decoder = compile_decoder(self.message, self.version, self._refuse_decode)
-        return self._brief_decoder
+        if core is not None:
+            return self.decoder()
+        return self._form("brief", compile_decoder, self._refuse_decode)
 
     def counting_decoder(self) -> Decoder:
         """As ``brief_decoder``, but takes a third argument: how many elements all arrays of the message may have."""
-        if self._counting_decoder is None:
-            self._counting_decoder = compile_counting_decoder(self.message, self.version, self._refuse_decode)
-        return self._counting_decoder
+        return self._form("decode_counted", compile_counting_decoder, self._refuse_decode)
 
     def view_decoder(self) -> Decoder:
         """As ``brief_decoder``, but bytes fields are views of ``data``, which may be a bytearray: nothing is copied."""
-        if self._view_decoder is None:
-            self._view_decoder = compile_view_decoder(self.message, self.version, self._refuse_decode)
-        return self._view_decoder
+        return self._form("decode_with_views", compile_view_decoder, self._refuse_decode)
 
     def encoder(self) -> Encoder:
-        """The same behind ``encode``."""
-        if self._encoder is None:
-            self._encoder = self.encode = compile_encoder(self.message, self.version, self._explain_encode)
-        return self._encoder
+        """The function behind ``encode``."""
+        self.encode = self._form("encode", compile_encoder, self._explain_encode)
+        return self.encode
 
     def piece_encoder(self) -> PieceEncoder:
-        """As ``encoder``, but gives the bytes in pieces, large values as they are; it takes ``Pieces`` for a value."""
-        if self._piece_encoder is None:
-            self._piece_encoder = compile_piece_encoder(self.message, self.version, self._explain_encode)
-        return self._piece_encoder
+        """As ``encoder``, but returns bytes in pieces, large values as they are; it takes ``Pieces`` for a value."""
+        return self._form("encode_in_pieces", compile_piece_encoder, self._explain_encode)
+
+    def _form(self, name: str, compile_it: Callable[..., Form], explain: Callable[..., Any]) -> Form:
+        """One of the functions: of the native codec, else compiled; made once."""
+        found = self._made.get(name)
+        if found is None:
+            if core is None:
+                found = compile_it(self.message, self.version, explain)
+            else:
+                if self._native is None:
+                    self._native = native_codec(self.message, self.version, self._explain_encode)
+                found = getattr(self._native, name)
+            self._made[name] = found
+        return cast(Form, found)
 
     def _first_decode(self, data: bytes, start: int = 0) -> tuple[Any, int]:
         return self.decoder()(data, start)

@@ -86,9 +86,8 @@ def tried(wheel: Path, folder: Path) -> None:
     pip = [python, "-m", "pip", "install", "--quiet", "--constraint", str(CONSTRAINTS)]
     fetch("the wheel is installed with what it needs", [*pip, str(wheel)], work)
     version = wheel.name.split("-")[1]
-    expect(
-        run("the command says its version", [command, "--version"], work).strip() == f"kafka-rack {version}", version
-    )
+    shown = run("the command says its version", [command, "--version"], work).strip()
+    expect(shown == f"kafka-rack {version}, codec: python", f"{version} with the codec in Python, in {shown}")
     shown = run("a command's help says where the pages are", [command, "place", "--help"], work)
     pages = Path(shown.rpartition("Documentation:")[2].strip())
     expect((pages / "plan.md").is_file(), f"plan.md in {pages}")
@@ -103,7 +102,13 @@ def tried(wheel: Path, folder: Path) -> None:
     (work / "test_orders.py").write_text(A_TEST)
     passed = run("the pytest plugin gives a test its cluster", [python, "-m", "pytest", "-q", "test_orders.py"], work)
     expect("1 passed" in passed, f"1 passed, in {passed}")
-    shown = run("the demo runs", [command, "demo"], work)
+    build = [*pip[:3], "wheel", "--quiet", "--no-deps", "--wheel-dir", str(folder), str(ROOT / "native")]
+    fetch("the native codec's wheel is built", build)
+    native = next(folder.glob("kafka_rack_native-*.whl"))
+    run("it is installed beside it", [*pip, "--no-deps", str(native)], work)
+    shown = run("the command says which codec runs", [command, "--version"], work).strip()
+    expect(shown == f"kafka-rack {version}, codec: native", f"the native codec, in {shown}")
+    shown = run("the demo runs on it", [command, "demo"], work)
     expect("ok none came twice" in shown, f"a demo whose checks hold, in {shown}")
 
 

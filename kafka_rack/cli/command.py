@@ -326,10 +326,12 @@ def show_version(ctx: click.Context, param: click.Parameter, given: bool) -> Non
         return
     from importlib.metadata import PackageNotFoundError, version
 
+    from protocol import backend
+
     try:
-        print(f"kafka-rack {version('kafka-rack')}")
+        print(f"kafka-rack {version('kafka-rack')}, codec: {backend()}")
     except PackageNotFoundError:
-        print("kafka-rack, not installed")
+        print(f"kafka-rack, not installed, codec: {backend()}")
     ctx.exit()
 
 
@@ -348,7 +350,7 @@ top = LazyGroup(
             is_eager=True,
             expose_value=False,
             callback=show_version,
-            help="Print the version.",
+            help="Print the version, and which codec runs.",
         )
     ],
 )

@@ -14,6 +14,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from time import thread_time
 
+import protocol
+
 ROUNDS = 9
 PEERS = ("kio", "kafka-python", "construct", "msgspec")
 
@@ -54,7 +56,8 @@ def geometric_mean(ratios: Sequence[float]) -> float:
 def machine() -> str:
     """What the figures were measured on, for the head of a table."""
     versions = ", ".join(f"{name} {installed(name)}" for name in PEERS)
-    return f"{processor()}, {os.cpu_count()} CPUs; Python {platform.python_version()}; {versions}"
+    python = f"Python {platform.python_version()}, codec: {protocol.backend()}"
+    return f"{processor()}, {os.cpu_count()} CPUs; {python}; {versions}"
 
 
 def processor() -> str:

@@ -42,9 +42,10 @@ def command_lines_have_existing_options(project: Project) -> Iterator[str]:
 def variables_are_options(project: Project) -> Iterator[str]:
     """KAFKA_RACK_... in pages and in the Containerfile."""
     from kafka_rack.cli.command import OWN_VARIABLES, Command
+    from protocol.backends import VARIABLE as BACKEND
     from tests.cli_tree import commands
 
-    known = set(OWN_VARIABLES)
+    known = {*OWN_VARIABLES, BACKEND}
     for _, command in commands():
         if isinstance(command, Command) and command.environment:
             known |= command.variables

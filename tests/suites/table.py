@@ -171,6 +171,13 @@ NIGHTLY = [
         needs=("chromium",),
     ),
     target("notebook", "examples/notebooks/*", "kafka_rack/*/__init__.py", needs=("notebook-ready",)),
+    Suite(
+        "native",
+        ("python", "-m", "tests.native"),
+        ("native/*", "protocol/*", *CAPTURES),
+        ("tests/native", "tests/unit/protocol"),
+        cores=2,
+    ),
     target("docs", "docs/*", "website/*", "README.md", needs=("docs-ready",)),
     target("wheel", "kafka_rack/__init__.py", "README.md", needs=("release-ready",)),
     pytest_suite(

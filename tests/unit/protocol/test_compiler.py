@@ -216,5 +216,6 @@ def test_a_counting_decoder_counts_tagged_fields():
 
 def test_a_counting_decoder_says_of_other_bytes_that_they_are_no_such_message():
     data = codec(MetadataRequest, 9).encode(MetadataRequest(topics=[MetadataRequest.Topic(name="orders")]))
-    with pytest.raises(protocol.DecodeError, match="are not this message"):
+    words = "are not this message" if protocol.backend() == "python" else "remain"
+    with pytest.raises(protocol.DecodeError, match=words):
         codec(MetadataRequest, 9).counting_decoder()(data[:-1], 0, 100)

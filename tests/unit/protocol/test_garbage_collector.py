@@ -87,7 +87,7 @@ def test_the_collector_is_on_again_after_an_error_and_while_that_is_explained(da
     monkeypatch.setattr(reference, "decode", explained)
     with pytest.raises(protocol.DecodeError):
         protocol.decode(3, "response", 12, broken(data))
-    assert on_while_explaining == [True]
+    assert on_while_explaining == ([True] if protocol.backend() == "python" else [])  # Rust finds its own words
     assert gc.isenabled()
 
 

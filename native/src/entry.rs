@@ -1,0 +1,268 @@
+//! The functions that Python calls, one program behind each. None lets a panic through.
+use crate::decode::{Cause, Cursor, Decoder, Fault};
+use crate::encode::Encoder;
+use crate::object::{contents, forget_exception, Held, Obj, Stack};
+use crate::program::Program;
+use pyo3::ffi::{
+    PyBUF_SIMPLE, PyBuffer_Release, PyBytes_Check, PyCFunction_NewEx, PyCapsule_GetPointer, PyCapsule_New,
+    PyErr_Occurred, PyErr_SetObject, PyErr_SetString, PyExc_RuntimeError, PyExc_TypeError, PyExc_ValueError,
+    PyGC_Disable, PyGC_Enable, PyGC_IsEnabled, PyLong_AsSsize_t, PyMemoryView_FromObject, PyMethodDef,
+    PyMethodDefPointer, PyObject_CallFunctionObjArgs, PyObject_GetBuffer, PyTuple_New, PyTuple_SetItem, Py_buffer,
+    Py_ssize_t, METH_FASTCALL, METH_O,
+};
+use pyo3::prelude::*;
+use pyo3::types::{PyList, PyTuple};
+use std::collections::HashMap;
+use std::ffi::CStr;
+use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::ptr::null_mut;
+
+/// From how many bytes of a message on a number is one object wherever it is.
+const INTERN_FROM: usize = 1 << 20;
+/// From how many bytes on the garbage collector waits until a message of many lists is read.
+const PAUSE_FROM: usize = 4096;
+const CAPSULE: &CStr = c"kafka_rack_native.program";
+
+unsafe extern "C" fn drop_program(capsule: Obj) {
+    drop(Box::from_raw(PyCapsule_GetPointer(capsule, CAPSULE.as_ptr()).cast::<Program>()));
+}
+
+unsafe fn program_of<'a>(capsule: Obj) -> &'a Program {
+    &*PyCapsule_GetPointer(capsule, CAPSULE.as_ptr()).cast::<Program>()
+}
+
+const fn fast(name: &CStr, function: unsafe extern "C" fn(Obj, *mut Obj, Py_ssize_t) -> Obj) -> PyMethodDef {
+    PyMethodDef {
+        ml_name: name.as_ptr(),
+        ml_meth: PyMethodDefPointer { PyCFunctionFast: function },
+        ml_flags: METH_FASTCALL,
+        ml_doc: std::ptr::null(),
+    }
+}
+
+const fn of_one(name: &CStr, function: unsafe extern "C" fn(Obj, Obj) -> Obj) -> PyMethodDef {
+    PyMethodDef {
+        ml_name: name.as_ptr(),
+        ml_meth: PyMethodDefPointer { PyCFunction: function },
+        ml_flags: METH_O,
+        ml_doc: std::ptr::null(),
+    }
+}
+
+/// Python keeps pointers to these, and changes none.
+static mut FUNCTIONS: [PyMethodDef; 5] = [
+    fast(c"decode", decode),
+    fast(c"decode_counted", decode_counted),
+    fast(c"decode_with_views", decode_with_views),
+    of_one(c"encode", encode),
+    of_one(c"encode_in_pieces", encode_in_pieces),
+];
+
+/// `(record, nested, (name, version), (DecodeError, explain, Pieces))` to five functions:
+/// `decode(data, start=0)`, `decode_counted(data, start, limit)` and `decode_with_views(data, start=0)` return a message
+/// and the position after it, `encode(message)` returns `bytes` and `encode_in_pieces(message)` a list of them.
+#[pyfunction]
+pub fn compile<'py>(
+    record: &Bound<'py, PyTuple>,
+    nested: bool,
+    names: (Py<PyAny>, Py<PyAny>),
+    classes: (Py<PyAny>, Py<PyAny>, Py<PyAny>),
+) -> PyResult<Bound<'py, PyList>> {
+    let py = record.py();
+    let program = Box::new(Program::read(record, nested, names, classes)?);
+    let functions = PyList::empty(py);
+    // SAFETY: the capsule owns the program from here on, and lives as long as one of the functions.
+    unsafe {
+        let capsule = PyCapsule_New(Box::into_raw(program).cast(), CAPSULE.as_ptr(), Some(drop_program));
+        let capsule = Bound::from_owned_ptr_or_err(py, capsule)?;
+        let first = (&raw mut FUNCTIONS).cast::<PyMethodDef>();
+        for index in 0..5 {
+            let function = PyCFunction_NewEx(first.add(index), capsule.as_ptr(), null_mut());
+            functions.append(Bound::from_owned_ptr_or_err(py, function)?)?;
+        }
+    }
+    Ok(functions)
+}
+
+/// Runs what an entry does. A panic becomes a `RuntimeError`.
+unsafe fn guarded(run: impl FnOnce() -> Option<Held>) -> Obj {
+    match catch_unwind(AssertUnwindSafe(run)) {
+        Ok(Some(held)) => held.into_ptr(),
+        Ok(None) => null_mut(),
+        Err(_) => {
+            PyErr_SetString(PyExc_RuntimeError, c"kafka_rack_native: a fault of its own; please report it".as_ptr());
+            null_mut()
+        }
+    }
+}
+
+unsafe extern "C" fn decode(capsule: Obj, arguments: *mut Obj, count: Py_ssize_t) -> Obj {
+    guarded(|| read(program_of(capsule), std::slice::from_raw_parts(arguments, count as usize), Form::Copies))
+}
+
+unsafe extern "C" fn decode_counted(capsule: Obj, arguments: *mut Obj, count: Py_ssize_t) -> Obj {
+    guarded(|| read(program_of(capsule), std::slice::from_raw_parts(arguments, count as usize), Form::Counted))
+}
+
+unsafe extern "C" fn decode_with_views(capsule: Obj, arguments: *mut Obj, count: Py_ssize_t) -> Obj {
+    guarded(|| read(program_of(capsule), std::slice::from_raw_parts(arguments, count as usize), Form::Views))
+}
+
+unsafe extern "C" fn encode(capsule: Obj, message: Obj) -> Obj {
+    guarded(|| write(program_of(capsule), message, false))
+}
+
+unsafe extern "C" fn encode_in_pieces(capsule: Obj, message: Obj) -> Obj {
+    guarded(|| write(program_of(capsule), message, true))
+}
+
+#[derive(PartialEq, Clone, Copy)]
+enum Form {
+    Copies,
+    Counted,
+    Views,
+}
+
+/// The bytes of an object: of a `bytes` object its own, of others a buffer's, which is released when dropped.
+enum Buffer {
+    Bytes(Held),
+    Other(Py_buffer),
+}
+
+impl Buffer {
+    #[inline(always)]
+    unsafe fn of(object: Obj) -> Option<Buffer> {
+        if PyBytes_Check(object) != 0 {
+            return Some(Buffer::Bytes(Held::new(object)));
+        }
+        let mut view: Py_buffer = std::mem::zeroed();
+        if PyObject_GetBuffer(object, &mut view, PyBUF_SIMPLE) < 0 {
+            return None;
+        }
+        Some(Buffer::Other(view))
+    }
+
+    #[inline(always)]
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Buffer::Bytes(object) => unsafe { contents(object) },
+            Buffer::Other(view) if view.len == 0 => &[],
+            Buffer::Other(view) => unsafe { std::slice::from_raw_parts(view.buf.cast(), view.len as usize) },
+        }
+    }
+}
+
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        if let Buffer::Other(view) = self {
+            unsafe { PyBuffer_Release(view) };
+        }
+    }
+}
+
+/// A number that is not negative. `None`: an exception is set.
+unsafe fn position(object: Obj, name: &CStr) -> Option<usize> {
+    let given = PyLong_AsSsize_t(object);
+    if given < 0 && PyErr_Occurred().is_null() {
+        PyErr_SetString(PyExc_ValueError, name.as_ptr());
+    }
+    usize::try_from(given).ok()
+}
+
+/// The collector stands still while this is there.
+struct Pause(bool);
+
+impl Pause {
+    unsafe fn begin(wanted: bool) -> Pause {
+        let paused = wanted && PyGC_IsEnabled() != 0;
+        if paused {
+            PyGC_Disable();
+        }
+        Pause(paused)
+    }
+}
+
+impl Drop for Pause {
+    fn drop(&mut self) {
+        if self.0 {
+            unsafe { PyGC_Enable() };
+        }
+    }
+}
+
+unsafe fn read(program: &Program, arguments: &[Obj], form: Form) -> Option<Held> {
+    let most = if form == Form::Counted { 3 } else { 2 };
+    let least = if form == Form::Counted { 3 } else { 1 };
+    if arguments.len() < least || arguments.len() > most {
+        PyErr_SetString(PyExc_TypeError, c"expected data, and from where on to read".as_ptr());
+        return None;
+    }
+    let buffer = Buffer::of(arguments[0])?;
+    let data = buffer.bytes();
+    let start = match arguments.get(1) {
+        Some(&given) => position(given, c"start: expected a position in the data")?,
+        None => 0,
+    };
+    let limit = match arguments.get(2) {
+        Some(&given) => position(given, c"limit: expected how many elements arrays may have")?,
+        None => usize::MAX,
+    };
+    let view = match form {
+        Form::Views => Some(Held::of(PyMemoryView_FromObject(arguments[0]))?),
+        _ => None,
+    };
+    let mut decoder = Decoder {
+        program,
+        cursor: Cursor { data, at: start.min(data.len()) },
+        view,
+        items: limit,
+        interned: if data.len() > INTERN_FROM { Some(HashMap::new()) } else { None },
+        stack: Stack::default(),
+    };
+    let pause = Pause::begin(program.nested && data.len() > PAUSE_FROM);
+    let found = decoder.message();
+    let pair = Held::of(PyTuple_New(2))?; // before the collector may set out again
+    drop(pause);
+    match found {
+        Ok(message) => {
+            let end = Held::of(pyo3::ffi::PyLong_FromSize_t(decoder.cursor.at))?;
+            PyTuple_SetItem(pair.get(), 0, message.into_ptr());
+            PyTuple_SetItem(pair.get(), 1, end.into_ptr());
+            Some(pair)
+        }
+        Err(fault) => {
+            raise(program, &fault, start, limit);
+            None
+        }
+    }
+}
+
+/// Sets the `DecodeError` of a fault.
+#[cold]
+#[inline(never)]
+unsafe fn raise(program: &Program, fault: &Fault, start: usize, limit: usize) {
+    let (reason, offset, path) = match &fault.cause {
+        Cause::Python => return,
+        Cause::Words(words) => (words.clone(), fault.offset as i64 - start as i64, fault.path()),
+        Cause::TooMany => {
+            let words = format!("its arrays have more than {limit} elements in all, the limit of max.request.items");
+            (words, fault.offset as i64 - start as i64, fault.path())
+        }
+    };
+    Python::attach(|py| {
+        let arguments = (reason, program.name.bind(py), program.version.bind(py), offset, path);
+        match arguments.into_pyobject(py) {
+            Ok(tuple) => PyErr_SetObject(program.error.as_ptr(), tuple.as_ptr()),
+            Err(error) => error.restore(py),
+        }
+    });
+}
+
+unsafe fn write(program: &Program, message: Obj, in_pieces: bool) -> Option<Held> {
+    let mut encoder = Encoder::new(program, in_pieces);
+    if encoder.message(message).is_ok() {
+        return if in_pieces { encoder.pieces() } else { encoder.whole() };
+    }
+    forget_exception();
+    Held::of(PyObject_CallFunctionObjArgs(program.explain.as_ptr(), message, null_mut::<pyo3::ffi::PyObject>()))
+}

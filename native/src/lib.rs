@@ -1,0 +1,23 @@
+//! The codec of kafka-rack in Rust.
+//!
+//! Python makes a small program of each declared message version (`protocol/native.py`); here it is read once and
+//! interpreted for each message. Instances of the declared classes are allocated and filled at offsets that were found
+//! by looking (`class.rs`); where looking fails, the class is called.
+//!
+//! All bytes are read by bounds-checked slices. `unsafe` is the handling of Python's objects alone, and each entry from
+//! Python catches panics.
+mod class;
+mod decode;
+mod encode;
+mod entry;
+mod object;
+mod program;
+
+use pyo3::prelude::*;
+
+#[pymodule]
+fn kafka_rack_native(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add_function(wrap_pyfunction!(class::probe, module)?)?;
+    module.add_function(wrap_pyfunction!(entry::compile, module)?)
+}
