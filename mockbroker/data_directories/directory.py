@@ -9,10 +9,11 @@ import fcntl
 import os
 from pathlib import Path
 
-from mockbroker.data_directories.files import FLAGS, Files, sync_directory
+from mockbroker.data_directories.files import Files, open_file, sync_directory
 from mockbroker.data_directories.log_file import LogFile
 
 LOCK, CLUSTER_ID, METADATA = ".lock", "cluster-id", "__cluster_metadata-0"
+MOST_ID_BYTES = 1024
 KAFKAS = "meta.properties"
 
 
@@ -45,7 +46,7 @@ class DataDirectory:
                 raise DataDirectoryError(
                     f"{self.path} is the data directory of a broker of Apache Kafka; expected a new one, or one of ours"
                 )
-            self._lock: int | None = os.open(self.path / LOCK, FLAGS | os.O_CREAT, 0o644)  # follows no symlink
+            self._lock: int | None = open_file(self.path / LOCK, os.O_CREAT)
             try:
                 take_lock(self._lock, self.path)
             except BaseException:
@@ -67,7 +68,7 @@ class DataDirectory:
         if self.is_new:
             self.files.replace(path, [drawn.encode()])
             sync_directory(self.path)
-        return path.read_text()
+        return self.files.read(path, 0, MOST_ID_BYTES).decode(errors="replace")
 
     def sync(self) -> None:
         """Have all of ``unsynced`` reach the disk. Raises StorageError: a log could not; it stays among them."""

@@ -6,7 +6,9 @@ disk that is full.
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 from collections import OrderedDict
 from collections.abc import Iterable
 from pathlib import Path
@@ -16,7 +18,7 @@ from protocol.error_codes import ErrorCode
 
 MAX_OPEN = 256
 """Files that are open at a time: those that were used last."""
-FLAGS = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
+FLAGS = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK  # a pipe in place of a file waits for nothing
 
 
 class StorageError(ApiError):
@@ -107,10 +109,19 @@ class Files:
         if descriptor is None:
             if len(self._open) >= self._max_open:
                 os.close(self._open.popitem(last=False)[1])
-            descriptor = self._open[path] = os.open(path, FLAGS | flags, 0o644)
+            descriptor = self._open[path] = open_file(path, flags)
         else:
             self._open.move_to_end(path)
         return descriptor
+
+
+def open_file(path: Path, flags: int = 0) -> int:
+    """The descriptor of a regular file, by no symlink. Raises OSError."""
+    descriptor = os.open(path, FLAGS | flags, 0o644)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "expected a regular file", str(path))
+    return descriptor
 
 
 def sync_directory(path: Path) -> None:

@@ -8,6 +8,7 @@ process may end at any moment: what it had written is there, up to a torn batch 
 from __future__ import annotations
 
 import logging
+import os
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -16,7 +17,7 @@ from mmap import ACCESS_READ, mmap
 from pathlib import Path
 
 from mockbroker.data_directories.batch_scan import Scan, scan
-from mockbroker.data_directories.files import Files, StorageError, sync_directory
+from mockbroker.data_directories.files import Files, StorageError, open_file, sync_directory
 
 log = logging.getLogger("mockbroker.storage")
 
@@ -186,8 +187,8 @@ class LogFile:
 
 def read_batches(path: Path, start: int) -> Scan:
     """The batches of a file. Raises OSError."""
-    with path.open("rb") as file:
-        if not path.stat().st_size:
+    with os.fdopen(open_file(path), "rb") as file:
+        if not os.fstat(file.fileno()).st_size:
             return Scan([], 0, None)
         with mmap(file.fileno(), 0, access=ACCESS_READ) as data:
             return scan(data, start)

@@ -13,7 +13,7 @@ import pytest
 from mockbroker.data_directories.directory import DataDirectory, DataDirectoryError, DataDirectoryInUseError
 from mockbroker.data_directories.disk_store import DiskLogStore
 from mockbroker.data_directories.files import Files, StorageError
-from mockbroker.data_directories.log_file import DamagedLogError
+from mockbroker.data_directories.log_file import DamagedLogError, LogFile
 from mockbroker.state.brokers.broker import Broker
 from mockbroker.state.cluster import Cluster
 from mockbroker.state.image.image import Image
@@ -366,6 +366,18 @@ def test_the_lock_follows_no_symlink(tmp_path):
     with pytest.raises(DataDirectoryError, match="cannot use the data directory"):
         DataDirectory(tmp_path / "data")
     assert (tmp_path / "precious").read_text() == "precious"
+
+
+@pytest.mark.parametrize("replace", [os.mkfifo, lambda path: path.symlink_to("/dev/zero")], ids=["pipe", "endless"])
+@pytest.mark.parametrize("name", ["cluster-id", f"log/{0:020d}.log"])
+def test_a_file_that_is_a_pipe_or_endless_is_refused(name, replace, tmp_path):
+    """Attack 23 of a review: such a start waited for ever, or filled the memory."""
+    (tmp_path / "log").mkdir()
+    replace(tmp_path / name)
+    data = DataDirectory(tmp_path)
+    with pytest.raises(OSError, match="regular file|symbolic links"):
+        LogFile.open(tmp_path / "log", data.files), data.cluster_id("drawn")
+    data.close()
 
 
 def test_a_directory_is_free_again_once_its_process_is_killed(tmp_path):
