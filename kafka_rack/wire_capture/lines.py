@@ -121,6 +121,8 @@ class LineReader:
         """The frames of lines."""
         for line in lines_of(text):
             begins, self.offset = self.offset, self.offset + len(line) + 1
+            if not line:
+                continue  # gzip packs a million of them into a kilobyte
             frame = self.frame_in(line, begins)
             if frame is not None:
                 yield frame

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from protocol.apis.fetch import FetchRequest
 from protocol.apis.produce import ProduceRequest
 from protocol.records import Record, build_batch
-from tests.torture.target import MB, Client, Target, request_bytes
+from tests.torture.target import MB, Bound, Client, Target, request_bytes
 
 TOPIC = "large"
 STORED_MB, BATCH_BYTES = 50, 900_000
@@ -57,7 +57,7 @@ def unread(connections: int, times: int = 1) -> Callable[[Target], None]:
     return attack
 
 
-PREPARE = fill
+PREPARE, BOUND = fill, Bound(peak_mb=500, after_mb=300)
 ATTACKS = {
     "20 fetches of 50 MB at once": pipelined(20),
     "200 fetches of 50 MB at once": pipelined(200),

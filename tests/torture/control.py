@@ -10,7 +10,7 @@ import httpx
 from protocol.apis.fetch import FetchRequest
 from protocol.apis.produce import ProduceRequest
 from protocol.records import Record, build_batch
-from tests.torture.target import ANSWER_S, Client, Target, request_bytes
+from tests.torture.target import ANSWER_S, Bound, Client, Target, request_bytes
 
 TOPIC = "orders"
 ROUNDS, CALLS = 400, 100
@@ -65,7 +65,7 @@ def claim(name: str, **arguments: Any) -> Callable[[Target], None]:
     return attack
 
 
-PREPARE = fill
+PREPARE, BOUND = fill, Bound(peak_mb=500, after_mb=300, processor_s=10)
 ATTACKS = {
     "GET /cluster": get("/cluster"),
     "GET /topics/large": get("/topics/large"),

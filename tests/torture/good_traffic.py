@@ -30,8 +30,8 @@ NO_PAUSES = {
 }
 """What librdkafka waits by itself after an error, as from a broker that has stopped, is no figure of the server's."""
 FLUSH_S = 120.0
-QUIET_S = 30.0
-"""Without a record for so long there are no more to read."""
+QUIET_S, READ_S = 30.0, 300.0
+"""Without a record for that long there are no more to read; and the longest that reading takes, errors included."""
 
 
 class Window(NamedTuple):
@@ -112,12 +112,13 @@ def read_all(servers: str, topic: str, expected: set[int], properties: dict[str,
 
     own = {"bootstrap.servers": servers, "group.id": "good", "enable.auto.commit": False, "log_level": 0}
     consumer = Consumer({**properties, **own})
-    partitions = consumer.list_topics(topic).topics[topic].partitions
+    partitions = consumer.list_topics(topic, QUIET_S).topics[topic].partitions
     consumer.assign([TopicPartition(topic, index, 0) for index in partitions])
-    ends = {index: consumer.get_watermark_offsets(TopicPartition(topic, index))[1] for index in partitions}
+    ends = {index: consumer.get_watermark_offsets(TopicPartition(topic, index), QUIET_S)[1] for index in partitions}
     left, found = sum(ends.values()), Counter[int]()
     missing = set(expected)
-    while left > 0:
+    ends_at = time.monotonic() + READ_S
+    while left > 0 and time.monotonic() < ends_at:
         message = consumer.poll(QUIET_S)
         if message is None:
             break

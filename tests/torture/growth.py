@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import struct
 import time
 from collections.abc import Callable, Iterable
@@ -16,7 +15,7 @@ from protocol.apis.producer_ids import InitProducerIdRequest
 from protocol.apis.topics import CreateTopicsRequest, DeleteTopicsRequest
 from protocol.records import Record, build_batch
 from tests.torture.requests import JOIN_VERSION, join, produce
-from tests.torture.target import MB, Target, request_bytes
+from tests.torture.target import MB, Bound, Target, request_bytes
 
 TOPIC, SHORT = "orders", "short"
 OPTIONS = ("--topic", f"{TOPIC}:1:1")
@@ -140,7 +139,7 @@ def pending_members(target: Target) -> None:
 
 def unlike_bytes(target: Target) -> None:
     """Produce 300 MB of noise to a topic that keeps all, and delete it."""
-    noise = random.Random(0).randbytes(900_000)
+    noise = target.rng.randbytes(900_000)
     client = target.client()
     batch = build_batch([Record(value=noise)])
     for _ in range(300):
@@ -148,6 +147,7 @@ def unlike_bytes(target: Target) -> None:
     client.ask(DeleteTopicsRequest(topic_names=[TOPIC], timeout_ms=1000), 3)
 
 
+BOUND = Bound(peak_mb=500, after_mb=300, processor_s=10)
 ATTACKS: dict[str, Callable[[Target], None]] = {
     attack.__name__.replace("_", " "): attack
     for attack in (

@@ -6,7 +6,6 @@ the machine does, the attackers' own work too, is in both figures.
 
 from __future__ import annotations
 
-import random
 import socket
 import struct
 import threading
@@ -24,10 +23,10 @@ from protocol.apis.produce import ProduceRequest
 from protocol.records import CompressionCodec, Record, build_batch
 from tests.fixture_data import captured_frames
 from tests.torture.good_traffic import GoodTraffic, good_traffic
-from tests.torture.target import ANSWER_S, MB, Client, Target, request_bytes, target
+from tests.torture.target import ANSWER_S, MB, Bound, BoundError, Client, Target, request_bytes, target
 
 TOPIC, LARGE = "good", "large"
-CALM_S, HOSTILE_S = 12.0, 20.0
+CALM_S, HOSTILE_S = 3.0, 8.0
 MOST_ITEMS = 20_000  # max.request.items
 CAPTURES = ("franz-go", "confluent-classic", "java41-coop")
 OPTIONS = (
@@ -90,7 +89,7 @@ def large_prefixes(target: Target) -> Generator[None, None, None]:
 
 def garbage(target: Target) -> Generator[None, None, None]:
     """Connections that send noise."""
-    rng = random.Random(0)
+    rng = target.rng
     while True:
         with Client(target.address) as client, suppress(OSError):
             noise = rng.randbytes(rng.randrange(1, 4000))
@@ -100,7 +99,7 @@ def garbage(target: Target) -> Generator[None, None, None]:
 
 def flipped_captures(target: Target) -> Generator[None, None, None]:
     """Requests of real clients, a bit of each turned round."""
-    rng = random.Random(0)
+    rng = target.rng
     requests = [one.data for name in CAPTURES for one in captured_frames(name) if one.kind == "request"]
     while True:
         with Client(target.address) as client, suppress(OSError):
@@ -217,6 +216,8 @@ def beside_a_good_client(load: Load, options: Sequence[str] = OPTIONS) -> Callab
             attacked.close_clients()
             told = good.end()
             calm.end()
+        if told["missing"] or told["doubled"]:
+            raise BoundError(f"{load.__name__}: {told}")
         attacked.note = (
             f"p99 {hostile.p99_ms} ms, beside it {beside.p99_ms} ms ({hostile.p99_ms / beside.p99_ms:.1f}), half "
             f"{hostile.p50_ms}, {beside.p50_ms}, longest {hostile.longest_ms}, {beside.longest_ms}, "
@@ -240,7 +241,7 @@ def fill(target: Target) -> None:
             client.ask(ProduceRequest(acks=1, timeout_ms=1000, topic_data=[topic]), 9)
 
 
-PREPARE = fill
+PREPARE, BOUND = fill, Bound(peak_mb=500, after_mb=300)
 LOADS: tuple[Load, ...] = (
     half_open,
     slow_writers,

@@ -1,11 +1,10 @@
-"""Few bytes that ask for much work: patterns, claims, and data that hold next to nothing."""
+"""Few bytes that request much work: patterns, claims, and data that hold next to nothing; a seed draws their sizes."""
 
 from __future__ import annotations
 
 import struct
 import time
 import zlib
-from random import Random
 
 import httpx
 
@@ -20,13 +19,14 @@ from protocol.apis.transaction_admin import ListTransactionsRequest
 from protocol.records import CompressionCodec, Record, build_batch
 from protocol.records.checksum import crc32c
 from tests.torture.requests import TOPIC, produce
-from tests.torture.target import ANSWER_S, MB, Client, Target, request_bytes
+from tests.torture.target import ANSWER_S, MB, Bound, Client, Target, request_bytes
 
 OPTIONS = (
     *("--topic", f"{TOPIC}:1:1", "--control-port", "0"),
     *("--set", "group.streams.initial.rebalance.delay.ms=0"),
 )
-RANDOM = Random(7)
+ZSTD_HEAD = bytes.fromhex("28b52ffd 00 58")
+"""A frame of a window of 2 MB and unknown size; its blocks follow, each of three bytes: last, kind, length."""
 Subtopology = StreamsGroupHeartbeatRequest.Topology.Subtopology
 
 
@@ -41,11 +41,12 @@ def claiming(count: int, codec: CompressionCodec, data: bytes) -> bytes:
 
 
 def backtracking_pattern(target: Target) -> None:
-    """ListTransactions with a pattern that backtracks, against an id of 1,000 letters."""
+    """ListTransactions with patterns that backtrack, against an id of 30 to 1,000 letters."""
     client = target.client()
-    name = "a" * RANDOM.randrange(900, 1_000) + "!"
+    name = "a" * target.rng.randrange(30, 1_000) + "!"
     client.ask(InitProducerIdRequest(transactional_id=name, transaction_timeout_ms=1000), 4)
-    client.ask(ListTransactionsRequest(transactional_id_pattern="(a+)+$"), 2)
+    for pattern in ("(a+)+$", "(a|aa)+$", "(a|a?)+$", f"(a?){{{target.rng.randrange(10, 900)}}}a+$"):
+        client.ask(ListTransactionsRequest(transactional_id_pattern=pattern), 2)
 
 
 def large_expressions(target: Target) -> None:
@@ -61,16 +62,18 @@ def large_expressions(target: Target) -> None:
         member_id="m",
         member_epoch=0,
         rebalance_timeout_ms=1000,
-        subscribed_topic_regex="(?:.{0,9}){40}!",
+        subscribed_topic_regex=f"(?:.{{0,{target.rng.choice((9, 90, 900))}}}){{{target.rng.randrange(5, 60)}}}!",
         topic_partitions=[],
     )
     client.ask(beat, 1)
 
 
 def claimed_records(target: Target) -> None:
-    """Batches that count 2^31-1 records in no bytes, plain and compressed."""
+    """Batches that count up to 2^31-1 records in a few bytes, plain and compressed."""
     client = target.client()
-    codes = {produce(client, claiming(2**31 - 1, codec, b""), 9) for codec in CompressionCodec}
+    counts, rng = (2**31 - 1, target.rng.randrange(1_000, 2**31)), target.rng
+    lies = [claiming(count, codec, rng.randbytes(rng.randrange(9))) for codec in CompressionCodec for count in counts]
+    codes = {produce(client, lie, 9) for lie in lies}
     target.note = f"produce: {sorted(codes)}"
 
 
@@ -79,7 +82,7 @@ def empty_members(target: Target) -> None:
     client = target.client()
     packer = zlib.compressobj(wbits=31)
     member = packer.compress(b"") + packer.flush()
-    count = RANDOM.randrange(40_000, 45_000)
+    count = target.rng.randrange(20_000, 45_000)
     target.note = f"produce: {produce(client, claiming(9, CompressionCodec.GZIP, member * count), 9)}"
     wanted = ListOffsetsRequest.Topic.Partition(partition_index=0, timestamp=500)
     topic = ListOffsetsRequest.Topic(name=TOPIC, partitions=[wanted])
@@ -88,28 +91,30 @@ def empty_members(target: Target) -> None:
 
 
 def empty_blocks(target: Target) -> None:
-    """Ten batches of 900 KB of snappy blocks of nothing."""
+    """Ten batches of up to 900 KB of empty blocks, of snappy and of zstd."""
     client = target.client()
+    count = target.rng.randrange(100_000, 180_000)
     head = b"\x82SNAPPY\x00\x00\x00\x00\x01\x00\x00\x00\x01"
-    batch = claiming(3, CompressionCodec.SNAPPY, head + b"\x00\x00\x00\x01\x00" * 180_000)
-    target.note = f"produce: {sorted({produce(client, batch, 9) for _ in range(10)})}"
+    snappy = claiming(3, CompressionCodec.SNAPPY, head + b"\x00\x00\x00\x01\x00" * count)
+    zstd = claiming(3, CompressionCodec.ZSTD, ZSTD_HEAD + bytes(3) * count + b"\x01\x00\x00")
+    target.note = f"produce: {sorted({produce(client, batch, 9) for batch in (snappy, zstd) * 5})}"
 
 
 def blanks_in_lists(target: Target) -> None:
-    """A list config of 32,000 blanks, and one of a comma a letter."""
+    """A list config of up to 32,000 blanks, and one of a comma a letter."""
     client = target.client()
     kind = IncrementalAlterConfigsRequest.Resource
-    for value in (f"delete{' ' * 32_000},compact", ",".join("a" * 16_000)):
+    for value in (f"delete{' ' * target.rng.randrange(9_000, 32_000)},compact", ",".join("a" * 16_000)):
         config = kind.Config(name="cleanup.policy", config_operation=0, value=value)
         resource = kind(resource_type=2, resource_name=TOPIC, configs=[config])
         client.ask(IncrementalAlterConfigsRequest(resources=[resource]), 1)
 
 
 def long_numbers(target: Target) -> None:
-    """A config of 30,000 digits, and errors that would repeat it."""
+    """A config of up to 30,000 digits, and errors that would repeat it."""
     client = target.client()
     kind = IncrementalAlterConfigsRequest.Resource
-    config = kind.Config(name="retention.ms", config_operation=0, value="9" * 30_000)
+    config = kind.Config(name="retention.ms", config_operation=0, value="9" * target.rng.randrange(4_300, 30_000))
     answer = client.ask(
         IncrementalAlterConfigsRequest(resources=[kind(resource_type=2, resource_name=TOPIC, configs=[config])]), 1
     )
@@ -117,9 +122,9 @@ def long_numbers(target: Target) -> None:
 
 
 def chained_topologies(target: Target) -> None:
-    """A Streams topology of 4,000 subtopologies, each of which waits for the one after it."""
+    """A Streams topology of up to 4,000 subtopologies, each of which waits for the one after it."""
     client = target.client()
-    count = 4_000
+    count = target.rng.randrange(1_000, 4_000)
     info = Subtopology.TopicInfo
     chain = [
         Subtopology(
@@ -154,14 +159,17 @@ def full_sessions(target: Target) -> None:
 
 
 def starred_faults(target: Target) -> None:
-    """A fault whose client name has three stars, and a client id of 32 KB that nearly matches."""
-    fault = {"match": {"client_id": "app-*-eu-*-eu-*-x"}, "effect": {"delay_ms": 1}}
-    httpx.post(f"{target.control}/faults", json=fault, trust_env=False, timeout=ANSWER_S).raise_for_status()
+    """A fault whose client name has three to ten stars, and a client id of 32 KB that nearly matches."""
+    stars = "-eu-*" * target.rng.randrange(2, 10)
+    fault = {"match": {"client_id": f"app-*{stars}-x"}, "effect": {"delay_ms": 1}}
+    faults = f"{target.control}/faults"
+    httpx.post(faults, json=fault, trust_env=False, timeout=ANSWER_S).raise_for_status()
     client = target.client()
     name = "app-" + "-eu-" * 8_000
     for _ in range(20):
         client.send(request_bytes(ListOffsetsRequest(replica_id=-1, topics=[]), 5, name))
         client.receive()
+    httpx.delete(faults, trust_env=False, timeout=ANSWER_S)
 
 
 def silent_control(target: Target) -> None:
@@ -179,6 +187,7 @@ def silent_control(target: Target) -> None:
         one.socket.close()
 
 
+BOUND = Bound(peak_mb=48, after_mb=48, mb_a_mb=8, processor_s=1.5)
 ATTACKS = {
     attack.__name__.replace("_", " "): attack
     for attack in (

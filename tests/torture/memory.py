@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import random
-
 from protocol.records import Record, build_batch
 from tests.torture.requests import produce
-from tests.torture.target import Client, Target
+from tests.torture.target import Bound, Client, Target
 
 TOPIC = "orders"
 OPTIONS = ("--topic", f"{TOPIC}:1:1", "--memory", "64MiB", "--quiet")
@@ -15,10 +13,11 @@ BATCHES = 500
 
 def endless_records(target: Target) -> None:
     """Produce 450 MB of noise."""
-    noise = random.Random(0).randbytes(900_000)
+    noise = target.rng.randbytes(900_000)
     batch = build_batch([Record(value=noise)])
     client: Client = target.client()
     target.note = f"produce: {sorted({produce(client, batch, 9) for _ in range(BATCHES)})}"
 
 
+BOUND = Bound(peak_mb=500, after_mb=300, processor_s=10)
 ATTACKS = {"records of 450 MB": endless_records}

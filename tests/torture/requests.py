@@ -23,7 +23,7 @@ from protocol.apis.topics import (
 )
 from protocol.apis.transactions import AddPartitionsToTxnRequest, AddPartitionsToTxnTopic
 from protocol.records import CompressionCodec, Record, build_batch
-from tests.torture.target import MB, Client, Target, request_bytes
+from tests.torture.target import MB, Bound, Client, Target, request_bytes
 
 TOPIC = "orders"
 OPTIONS = ("--topic", f"{TOPIC}:1:1")
@@ -225,6 +225,7 @@ def many_described(target: Target) -> None:
     target.client().ask(DescribeTopicPartitionsRequest(topics=topics), 0)
 
 
+BOUND = Bound(peak_mb=500, after_mb=300, processor_s=10)
 ATTACKS = {
     attack.__name__.replace("_", " "): attack
     for attack in (

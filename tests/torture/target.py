@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
+import random
+import signal
 import socket
 import ssl
 import struct
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import ModuleType
 from typing import Any, NamedTuple, Self
 
 import protocol
@@ -21,11 +24,70 @@ from tests.serve_process import serve_process
 SIZE = struct.Struct(">i")
 MB = 1 << 20
 PROBE_PAUSE_S = 0.005
-SETTLED_S = 35.0
-"""How long the server has to give back what an attack took."""
-ANSWER_S = 300.0
+SETTLED_S, SETTLED_MB = 35.0, 1.0
+"""How long the server has to return what an attack took; it is done when memory no longer falls by that much."""
+ANSWER_S = 60.0
+ATTACK_S = 120.0
+"""How long one attack may take, with its server's start and end; it takes seconds unless something hangs."""
 IDLE_LOOK_S, IDLE_TICKS = 0.5, 10
-"""What the good client's questions take in that time, and some more."""
+"""The processor time that the good client's questions take in that time, and some more."""
+
+
+class TooLongError(Exception):
+    """An attack was not over in its time. No OSError, which attacks suppress."""
+
+
+class BoundError(Exception):
+    """An attack cost more than its family's bound."""
+
+
+@contextmanager
+def limited(attack: str, seconds: float = ATTACK_S) -> Iterator[None]:
+    """Interrupt the block, whatever it waits for. Raises TooLongError, which names the attack.
+
+    A clean-up that waits too is interrupted again, after a tenth of the time.
+    """
+
+    def too_late(*_: object) -> None:
+        raise TooLongError(f"{attack}: not over after {seconds:.0f} s")
+
+    before = signal.signal(signal.SIGALRM, too_late)
+    signal.setitimer(signal.ITIMER_REAL, seconds, seconds / 10)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+class Bound(NamedTuple):
+    """The most that an attack of a family may cost the server.
+
+    Attributes:
+        peak_mb, after_mb: memory at most and afterwards, above that before the attack.
+        mb_a_mb: what each MB sent adds to both.
+        processor_s: processor time, to which each MB sent adds a second; None: these attacks last a given time.
+    """
+
+    peak_mb: float
+    after_mb: float
+    mb_a_mb: float = 0.0
+    processor_s: float | None = None
+
+    def check(self, figures: Figures) -> None:
+        """Raises BoundError, with all that is above the bound."""
+        sent_mb = figures.sent_bytes / MB
+        more_mb = self.mb_a_mb * sent_mb
+        found = {
+            "MB at most": (figures.peak_mb - figures.before_mb, self.peak_mb + more_mb),
+            "MB afterwards": (figures.after_mb - figures.before_mb, self.after_mb + more_mb),
+            "ms of a good client's wait": (figures.longest_wait_ms, ANSWER_S * 1000),
+        }
+        if self.processor_s is not None:
+            found["s of processor time"] = (figures.processor_s, self.processor_s + sent_mb)
+        above = [f"{met:.1f} {what}, bound {bound:.1f}" for what, (met, bound) in found.items() if met > bound]
+        if above:
+            raise BoundError(f"{figures.attack}: {'; '.join(above)}")
 
 
 class Figures(NamedTuple):
@@ -106,7 +168,7 @@ def request_bytes(request: Any, version: int, client_id: str = "torture", correl
 
 
 class GoodClient(threading.Thread):
-    """Asks for ApiVersions again and again by a connection of its own; ``longest_ms`` is how long it waited at most."""
+    """Sends ApiVersions again and again on a connection of its own; ``longest_ms`` is its longest wait."""
 
     def __init__(self, address: str, tls: ssl.SSLContext | None) -> None:
         super().__init__(daemon=True)
@@ -136,15 +198,16 @@ class GoodClient(threading.Thread):
 
 @dataclass
 class Target:
-    """A server of its own for one attack. ``clients`` are closed at its end, before what is left is measured.
+    """A server of its own for one attack. ``clients`` are closed at its end, before the memory afterwards is measured.
 
-    ``security_dir`` has what clients need where the server speaks TLS.
+    ``security_dir`` has what clients need where the server speaks TLS; ``rng`` draws the sizes of the attack.
     """
 
     addresses: list[str]
     process_id: int
     held: ExitStack
     control: str | None = None
+    rng: random.Random = field(default_factory=random.Random)
     clients: list[Client] = field(default_factory=list)
     note: str = ""
     security_dir: Path | None = None
@@ -175,6 +238,16 @@ class Target:
     def memory_mb(self, name: str = "VmRSS") -> float:
         """A line of the process's status in MB: VmRSS what it has now, VmHWM what it had at most."""
         return status_mb(self.process_id, name)
+
+    def until_settled(self) -> None:
+        """Wait until the server returns no more memory."""
+        ends_at, before_mb = time.monotonic() + SETTLED_S, float("inf")
+        while time.monotonic() < ends_at:
+            self.until_idle()
+            now_mb = self.memory_mb()
+            if now_mb > before_mb - SETTLED_MB:
+                return
+            before_mb = now_mb
 
     def forget_peak(self) -> None:
         """Have VmHWM begin anew."""
@@ -212,31 +285,39 @@ def status_mb(process_id: int, name: str = "VmRSS") -> float:
 
 
 @contextmanager
-def target(options: Sequence[str]) -> Iterator[Target]:
+def target(options: Sequence[str], rng: random.Random | None = None) -> Iterator[Target]:
     """One broker, which every attack can take for the leader of all."""
     with serve_process("--brokers", "1", *options) as served, ExitStack() as held:
         addresses = served.ready["bootstrap_servers"].split(",")
         folder = served.ready.get("security_dir")
-        attacked = Target(addresses, served.process.pid, held, served.ready["control"])
+        attacked = Target(addresses, served.process.pid, held, served.ready["control"], rng or random.Random(0))
         attacked.security_dir = None if folder is None else Path(folder)
         yield attacked
 
 
-@contextmanager
-def measured(attacked: Target, attack: str) -> Iterator[list[Figures]]:
-    """Measure what happens inside; the list has the figures afterwards."""
-    figures: list[Figures] = []
+def run_attack(module: ModuleType, name: str, rng: random.Random) -> Figures:
+    """Run an attack of a module on a server of its own. Raises TooLongError."""
+    with limited(name), target(module.OPTIONS, rng) as attacked:
+        if hasattr(module, "PREPARE"):
+            module.PREPARE(attacked)
+        return measured(attacked, name, module.ATTACKS[name])
+
+
+def measured(attacked: Target, name: str, attack: Callable[[Target], None]) -> Figures:
+    """Run an attack, and measure what it costs the server."""
     sent, before, ticks = attacked.sent_bytes, attacked.memory_mb(), attacked.processor_ticks()
     attacked.forget_peak()
     good = GoodClient(attacked.address, attacked.tls)
     good.start()
     try:
-        yield figures
+        attack(attacked)
+    except OSError as error:
+        attacked.note += f" {type(error).__name__}"
     finally:
         good.stop()
-        sent, peak = attacked.sent_bytes - sent, attacked.memory_mb("VmHWM")
-        processor_s = (attacked.processor_ticks() - ticks) / os.sysconf("SC_CLK_TCK")
-        attacked.held.close()
-        time.sleep(SETTLED_S)
-        after = attacked.memory_mb()
-        figures.append(Figures(attack, sent, before, peak, after, good.longest_ms, processor_s, attacked.note))
+    sent, peak = attacked.sent_bytes - sent, attacked.memory_mb("VmHWM")
+    processor_s = (attacked.processor_ticks() - ticks) / os.sysconf("SC_CLK_TCK")
+    attacked.held.close()
+    attacked.until_settled()
+    after = attacked.memory_mb()
+    return Figures(name, sent, before, peak, after, good.longest_ms, processor_s, attacked.note)

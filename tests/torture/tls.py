@@ -5,7 +5,6 @@ The note also has how many files the server had open before, at most, and once t
 
 from __future__ import annotations
 
-import random
 import shutil
 import socket
 import ssl
@@ -21,7 +20,7 @@ from mockbroker.adapters.tls.certificates import CertificateAuthority
 from protocol.apis.api_versions import ApiVersionsRequest
 from protocol.apis.fetch import FetchRequest
 from tests.torture.hostile import LARGE, TOPIC, Load, beside_a_good_client, fill
-from tests.torture.target import MB, Client, Target, request_bytes
+from tests.torture.target import MB, Bound, Client, Target, request_bytes
 
 OPTIONS = (
     *("--brokers", "3", "--racks", "a,b,c", "--topic", f"{TOPIC}:3:3", "--topic", f"{LARGE}:1:1", "--tls"),
@@ -89,7 +88,7 @@ def plain_bytes(target: Target) -> Generator[None, None, None]:
 
 def garbage_records(target: Target) -> Generator[None, None, None]:
     """Connections that send records of noise, at first, behind a hello, or behind a whole handshake."""
-    rng, whole, tls = random.Random(0), hello(), anyone()
+    rng, whole, tls = target.rng, hello(), anyone()
     for turn in cycle(range(3)):
         with Client(target.address) as client, suppress(OSError):
             noise = record(rng.choice((20, 21, 22, 23, 24, 255)), rng.randbytes(rng.randrange(1, MAX_PER_RECORD)))
@@ -239,7 +238,7 @@ def watched(load: Load) -> Load:
     return watching
 
 
-PREPARE = fill
+PREPARE, BOUND = fill, Bound(peak_mb=500, after_mb=300)
 ATTACKS = {
     f"tls {load.__name__.replace('_', ' ')}": and_all_given_back(beside_a_good_client(watched(load), OPTIONS))
     for load in (

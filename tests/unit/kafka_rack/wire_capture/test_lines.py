@@ -16,6 +16,8 @@ from hypothesis import strategies as st
 from kafka_rack.wire_capture import files
 from kafka_rack.wire_capture.captures import Options
 from kafka_rack.wire_capture.files import DamagedCapture, DecompressedFile, capture_name, find_files
+from kafka_rack.wire_capture.frames import ReadingState
+from kafka_rack.wire_capture.lines import read_lines
 from kafka_rack.wire_tables.arrow import record_batch
 from kafka_rack.wire_tables.reading import decode_into, decode_paths
 from kafka_rack.wire_tables.rows import Rows
@@ -44,6 +46,15 @@ def test_lines_of_unknown_kinds_are_passed_over(capture):
     rows = decode_paths([str(capture)])
     assert rows.as_dicts("problems") == []
     assert tables(rows, without=("problems", "frames")) == whole
+
+
+def test_empty_lines_are_passed_over_undecoded(tmp_path, monkeypatch):
+    """Attack 16 of a review: 32 million of them, 31 KB of gzip, took 16 s."""
+    monkeypatch.setattr("kafka_rack.wire_capture.lines.DECODER", None)
+    path = tmp_path / "empty.jsonl"
+    path.write_bytes(b"\n" * 100)
+    problems = []
+    assert (list(read_lines(str(path), ReadingState(), problems)), problems) == ([], [])
 
 
 def test_a_damaged_line_costs_its_frame_and_is_told(capture):

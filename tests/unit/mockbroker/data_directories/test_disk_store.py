@@ -375,7 +375,7 @@ def test_a_file_that_is_a_pipe_or_endless_is_refused(name, replace, tmp_path):
     (tmp_path / "log").mkdir()
     replace(tmp_path / name)
     data = DataDirectory(tmp_path)
-    with pytest.raises(OSError, match="regular file|symbolic links"):
+    with pytest.raises(OSError, match=r"regular file|symbolic links"):
         LogFile.open(tmp_path / "log", data.files), data.cluster_id("drawn")
     data.close()
 

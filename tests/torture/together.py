@@ -1,0 +1,110 @@
+"""``python -m tests.torture.together [SECONDS] [--seed N]``: all hostile loads and lies at once beside honest clients.
+
+Eight honest clients write to a topic each. At the end each reads its topic: no acknowledged record may be missing or
+doubled. Then all topics are deleted, and the server's memory has to return to that of before, but for its bounded
+caches. Default: 30 minutes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+import threading
+import time
+from collections import Counter
+from contextlib import ExitStack, suppress
+from dataclasses import replace
+
+import httpx
+from confluent_kafka.admin import AdminClient
+
+from mockbroker.adapters.open_files import raise_open_files_limit
+from tests.torture import lies
+from tests.torture.good_traffic import good_traffic
+from tests.torture.hostile import LARGE, LOADS, Load, fill
+from tests.torture.target import Target, limited, target
+
+SECONDS, PORTIONS, HONEST = 1800.0, 20, 8
+CACHES_MB = 160.0
+"""Memory that may stay: fetch sessions (64 MiB at most), the journal, and what the allocator does not return."""
+END_S = 600.0
+TOPICS = [f"good-{number}" for number in range(HONEST)]
+OPTIONS = (
+    *("--brokers", "3", "--racks", "a,b,c", "--control-port", "0"),
+    *(word for topic in TOPICS for word in ("--topic", f"{topic}:3:3")),
+    *("--topic", f"{LARGE}:1:1", "--topic", f"{lies.TOPIC}:1:1"),
+    *("--set", "group.streams.initial.rebalance.delay.ms=0"),
+)
+
+
+class Attacker(threading.Thread):
+    """Runs one load, or lies one after the other, on connections of its own until all end; ``ran`` counts them."""
+
+    def __init__(self, load: Load | None, attacked: Target, seed: int, ended: threading.Event) -> None:
+        super().__init__(daemon=True)
+        self._load, self._target, self._ended = load, attacked, ended
+        self._rng = random.Random(f"{seed} {load.__name__ if load else 'lies'}")
+        self.ran: Counter[str] = Counter()
+
+    def run(self) -> None:
+        while not self._ended.is_set():
+            with ExitStack() as held, suppress(OSError, httpx.HTTPError):
+                own = replace(self._target, held=held, clients=[], rng=self._rng)
+                if self._load is None:
+                    name = self._rng.choice(sorted(lies.ATTACKS))
+                    lies.ATTACKS[name](own)
+                    self.ran[name] += 1
+                else:
+                    steps = self._load(own)
+                    while not self._ended.is_set():
+                        next(steps)
+                        self.ran[self._load.__name__] += 1
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.torture.together")
+    parser.add_argument("seconds", type=float, nargs="?", default=SECONDS)
+    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(2**32))
+    given = parser.parse_args()
+    raise_open_files_limit()
+    print(
+        f"seed {given.seed}\n{'s':>6} {'MB':>7} {'files':>6} {'p50 ms':>8} {'p99 ms':>8} {'longest ms':>10}", flush=True
+    )
+    with target(OPTIONS) as attacked, limited("all at once", given.seconds + END_S), ExitStack() as stack:
+        fill(attacked)
+        servers = ",".join(attacked.addresses)
+        good = [stack.enter_context(good_traffic(servers, topic)) for topic in TOPICS]
+        [one.window() for one in good]
+        before_mb, ended = attacked.memory_mb(), threading.Event()
+        attackers = [Attacker(load, attacked, given.seed, ended) for load in (*LOADS, None)]
+        began_s = time.monotonic()
+        for attacker in attackers:
+            attacker.start()
+        for _ in range(PORTIONS):
+            time.sleep(given.seconds / PORTIONS)
+            seen = [one.window() for one in good]
+            print(
+                f"{time.monotonic() - began_s:>6.0f} {attacked.memory_mb():>7.0f} {attacked.open_files():>6}"
+                f" {max(one.p50_ms for one in seen):>8} {max(one.p99_ms for one in seen):>8}"
+                f" {max(one.longest_ms for one in seen):>10}",
+                flush=True,
+            )
+        ended.set()
+        for attacker in attackers:
+            attacker.join()
+        ends = [one.end() for one in good]
+        print(dict(sum((attacker.ran for attacker in attackers), Counter())))
+        lost = {topic: end for topic, end in zip(TOPICS, ends, strict=True) if end["missing"] or end["doubled"]}
+        print(f"acknowledged {sum(end['acknowledged'] for end in ends)}, lost or doubled: {lost or 'none'}")
+        admin = AdminClient({"bootstrap.servers": servers, "log_level": 0})
+        for deleted in admin.delete_topics(list(admin.list_topics(timeout=30).topics)).values():
+            deleted.exception(30)
+        attacked.until_settled()
+        after_mb = attacked.memory_mb()
+    print(f"memory: {before_mb:.0f} MB before, {after_mb:.0f} MB after, at most {CACHES_MB:.0f} MB more")
+    return 1 if lost or after_mb > before_mb + CACHES_MB else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
