@@ -94,9 +94,10 @@ TEST = pytest_suite("test", workers=3, needs=("java", "tshark"), cores=2)
 NIGHTLY = [
     interop(
         "clients",
-        *("matrix", "java", "event_loops", "record_formats", "serve", "capture", "capture_packets", "fetched"),
+        *("matrix", "java", "event_loops", "record_formats", "serve", "capture", "capture_packets"),
+        *("capture_page", "fetched"),
         "virtual_time",
-        concerns=(*WIRE, *CLUSTER, *SOCKETS, "mockbroker/adapters/tls/*"),
+        concerns=(*WIRE, *CLUSTER, *SOCKETS, "mockbroker/adapters/tls/*", "docs/capture.md"),
     ),
     interop(
         "racks",
