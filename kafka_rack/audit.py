@@ -1,4 +1,4 @@
-"""What is wrong with a cluster's racks: with their names, with where replicas lie, and with what an outage would do.
+"""Faults of a cluster's racks: in their names, in where replicas are, and in what an outage would do.
 
 Findings come in the order of ``KINDS``; each says where and what, with the values met. What a failed rack costs counts
 every replica as in sync, as it is when all is well; what cannot be written as it is now is a finding of its own.
@@ -59,7 +59,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class BrokerLoad:
-    """What one broker holds."""
+    """The replicas and leaders of one broker."""
 
     broker: int
     rack: str | None
@@ -70,7 +70,7 @@ class BrokerLoad:
 
 @dataclass(frozen=True, slots=True)
 class RackLoad:
-    """What one rack holds, and how many partitions its failure takes: unwritable ones include those lost."""
+    """The contents of one rack, and how many partitions its failure takes: unwritable ones include those lost."""
 
     rack: str | None
     brokers: int
@@ -211,7 +211,7 @@ def unwritable_now(layout: ClusterLayout, least: int) -> Iterator[Finding]:
 def rack_failure(
     layout: ClusterLayout, rack: str, least: int
 ) -> tuple[dict[str, list[tuple[str, int]]], dict[str, list[tuple[str, int]]]]:
-    """What the failure of one rack takes, by topic: the partitions that are unwritable but not lost, and those lost."""
+    """The partitions that the failure of one rack takes, by topic: those unwritable but not lost, and those lost."""
     gone = {broker.id for broker in layout.brokers if broker.rack == rack}
     unwritable: dict[str, list[tuple[str, int]]] = {}
     lost: dict[str, list[tuple[str, int]]] = {}

@@ -1,4 +1,4 @@
-"""What brokers write of themselves into ZooKeeper and what each generation of readers makes of it (KIP-36).
+"""The registrations that brokers write into ZooKeeper, and how each generation of readers reads them (KIP-36).
 
 The JSON itself is ``protocol.embedded.broker_json``; here are its two uses: a broker that registers, and a reader that
 may be as strict as Kafka 0.9.0.0, which takes versions 1 and 2 alone (KAFKA-3100).

@@ -33,7 +33,7 @@ class LayoutPartition:
 
     @property
     def leading(self) -> int:
-        """Who leads, as far as is known: else the preferred leader; -1 of a diskless topic's, which has no replicas."""
+        """The leader if known, else the preferred leader; -1 for a diskless topic, which has no replicas."""
         if self.leader is not None:
             return self.leader
         return self.replicas[0] if self.replicas else -1
@@ -190,7 +190,7 @@ def layout_of_json(said: Any, brokers: Iterable[UsableBroker] | None = None) -> 
 
 
 def kind_of(said: Any) -> str:
-    """What a value of JSON is, in JSON's words; of an object its keys, as it is these that are wrong.
+    """The kind of a JSON value, in JSON's words; of an object its keys, since it is these that are wrong.
 
     >>> kind_of([1]), kind_of({"a": 1, "b": 2}), kind_of("text")
     ('a list', 'an object with a, b', '"text"')
@@ -317,5 +317,5 @@ def in_order(name: str, found: Mapping[int, LayoutPartition]) -> tuple[LayoutPar
 
 
 def is_number(value: object) -> bool:
-    """Whether a JSON value is a whole number; true and false are none."""
+    """True if a JSON value is a whole number; true and false are none."""
     return type(value) is int

@@ -1,4 +1,4 @@
-"""What can be wrong with a placement, an assignment, a selection or the settings and files that ask for them.
+"""Errors of a placement, an assignment, a selection, and of the settings and files that ask for them.
 
 Every message gives the value met and what would be right, on one line, so that a tool can print it as it is.
 """

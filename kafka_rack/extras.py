@@ -1,4 +1,4 @@
-"""What to install for the parts that not everybody needs, in words that work wherever this package came from."""
+"""Install instructions for optional parts, in words that work however this package was installed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the failure of each rack and of each broker would cost a cluster.
+"""The cost of the failure of each rack and of each broker.
 
 As in ``kafka_rack.audit``, every replica counts as in sync, and partitions without a replica are among the unwritable.
 A partition whose leader fails is led by its first replica on a broker that is up, as the controller would have it.

@@ -182,7 +182,7 @@ def uuid_hash(uuid: bytes) -> int:
 
 
 def spread(hash_value: int) -> int:
-    """What ``HashMap`` makes of a hash before it masks it: the upper half mixed into the lower."""
+    """The hash that ``HashMap`` masks: the upper half mixed into the lower."""
     hash_value &= MASK_32
     return hash_value ^ (hash_value >> 16)
 
@@ -231,7 +231,7 @@ def hash_order(keys: Iterable[Key], hash_of: Callable[[Key], int], capacity: int
 
 
 def ever_overfull(hashes: list[int], length: int) -> bool:
-    """Whether a bucket of a table that has grown to ``length`` ever held more than ``TREE_THRESHOLD`` keys.
+    """True if a bucket of a table that has grown to ``length`` ever held more than ``TREE_THRESHOLD`` keys.
 
     A table of half the length held no more than three eighths of ``length`` keys, and so on downwards.
     """

@@ -1,4 +1,4 @@
-"""What came over a wire or out of a file, as a terminal or a log may show it: control characters as escapes.
+"""Text from a wire or a file, as a terminal or a log may show it: control characters as escapes.
 
 A client's rack, a topic or a capture may hold codes that clear the screen, change a window's title, turn the direction
 of text round or begin a line that nobody wrote.

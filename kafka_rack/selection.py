@@ -32,7 +32,7 @@ RACK_AWARE_SELECTOR = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
 
 
 class ReplicaView(NamedTuple):
-    """What the leader knows of one in-sync replica; ``caught_up_lag_ms`` is the time since it had all records."""
+    """The leader's view of one in-sync replica; ``caught_up_lag_ms`` is the time since it had all records."""
 
     id: int
     rack: str | None

@@ -1,4 +1,4 @@
-"""What users call most: ``decode``, ``decode_named`` and ``encode``.
+"""The functions that users call most: ``decode``, ``decode_named`` and ``encode``.
 
 Each finds the compiled function of a message version by a single look-up, so that a tiny message costs little more
 than that function alone. Whatever is not there yet, or does not exist, is left to :mod:`.registry` and :mod:`.codec`.

@@ -95,7 +95,7 @@ def field(
 
 
 class Declaration:
-    """What a typed class was declared as; ``fields`` in the order of the wire, ``layouts`` by version."""
+    """The declaration of a typed class; ``fields`` in the order of the wire, ``layouts`` by version."""
 
     __slots__ = ("fields", "layouts", "message", "record")
 
@@ -233,7 +233,7 @@ def data(*, versions: str, flexible: str = "none", key: int | None = None) -> Ca
 def declare(
     kind: str, key: int | None, versions: str, flexible: str, latest_unstable: bool
 ) -> Callable[[type[T]], type[T]]:
-    """What the decorators above have in common."""
+    """The common part of the decorators above."""
 
     def decorate(declared: type[T]) -> type[T]:
         made: type[T] = build(declared, Message(declared.__name__, kind, key, versions, flexible, latest_unstable))

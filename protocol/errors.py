@@ -1,4 +1,4 @@
-"""What can go wrong between bytes and messages. Everything here is a :class:`ProtocolError`."""
+"""Errors between bytes and messages. Everything here is a :class:`ProtocolError`."""
 
 
 class ProtocolError(Exception):

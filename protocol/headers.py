@@ -92,7 +92,7 @@ def read_request(data: bytes, *, trailing: str = "error") -> tuple[RequestHeader
 
 
 def key_and_version(data: bytes) -> tuple[int, int]:
-    """What a request begins with: the API's key and the version of the message.
+    """The start of a request: the API's key and the version of the message.
 
     Raises: DecodeError: they are not there.
     """

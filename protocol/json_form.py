@@ -144,7 +144,7 @@ def read_value(construct: Construct, value: Any, place: JsonPlace) -> Any:
 
 
 def expected(construct: Construct) -> str:
-    """What a construct takes, in words."""
+    """The values that a construct takes, in words."""
     match construct:
         case CountedArray():
             return "an array"

@@ -108,7 +108,7 @@ def as_container(construct: Any, value: Any) -> Any:
 
 
 def as_typed(construct: Any, value: Any) -> Any:
-    """What ``construct`` read, as typed objects; fields that the version lacks get their defaults anew."""
+    """The value that ``construct`` read, as typed objects; fields that the version lacks get their defaults again."""
     if value is None:
         return None
     if isinstance(construct, NullableRecord):

@@ -1,4 +1,4 @@
-"""Who consumes what: Kafka's partition assignors, with the rack awareness of KIP-881.
+"""Partition assignors: Kafka's own, with the rack awareness of KIP-881.
 
 ``assign`` gives what Apache Kafka 4.1's classes give, member for member; ``rack-uniform`` has no class there.
 """

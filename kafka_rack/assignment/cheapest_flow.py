@@ -69,7 +69,7 @@ class FlowNetwork:
             sent += self._send_at(source, sink, prices)
 
     def final_prices(self) -> list[int]:
-        """What a unit is worth at each node once the flow is cheapest.
+        """The price of a unit at each node once the flow is cheapest.
 
         An arc whose cost is above the difference of its ends' prices is used by no cheapest flow, and one whose cost
         is below it is used up by all of them.

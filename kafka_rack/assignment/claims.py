@@ -1,4 +1,4 @@
-"""What the members of a sticky group say they own, weighed against each other as Kafka's sticky assignors weigh it.
+"""The partitions that members of a sticky group claim to own, compared as Kafka's sticky assignors compare them.
 
 Partitions are numbered through for speed: topics in Java's string order, a topic's partitions in theirs. A claim to a
 partition that an existing topic does not have gets a number behind all real ones, because Kafka keeps such claims.
@@ -85,7 +85,7 @@ class StickyGroup:
         return number
 
     def mismatch(self, member: int, partition: int) -> bool:
-        """Whether racks matter, the member has one, and no replica of the partition is in it."""
+        """True if racks matter, the member has one, and no replica of the partition is in it."""
         bit = self.member_bits[member]
         return bool(bit) and self.rack_aware and not bit & self.masks[partition]
 
@@ -104,7 +104,7 @@ class StickyGroup:
 
 
 class Claims:
-    """Who owned what before, after contradictions are settled.
+    """The owners before, after contradictions are resolved.
 
     Attributes:
         owned: partition numbers of each member, by place in ``group.names``.

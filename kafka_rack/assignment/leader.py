@@ -90,7 +90,7 @@ class LeaderWatch:
 
 
 def snapshot(cluster: Mapping[str, Any], topics: Iterable[str]) -> Snapshot:
-    """What the metadata says of the replica racks of some topics."""
+    """The racks of some topics' replicas, from the metadata."""
     racks = dict(map(tuple, cluster["nodes"]))
     return {
         topic: [

@@ -85,7 +85,7 @@ class Member:
         )
 
     def owned_partitions(self) -> list[TopicPartition]:
-        """What it says it owns, flat, in its order."""
+        """The partitions that the member claims to own, flat, in its order."""
         return [(topic, partition) for topic, partitions in self.owned for partition in partitions]
 
 
@@ -117,7 +117,7 @@ def by_member_id(members: Iterable[Member]) -> list[Member]:
 
 
 def alike(members: Sequence[Member]) -> bool:
-    """Whether all members subscribe to the same topics."""
+    """True if all members subscribe to the same topics."""
     return not members or {member.topic_set for member in members} == {members[0].topic_set}
 
 

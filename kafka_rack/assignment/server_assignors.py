@@ -26,7 +26,7 @@ SERVER_ASSIGNORS: Mapping[str, ServerAssignor] = {
 }
 """Name in ``group.consumer.assignors`` and in heartbeats -> assignor."""
 DEFAULT_SERVER_ASSIGNORS = ("uniform", "range")
-"""What a coordinator offers that was told nothing; the first is for members who ask for none."""
+"""The assignors of a coordinator without settings; members that name none get the first."""
 CLASS_NAMES: Mapping[str, str] = {
     "org.apache.kafka.coordinator.group.assignor.UniformAssignor": "uniform",
     "org.apache.kafka.coordinator.group.assignor.RangeAssignor": "range",

@@ -132,7 +132,7 @@ def _flat(target: Target) -> list[TopicPartition]:
 
 
 def present_target(member: Member) -> Target:
-    """What a member has now."""
+    """The partitions that a member has now."""
     target: Target = {}
     for topic, partitions in member.owned:
         if partitions:

@@ -49,12 +49,12 @@ def assign_cooperative(topology: Topology, members: Sequence[Member]) -> Assignm
 
 
 def sticky_data(member: Member) -> tuple[list[TopicPartition], int | None]:
-    """What a ``sticky`` member owned: from its user data alone."""
+    """The partitions that a ``sticky`` member owned: from its user data alone."""
     return read_sticky(member.user_data)
 
 
 def cooperative_data(member: Member) -> tuple[list[TopicPartition], int | None]:
-    """What a ``cooperative-sticky`` member owns: its generation comes from user data only if its field is unset."""
+    """A ``cooperative-sticky`` member's partitions: its generation comes from user data only if its field is unset."""
     if member.generation is not None:
         return member.owned_partitions(), member.generation
     return member.owned_partitions(), read_cooperative(member.user_data)

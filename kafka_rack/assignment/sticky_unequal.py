@@ -242,7 +242,7 @@ class UnequalShares:
         return self._balanced
 
     def _can_improve(self) -> bool:
-        """Whether a member could get a partition from one that has at least two more."""
+        """True if a member could get a partition from one that has at least two more."""
         heaviest: dict[str, int] = {}
         for load, member in reversed(self._by_load):
             if len(heaviest) == len(self._subscribers):

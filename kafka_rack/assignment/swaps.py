@@ -9,7 +9,7 @@ MAX_STEPS = 2_000_000
 
 
 class MemberHoldings:
-    """What each member holds, by topic and by the racks of the replicas."""
+    """The partitions of each member, by topic and by the racks of the replicas."""
 
     def __init__(self, owner: list[int], topic_of: Sequence[str], masks: Sequence[int], members: int) -> None:
         self.owner = owner

@@ -19,7 +19,7 @@ from typing import Any
 from kafka_rack.errors import InputError
 
 IN_JSON: Mapping[type, str] = {dict: "an object", list: "a list"}
-"""What a Python type is called in the files that people write."""
+"""The name of a Python type in the files that people write."""
 
 
 class Topology:
@@ -104,7 +104,7 @@ class Topology:
 
 
 def racks_matter(member_racks: int, partition_masks: Iterable[int]) -> bool:
-    """Whether rack awareness can change anything.
+    """True if rack awareness can change anything.
 
     False where no member has a rack, where no replica is in a member's rack, and where every partition has a replica
     in every rack that has any.

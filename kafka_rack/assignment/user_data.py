@@ -1,4 +1,4 @@
-"""What the sticky assignors put into a subscription's user data, and how a leader reads it.
+"""The user data that sticky assignors put into a subscription, and how a leader reads it.
 
 Big-endian, no compression: ``sticky`` writes an array of (topic string with int16 length, array of int32 partitions),
 then an int32 generation, which older clients leave out; ``cooperative-sticky`` writes an int32 generation only.

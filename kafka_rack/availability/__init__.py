@@ -1,4 +1,4 @@
-"""What an outage costs: how likely failed brokers or racks leave partitions unwritable or without a replica.
+"""The cost of an outage: how likely failed brokers or racks leave partitions unwritable or without a replica.
 
 ``layout_availability`` judges any layout; ``availability_row`` asks the same of a placer on a cluster of some size.
 """

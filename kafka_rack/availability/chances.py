@@ -41,7 +41,7 @@ class Chance:
 
 @dataclass(frozen=True, slots=True)
 class Outage:
-    """What fails: whole racks, and then brokers among the rest."""
+    """The failures of an outage: whole racks, and then brokers among the rest."""
 
     failures: int
     rack_failures: int = 0
@@ -49,7 +49,7 @@ class Outage:
 
 @dataclass(frozen=True, slots=True)
 class Remaining:
-    """What an outage of racks leaves: the brokers that are up, and the lost ones."""
+    """The brokers that an outage of racks leaves up, and those that it takes."""
 
     up: tuple[int, ...]
     lost: frozenset[int]

@@ -90,7 +90,7 @@ def compared(rows: Iterable[Row]) -> list[ComparisonRow]:
 
 
 def is_cell(row: Row) -> bool:
-    """Whether a row answers what the issue asked, of some cluster without racks."""
+    """True if a row answers the issue's question, for some cluster without racks."""
     asked = (row.partitions, row.replication_factor, row.min_insync_replicas, row.failures)
     wanted = (PARTITIONS, REPLICATION_FACTOR, MIN_INSYNC_REPLICAS, FAILURES)
     return asked == wanted and row.racks is None and row.rack_failures == 0

@@ -1,4 +1,4 @@
-"""What an outage does to one layout: the chance that any partition is hit, the share that is, and who then leads."""
+"""The effect of an outage on one layout: the chance of any hit, the share hit, and the leaders after it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ DEFAULT_TRIALS = 20_000
 
 @dataclass(frozen=True, slots=True)
 class LayoutAvailability:
-    """What an outage does to a layout, in expectation over all outages of its kind.
+    """The effect of an outage on a layout, in expectation over all outages of its kind.
 
     Unwritable: fewer in-sync replicas left than min.insync.replicas. Lost: no replica left. ``worst_leader_load`` is
     the number of leaders on the survivor that has most, as a multiple of an even share before the outage.

@@ -1,4 +1,4 @@
-"""What an outage costs by placer: one row for each cluster size and placer.
+"""The cost of an outage by placer: one row for each cluster size and placer.
 
 Placements that Kafka starts at a drawn place are averaged over every start and shift, or over drawn ones where that is
 too many; ``random`` means that each partition's brokers are drawn independently and uniformly, in expectation.
@@ -212,7 +212,7 @@ def few(question: Question, most: int) -> int:
 
 
 def racks_are_alike(question: Question) -> bool:
-    """Whether all racks are of one size, so that another start only renames brokers."""
+    """True if all racks are of one size, so that another start only renames brokers."""
     return not question.racks or question.brokers % question.racks == 0
 
 

@@ -98,7 +98,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def error_line(error: click.ClickException) -> str:
-    """What was wrong: the command, the option or variable, the value that was met, what would be right."""
+    """The error in one line: the command, the option or variable, the value met and the one expected."""
     context: click.Context | None = getattr(error, "ctx", None)
     command = context.command_path if context is not None else "kafka-rack"
     if not isinstance(error, click.UsageError) or isinstance(error, UsageError):

@@ -43,7 +43,7 @@ class ChecksumIdentity(NamedTuple):
 
 
 class HistoryBatch(NamedTuple):
-    """What a history needs of a batch. ``offset`` is the producer's own count until it is stored."""
+    """The parts of a batch that a history needs. ``offset`` is the producer's own count until it is stored."""
 
     offset: int
     num_offsets: int
@@ -110,7 +110,7 @@ def is_abort_marker(records: Any, header: BatchHeader) -> bool:
 
 
 def without_aborted(batches: Iterable[HistoryBatch], aborted: Any) -> Iterator[HistoryBatch]:
-    """What a read_committed consumer keeps of an answer: ``aborted`` is the answer's list of aborted transactions."""
+    """The batches that a read_committed consumer keeps; ``aborted`` is the answer's list of aborted transactions."""
     waiting = sorted((one.first_offset, one.producer_id) for one in aborted or ())
     active: set[int] = set()
     for batch in batches:

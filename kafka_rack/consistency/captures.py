@@ -20,7 +20,7 @@ from protocol.errors import ProtocolError
 
 US_A_MS = 1000
 CONTINUED = re.compile(r"-\d{4,}(?=\.pcap|\.pcapng|$)")
-"""What ``serve --capture`` puts behind the name of a file that goes on from another."""
+"""The suffix that ``serve --capture`` adds to the name of a file that continues another."""
 
 
 class CheckedCapture(NamedTuple):
@@ -166,7 +166,7 @@ def part_number(path: str) -> int:
 
 
 def recording_name(path: str) -> str:
-    """What a recording is called that a file is part of.
+    """The name of the recording that a file is part of.
 
     >>> recording_name("traces/trace-0001.jsonl.gz"), recording_name("traces/trace.jsonl")
     ('trace', 'trace')

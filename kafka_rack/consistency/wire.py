@@ -118,7 +118,7 @@ class WireHistory:
         return frozenset(self._handlers)
 
     def operations(self, call: WireCall) -> Iterator[Operation]:
-        """What a call did."""
+        """The operations of a call."""
         handler = self._handlers.get(call.api_key)
         return handler(call) if handler is not None else iter(())
 
@@ -278,7 +278,7 @@ class WireHistory:
         self._names[topic_id], self._ids[name] = name, topic_id
 
     def _name(self, name: str, topic_id: bytes) -> str:
-        """What the history calls a topic that a message names by either."""
+        """The history's name for a topic that a message names by name or by id."""
         if not name:
             known = self._names.get(topic_id)
             if known is None and self._topic_name is not None:

@@ -48,7 +48,7 @@ def covered_us(spans: Iterable[tuple[int, int]]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """What amounts measured in ``covered_us`` microseconds come to in a month of 730 hours: an estimate.
+    """Converts amounts measured in ``covered_us`` microseconds to a month of 730 hours: an estimate.
 
     ``low`` and ``high`` are the pace of the quieter and of the busier half of the windows, as parts of the mean. Less
     than a minute says nothing of a month: amounts are then shown as measured.
@@ -80,11 +80,11 @@ class Pace:
 
     @property
     def heading(self) -> str:
-        """What amounts of money are for."""
+        """The words after an amount of money: "a month", or "measured"."""
         return "a month" if self.has_month else "measured"
 
     def month(self, amount: Decimal | int) -> Decimal | None:
-        """What an amount comes to in a month at the mean pace; None below a minute.
+        """The amount in a month at the mean pace; None below a minute.
 
         >>> Pace(730 * 3_600 * 1_000_000 // 4).month(100), Pace(59_000_000).month(100)
         (Decimal('400'), None)
@@ -94,7 +94,7 @@ class Pace:
         return EXACT.divide(EXACT.multiply(Decimal(amount), Decimal(MONTH_SECONDS * US)), Decimal(self.covered_us))
 
     def money(self, amount: Decimal, currency: str) -> str:
-        """What a measured amount comes to in a month, as a range; below a minute the amount.
+        """A measured amount as that of a month, in a range; below a minute the amount itself.
 
         >>> Pace(730 * 3_600 * 1_000_000, Decimal("0.5"), Decimal("1.5")).money(Decimal(2), "$")
         '$1.00 to $3.00'

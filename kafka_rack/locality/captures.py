@@ -68,7 +68,7 @@ class Sightings:
             self.marks.remove(max(self.marks))
 
     def is_same(self, other: Sightings) -> bool:
-        """Whether both are of one connection: some frame is in both, and at about the same time."""
+        """True if both are of one connection: some frame is in both, and at about the same time."""
         meet = self.first <= other.last + CLOCKS_DIFFER_US and other.first <= self.last + CLOCKS_DIFFER_US
         return meet and not self.marks.isdisjoint(other.marks)
 

@@ -16,7 +16,7 @@ MAX_REASONS = 10
 
 @dataclass(slots=True)
 class Completeness:
-    """What a ledger rests on, and what it lacks. It adds up like a ledger.
+    """The frames that a ledger is made of, and those that it lacks. It adds up like a ledger.
 
     ``spans`` are first and last moments of parts (microseconds since 1970); ``missing_bytes`` were cut off, lost, or
     belong to no whole frame; ``problems`` counts what else could not be read, by reason; ``refused`` are inputs that
@@ -67,7 +67,7 @@ class Completeness:
 
     @property
     def is_whole(self) -> bool:
-        """Whether everything that was captured was read."""
+        """True if everything that was captured was read."""
         return not (self.unreadable_frames or self.missing_bytes or self.problems or self.refused)
 
     @property
@@ -77,7 +77,7 @@ class Completeness:
         return sum(self.copied_bytes[capture] for capture in without) if without else None
 
     def lacks(self) -> list[str]:
-        """What is not in the ledger, each in a few words."""
+        """The parts that the ledger lacks, each in a few words."""
         found = []
         if self.missing_bytes:
             found.append(f"{bytes_text(self.missing_bytes)} of connections cut off or lost")

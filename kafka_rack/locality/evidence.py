@@ -1,4 +1,4 @@
-"""What a capture's rows show about where clients, brokers and replicas are.
+"""Evidence in a capture's rows about where clients, brokers and replicas are.
 
 What is shown once counts for all of the capture: a client that names its rack late was there before.
 """
@@ -128,7 +128,7 @@ class Evidence:
     def add_connection(
         self, api: str, conn: int, client_id: str | None, broker: int | None, broker_rack: str | None
     ) -> None:
-        """What a frame shows of its connection."""
+        """Add what a frame shows of its connection."""
         self.add_broker(broker, broker_rack)
         if broker is not None:
             self.broker_of.add(conn, broker)
@@ -199,7 +199,7 @@ class Evidence:
             self.served_by[key] = min(least, before[0]), max(most, before[1])
 
     def completeness(self) -> Completeness:
-        """What was read of the capture, and what was not."""
+        """The parts of the capture that were read, and those that were not."""
         found = Completeness([(self.first, self.last)] if self.frames else [], self.frames, self.unreadable)
         for reason, count in self.problems.items():
             found.add_problem(reason, count)
@@ -211,7 +211,7 @@ class Evidence:
         return found
 
     def conclude(self, rules: RackRules | None = None) -> Conclusions:
-        """What follows, with the racks file's brokers where nothing else names their racks."""
+        """Draw conclusions, with the racks file's brokers where no frame names their racks."""
         racks = self.broker_racks.agreed()
         filed = rules.brokers if rules is not None else {}
         known = {**filed, **racks}
@@ -257,7 +257,7 @@ UNANIMOUS = (
 
 
 class Conclusions(NamedTuple):
-    """What a capture's evidence comes to.
+    """The conclusions from a capture's evidence.
 
     A client is its id and its address, ``filed_brokers`` are the racks file's, ``topics`` are names by id. Of topics
     ``led_anywhere`` several brokers lead a partition at a time, as Metadata reports diskless ones.

@@ -26,7 +26,7 @@ all windows that ``window_for`` gives for spans so long."""
 
 
 class Flow(NamedTuple):
-    """What bytes have in common, as their rows say it. ``kind`` is fetch, produce, or frame: neither.
+    """The properties that bytes share, as their rows have them. ``kind`` is fetch, produce, or frame: neither.
 
     ``in_sync``: the replicas in sync of the partition, None where none were reported.
     """

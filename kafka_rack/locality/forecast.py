@@ -1,4 +1,4 @@
-"""What crosses racks in a month of a cluster that is still a plan.
+"""The traffic across racks in a month of a cluster that is still a plan.
 
 >>> plan = forecast(racks=3, replication_factor=3, bytes_in=300 << 20, readers=2)
 >>> {kind: int(size) >> 20 for kind, size in plan.cross_by_kind.items()}
@@ -39,7 +39,7 @@ class Forecast:
         return sum(self.cross_by_kind.values(), Fraction(0))
 
     def month(self, prices: Prices, *, seconds: int = MONTH_SECONDS) -> dict[str, Decimal]:
-        """What each kind costs in a month at the default price, to 18 places."""
+        """The cost of each kind in a month at the default price, to 18 places."""
         units = {
             kind: EXACT.divide(Decimal(size.numerator * seconds), Decimal(size.denominator * UNITS[prices.unit]))
             for kind, size in self.cross_by_kind.items()

@@ -67,11 +67,11 @@ class Terms:
 
     @property
     def period(self) -> str:
-        """What amounts of money are for: a month, unless the captures are too short."""
+        """The period of amounts of money: a month, unless the captures are too short."""
         return self.pace.heading
 
     def money(self, amount: str | Decimal) -> Html:
-        """What an amount in the captures comes to in ``period``."""
+        """An amount of the captures as that of a ``period``."""
         return text(self.pace.money(Decimal(amount), self.currency))
 
 

@@ -1,4 +1,4 @@
-"""What a run of ``locality`` found as one page that needs nothing beside it: no script, no picture, no style sheet.
+"""The result of ``locality`` as one page without scripts, pictures or style sheets beside it.
 
 ``report`` takes what ``locality.json`` holds and nothing else, not even the time.
 """
@@ -247,7 +247,7 @@ def rack_name(rack: str | None) -> Html:
 
 
 def left_out(result: Mapping[str, Any], name_of_list: str) -> Html:
-    """What a list does not have, in a sentence."""
+    """A sentence about the rows that a list leaves out."""
     missing = result["total"]["bytes"] - sum(row["bytes"] for row in result[name_of_list])
     return html("<p>{} more later.</p>", bytes_text(missing)) if missing else Html("")
 
@@ -321,7 +321,7 @@ def example(clients: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def assumptions(result: Mapping[str, Any]) -> Html:
-    """What the figures rest on, and prices."""
+    """The assumptions behind the figures, and the prices."""
     prices = result["prices"]
     rows = [
         [pair["from"], pair["to"], *(with_currency(pair[part], prices["currency"]) for part in ("egress", "ingress"))]

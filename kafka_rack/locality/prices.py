@@ -1,4 +1,4 @@
-"""What a byte costs on its way from one rack to another, and what object stores charge for requests.
+"""Prices of a byte between racks, and of requests to object stores.
 
 Clouds charge by who sends and who receives, so a price has two halves: the sender's egress and the receiver's ingress.
 ``price_lists`` has those of AWS (the default: 0.01 $/GB each way), GCP and Azure, dated and with their source; a
@@ -52,7 +52,7 @@ class Rate(NamedTuple):
         return self.egress + self.ingress
 
     def mean(self, units: Decimal) -> Rate:
-        """What a unit costs on average in a month with that many units.
+        """The mean price of a unit in a month with that many units.
 
         >>> Rate(Decimal(2), Decimal(0), (Tier(Decimal(10), Decimal(1), Decimal(0)),)).mean(Decimal(40)).egress
         Decimal('1.25')
@@ -72,7 +72,7 @@ CENT_EACH = Rate(CENT, CENT)
 
 
 class StoreFees(NamedTuple):
-    """What an object store charges for 1,000 requests that write an object, and that read one."""
+    """An object store's price of 1,000 requests that write an object, and of 1,000 that read one."""
 
     put: Decimal = NOTHING
     get: Decimal = NOTHING
@@ -86,7 +86,7 @@ NO_FEES = StoreFees()
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """What crossing costs. ``unit`` is GB (10^9 bytes) or GiB (2^30).
+    """Prices of crossing. ``unit`` is GB (10^9 bytes) or GiB (2^30).
 
     ``default`` holds for two different racks that ``pairs``, (from, to) -> rate, does not have; bytes that stay in
     their rack are free unless ``pairs`` has the rack with itself. ``source`` and ``dated`` say where prices are from.
@@ -115,7 +115,7 @@ class Prices:
         return self.default if sender != receiver else FREE
 
     def cost(self, sender: str, receiver: str, size_bytes: int, *, replication: bool = False) -> Decimal:
-        """What the bytes cost, both halves together, to 18 places.
+        """The cost of bytes, both halves together, to 18 places.
 
         >>> Prices().cost("az-a", "az-b", 3_000_000_000)
         Decimal('0.060000000000000000')
@@ -129,7 +129,7 @@ class Prices:
         return max([self.ceiling, self.default.both, *(rate.both for rate in self.pairs.values())])
 
     def at_most(self, size_bytes: int) -> Decimal:
-        """What bytes of unknown racks cost at most: the highest price."""
+        """The highest cost of bytes of unknown racks."""
         return self._money(self.highest, size_bytes)
 
     def _money(self, price: Decimal, size_bytes: int) -> Decimal:

@@ -191,7 +191,7 @@ REASONS = {
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What is known of some bytes between a client and a broker. None is not known.
+    """Facts about some bytes between a client and a broker. None is not known.
 
     Args:
         category: consume, produce, replication or other.
@@ -234,7 +234,7 @@ class LocalityVerdict(NamedTuple):
 
     @property
     def avoidable(self) -> Avoidable | None:
-        """Whether the reason's action keeps these bytes in their rack; None for local bytes."""
+        """How sure it is that the reason's action keeps these bytes in their rack; None for local bytes."""
         if self.reason is None:
             return None
         return "yes" if self.saves else "perhaps" if self.at_most else "no"

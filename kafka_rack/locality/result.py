@@ -1,4 +1,4 @@
-"""What a run of ``locality`` found, small enough for one file: ``locality.json``, which a page and a terminal can show.
+"""The result of ``locality``, small enough for one file: ``locality.json``, which a page and a terminal can show.
 
 Amounts of money are text with all their decimals; bytes are numbers.
 """
@@ -156,7 +156,7 @@ def microseconds(value: datetime) -> int:
 
 
 def assumptions(prices: Prices, pace: Pace, window_us: int) -> list[str]:
-    """What the figures rest on, in sentences."""
+    """The assumptions behind the figures, in sentences."""
     egress, ingress = (with_currency(plain(part), prices.currency) for part in prices.default[:2])
     unit = "GB (10^9 bytes)" if prices.unit == "GB" else "GiB (2^30 bytes)"
     price = f"A {unit} that crosses costs {egress} where it leaves a rack and {ingress} where it enters one"
@@ -184,7 +184,7 @@ def assumptions(prices: Prices, pace: Pace, window_us: int) -> list[str]:
 
 
 def notes(pairs: Sequence[Row], reasons: Sequence[Row], prices: Prices, span_us: int) -> list[str]:
-    """What a reader should know before trusting the figures."""
+    """Notes to read before trusting the figures."""
     found = []
     if ESTIMATE_US <= span_us < SHORT_SPAN_US:
         found.append(f"The captures cover {duration_text(span_us)} only; what is said of a month is rough.")

@@ -1,4 +1,4 @@
-"""What a run over captures is asked for."""
+"""Settings of a run over captures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What matters of a ledger first: client traffic, what of it is avoidable and how, and replication by itself.
+"""A ledger's main figures: client traffic, how much of it is avoidable and how, and replication by itself.
 
 The command line, the control API and the pages all show these figures and these sentences.
 """
@@ -84,7 +84,7 @@ def add(sums: dict[str, Any], row: Row) -> None:
 
 
 def action(name: str, sums: Row, details: Counter[str], pace: Pace, currency: str) -> dict[str, Any]:
-    """What to do about bytes that crossed racks, or may have, for one reason."""
+    """The action for client traffic that crossed racks, or may have, for one reason."""
     reason = REASONS[name]
     return {
         "reason": name,
@@ -102,7 +102,7 @@ def action(name: str, sums: Row, details: Counter[str], pace: Pace, currency: st
 
 
 def saving(sums: Row, pace: Pace, currency: str) -> str:
-    """What is saved for certain, and at most where that is more.
+    """The amount saved for certain, and at most if that is more.
 
     >>> saving({"saves_cost": Decimal(1), "at_most_cost": Decimal(3)}, Pace(0), "$")
     '$1.00, at most $3.00'

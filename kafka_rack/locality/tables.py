@@ -7,6 +7,6 @@ TABLES = ("frames", "calls", "fetches", "produces", "partitions", "memberships",
 WITH_RECORDS = frozenset({"Produce", "Fetch", "ShareFetch"})
 """APIs whose calls have rows in ``fetches`` or ``produces``, if they can be read."""
 SUMS = ("calls", "request_bytes", "response_bytes", "record_bytes", "records", "redirects")
-"""What is added up."""
+"""The sums of a flow."""
 Amounts = tuple[int, ...]
 """The sums, as in ``SUMS``."""

@@ -29,8 +29,8 @@ RACK_LISTENER = "RACK_"
 COUNTS = (*SUMS, "bytes", "saves_bytes", "at_most_bytes")
 """``SUMS``; all bytes; and of them those that the reason's action keeps in their rack for certain, and at most."""
 MONEY = ("cost", "possible_cost", "saves_cost", "at_most_cost")
-"""What the bytes cost, 0 if unknown; what unknown bytes cost if all of them cross, at the highest price; and what
-``saves_bytes`` and ``at_most_bytes`` cost, unknown ones at the highest price."""
+"""The cost of the bytes, 0 if unknown; the cost of unknown bytes if all of them cross, at the highest price; and
+the costs of ``saves_bytes`` and ``at_most_bytes``, unknown ones at the highest price."""
 SPLIT = ("local_bytes", "cross_bytes", "unknown_bytes")
 ALL_SUMS = (*COUNTS, *MONEY, *SPLIT)
 GROUPINGS: dict[str, tuple[str, ...]] = {
@@ -49,7 +49,7 @@ TrafficRow = dict[str, Any]
 
 
 class TrafficKey(NamedTuple):
-    """What bytes of a flow have in common, and the verdict.
+    """The properties that bytes of a flow share, and the verdict.
 
     Args:
         window: its start, microseconds since 1970.

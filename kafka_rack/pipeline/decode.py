@@ -23,7 +23,7 @@ BINARY_FILES = "path string, modificationTime timestamp, length long, content bi
 
 
 class DecodeSummary(msgspec.Struct):
-    """What a run wrote. ``frames`` by API: frames and bytes; times in microseconds since 1970.
+    """Counts of what a run wrote. ``frames`` by API: frames and bytes; times in microseconds since 1970.
 
     ``unpaired``: responses without a request, and requests that no response came for, as those that are not to be
     answered. A stream's batch has both of a call whose halves lie in files of two batches.

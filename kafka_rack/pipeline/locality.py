@@ -77,7 +77,7 @@ def measure(
 
 
 def is_refused(found: CaptureFlows | None) -> bool:
-    """Whether a file of packets holds none, by its first bytes."""
+    """True if a file named as packets holds none, by its first bytes."""
     return found is not None and any(reason.endswith(NO_MAGIC) for reason in found.flows.evidence.problems)
 
 

@@ -359,7 +359,7 @@ class Connections:
         yield from self.traffic.take(segment)
 
     def end(self) -> Iterator[Frame]:
-        """What the connection still holds."""
+        """Yield the frames that the connection still holds."""
         moment, file, offset, _ = self.clock.now
         self.clock.now = (1 << 62, "", 0, 0) if self.evidence is not None else (moment, file, offset, 1 << 20)
         yield from self.counted(self.traffic.finish())
@@ -532,7 +532,7 @@ def text_of(spark: SparkSession, files: Sequence[str]) -> DataFrame:
 
 
 def parts_of(lines: DataFrame) -> Parts:
-    """What comes before each of Spark's parts of files, counted by Spark; nothing of files in one part."""
+    """The bytes, frames and lines before each of Spark's parts of files, counted by Spark; {} for files in one part."""
     from pyspark.sql import functions as sql
 
     if lines.where("part > 0").limit(1).count() == 0:

@@ -24,7 +24,7 @@ INSTALL_SPARK = f"the pipeline needs Spark: {pip_install('spark')}"
 OURS_HERE = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.driver.memory": "2g"}
 """Settings of a session on this machine, unless they are set elsewhere."""
 QUIET = "OFF"
-"""What Spark would log as an error comes as an exception too."""
+"""The level of Spark's log: its errors come as exceptions too."""
 LOGGING = """\
 rootLogger.level = {level}
 rootLogger.appenderRef.stderr.ref = stderr

@@ -30,7 +30,7 @@ SETTINGS = {
     },
     ICEBERG: {"spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"},
 }
-"""What a session is started with for a format, beside the package that brings it."""
+"""The settings of a session for a format, besides the package that has the format."""
 PACKAGES = {
     DELTA: "io.delta:delta-spark_2.13:4.0.0",
     ICEBERG: "org.apache.iceberg:iceberg-spark-runtime-4.0_2.13:1.10.0",

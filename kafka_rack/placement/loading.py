@@ -34,7 +34,7 @@ PLACER_SETTINGS = (
     STATE_FILE_SETTING,
     UNEVEN_SETTING,
 )
-"""What the built-in placers and their choice are set by."""
+"""The settings of the built-in placers and of the choice among them."""
 
 BUILT_IN: dict[str, type[ReplicaPlacer]] = {
     "broker-replica": BrokerReplicaPlacer,
@@ -112,7 +112,7 @@ def find_placer(name: str) -> type[ReplicaPlacer]:
 
 
 def is_built_in(name: str) -> bool:
-    """Whether a name, perhaps a Java one, is that of a placer of this package."""
+    """True if a name, perhaps a Java one, is that of a placer of this package."""
     return JAVA_NAMES.get(name, name) in BUILT_IN
 
 

@@ -1,4 +1,4 @@
-"""What every placer is (KIP-660's ReplicaPlacer), and the checks that stand outside all of them.
+"""The interface of every placer (KIP-660's ReplicaPlacer), and the checks outside all of them.
 
 Source: KIP-660; the checks of Apache Kafka's AdminUtils and ReplicationControlManager.
 """

@@ -30,7 +30,7 @@ KEYS = ("capacity_limit", "decommissioned", "new", "used_capacity")
 
 @dataclass(frozen=True, slots=True)
 class BrokerState:
-    """What an operator or a monitor says about brokers. Capacities are shares of what a broker can hold, 0 to 1."""
+    """The state of brokers from an operator or a monitor. Capacities are shares of what a broker can hold, 0 to 1."""
 
     new: frozenset[int] = frozenset()
     decommissioned: frozenset[int] = frozenset()

@@ -166,7 +166,7 @@ class Stripes:
             self.random.shuffle(brokers)
 
     def cycles_are_regular(self, num_replicas: int) -> bool:
-        """Whether every row takes the same number of unfenced brokers from consecutive racks, with none missing.
+        """True if every row takes the same number of unfenced brokers from consecutive racks, with none missing.
 
         Cycles must be at least twice as long as there are racks: in shorter ones a list may be met again in the very
         epoch in which the cycle before last touched it, and then hands out its next broker without a turn.
@@ -197,7 +197,7 @@ class Stripes:
         return rows
 
     def feed(self, position: int, count: int, num_replicas: int) -> Callable[[int, int], list[int]]:
-        """What a rack gives in the next ``count`` rows; it then stands as after them.
+        """The brokers that a rack supplies in the next ``count`` rows; its state is then as after them.
 
         Returns: for the first of the rows that are a lap of the racks apart, and the lap inside the row, one broker
             for each of those rows.

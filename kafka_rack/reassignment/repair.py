@@ -38,7 +38,7 @@ class ReplicaMove:
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """What to move, what cannot be repaired, and the replicas of each broker before and after."""
+    """The moves, the partitions that cannot be repaired, and the replicas of each broker before and after."""
 
     moves: tuple[ReplicaMove, ...]
     entries: tuple[Entry, ...]
@@ -104,7 +104,7 @@ def repair(layout: ClusterLayout, topics: Iterable[str] | None = None) -> Repair
 
 
 def choice_of(partition: LayoutPartition, spread: Spread) -> Choice:
-    """What may move: nothing that is preferred leader; who leads now only where the others are too few."""
+    """The replicas that may move: no preferred leader; the current leader only if the others are too few."""
     preferred = partition.replicas[0]
     without_leader = {
         rack: [broker for broker in brokers if broker not in (preferred, partition.leader)]

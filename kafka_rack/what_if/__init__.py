@@ -1,4 +1,4 @@
-"""What would have been: a capture's clients and topics under other settings, before and after side by side."""
+"""A capture's clients and topics under other settings, before and after side by side."""
 
 from __future__ import annotations
 

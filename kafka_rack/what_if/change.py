@@ -29,7 +29,7 @@ JAVA_ASSIGNORS = {
 
 @dataclass(frozen=True, slots=True)
 class WhatIfChange:
-    """What differs from the capture; None is the same as there.
+    """The differences from the capture; None means no difference.
 
     Attributes:
         client_rack: the rack that every client names: ``auto`` for where it is, or one for all.
@@ -115,7 +115,7 @@ def change_of(
 
 
 def is_of_placer(name: str, placer: str) -> bool:
-    """Whether a placer has this setting; one of the user's own may have any that is none of ``SETTINGS``."""
+    """True if a placer has this setting; one of the user's own may have any that is not in ``SETTINGS``."""
     return name in PLACER_SETTINGS or (not is_built_in(placer) and name not in SETTINGS)
 
 

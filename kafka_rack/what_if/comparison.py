@@ -58,7 +58,7 @@ class Bill:
 
 @dataclass(slots=True)
 class BrokerTraffic:
-    """What goes through a broker: bytes in and out, those of followers on both sides, and partitions led."""
+    """The traffic of a broker: bytes in and out, those of followers on both sides, and partitions led."""
 
     bytes_in: int = 0
     bytes_out: int = 0
@@ -196,7 +196,7 @@ def compare(
     prices: Prices | None = None,
     completeness: Completeness | None = None,
 ) -> Comparison:
-    """What was, and what would be, of some clusters."""
+    """Compare some clusters as they were with what they would be."""
     prices, known = prices or Prices(), completeness or Completeness()
     was, as_modelled = [as_it_was(one) for one in workloads], [as_it_would_be(one, WhatIfChange()) for one in workloads]
     would_be = [as_it_would_be(one, change) for one in workloads]

@@ -47,7 +47,7 @@ class ReplayedTraffic:
 
 
 def as_it_was(workload: Workload) -> ReplayedTraffic:
-    """What was captured. Replication that was not is estimated from what was produced."""
+    """The captured traffic. Replication that was not captured is estimated from what was produced."""
     model = Model(workload, WhatIfChange())
     model.flows = {key: list(amounts) for key, amounts in workload.flows.items()}
     if not workload.replicated:
@@ -67,7 +67,7 @@ def as_it_would_be(workload: Workload, change: WhatIfChange) -> ReplayedTraffic:
 
 
 class Model:
-    """Who talks to whom under a change."""
+    """Decides under a change which broker serves each client."""
 
     def __init__(self, workload: Workload, change: WhatIfChange) -> None:
         self.workload, self.change = workload, change
@@ -107,7 +107,7 @@ class Model:
         return position.rack if self.change.client_rack == AUTO else self.change.client_rack
 
     def clients(self, key: TrafficKey, size: int) -> Iterable[tuple[Client, int]]:
-        """Who moves a flow's bytes: in a group that is assigned again, members by how long each has the partition."""
+        """The clients of a flow's bytes; in a group that is reassigned, members by their time with the partition."""
         history = self.groups.get(key.group_id or "") if self.regroups else None
         if history is not None and key.topic is not None and key.partition is not None:
             last = key.window + self.workload.window_us
@@ -202,7 +202,7 @@ class Model:
         return found
 
     def notes(self) -> list[str]:
-        """What to know about the prediction."""
+        """Notes about the prediction."""
         workload, change = self.workload, self.change
         found = [
             f"no topic of the capture is named {pattern}"
@@ -257,7 +257,7 @@ def placed(workload: Workload, change: WhatIfChange, diskless: frozenset[str]) -
 def replication(
     workload: Workload, topics: Layouts, diskless: frozenset[str]
 ) -> Iterator[tuple[int, int | None, str | None, int | None, int]]:
-    """What followers copy: as captured where they are the same, else as much as the others did.
+    """The bytes that followers copy: as captured where they are the same, else as much as the others did.
 
     If the capture has no replication, each follower copies what is produced. Yields follower, leader, topic, partition
     and bytes.

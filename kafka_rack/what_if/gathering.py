@@ -39,7 +39,7 @@ CLASSIC, MODERN = "classic", ("consumer",)
 
 @dataclass(slots=True)
 class Gathering:
-    """What captures of one cluster say of its partitions, settings and groups, in any order."""
+    """The partitions, settings and groups that captures of one cluster show, in any order."""
 
     layouts: dict[TopicPartition, tuple[int, ObservedPartition]] = field(default_factory=dict)
     topics: dict[str, str] = field(default_factory=dict)
@@ -137,7 +137,7 @@ class ObservedClusters:
 
 
 def says_nothing_new(row: Row) -> bool:
-    """Whether this is a heartbeat of a member that goes on as before, or an answer without an assignment."""
+    """True for a heartbeat of a member that continues as before, and for an answer without an assignment."""
     return (row["event"] == "heartbeat" and row["topics"] is None) or (
         row["event"] == "answered" and row["assignment"] is None
     )
@@ -166,7 +166,7 @@ def groups_of(events: Iterable[Row], topics: Mapping[str, str]) -> dict[str, Obs
 
 
 def classic_generations(rows: list[Row], topics: Mapping[str, str]) -> list[ObservedGeneration]:
-    """What each generation's leader learned of its members, and what each of these got."""
+    """The members of each generation as its leader received them, with their assignments."""
     clients: dict[str, Client] = {}
     found: dict[int, ObservedGeneration] = {}
     alone: dict[int, dict[str, Row]] = {}

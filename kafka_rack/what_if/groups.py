@@ -20,7 +20,7 @@ RackOf = Callable[[MemberSeen], str | None]
 
 @dataclass(slots=True)
 class GroupHistory:
-    """What a group went through.
+    """The history of a group.
 
     Attributes:
         members: how many it had at most.

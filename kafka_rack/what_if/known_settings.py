@@ -19,7 +19,7 @@ SERVER_CLASSES = {
     f"org.apache.kafka.coordinator.group.assignor.{name}Assignor": name.lower() for name in ("Uniform", "Range")
 }
 Answer = tuple[bool | None, str]
-"""Whether something was set, None where it is not said; and the source."""
+"""A setting, None if the source does not have it; and the source."""
 
 
 def decided(what: str, answers: Iterable[Answer], notes: list[str]) -> bool | None:

@@ -32,7 +32,7 @@ def read_request(asked: PendingRequest) -> Body:
 
 
 def request_reader(kind: RequestKind, data: bytes) -> tuple[Codec, int]:
-    """What reads requests of a kind, kept with it. Raises ProtocolError: there is none."""
+    """The reader of requests of a kind, stored with it. Raises ProtocolError: there is none."""
     header = request_header_version(kind.api_key, kind.api_version)
     read_request_header(data)  # a version that does not exist still has a header, or says why not
     found = codec(message_class(kind.api_key, "request"), kind.api_version), header
@@ -74,7 +74,7 @@ def read_new_response(kind: RequestKind, data: bytes) -> Body:
 
 
 def response_reader(kind: RequestKind) -> tuple[Codec, int, int]:
-    """What reads the responses to a kind, kept with it. Raises ProtocolError: there is none."""
+    """The reader of responses to a kind, stored with it. Raises ProtocolError: there is none."""
     message, version = message_class(kind.api_key, "response"), kind.api_version
     if kind.api_key == API_VERSIONS:
         version = min(version, message.valid_versions.highest)

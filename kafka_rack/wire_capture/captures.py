@@ -19,7 +19,7 @@ MAX_KEPT_BYTES = 64 << 20
 
 
 class Options(msgspec.Struct, frozen=True):
-    """What a user may say about packets: the brokers' ports, and which broker listens where.
+    """The user's facts about packets: the brokers' ports, and which broker listens where.
 
     ``brokers``: (broker id, rack or None, host or None, port).
     """

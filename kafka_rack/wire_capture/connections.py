@@ -49,7 +49,7 @@ FIRST, SECOND, BOTH = 1, 2, 3
 
 
 class Opening(msgspec.Struct):
-    """What kafka-rack's own captures say of a connection: its number, its listener, and its ``asked_bytes``."""
+    """The facts about a connection in kafka-rack's own captures: its number, its listener, and its ``asked_bytes``."""
 
     conn: int
     listener: str | None = None
@@ -170,7 +170,7 @@ class TcpConnections(msgspec.Struct):
             yield from self.drop(key)
 
     def drop(self, key: tuple[Endpoint, Endpoint]) -> Iterator[Frame]:
-        """What a connection still holds; nothing is kept of it."""
+        """Yield the frames that a connection still holds, and remove it."""
         found = self.conversations.pop(key)
         self.closed.pop(key, None)
         yield from self.end(found)
@@ -178,7 +178,7 @@ class TcpConnections(msgspec.Struct):
             self.state.connections.pop(found.number, None)
 
     def follow(self, found: TcpConnection, segment: TcpSegment) -> Iterator[Frame]:
-        """What a connection's next segment completes."""
+        """Yield the frames that a connection's next segment completes."""
         if found.other:
             return
         if found.server is None:
@@ -416,7 +416,7 @@ class TcpConnections(msgspec.Struct):
 
 
 def is_new_connection(found: TcpConnection, segment: TcpSegment) -> bool:
-    """Whether a SYN begins another connection rather than repeats the one that opened this."""
+    """True if a SYN begins another connection, false if it repeats the one that opened this."""
     half = found.requests if segment.source == found.client else found.responses
     if half.direction.opened is None:
         return half.direction.following is not None or found.responses.direction.following is not None
@@ -442,5 +442,5 @@ def broker_at(endpoints: dict[tuple[str, int], int], server: Endpoint) -> int | 
 
 
 def is_forgotten(found: TcpConnection, offset: int) -> bool:
-    """Whether reading at a place has let go of a connection that was closed before."""
+    """True if reading at a place has dropped a connection that was closed before."""
     return found.closed_at is not None and found.closed_at + LINGER_BYTES < offset

@@ -1,4 +1,4 @@
-"""What the frames of many connections say of a cluster, and when: what a reader of one connection has to know.
+"""Facts about a cluster from the frames of many connections, with their times: for readers of one connection each.
 
 Readers of connections in parallel see a fraction of a capture each. They note what their frames tell, each fact with
 its position; the facts of all of them, put together, say what was known at any position.

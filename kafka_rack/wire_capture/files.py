@@ -67,7 +67,7 @@ class LineTooLong(Exception):
 
 
 def capture_name(path: str) -> str:
-    """What a capture is called in the tables: its file's name without ``.gz`` and ``.jsonl``.
+    """The name of a capture in the tables: its file's name without ``.gz`` and ``.jsonl``.
 
     >>> capture_name("captures/kafkajs.jsonl.gz"), capture_name("kafkajs.pcap.gz")
     ('kafkajs', 'kafkajs.pcap')
@@ -211,7 +211,7 @@ def files_inside(folder: Path, refused: list[tuple[str, str]]) -> Iterator[Path]
 
 
 def is_text(path: Path) -> bool:
-    """Whether a path can stand in a table."""
+    """True if a table can hold the path."""
     return as_text(path) == str(path)
 
 
@@ -229,7 +229,7 @@ def is_named_packets(name: str) -> bool:
 
 
 def look_at(place: str | Path) -> CaptureFile | None:
-    """What kind of capture a file is; None if it is none. A file without a whole first line may become one.
+    """The kind of capture that a file is; None if it is none. A file without a whole first line may become one.
 
     Raises OSError: it cannot be read.
     """
@@ -253,7 +253,7 @@ def look_at(place: str | Path) -> CaptureFile | None:
 
 
 def starts_a_capture(source: DecompressedFile) -> bool:
-    """Whether the first two lines may be a capture's; a damaged first line is left to the reader.
+    """True if the first two lines may be a capture's; a damaged first line is left to the reader.
 
     Of long lines only their beginnings are looked at.
 
@@ -449,7 +449,7 @@ def gzip_chunks(file: BinaryIO) -> Iterator[bytes]:
 
 
 def good_bytes(member: zlib._Decompress, raw: bytes) -> Iterator[bytes]:
-    """What a damaged piece still gives, byte by byte up to the damage."""
+    """Yield the bytes that a damaged piece still holds, byte by byte up to the damage."""
     for step in (4096, 1):
         while raw:
             before = member.copy()

@@ -25,7 +25,7 @@ MAX_PROBLEMS_HELD = 10_000
 
 
 class Problem(NamedTuple):
-    """What could not be read. ``offset`` counts bytes of the file, decompressed where it is compressed."""
+    """Bytes that could not be read. ``offset`` counts bytes of the file, decompressed where it is compressed."""
 
     capture: str
     file: str
@@ -34,7 +34,7 @@ class Problem(NamedTuple):
 
 
 class RequestKind:
-    """What requests of one API, version and client id have in common; there is one object of each.
+    """The properties that requests of one API, version and client id share; there is one object of each.
 
     ``header_end`` is where the client id ends, after which a flexible header has tagged fields; ``fits`` whether the
     client id is what its length says. The readers, and the last response, are stored here by the readers of bodies.
@@ -115,7 +115,7 @@ class CapturedConnection(msgspec.Struct, eq=False):
 
     @property
     def name(self) -> str:
-        """What problems call it: of lines its number, of packets its client."""
+        """The connection's name in problems: of lines its number, of packets its client."""
         return self.client if self.server is not None and self.client is not None else str(self.number)
 
     def wait_for(self, asked: PendingRequest) -> tuple[PendingRequest, ...]:
@@ -141,7 +141,7 @@ class CapturedConnection(msgspec.Struct, eq=False):
 
 
 class ObservedCluster(msgspec.Struct):
-    """What the frames so far report: names by topic id, leaders, replicas in sync, brokers' racks and addresses."""
+    """The cluster as reported so far: names by topic id, leaders, replicas in sync, brokers' racks and addresses."""
 
     topics: dict[bytes, str] = msgspec.field(default_factory=dict)
     leaders: dict[tuple[str, int], int] = msgspec.field(default_factory=dict)

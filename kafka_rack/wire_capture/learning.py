@@ -1,4 +1,4 @@
-"""What frames say about the cluster: names of topic ids, leaders, brokers' racks and addresses.
+"""Facts in frames about the cluster: names of topic ids, leaders, brokers' racks and addresses.
 
 The same is learned whether a frame is decoded for its rows or passed over on the way to a later part of its file.
 """

@@ -30,7 +30,7 @@ Int64 = Annotated[int, msgspec.Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
 LATEST = 253_402_300_799_999_999
 """Microseconds since 1970 at the end of the year 9999, after which Python has no dates."""
 Time = Annotated[int, msgspec.Meta(ge=0, le=LATEST)]
-"""What no column or date can hold makes a line unreadable."""
+"""A time that a date can hold; another makes its line unreadable."""
 
 
 class Route(msgspec.Struct):

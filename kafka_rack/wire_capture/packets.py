@@ -44,7 +44,7 @@ class Packet(NamedTuple):
 
 
 class Interface(msgspec.Struct):
-    """What packets of one interface have in common."""
+    """The properties that packets of one interface share."""
 
     link_type: int
     snap_bytes: int
@@ -53,7 +53,7 @@ class Interface(msgspec.Struct):
 
 
 class Format(msgspec.Struct):
-    """What the start of the file said, without which none of its packets can be read, and what came since.
+    """The facts at the start of the file, without which its packets cannot be read, and those that followed.
 
     ``strange_links``: unreadable link types that have been reported. ``said``: what kafka-rack itself has put at
     the section's head, as JSON.
@@ -149,7 +149,7 @@ def headers_of(file_format: Format) -> Headers:
 
 
 class Headers(NamedTuple):
-    """What the headers of a pcap's packets look like."""
+    """The form of the headers of a pcap's packets."""
 
     header: struct.Struct
     max_bytes: int
@@ -176,7 +176,7 @@ class Headers(NamedTuple):
         return fault
 
     def lead_on(self, data: bytes, at: int, is_all: bool, last: int | None) -> bool:
-        """Whether headers from here on lead to each other, with times near ``last``, or each other."""
+        """True if headers from here on lead to each other, with times near ``last``, or each other."""
         for _ in range(HEADERS_IN_A_ROW):
             if at == len(data):
                 return is_all
@@ -369,7 +369,7 @@ def all_options(data: bytes, order: str) -> Iterator[tuple[int, bytes]]:
 
 
 def comments_of(data: bytes, order: str) -> list[bytes]:
-    """What kafka-rack's own captures say in a block's comments, as JSON; no other comments are looked at."""
+    """The JSON that kafka-rack's own captures have in a block's comments; other comments are ignored."""
     return [
         value[len(OWN_COMMENT) :]
         for code, value in all_options(data, order)

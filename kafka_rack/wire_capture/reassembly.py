@@ -46,7 +46,7 @@ class Direction(msgspec.Struct):
     waiting_since: int = 0
 
     def take(self, segment: TcpSegment) -> list[InOrderBytes]:
-        """What a segment completes."""
+        """The bytes that a segment completes."""
         sequence = segment.sequence
         if segment.flags & SYN:
             if self.opened is None:
@@ -94,7 +94,7 @@ class Direction(msgspec.Struct):
         self.place += size
 
     def fill(self) -> list[InOrderBytes]:
-        """What waited and is next now."""
+        """The bytes that waited and are next now."""
         pieces: list[InOrderBytes] = []
         found = False
         while self.places and self.places[0] <= self.place:
@@ -109,7 +109,7 @@ class Direction(msgspec.Struct):
         return pieces
 
     def overdue(self, now: int) -> list[InOrderBytes]:
-        """What follows a hole that has waited too long."""
+        """The bytes after a hole that has waited too long."""
         return self.give_up() if self.waiting and now - self.waiting_since > PATIENCE_US else []
 
     def give_up(self) -> list[InOrderBytes]:

@@ -28,7 +28,7 @@ def opening_of(segments: list[TcpSegment]) -> TcpSegment | None:
 
 
 def first_bytes(segments: list[TcpSegment], source: Endpoint) -> bytes:
-    """What one side has sent without a hole, from its SYN or else its first segment on."""
+    """The bytes that one side has sent without a hole, from its SYN or else its first segment on."""
     own = [one for one in segments if one.source == source]
     if not own:
         return b""
@@ -45,7 +45,7 @@ def first_bytes(segments: list[TcpSegment], source: Endpoint) -> bytes:
 
 
 def asks(segments: list[TcpSegment], source: Endpoint) -> bool | None:
-    """Whether one side's bytes show that it sends requests; None where more of them are needed."""
+    """True if one side's bytes show that it sends requests; None if that takes more of them."""
     opening = opening_of(segments)
     if opening is not None and opening.source != source:
         return False
@@ -60,7 +60,7 @@ def asks(segments: list[TcpSegment], source: Endpoint) -> bool | None:
 
 
 def convinces(data: bytes | bytearray, at: int, client_id: str | None = None) -> bool | None:
-    """Whether a request begins here without doubt; None where that shows only in bytes that are not here yet.
+    """True if a request begins here without doubt; None if that takes bytes that have not come yet.
 
     Args:
         client_id: that of the connection's other requests, where there are some.
@@ -77,7 +77,7 @@ def convinces(data: bytes | bytearray, at: int, client_id: str | None = None) ->
 
 
 def request_reads(data: bytes) -> bool:
-    """Whether a whole frame is a request; of ApiVersions its header is enough, since clients ask for newer ones."""
+    """True if a whole frame is a request; of ApiVersions its header is enough, since clients ask for newer ones."""
     try:
         header, start = read_request_header(data)
         key, version = header.request_api_key, header.request_api_version
@@ -90,7 +90,7 @@ def request_reads(data: bytes) -> bool:
 
 
 def response_reads(data: bytes, asked: PendingRequest) -> bool:
-    """Whether a whole frame answers a request; ApiVersions is refused in version 0."""
+    """True if a whole frame answers a request; ApiVersions is refused in version 0."""
     kind = asked.kind
     for version in (kind.api_version, 0) if kind.api_key == API_VERSIONS else (kind.api_version,):
         try:
@@ -116,7 +116,7 @@ def versions_of(api_key: int) -> tuple[int, int] | None:
 
 
 def plausible_request(data: bytes | bytearray, at: int, *, strict: bool = True) -> bool:
-    """Whether a request, length first, may begin here; ``strict``: its version is one that exists."""
+    """True if a request, length first, may begin here; ``strict``: its version is one that exists."""
     if len(data) < at + REQUEST_HEAD_BYTES:
         return False
     size = int.from_bytes(data[at : at + 4], "big")
@@ -163,7 +163,7 @@ def find_response(buffer: bytearray, connection: CapturedConnection, begins: int
 
 
 def names_a_request(buffer: bytearray, at: int, connection: CapturedConnection) -> bool:
-    """Whether a response to a request that waits may begin here."""
+    """True if a response to a request that waits may begin here."""
     if at + 8 > len(buffer):
         return False
     size = int.from_bytes(buffer[at : at + 4], "big")

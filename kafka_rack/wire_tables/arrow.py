@@ -87,7 +87,7 @@ def shared_arrays(shared: SharedSet, name: str) -> list[pa.Array]:
 
 
 def is_stored(folder: str) -> bool:
-    """Whether a folder holds tables that ``kafka-rack pipeline decode`` has written."""
+    """True if a folder holds tables that ``kafka-rack pipeline decode`` has written."""
     return any(Path(folder, "frames").glob("capture=*"))
 
 

@@ -123,7 +123,7 @@ def add_topics(target: Target, frame: Frame, asked: PendingRequest, topics: Iter
 
 
 class Nowhere:
-    """What a topic without partitions has in their place."""
+    """Stands in for the partition of a topic without partitions."""
 
     replica_nodes: tuple[int, ...] = ()
     isr_nodes: tuple[int, ...] = ()

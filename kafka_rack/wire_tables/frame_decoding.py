@@ -29,7 +29,7 @@ NO_KIND: Row = (None, UNKNOWN, None, None)
 
 
 class Handling:
-    """What is done with the frames of one kind: where its rows go, and what makes them."""
+    """The functions for frames of one kind, and the places of their rows."""
 
     __slots__ = ("calls", "frames", "learns", "number", "on_request", "on_response", "ways")
 

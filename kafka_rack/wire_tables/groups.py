@@ -40,7 +40,7 @@ def columns_of(message: Any) -> dict[str, Any]:
 
 
 def adder(protocol: str, events: Callable[[Target, PendingRequest, Any], Iterator[Event]]) -> RowMaker:
-    """What adds the rows of the events in a message."""
+    """A function that adds the rows of the events in a message."""
 
     def add(target: Target, frame: Frame, asked: PendingRequest, message: Any) -> None:
         common = {"place": target.place(frame.connection), "kind": target.kind(asked.kind), "protocol": protocol}

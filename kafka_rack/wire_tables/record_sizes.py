@@ -1,4 +1,4 @@
-"""What the batches of a records field hold, in numbers: records, keys, values, headers."""
+"""The contents of the batches of a records field, in numbers: records, keys, values, headers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ CODEC_NAMES = {codec: codec.name.lower() for codec in CompressionCodec}
 
 
 class RecordCounts(NamedTuple):
-    """What a batch's records hold: how many, bytes of keys and of values, headers, and whether any has a key."""
+    """A batch's records: how many, bytes of keys and of values, headers, and whether any has a key."""
 
     records: int
     key_bytes: int

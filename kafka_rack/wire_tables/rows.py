@@ -38,7 +38,7 @@ ROWS: dict[str, tuple[str, ...]] = {
     )
     for name, table in TABLES.items()
 }
-"""What a row is made of: numbers of shared sets, and columns of its own."""
+"""The parts of a row: numbers of shared sets, and columns of its own."""
 PACK = {table: Struct(f"{len(parts)}q").pack for table, parts in ROWS.items()}
 """A row's numbers as the bytes that ``Rows.tables`` holds."""
 NUMBERS = ("long", "int", "boolean", "timestamp")

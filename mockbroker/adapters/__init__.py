@@ -1,1 +1,1 @@
-"""What touches the world: sockets, HTTP, files and real time."""
+"""The parts that touch the world: sockets, HTTP, files and real time."""

@@ -35,7 +35,7 @@ class LoopThread:
         self._thread.start()
 
     def is_alive(self) -> bool:
-        """Whether the loop runs."""
+        """True if the loop runs."""
         return self._thread.is_alive()
 
     def end(self) -> None:
@@ -45,7 +45,7 @@ class LoopThread:
             self._thread.join()
 
     def wait_for(self, command: Coroutine[Any, Any, Result]) -> Result:
-        """What a coroutine gives that runs in the loop."""
+        """Run a coroutine in the loop, and return its result."""
         if not self._thread.is_alive() or threading.current_thread() is self._thread:
             command.close()
             ended = "the cluster has ended" if not self._thread.is_alive() else "this is the cluster's own thread"
@@ -124,12 +124,12 @@ class BlockingCluster(StateCommands, Generic[Served_co]):
 
     @property
     def traffic(self) -> BlockingTraffic:
-        """What goes between racks."""
+        """The traffic between racks."""
         return BlockingTraffic(self)
 
     @property
     def faults(self) -> BlockingFaults:
-        """What is to go wrong; docs/faults.md."""
+        """The faults to inject; docs/faults.md."""
         from mockbroker.adapters.blocking_faults import BlockingFaults
 
         return BlockingFaults(self)
@@ -139,7 +139,7 @@ class BlockingCluster(StateCommands, Generic[Served_co]):
         return self._cluster.now_ms()
 
     def run(self, function: Callable[[Served_co], Result]) -> Result:
-        """What ``function(cluster)`` gives, called in the cluster's thread, so that nothing changes meanwhile.
+        """Return ``function(cluster)``, called in the cluster's thread, so that nothing changes meanwhile.
 
         This is the way to look at ``cluster.state``. No request is served until it returns, so give back values.
         """
@@ -204,7 +204,7 @@ class BlockingCluster(StateCommands, Generic[Served_co]):
         return self._wait_for(change())
 
     def _wait_for(self, command: Coroutine[Any, Any, Result]) -> Result:
-        """What a coroutine gives that runs in the cluster's thread. Raises RuntimeError once the cluster has ended."""
+        """Run a coroutine in the cluster's thread. Raises RuntimeError once the cluster has ended."""
         if self._is_closed:
             command.close()
             raise RuntimeError(NOT_RUNNING.format("the cluster has ended"))
@@ -212,7 +212,7 @@ class BlockingCluster(StateCommands, Generic[Served_co]):
 
 
 class BlockingMockCluster(BlockingCluster["MockCluster"]):
-    """What ``with MockCluster(...) as cluster:`` gives: the commands of ``MockCluster``, for any thread but its own."""
+    """The cluster of ``with MockCluster(...) as cluster:``: its commands, for any thread but its own."""
 
     # forks
 
@@ -235,12 +235,12 @@ class BlockingMockCluster(BlockingCluster["MockCluster"]):
     def client_settings(
         self, client: str = "confluent", *, user: str | None = None, mechanism: str | None = None
     ) -> dict[str, Any]:
-        """What a client needs to reach the cluster and to log in, as ``MockCluster.client_settings`` gives it."""
+        """The settings with which a client reaches the cluster and logs in, as of ``MockCluster.client_settings``."""
         return self.run(lambda cluster: cluster.client_settings(client, user=user, mechanism=mechanism))
 
     @property
     def kept(self) -> str | None:
-        """What the data directory had when the cluster was built, as ``MockCluster.kept``."""
+        """The contents of the data directory when the cluster was built, as ``MockCluster.kept``."""
         return self._cluster.kept
 
     @property

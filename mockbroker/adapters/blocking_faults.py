@@ -69,7 +69,7 @@ class BlockingFaultHandle:
 
 
 class BlockingFaults:
-    """What is to go wrong, as ``Faults`` has it; each change has taken effect when its command returns."""
+    """The faults to inject, as ``Faults`` has them; each change has taken effect when its command returns."""
 
     def __init__(self, cluster: BlockingCluster[ServedCluster]) -> None:
         self._cluster = cluster

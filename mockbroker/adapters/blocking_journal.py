@@ -71,7 +71,7 @@ class BlockingJournal(Assertions):
 
 
 class BlockingTraffic:
-    """What went between racks, as ``Traffic`` has it."""
+    """The traffic between racks, as ``Traffic`` has it."""
 
     def __init__(self, cluster: BlockingCluster[ServedCluster]) -> None:
         self._cluster = cluster

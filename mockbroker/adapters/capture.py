@@ -44,7 +44,7 @@ WRITE_BYTES = 1 << 16
 RETRY_S = 1.0
 """From one failed attempt at a file to the next."""
 NOTE_BYTES = 52
-"""What a line has around its frame, as bytes before base64: 70 of them after it."""
+"""The text of a line around its frame, in bytes before base64: 70 of them after it."""
 PACKETS_SUFFIX = ".pcapng"
 LENGTH_BYTES = 4  # in front of each frame
 FORMAT = 1
@@ -191,7 +191,7 @@ class Closed:
 
 @dataclass(slots=True, frozen=True)
 class FileStart:
-    """What comes next goes into a new file, which opens with this."""
+    """Opens a new file for the frames that follow."""
 
     at_us: int
     fields: Fields

@@ -1,4 +1,4 @@
-"""What a capture says besides its frames, as lines of JSON; and the form that is all lines."""
+"""Lines of JSON for what a capture has besides its frames; and the form that is all lines."""
 
 from __future__ import annotations
 

@@ -189,7 +189,7 @@ def option(code: int, value: bytes) -> bytes:
 
 
 def comment_of(said: dict[str, Any]) -> bytes:
-    """What is said to ``kafka_rack.pipeline``."""
+    """A comment for ``kafka_rack.pipeline``."""
     return (COMMENT + json.dumps(said, separators=(",", ":"))).encode()
 
 

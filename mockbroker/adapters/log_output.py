@@ -97,7 +97,7 @@ class LogOutput(logging.Handler):
                 self._queued_bytes -= len(data)
 
     def _next(self) -> bytes | None:
-        """What is to be written next, None at the end. Waits for it."""
+        """Wait for the next line to write; None at the end."""
         while True:
             if self._lines:
                 return self._lines.popleft()
@@ -124,7 +124,7 @@ class LogOutput(logging.Handler):
 
 
 def cause_of(record: logging.LogRecord) -> Cause:
-    """What a line is one of: all that one statement logs. asyncio's have their first line in the text itself."""
+    """The cause of a line: all that one statement logs. asyncio's have their first line in the text itself."""
     text = record.msg if isinstance(record.msg, str) else str(record.msg)
     return record.name, record.levelno, text.partition("\n")[0][:200]
 

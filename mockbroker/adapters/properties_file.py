@@ -43,7 +43,7 @@ def read_properties(path: Path) -> dict[str, str]:
 
 
 def unescaped(text: str) -> str:
-    r"""What a key or a value says once its backslashes are read.
+    r"""A key or a value with its backslashes resolved.
 
     >>> unescaped(r"C:\\keys\\a\=b\u0021")
     'C:\\keys\\a=b!'
@@ -55,5 +55,5 @@ def unescaped(text: str) -> str:
 
 
 def is_secret(text: str) -> bool:
-    """Whether a setting, or a line that is none, may hold a secret, which errors do not repeat."""
+    """True if a setting, or a line that is none, may hold a secret, which errors do not repeat."""
     return any(word in text.lower() for word in ("password", "jaas", "secret", "keystore.key", "passphrase"))

@@ -1,4 +1,4 @@
-"""What runs a cluster in real time: the engine's clock and timer, and what all sockets of the cluster share."""
+"""Runs a cluster in real time: the engine's clock and timer, and the parts that all sockets of the cluster share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What clusters with sockets have alike, whether they are ours or stand before a real one: listeners that stop and
+"""The common part of clusters with sockets, ours and those before a real one: listeners that stop and
 start, faults, journal, traffic, captures, and an orderly end.
 """
 
@@ -89,7 +89,7 @@ class ServedCluster(StateCommands):
 
     @property
     def _answers_to_the_end(self) -> bool:
-        """Whether a broker that stops answers, until its connections end, that it leads nothing."""
+        """True if a broker that stops answers, until its connections end, that it leads nothing."""
         return False
 
     @abstractmethod
@@ -146,7 +146,7 @@ class ServedCluster(StateCommands):
 
     @property
     def faults(self) -> Faults:
-        """What is to go wrong: faults are added and removed here, at any time; docs/faults.md."""
+        """The faults to inject: added and removed here, at any time; docs/faults.md."""
         if self._faults is None:
             from mockbroker.core.faults import Faults
 
@@ -163,7 +163,7 @@ class ServedCluster(StateCommands):
 
     @property
     def engine(self) -> Engine:
-        """What takes the cluster's calls: for observers of its path, and for calls without a socket."""
+        """The engine of the cluster's calls: for observers of its path, and for calls without a socket."""
         return self._runtime.engine
 
     def settle(self) -> None:
@@ -291,7 +291,7 @@ class ServedCluster(StateCommands):
             call_path.observers.append(self._runtime.capture)
 
     def _capture_preamble(self) -> tuple[dict[str, Any], list[tuple[str, bytes, list[int]]]]:
-        """What a capture says about this cluster."""
+        """The description of this cluster at the start of a capture."""
         routes = [
             {
                 "listener": listener.name,

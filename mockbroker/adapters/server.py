@@ -192,7 +192,7 @@ class MockCluster(ServedCluster):
 
     @property
     def kept(self) -> str | None:
-        """What the data directory had when the cluster was built, in a line; None without one."""
+        """The contents of the data directory when the cluster was built, in a line; None without one."""
         return None if self._storage is None else self._storage.summary
 
     @property
@@ -203,7 +203,7 @@ class MockCluster(ServedCluster):
     def client_settings(
         self, client: str = "confluent", *, user: str | None = None, mechanism: str | None = None
     ) -> dict[str, Any]:
-        """What a client needs to reach the cluster and to log in, under its own names.
+        """The settings of a client to reach the cluster and to log in, under the client's own names.
 
         Args:
             client: confluent (librdkafka's names), aiokafka, kafka-python or java (Kafka's properties).

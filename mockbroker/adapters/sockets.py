@@ -29,7 +29,7 @@ LINGER_S = 1.0  # how long the client of a stopped broker may take to close its 
 
 
 class Served(Protocol):
-    """What the sockets of a cluster share; ``runtime.Runtime`` is one."""
+    """The parts that the sockets of a cluster share; ``runtime.Runtime`` is one."""
 
     engine: Engine
     capture: Capture | None
@@ -82,7 +82,7 @@ class Node:
 
     @property
     def accepts(self) -> bool:
-        """Whether it accepts connections."""
+        """True if it accepts connections."""
         return bool(self._servers)
 
     async def accept(self) -> None:

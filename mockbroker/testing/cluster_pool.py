@@ -43,7 +43,7 @@ class UsedCluster:
     others_faults: frozenset[BlockingFaultHandle] | None = None
 
     def was_called(self) -> bool:
-        """Whether the cluster had a call since the test began."""
+        """True if the cluster had a call since the test began."""
         return self.cluster.run(lambda running: running.journal.mark() > self.mark)
 
     def unfired(self) -> list[BlockingFaultHandle]:
@@ -247,7 +247,7 @@ class ClusterFactory:
 
 
 def marked_or_failed(item: pytest.Item) -> Marked:
-    """What a test's markers say; a wrong one fails the test, if it was not found when tests were collected."""
+    """The settings in a test's markers; a wrong one fails the test, if it was not found when tests were collected."""
     try:
         return marked(item)
     except MarkerError as error:
@@ -255,7 +255,7 @@ def marked_or_failed(item: pytest.Item) -> Marked:
 
 
 def may_leave_faults_unfired(item: pytest.Item) -> bool:
-    """Whether a test's marker says so; one that is for somebody else says nothing."""
+    """True if a test's marker says so; a marker of another plugin has no effect."""
     try:
         return marked(item).unfired_faults == "allow"
     except MarkerError:

@@ -1,4 +1,4 @@
-"""What happened in a cluster while a test ran, short enough to be read under its failure."""
+"""The events of a cluster while a test ran, short enough to be read under its failure."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def condition(cluster: ServedCluster, broker_id: int) -> str:
 
 
 def route_lines(entries: Sequence[JournalEntry]) -> Iterator[str]:
-    """Who was served by which rack, most bytes first."""
+    """The racks that served each client, most bytes first."""
     if not entries:
         yield "no calls came while the test ran"
         return

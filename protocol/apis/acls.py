@@ -94,7 +94,7 @@ class DeleteAclsRequest:
 
 @response(key=31, versions="0-3", flexible="2+")
 class DeleteAclsResponse:
-    """What went, for each filter."""
+    """The ACLs that were deleted, for each filter."""
 
     @record
     class FilterResult:

@@ -6,7 +6,7 @@ from ..wire import Array, Bool, Int16, Int32, Int64, String
 
 @request(key=18, versions="0-5", flexible="3+")
 class ApiVersionsRequest:
-    """Who asks, since version 3 (KIP-511), and since version 5 which broker of which cluster it means (KIP-1242)."""
+    """The client's software, since version 3 (KIP-511), and since version 5 the broker and cluster meant (KIP-1242)."""
 
     client_software_name: str = field(String, versions="3+", ignorable=True)
     client_software_version: str = field(String, versions="3+", ignorable=True)

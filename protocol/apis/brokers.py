@@ -60,7 +60,7 @@ class BrokerHeartbeatRequest:
 
 @response(key=63, versions="0-2", flexible="0+")
 class BrokerHeartbeatResponse:
-    """Whether it may serve clients, and whether it may stop."""
+    """Says if the broker may serve clients, and if it may stop."""
 
     throttle_time_ms: int = field(Int32)
     error_code: int = field(Int16)

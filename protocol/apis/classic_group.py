@@ -66,7 +66,7 @@ class SyncGroupRequest:
 
 @response(key=14, versions="0-5", flexible="4+")
 class SyncGroupResponse:
-    """What one member was assigned."""
+    """The assignment of one member."""
 
     throttle_time_ms: int = field(Int32, versions="1+", ignorable=True)
     error_code: int = field(Int16)

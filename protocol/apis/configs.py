@@ -147,7 +147,7 @@ class ListConfigResourcesResponse:
 
 @request(key=74, versions="0", flexible="0+")
 class ListClientMetricsResourcesRequest:
-    """What ListConfigResources v0 was called up to Kafka 4.0 (KIP-714)."""
+    """The name of ListConfigResources v0 up to Kafka 4.0 (KIP-714)."""
 
 
 @response(key=74, versions="0", flexible="0+")

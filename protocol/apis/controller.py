@@ -9,7 +9,7 @@ from ..wire import Array, Bool, Int8, Int16, Int32, Int64, String, Uuid
 
 @record
 class LeaderAndIsrPartitionState:
-    """What a broker shall do for one partition."""
+    """The controller's instructions to a broker for one partition."""
 
     topic_name: str = field(String, versions="0-1", ignorable=True)
     partition_index: int = field(Int32)
@@ -128,7 +128,7 @@ class StopReplicaResponse:
 
 @record
 class UpdateMetadataPartitionState:
-    """Who leads one partition, and with whom."""
+    """The leader of one partition and its replicas."""
 
     topic_name: str = field(String, versions="0-4", ignorable=True)
     partition_index: int = field(Int32)
@@ -180,7 +180,7 @@ class UpdateMetadataRequest:
 
 @response(key=6, versions="0-8", flexible="6+")
 class UpdateMetadataResponse:
-    """Whether the broker took it."""
+    """Says if the broker took it."""
 
     error_code: int = field(Int16)
 

@@ -6,7 +6,7 @@ from ..wire import Array, Int8, Int16, Int32, Int64, Records, String, Uuid
 
 @request(key=1, versions="0-18", flexible="12+")
 class FetchRequest:
-    """What to read from where, and how long to wait for it. Sessions from 7 (KIP-227), the rack from 11 (KIP-392),
+    """The partitions to read, and how long to wait for records. Sessions from 7 (KIP-227), the rack from 11 (KIP-392),
     topic ids from 13.
     """
 

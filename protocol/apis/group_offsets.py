@@ -81,7 +81,7 @@ class OffsetFetchRequest:
 
 @response(key=9, versions="0-10", flexible="6+")
 class OffsetFetchResponse:
-    """What was committed; -1 where nothing was."""
+    """The committed offsets; -1 where none was committed."""
 
     @record
     class Topic:

@@ -1,4 +1,4 @@
-"""What stands before every request and response. :mod:`protocol.headers` says which version goes with which message."""
+"""The headers of requests and responses. :mod:`protocol.headers` says which version goes with which message."""
 
 from ..declare import field, header
 from ..wire import Int16, Int32, String

@@ -53,7 +53,7 @@ class DescribeLogDirsRequest:
 
 @response(key=35, versions="0-5", flexible="2+")
 class DescribeLogDirsResponse:
-    """What is in each directory, and since version 4 how full it is (KIP-827)."""
+    """The contents of each directory, and since version 4 its size and free space (KIP-827)."""
 
     @record
     class Result:

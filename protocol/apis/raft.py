@@ -90,7 +90,7 @@ class BeginQuorumEpochRequest:
 
 @response(key=53, versions="0-1", flexible="1+")
 class BeginQuorumEpochResponse:
-    """Whether it is accepted."""
+    """Says if the epoch is accepted."""
 
     @record
     class Topic:
@@ -150,7 +150,7 @@ class EndQuorumEpochRequest:
 
 @response(key=54, versions="0-1", flexible="1+")
 class EndQuorumEpochResponse:
-    """Whether the others heard."""
+    """Says if the others were notified."""
 
     @record
     class Topic:

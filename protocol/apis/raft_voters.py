@@ -24,7 +24,7 @@ class AddRaftVoterRequest:
 
 @response(key=80, versions="0-1", flexible="0+")
 class AddRaftVoterResponse:
-    """Whether it votes now."""
+    """Says if the controller votes now."""
 
     throttle_time_ms: int = field(Int32)
     error_code: int = field(Int16)
@@ -42,7 +42,7 @@ class RemoveRaftVoterRequest:
 
 @response(key=81, versions="0", flexible="0+")
 class RemoveRaftVoterResponse:
-    """Whether it votes no more."""
+    """Says if the controller no longer votes."""
 
     throttle_time_ms: int = field(Int32)
     error_code: int = field(Int16)
@@ -74,7 +74,7 @@ class UpdateRaftVoterRequest:
 
 @response(key=82, versions="0", flexible="0+")
 class UpdateRaftVoterResponse:
-    """Whether the leader took note, and who that is."""
+    """Says if the leader recorded the update, and which node leads."""
 
     @record
     class CurrentLeader:

@@ -8,7 +8,7 @@ from ..wire import Array, Bool, Int8, Int16, Int32, Int64, Records, String, Uuid
 
 @request(key=78, versions="0-2", flexible="0+")
 class ShareFetchRequest:
-    """What to read, and what became of records read before. Version 0 was a preview."""
+    """The partitions to read, and the results of records read before. Version 0 was a preview."""
 
     @record
     class Topic:
@@ -96,7 +96,7 @@ class ShareFetchResponse:
 
 @request(key=79, versions="0-2", flexible="0+")
 class ShareAcknowledgeRequest:
-    """What became of records. Version 0 was a preview."""
+    """The results of records that were read. Version 0 was a preview."""
 
     @record
     class Topic:

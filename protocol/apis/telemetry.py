@@ -39,7 +39,7 @@ class PushTelemetryRequest:
 
 @response(key=72, versions="0", flexible="0+")
 class PushTelemetryResponse:
-    """Whether the broker took them."""
+    """Says if the broker took the metrics."""
 
     throttle_time_ms: int = field(Int32)
     error_code: int = field(Int16)

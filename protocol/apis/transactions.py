@@ -75,7 +75,7 @@ class AddOffsetsToTxnRequest:
 
 @response(key=25, versions="0-4", flexible="3+")
 class AddOffsetsToTxnResponse:
-    """Whether the coordinator took note."""
+    """Says if the coordinator recorded the group."""
 
     throttle_time_ms: int = field(Int32)
     error_code: int = field(Int16)
@@ -93,7 +93,7 @@ class EndTxnRequest:
 
 @response(key=26, versions="0-5", flexible="3+")
 class EndTxnResponse:
-    """Whether it has begun; from version 5 with the epoch to go on with (KIP-890)."""
+    """Says if the end has begun; from version 5 with the epoch to continue with (KIP-890)."""
 
     throttle_time_ms: int = field(Int32)
     error_code: int = field(Int16)

@@ -91,7 +91,7 @@ def large_decoder(source: GeneratedSource, construct: RecordStruct) -> Callable[
 
 
 def has_numbers(construct: Construct) -> bool:
-    """Whether there are arrays of numbers in arrays of records."""
+    """True if there are arrays of numbers in arrays of records."""
     if isinstance(construct, RecordStruct):
         return any(has_numbers(sub.subcon) for sub in construct.subcons)
     if not isinstance(construct, CountedArray) or not isinstance(construct.subcon, RecordStruct):
@@ -103,7 +103,7 @@ def has_numbers(construct: Construct) -> bool:
 
 
 def has_nested_arrays(construct: Construct, *, within_array: bool = False) -> bool:
-    """Whether there are arrays in arrays, so that one message can hold very many lists."""
+    """True if there are arrays in arrays, so that one message can hold very many lists."""
     if isinstance(construct, CountedArray):
         return within_array or has_nested_arrays(construct.subcon, within_array=True)
     if isinstance(construct, RecordStruct):

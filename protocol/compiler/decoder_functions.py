@@ -1,4 +1,4 @@
-"""What compiled decoders call for the rare cases: varints of several bytes, long strings, nulls; and shared lines."""
+"""Functions for the rare cases of compiled decoders: varints of several bytes, long strings, nulls; shared lines."""
 
 import gc
 import struct

@@ -67,7 +67,7 @@ class Packed(NamedTuple):
     counted: str = ""
 
     def argument(self) -> str:
-        """What ``pack`` is given for it."""
+        """The argument of ``pack`` for it."""
         if not self.counted:
             return self.value
         return f"{self.counted}{' + 1' * self.code.startswith('B*')}, *{self.value}"

@@ -11,7 +11,7 @@ from ..wire import NullableRecord, RecordStruct
 
 
 class Refused(Exception):
-    """What compiled code raises by itself; the reference codec then finds the words."""
+    """Raised by compiled code itself; the reference codec then finds the words."""
 
 
 class GeneratedSource:

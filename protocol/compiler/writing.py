@@ -1,4 +1,4 @@
-"""What compiled encoders call for the rare cases: varints of several bytes, tagged fields, arrays of numbers."""
+"""Functions for the rare cases of compiled encoders: varints of several bytes, tagged fields, arrays of numbers."""
 
 import struct
 from collections.abc import Callable, Collection, Sequence

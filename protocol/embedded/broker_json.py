@@ -45,7 +45,7 @@ class Endpoint:
 
 @dataclass(frozen=True, slots=True)
 class BrokerRegistration:
-    """What a broker says of itself; its id is in the path, not here.
+    """The registration that a broker writes; its id is in the path, not here.
 
     ``features`` gives the lowest and highest version of each; ``timestamp_ms`` and ``jmx_port`` are -1 where not known.
     """

@@ -58,7 +58,7 @@ class ConsumerGroupMemberMetadataKey:
 
 @data(versions="0", flexible="0+", key=5)
 class ConsumerGroupMemberMetadataValue:
-    """What the member said of itself."""
+    """The member's description of itself."""
 
     @record
     class ClassicMemberMetadata:
@@ -107,7 +107,7 @@ class ConsumerGroupTargetAssignmentMemberKey:
 
 @data(versions="0", flexible="0+", key=7)
 class ConsumerGroupTargetAssignmentMemberValue:
-    """What the member shall read."""
+    """The partitions that the member is to read."""
 
     @record
     class TopicPartition:
@@ -127,7 +127,7 @@ class ConsumerGroupCurrentMemberAssignmentKey:
 
 @data(versions="0", flexible="0+", key=8)
 class ConsumerGroupCurrentMemberAssignmentValue:
-    """What the member reads on its way there."""
+    """The partitions that the member reads on the way to its target."""
 
     @record
     class TopicPartitions:

@@ -1,4 +1,4 @@
-"""What consumers of a classic group tell each other, inside JoinGroup and SyncGroup.
+"""Messages between consumers of a classic group, inside JoinGroup and SyncGroup.
 
 A reader takes versions it does not know as the highest it knows, and ignores the tail.
 """
@@ -28,7 +28,7 @@ class ConsumerProtocolSubscription:
 
 @data(versions="0-3")
 class ConsumerProtocolAssignment:
-    """What one member shall read."""
+    """The partitions that one member is to read."""
 
     @record
     class TopicPartition:

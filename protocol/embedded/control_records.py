@@ -62,7 +62,7 @@ class KRaftVersionRecord:
 
 @data(versions="0", flexible="0+")
 class VotersRecord:
-    """Who votes, and where they listen (KIP-853)."""
+    """The voters, and where they listen (KIP-853)."""
 
     @record
     class Voter:

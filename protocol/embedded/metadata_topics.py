@@ -44,7 +44,7 @@ class PartitionRecord:
 
 @data(versions="0-2", flexible="0+", key=5)
 class PartitionChangeRecord:
-    """What changed about a partition: a field left out stays as it was."""
+    """The changes of a partition: a field left out stays as it was."""
 
     partition_id: int = field(Int32, default=-1)
     topic_id: bytes = field(Uuid)

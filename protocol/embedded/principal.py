@@ -1,4 +1,4 @@
-"""Who a request comes from, as a broker tells the controller inside Envelope (KIP-590)."""
+"""The principal of a request, as a broker sends it to the controller inside Envelope (KIP-590)."""
 
 from ..declare import data, field
 from ..wire import Bool, String

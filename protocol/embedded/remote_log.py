@@ -51,7 +51,7 @@ class RemoteLogSegmentMetadataRecord:
 
 @data(versions="0", flexible="0+", key=1)
 class RemoteLogSegmentMetadataUpdateRecord:
-    """What became of it."""
+    """The new state of a segment."""
 
     remote_log_segment_id: RemoteLogSegmentId = field(RemoteLogSegmentId)
     broker_id: int = field(Int32)

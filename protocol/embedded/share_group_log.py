@@ -17,7 +17,7 @@ class ShareGroupMemberMetadataKey:
 
 @data(versions="0", flexible="0+", key=10)
 class ShareGroupMemberMetadataValue:
-    """What the member said of itself."""
+    """The member's description of itself."""
 
     rack_id: str | None = field(String, nullable="0+")
     client_id: str = field(String)
@@ -65,7 +65,7 @@ class ShareGroupTargetAssignmentMemberKey:
 
 @data(versions="0", flexible="0+", key=13)
 class ShareGroupTargetAssignmentMemberValue:
-    """What the member shall read."""
+    """The partitions that the member is to read."""
 
     @record
     class TopicPartition:
@@ -85,7 +85,7 @@ class ShareGroupCurrentMemberAssignmentKey:
 
 @data(versions="0", flexible="0+", key=14)
 class ShareGroupCurrentMemberAssignmentValue:
-    """What the member reads now."""
+    """The partitions that the member reads now."""
 
     @record
     class TopicPartitions:

@@ -48,7 +48,7 @@ class ShareUpdateKey:
 
 @data(versions="0", flexible="0+", key=1)
 class ShareUpdateValue:
-    """What changed since the snapshot of that epoch."""
+    """The changes since the snapshot of that epoch."""
 
     @record
     class StateBatch:

@@ -45,7 +45,7 @@ class StreamsGroupMemberMetadataKey:
 
 @data(versions="0", flexible="0+", key=19)
 class StreamsGroupMemberMetadataValue:
-    """What the member said of itself."""
+    """The member's description of itself."""
 
     @record
     class Endpoint:
@@ -77,7 +77,7 @@ class StreamsGroupTopologyKey:
 
 @data(versions="0", flexible="0+", key=23)
 class StreamsGroupTopologyValue:
-    """What it works on: subtopologies with their topics."""
+    """The topology: subtopologies with their topics."""
 
     @record
     class Subtopology:

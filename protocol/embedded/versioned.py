@@ -41,7 +41,7 @@ VERSIONED_MODULES = frozenset(
 
 
 def is_versioned(name: str) -> bool:
-    """Whether a message travels behind its version. Keys of coordinators' logs stand behind their type instead."""
+    """True if a message follows its version on the wire. Keys of coordinators' logs follow their type instead."""
     return name in READ_FORWARD or (modules_by_name()[name] in VERSIONED_MODULES and not name.endswith("Key"))
 
 

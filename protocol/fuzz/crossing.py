@@ -1,4 +1,4 @@
-"""What one version says to another: the rules of Kafka's schema evolution, stated apart from the codec.
+"""Messages of one version read as another: the rules of Kafka's schema evolution, stated apart from the codec.
 
 A message written in version a cannot hold what a lacks. Reading fills that in with defaults; writing it again in
 version b drops, keeps or refuses by the same rule. :func:`cross` foretells it from the declarations alone, so that a
@@ -21,7 +21,7 @@ class Refusal(Exception):
 
 
 def cross(message: Any, version: int) -> Any:
-    """What a reader of ``version`` gets when ``message`` is written in that version.
+    """The message that a reader of ``version`` gets when ``message`` is written in that version.
 
     Fields of the version survive; ignorable fields that it lacks come back as defaults; tagged fields unknown to us
     survive in flexible versions alone.

@@ -204,7 +204,7 @@ def wild(message: Any, chance: Random) -> Any:
 
 
 def is_tame(message: Any, version: int) -> bool:
-    """Whether a tame maker could have made all numbers of a message: whoever gives them a meaning can hold them.
+    """True if a tame maker could have made all numbers of a message: code that interprets them can hold them.
 
     >>> from protocol.apis.classic_group import HeartbeatResponse
     >>> [is_tame(HeartbeatResponse(error_code=code), 0) for code in (27, 30_000)]
@@ -239,7 +239,7 @@ def tame_value(construct: Construct, value: Any, default: Any) -> bool:
 
 
 def has_arrays(construct: Construct) -> bool:
-    """Whether any part of what ``construct`` writes is an array."""
+    """True if any part of what ``construct`` writes is an array."""
     match construct:
         case CountedArray():
             return True
@@ -256,7 +256,7 @@ def has_arrays(construct: Construct) -> bool:
 
 
 def leaf(construct: Construct, marks: list[int], at: int, default: Any, tame: bool) -> Make:
-    """What makes values of one encoding: one of a pool of special ones, or a fresh one.
+    """A maker of values of one encoding: one of a pool of special ones, or a fresh one.
 
     The pool comes half the time; a special value's weight is how often it stands there.
     """

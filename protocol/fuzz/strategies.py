@@ -46,7 +46,7 @@ def numbers(bits: int, *, signed: bool) -> SearchStrategy[int]:
 
 @dataclass(frozen=True, eq=False)
 class Draws:
-    """What the leaves of a message are drawn from.
+    """The strategies for the leaves of a message.
 
     ``integers`` has a strategy for each of ``b h l q`` (int8 to int64) and ``B H L`` (uint8 to uint32). Arrays have up
     to ``max_items``; now and then, where ``long_arrays``, an item is repeated until its compact count takes two bytes.

@@ -1,4 +1,4 @@
-"""What travels inside ``records`` fields: batches, message sets, compression, checksums. Bytes in, bytes and records
+"""The contents of ``records`` fields: batches, message sets, compression, checksums. Bytes in, bytes and records
 out; no I/O.
 
 Looking without walking: iter_batches, BatchHeader.  Reading: iter_records, iter_batch_records, Record.  Writing:

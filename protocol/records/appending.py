@@ -1,4 +1,4 @@
-"""What a broker does with the records of a Produce request: check them, then give them their offsets.
+"""A broker's work on the records of a Produce request: check them, then set their offsets.
 
 Neither walks the records of a batch of magic 2: its header and its checksum are all that is read, and offset and leader
 epoch stand before what the checksum covers. Message sets of magic 0 and 1 are opened where they are compressed, because

@@ -1,4 +1,4 @@
-"""What a ``records`` field holds, without walking the records: one light header for each batch or message.
+"""The batches of a ``records`` field, without walking the records: one light header for each batch or message.
 
 A batch of magic 2 starts with 61 bytes of fixed width, read by one ``unpack_from``. Before it (magic 0 and 1) a field
 held a message set: each message is one entry, and a compressed message holds more of them in its value; here only the
@@ -51,7 +51,7 @@ _MAX_INT32 = 0x7FFFFFFF
 
 
 class TimestampType(IntEnum):
-    """Who set a batch's timestamps; messages of magic 0 have none."""
+    """The source of a batch's timestamps; messages of magic 0 have none."""
 
     NO_TIMESTAMP_TYPE = -1
     CREATE_TIME = 0

@@ -1,4 +1,4 @@
-"""What can be wrong with record bytes. Everything here is a :class:`RecordError`, and so a ``ProtocolError``.
+"""Errors in record bytes. Everything here is a :class:`RecordError`, and so a ``ProtocolError``.
 
 Brokers answer each with an error code of its own, named beside it.
 """

@@ -76,7 +76,7 @@ def read_inner_messages(
 
 
 def read_key_and_value(records: bytes, header: BatchHeader) -> tuple[bytes | None, bytes | None]:
-    """What follows the fixed part of a message; both together fill it.
+    """The key and value after the fixed part of a message; both together fill it.
 
     Raises: CorruptRecordError: they do not.
     """
@@ -165,7 +165,7 @@ def _flatten(
 
 
 def absolute_base_offset(outer: BatchHeader, messages: list[InnerMessage]) -> int:
-    """What to add to the offsets inside a compressed message of magic 1.
+    """The number to add to the offsets inside a compressed message of magic 1.
 
     Raises: CorruptRecordError: the outer offset is below the last inner one.
     """

@@ -46,7 +46,7 @@ class Record(msgspec.Struct, frozen=True, gc=False):
 
 
 class ControlType(IntEnum):
-    """What a control record says; the number is in its key."""
+    """The meaning of a control record; the number is in its key."""
 
     UNKNOWN = -1
     ABORT = 0
@@ -59,7 +59,7 @@ class ControlType(IntEnum):
 
 
 def control_type(record: Record) -> ControlType:
-    """What a record of a control batch says; UNKNOWN for a type that came later.
+    """The meaning of a record of a control batch; UNKNOWN for a type that came later.
 
     Raises: CorruptRecordError: its key is no control key.
     """

@@ -1,4 +1,4 @@
-"""Words in pages that a native speaker would read twice, with what to write instead.
+"""Words in pages, and beginnings of docstrings, that a native speaker would read twice.
 
 docs/cli.md has the help of all commands, so their help is checked too.
 """
@@ -33,6 +33,8 @@ INSTEAD: dict[str, str] = {
 PATTERNS = {re.compile(rf"\b(?:{words})\b", re.IGNORECASE): instead for words, instead in INSTEAD.items()}
 NOT_PROSE = re.compile(r"```.*?```|<!--.*?-->|`[^`\n]*`|\]\([^)\n]*\)|<https?:[^>]*>|https?:\S+", re.DOTALL)
 """Code, comments and addresses."""
+RIDDLE = re.compile(r'"""(?:What|Whether|Nothing|Who) ')
+PLAIN_FOLDERS = ("protocol", "kafka_rack", "mockbroker/adapters", "mockbroker/testing")
 
 
 def prose(text: str) -> str:
@@ -53,4 +55,11 @@ def pages_are_in_plain_english(project: Project) -> Iterator[str]:
                     yield f"{page}:{number}: says {found[0]!r}; write {instead}"
 
 
-CHECKS: tuple[Check, ...] = (pages_are_in_plain_english,)
+def docstrings_say_it_first(project: Project) -> Iterator[str]:
+    for path in project.files(*PLAIN_FOLDERS):
+        for number, line in enumerate(project.text(path).splitlines(), start=1):
+            if found := RIDDLE.search(line):
+                yield f"{path}:{number}: begins with {found[0]!r}; write what is returned: 'The ..', 'True if ..'"
+
+
+CHECKS: tuple[Check, ...] = (pages_are_in_plain_english, docstrings_say_it_first)

@@ -98,6 +98,11 @@ SOURCE = [
         ],
     ),
     (
+        words.docstrings_say_it_first,
+        {"protocol/a.py": 'def f():\n    """Whether it is so."""\n\n\ndef g():\n    """True if it is so."""\n'},
+        ["protocol/a.py:2: begins with '\"\"\"Whether '; write what is returned: 'The ..', 'True if ..'"],
+    ),
+    (
         words.pages_are_in_plain_english,
         {"README.md": "# Top\n`told` in code,\nbut it stands here, such as\nsuch words\n"},
         [

@@ -54,7 +54,7 @@ class RackAwareSubscription(ConsumerProtocolMemberMetadata):  # type: ignore[mis
 
 
 class RackAwareAssignor(AbstractPartitionAssignor):  # type: ignore[misc]  # see RackAwareSubscription
-    """What the assignors below share.
+    """The common base of the assignors below.
 
     Args:
         rack: the member's rack, as its client_rack; None: it has none.

@@ -22,7 +22,7 @@ from kafka_rack.assignment.members import Member
 
 
 class RackAwareAssignor(AbstractPartitionAssignor):  # type: ignore[misc]  # kafka-python has no types
-    """What the assignors below share.
+    """The common base of the assignors below.
 
     Args:
         rack: the member's rack, as its client_rack; None: it has none.

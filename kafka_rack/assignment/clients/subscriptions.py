@@ -1,4 +1,4 @@
-"""What a client's member says of itself, and what its leader makes of what all say: common to the clients."""
+"""The subscription of a client's member, and how its leader reads those of all members: common to the clients."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Grouped = list[tuple[str, list[int]]]
 
 
 class LastAssignment:
-    """What a member was last assigned, and when; it starts with nothing."""
+    """The last assignment of a member and its time; empty at the start."""
 
     def __init__(self) -> None:
         self.partitions: list[TopicPartition] | None = None

@@ -119,7 +119,7 @@ def split(arguments: Arguments, data: bytes) -> list[tuple[str, Any, int, bytes]
 
 
 def is_response(message: Any, arguments: Arguments, frame: bytes) -> bool:
-    """Whether these are a whole response, whose correlation id only looks like the length of a frame."""
+    """True if the bytes are a whole response, whose correlation id only looks like the length of a frame."""
     if message is None or message.kind != "response":
         return False
     try:

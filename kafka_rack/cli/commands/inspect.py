@@ -41,7 +41,7 @@ FEATURES: tuple[tuple[int, int, str], ...] = (
 
 @dataclass(slots=True)
 class BrokerAnswers:
-    """What one broker reports of itself; ``trouble``: why it reports nothing."""
+    """The report of one broker; ``trouble``: why there is none."""
 
     versions: Mapping[int, tuple[int, int]] = field(default_factory=dict)
     settings: Mapping[str, str | None] = field(default_factory=dict)

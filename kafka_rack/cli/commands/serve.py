@@ -156,7 +156,7 @@ def cluster_from(options: dict[str, Any], faults: list[Any]) -> Any:
 
 
 def complaint_of(error: Exception) -> UsageError | CommandError:
-    """What to say of a cluster that cannot be as it was asked for."""
+    """The error for a cluster that cannot be as its options ask."""
     if isinstance(error, OSError):
         return CommandError(f"{error.filename}: {error.strerror}" if error.filename else str(error))
     return UsageError(getattr(error, "message", None) or str(error))

@@ -107,7 +107,7 @@ def what_if(arguments: Arguments) -> int:
 
 
 def selector_captured(arguments: Arguments) -> bool | None:
-    """Whether brokers had the rack-aware selector; None if the user does not say. Raises UsageError."""
+    """True if brokers had the rack-aware selector; None if the user does not say. Raises UsageError."""
     settings: dict[str, Any] = dict(arguments.captured_with)
     for name in settings:
         if name != SELECTOR:

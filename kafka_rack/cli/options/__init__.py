@@ -1,1 +1,1 @@
-"""What comes from the command line, the environment and files that it names."""
+"""Options: values from the command line, the environment and the files that these name."""

@@ -82,7 +82,7 @@ def print_forecast(arguments: Any) -> None:
 
 
 def settings_of(arguments: Any) -> Settings:
-    """What the job measures by. Raises UsageError: a file of prices or racks that cannot be read."""
+    """The settings of the job. Raises UsageError: a file of prices or racks that cannot be read."""
     prices, rules = prices_of(arguments), racks_file(arguments.client_racks)
     window_us = arguments.window * 1_000 if arguments.window else None
     return Settings(prices, rules, window_us, arguments.top, arguments.client_racks)

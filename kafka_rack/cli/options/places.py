@@ -38,7 +38,7 @@ def check_folder(given: str) -> None:
 
 
 def not_read(error: ValueError | OSError) -> CommandError | UsageError:
-    """What a command says that could not read what it was given; nothing that is not there is wrong usage."""
+    """The error of a command whose input could not be read: wrong usage if the input does not exist."""
     if isinstance(error, ValueError) or (isinstance(error, FileNotFoundError) and error.strerror is None):
         return UsageError(str(error))
     return CommandError(f"{error.filename}: {error.strerror}" if error.filename else str(error))

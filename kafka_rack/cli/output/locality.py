@@ -1,4 +1,4 @@
-"""What `kafka-rack locality` and the job of that name print: one screen of a result, and of a plan's forecast."""
+"""The output of `kafka-rack locality` and of its job: one screen for a result, and for a plan's forecast."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def crossing_pairs(result: Mapping[str, Any], pace: Pace, currency: str) -> str:
 
 
 def what_to_do(actions: Sequence[Mapping[str, Any]]) -> list[str]:
-    """What keeps client traffic in its rack, and what that saves; the largest first."""
+    """The actions that keep client traffic in its rack, with what each saves; the largest first."""
     shown = actions[:MAX_REASONS]
     rows = [[row["action"], row["who"], row["avoidable"], bytes_text(row["bytes"]), row["saving"]] for row in shown]
     lines = [table(["what to do", "who", "", "bytes", "saves"], rows)]

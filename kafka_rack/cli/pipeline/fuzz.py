@@ -171,7 +171,7 @@ def replay(arguments: Arguments) -> int:
 def asked_of_kafka(
     arguments: Arguments, known: Replay, ask: Callable[[FuzzCheck], Disagreement | None]
 ) -> Disagreement | None:
-    """What Kafka's classes say, from the jar that the file names unless another is given."""
+    """The answer of Kafka's classes, from the jar that the file names unless an option names another."""
     from kafka_rack.pipeline.fuzz.java import JavaCheck, kafka_side
 
     arguments.kafka_clients_jar = arguments.kafka_clients_jar or known.kafka_clients

@@ -1,1 +1,1 @@
-"""What ``serve`` and ``proxy`` have in common: they run until a signal, and say where they are."""
+"""The parts that ``serve`` and ``proxy`` share: both run until a signal, and print where they are."""

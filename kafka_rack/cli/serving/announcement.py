@@ -16,7 +16,7 @@ PROTOCOL_SETTING = "inter.broker.protocol.version"
 
 
 def banner(cluster: Any, control: Any, folder: SecurityFolder, new_token: str | None = None) -> str:
-    """What runs where, for people; a new token is part of the dashboard's address."""
+    """The addresses of a cluster, for people; a new token is part of the dashboard's address."""
     brokers = list(cluster.state.brokers.values())
     lines = [f"{counted(len(brokers), 'broker')} up, cluster id {cluster.state.id}", ""]
     lines.append(table(["broker", "rack", "address"], [[one.id, one.rack, addresses_of(one)] for one in brokers]))

@@ -1,4 +1,4 @@
-"""What `serve` and `proxy` share: a cluster that serves until a signal, its control API, its addresses in files."""
+"""A cluster that serves until a signal, its control API, and its addresses in files: for `serve` and `proxy`."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def run_made(
 
 
 def loop_factory_of(name: str | None) -> Callable[[], asyncio.AbstractEventLoop] | None:
-    """What makes the event loop; None stands for asyncio's own. Raises UsageError: uvloop is not there."""
+    """The factory of the event loop; None means asyncio's own. Raises UsageError: uvloop is not installed."""
     if name == "asyncio":
         return None
     try:
@@ -222,7 +222,7 @@ def clean_up(written: dict[Path, str], folder: SecurityFolder) -> None:
 
 
 def control_token(arguments: Arguments) -> ServedToken:
-    """What the control API is to ask for. Raises UsageError: nobody would learn it; CommandError."""
+    """The token that the control API requires. Raises UsageError: no client would learn it; CommandError."""
     if arguments.no_control:
         return ServedToken(None)
     token = served_token(arguments.control_token_file, os.environ, arguments.control_host or LOOPBACK)

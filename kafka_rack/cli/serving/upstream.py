@@ -32,7 +32,7 @@ def upstream_settings(
 
 
 class CurrentLogin:
-    """Who logs in as a file says it at the time: a token in it, or made by it, does not last as long as the proxy."""
+    """The login as a file has it at the time: a token in it, or made by it, expires before the proxy ends."""
 
     def __init__(self, path: str, login: SaslLogin) -> None:
         self._path, self._login = path, login
@@ -53,5 +53,5 @@ class CurrentLogin:
 
 
 def login_of(path: str | None, settings: ClientSettings) -> CurrentLogin | None:
-    """Who the proxy is, where the cluster asks."""
+    """The login of the proxy at the cluster, if the cluster requires one."""
     return None if path is None or settings.login is None else CurrentLogin(path, settings.login)

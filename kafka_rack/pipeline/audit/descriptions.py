@@ -71,7 +71,7 @@ def cluster_of(
 
 
 def name_of(said: Any, file: str, line: int | None) -> str:
-    """What the description calls the cluster; else the file's name, with the line where there are several.
+    """The cluster's name in the description; else the file's name, with the line if there are several.
 
     >>> name_of({}, "fleet/eu.jsonl.gz", 3), name_of({"name": "eu"}, "fleet/1.json", None)
     ('eu:3', 'eu')

@@ -34,7 +34,7 @@ class NothingToAudit(Exception):
 
 
 class Fleet(msgspec.Struct):
-    """What an audit found. ``clusters`` and ``problems`` are those tables' rows; ``tables`` counts the others'."""
+    """The findings of an audit. ``clusters`` and ``problems`` are those tables' rows; ``tables`` counts the others'."""
 
     clusters: list[Row]
     problems: list[Row]
@@ -61,7 +61,7 @@ class Fleet(msgspec.Struct):
 
     @property
     def clean(self) -> bool:
-        """Nothing found, and everything read."""
+        """True if there are no findings and everything was read."""
         return not self.bad_clusters and not self.problems
 
 

@@ -55,7 +55,7 @@ SCHEMAS = {
 
 
 class AuditQuestion(NamedTuple):
-    """What an audit is asked, as ``kafka-rack audit`` takes it; ``ignore`` are kinds of findings to leave out."""
+    """The question of an audit, as ``kafka-rack audit`` takes it; ``ignore`` are kinds of findings to leave out."""
 
     min_insync_replicas: int | None = None
     skew: float = DEFAULT_SKEW
@@ -152,7 +152,7 @@ def repair_rows(layout: ClusterLayout) -> tuple[list[Row], Row]:
 
 
 def severity(row: Mapping[str, Any]) -> tuple[int, int, int, str, str, int]:
-    """What clusters are sorted by, the worst first: the worst kind of finding, the partitions that it touches, all
+    """Sorts clusters, the worst first: by the worst kind of finding, the partitions that it touches, all
     findings, then the name and its place.
     """
     rank = len(KINDS) if row["worst"] is None else list(KINDS).index(row["worst"])

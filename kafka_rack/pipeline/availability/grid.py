@@ -28,7 +28,7 @@ UNSET: dict[str, tuple[Any, ...]] = {
     "scatter_width": (None,),
     "rack_failures": (0,),
 }
-"""What an axis has that is not given: no racks; min.insync.replicas 2, or 1 where there is one replica; ..."""
+"""Defaults of the axes: no racks; min.insync.replicas 2, or 1 where there is one replica; ..."""
 MAY_BE_NONE = ("racks", "min_insync_replicas", "scatter_width")
 NONE = "none"
 HIGHEST = {"brokers": 2_000, "racks": 2_000, "partitions": 100_000, "replication_factor": 100}

@@ -22,12 +22,12 @@ from protocol.fuzz.oracles import Unfit
 from protocol.wire import Array, FieldType
 
 MESSAGE, WILD, BYTES = "message", "wild", "bytes"
-"""What a check takes: a message that the version can hold, one that mixes versions, damaged bytes."""
+"""The inputs of checks: a message that the version can hold, one that mixes versions, damaged bytes."""
 MAX_ANSWER_CHARACTERS = 4_000  # characters kept of what each side said
 
 
 class Disagreement(NamedTuple):
-    """What is wrong; ``ours`` and ``theirs`` are the answers of both sides, or what was expected and what came."""
+    """A fault; ``ours`` and ``theirs`` are the answers of both sides, or the expected value and the one met."""
 
     kind: str
     ours: str
@@ -42,10 +42,10 @@ class FuzzCheck(Protocol):
     damaged: int  # inputs of damaged bytes for each example
 
     def supports(self, message: str, version: int) -> bool:
-        """Whether it has something to say of this message version."""
+        """True if the check applies to this message version."""
 
     def fault(self, message: Any, version: int, value: Any) -> Disagreement | None:
-        """What is wrong with ``value``, a message of this class or bytes, in this version."""
+        """The fault in ``value``, a message of this class or bytes, in this version; None if it has none."""
 
 
 class OfAll:
@@ -100,7 +100,7 @@ class Versions(OfAll):
 
 
 def refused_at(message: Any, version: int, value: Any, path: str) -> Disagreement | None:
-    """What is wrong unless the writer refuses the field at ``path``."""
+    """A fault unless the writer refuses the field at ``path``."""
     try:
         data = codec(message, version).encode(value)
     except protocol.EncodeError as error:
@@ -258,7 +258,7 @@ def checks_for(names: Sequence[str], theirs: UserCodec | None = None) -> list[Fu
 
 
 def outcome(read: Callable[[], Any]) -> str:
-    """What a reader makes of bytes, as text: messages that hold NaN are not equal to themselves."""
+    """The outcome of reading bytes, as text: messages that hold NaN are not equal to themselves."""
     try:
         return shown(read(), whole=True)
     except protocol.DecodeError:

@@ -89,7 +89,7 @@ class CodecSource(msgspec.Struct, frozen=True):
 
 
 class UserCodec:
-    """What was loaded: the abilities that it has, None for the others.
+    """A loaded codec: its functions, None for those that it lacks.
 
     Raises: CodecError: it has none.
     """

@@ -83,7 +83,7 @@ class JavaCheck:
 
 
 def question(message: Any, version: int, value: Any) -> tuple[bytes, str]:
-    """What Kafka is asked about a message: its bytes, and its JSON or nothing where Kafka could not read that."""
+    """The question to Kafka about a message: its bytes, and its JSON or nothing if Kafka could not read that."""
     data = codec(message, version).encode(value)
     if message.name in WITH_RECORDS:
         return data, ""
@@ -94,7 +94,7 @@ def question(message: Any, version: int, value: Any) -> tuple[bytes, str]:
 
 
 def judged(message: Any, version: int, value: Any, answer: str, *, names_of_today: bool) -> Disagreement | None:
-    """What is wrong with Kafka's answer.
+    """The fault in Kafka's answer, if any.
 
     Args:
         names_of_today: the release calls the fields in JSON as ours does; else only the bytes count.

@@ -39,7 +39,7 @@ Task = Callable[[Batches], Iterator[pa.RecordBatch]]
 
 
 class FuzzRun(msgspec.Struct):
-    """What a run was and what it found. ``kafka`` is the release of Kafka's classes, None where they were not asked."""
+    """A run and its findings. ``kafka`` is the release of Kafka's classes, None if these were not used."""
 
     plan: FuzzPlan
     checks: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""What is to be tried: which messages and versions, in which chunks, and from which seeds.
+"""The plan of a run: messages and versions, the chunks of their examples, and the seeds.
 
 A chunk is the unit of work: a number of examples of one message version, made from a seed of their own. How chunks are
 spread over tasks changes nothing about them.
@@ -31,7 +31,7 @@ class ExampleChunk(msgspec.Struct, frozen=True):
 
 
 class FuzzPlan(msgspec.Struct, frozen=True):
-    """What a run tries. ``versions`` has each message's; ``examples`` are of each version."""
+    """The examples of a run. ``versions`` has each message's; ``examples`` are of each version."""
 
     versions: dict[str, list[int]]
     examples: int

@@ -1,4 +1,4 @@
-"""What a run found, in values that add up: the results of two halves of the work make those of the whole.
+"""Results of a run, in values that add up: those of two halves of the work make those of the whole.
 
 Adding is commutative, so the order of chunks does not matter.
 """

@@ -53,7 +53,7 @@ class Asker:
 
 
 def fault_of(check: FuzzCheck, message: Any, version: int, value: Any) -> Disagreement | None:
-    """What a check finds; what it does not expect itself is a fault too.
+    """The fault that a check finds; an unexpected exception is a fault too.
 
     Raises: Unfit.
     """

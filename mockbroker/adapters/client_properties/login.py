@@ -28,7 +28,7 @@ MODULES = {
 }
 """The login module that belongs to a mechanism; its package may be another since clients are shaded."""
 MIN_ITERATIONS, MAX_ITERATIONS = 4096, 1_000_000
-"""What SCRAM asks for at least, and what a broker may have us compute."""
+"""The least iterations of SCRAM, and the most that a broker may have us compute."""
 UNSECURED_CLAIM = re.compile(r"unsecuredLogin(String|Number|List)Claim_(.+)")
 UNSECURED_EXTENSION = "unsecuredLoginExtension_"
 LIFETIME_S = 3600
@@ -43,7 +43,7 @@ class LoginError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class SaslLogin:
-    """Who logs in, and by what.
+    """The user of a login, and the means.
 
     ``is_delegation_token`` says that name and password are a delegation token's id and key; ``bearer_token`` is
     OAUTHBEARER's.
@@ -123,7 +123,7 @@ def token_in(url: str) -> str:
 
 
 def claims_of(options: Mapping[str, str]) -> dict[str, object]:
-    """What an unsecured token claims: Kafka's ``unsecuredLogin...Claim_NAME`` options and its time.
+    """The claims of an unsecured token: Kafka's ``unsecuredLogin...Claim_NAME`` options and its time.
 
     >>> sorted(claims_of({"unsecuredLoginStringClaim_sub": "alice", "unsecuredLoginListClaim_scope": ",a,b"}))
     ['exp', 'iat', 'scope', 'sub']

@@ -5,4 +5,4 @@ from __future__ import annotations
 from pathlib import Path
 
 NAMES = frozenset(Path(__file__).with_suffix(".txt").read_text(encoding="ascii").split())
-"""What AdminClientConfig, ConsumerConfig and ProducerConfig of Kafka 4.4 know, and what older ones knew beside."""
+"""The settings of AdminClientConfig, ConsumerConfig and ProducerConfig in Kafka 4.4, and those of older releases."""

@@ -50,7 +50,7 @@ class ClientSettings:
 
 
 def client_settings_of(properties: Mapping[str, str]) -> ClientSettings:
-    """What Kafka's client properties say. Raises ValueError."""
+    """The settings in Kafka's client properties. Raises ValueError."""
     notes = tuple(check_names(properties))
     protocol = properties.get("security.protocol", PLAINTEXT).upper()
     if protocol not in PROTOCOLS:
@@ -84,7 +84,7 @@ def check_names(properties: Mapping[str, str]) -> list[str]:
 
 
 def login_in(properties: Mapping[str, str]) -> SaslLogin:
-    """Who logs in. Raises ValueError."""
+    """The login in the properties. Raises ValueError."""
     mechanism = properties.get("sasl.mechanism", "GSSAPI")
     if mechanism not in MECHANISMS:
         default = "" if "sasl.mechanism" in properties else ", which is Kafka's default"

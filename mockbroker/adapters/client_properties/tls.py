@@ -23,7 +23,7 @@ NO_KEY_STORE = KeyStore("", None, None, None, None, None)
 
 
 def client_context(properties: Mapping[str, str]) -> ssl.SSLContext:
-    """What connections are made with. Raises ValueError, which repeats no secret."""
+    """The TLS context of a client's connections. Raises ValueError, which repeats no secret."""
     of_tls = {name: value for name, value in properties.items() if name.startswith("ssl.") and name in NAMES}
     own = ListenerSettings(KafkaSettings(of_tls), "")
     has_key = any(name.startswith(KEY_STORE) for name in properties)
@@ -54,7 +54,7 @@ def client_context(properties: Mapping[str, str]) -> ssl.SSLContext:
 
 
 def compares_names(properties: Mapping[str, str]) -> bool:
-    """Whether a certificate has to be for the address that is connected to. Raises ValueError."""
+    """True if a certificate has to be for the address that is connected to. Raises ValueError."""
     algorithm = properties.get(ALGORITHM, "https").lower()
     if algorithm not in ("https", ""):
         raise ValueError(f"{ALGORITHM}: expected https, or nothing to compare no names, got {properties[ALGORITHM]}")

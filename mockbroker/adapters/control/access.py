@@ -1,4 +1,4 @@
-"""Who may ask: the token of the control API, and what a request says of itself, by ``Host``, ``Origin`` and its like.
+"""Access to the control API: its token, and a request's ``Host``, ``Origin`` and similar headers.
 
 A page in a browser somewhere else must not command the cluster, nor read it. It can make requests to loopback, so what
 the browser says about it is looked at. ``Origin`` has to be the API's own. ``Host`` has to be a name that nobody else
@@ -29,7 +29,7 @@ PRIVATE_SUFFIXES = (".localhost", ".local", ".internal", ".test", ".home.arpa")
 """Ends of names that the public DNS never answers: RFC 6761, RFC 6762, RFC 8375, and ICANN's .internal."""
 LEGAL_NAME = re.compile(r"[a-z0-9_.-]+")
 OPEN_PATHS = ("/healthz",)
-"""What is answered without a token: probes have none, and learn nothing but that it runs."""
+"""Paths that need no token: probes have none, and learn only that the cluster runs."""
 TOKEN = re.compile(r"[!-~]{16,512}")
 RULE = "16 to 512 visible ASCII characters without a space"
 TOKEN_BYTES = 32
@@ -41,7 +41,7 @@ HEADERS = {
     "referrer-policy": "no-referrer",
     "x-content-type-options": "nosniff",
 }
-"""What goes with every answer that does not say otherwise."""
+"""The headers of every answer that does not set others."""
 SIGN_IN = b"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>kafka-rack: token</title></head>
 <body><h1>kafka-rack</h1>
@@ -59,7 +59,7 @@ def new_token() -> str:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches what listens there.
+    """True if only this machine reaches a listener there.
 
     >>> [host for host in ("127.0.0.1", "127.9.9.9", "::1", "localhost", "", "0.0.0.0", "kafka") if is_loopback(host)]
     ['127.0.0.1', '127.9.9.9', '::1', 'localhost']
@@ -71,7 +71,7 @@ def is_loopback(host: str) -> bool:
 
 
 class ControlAccess:
-    """Who may ask one server.
+    """The access rules of one server.
 
     Args:
         host: where it listens.
@@ -171,12 +171,12 @@ def name_of(host: str) -> str:
 
 
 def is_own(name: str) -> bool:
-    """Whether a name means this machine to every browser: loopback's addresses, and localhost (RFC 6761)."""
+    """True if a name means this machine to every browser: loopback's addresses, and localhost (RFC 6761)."""
     return is_loopback(name) or name.endswith(".localhost")
 
 
 def is_private(name: str) -> bool:
-    """Whether the public DNS cannot point this name anywhere.
+    """True if the public DNS cannot point this name anywhere.
 
     >>> [name for name in ("127.0.0.1", "::1", "localhost", "kafka", "x.internal", "evil.example") if is_private(name)]
     ['127.0.0.1', '::1', 'localhost', 'kafka', 'x.internal']

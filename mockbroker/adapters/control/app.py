@@ -112,7 +112,7 @@ class Guard:
 
 
 def with_headers(send: Send) -> Send:
-    """What sends an answer with the headers that each of them has."""
+    """A ``send`` that adds the headers that each answer has."""
 
     async def send_with_headers(message: Message) -> None:
         if message["type"] == "http.response.start":
@@ -136,7 +136,7 @@ class PathEndpoint:
         await response(scope, receive, send)
 
     async def answer(self, request: Request) -> Response:
-        """What becomes of a request. Raises ControlProblem."""
+        """The answer to a request. Raises ControlProblem."""
         wanted = self.methods.get(request.method)
         if wanted is None:
             body_limit = max(one.max_body_bytes for one in self.methods.values())

@@ -83,7 +83,7 @@ def typed_body(body: bytes, expected: Any) -> Any:
 
 
 def refusal(text: str, given: Any, expected: Any) -> ControlProblem:
-    """What msgspec says of a wrong value, with the field first and the value met.
+    """The problem that msgspec reports of a wrong value, with the field first and the value met.
 
     >>> class Lag(msgspec.Struct):
     ...     records: int

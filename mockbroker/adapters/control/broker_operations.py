@@ -1,4 +1,4 @@
-"""What happens to brokers and racks. A call is answered when it has taken effect, 409 where nothing would change."""
+"""Operations on brokers and racks. A call is answered when it has taken effect, 409 where nothing would change."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class LagChanged(msgspec.Struct):
 
 
 class Software(msgspec.Struct, forbid_unknown_fields=True):
-    """What a broker runs from its next start on; one of them, or both."""
+    """The software of a broker from its next start on; one of them, or both."""
 
     release: str | None = None
     protocol: str | None = msgspec.field(name=PROTOCOL_SETTING, default=None)

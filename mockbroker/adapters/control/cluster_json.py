@@ -100,7 +100,7 @@ class UpdateMetadataView(msgspec.Struct):
 
 
 class ZooKeeperBrokerView(msgspec.Struct):
-    """What a broker runs in ZooKeeper mode, and which live brokers it knows."""
+    """The software of a broker in ZooKeeper mode, and the live brokers that it knows."""
 
     id: int
     release: str
@@ -198,7 +198,7 @@ def rack_of(state: Cluster, rack: str) -> RackView:
 
 
 def is_up(state: Cluster, broker: Broker) -> bool:
-    """Whether a broker counts as up; before a real cluster, whether it is up there and can be reached here."""
+    """True if a broker counts as up; before a real cluster, if it is up there and can be reached here."""
     return broker.online and (broker.is_running or not state.is_mirror)
 
 

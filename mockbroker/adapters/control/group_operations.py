@@ -32,7 +32,7 @@ class MemberView(msgspec.Struct):
 
 
 class OffsetView(msgspec.Struct):
-    """What a group has committed for a partition; ``lag`` counts to the high watermark, null without the partition.
+    """A group's committed offset of a partition; ``lag`` counts to the high watermark, null without the partition.
 
     Of a share group, ``offset`` is where it begins, and ``lag`` leaves out what it is done with from there on.
     """
@@ -68,7 +68,7 @@ class GroupsView(msgspec.Struct):
 
 
 class CoordinatorView(msgspec.Struct):
-    """Who coordinates a group."""
+    """The coordinator of a group."""
 
     id: str
     coordinator: int

@@ -69,7 +69,7 @@ async def traffic(call: ControlCall) -> Any:
 
 
 def add_cluster(text: Exposition, cluster: ServedCluster) -> None:
-    """What there is: brokers, partitions, groups, faults, connections, calls that wait."""
+    """Add counts of brokers, partitions, groups, faults, connections, and calls that wait."""
     state, journal = cluster.state, cluster.journal
     brokers = [({"broker": one.id, "rack": one.rack or ""}, one) for one in state.brokers.values()]
     text.add(
@@ -121,7 +121,7 @@ FLOW_LABELS = ("client_rack", "broker", "broker_rack", "category", "locality", "
 
 
 def add_traffic(text: Exposition, snapshot: Mapping[str, Any]) -> None:
-    """What went between racks, by whom, and what came of it."""
+    """Add the traffic between racks, by client, and its results."""
     pairs = [
         ({name: "" if one[name] is None else str(one[name]) for name in FLOW_LABELS}, one) for one in snapshot["flows"]
     ]

@@ -1,4 +1,4 @@
-"""What the control API does, as a table: each operation with its path, its words and its types.
+"""The operations of the control API, as a table: each with its path, its words and its types.
 
 The routes of the server, ``GET /openapi.json`` and the tests are made from this table, so that none of them can say
 something else than the others.
@@ -67,7 +67,7 @@ class ControlCall:
             raise conflict(f"a proxy follows neither groups nor what clients report: {instead}")
 
     def with_internal(self) -> bool:
-        """Whether the coordinators' topics are wanted too. Raises ControlProblem: 400."""
+        """True if the coordinators' topics are included. Raises ControlProblem: 400."""
         (text,) = self.query(("internal",)).get("internal", ["false"])[-1:]
         if text not in ("true", "false"):
             raise bad_request(f"internal: expected true or false, got {text!r}", field="internal")
@@ -167,7 +167,7 @@ def known_broker(state: Cluster, text: str) -> int:
 
 
 def as_response(answered: Any, status: int) -> Response:
-    """What an operation gave, as a response: bytes are JSON already."""
+    """The result of an operation as a response: bytes are JSON already."""
     if isinstance(answered, Response):
         return answered
     import msgspec

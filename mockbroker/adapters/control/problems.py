@@ -1,4 +1,4 @@
-"""What goes wrong, as RFC 9457 has it: ``application/problem+json`` with type, title, status and detail."""
+"""Problems, as RFC 9457 has them: ``application/problem+json`` with type, title, status and detail."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ class RequestsDeleted(msgspec.Struct):
 
 
 class AssertionHolds(msgspec.Struct):
-    """What was claimed holds."""
+    """The answer to an assertion that holds."""
 
     ok: bool
 
@@ -201,7 +201,7 @@ def query_of(call: ControlCall) -> dict[str, Any]:
 
 
 def filters_of(given: dict[str, Any]) -> JournalFilters:
-    """What is asked for. Raises ControlProblem: 400."""
+    """The filters of a query. Raises ControlProblem: 400."""
     try:
         return JournalFilters.of(given)
     except FilterError as error:

@@ -45,7 +45,7 @@ class ToBrokers(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Deleted(msgspec.Struct):
-    """What is no longer there."""
+    """The names that were deleted."""
 
     deleted: str
 

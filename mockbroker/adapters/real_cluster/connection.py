@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 SOFTWARE = "kafka-rack"
 DEFAULT_TIMEOUT_S = 10.0
 SPOKEN_BY_0_9 = {0: (0, 1), 1: (0, 1), 2: (0, 0), 3: (0, 0), 10: (0, 0)}
-"""What a broker that knows no ApiVersions serves of what we might ask: Produce, Fetch, ListOffsets, Metadata, ..."""
+"""Versions of the APIs that we call on a broker without ApiVersions: Produce, Fetch, ListOffsets, Metadata, ..."""
 HTTP = b"HTTP"
 TLS_ALERT, TLS_HANDSHAKE = 0x15, 0x16
 """The first byte of an answer that is TLS, where Kafka's is the high byte of a length."""
@@ -169,7 +169,7 @@ class BrokerConnection:
             raise RealClusterError(f"{self.name}: {tls_trouble(error)}") from None
 
     def _doubt(self) -> str:
-        """What may be wrong with a listener that does not answer."""
+        """The possible faults of a listener that does not answer."""
         if self.settings.protocol == PLAINTEXT:
             return "is it a listener for plaintext, without TLS and SASL? --command-config says how others are reached"
         return f"is it a listener of the security protocol {self.settings.protocol}?"

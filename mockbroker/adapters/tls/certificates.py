@@ -34,7 +34,7 @@ class Identity:
 
 
 class CertificateAuthority:
-    """Who signs certificates.
+    """Signs certificates.
 
     Args:
         identity: its own certificate and key; a new one without.

@@ -19,9 +19,9 @@ from mockbroker.state.brokers.broker import Listener
 
 HANDSHAKE_S = 30.0
 SEALED_BYTES = 1 << 18
-"""What is sealed at once: of a larger answer the rest waits until the client has read that."""
+"""The bytes sealed at once: of a larger answer the rest waits until the client has read those."""
 PLAIN_BYTES_ALERT = bytes.fromhex("15 0303 0002 0250")
-"""What Java answers to bytes that are not TLS: a fatal internal error, as TLS 1.2."""
+"""Java's answer to bytes that are not TLS: a fatal internal error, as TLS 1.2."""
 log = logging.getLogger("mockbroker")
 
 

@@ -1,4 +1,4 @@
-"""What Python's ``ssl`` needs to know of a listener: its key, whom it trusts, versions and cipher suites."""
+"""The settings of a listener for Python's ``ssl``: its key, the authorities it trusts, versions and cipher suites."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class TlsListener:
     is_sasl: bool
 
     def principal_of(self, certificate: bytes | None) -> str | None:
-        """Who showed this certificate, in DER; None where nobody did, or where a login says who it is.
+        """The principal of this certificate, in DER; None without a certificate, or where a login names the principal.
 
         Raises ValueError: no rule applies to the name, or it cannot be read.
         """
@@ -79,7 +79,7 @@ def tls_listener(settings: ListenerTls, *, is_sasl: bool) -> TlsListener:
 
 
 def context_of(settings: ListenerTls) -> ssl.SSLContext:
-    """What a listener's connections are made with. Raises StoreError."""
+    """The TLS context of a listener's connections. Raises StoreError."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.options |= ssl.OP_NO_RENEGOTIATION
     versions = choose_suites(context, settings)
@@ -182,7 +182,7 @@ def openssl_name(suite: str) -> str:
 
 
 def reason_of(error: ssl.SSLError) -> str:
-    """What went wrong, in OpenSSL's words without its places in the code.
+    """The reason of an error, in OpenSSL's words without its places in the code.
 
     >>> reason_of(ssl.SSLError(1, "[SSL: NO_SHARED_CIPHER] no shared cipher (_ssl.c:1016)"))
     'no shared cipher'

@@ -21,7 +21,7 @@ AUTHORITY_FILE, AUTHORITY_KEY_FILE = "ca.pem", "ca-key.pem"
 
 
 class TlsMaterial:
-    """What ``tls=True`` makes: whoever trusts ``ca_pem`` trusts the brokers, and these know ``User:CN=client``.
+    """The certificates of ``tls=True``: clients that trust ``ca_pem`` trust the brokers, which know ``User:CN=client``.
 
     Args:
         brokers: their certificate has the addresses that they listen on and those that clients are told.
@@ -47,7 +47,7 @@ class TlsMaterial:
         return self._clients[name]
 
     def client_context(self, name: str | None = None) -> ssl.SSLContext:
-        """What a client in Python connects with; with a name it shows that certificate."""
+        """The TLS context of a client in Python; with a name it shows that certificate."""
         return client_context(self.ca_pem, None if name is None else self.client(name))
 
     def added_to(self, settings: Mapping[str, Any], brokers: Iterable[Broker]) -> dict[str, Any]:
@@ -70,7 +70,7 @@ class TlsMaterial:
 
 
 def client_context(trusted: str, identity: Identity | None) -> ssl.SSLContext:
-    """What a client in Python connects with."""
+    """The TLS context of a client in Python."""
     context = ssl.create_default_context(cadata=trusted)
     if identity is not None:
         with passing_file(identity.key + identity.certificate) as file:

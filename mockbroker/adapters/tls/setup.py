@@ -1,4 +1,4 @@
-"""What a cluster needs of TLS when it is made and when it starts; what does the work is loaded for it alone."""
+"""The use of TLS when a cluster is made and when it starts; the modules of TLS are loaded for it alone."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def listeners_by_broker(state: Cluster) -> dict[int, dict[str, TlsListener]]:
 
 
 def write_client_files(folder: Path | str, state: Cluster, material: TlsMaterial) -> None:
-    """What clients need, for the first listener with TLS. Raises OSError, naming the folder."""
+    """Write the files that clients need, for the first listener with TLS. Raises OSError, naming the folder."""
     from pathlib import Path
 
     from mockbroker.adapters.client_settings import client_login

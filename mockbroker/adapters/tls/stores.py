@@ -177,7 +177,7 @@ def pkcs12_certificates(data: bytes, password: str | None) -> str:
 
 
 def pkcs12(data: bytes, password: str | None) -> Any:
-    """What a file in PKCS#12 holds."""
+    """The contents of a file in PKCS#12."""
     from cryptography.hazmat.primitives.serialization.pkcs12 import load_pkcs12
 
     try:

@@ -53,18 +53,18 @@ class TlsStream:
         return self._tls.getpeercert(binary_form=True)
 
     def seal(self, data: bytes | memoryview) -> bytes:
-        """What to send for this to arrive."""
+        """The bytes to send so that this arrives."""
         self._tls.write(data)
         return self._outgoing.read()
 
     def end(self) -> bytes:
-        """What to send before the end, so that the other side knows that nothing was cut off."""
+        """The bytes to send before the end, so that the other side knows that nothing was cut off."""
         with suppress(ssl.SSLError):
             self._tls.unwrap()
         return self._outgoing.read()
 
     def take_outgoing(self) -> bytes:
-        """What TLS itself has to say."""
+        """The bytes that TLS itself has to send."""
         return self._outgoing.read()
 
     def _opened(self) -> bytes:

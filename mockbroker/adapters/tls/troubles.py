@@ -1,4 +1,4 @@
-"""What the failures of TLS mean for whoever set a client's ``ssl.*`` properties."""
+"""Failures of TLS, and the ``ssl.*`` properties of clients that cause them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ KEPT_OUT = frozenset(
 
 
 def tls_trouble(error: ssl.SSLError) -> str:
-    """What went wrong between a client and a broker, and which setting is about it."""
+    """The failure between a client and a broker, and the setting that it is about."""
     if isinstance(error, ssl.SSLCertVerificationError):
         said = error.verify_message.rstrip(".")
         if error.verify_code in (OTHER_NAME, OTHER_ADDRESS):

@@ -30,7 +30,7 @@ class Certificate:
     prices: Prices
 
     def reaches(self, wanted: str) -> bool:
-        """Whether this is as good as a grade, or as a percentage such as ``80`` or ``80%``."""
+        """True if this is as good as a grade, or as a percentage such as ``80`` or ``80%``."""
         if wanted.rstrip("%").isdigit():
             return self.percent >= int(wanted.rstrip("%"))
         order = [grade for grade, _ in GRADES]
@@ -45,7 +45,7 @@ def certificate_of(command: Sequence[str], facts: WireFacts, prices: Prices) -> 
 
 
 def percent_of(checks: Sequence[CertifyCheck]) -> int:
-    """What passed of what was seen, by weight, rounded down."""
+    """The share that passed of what was seen, by weight, rounded down."""
     seen = sum(check.weight for check in checks if check.verdict != NOT_SEEN)
     passed = sum(check.weight for check in checks if check.verdict == PASS)
     return 100 * passed // seen if seen else 0
@@ -111,7 +111,7 @@ def crossings(certificate: Certificate) -> list[Crossing]:
 
 
 def price(certificate: Certificate, keys: Sequence[CallTrafficKey], total: int) -> Decimal:
-    """What these bytes cost where ``total`` were a terabyte."""
+    """The cost of these bytes if ``total`` were a terabyte."""
     money = Decimal(0)
     for key in keys:
         sender, receiver = key.broker_rack or "", key.client_rack

@@ -1,4 +1,4 @@
-"""What is asked of a program, and what the wire's facts answer: each check passes, fails or was not seen."""
+"""Checks of a program, judged by the wire's facts: each passes, fails or was not seen."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class CertifyCheck:
 
     @property
     def remedy(self) -> str:
-        """What to set or change if it fails."""
+        """The setting or change to make if it fails."""
         return REMEDIES[self.id]
 
     def to_json(self) -> dict[str, object]:
@@ -179,7 +179,7 @@ def leader_hints(facts: WireFacts) -> Judgement:
 
 
 def no_loss(facts: WireFacts) -> Judgement:
-    """Nothing that was fed is passed over, and all that was acknowledged is there."""
+    """Passes if every record fed was read, and every acknowledged one is in the log."""
     rack = f", rack {facts.outage_rack} stopped and back in between" if facts.outage_rack else ""
     wrong = [*facts.produced.missing, *facts.lost]
     if wrong:
@@ -275,13 +275,13 @@ REMEDIES = {
     "no_duplicates": "set enable.idempotence=true",
     "near_reads": "set client.rack to the rack that the process runs in, and use a client that supports KIP-392",
 }
-"""What to set or change, by check."""
+"""The setting or change to make, by check."""
 ESSENTIAL = ("fetch_rack", "preferred_replica")
 """Without these a program is not rack-aware, whatever else it does well."""
 
 
 def judged(facts: WireFacts, check: str, judge: Callable[[WireFacts], Judgement]) -> Judgement:
-    """What the facts say, unless the cluster is none to see it at. Lost records and ended processes count anywhere."""
+    """The judgement of the facts, if the cluster can show it. Lost records and ended processes count anywhere."""
     verdict, evidence = judge(facts)
     why = facts.skipped.get(check)
     if why is None or (check in ("no_loss", "goes_on") and verdict == FAIL):

@@ -30,7 +30,7 @@ WHOLE_LOG = 1 << 60
 
 
 class CertifiedCluster(ABC):
-    """What programs connect to, and what can happen to them there.
+    """The cluster that programs connect to, and the outages that it can have.
 
     ``served`` has the listeners, the faults and the path of calls; ``fed`` counts the records written from here;
     ``out_of_sync`` has the followers that lag for programs alone.
@@ -54,7 +54,7 @@ class CertifiedCluster(ABC):
 
     @abstractmethod
     def feeds(self, topic: str) -> bool:
-        """Whether records may be written into a topic from here."""
+        """True if records may be written into a topic from here."""
 
     @abstractmethod
     async def feed(self, topics: Sequence[str], count: int) -> None:
@@ -74,7 +74,7 @@ class CertifiedCluster(ABC):
 
     @abstractmethod
     def may_change(self, topic: str) -> bool:
-        """Whether leaders and replicas of a topic may be moved."""
+        """True if leaders and replicas of a topic may be moved."""
 
     @abstractmethod
     async def move_leader(self, place: TopicPartition, target: int) -> str | None:
@@ -102,15 +102,15 @@ class CertifiedCluster(ABC):
 
     @abstractmethod
     def goes_on(self, partition: Partition) -> bool:
-        """Whether a partition can be read and written to now."""
+        """True if a partition can be read and written to now."""
 
     @abstractmethod
     def is_settled(self, groups: set[str], facts: WireFacts) -> bool:
-        """Whether members of some group have been dealt what they read."""
+        """True if members of some group have their assignments."""
 
     @abstractmethod
     def keeps_checksums(self, topic: str) -> bool:
-        """Whether batches in a topic's log have the checksums that their producers gave them."""
+        """True if batches in a topic's log have the checksums that their producers set."""
 
     @abstractmethod
     async def logged(self, place: TopicPartition, first: int, end: int) -> list[BatchHeader]:

@@ -102,7 +102,7 @@ class CertifyCourse:
     # the steps
 
     def steps(self) -> Sequence[Callable[[], Awaitable[None]]]:
-        """What happens while the program works, in this order."""
+        """The steps while the program works, in this order."""
         return (self._lag, self._move_leaders, self._move_replicas, self._outage)
 
     async def _start_programs(self) -> None:
@@ -153,7 +153,7 @@ class CertifyCourse:
         self.say(f"the program {' and '.join(roles)}; what it only reads is fed from here")
 
     def _arrivals(self) -> object:
-        """What changes while the program is on its way to work, and no more once it is there or hangs."""
+        """A value that changes while the program is starting, and no more once it works or hangs."""
         clients = self.facts.clients.values()
         joined = sum(client.calls["JoinGroup"] + client.calls["SyncGroup"] for client in clients)
         reads = sum(map(len, self.observer.following.readers.values()))
@@ -326,7 +326,7 @@ class CertifyCourse:
         return True
 
     def _progress(self) -> object:
-        """What changes while the program gets on with its work, and not by its merely asking again."""
+        """A value that changes as the program advances, and not when it merely repeats requests."""
         delivered = sum(end - first for ranges in self.facts.delivered.values() for first, end in ranges.spans)
         return delivered, self.facts.produced.records
 
@@ -369,13 +369,13 @@ class CertifyCourse:
         ]
 
     def _rebalancing(self) -> bool:
-        """Whether members of a group, as many as there are processes, have yet to come."""
+        """True if members of a group, as many as there are processes, have yet to come."""
         groups = {client.group for client in self.facts.clients.values() if client.group}
         members = {client.rack for client in self.facts.clients.values() if client.group}
         return bool(groups) and (not self.cluster.is_settled(groups, self.facts) or not members >= self._alive())
 
     def _is_used_at_leader(self, partition: Partition) -> bool:
-        """Whether the program fetches this partition at its leader, or writes it."""
+        """True if the program fetches this partition at its leader, or writes it."""
         place = (partition.topic.name, partition.index)
         if partition.topic.name in self.facts.produced_topics:
             return True
@@ -403,7 +403,7 @@ class CertifyCourse:
         return None
 
     def _is_read_at_follower(self, partition: Partition, broker: int) -> bool:
-        """Whether somebody reads it at this broker, which follows."""
+        """True if a client reads it at this broker, which follows."""
         place = (partition.topic.name, partition.index)
         readers = [found[place] for found in self.observer.following.readers.values() if place in found]
         return any(reader.visited == reader.follower == broker != partition.leader for reader in readers)
@@ -414,7 +414,7 @@ class CertifyCourse:
         return max(ends, default=0)
 
     def _undelivered(self) -> tuple[list[str], list[str]]:
-        """What readers have passed over, and what they have yet to read, in words."""
+        """The records that readers have skipped, and those that they have yet to read, in words."""
         lost, unread = [], []
         readers = sorted({reader for reader, *_ in self.facts.delivered})
         for topic in sorted((self.facts.consumed_topics - INTERNAL_TOPICS) & self.state.topics.keys()):

@@ -1,4 +1,4 @@
-"""What the wire showed of a program: plain values, collected by ``observer`` and judged by ``checks``."""
+"""Facts about a program from the wire: plain values, collected by ``observer`` and judged by ``checks``."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class CallTally:
 
 
 class MemberSubscription(NamedTuple):
-    """What a member of a group said on joining: the version of its subscription, -1 for KIP-848, and its rack."""
+    """The subscription of a member on joining: its version, -1 for KIP-848, and its rack."""
 
     version: int
     rack: str | None
@@ -73,7 +73,7 @@ class ClientFacts:
 
 
 class CallTrafficKey(NamedTuple):
-    """What bytes have in common; words of ``kafka_rack.locality``: record batches, and other for all around them."""
+    """The properties that bytes share, in words of ``kafka_rack.locality``: record batches, and other for the rest."""
 
     category: str
     client_rack: str
@@ -113,7 +113,7 @@ class OffsetRanges:
         return again
 
     def gaps(self, end: int) -> list[tuple[int, int]]:
-        """What is missing from the first offset there is up to ``end``; all is where there is none."""
+        """The offsets missing between the first one and ``end``; all of them if there is none."""
         missing, at = [], self.spans[0][0] if self.spans else end
         for start, stop in self.spans:
             if start > at:
@@ -133,7 +133,7 @@ class AcknowledgedBatch(NamedTuple):
 
 @dataclass(slots=True)
 class ProducedRecords:
-    """What a program's producers were told, by topic and partition."""
+    """The answers to a program's producers, by topic and partition."""
 
     acknowledged: dict[tuple[str, int], dict[int, AcknowledgedBatch]] = field(default_factory=dict)
     """By base offset."""
@@ -179,7 +179,7 @@ class WireFacts:
     failures: list[str] = field(default_factory=list)
     """Processes that ended by themselves and not well, in words."""
     unfinished: dict[str, str] = field(default_factory=dict)
-    """What was waited for in vain: step -> words."""
+    """The steps that were waited for in vain: step -> words."""
     cut_short: str | None = None
     """The step in which time was over, or every process had ended."""
     first_ms: int = 0

@@ -17,7 +17,7 @@ REFRESHING_ERRORS = (
 )
 
 AWAY = ("out_of_range", "gone")
-"""What calls for another broker, whatever else has happened."""
+"""Outcomes that require another broker, whatever else has happened."""
 
 TopicPartition = tuple[str, int]
 """A topic's name and a partition's number."""
@@ -32,7 +32,7 @@ class PartitionSnapshot(NamedTuple):
 
 
 class ExpectedFetch(NamedTuple):
-    """What the next fetch of a partition is to do: ``follow``, ``stay``, ``minus_one``, ``out_of_range`` or ``gone``.
+    """The next fetch expected of a partition: ``follow``, ``stay``, ``minus_one``, ``out_of_range`` or ``gone``.
 
     ``broker`` is where it is to go, or for the last two where it is not to go any more. Only fetches that arrived
     behind ``since`` are a reaction.

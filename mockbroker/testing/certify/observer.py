@@ -133,7 +133,7 @@ class WireObserver:
         self._moves[place] = (leader, self._clock)
 
     def leader_settled(self, place: TopicPartition) -> None:
-        """What was to be seen of that was seen; who comes now, comes for another reason."""
+        """End the observation of a leader's change: later fetches have other reasons."""
         self._moves.pop(place, None)
 
     def replicas_moving(self, place: TopicPartition, replicas: Sequence[int]) -> None:

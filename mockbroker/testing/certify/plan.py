@@ -1,4 +1,4 @@
-"""What a certification is to run: the program, where, and for how long."""
+"""The plan of a certification: the program, the cluster, and for how long."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class UnfitClusterError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class CertifySecurity:
-    """What the cluster asks of programs, and the file of Kafka's client properties by which they meet that.
+    """The security that the cluster requires, and the file of Kafka's client properties with which programs meet it.
 
     Args:
         client_config: the file's path.
@@ -52,7 +52,7 @@ class UpstreamPlan:
 
 @dataclass(frozen=True, slots=True)
 class CertifyPlan:
-    """What is to be run.
+    """The plan of a certification.
 
     Args:
         command: the program and its arguments, with ``{rack}``, ``{bootstrap}``, ``{topic}`` and ``{group}`` in them,

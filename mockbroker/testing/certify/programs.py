@@ -81,7 +81,7 @@ class WorkerProcess:
 
     @property
     def failed(self) -> bool:
-        """Whether it has ended by itself and not well."""
+        """True if it has ended by itself with an error."""
         return not self.was_told_to_end and self.exit_code not in (None, 0)
 
     def interrupt(self) -> None:

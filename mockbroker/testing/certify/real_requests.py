@@ -1,4 +1,4 @@
-"""What certify itself asks of real brokers: to make a topic, to move and feed it, and what is in its log."""
+"""Requests of certify itself to real brokers: to make a topic, to move and feed it, and to read its log."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ class ClientError(KafkaRackError):
 
 @dataclass(frozen=True, slots=True)
 class ClientPlan:
-    """What a client process does.
+    """The work of a client process.
 
     ``rack`` is empty for a client without one; ``api_version`` is the Kafka version that kafka-python behaves as, None
     for the library's own.
@@ -94,7 +94,7 @@ class ClientProcess:
         await asyncio.gather(*self._readers)
 
     def is_assigned(self) -> bool:
-        """Whether its consumer has partitions."""
+        """True if its consumer has partitions."""
         return bool(self.progress["assigned"])
 
     async def order(self, what: str) -> None:

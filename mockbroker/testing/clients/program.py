@@ -22,7 +22,7 @@ PROGRESS_S = 0.1
 
 
 class ClientLedger:
-    """What was acknowledged and what was seen, by record name; and the orders from the parent."""
+    """The records acknowledged and read, by name; and the orders from the parent."""
 
     def __init__(self, plan: ClientPlan) -> None:
         self.plan = plan

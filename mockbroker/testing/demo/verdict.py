@@ -35,7 +35,7 @@ class DemoVerdict:
 
     @property
     def holds(self) -> bool:
-        """Whether nothing that was promised is broken."""
+        """True if no promise is broken."""
         return not (self.crossings or self.missing or self.doubled)
 
 

@@ -1,4 +1,4 @@
-"""What an upgrade does, in order: which broker restarts with what. Nothing runs here.
+"""The steps of an upgrade, in order: which broker restarts with which software. Nothing runs here.
 
 Source: KIP-36, its section on compatibility; the upgrade notes of Kafka 0.10.0; KAFKA-3100.
 """

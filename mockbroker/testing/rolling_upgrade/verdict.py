@@ -35,7 +35,7 @@ def judge(outcome: ReplayOutcome) -> list[PromiseVerdict]:
 
 
 def of_client(version: str, ledgers: Mapping[str, ClientResult]) -> PromiseVerdict:
-    """Whether a client's consumer read every record that was acknowledged to any client."""
+    """Kept if a client's consumer read every record that was acknowledged to any client."""
     ledger = ledgers[version]
     acknowledged = [name for one in ledgers.values() for name in one.acknowledged]
     lost = [name for name in acknowledged if name not in ledger.seen]
@@ -56,7 +56,7 @@ def of_client(version: str, ledgers: Mapping[str, ClientResult]) -> PromiseVerdi
 
 
 def of_placement(outcome: ReplayOutcome) -> PromiseVerdict:
-    """Whether new topics use racks as soon as every broker speaks the protocol that registers racks, not before."""
+    """Kept if new topics use racks as soon as every broker speaks the protocol that registers racks, not before."""
     due = [all(has_racks(one) for one in state) for state in planned(outcome)]
     used = [one.topic.spanning == len(one.topic.racks_used) for one in outcome.observations]
     missed = [
@@ -82,7 +82,7 @@ def of_placement(outcome: ReplayOutcome) -> PromiseVerdict:
 
 
 def of_readers(outcome: ReplayOutcome) -> PromiseVerdict:
-    """Whether versions above 2 are written by the new protocol alone, and the strict reader alone breaks on them."""
+    """Kept if the new protocol alone writes versions above 2, and the strict reader alone breaks on them."""
     for one, state in zip(outcome.observations, planned(outcome), strict=True):
         for broker in one.brokers:
             if (broker.json_version > LAST_STRICT_VERSION) != has_racks(state[broker.broker_id]):
@@ -116,7 +116,7 @@ def of_readers(outcome: ReplayOutcome) -> PromiseVerdict:
 
 
 def of_metadata(outcome: ReplayOutcome) -> PromiseVerdict:
-    """Whether clients see the racks of all brokers at the end, and of none that has not registered its own."""
+    """Kept if clients see the racks of all brokers at the end, and of none that has not registered its own."""
     for one in outcome.observations:
         registered = {broker.broker_id: broker.json_rack for broker in one.brokers}
         for answer in one.metadata:
@@ -144,7 +144,7 @@ def racks_in(one: Observation) -> list[str | None]:
 
 
 def of_controller(outcome: ReplayOutcome) -> PromiseVerdict:
-    """Whether every UpdateMetadata was in the version of its controller's protocol, and taken."""
+    """Kept if every UpdateMetadata was in the version of its controller's protocol, and taken."""
     versions: list[int] = []
     for one, state in zip(outcome.observations, planned(outcome), strict=True):
         if one.problem is not None:
@@ -162,7 +162,7 @@ def of_controller(outcome: ReplayOutcome) -> PromiseVerdict:
 
 
 def planned(outcome: ReplayOutcome) -> list[list[BrokerSoftware]]:
-    """What each broker runs after each move, by the plan."""
+    """The software of each broker after each move, by the plan."""
     upgrade = outcome.upgrade
     state = dict.fromkeys(upgrade.broker_ids, upgrade.old)
     states = []
@@ -174,7 +174,7 @@ def planned(outcome: ReplayOutcome) -> list[list[BrokerSoftware]]:
 
 
 def has_racks(software: BrokerSoftware) -> bool:
-    """Whether a broker registers its rack, and knows what to do with others'."""
+    """True if a broker registers its rack, and handles others'."""
     return software.release >= RACK_RELEASE and software.protocol >= RACK_PROTOCOL
 
 

@@ -1,4 +1,4 @@
-"""What every oracle can be asked."""
+"""The methods of every oracle."""
 
 from typing import Protocol
 
@@ -13,7 +13,7 @@ class Oracle(Protocol):
     name: str
 
     def supports(self, message: str, version: int) -> bool:
-        """Whether it knows this version of the message."""
+        """True if it knows this version of the message."""
 
     def rewritten(self, message: str, version: int, data: bytes) -> bytes:
         """Read a body, all of it, and write what was read.

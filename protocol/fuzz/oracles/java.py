@@ -55,7 +55,7 @@ class JavaOracle:
         return self.read(message, version, data)[0]
 
     def read(self, message: str, version: int, data: bytes) -> tuple[bytes, Any]:
-        """What Kafka writes for what it read, and the JSON that its converter prints; records are empty there.
+        """The bytes that Kafka writes for the message it read, and its converter's JSON; records are empty there.
 
         Raises: Unfit.
         """

@@ -105,7 +105,7 @@ def certify(arguments: Arguments) -> int:
 
 
 def plan_of(arguments: Arguments, command: list[str], folder: Path) -> CertifyPlan:
-    """What to run. Raises UsageError."""
+    """The plan of a run. Raises UsageError."""
     from mockbroker.testing.certify.plan import NO_SECURITY, CertifyPlan
 
     given: dict[str, Any] = {

@@ -23,7 +23,7 @@ HOSTS = ("127.0.0.1", "localhost")
 
 
 def security_from(path: str, folder: Path) -> CertifySecurity:
-    """What the cluster asks for, and what programs are given.
+    """The security that the cluster requires, and the settings that programs get for it.
 
     Args:
         folder: for the copy of the file, and the authority's certificate.

@@ -58,7 +58,7 @@ MATCHES: dict[str, tuple[click.ParamType[Any], str]] = {
     "--broker": (WholeNumber(name="ID"), "the broker that answers"),
     "--rack": (Words("RACK"), "that broker's rack"),
 }
-"""What selects calls, for the journal and for faults."""
+"""Options that select calls, for the journal and for faults."""
 LISTENER = {"--listener": (Words("NAME"), "the listener's name")}
 OUTCOMES: dict[str, tuple[click.ParamType[Any], str]] = {
     "--principal": (Words("USER"), "who logged in, such as User:alice"),

@@ -1,4 +1,4 @@
-"""What the control API answers, as tables for people."""
+"""Answers of the control API as tables for people."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def status(cluster: dict[str, Any], faults: Sequence[dict[str, Any]], moved: dic
 
 
 def mode_of(cluster: dict[str, Any]) -> str:
-    """Whether it is ours, or a proxy before a real one."""
+    """The kind of cluster: one of ours, or a proxy before a real one."""
     if cluster["mode"] == "proxy":
         return "a real one behind a proxy"
     return f"{cluster['mode']} mode, controller {cluster['controller']}"
@@ -241,7 +241,7 @@ class RequestLines:
 
 
 def caller(entry: dict[str, Any]) -> str:
-    """Who called, and as whom it has logged in."""
+    """The client of a call, with the user that it has logged in as."""
     name, principal = entry["client_id"] or entry["client_address"], entry.get("principal", ANONYMOUS)
     return f"{name}" if principal == ANONYMOUS else f"{name} as {principal.removeprefix('User:')}"
 
