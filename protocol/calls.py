@@ -6,15 +6,19 @@ than that function alone. Whatever is not there yet, or does not exist, is left 
 
 from typing import Any
 
+from .backends import core
 from .codec import check_trailing, codec
 from .compiler import Decoder, Encoder
 from .embedded.versioned import read_versioned
+from .native import program_of
 from .registry import message_class, named_class
 
 # Nested dictionaries: making and hashing a tuple of the three would cost as much as all the rest of a call.
 _BY_API: dict[int, dict[str, dict[int, Decoder]]] = {}
 _BY_NAME: dict[str, dict[int, Decoder]] = {}
 _ENCODERS: dict[type, dict[int, Encoder]] = {}
+_PROGRAMS: dict[int, dict[str, dict[int, Any]]] = {}
+"""Of the native codec, which finds them itself."""
 
 
 def decode(api_key: int, kind: str, version: int, data: bytes, *, trailing: str = "error") -> Any:
@@ -32,6 +36,8 @@ def decode(api_key: int, kind: str, version: int, data: bytes, *, trailing: str 
     if read is None:
         read = codec(message_class(api_key, kind), version).decoder()
         _BY_API.setdefault(api_key, {}).setdefault(kind, {})[version] = read
+        if core is not None:
+            _PROGRAMS.setdefault(api_key, {}).setdefault(kind, {})[version] = program_of(read)
     if type(data) is not bytes:
         data = bytes(data)
     message, end = read(data)
@@ -87,3 +93,8 @@ def encode(message: Any, version: int) -> bytes:
         write = codec(type(message), version).encoder()
         _ENCODERS.setdefault(type(message), {})[version] = write
     return write(message)
+
+
+decode_in_python = decode
+if core is not None:
+    decode = core.by_api(_PROGRAMS, decode)

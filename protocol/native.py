@@ -38,6 +38,11 @@ def native_codec(message: Any, version: int, explain: Callable[[Any], bytes]) ->
     return NativeCodec(*core.compile(record(root), nested, (message.name, version), (DecodeError, explain, Pieces)))
 
 
+def program_of(function: Any) -> Any:
+    """The program behind one of a message version's functions."""
+    return function.__self__
+
+
 def arrays_within(construct: Construct, depth: int) -> bool:
     """True if arrays are nested ``depth`` deep, so that one message can hold very many lists."""
     if isinstance(construct, CountedArray):

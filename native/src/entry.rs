@@ -5,13 +5,14 @@ use crate::object::{contents, forget_exception, Held, Obj, Stack};
 use crate::program::Program;
 use pyo3::ffi::{
     PyBUF_SIMPLE, PyBuffer_Release, PyBytes_Check, PyCFunction_NewEx, PyCapsule_GetPointer, PyCapsule_New,
-    PyErr_Occurred, PyErr_SetObject, PyErr_SetString, PyExc_RuntimeError, PyExc_TypeError, PyExc_ValueError,
-    PyGC_Disable, PyGC_Enable, PyGC_IsEnabled, PyLong_AsSsize_t, PyMemoryView_FromObject, PyMethodDef,
-    PyMethodDefPointer, PyObject_CallFunctionObjArgs, PyObject_GetBuffer, PyTuple_New, PyTuple_SetItem, Py_buffer,
-    Py_ssize_t, METH_FASTCALL, METH_O,
+    PyDict_GetItemWithError, PyDict_New, PyDict_SetItem, PyErr_Occurred, PyErr_SetObject, PyErr_SetString,
+    PyExc_RuntimeError, PyExc_TypeError, PyExc_ValueError, PyGC_Disable, PyGC_Enable, PyGC_IsEnabled, PyLong_AsSsize_t,
+    PyMemoryView_FromObject, PyMethodDef, PyMethodDefPointer, PyObject_Call, PyObject_CallFunctionObjArgs,
+    PyObject_GetBuffer, PyTuple_GetItem, PyTuple_New, PyTuple_SetItem, PyTuple_Size, Py_buffer, Py_ssize_t,
+    METH_FASTCALL, METH_KEYWORDS, METH_O,
 };
 use pyo3::prelude::*;
-use pyo3::types::{PyList, PyTuple};
+use pyo3::types::{PyDict, PyList, PyTuple};
 use std::collections::HashMap;
 use std::ffi::CStr;
 use std::panic::{catch_unwind, AssertUnwindSafe};
@@ -82,6 +83,77 @@ pub fn compile<'py>(
         }
     }
     Ok(functions)
+}
+
+static mut BY_API: PyMethodDef = PyMethodDef {
+    ml_name: c"decode".as_ptr(),
+    ml_meth: PyMethodDefPointer { PyCFunctionFastWithKeywords: decode_by_api },
+    ml_flags: METH_FASTCALL | METH_KEYWORDS,
+    ml_doc: c"decode(api_key, kind, version, data, *, trailing='error')\n--\n\nRead the body of a request or response."
+        .as_ptr(),
+};
+
+/// `(programs, other)` to `decode(api_key, kind, version, data, *, trailing="error")`: the message alone.
+///
+/// `programs` are the capsules by API key, kind and version. What they lack, arguments of another kind and bytes left
+/// over are `other`'s, which is called with the same arguments.
+#[pyfunction]
+pub fn by_api<'py>(programs: &Bound<'py, PyDict>, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    let py = programs.py();
+    let both = PyTuple::new(py, [programs.as_any(), other])?;
+    // SAFETY: the function holds both, and Python keeps a pointer to a definition that never changes.
+    unsafe { Bound::from_owned_ptr_or_err(py, PyCFunction_NewEx(&raw mut BY_API, both.as_ptr(), null_mut())) }
+}
+
+unsafe extern "C" fn decode_by_api(both: Obj, arguments: *const Obj, count: Py_ssize_t, names: Obj) -> Obj {
+    guarded(|| {
+        if names.is_null() && count == 4 {
+            if let Some(message) = whole(PyTuple_GetItem(both, 0), std::slice::from_raw_parts(arguments, 4)) {
+                return Some(message);
+            }
+            forget_exception();
+        }
+        // Python's function takes the same arguments, and finds the words of whatever is wrong.
+        let given = count as usize + if names.is_null() { 0 } else { PyTuple_Size(names) as usize };
+        let positional = Held::of(PyTuple_New(count))?;
+        let named = Held::of(PyDict_New())?;
+        for (index, &value) in std::slice::from_raw_parts(arguments, given).iter().enumerate() {
+            if index < count as usize {
+                PyTuple_SetItem(positional.get(), index as isize, Held::new(value).into_ptr());
+            } else if PyDict_SetItem(named.get(), PyTuple_GetItem(names, index as isize - count), value) < 0 {
+                return None;
+            }
+        }
+        Held::of(PyObject_Call(PyTuple_GetItem(both, 1), positional.get(), named.get()))
+    })
+}
+
+/// The message that takes all of the data. `None`: there is no such program or message; an exception may be set.
+#[inline(always)]
+unsafe fn whole(programs: Obj, arguments: &[Obj]) -> Option<Held> {
+    let mut found = programs;
+    for &key in &arguments[..3] {
+        found = PyDict_GetItemWithError(found, key);
+        if found.is_null() {
+            return None;
+        }
+    }
+    let data = arguments[3];
+    let (capsule, data) = (Held::new(found), Held::new(data));
+    let program = PyCapsule_GetPointer(capsule.get(), CAPSULE.as_ptr()).cast::<Program>().as_ref()?;
+    if PyBytes_Check(data.get()) == 0 {
+        return None;
+    }
+    let data = contents(&data);
+    let mut decoder = decoder(program, data, 0);
+    let pause = Pause::begin(program.nested && data.len() > PAUSE_FROM);
+    let message = decoder.message().ok()?;
+    drop(pause);
+    if decoder.cursor.at == data.len() {
+        Some(message)
+    } else {
+        None
+    }
 }
 
 /// Runs what an entry does. A panic becomes a `RuntimeError`.
@@ -190,6 +262,18 @@ impl Drop for Pause {
     }
 }
 
+/// A decoder over `data` from a position on.
+unsafe fn decoder<'a>(program: &'a Program, data: &'a [u8], at: usize) -> Decoder<'a> {
+    Decoder {
+        program,
+        cursor: Cursor { data, at },
+        view: None,
+        items: usize::MAX,
+        interned: if data.len() > INTERN_FROM { Some(HashMap::new()) } else { None },
+        stack: Stack::default(),
+    }
+}
+
 unsafe fn read(program: &Program, arguments: &[Obj], form: Form) -> Option<Held> {
     let most = if form == Form::Counted { 3 } else { 2 };
     let least = if form == Form::Counted { 3 } else { 1 };
@@ -211,14 +295,8 @@ unsafe fn read(program: &Program, arguments: &[Obj], form: Form) -> Option<Held>
         Form::Views => Some(Held::of(PyMemoryView_FromObject(arguments[0]))?),
         _ => None,
     };
-    let mut decoder = Decoder {
-        program,
-        cursor: Cursor { data, at: start.min(data.len()) },
-        view,
-        items: limit,
-        interned: if data.len() > INTERN_FROM { Some(HashMap::new()) } else { None },
-        stack: Stack::default(),
-    };
+    let mut decoder = decoder(program, data, start.min(data.len()));
+    (decoder.view, decoder.items) = (view, limit);
     let pause = Pause::begin(program.nested && data.len() > PAUSE_FROM);
     let found = decoder.message();
     let pair = Held::of(PyTuple_New(2))?; // before the collector may set out again

@@ -19,5 +19,6 @@ use pyo3::prelude::*;
 fn kafka_rack_native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_function(wrap_pyfunction!(class::probe, module)?)?;
+    module.add_function(wrap_pyfunction!(entry::by_api, module)?)?;
     module.add_function(wrap_pyfunction!(entry::compile, module)?)
 }

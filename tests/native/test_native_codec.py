@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import protocol
-from protocol import native, reference
+from protocol import calls, native, reference
 from protocol.apis.fetch import FetchResponse
 from protocol.apis.metadata import MetadataRequest, MetadataResponse
 from protocol.codec import codec
@@ -163,6 +163,35 @@ def test_a_claimed_count_takes_no_memory():
 def test_other_arguments_are_errors(arguments):
     with pytest.raises((TypeError, ValueError)):
         codec(MetadataRequest, 1).decoder()(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        ((3, "request", 1, b"\0\0\0\0x"), {}),
+        ((3, "request", 1, b"\0\0"), {}),
+        ((3, "request", 99, b""), {}),
+        ((99, "request", 1, b""), {}),
+        ((3, "telegram", 1, b""), {}),
+        ((3, "request", 1, b""), {"trailing": "ignore"}),
+        ((3, "request", 1, b"\0\0\0\0"), {"trailing": "keep"}),
+        ((3, "request", 1), {}),
+        (([], "request", 1, b""), {}),
+    ],
+)
+def test_decode_refuses_as_in_python(arguments, named):
+    protocol.decode(3, "request", 1, bytes(4))
+    with pytest.raises(Exception) as native_error:  # noqa: PT011
+        protocol.decode(*arguments, **named)
+    with pytest.raises(type(native_error.value)) as python_error:
+        calls.decode_in_python(*arguments, **named)
+    assert native_error.value.args == python_error.value.args
+
+
+def test_decode_takes_bytearrays_names_and_bytes_left_over():
+    request = protocol.decode(api_key=3, kind="request", version=1, data=bytes(4))
+    assert protocol.decode(3, "request", 1, bytearray(4)) == request
+    assert protocol.decode(3, "request", 1, bytes(5), trailing="ignore") == request
 
 
 def test_the_environment_chooses_python():

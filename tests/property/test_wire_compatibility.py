@@ -225,7 +225,8 @@ def refusal(request: Any, version: int) -> str | None:
     """
     served = served_versions(type(request))
     if version not in served:
-        return f"expected {type(request).name} version {served[0]}-{served[-1]}, got {version}"
+        known = f"{served[0]}" if len(served) == 1 else f"{served[0]}-{served[-1]}"
+        return f"expected {type(request).name} version {known}, got {version}"
     if isinstance(request, CreateAclsRequest):
         entries = [
             (one.resource_type, one.resource_pattern_type, one.operation, one.permission_type)
