@@ -12,10 +12,12 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, NamedTuple, TypeVar
 
+from mockbroker.api_parts import Level, error_field, parts_of
 from mockbroker.parts import merged
 from mockbroker.state.kraft_releases import newest_versions
 from mockbroker.state.security import operations
 from protocol.registry import APIS, message_class
+from protocol.versions import VersionRange
 
 Handler = Callable[[Any, Any], Any]
 """``(call, request) -> response``, a ``Wait``, or None where the protocol has no answer."""
@@ -50,29 +52,87 @@ class Needs(NamedTuple):
     note: str = ""
 
 
+class RequestError(NamedTuple):
+    """An error as answers have it.
+
+    ``message`` is the refusal's own words: None without any, and for UNKNOWN_SERVER_ERROR, whose words are for the log.
+    ``description`` is never None: those words, or what the error means.
+    """
+
+    code: int
+    message: str | None
+    description: str
+
+
+class Errors(NamedTuple):
+    """What the declarations do not say of an answer with an error.
+
+    Attributes:
+        words: what ``error_message`` has: the refusal's ``own`` words, or else its ``meaning``, or ``nothing``.
+        parts: the versions whose answer has the error in each part; "" for those without one for the whole.
+        asked, answered: the lists on the way to the parts, as ``topics.partitions``, where the names do not say.
+        failed: values of the other fields beside the error that are not the default.
+        odd: ``(request, answer, error, version) -> answer`` for what remains.
+    """
+
+    words: str = "own"
+    parts: str = ""
+    asked: str = ""
+    answered: str = ""
+    failed: Mapping[str, Any] = {}
+    odd: Callable[[Any, Any, RequestError, int], Any] | None = None
+
+
+FROM_NAMES = Errors()
+
+
 class Api:
-    """One API: its messages, its handler, and the access that it needs.
+    """One API: its messages, its handler, the access that it needs, and where its errors go.
 
     Raises ValueError: the facts contradict the declarations, or each other.
     """
 
-    __slots__ = ("access", "handler", "key", "name", "request", "response")
+    __slots__ = ("_parts", "access", "errors", "handler", "key", "name", "request", "response")
 
-    def __init__(self, request: Any, handler: Handler, access: Needs) -> None:
+    def __init__(self, request: Any, handler: Handler, access: Needs, errors: Errors) -> None:
         self.key: int = request.api_key
         self.name: str = APIS[self.key][1]
         self.request, self.response = request, message_class(self.key, "response")
-        self.handler, self.access = handler, access
+        self.handler, self.access, self.errors = handler, access, errors
+        self._parts: dict[int, tuple[Level, ...]] = {}
         for operation in access[:-1]:
             if operation and operation not in OPERATIONS:
                 raise ValueError(f"{self.name}: expected one of {', '.join(OPERATIONS)}, got {operation!r}")
+        if errors.words not in ("own", "meaning", "nothing"):
+            raise ValueError(f"{self.name}: expected words own, meaning or nothing, got {errors.words!r}")
+        for version in request.valid_versions:
+            is_failed = error_field(self.response, version) or self.failed_parts(version)
+            if not (is_failed or errors.odd or errors.parts):
+                raise ValueError(
+                    f"{self.name} v{version}: expected a field of the answer for errors, or Errors(odd=...)"
+                )
+
+    def parts(self, version: int) -> tuple[Level, ...]:
+        """The lists with the parts that a request names, and that its answer has."""
+        found = self._parts.get(version)
+        if found is None:
+            errors = self.errors
+            found = parts_of(self.request, self.response, version, errors.asked, errors.answered)
+            self._parts[version] = found
+        return found
+
+    def failed_parts(self, version: int) -> tuple[Level, ...]:
+        """The same where the error of a whole request is in each part of the answer."""
+        stated = self.errors.parts
+        is_failed = version in VersionRange.parse(stated) if stated else not error_field(self.response, version)
+        return self.parts(version) if is_failed else ()
 
 
-def handles(request: type, *, access: Needs) -> Callable[[AnyHandler], AnyHandler]:
+def handles(request: type, *, access: Needs, errors: Errors = FROM_NAMES) -> Callable[[AnyHandler], AnyHandler]:
     """Register a function as the handler of an API: ``@handles(MetadataRequest, access=Needs(topic="Describe"))``."""
 
     def register(handler: AnyHandler) -> AnyHandler:
-        api = Api(request, handler, access)
+        api = Api(request, handler, access, errors)
         _apis[api.key] = api
         return handler
 

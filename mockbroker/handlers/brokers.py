@@ -6,7 +6,7 @@ Source: QuorumController.unregisterController, Apache Kafka 4.4.
 
 from __future__ import annotations
 
-from mockbroker.api import Needs, handles
+from mockbroker.api import Errors, Needs, handles
 from mockbroker.call import Call
 from mockbroker.handlers.controlled import check_controller
 from mockbroker.state.errors import ApiError
@@ -14,7 +14,7 @@ from protocol.apis.brokers import UnregisterControllerRequest, UnregisterControl
 from protocol.error_codes import ErrorCode
 
 
-@handles(UnregisterControllerRequest, access=Needs(cluster="Alter"))
+@handles(UnregisterControllerRequest, access=Needs(cluster="Alter"), errors=Errors(words="meaning"))
 def unregister_controller(call: Call, request: UnregisterControllerRequest) -> UnregisterControllerResponse:
     """Refused."""
     check_controller(call)

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TypeVar
 
-from mockbroker.api import Needs, handles
+from mockbroker.api import Errors, Needs, handles
 from mockbroker.call import Call, Wait
 from mockbroker.handlers.find_coordinator import check_coordinator, coordinates
 from mockbroker.state.errors import ApiError
@@ -43,7 +43,7 @@ Answer = TypeVar("Answer", JoinAnswer, SyncAnswer)
 Reply = TypeVar("Reply")
 
 
-@handles(JoinGroupRequest, access=Needs(group="Read"))
+@handles(JoinGroupRequest, access=Needs(group="Read"), errors=Errors(failed={"protocol_name": None}))
 def join_group(call: Call, request: JoinGroupRequest) -> JoinGroupResponse | Wait:
     """Join the next generation of a group; the answer comes when all members have."""
     has_rebalance_timeout = call.version >= REBALANCE_TIMEOUT_VERSION

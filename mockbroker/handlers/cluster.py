@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mockbroker.api import Needs, handles
+from mockbroker.api import Errors, Needs, handles
 from mockbroker.call import Call
 from mockbroker.handlers.controlled import check_controller
 from mockbroker.handlers.metadata import ALL_CLUSTER_OPERATIONS, NOT_ASKED_FOR
@@ -82,7 +82,7 @@ def update_feature_levels(call: Call, request: UpdateFeaturesRequest) -> UpdateF
     )
 
 
-@handles(UnregisterBrokerRequest, access=Needs(cluster="Alter"))
+@handles(UnregisterBrokerRequest, access=Needs(cluster="Alter"), errors=Errors(words="meaning"))
 def unregister_broker(call: Call, request: UnregisterBrokerRequest) -> UnregisterBrokerResponse:
     """Forget a broker until it starts again."""
     check_controller(call)

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from mockbroker.api import Needs, handles
+from mockbroker.api import Errors, Needs, handles
 from mockbroker.call import Call
 from mockbroker.handlers.controlled import check_controller
 from mockbroker.state.brokers.broker import Broker
@@ -60,6 +60,7 @@ Config = DescribeConfigsResponse.Result.Config
         topic="DescribeConfigs",
         note=BESIDE_TOPICS.format("DescribeConfigs"),
     ),
+    errors=Errors(words="meaning"),
 )
 def describe_configs(call: Call, request: DescribeConfigsRequest) -> DescribeConfigsResponse:
     """Each resource's configs, all or those named."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from mockbroker.api import Needs, handles
+from mockbroker.api import Errors, Needs, handles
 from mockbroker.call import Call
 from mockbroker.handlers.error_responses import request_error
 from mockbroker.handlers.find_coordinator import check_coordinator
@@ -40,6 +40,7 @@ DescribedAssignment = DescribedMember.Assignment
 @handles(
     ConsumerGroupHeartbeatRequest,
     access=Needs(group="Read", topic="Describe", note="expressions match topics with Describe on the topic"),
+    errors=Errors(words="nothing"),
 )
 def consumer_group_heartbeat(call: Call, request: ConsumerGroupHeartbeatRequest) -> ConsumerGroupHeartbeatResponse:
     """Join, stay or leave; the answer has the member's epoch, and its assignment where that changed."""
@@ -95,6 +96,7 @@ def assignment(assigned: Holding) -> Assignment:
     access=Needs(
         group="Describe", topic="Describe", note="without Describe on a topic of the group: TOPIC_AUTHORIZATION_FAILED"
     ),
+    errors=Errors(words="nothing"),
 )
 def consumer_group_describe(call: Call, request: ConsumerGroupDescribeRequest) -> ConsumerGroupDescribeResponse:
     """Each group with its members, and what they hold and shall hold."""

@@ -9,7 +9,7 @@ Kafka 4.4.
 
 from __future__ import annotations
 
-from mockbroker.api import Needs, handles
+from mockbroker.api import Errors, Needs, handles
 from mockbroker.call import Call
 from mockbroker.handlers.controlled import check_controller
 from mockbroker.state.errors import ApiError
@@ -33,13 +33,24 @@ NO_TIME = -1
 REQUESTER_VERSION = 3
 NOT_ALLOWED = ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
 
+NO_TOKEN = {
+    **dict.fromkeys(("principal_type", "token_requester_principal_type"), USER_TYPE),
+    **dict.fromkeys(("principal_name", "token_requester_principal_name"), ANONYMOUS.partition(":")[2]),
+    **dict.fromkeys(("issue_timestamp_ms", "expiry_timestamp_ms", "max_timestamp_ms"), NO_TIME),
+}
+"""What an answer with an error has: no token, of an unknown user."""
+
 
 def has_logged_in(call: Call) -> bool:
     """Whether the client has said who it is."""
     return call.session.principal != ANONYMOUS
 
 
-@handles(CreateDelegationTokenRequest, access=Needs(note="for another: CreateTokens on the user"))
+@handles(
+    CreateDelegationTokenRequest,
+    access=Needs(note="for another: CreateTokens on the user"),
+    errors=Errors(failed=NO_TOKEN),
+)
 def create_delegation_token(call: Call, request: CreateDelegationTokenRequest) -> CreateDelegationTokenResponse:
     """Why there is no token, and whose it would be.
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from mockbroker.api import Needs, handles
+from mockbroker.api import Errors, Needs, handles
 from mockbroker.call import Call, Wait
 from mockbroker.handlers.leadership import find_partition, served_by
 from mockbroker.state.errors import ApiError
@@ -36,7 +36,7 @@ class Deletion(NamedTuple):
     entry: PartitionResponse
 
 
-@handles(DeleteRecordsRequest, access=Needs(topic="Delete"))
+@handles(DeleteRecordsRequest, access=Needs(topic="Delete"), errors=Errors(failed={"low_watermark": -1}))
 def delete_records(call: Call, request: DeleteRecordsRequest) -> DeleteRecordsResponse | Wait:
     """Move the start of each log by itself. A partition that is named twice is meant as it is named last."""
     wanted: dict[str, dict[int, int]] = {}

@@ -7,7 +7,7 @@ Source: KIP-183, KIP-460; ReplicationControlManager.electLeaders, Apache Kafka 4
 
 from __future__ import annotations
 
-from mockbroker.api import Needs, handles
+from mockbroker.api import Errors, Needs, handles
 from mockbroker.call import Call
 from mockbroker.handlers.controlled import check_controller, check_deadline
 from mockbroker.state.errors import ApiError
@@ -18,7 +18,7 @@ PREFERRED, UNCLEAN = 0, 1  # election types
 Result = ElectLeadersResponse.Topic
 
 
-@handles(ElectLeadersRequest, access=Needs(cluster="Alter"))
+@handles(ElectLeadersRequest, access=Needs(cluster="Alter"), errors=Errors(parts="0+"))
 def elect_leaders(call: Call, request: ElectLeadersRequest) -> ElectLeadersResponse:
     """Each partition by itself; of all there are only those that needed an election are told of."""
     check_controller(call)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from struct import Struct
 from typing import NamedTuple, cast
 
-from mockbroker.api import Needs, handles
+from mockbroker.api import Errors, Needs, RequestError, handles
 from mockbroker.call import Call, Part, Wait
 from mockbroker.handlers.leadership import (
     NO_EPOCH,
@@ -112,7 +112,17 @@ class PartitionRead:
     on_older_segment: bool = False
 
 
-@handles(FetchRequest, access=Needs(topic="Read", note="as a follower: ClusterAction on the cluster alone"))
+def in_session(request: FetchRequest, answer: FetchResponse, _error: RequestError, _version: int) -> FetchResponse:
+    """An answer with an error, in the request's session."""
+    answer.session_id = request.session_id
+    return answer
+
+
+@handles(
+    FetchRequest,
+    access=Needs(topic="Read", note="as a follower: ClusterAction on the cluster alone"),
+    errors=Errors(parts="0-12", failed={"high_watermark": -1, "records": b""}, odd=in_session),
+)
 def fetch(call: Call, request: FetchRequest) -> FetchResponse | Wait:
     """Find out what is wanted, then read."""
     if request.rack_id:

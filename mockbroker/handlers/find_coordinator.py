@@ -9,7 +9,7 @@ Source: KIP-98, KIP-699; KafkaApis.handleFindCoordinatorRequest, Apache Kafka 4.
 
 from __future__ import annotations
 
-from mockbroker.api import Needs, handles
+from mockbroker.api import Errors, Needs, handles
 from mockbroker.call import Call
 from mockbroker.parts import load
 from mockbroker.state.errors import ApiError
@@ -27,6 +27,7 @@ TOPIC_OF_KEY_TYPE = {topic.key_type: name for name, topic in COORDINATOR_TOPICS.
     access=Needs(
         group="Describe", transactional_id="Describe", note="of the share coordinator: ClusterAction on the cluster"
     ),
+    errors=Errors(words="meaning", failed={"node_id": -1, "host": "", "port": -1}),
 )
 def find_coordinator(call: Call, request: FindCoordinatorRequest) -> FindCoordinatorResponse:
     """The coordinator of one key, since v4 of each key."""

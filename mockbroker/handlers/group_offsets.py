@@ -15,7 +15,7 @@ from itertools import groupby
 from typing import Any
 
 import protocol
-from mockbroker.api import Needs, handles
+from mockbroker.api import Errors, Needs, handles
 from mockbroker.call import Call
 from mockbroker.handlers.find_coordinator import check_coordinator
 from mockbroker.handlers.leadership import find_partition, is_known
@@ -85,6 +85,7 @@ def commit(
 @handles(
     OffsetFetchRequest,
     access=Needs(group="Describe", topic="Describe", note="a request for all topics returns those with Describe"),
+    errors=Errors(failed={"committed_offset": -1}),
 )
 def offset_fetch(call: Call, request: OffsetFetchRequest) -> OffsetFetchResponse:
     """What one group, since v8 each of several, has committed: for the partitions asked for, or all."""

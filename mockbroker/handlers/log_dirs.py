@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from itertools import groupby
 
-from mockbroker.api import Needs, handles
+from mockbroker.api import Errors, Needs, handles
 from mockbroker.call import Call
 from mockbroker.state.brokers.log_dirs import (
     VOLUME_BYTES,
@@ -35,7 +35,7 @@ Moved = AlterReplicaLogDirsResponse.Topic
 Result = DescribeLogDirsResponse.Result
 
 
-@handles(AlterReplicaLogDirsRequest, access=Needs(cluster="Alter"))
+@handles(AlterReplicaLogDirsRequest, access=Needs(cluster="Alter"), errors=Errors(asked="dirs.topics.partitions"))
 def alter_replica_log_dirs(call: Call, request: AlterReplicaLogDirsRequest) -> AlterReplicaLogDirsResponse:
     """Move each replica by itself; a partition that is named for several directories goes to the last of them."""
     wanted = {
@@ -55,7 +55,7 @@ def alter_replica_log_dirs(call: Call, request: AlterReplicaLogDirsRequest) -> A
     return AlterReplicaLogDirsResponse(results=list(topics.values()))
 
 
-@handles(DescribeLogDirsRequest, access=Needs(cluster="Describe"))
+@handles(DescribeLogDirsRequest, access=Needs(cluster="Describe"), errors=Errors(parts="none"))
 def describe_log_dirs(call: Call, request: DescribeLogDirsRequest) -> DescribeLogDirsResponse:
     """Each directory of the broker, with those of its replicas that are asked for."""
     wanted: dict[str, set[int]] | None = None

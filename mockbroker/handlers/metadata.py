@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 from kafka_rack import diskless
 from kafka_rack.diskless import SELECTIONS
-from mockbroker.api import Needs, handles
+from mockbroker.api import Errors, Needs, RequestError, handles
 from mockbroker.call import Call
 from mockbroker.handlers.controlled import check_controller
 from mockbroker.state.errors import ApiError
@@ -49,11 +49,21 @@ NO_ID = bytes(16)
 MAX_PARTITIONS_DESCRIBED = 2000  # max.request.partition.size.limit
 
 
+def never_null(
+    _request: MetadataRequest, answer: MetadataResponse, _error: RequestError, _version: int
+) -> MetadataResponse:
+    """An answer with an error, whose topics have empty names where the request has ids."""
+    for topic in answer.topics:
+        topic.name = topic.name or ""
+    return answer
+
+
 @handles(
     MetadataRequest,
     access=Needs(
         topic="Describe", note="what it creates: Create on the topic or the cluster; others' topics are not listed"
     ),
+    errors=Errors(parts="0+", odd=never_null),
 )
 def metadata(call: Call, request: MetadataRequest) -> MetadataResponse:
     """The brokers that are up, and the topics asked for."""

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
-from mockbroker.api import Needs, handles
+from mockbroker.api import Errors, Needs, RequestError, handles
 from mockbroker.call import Call, Verdict, Wait
 from mockbroker.handlers.leadership import NodeEndpoints, find_partition, served_by
 from mockbroker.state.errors import ApiError
@@ -38,7 +38,9 @@ CURRENT_LEADER_VERSION = 10
 TOPIC_ID_VERSION = 13
 ALL_IN_SYNC, NONE, LEADER = -1, 0, 1
 NO_OFFSET = -1
+NO_ACKS = 0
 NO_TIME = -1
+NO_ACKS = 0
 CRC = slice(17, 21)
 """Of a batch of magic 2, its checksum."""
 MAGIC_OF_BATCHES = 2
@@ -56,8 +58,26 @@ class AppendedRecords(NamedTuple):
     entry: PartitionResponse
 
 
+def each_once(
+    request: ProduceRequest, answer: ProduceResponse, _error: RequestError, _version: int
+) -> ProduceResponse | None:
+    """An answer with an error for each partition once; None for a producer that expects no answer."""
+    if request.acks == NO_ACKS:
+        return None
+    topics: dict[tuple[str, bytes], ProduceResponse.Topic] = {}
+    for topic in answer.responses:
+        if topic.partition_responses:
+            topics.setdefault((topic.name, topic.topic_id), topic).partition_responses += topic.partition_responses
+    for topic in topics.values():
+        topic.partition_responses = list({one.index: one for one in topic.partition_responses}.values())
+    answer.responses = list(topics.values())
+    return answer
+
+
 @handles(
-    ProduceRequest, access=Needs(topic="Write", note="records of a transaction: Write on the transactional id too")
+    ProduceRequest,
+    access=Needs(topic="Write", note="records of a transaction: Write on the transactional id too"),
+    errors=Errors(failed={"base_offset": -1}, odd=each_once),
 )
 def produce(call: Call, request: ProduceRequest) -> ProduceResponse | Verdict | Wait | None:
     """Append to each partition by itself."""

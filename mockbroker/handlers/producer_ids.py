@@ -8,7 +8,7 @@ Apache Kafka 4.4.
 
 from __future__ import annotations
 
-from mockbroker.api import Needs, handles
+from mockbroker.api import Errors, Needs, handles
 from mockbroker.call import Call
 from mockbroker.handlers.find_coordinator import check_coordinator
 from mockbroker.state.errors import ApiError
@@ -28,6 +28,7 @@ FIRST_EPOCH = 0
         note="an idempotent producer: IdempotentWrite on the cluster, or Write on any topic; "
         "two-phase commit: TwoPhaseCommit on the transactional id too",
     ),
+    errors=Errors(failed={"producer_id": -1, "producer_epoch": -1}),
 )
 def init_producer_id(call: Call, request: InitProducerIdRequest) -> InitProducerIdResponse:
     """A producer id and epoch."""

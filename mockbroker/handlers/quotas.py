@@ -6,7 +6,7 @@ Source: KIP-546; KafkaApis.handleDescribeClientQuotasRequest, ControllerApis.han
 
 from __future__ import annotations
 
-from mockbroker.api import Needs, handles
+from mockbroker.api import Errors, Needs, RequestError, handles
 from mockbroker.call import Call
 from mockbroker.handlers.controlled import check_controller
 from mockbroker.state.quotas.client_quotas import Alteration, Component, alter_quotas, describe_quotas
@@ -21,7 +21,7 @@ Described = DescribeClientQuotasResponse.Entry
 Altered = AlterClientQuotasResponse.Entry
 
 
-@handles(DescribeClientQuotasRequest, access=Needs(cluster="DescribeConfigs"))
+@handles(DescribeClientQuotasRequest, access=Needs(cluster="DescribeConfigs"), errors=Errors(failed={"entries": None}))
 def describe_client_quotas(call: Call, request: DescribeClientQuotasRequest) -> DescribeClientQuotasResponse:
     """The limits of the entities that are asked for."""
     components = [Component(one.entity_type, one.match_type, one.match) for one in request.components]
@@ -36,7 +36,21 @@ def describe_client_quotas(call: Call, request: DescribeClientQuotasRequest) -> 
     )
 
 
-@handles(AlterClientQuotasRequest, access=Needs(cluster="AlterConfigs"))
+def each_entity(
+    request: AlterClientQuotasRequest, answer: AlterClientQuotasResponse, _error: RequestError, _version: int
+) -> AlterClientQuotasResponse:
+    """An answer with an error, for each entity by name."""
+    for entry, asked in zip(answer.entries, request.entries, strict=True):
+        entry.entity = [
+            AlterClientQuotasResponse.Entry.Entity(entity_type=part.entity_type, entity_name=part.entity_name)
+            for part in asked.entity
+        ]
+    return answer
+
+
+@handles(
+    AlterClientQuotasRequest, access=Needs(cluster="AlterConfigs"), errors=Errors(words="meaning", odd=each_entity)
+)
 def alter_client_quotas(call: Call, request: AlterClientQuotasRequest) -> AlterClientQuotasResponse:
     """Each entity by itself."""
     check_controller(call)

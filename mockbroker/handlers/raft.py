@@ -7,7 +7,7 @@ Source: KIP-595, KIP-836, KIP-853; KafkaRaftClient.handleDescribeQuorumRequest, 
 
 from __future__ import annotations
 
-from mockbroker.api import Needs, handles
+from mockbroker.api import Errors, Needs, handles
 from mockbroker.call import Call
 from mockbroker.handlers.controlled import check_controller
 from mockbroker.state.brokers.log_dirs import directory_id, log_dirs
@@ -26,7 +26,7 @@ Replica = Topic.Partition.Replica
 Node = DescribeQuorumResponse.Node
 
 
-@handles(DescribeQuorumRequest, access=Needs(cluster="Describe"))
+@handles(DescribeQuorumRequest, access=Needs(cluster="Describe"), errors=Errors(words="meaning"))
 def describe_quorum(call: Call, request: DescribeQuorumRequest) -> DescribeQuorumResponse:
     """The quorum, to whoever asks for its one partition and nothing else."""
     check_controller(call)

@@ -6,7 +6,7 @@ Source: KIP-853; KafkaRaftClient.handleAddVoterRequest and handleRemoveVoterRequ
 
 from __future__ import annotations
 
-from mockbroker.api import Needs, handles
+from mockbroker.api import Errors, Needs, handles
 from mockbroker.call import Call
 from mockbroker.handlers.controlled import check_controller
 from mockbroker.state.errors import ApiError
@@ -19,12 +19,12 @@ from protocol.apis.raft_voters import (
 from protocol.error_codes import ErrorCode
 
 
-@handles(AddRaftVoterRequest, access=Needs(cluster="Alter"))
+@handles(AddRaftVoterRequest, access=Needs(cluster="Alter"), errors=Errors(words="meaning"))
 def add_raft_voter(call: Call, request: AddRaftVoterRequest) -> AddRaftVoterResponse:
     raise refusal(call, request)
 
 
-@handles(RemoveRaftVoterRequest, access=Needs(cluster="Alter"))
+@handles(RemoveRaftVoterRequest, access=Needs(cluster="Alter"), errors=Errors(words="meaning"))
 def remove_raft_voter(call: Call, request: RemoveRaftVoterRequest) -> RemoveRaftVoterResponse:
     raise refusal(call, request)
 

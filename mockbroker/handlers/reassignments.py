@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from mockbroker.api import Needs, handles
+from mockbroker.api import Errors, Needs, handles
 from mockbroker.call import Call
 from mockbroker.handlers.controlled import check_controller, check_deadline
 from mockbroker.state.errors import ApiError
@@ -29,7 +29,7 @@ TopicMove = ListPartitionReassignmentsResponse.Topic
 FACTOR_VERSION = 1
 
 
-@handles(AlterPartitionReassignmentsRequest, access=Needs(cluster="Alter"))
+@handles(AlterPartitionReassignmentsRequest, access=Needs(cluster="Alter"), errors=Errors(parts="0+"))
 def alter_reassignments(call: Call, request: AlterPartitionReassignmentsRequest) -> AlterPartitionReassignmentsResponse:
     """Move each partition by itself; all moves begin from what was there before the request."""
     if not request.topics:
@@ -71,7 +71,11 @@ def planned(
     return entry
 
 
-@handles(ListPartitionReassignmentsRequest, access=Needs(cluster="Describe"))
+@handles(
+    ListPartitionReassignmentsRequest,
+    access=Needs(cluster="Describe"),
+    errors=Errors(parts="0+", answered="topics.partitions"),
+)
 def list_reassignments(call: Call, request: ListPartitionReassignmentsRequest) -> ListPartitionReassignmentsResponse:
     """The moves that are under way, of the partitions that are asked for or of all."""
     check_controller(call)

@@ -8,7 +8,7 @@ Apache Kafka 4.4.
 
 from __future__ import annotations
 
-from mockbroker.api import Needs, handles
+from mockbroker.api import Errors, Needs, RequestError, handles
 from mockbroker.call import Call
 from mockbroker.handlers.controlled import check_controller
 from mockbroker.state.errors import ApiError
@@ -24,7 +24,7 @@ Described = DescribeUserScramCredentialsResponse.Result
 Altered = AlterUserScramCredentialsResponse.Result
 
 
-@handles(DescribeUserScramCredentialsRequest, access=Needs(cluster="Describe"))
+@handles(DescribeUserScramCredentialsRequest, access=Needs(cluster="Describe"), errors=Errors(parts="0+"))
 def describe_user_scram_credentials(
     call: Call, request: DescribeUserScramCredentialsRequest
 ) -> DescribeUserScramCredentialsResponse:
@@ -42,7 +42,19 @@ def described(user: str, held: list[tuple[int, int]] | ApiError) -> Described:
     return Described(user=user, credential_infos=infos)
 
 
-@handles(AlterUserScramCredentialsRequest, access=Needs(cluster="Alter"))
+def each_user(
+    request: AlterUserScramCredentialsRequest,
+    answer: AlterUserScramCredentialsResponse,
+    error: RequestError,
+    _version: int,
+) -> AlterUserScramCredentialsResponse:
+    """An answer with an error, for each user once."""
+    users = sorted({one.name for one in request.deletions} | {one.name for one in request.upsertions})
+    answer.results = [Altered(user=user, error_code=error.code, error_message=error.message) for user in users]
+    return answer
+
+
+@handles(AlterUserScramCredentialsRequest, access=Needs(cluster="Alter"), errors=Errors(odd=each_user))
 def alter_user_scram_credentials(
     call: Call, request: AlterUserScramCredentialsRequest
 ) -> AlterUserScramCredentialsResponse:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from mockbroker.api import Needs, handles
+from mockbroker.api import Errors, Needs, handles
 from mockbroker.call import Call, Wait
 from mockbroker.handlers.controlled import check_controller, check_deadline, when_known
 from mockbroker.handlers.error_responses import error_response
@@ -170,6 +170,7 @@ def config_entry(described: DescribedConfig) -> CreateTopicsResponse.Topic.Confi
 @handles(
     DeleteTopicsRequest,
     access=Needs(topic="Delete", every_topic="Delete", note="without Describe, a missing topic has the same error"),
+    errors=Errors(words="nothing"),
 )
 def delete_topics(call: Call, request: DeleteTopicsRequest) -> DeleteTopicsResponse | Wait:
     """Delete each topic, by name or since v6 by id; what names a topic twice deletes nothing."""

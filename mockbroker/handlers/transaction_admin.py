@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mockbroker.api import Needs, handles
+from mockbroker.api import Errors, Needs, handles
 from mockbroker.call import Call
 from mockbroker.handlers.find_coordinator import check_coordinator, coordinates
 from mockbroker.handlers.leadership import find_partition, served_by
@@ -40,7 +40,7 @@ ProducersOfPartition = DescribeProducersResponse.Topic.Partition
 TransactionEntry = DescribeTransactionsResponse.Transaction
 
 
-@handles(DescribeProducersRequest, access=Needs(topic="Read"))
+@handles(DescribeProducersRequest, access=Needs(topic="Read"), errors=Errors(words="nothing"))
 def describe_producers(call: Call, request: DescribeProducersRequest) -> DescribeProducersResponse:
     """The producers of whom the replicas of partitions know."""
     return DescribeProducersResponse(

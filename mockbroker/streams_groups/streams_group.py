@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from kafka_rack.java import hash_order, string_hash
-from mockbroker.api import Needs, handles
+from mockbroker.api import Errors, Needs, handles
 from mockbroker.call import Call
 from mockbroker.handlers.error_responses import request_error
 from mockbroker.handlers.find_coordinator import check_coordinator
@@ -74,6 +74,7 @@ def check_enabled(call: Call) -> None:
         topic="Describe",
         note="internal topics are made with Create on the cluster, or on all of the topics",
     ),
+    errors=Errors(words="nothing"),
 )
 def streams_group_heartbeat(call: Call, request: StreamsGroupHeartbeatRequest) -> StreamsGroupHeartbeatResponse:
     """Join, stay or leave; the answer has the member's epoch, its tasks where they changed, and what is wrong."""
@@ -301,6 +302,7 @@ def make_topics(call: Call, group: StreamsGroup, topics: Iterable[InternalTopic]
     access=Needs(
         group="Describe", topic="Describe", note="without Describe on a topic of the group: TOPIC_AUTHORIZATION_FAILED"
     ),
+    errors=Errors(words="nothing"),
 )
 def streams_group_describe(call: Call, request: StreamsGroupDescribeRequest) -> StreamsGroupDescribeResponse:
     """Each group with its topology and its members, and which tasks those have and shall have."""

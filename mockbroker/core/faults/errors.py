@@ -13,10 +13,11 @@ from collections.abc import Callable, Iterable
 from copy import copy
 from typing import Any, NamedTuple
 
+from mockbroker.api import api_of
 from mockbroker.call import Call, InjectedFaults, Verdict
 from mockbroker.core.faults.matching import Hit, topics_named
 from mockbroker.core.subjects import TOPIC_RESOURCE_TYPE, topic_name
-from mockbroker.handlers.error_responses import BUILDERS, error_response
+from mockbroker.handlers.error_responses import error_response
 from mockbroker.state.errors import ApiError
 from protocol.error_codes import ErrorCode
 from protocol.errors import ProtocolError
@@ -89,7 +90,7 @@ def inject_error(call: Call, code: ErrorCode, hit: Hit) -> InjectedError | None:
 
 
 def into_whole(call: Call, code: ErrorCode) -> InjectedError | None:
-    if call.api_key not in BUILDERS:
+    if api_of(call.api_key) is None:
         return None
     response = error_response(call.request, call.version, ApiError(code))
     return None if response is None else InjectedError(Verdict(response))

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
-from mockbroker.api import Needs, handles
+from mockbroker.api import Errors, Needs, handles
 from mockbroker.call import Call, FetchedPart, Wait
 from mockbroker.handlers.leadership import NodeEndpoints, find_partition
 from mockbroker.share_groups.handlers.share_acknowledgements import (
@@ -58,7 +58,7 @@ class WantedShare:
     group_id: str
 
 
-@handles(ShareFetchRequest, access=Needs(group="Read", topic="Read"))
+@handles(ShareFetchRequest, access=Needs(group="Read", topic="Read"), errors=Errors(words="nothing"))
 def share_fetch(call: Call, request: ShareFetchRequest) -> ShareFetchResponse | Wait:
     """Take what a member says of records, then give it others."""
     check_enabled(call)
@@ -231,7 +231,7 @@ def add_outcomes(response: ShareFetchResponse, outcomes: Outcomes) -> None:
         entry.acknowledge_error_code, entry.acknowledge_error_message = outcome.code, outcome.message
 
 
-@handles(ShareAcknowledgeRequest, access=Needs(group="Read", topic="Read"))
+@handles(ShareAcknowledgeRequest, access=Needs(group="Read", topic="Read"), errors=Errors(words="nothing"))
 def share_acknowledge(call: Call, request: ShareAcknowledgeRequest) -> ShareAcknowledgeResponse:
     """Take what a member says of records."""
     check_enabled(call)

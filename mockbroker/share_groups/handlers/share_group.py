@@ -9,7 +9,7 @@ Source: KIP-932; KafkaApis and GroupCoordinatorService, Apache Kafka 4.4.
 
 from __future__ import annotations
 
-from mockbroker.api import Needs, handles
+from mockbroker.api import Errors, Needs, handles
 from mockbroker.call import Call
 from mockbroker.handlers.find_coordinator import check_coordinator
 from mockbroker.handlers.modern_groups import described_groups
@@ -38,7 +38,7 @@ DescribedGroup = ShareGroupDescribeResponse.Group
 DescribedMember = DescribedGroup.Member
 
 
-@handles(ShareGroupHeartbeatRequest, access=Needs(group="Read", topic="Describe"))
+@handles(ShareGroupHeartbeatRequest, access=Needs(group="Read", topic="Describe"), errors=Errors(words="nothing"))
 def share_group_heartbeat(call: Call, request: ShareGroupHeartbeatRequest) -> ShareGroupHeartbeatResponse:
     """Join, stay or leave; the answer has the member's epoch, and its partitions where those changed."""
     check_enabled(call)
@@ -79,6 +79,7 @@ def share_group_heartbeat(call: Call, request: ShareGroupHeartbeatRequest) -> Sh
     access=Needs(
         group="Describe", topic="Describe", note="without Describe on a topic of the group: TOPIC_AUTHORIZATION_FAILED"
     ),
+    errors=Errors(words="nothing"),
 )
 def share_group_describe(call: Call, request: ShareGroupDescribeRequest) -> ShareGroupDescribeResponse:
     """Each group with its members, and what they read."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from mockbroker.api import Needs, handles
+from mockbroker.api import Errors, Needs, handles
 from mockbroker.call import Call
 from mockbroker.handlers.find_coordinator import check_coordinator
 from mockbroker.share_groups.groups.group import ShareGroup
@@ -40,6 +40,7 @@ DeletedTopic = DeleteShareGroupOffsetsResponse.Topic
 @handles(
     DescribeShareGroupOffsetsRequest,
     access=Needs(group="Describe", topic="Describe", note="a request for all topics returns those with Describe"),
+    errors=Errors(words="meaning"),
 )
 def describe_offsets(call: Call, request: DescribeShareGroupOffsetsRequest) -> DescribeShareGroupOffsetsResponse:
     """Where groups start, and how many records are left for them."""
@@ -95,7 +96,7 @@ def described_topic(call: Call, group_id: str, topic_id: bytes, partitions: Iter
     return DescribedTopic(topic_name=topic.name, topic_id=topic_id, partitions=entries)
 
 
-@handles(AlterShareGroupOffsetsRequest, access=Needs(group="Read", topic="Read"))
+@handles(AlterShareGroupOffsetsRequest, access=Needs(group="Read", topic="Read"), errors=Errors(words="meaning"))
 def alter_offsets(call: Call, request: AlterShareGroupOffsetsRequest) -> AlterShareGroupOffsetsResponse:
     """Have a group without members start elsewhere; a group that does not exist is created."""
     check_enabled(call)
@@ -153,7 +154,7 @@ def said(error: ApiError) -> str:
     return error.message or ErrorCode(error.code).meaning
 
 
-@handles(DeleteShareGroupOffsetsRequest, access=Needs(group="Delete", topic="Read"))
+@handles(DeleteShareGroupOffsetsRequest, access=Needs(group="Delete", topic="Read"), errors=Errors(words="meaning"))
 def delete_offsets(call: Call, request: DeleteShareGroupOffsetsRequest) -> DeleteShareGroupOffsetsResponse:
     """Have a group without members forget topics."""
     check_enabled(call)

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
-from mockbroker.api import Needs, handles
+from mockbroker.api import Errors, Needs, handles
 from mockbroker.call import Call
 from mockbroker.handlers.find_coordinator import check_coordinator
 from mockbroker.share_groups.share_states import SHARE_TOPIC, SharePartitionKey, StateBatch, coordinator_key, share_of
@@ -37,7 +37,7 @@ Response = TypeVar("Response")
 COUNTS_VERSION = 1  # of WriteShareGroupState: how many records are done with
 
 
-@handles(InitializeShareGroupStateRequest, access=Needs(cluster="ClusterAction"))
+@handles(InitializeShareGroupStateRequest, access=Needs(cluster="ClusterAction"), errors=Errors(words="nothing"))
 def initialize_state(call: Call, request: InitializeShareGroupStateRequest) -> InitializeShareGroupStateResponse:
     """Begin share partitions."""
 
@@ -47,7 +47,7 @@ def initialize_state(call: Call, request: InitializeShareGroupStateRequest) -> I
     return answered(call, request, InitializeShareGroupStateResponse, one, allows_empty=True)
 
 
-@handles(ReadShareGroupStateRequest, access=Needs(cluster="ClusterAction"))
+@handles(ReadShareGroupStateRequest, access=Needs(cluster="ClusterAction"), errors=Errors(words="meaning"))
 def read_state(call: Call, request: ReadShareGroupStateRequest) -> ReadShareGroupStateResponse:
     """The states for new leaders."""
 
@@ -61,7 +61,7 @@ def read_state(call: Call, request: ReadShareGroupStateRequest) -> ReadShareGrou
     return answered(call, request, ReadShareGroupStateResponse, one)
 
 
-@handles(WriteShareGroupStateRequest, access=Needs(cluster="ClusterAction"))
+@handles(WriteShareGroupStateRequest, access=Needs(cluster="ClusterAction"), errors=Errors(words="meaning"))
 def write_state(call: Call, request: WriteShareGroupStateRequest) -> WriteShareGroupStateResponse:
     """Keep what leaders say."""
 
@@ -77,7 +77,7 @@ def write_state(call: Call, request: WriteShareGroupStateRequest) -> WriteShareG
     return answered(call, request, WriteShareGroupStateResponse, one)
 
 
-@handles(DeleteShareGroupStateRequest, access=Needs(cluster="ClusterAction"))
+@handles(DeleteShareGroupStateRequest, access=Needs(cluster="ClusterAction"), errors=Errors(words="nothing"))
 def delete_state(call: Call, request: DeleteShareGroupStateRequest) -> DeleteShareGroupStateResponse:
     """Forget share partitions."""
 
@@ -87,7 +87,7 @@ def delete_state(call: Call, request: DeleteShareGroupStateRequest) -> DeleteSha
     return answered(call, request, DeleteShareGroupStateResponse, one)
 
 
-@handles(ReadShareGroupStateSummaryRequest, access=Needs(cluster="ClusterAction"))
+@handles(ReadShareGroupStateSummaryRequest, access=Needs(cluster="ClusterAction"), errors=Errors(words="meaning"))
 def read_summary(call: Call, request: ReadShareGroupStateSummaryRequest) -> ReadShareGroupStateSummaryResponse:
     """Where share partitions start."""
 

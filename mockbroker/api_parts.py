@@ -1,0 +1,135 @@
+"""Where a request names what it is about, and where its answer has the errors, as the declarations say.
+
+Most APIs have the same tree on both sides: a list of topics with a list of partitions in each, or of groups.
+``parts_of`` walks both declarations side by side, down to the records of the answer that have a field of errors.
+
+>>> from protocol.apis.list_offsets import ListOffsetsRequest, ListOffsetsResponse
+>>> levels = parts_of(ListOffsetsRequest, ListOffsetsResponse, 1)
+>>> [(level.asked, level.answered, level.keys) for level in levels]
+[('topics', 'topics', (('name', 'name'),)), ('partitions', 'partitions', (('partition_index', 'partition_index'),))]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from protocol.declare import Field, declaration_of
+from protocol.wire import Array
+
+KEYS = frozenset(
+    {
+        *("name", "topic", "topic_name", "topic_id", "partition", "partition_index", "partition_id", "index"),
+        *("group_id", "key", "transactional_id", "producer_id", "resource_type", "resource_name"),
+    }
+)
+"""The fields that say what an entry is about."""
+ERROR_CODE = "error_code"
+
+
+class Level(NamedTuple):
+    """One list of a request, and that of the answer with an entry for each of its elements.
+
+    Attributes:
+        asked: the request's field; ``dirs.topics`` for the lists in the entries of another.
+        answered, entry: the answer's field, and the class of its entries.
+        keys: field of the answer's entry, and of the request's; "" where the request has the value itself.
+    """
+
+    asked: str
+    answered: str
+    entry: Any
+    keys: tuple[tuple[str, str], ...]
+
+    def elements(self, record: Any) -> list[Any]:
+        """The request's elements in one of its records."""
+        found = [record]
+        for name in self.asked.split("."):
+            found = [element for holder in found for element in getattr(holder, name) or ()]
+        return found
+
+    def entry_of(self, element: Any) -> Any:
+        """The answer's entry about one element, with nothing but its keys."""
+        entry = self.entry()
+        for name, asked in self.keys:
+            setattr(entry, name, getattr(element, asked) if asked else element)
+        return entry
+
+
+def parts_of(request: Any, response: Any, version: int, asked: str = "", answered: str = "") -> tuple[Level, ...]:
+    """The lists, from the outermost in, down to the answer's records with errors; none where it has errors at the top.
+
+    Args:
+        asked, answered: the lists with points between, where they do not follow from the declarations.
+    """
+    names = answered.split(".") if answered else path_to_errors(response, version)
+    wanted = asked.split(".") if asked else []
+    outer, wanted = wanted[: len(wanted) - len(names)], wanted[len(wanted) - len(names) :] if wanted else []
+    levels: list[Level] = []
+    source, target = request, response
+    for place, name in enumerate(names):
+        own = wanted[place] if wanted else same_list(source, name, version)
+        prefix = outer if not place else []
+        for step in (*prefix, own):
+            source = item_of(source, step)
+        target = item_of(target, name)
+        levels.append(Level(".".join((*prefix, own)), name, target, tuple(shared_keys(source, target, version))))
+    return tuple(levels)
+
+
+def path_to_errors(record: Any, version: int) -> list[str]:
+    """The lists on the way to the first records with errors of their own."""
+    for field in lists_of(record, version):
+        item = item_of(record, field.name)
+        if declares(item):
+            if error_field(item, version):
+                return [field.name]
+            if further := path_to_errors(item, version):
+                return [field.name, *further]
+    return []
+
+
+def same_list(record: Any, name: str, version: int) -> str:
+    """The list of a request that an answer's list follows: of the same name, else the first."""
+    names = [field.name for field in lists_of(record, version)]
+    return name if name in names else names[0]
+
+
+def shared_keys(source: Any, target: Any, version: int) -> Iterator[tuple[str, str]]:
+    """The keys of an answer's entry with those of the request's; the first of each where none has the same name."""
+    keys = [field.name for field in fields_of(target, version) if field.name in KEYS]
+    if not declares(source):
+        yield from ((key, "") for key in keys[:1])
+        return
+    own = [field.name for field in fields_of(source, version) if field.name in KEYS]
+    same = [(key, key) for key in keys if key in own]
+    yield from same or zip(keys[:1], own[:1], strict=False)
+
+
+def error_field(record: Any, version: int) -> str:
+    """The field of a record's own error; "" if it has none."""
+    return next((field.name for field in fields_of(record, version) if field.name.endswith(ERROR_CODE)), "")
+
+
+def fields_of(record: Any, version: int) -> list[Field]:
+    """The fields that a record has in a version."""
+    return [field for field in declaration_of(record).fields if version in field.versions]
+
+
+def lists_of(record: Any, version: int) -> list[Field]:
+    return [field for field in fields_of(record, version) if isinstance(field.type, Array)]
+
+
+def item_of(record: Any, name: str) -> Any:
+    """What a list of a record is of: a record class, or a type of the wire.
+
+    Raises ValueError: the record has no such list.
+    """
+    found = [field.type.item for field in declaration_of(record).fields if field.name == name]
+    if not found:
+        raise ValueError(f"{record.__qualname__} has no list {name!r}")
+    return found[0]
+
+
+def declares(item: Any) -> bool:
+    return isinstance(item, type)
