@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from mockbroker.data_directories.directory import METADATA, DataDirectory, DataDirectoryError
 from mockbroker.data_directories.log_file import LogFile
-from mockbroker.data_directories.metadata_records import commit_batch, metadata_records, records_in
+from mockbroker.data_directories.metadata_records import commit_batch, records_in
 from mockbroker.state.image.coordinator_records import CoordinatorRecord
 from mockbroker.state.image.image import Image
 from protocol import ProtocolError
@@ -46,7 +46,7 @@ class MetadataLog:
         for batch in found.batches:
             self._replay(batch)
         if self.image is not None:
-            kept = list(metadata_records(self.image))
+            kept = list(self.image.metadata_records())
             if self.count > 2 * len(kept) + SPARE_RECORDS:
                 self._rewrite(kept)
 

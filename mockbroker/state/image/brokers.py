@@ -1,11 +1,12 @@
 """Registered brokers: where each listens, its rack, and whether it may serve.
 
-Source: ClusterDelta and BrokerRegistration.cloneWith, Apache Kafka 4.4.
+Source: MetadataImage.write, ClusterDelta and BrokerRegistration.cloneWith, Apache Kafka 4.4.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from protocol.embedded.metadata_brokers import (
@@ -40,16 +41,7 @@ class BrokerRegistration:
     in_controlled_shutdown: bool
 
     def copy(self) -> BrokerRegistration:
-        return BrokerRegistration(
-            self.id,
-            self.epoch,
-            self.incarnation_id,
-            self.end_points,
-            self.features,
-            self.rack,
-            self.fenced,
-            self.in_controlled_shutdown,
-        )
+        return replace(self)
 
 
 def register(image: Image, record: RegisterBrokerRecord) -> None:
@@ -63,6 +55,26 @@ def register(image: Image, record: RegisterBrokerRecord) -> None:
         record.fenced,
         record.in_controlled_shutdown,
     )
+
+
+def records(brokers: dict[int, BrokerRegistration]) -> Iterator[RegisterBrokerRecord]:
+    for broker in brokers.values():
+        yield RegisterBrokerRecord(
+            broker_id=broker.id,
+            incarnation_id=broker.incarnation_id,
+            broker_epoch=broker.epoch,
+            end_points=[
+                RegisterBrokerRecord.Endpoint(name=name, host=host, port=port, security_protocol=protocol)
+                for name, host, port, protocol in broker.end_points
+            ],
+            features=[
+                RegisterBrokerRecord.Feature(name=name, min_supported_version=lowest, max_supported_version=highest)
+                for name, (lowest, highest) in broker.features.items()
+            ],
+            rack=broker.rack,
+            fenced=broker.fenced,
+            in_controlled_shutdown=broker.in_controlled_shutdown,
+        )
 
 
 def unregister(image: Image, record: UnregisterBrokerRecord) -> None:

@@ -19,9 +19,10 @@ Source: MetadataImage and MetadataDelta, GroupMetadataManager.replay, OffsetMeta
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, fields
 from importlib import import_module
+from operator import methodcaller
 from typing import TYPE_CHECKING, Any
 
 from mockbroker.parts import merged
@@ -43,6 +44,41 @@ TopicPartition = tuple[str, int]
 GroupRecords = dict[tuple[type, str], "CoordinatorRecord"]  # by the key's class, and its member or expression or empty
 QuotaEntity = tuple[tuple[str, str | None], ...]  # (type, name) each; None: the default entity
 Apply = Callable[["Image", Any], None]
+Copy = Callable[[Any], Any]
+
+
+def of_metadata(copy: Copy, records: str) -> dict[str, Any]:
+    """A field whose content is in the metadata log.
+
+    Args:
+        copy: returns an equal value that changes by itself.
+        records: ``module.function`` of this package, which makes the records of a value; a snapshot of the log has
+            them, in the order of the fields.
+    """
+    return {"copy": copy, "records": records}
+
+
+def of_coordinators(copy: Copy, merge: Callable[[Any, Any], None]) -> dict[str, Any]:
+    """A field whose content is in the logs of coordinators' topics.
+
+    Args:
+        copy: as in ``of_metadata``.
+        merge: brings what one partition's log says into the value of all.
+    """
+    return {"copy": copy, "merge": merge}
+
+
+def each(copy: Copy) -> Copy:
+    """A copy of a dict whose values are copied too."""
+    return lambda values: {key: copy(value) for key, value in values.items()}
+
+
+def update_each(values: dict[Any, dict[Any, Any]], others: dict[Any, dict[Any, Any]]) -> None:
+    for key, some in others.items():
+        values.setdefault(key, {}).update(some)
+
+
+copied = methodcaller("copy")
 
 
 @dataclass(slots=True)
@@ -60,6 +96,12 @@ class CommitNumbers:
     def copy(self) -> CommitNumbers:
         return CommitNumbers(self.last, dict(self.pending), dict(self.committed))
 
+    def update(self, others: CommitNumbers) -> None:
+        """Take in those of another partition: numbers say what came later in one, different ones never meet."""
+        self.last = max(self.last, others.last)
+        self.pending.update(others.pending)
+        self.committed.update(others.committed)
+
     def clear(self) -> None:
         """Nothing is pending any more."""
         self.last = 0
@@ -69,54 +111,82 @@ class CommitNumbers:
 
 @dataclass(slots=True, repr=False)
 class Image:
-    """What survives a restart, by subject. Read it as you like; only ``apply`` writes."""
+    """What survives a restart, by subject. Anyone may read it; only ``apply`` writes.
+
+    Each field says how it is copied and where it is found after a restart: in records of the metadata log, or in the
+    logs of coordinators' topics.
+    """
 
     # the cluster
-    features: dict[str, int] = field(default_factory=dict)  # level by name
-    brokers: dict[int, BrokerRegistration] = field(default_factory=dict)
-    topics: dict[bytes, TopicImage] = field(default_factory=dict)  # by topic id
-    configs: dict[tuple[int, str], dict[str, str]] = field(default_factory=dict)  # by resource type and name
+    features: dict[str, int] = field(
+        default_factory=dict, metadata=of_metadata(dict, "settings.feature_records")
+    )  # level by name
+    brokers: dict[int, BrokerRegistration] = field(
+        default_factory=dict, metadata=of_metadata(each(copied), "brokers.records")
+    )
+    topics: dict[bytes, TopicImage] = field(
+        default_factory=dict, metadata=of_metadata(each(copied), "topics.records")
+    )  # by topic id
+    configs: dict[tuple[int, str], dict[str, str]] = field(
+        default_factory=dict, metadata=of_metadata(each(dict), "settings.config_records")
+    )  # by resource type and name
 
     # groups
-    groups: dict[str, GroupMetadataValue] = field(default_factory=dict)  # classic groups: the last stable generation
-    modern_groups: dict[str, GroupRecords] = field(default_factory=dict)  # groups of the other kinds
-    offsets: dict[str, dict[TopicPartition, OffsetCommitValue]] = field(default_factory=dict)  # by group
-    pending_offsets: dict[int, dict[str, dict[TopicPartition, OffsetCommitValue]]] = field(default_factory=dict)
+    groups: dict[str, GroupMetadataValue] = field(default_factory=dict, metadata=of_coordinators(dict, dict.update))
+    """Classic groups: the last stable generation."""
+    modern_groups: dict[str, GroupRecords] = field(
+        default_factory=dict, metadata=of_coordinators(each(dict), dict.update)
+    )
+    """Groups of the other kinds."""
+    offsets: dict[str, dict[TopicPartition, OffsetCommitValue]] = field(
+        default_factory=dict, metadata=of_coordinators(each(dict), dict.update)
+    )  # by group
+    pending_offsets: dict[int, dict[str, dict[TopicPartition, OffsetCommitValue]]] = field(
+        default_factory=dict, metadata=of_coordinators(each(each(dict)), update_each)
+    )
     """What open transactions are to commit, by producer id and group."""
-    commit_numbers: CommitNumbers = field(default_factory=CommitNumbers)
-    extensions: dict[str, dict[Any, Any]] = field(default_factory=dict)  # what optional parts keep, by their extension
+    commit_numbers: CommitNumbers = field(
+        default_factory=CommitNumbers, metadata=of_coordinators(copied, CommitNumbers.update)
+    )
+    extensions: dict[str, dict[Any, Any]] = field(
+        default_factory=dict, metadata=of_coordinators(each(dict), update_each)
+    )
+    """What optional parts keep, by their extension."""
 
     # producers
-    next_producer_id: int = FIRST_PRODUCER_ID  # behind the last block that was given out
-    transactions: dict[str, TransactionLogValue] = field(default_factory=dict)  # by transactional id
+    next_producer_id: int = field(default=FIRST_PRODUCER_ID, metadata=of_metadata(int, "settings.producer_id_records"))
+    """The one after the last block that a broker has."""
+    transactions: dict[str, TransactionLogValue] = field(
+        default_factory=dict, metadata=of_coordinators(dict, dict.update)
+    )
+    """By transactional id."""
 
     # security
-    scram_credentials: dict[tuple[str, int], UserScramCredentialRecord] = field(default_factory=dict)  # user, mechanism
-    acls: AclEntries = field(default_factory=AclEntries)
-    client_quotas: dict[QuotaEntity, dict[str, float]] = field(default_factory=dict)  # limit by key
+    scram_credentials: dict[tuple[str, int], UserScramCredentialRecord] = field(
+        default_factory=dict, metadata=of_metadata(dict, "security.own_records")
+    )  # by user and mechanism
+    acls: AclEntries = field(default_factory=AclEntries, metadata=of_metadata(AclEntries, "security.own_records"))
+    client_quotas: dict[QuotaEntity, dict[str, float]] = field(
+        default_factory=dict, metadata=of_metadata(each(dict), "settings.quota_records")
+    )  # limit by key
 
     def copy(self) -> Image:
         """An equal image, which changes by itself. The records in it are shared: they stay as they are."""
-        return Image(
-            dict(self.features),
-            {broker_id: broker.copy() for broker_id, broker in self.brokers.items()},
-            {topic_id: topic.copy() for topic_id, topic in self.topics.items()},
-            {resource: dict(values) for resource, values in self.configs.items()},
-            dict(self.groups),
-            {group: dict(records) for group, records in self.modern_groups.items()},
-            {group: dict(offsets) for group, offsets in self.offsets.items()},
-            {
-                producer_id: {group: dict(offsets) for group, offsets in by_group.items()}
-                for producer_id, by_group in self.pending_offsets.items()
-            },
-            self.commit_numbers.copy(),
-            {part: dict(states) for part, states in self.extensions.items()},
-            self.next_producer_id,
-            dict(self.transactions),
-            dict(self.scram_credentials),
-            AclEntries(self.acls),
-            {entity: dict(limits) for entity, limits in self.client_quotas.items()},
-        )
+        return Image(**{one.name: one.metadata["copy"](getattr(self, one.name)) for one in fields(self)})
+
+    def merge(self, partition: Image) -> None:
+        """Bring what the log of one partition of a coordinators' topic says into this image."""
+        for one in fields(self):
+            if "merge" in one.metadata:
+                one.metadata["merge"](getattr(self, one.name), getattr(partition, one.name))
+
+    def metadata_records(self) -> Iterator[Any]:
+        """Records that make an image with the same metadata of an empty one; those of a topic follow each other."""
+        for one in fields(self):
+            if "records" in one.metadata:
+                module, _, function = one.metadata["records"].partition(".")
+                records_of = getattr(import_module(f"mockbroker.state.image.{module}"), function)
+                yield from records_of(getattr(self, one.name))
 
     def apply(self, record: object) -> None:
         """Take a record in. The record is kept or left alone, never changed, and has to stay as it is.
@@ -149,6 +219,7 @@ SUBJECTS = {
     "protocol.embedded.transaction_log": "transactions",
 }
 APPLY: dict[type, Apply] = {}  # what was looked up so far
+assert all(one.metadata for one in fields(Image)), "each field of Image says how it survives a restart"
 
 
 def find_apply(kind: type) -> Apply:

@@ -1,11 +1,12 @@
 """Passwords and access control.
 
-Source: ScramDelta and AclsDelta, Apache Kafka 4.4.
+Source: MetadataImage.write, ScramDelta and AclsDelta, Apache Kafka 4.4.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
 from protocol.embedded.metadata_security import (
     AccessControlEntryRecord,
@@ -32,6 +33,11 @@ def add_acl(image: Image, record: AccessControlEntryRecord) -> None:
 
 def remove_acl(image: Image, record: RemoveAccessControlEntryRecord) -> None:
     image.acls.drop(record.id)
+
+
+def own_records(records: dict[Any, Any]) -> Iterable[Any]:
+    """What the image keeps of these is the records themselves."""
+    return records.values()
 
 
 APPLY: dict[type, Apply] = {

@@ -1,12 +1,15 @@
 """Settings of topics and other resources, levels of features, client quotas, blocks of producer ids.
 
-Source: ConfigurationsDelta, FeaturesDelta, ClientQuotasDelta and ProducerIdsDelta, Apache Kafka 4.4.
+Source: MetadataImage.write, ConfigurationsDelta, FeaturesDelta, ClientQuotasDelta and ProducerIdsDelta, Apache Kafka
+4.4.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from mockbroker.state.image.image import FIRST_PRODUCER_ID
 from protocol.embedded.metadata_settings import (
     ClientQuotaRecord,
     ConfigRecord,
@@ -16,7 +19,10 @@ from protocol.embedded.metadata_settings import (
 )
 
 if TYPE_CHECKING:
-    from mockbroker.state.image.image import Apply, Image
+    from mockbroker.state.image.image import Apply, Image, QuotaEntity
+
+METADATA_VERSION = "metadata.version"
+NO_BROKER = -1
 
 
 def set_config(image: Image, record: ConfigRecord) -> None:
@@ -50,6 +56,30 @@ def set_quota(image: Image, record: ClientQuotaRecord) -> None:
 
 def give_producer_ids(image: Image, record: ProducerIdsRecord) -> None:
     image.next_producer_id = record.next_producer_id
+
+
+def feature_records(levels: dict[str, int]) -> Iterator[FeatureLevelRecord]:
+    """The metadata version comes first: it says how the rest is to be read."""
+    for name in sorted(levels, key=lambda name: (name != METADATA_VERSION, name)):
+        yield FeatureLevelRecord(name=name, feature_level=levels[name])
+
+
+def config_records(configs: dict[tuple[int, str], dict[str, str]]) -> Iterator[ConfigRecord]:
+    for (resource_type, resource_name), values in configs.items():
+        for name, value in values.items():
+            yield ConfigRecord(resource_type=resource_type, resource_name=resource_name, name=name, value=value)
+
+
+def quota_records(quotas: dict[QuotaEntity, dict[str, float]]) -> Iterator[ClientQuotaRecord]:
+    for entity, limits in quotas.items():
+        parts = [ClientQuotaRecord.Entity(entity_type=kind, entity_name=name) for kind, name in entity]
+        for key, limit in limits.items():
+            yield ClientQuotaRecord(entity=parts, key=key, value=limit, remove=False)
+
+
+def producer_id_records(next_producer_id: int) -> Iterator[ProducerIdsRecord]:
+    if next_producer_id != FIRST_PRODUCER_ID:
+        yield ProducerIdsRecord(broker_id=NO_BROKER, broker_epoch=-1, next_producer_id=next_producer_id)
 
 
 def nothing(image: Image, record: NoOpRecord) -> None:

@@ -1,11 +1,12 @@
 """Topics and their partitions: replicas, the in-sync ones, leaders and epochs.
 
-Source: TopicsDelta and PartitionRegistration.merge, Apache Kafka 4.4.
+Source: MetadataImage.write, TopicsDelta and PartitionRegistration.merge, Apache Kafka 4.4.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from mockbroker.state.image.image import TOPIC_RESOURCE
@@ -43,18 +44,7 @@ class PartitionRegistration:
     last_known_elr: tuple[int, ...] = ()  # who led last, while nobody does
 
     def copy(self) -> PartitionRegistration:
-        return PartitionRegistration(
-            self.replicas,
-            self.isr,
-            self.leader,
-            self.leader_epoch,
-            self.partition_epoch,
-            self.directories,
-            self.removing,
-            self.adding,
-            self.elr,
-            self.last_known_elr,
-        )
+        return replace(self)
 
     def directory_of(self, broker_id: int) -> bytes | None:
         """The id of the directory that was chosen for a broker's replica, None if none was."""
@@ -100,6 +90,26 @@ def add_partition(image: Image, record: PartitionRecord) -> None:
             tuple(record.last_known_elr or ()),
         )
     )
+
+
+def records(topics: dict[bytes, TopicImage]) -> Iterator[TopicRecord | PartitionRecord]:
+    for topic in topics.values():
+        yield TopicRecord(name=topic.name, topic_id=topic.id)
+        for index, partition in enumerate(topic.partitions):
+            yield PartitionRecord(
+                partition_id=index,
+                topic_id=topic.id,
+                replicas=list(partition.replicas),
+                isr=list(partition.isr),
+                removing_replicas=list(partition.removing),
+                adding_replicas=list(partition.adding),
+                leader=partition.leader,
+                leader_epoch=partition.leader_epoch,
+                partition_epoch=partition.partition_epoch,
+                directories=list(partition.directories),
+                eligible_leader_replicas=list(partition.elr) or None,
+                last_known_elr=list(partition.last_known_elr) or None,
+            )
 
 
 def change_partition(image: Image, record: PartitionChangeRecord) -> None:

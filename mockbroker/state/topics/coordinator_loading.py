@@ -50,19 +50,7 @@ def load_partition(image: Image, topic: str, batches: Iterable[StoredBatch]) -> 
     for record in records_of(topic, batches):
         found.apply(record)
         count += 1
-    image.groups.update(found.groups)
-    image.modern_groups.update(found.modern_groups)
-    image.offsets.update(found.offsets)
-    for part, states in found.extensions.items():
-        image.extensions.setdefault(part, {}).update(states)
-    image.transactions.update(found.transactions)
-    for producer_id, by_group in found.pending_offsets.items():
-        image.pending_offsets.setdefault(producer_id, {}).update(by_group)
-    # Numbers say what came later in one partition; those of different ones never meet.
-    numbers, others = image.commit_numbers, found.commit_numbers
-    numbers.last = max(numbers.last, others.last)
-    numbers.pending.update(others.pending)
-    numbers.committed.update(others.committed)
+    image.merge(found)
     return count
 
 

@@ -6,14 +6,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from copy import deepcopy
 from dataclasses import replace
 from random import Random
 from typing import Any
 
 from hypothesis import settings
+from hypothesis import strategies as st
 from hypothesis.stateful import invariant, rule
 
-from mockbroker.data_directories.metadata_records import commit_batch, metadata_records, records_in
+from mockbroker.data_directories.metadata_records import commit_batch, records_in
 from mockbroker.state.brokers.broker import Broker
 from mockbroker.state.cluster import Cluster
 from mockbroker.state.coordinator_log import value_bytes, value_versions, version_of
@@ -21,11 +23,19 @@ from mockbroker.state.errors import ApiError
 from mockbroker.state.image.coordinator_records import CoordinatorRecord
 from mockbroker.state.image.image import Image
 from mockbroker.state.logs.appending import append_marker
+from mockbroker.state.quotas.client_quotas import Alteration, alter_quotas
 from mockbroker.state.topics.coordinator_keys import OFFSETS_TOPIC
 from mockbroker.state.topics.coordinator_loading import load_coordinators
+from protocol.embedded.metadata_security import (
+    AccessControlEntryRecord,
+    RemoveAccessControlEntryRecord,
+    RemoveUserScramCredentialRecord,
+    UserScramCredentialRecord,
+)
 from protocol.embedded.versioned import read_versioned
 from tests.property.mockbroker.test_image import RACKS, ImageLife
 
+users = st.sampled_from(["ann", None])
 SETTINGS = {"offsets.topic.num.partitions": 2, "transaction.state.log.num.partitions": 2}
 
 
@@ -45,6 +55,7 @@ class DurableImageLife(ImageLife):
         if image is None:
             self.batches: list[bytes] = []
             self.end_offset = 0
+            self.copies: list[tuple[Image, Image]] = []
         self.lives += 1
         self.rng = Random(self.lives)
         return Cluster.create(
@@ -90,6 +101,30 @@ class DurableImageLife(ImageLife):
                 )
         self.cluster.groups.end_transaction(1000 + index, committed=committed)
 
+    @rule(user=users, limit=st.sampled_from([None, 1.0, 2.0]))
+    def set_quota(self, user: str | None, limit: float | None) -> None:
+        alter_quotas(self.cluster.writer, [Alteration({"user": user}, [("producer_byte_rate", limit)])])
+
+    @rule(user=st.sampled_from(["ann", "bob"]), iterations=st.sampled_from([None, 4096, 8192]))
+    def set_credential(self, user: str, iterations: int | None) -> None:
+        self.cluster.writer.commit(
+            [
+                RemoveUserScramCredentialRecord(name=user, mechanism=1)
+                if iterations is None
+                else UserScramCredentialRecord(name=user, mechanism=1, iterations=iterations)
+            ]
+        )
+
+    @rule(number=st.integers(0, 1), is_added=st.booleans())
+    def set_acl(self, number: int, is_added: bool) -> None:
+        id_ = bytes([*bytes(15), number])
+        added = AccessControlEntryRecord(id=id_, resource_type=2, resource_name="orders", principal="User:ann")
+        self.cluster.writer.commit([added if is_added else RemoveAccessControlEntryRecord(id=id_)])
+
+    @rule()
+    def copy(self) -> None:
+        self.copies.append((self.cluster.image.copy(), deepcopy(self.cluster.image)))
+
     @rule()
     def restart(self) -> None:
         self.check()
@@ -99,18 +134,17 @@ class DurableImageLife(ImageLife):
         self.check()
 
     def check(self) -> None:
-        """Bytes give the image again, and so does a snapshot its metadata."""
+        """Bytes give the image again, a snapshot of it has all its metadata, and copies change by themselves."""
         image = self.cluster.image
+        replayed = self.kept_image()  # the metadata of all that was ever written
+        snapshot = commit_batch(image.metadata_records(), 0, 1, timestamp_ms=0)
+        assert image_of([snapshot]) == replayed
+        for copy, as_it_was in self.copies:
+            assert copy == as_it_was
+        self.copies.clear()
         if self.has_coordinators():
-            kept = self.kept_image()
-            load_coordinators(kept, self.log_store)
-            assert in_logs_form(kept, {}) == in_logs_form(image, value_versions(self.cluster))
-        data = commit_batch(metadata_records(image), 0, 1, timestamp_ms=0)
-        metadata = image.copy()
-        for name in ("groups", "modern_groups", "offsets", "pending_offsets", "extensions", "transactions"):
-            getattr(metadata, name).clear()
-        metadata.commit_numbers.clear()
-        assert image_of([data]) == metadata
+            load_coordinators(replayed, self.log_store)
+            assert in_logs_form(replayed, {}) == in_logs_form(image, value_versions(self.cluster))
 
     @invariant()
     def replaying_the_records_gives_the_image_again(self) -> None:
