@@ -12,7 +12,13 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-PACKAGES = ("mockbroker.access_control", "mockbroker.share_groups", "mockbroker.streams_groups", "mockbroker.zookeeper")
+PACKAGES = (
+    "mockbroker.access_control",
+    "mockbroker.data_directories",
+    "mockbroker.share_groups",
+    "mockbroker.streams_groups",
+    "mockbroker.zookeeper",
+)
 NOTHING: Mapping[Any, Any] = MappingProxyType({})
 
 
@@ -50,6 +56,7 @@ class OptionalPart(NamedTuple):
         handlers_by_release: the module by API key, of APIs that are served only where a broker's release names them.
         settings: defaults of broker settings that are read without Kafka's definitions, by name.
         effective_settings: names of Kafka's configs that have an effect by this part, by kind: broker, group, listener.
+        group_configs_check: ``(configs, given) -> None`` of a group's configs as text. Raises ApiError: INVALID_CONFIG.
         group_classes: the module of a kind of groups, by the name of its class, with which its records' keys begin.
         records: the module whose ``APPLY`` brings records into the image, by the module that declares the records.
         coordinator_topics: the topics of coordinators, by name.
@@ -66,6 +73,8 @@ class OptionalPart(NamedTuple):
         key_file: ``(path) -> KeyFile``, which reads a file of keys again when it has changed.
         metadata_support: ``(brokers, settings, release) -> MetadataSupport | None``, another mode than KRaft where the
             settings ask for one. Raises ValueError: they contradict each other.
+        storage: ``(path, fsync=...) -> Storage``, a data directory. Raises DataDirectoryError, OSError; ValueError: no
+            such way to sync.
         update_channels: ``(cluster) -> UpdateChannels``, which carry what the controller of such a mode has to send.
     """
 
@@ -73,6 +82,7 @@ class OptionalPart(NamedTuple):
     handlers_by_release: Mapping[int, str] = NOTHING
     settings: Mapping[str, Any] = NOTHING
     effective_settings: str = ""
+    group_configs_check: str = ""
     group_classes: Mapping[str, str] = NOTHING
     records: Mapping[str, str] = NOTHING
     coordinator_topics: Mapping[str, CoordinatorTopic] = NOTHING
@@ -85,6 +95,7 @@ class OptionalPart(NamedTuple):
     key_file: str = ""
     metadata_support: str = ""
     update_channels: str = ""
+    storage: str = ""
 
 
 @cache

@@ -25,11 +25,8 @@ from mockbroker.state.brokers.numbered import with_free_ports
 from mockbroker.state.cluster import Cluster
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from mockbroker.adapters.blocking import BlockingMockCluster
     from mockbroker.adapters.tls.material import TlsMaterial
-    from mockbroker.data_directories.storage import Storage
     from mockbroker.state.security.listeners import KeyFile
 
 
@@ -101,7 +98,7 @@ class MockCluster(ServedCluster):
         self._tls = material_for(brokers, options.security_dir) if options.tls else None
         if self._tls is not None:
             settings = self._tls.added_to(settings, brokers)
-        self._storage = None if options.data_dir is None else storage_in(options.data_dir, options.fsync)
+        self._storage = None if options.data_dir is None else provided("storage")(options.data_dir, fsync=options.fsync)
         if self._storage is not None and not self._storage.is_new:
             seed = secrets.randbits(48)  # ids that were given out are not to come again
         with self._given_back_on_error():
@@ -231,9 +228,9 @@ class MockCluster(ServedCluster):
 
         Raises ValueError: no such version, a protocol that the release does not know, or a cluster in KRaft mode.
         """
-        if self.state.zookeeper is None:
+        if self.state.other_mode is None:
             raise ValueError("a release and a protocol can be changed in ZooKeeper mode only")
-        self.state.zookeeper.configure(broker_id, emulate, protocol)
+        self.state.other_mode.configure(broker_id, emulate, protocol)
 
     # forks and resets
 
@@ -308,7 +305,7 @@ class MockCluster(ServedCluster):
 
     async def _tell_brokers(self) -> None:
         """In ZooKeeper mode have a controller that tells brokers what there is."""
-        if self.state.zookeeper is not None:
+        if self.state.other_mode is not None:
             self._runtime.channels = provided("update_channels")(self.state)
             await self.metadata_propagated()
 
@@ -338,13 +335,6 @@ class MockCluster(ServedCluster):
     def _given_back_on_error(self) -> AbstractContextManager[None]:
         """Gives a data directory back if what goes on with it fails."""
         return nullcontext() if self._storage is None else self._storage.given_back_on_error()
-
-
-def storage_in(path: Path | str, fsync: str) -> Storage:
-    """A data directory. Raises: DataDirectoryError, OSError; ValueError: there is no such way to sync."""
-    from mockbroker.data_directories.storage import Storage
-
-    return Storage(path, fsync=fsync)
 
 
 def open_key_file(path: str) -> KeyFile:

@@ -281,8 +281,8 @@ class Cluster:
         self.liveness.take_turn(rack)
 
     @property
-    def zookeeper(self) -> Any:
-        """The mode, where it is ZooKeeper mode; None in KRaft mode."""
+    def other_mode(self) -> Any:
+        """The mode, where it is that of an optional part; None in KRaft mode."""
         return None if self.support.is_kraft else self.support
 
     def controller_id(self) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from kafka_rack.diskless import SELECTIONS
-from mockbroker.parts import merged
+from mockbroker.parts import merged, parts
 
 ASSIGNORS = "group.consumer.assignors"
 DISKLESS_SELECTION = "diskless.selection"
@@ -29,7 +29,7 @@ DEFAULTS: dict[str, Any] = {
     "group.max.size": 2147483647,
     "group.min.session.timeout.ms": 6000,
     "group.share.assignment.interval.ms": 0,
-    "inter.broker.protocol.version": "",  # below 3.0 the cluster is in ZooKeeper mode; see releases.py
+    "inter.broker.protocol.version": "",
     "leader.imbalance.check.interval.seconds": 0,
     "max.connection.creation.rate": 2147483647,
     "max.connections": 2147483647,
@@ -84,6 +84,7 @@ DIFFERENT_DEFAULTS = {
 }
 """The settings whose default is not Kafka's, each with the reason."""
 PROTOCOL_SETTING = "inter.broker.protocol.version"
+SETTINGS_OF_MODES = (PROTOCOL_SETTING, *(name for part in parts() if part.metadata_support for name in part.settings))
 EMULATED_DEFAULTS = {"leader.imbalance.check.interval.seconds": 300}
 """Kafka's own defaults where a cluster that is to be one release has them (``--emulate``) and others have not."""
 LIMITS_OF_LISTENERS = (".max.connections", ".max.connection.creation.rate")
@@ -153,7 +154,7 @@ class KafkaSettings(Mapping[str, Any]):
     @property
     def names_release(self) -> bool:
         """Whether anything is said of Kafka's versions."""
-        return bool(self[PROTOCOL_SETTING] or self._values.get("zookeeper.connect"))
+        return any(self.given(name) for name in SETTINGS_OF_MODES)
 
     def given(self, name: str) -> bool:
         """Whether the value differs from the default."""

@@ -1,12 +1,15 @@
 """The coordinator works out who is to have which task, at once or once the first members have been waited for.
 
-Source: GroupMetadataManager.maybeUpdateStreamsTargetAssignment and computeDelayedTargetAssignment, Apache Kafka 4.4.
+Source: GroupMetadataManager.maybeUpdateStreamsTargetAssignment and computeDelayedTargetAssignment,
+GroupConfig.validate, Apache Kafka 4.4.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
+from mockbroker.state.configs.topic_rules import invalid
 from mockbroker.state.groups.modern.group import MemberTimer
 from mockbroker.state.image.coordinator_records import CoordinatorRecord
 from mockbroker.streams_groups import records
@@ -16,17 +19,31 @@ from mockbroker.streams_groups.sticky_assignor import AssignableMember, assign_t
 from mockbroker.streams_groups.tasks import TaskSet
 from mockbroker.streams_groups.topology import ConfiguredTopology, Status, StatusCode
 
-STANDBYS, RACK_TAGS = "num.standby.replicas", "rack.aware.assignment.tags"
+if TYPE_CHECKING:
+    from mockbroker.state.configs.effective import ClusterConfigs
+
+ASSIGNOR, TAGS_CONFIG = "streams.assignor.name", "streams.rack.aware.assignment.tags"
+STANDBYS, RACK_TAGS = "num.standby.replicas", "rack.aware.assignment.tags"  # as records name them
 
 
 def assignment_configs(group: StreamsGroup) -> dict[str, str]:
     """What is in force of the assignor's configs, as records keep it."""
     configs = group.context.configs
-    found = {STANDBYS: str(configs.group(group.id, f"streams.{STANDBYS}"))}
-    tags = configs.group(group.id, f"streams.{RACK_TAGS}")
+    found = {STANDBYS: str(configs.group(group.id, "streams.num.standby.replicas"))}
+    tags = configs.group(group.id, TAGS_CONFIG)
     if tags:
         found[RACK_TAGS] = ",".join(tags)
     return found
+
+
+def check_group_configs(configs: ClusterConfigs, given: Mapping[str, str]) -> None:
+    """Raises ApiError: INVALID_CONFIG, a rack tag twice or an assignor that brokers do not have."""
+    tags = [one.strip() for one in given.get(TAGS_CONFIG, "").split(",")]
+    if len(set(tags)) != len(tags):
+        raise invalid(f"{TAGS_CONFIG}: expected each tag once, got {given[TAGS_CONFIG]!r}")
+    known = configs.broker(None, "group.streams.assignors")
+    if given.get(ASSIGNOR, known[0]).strip() not in known:
+        raise invalid(f"{ASSIGNOR}: expected one of {', '.join(known)}, got {given[ASSIGNOR]!r}")
 
 
 def new_targets(

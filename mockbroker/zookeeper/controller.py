@@ -92,6 +92,8 @@ class ZooKeeperMode:
 
     forwards: ClassVar[bool] = False
     is_kraft: ClassVar[bool] = False
+    name: ClassVar[str] = "ZooKeeper"
+    session_timeout: ClassVar[str] = "zookeeper.session.timeout.ms"
     configured: dict[int, BrokerSoftware]
     """What each broker runs from its next start on."""
     running: dict[int, BrokerSoftware] = field(init=False)

@@ -40,7 +40,7 @@ class ControllerChannels:
 
     def send(self) -> None:
         """Have everything sent that the controller has to say, and end the connections of those that have gone."""
-        zookeeper: ZooKeeperMode | None = self.state.zookeeper
+        zookeeper: ZooKeeperMode | None = self.state.other_mode
         if zookeeper is None or self._closed:
             return
         for update in zookeeper.take_updates(self.state.topics, self.state.version):
@@ -80,7 +80,7 @@ class ControllerChannels:
     def _channel(self, key: ChannelKey) -> SocketChannel:
         channel = self._channels.get(key)
         if channel is None:
-            zookeeper = self.state.zookeeper
+            zookeeper = self.state.other_mode
             assert zookeeper is not None
             link = ControllerLink(key.controller_id, zookeeper.deliveries.append)
             channel = self._channels[key] = SocketChannel(link, self.state.brokers[key.broker_id], self.check)

@@ -29,7 +29,7 @@ GENERATED_SINCE = "2.4"
 @handles(UpdateMetadataRequest, access=Needs(cluster="ClusterAction"))
 def update_metadata(call: Call, request: UpdateMetadataRequest) -> UpdateMetadataResponse:
     """Take what the controller says, unless it is an old controller's, or meant for an earlier life of the broker."""
-    zookeeper = call.cluster.zookeeper
+    zookeeper = call.cluster.other_mode
     assert zookeeper is not None
     cache = zookeeper.caches[call.broker.id]
     if request.controller_epoch < cache.controller_epoch:

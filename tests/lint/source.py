@@ -103,10 +103,13 @@ def configs_are_read_where_they_have_an_effect(project: Project) -> Iterator[str
     from mockbroker.state.configs.effects import OF_A_BROKER, OF_LISTENERS, with_effect
 
     literal = re.compile(r'"([a-z][a-z0-9.]*)"')
+    of_kind = re.compile(r'f"{self\.kind}([a-z0-9.]*)"')
     read: set[str] = set()
     named: set[str] = set()  # also in the definitions of configs, where some effects are
     for path in project.files("mockbroker"):
-        found = set(literal.findall(project.text(path)))
+        text = project.text(path)
+        found = set(literal.findall(text))
+        found |= {f"{kind}{rest}" for rest in of_kind.findall(text) for kind in ("consumer", "share", "streams")}
         if not path.endswith(("/settings.py", "/effects.py")):
             named |= found
             if "/configs/" not in path:

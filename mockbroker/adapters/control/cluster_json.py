@@ -144,7 +144,7 @@ def cluster_of(state: Cluster, *, with_internal: bool = False) -> ClusterView:
     """The cluster with its topics, the internal ones only if wanted."""
     return ClusterView(
         cluster_id=state.id,
-        mode="proxy" if state.is_mirror else "kraft" if state.zookeeper is None else "zookeeper",
+        mode="proxy" if state.is_mirror else state.support.name.lower(),
         controller=None if state.is_mirror else state.controller_id(),
         version=state.version,
         brokers=[broker_of(state, broker) for broker in state.brokers.values()],
@@ -157,7 +157,7 @@ def cluster_of(state: Cluster, *, with_internal: bool = False) -> ClusterView:
         cut_links=state.network.cut_links,
         clock_ms=state.clock.offset_ms,
         topics=topics_of(state, with_internal=with_internal),
-        zookeeper=msgspec.UNSET if state.zookeeper is None else zookeeper_of(state.zookeeper),
+        zookeeper=msgspec.UNSET if state.other_mode is None else zookeeper_of(state.other_mode),
     )
 
 

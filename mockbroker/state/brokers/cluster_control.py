@@ -282,7 +282,7 @@ class ClusterControl:
 
     def _only_in_kraft(self, what: str) -> None:
         if not self.cluster.support.is_kraft:
-            raise ValueError(f"{what} in KRaft mode only, and this cluster is in ZooKeeper mode")
+            raise ValueError(f"{what} in KRaft mode only, and this cluster is in {self.cluster.support.name} mode")
 
     def _check_link(self, node: int, other: int) -> None:
         """Raises KeyError: no such broker. ValueError: a node and itself."""
@@ -324,5 +324,4 @@ class ClusterControl:
         self.cluster.brokers_changed()
 
     def _session_timeout_ms(self) -> int:
-        name = "broker.session.timeout.ms" if self.cluster.support.is_kraft else "zookeeper.session.timeout.ms"
-        return int(self.cluster.settings[name])
+        return int(self.cluster.settings[self.cluster.support.session_timeout])

@@ -46,26 +46,6 @@ class ConfigSource(IntEnum):
     GROUP = 8
 
 
-GROUP_BOUNDS = {
-    "consumer.assignment.interval.ms": "group.consumer.{}.assignment.interval.ms",
-    "consumer.heartbeat.interval.ms": "group.consumer.{}.heartbeat.interval.ms",
-    "consumer.session.timeout.ms": "group.consumer.{}.session.timeout.ms",
-    "share.assignment.interval.ms": "group.share.{}.assignment.interval.ms",
-    "share.delivery.count.limit": "group.share.{}.delivery.count.limit",
-    "share.heartbeat.interval.ms": "group.share.{}.heartbeat.interval.ms",
-    "share.partition.max.record.locks": "group.share.{}.partition.max.record.locks",
-    "share.record.lock.duration.ms": "group.share.{}.record.lock.duration.ms",
-    "share.session.timeout.ms": "group.share.{}.session.timeout.ms",
-    "streams.assignment.interval.ms": "group.streams.{}.assignment.interval.ms",
-    "streams.heartbeat.interval.ms": "group.streams.{}.heartbeat.interval.ms",
-    "streams.num.standby.replicas": "group.streams.{}.standby.replicas",
-    "streams.num.warmup.replicas": "group.streams.{}.warmup.replicas",
-    "streams.session.timeout.ms": "group.streams.{}.session.timeout.ms",
-    "streams.task.offset.interval.ms": "group.streams.{}.task.offset.interval.ms",
-}
-"""The brokers' configs between which a group's value has to be, with min and max put in; Kafka has not each."""
-
-
 def own_name(listener: str, name: str) -> str:
     """A config's name for one listener.
 
@@ -277,12 +257,14 @@ class ClusterConfigs:
         return value[0] if isinstance(value, tuple) and isinstance(found.default, (str, type(None))) else value
 
     def _within_bounds(self, name: str, value: Any) -> Any:
-        bounds = GROUP_BOUNDS.get(name)
-        if bounds is None:
-            return value
+        for (end, _), bound in self.bounds(name).items():
+            value = max(value, bound) if end == "min" else min(value, bound)
+        return value
+
+    def bounds(self, name: str) -> dict[tuple[str, str], int]:
+        """The brokers' limits of a group's config, those of min and max that Kafka has: by the end and their name."""
         from mockbroker.state.configs.definitions import find_definition
 
-        lowest, highest = bounds.format("min"), bounds.format("max")
-        if find_definition(BROKER, lowest) is not None:
-            value = max(value, self.broker(None, lowest))
-        return value if find_definition(BROKER, highest) is None else min(value, self.broker(None, highest))
+        kind, _, rest = name.partition(".")
+        ends = ((end, f"group.{kind}.{end}.{rest.removeprefix('num.')}") for end in ("min", "max"))
+        return {(end, limit): self.broker(None, limit) for end, limit in ends if find_definition(BROKER, limit)}

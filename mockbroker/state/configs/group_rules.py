@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from mockbroker.state.configs.definitions import BROKER, CLIENT_METRICS, GROUP, find_definition, names
-from mockbroker.state.configs.effective import GROUP_BOUNDS
+from mockbroker.parts import brought
+from mockbroker.state.configs.definitions import CLIENT_METRICS, GROUP, find_definition, names
 from mockbroker.state.configs.topic_rules import invalid
 from mockbroker.state.configs.values import InvalidValueError
 from mockbroker.state.errors import ApiError
@@ -19,8 +19,7 @@ from protocol.error_codes import ErrorCode
 if TYPE_CHECKING:
     from mockbroker.state.configs.effective import ClusterConfigs
 
-RACK_TAGS = "streams.rack.aware.assignment.tags"
-SESSIONS = ("consumer", "share", "streams")
+SESSION, HEARTBEAT = ".session.timeout.ms", ".heartbeat.interval.ms"
 MATCHED = frozenset(
     {
         "client_id",
@@ -43,29 +42,20 @@ def check_group_configs(configs: ClusterConfigs, group_id: str, given: Mapping[s
     later = [name for name in given if not configs.has(GROUP, name)]
     if later:
         raise invalid(f"unknown group config {later[0]}, as {configs.cluster.release} is emulated")
-    tags = [one.strip() for one in given.get(RACK_TAGS, "").split(",")]
-    if len(set(tags)) != len(tags):
-        raise invalid(f"{RACK_TAGS}: expected each tag once, got {given[RACK_TAGS]!r}")
-    for name, bounds in GROUP_BOUNDS.items():
-        if name not in values:
-            continue
-        for end, is_within in (("min", int.__ge__), ("max", int.__le__)):
-            bound = bounds.format(end)
-            if find_definition(BROKER, bound) is not None and not is_within(values[name], configs.broker(None, bound)):
+    for name, value in values.items():
+        for (end, limit), bound in configs.bounds(name).items():
+            if value < bound if end == "min" else value > bound:
                 what = "at least" if end == "min" else "at most"
-                raise invalid(f"{name}: expected {what} {configs.broker(None, bound)} ({bound}), got {values[name]}")
-    assignor = values.get("streams.assignor.name")
-    if assignor is not None and assignor not in configs.broker(None, "group.streams.assignors"):
-        known = ", ".join(configs.broker(None, "group.streams.assignors"))
-        raise invalid(f"streams.assignor.name: expected one of {known}, got {assignor!r}")
-    for kind in SESSIONS:
-        session, heartbeat = f"{kind}.session.timeout.ms", f"{kind}.heartbeat.interval.ms"
-        if session in values or heartbeat in values:
-            lasts, comes = (
-                values[one] if one in values else configs.broker(None, f"group.{one}") for one in (session, heartbeat)
-            )
-            if lasts <= comes:
-                raise invalid(f"{session}: expected more than {heartbeat} ({comes}), got {lasts}")
+                raise invalid(f"{name}: expected {what} {bound} ({limit}), got {value}")
+    for check in brought("group_configs_check"):
+        check(configs, given)
+    for kind in sorted({name.partition(".")[0] for name in values if name.endswith((SESSION, HEARTBEAT))}):
+        session, heartbeat = f"{kind}{SESSION}", f"{kind}{HEARTBEAT}"
+        lasts, comes = (
+            values[one] if one in values else configs.broker(None, f"group.{one}") for one in (session, heartbeat)
+        )
+        if lasts <= comes:
+            raise invalid(f"{session}: expected more than {heartbeat} ({comes}), got {lasts}")
     if (values.get("errors.deadletterqueue.topic.name") or "").startswith("__"):
         raise invalid("errors.deadletterqueue.topic.name: expected a name that does not begin with __")
 

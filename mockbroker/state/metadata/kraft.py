@@ -85,6 +85,8 @@ class KRaftMode:
     _deposed: dict[int, dict[Partition, DeposedPartition]] = field(default_factory=dict)
     forwards: ClassVar[bool] = True
     is_kraft: ClassVar[bool] = True
+    name: ClassVar[str] = "KRaft"
+    session_timeout: ClassVar[str] = "broker.session.timeout.ms"
 
     @property
     def controller_id(self) -> int:

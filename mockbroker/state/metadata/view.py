@@ -128,11 +128,13 @@ class MetadataSupport(Protocol):
     """A cluster's mode: who the controller is, and how brokers come to know what they tell clients.
 
     ``forwards``: any broker takes changes, since it forwards them to the controller (KIP-590). ``is_kraft``: diskless
-    topics and pluggable placers are there.
+    topics and pluggable placers are there. ``session_timeout`` names the setting after which a broker counts as gone.
     """
 
+    name: ClassVar[str]
     forwards: ClassVar[bool]
     is_kraft: ClassVar[bool]
+    session_timeout: ClassVar[str]
 
     @property
     def controller_id(self) -> int:

@@ -206,7 +206,7 @@ async def join_clients(
 
 async def observe(cluster: MockCluster, move: UpgradeStep, number: int) -> Observation:
     """Look at everything; a topic is created by the broker that restarted, or by the controller."""
-    zookeeper = cluster.state.zookeeper
+    zookeeper = cluster.state.other_mode
     assert zookeeper is not None
     await cluster.metadata_propagated()
     sent = Counter((one.update.controller_id, one.update.version, one.outcome) for one in zookeeper.deliveries)
@@ -235,7 +235,7 @@ async def observe(cluster: MockCluster, move: UpgradeStep, number: int) -> Obser
 
 
 def running_software(cluster: MockCluster) -> dict[int, BrokerSoftware]:
-    zookeeper = cluster.state.zookeeper
+    zookeeper = cluster.state.other_mode
     assert isinstance(zookeeper, ZooKeeperMode)
     return zookeeper.running
 

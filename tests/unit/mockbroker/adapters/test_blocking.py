@@ -80,7 +80,7 @@ def test_a_broker_is_upgraded_and_told_as_in_the_other_form():
         cluster.stop_broker(1)
         cluster.start_broker(1)
         cluster.metadata_propagated()
-        zookeeper = cluster.run(lambda running: running.state.zookeeper)
+        zookeeper = cluster.run(lambda running: running.state.other_mode)
         assert str(zookeeper.running[1].release) == "0.10.0"
 
 

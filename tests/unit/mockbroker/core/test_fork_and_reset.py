@@ -213,7 +213,7 @@ def test_zookeeper_mode_forks_and_is_reset(release):
     sim = Simulation(release=release)
     sim.cluster.create_topic("orders", assignment=[[0, 1, 2]])
     fork = sim.fork()
-    assert fork.cluster.zookeeper is not None
+    assert fork.cluster.other_mode is not None
     assert fork.cluster.topics["orders"].partitions[0].leader == 0
     fork.reset()
     assert list(fork.cluster.topics) == ["orders"]

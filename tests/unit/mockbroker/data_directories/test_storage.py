@@ -153,4 +153,4 @@ def test_a_cluster_of_zookeepers_time_goes_on_too(tmp_path):
         topic_id = kept.cluster.topics["orders"].id
         kept.close()
     assert kept.cluster.topics["orders"].id == topic_id
-    assert kept.cluster.zookeeper is not None
+    assert kept.cluster.other_mode is not None

@@ -21,8 +21,8 @@ def simulation(protocol: str = "0.10.0", *, release: str | None = None, racks: s
 
 
 def zookeeper_of(sim: Simulation) -> ZooKeeperMode:
-    assert sim.cluster.zookeeper is not None
-    return sim.cluster.zookeeper
+    assert sim.cluster.other_mode is not None
+    return sim.cluster.other_mode
 
 
 @pytest.fixture
@@ -230,7 +230,7 @@ def test_a_controller_of_0_9_0_0_does_not_take_a_registration_of_version_3():
     cluster = rolling(("0.9.0.0", "0.9.0"), ("0.9.0.0", "0.9.0"), ("0.9.0.0", "0.9.0"))
     cluster.create_topic("orders", 1, assignment=[[1, 2]])
     cluster.take_updates()
-    zookeeper = cluster.zookeeper
+    zookeeper = cluster.other_mode
     cluster.stop_broker(2, 0)
     cluster.take_updates()
     zookeeper.configure(2, "0.10.0", "0.10.0")
@@ -243,7 +243,7 @@ def test_a_controller_of_0_9_0_0_does_not_take_a_registration_of_version_3():
 
 def test_a_controller_of_0_9_0_1_takes_it_and_tells_no_racks():
     cluster = rolling(("0.9.0.1", "0.9.0"), ("0.9.0.1", "0.9.0"), ("0.10.0", "0.10.0"))
-    zookeeper = cluster.zookeeper
+    zookeeper = cluster.other_mode
     assert zookeeper.problem is None
     assert sorted(zookeeper.live) == [0, 1, 2]
     assert {one.version for one in cluster.take_updates()} == {1}
@@ -252,7 +252,7 @@ def test_a_controller_of_0_9_0_1_takes_it_and_tells_no_racks():
 def test_a_broker_that_cannot_read_all_registrations_is_not_elected():
     cluster = rolling(("0.9.0.0", "0.9.0"), ("0.10.0", "0.10.0"))
     assert cluster.controller_id() == 1
-    assert cluster.zookeeper.problem is None
+    assert cluster.other_mode.problem is None
 
 
 def test_the_version_told_is_the_controllers_and_moves_with_it():
@@ -322,9 +322,9 @@ def test_racks_are_left_out_where_one_broker_has_none():
 
 def test_a_broker_of_0_9_places_without_racks_though_they_are_registered():
     cluster = rolling(("0.9.0.1", "0.9.0"), ("0.10.0", "0.10.0"))
-    assert cluster.zookeeper.racks() == {0: None, 1: "b"}
-    assert cluster.zookeeper.racks(requesting_broker_id=1) == {0: None, 1: "b"}
-    assert cluster.zookeeper.racks(requesting_broker_id=0) == {0: None, 1: None}
+    assert cluster.other_mode.racks() == {0: None, 1: "b"}
+    assert cluster.other_mode.racks(requesting_broker_id=1) == {0: None, 1: "b"}
+    assert cluster.other_mode.racks(requesting_broker_id=0) == {0: None, 1: None}
 
 
 # -- what cannot be ----------------------------------------------------------------------------------------------------
@@ -355,7 +355,7 @@ def test_a_cluster_that_cannot_be_is_refused_in_one_line(brokers, settings, rele
 
 
 def test_a_kraft_cluster_has_no_zookeeper():
-    assert Cluster.create([Broker(0, "a")], settings={PROTOCOL: "3.9"}).zookeeper is None
+    assert Cluster.create([Broker(0, "a")], settings={PROTOCOL: "3.9"}).other_mode is None
 
 
 # -- a broker that is cut off but alive --------------------------------------------------------------------------------

@@ -70,8 +70,6 @@ def test_our_controller_says_of_the_same_cluster_what_the_real_one_said(capture,
         Broker(number, rack, [Listener(port=22400 + number)]) for number, rack in enumerate(("az-a", "az-b", "az-c"))
     ]
     cluster = Cluster.create(brokers, settings={PROTOCOL: protocol_version}, release="3.9")
-    sim = Simulation()
-    sim.cluster = cluster
     ours_first = request_of(cluster.take_updates()[0])
     compared = set()
     for _, theirs in real_updates(capture):
@@ -150,7 +148,7 @@ def merged(one: Any, other: Any) -> Any:
 def test_the_rack_travels_since_version_2(release, rack):
     """The registration of the second broker has its rack, whatever the protocol; the version decides what arrives."""
     sim = Simulation(settings={PROTOCOL: release})
-    zookeeper = sim.cluster.zookeeper
+    zookeeper = sim.cluster.other_mode
     assert zookeeper is not None
     zookeeper.live = {key: one._replace(rack="abc"[key]) for key, one in zookeeper.live.items()}
     sim.cluster.create_topic("orders", 1, 3)
@@ -173,16 +171,16 @@ def test_an_old_controller_is_not_believed(told):
     old = UpdateMetadataRequest(controller_id=0, controller_epoch=1, broker_epoch=-1)
     answer = told.ask(old, version=6, broker=1)
     assert answer.error_code == ErrorCode.STALE_CONTROLLER_EPOCH
-    assert sorted(told.cluster.zookeeper.caches[1].brokers) == [1, 2]
+    assert sorted(told.cluster.other_mode.caches[1].brokers) == [1, 2]
 
 
 def test_what_was_meant_for_an_earlier_life_of_a_broker_is_refused(told):
-    before = told.cluster.zookeeper.broker_epoch(1)
+    before = told.cluster.other_mode.broker_epoch(1)
     told.cluster.stop_broker(1, 0)
     told.cluster.start_broker(1, 0)
     late = UpdateMetadataRequest(controller_id=0, controller_epoch=1, broker_epoch=before)
     assert told.ask(late, version=6, broker=1).error_code == ErrorCode.STALE_BROKER_EPOCH
-    assert told.cluster.zookeeper.caches[1].brokers == {}
+    assert told.cluster.other_mode.caches[1].brokers == {}
 
 
 def test_a_deleted_topic_travels_as_leader_minus_2(told):
@@ -192,7 +190,7 @@ def test_a_deleted_topic_travels_as_leader_minus_2(told):
 
 
 def test_a_broker_without_an_address_is_shown_to_nobody(told):
-    zookeeper = told.cluster.zookeeper
+    zookeeper = told.cluster.other_mode
     brokers = [
         UpdateMetadataRequest.Broker(id=7),
         UpdateMetadataRequest.Broker(

@@ -67,7 +67,7 @@ async def test_metadata_version_1_has_the_rack_once_update_metadata_brings_it(pr
 
 async def test_a_broker_answers_with_what_it_was_told_and_not_with_what_is_so():
     async with cluster_of("0.10.0") as cluster, WireClient(address(cluster, 1)) as client:
-        assert cluster.state.zookeeper is not None
+        assert cluster.state.other_mode is not None
         cluster.state.create_topic("unheard", 1)  # behind the controller's back: nothing is sent yet
         answer = await client.ask(MetadataRequest(topics=[]), 0)
         assert [one.name for one in answer.topics] == ["orders"]
