@@ -1,9 +1,9 @@
 """A good client beside hostile ones, as a process of its own: writes, measures how long each record takes, reads all.
 
-``python -m tests.torture.good_traffic SERVERS TOPIC [PROPERTIES]`` writes a hundred records a second, each acknowledged
-by all in sync, and takes commands by lines: ``window`` answers with the figures since the last one, ``end`` reads the
-topic from its beginning and answers with what is missing or doubled. Answers are lines of JSON. PROPERTIES is a file of
-librdkafka's settings, for a cluster that asks for them.
+``python -m tests.torture.good_traffic SERVERS TOPIC [PROPERTIES]`` writes 100 records a second to a topic of three
+partitions, each acknowledged by all in sync, and takes commands by lines: ``window`` answers with the figures since the
+last one, ``end`` reads the topic from its beginning and answers with the numbers that are missing or doubled. Answers
+are lines of JSON. PROPERTIES is a file of librdkafka's settings, for a cluster that requires them.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parents[2]
 PAUSE_S = 0.01
+PARTITIONS = 3
 NO_PAUSES = {
     "retry.backoff.ms": 1,
     "retry.backoff.max.ms": 10,
@@ -107,25 +108,27 @@ class Writer(threading.Thread):
 
 
 def read_all(servers: str, topic: str, expected: set[int], properties: dict[str, str]) -> Counter[int]:
-    """How often each number is in the topic."""
-    from confluent_kafka import Consumer, TopicPartition
+    """How often each number is in the topic.
+
+    The end is that of each partition, as the consumer reports it. To query offsets first is not safe: librdkafka loses
+    that request, or fails it, if it replaces the broker's handle meanwhile.
+    """
+    from confluent_kafka import Consumer, KafkaError, TopicPartition
 
     own = {"bootstrap.servers": servers, "group.id": "good", "enable.auto.commit": False, "log_level": 0}
-    consumer = Consumer({**properties, **own})
-    partitions = consumer.list_topics(topic, QUIET_S).topics[topic].partitions
-    consumer.assign([TopicPartition(topic, index, 0) for index in partitions])
-    ends = {index: consumer.get_watermark_offsets(TopicPartition(topic, index), QUIET_S)[1] for index in partitions}
-    left, found = sum(ends.values()), Counter[int]()
-    missing = set(expected)
+    consumer = Consumer({**properties, **own, "enable.partition.eof": True})
+    unread, missing, found = set(range(PARTITIONS)), set(expected), Counter[int]()
+    consumer.assign([TopicPartition(topic, index, 0) for index in unread])
     ends_at = time.monotonic() + READ_S
-    while left > 0 and time.monotonic() < ends_at:
+    while (unread or missing) and time.monotonic() < ends_at:
         message = consumer.poll(QUIET_S)
         if message is None:
             break
         if message.error() is None:
             found[int(message.value())] += 1
             missing.discard(int(message.value()))
-            left -= 1
+        elif message.error().code() == KafkaError._PARTITION_EOF:
+            unread.discard(message.partition())
     consumer.close()
     return found
 
@@ -171,7 +174,9 @@ class GoodTraffic:
         assert self._process.stdout is not None
         self._process.stdin.write(command + "\n")
         self._process.stdin.flush()
-        return json.loads(self._process.stdout.readline())
+        line = self._process.stdout.readline()
+        assert line, f"the good client has ended instead of answering {command!r}"
+        return json.loads(line)
 
 
 @contextmanager

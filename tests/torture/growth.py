@@ -39,8 +39,8 @@ def in_portions(target: Target, questions: Iterable[bytes]) -> None:
 
 
 def client_ids(target: Target) -> None:
-    """6,000 client ids of 32 KB, each told once."""
-    ids = ("x" * 32_000 + str(number) for number in range(6_000))
+    """2,000 client ids of 32 KB, each told once."""
+    ids = ("x" * 32_000 + str(number) for number in range(2_000))
     in_portions(target, [request_bytes(ApiVersionsRequest(), 0, client_id) for client_id in ids])
 
 
@@ -60,10 +60,10 @@ def named_topics(target: Target) -> None:
 
 
 def named_groups(target: Target) -> None:
-    """3,000 JoinGroup of group ids of 30 KB."""
+    """1,000 JoinGroup of group ids of 30 KB."""
     in_portions(
         target,
-        [request_bytes(join("g" * 30_000 + str(number), ["range"]), JOIN_VERSION + 2) for number in range(3_000)],
+        [request_bytes(join("g" * 30_000 + str(number), ["range"]), JOIN_VERSION + 2) for number in range(1_000)],
     )
 
 
