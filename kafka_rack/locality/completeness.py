@@ -9,7 +9,7 @@ from typing import Any
 from kafka_rack.locality.amounts import bytes_text, covered_us, duration_text
 from kafka_rack.plurals import counted
 
-MISSING = re.compile(r"([0-9]+) bytes of (?:requests|responses) on connection")
+MISSING = re.compile(r"([0-9]{1,18}) bytes of (?:requests|responses) on connection")
 """Begins the reason of a problem that says how many bytes of a connection are not in its frames."""
 MAX_REASONS = 10
 

@@ -80,7 +80,7 @@ class RackRules:
             self.patterns.append(ClientIdPattern(pattern, rack, number))
         elif what.startswith(BROKER):
             broker = what.removeprefix(BROKER).strip()
-            if not broker.isascii() or not broker.isdigit() or int(broker) >= 1 << 31:
+            if not broker.isascii() or not broker.isdigit() or len(broker) > 10 or int(broker) >= 1 << 31:
                 raise InputError(f"{where}: broker: expected a broker's id, as az-a@broker:4, got {broker!r}")
             key = int(broker)
             self.brokers[int(broker)] = rack

@@ -39,7 +39,9 @@ class Options(msgspec.Struct, frozen=True):
             name, equals, address = text.partition("=")
             number, _, rack = name.partition(":")
             host, colon, port = address.rpartition(":")
-            if not (equals and colon and number.isdecimal() and int(number) < 1 << 31 and is_port(port)):
+            if not (
+                equals and colon and number.isdecimal() and len(number) < 11 and int(number) < 1 << 31 and is_port(port)
+            ):
                 raise ValueError(f"addresses: expected ID[:RACK]=[HOST]:PORT, got {text!r}")
             known.append((int(number), rack or None, host.strip("[]") or None, int(port)))
         numbers = [part.strip() for part in (ports or "").split(",") if part.strip()]
@@ -86,7 +88,7 @@ def first_time(path: str) -> tuple[int, str]:
 
 
 def is_port(text: str) -> bool:
-    return text.isdecimal() and 0 < int(text) < 65536
+    return text.isdecimal() and len(text) < 6 and 0 < int(text) < 65536
 
 
 def read_frames(file: CaptureFile, options: Options, problems: list[Problem]) -> tuple[ReadingState, Iterator[Frame]]:

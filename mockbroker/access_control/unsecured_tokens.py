@@ -51,7 +51,7 @@ class UnsecuredValidator:
         if wrong:
             raise ValueError(f"{REQUIRED_SCOPE_OPTION}: expected scopes with spaces between them, got {wrong[0]!r}")
         skew = given.get(CLOCK_SKEW_OPTION) or "0"
-        if not skew.isdecimal() or int(skew) > MAX_SKEW_MS:
+        if not skew.isdecimal() or len(skew) > 18 or int(skew) > MAX_SKEW_MS:
             raise ValueError(f"{CLOCK_SKEW_OPTION}: expected milliseconds, 0 or more, got {skew!r}")
         self.clock_skew_ms = int(skew)
 

@@ -23,7 +23,7 @@ MAX_CAUSES = 1000
 COUNT_S = 10.0
 LAST_LINES_S = 0.5
 """How long the end of the program waits for lines that are still to be written."""
-PLACEHOLDER = re.compile(r"%[-#0 +]*[\d.]*[a-z]")
+PLACEHOLDER = re.compile(r"%[-#0 +]*+[\d.]*+[a-z]")
 """Where the text of a line has what differs between lines of its cause."""
 Cause = tuple[str, int, str]
 

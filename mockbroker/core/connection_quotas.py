@@ -211,6 +211,6 @@ def limits_by_address(text: str) -> dict[str, int]:
     found = {}
     for pair in text.split(","):
         address, _, limit = pair.strip().rpartition(":")
-        if address and limit.isdecimal():
+        if address and limit.isdecimal() and len(limit) < 11:
             found[address] = int(limit)
     return found

@@ -140,5 +140,5 @@ def partitions_in(path: Path) -> Iterator[tuple[bytes, int, Path]]:
     """Topic id, partition and directory of each log in a data directory, in one order."""
     for directory in sorted(path.iterdir()):
         topic_id, _, index = directory.name.rpartition("-")
-        if directory.name != METADATA and index.isdecimal() and len(topic_id) == 22:
+        if directory.name != METADATA and index.isdecimal() and len(index) < 11 and len(topic_id) == 22:
             yield uuid_from_text(topic_id), int(index), directory

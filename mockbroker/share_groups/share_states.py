@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from mockbroker.state.image.image import Apply, Image
 
 SHARE_TOPIC = "__share_group_state"
-COORDINATOR_KEY = re.compile(r"(?P<group>.*):(?P<topic>[A-Za-z0-9_-]{22})(?:==)?:(?P<partition>[-+]?\d+)", re.DOTALL)
+COORDINATOR_KEY = re.compile(
+    r"(?P<group>.*):(?P<topic>[A-Za-z0-9_-]{22})(?:==)?:(?P<partition>[-+]?\d{1,4000})", re.DOTALL
+)
 NO_OFFSET = -1
 NO_EPOCH = -1
 

@@ -17,7 +17,7 @@ import re
 from functools import cache, total_ordering
 
 LATEST = 1_000_000  # of the internal versions (IV) of a protocol, and of the patches of a release
-VERSION = re.compile(r"(0(?:\.\d+){2}|[1-9]\d*\.\d+)(?:(?:\.(\d+|[xX]))|(?:-IV(\d+)))?")
+VERSION = re.compile(r"(0(?:\.\d+){2}|[1-9]\d*\.\d+)(?:(?:\.(\d{1,9}|[xX]))|(?:-IV(\d{1,9})))?")
 DISKLESS = "diskless"
 """Names no release: the newest with the proposals for diskless topics."""
 DISKLESS_VERSIONS = {3: (0, 14), 75: (0, 1)}

@@ -29,7 +29,7 @@ SECURITY_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 NAME = "broker registration"
 
 CONNECTION = re.compile(r"(.*)://\[?([0-9a-zA-Z\-%._:]*)\]?:(-?[0-9]{1,10})")
-JSON_BYTE = re.compile(r"\(byte (\d+)\)")
+JSON_BYTE = re.compile(r"\(byte (\d{1,18})\)")
 JSON_PATH = re.compile(r" - at `\$\.?(.*)`")
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import gc
 import sys
 
-from tests.lint import imports, packaging, pages, paths, source, words
+from tests.lint import imports, outside_text, packaging, pages, paths, source, words
 from tests.lint.project import Check, Project
 
 CHECKS: dict[str, Check] = {
-    check.__name__: check for module in (imports, source, paths, pages, packaging, words) for check in module.CHECKS
+    check.__name__: check
+    for module in (imports, source, outside_text, paths, pages, packaging, words)
+    for check in module.CHECKS
 }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.lint import imports, packaging, pages, paths, source, words
+from tests.lint import imports, outside_text, packaging, pages, paths, source, words
 from tests.lint.__main__ import CHECKS, main
 from tests.lint.project import ROOT, Project
 
@@ -42,6 +42,45 @@ SOURCE = [
             "mockbroker/proxy/adapters/a.py": "from mockbroker.adapters.server import Node\n",
         },
         ["mockbroker/proxy/a.py:1: imports mockbroker.adapters.server.Node; only adapters import adapters"],
+    ),
+    (
+        outside_text.patterns_are_fixed_and_linear,
+        {
+            "mockbroker/core/a.py": "import re\nA = re.compile('(a+)+b')\n\n"
+            "def f(x, y):\n    A.match(x)\n    re.match(y, x)\n"
+        },
+        [
+            "mockbroker/core/a.py:6: re.match of y; use re2 for a pattern from outside",
+            "mockbroker/core/a.py:2: match of '(a+)+b' is not linear in 'a' after ''; bound it",
+        ],
+    ),
+    (
+        outside_text.patterns_are_fixed_and_linear,
+        {"mockbroker/core/a.py": "import re\nA = re.compile(r'\\s*(?:,\\s*|$)')\nB = A.split('')\n"},
+        ["mockbroker/core/a.py:2: split of '\\\\s*(?:,\\\\s*|$)' is not linear in ' ' after ''; bound it"],
+    ),
+    (
+        outside_text.numbers_have_bounded_digits,
+        {
+            "mockbroker/core/a.py": "import re\nA = re.compile('[0-9]+')\nB = re.compile('x([0-9]+)')\n\n"
+            "def f(x):\n    return int(x) if A.fullmatch(x) else 0\n\n"
+            "def g(x):\n    return int(x) if x.isdecimal() else 0\n\n"
+            "def h(x):\n    return int(x) if x.isdecimal() and len(x) < 9 else 0\n"
+        },
+        [
+            "mockbroker/core/a.py:3: 'x([0-9]+)' captures a number of any length; bound its digits: {1,10}",
+            "mockbroker/core/a.py:6: int(x) of digits without end; bound len(x)",
+            "mockbroker/core/a.py:9: int(x) of digits without end; bound len(x)",
+        ],
+    ),
+    (
+        outside_text.buffers_have_bounded_sizes,
+        {
+            "mockbroker/proxy/a.py": "async def f(s):\n    n = size(await s.readexactly(4))\n"
+            "    await s.readexactly(n)\n\n"
+            "async def g(s, n):\n    if n > MOST:\n        raise E\n    await s.readexactly(n)\n"
+        },
+        ["mockbroker/proxy/a.py:3: s.readexactly(n) has a size without a limit; compare it with one"],
     ),
     (
         imports.state_imports_no_requests_and_the_image_nothing_of_ours,

@@ -174,7 +174,7 @@ def openssl_name(suite: str) -> str:
     found = SUITE.fullmatch(suite)
     if found is None:
         return suite
-    cipher = re.sub(r"^AES_(\d+)", r"AES\1", found["cipher"].removesuffix("_CBC"))
+    cipher = re.sub(r"^AES_(\d{1,3})", r"AES\1", found["cipher"].removesuffix("_CBC"))
     hash_ = "" if cipher == "CHACHA20_POLY1305" else found["hash"]
     hash_ = hash_.replace("_", "")  # CCM_8
     exchange = "" if found["exchange"] == "RSA" else found["exchange"]

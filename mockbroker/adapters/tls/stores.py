@@ -22,8 +22,12 @@ OLD_FORMATS = {b"\xfe\xed\xfe\xed": "JKS", b"\xce\xce\xce\xce": "JCEKS"}
 DER_SEQUENCE = b"\x30"
 DAMAGED = "keystore password was incorrect, or the file is damaged"
 NO_KEY = "expected a private key with its certificate in it, got none"
-HEADERS = r"(?:\s*[^\r\n]*:[^\r\n]*[\r\n]+)*"
-ENTRY = r"-+BEGIN\s*(?P<before>.*){name}[^-]*-+\s+" + HEADERS + r"(?P<body>[a-zA-Z0-9/+=\s]*)-+END\s*.*{name}[^-]*-+\s+"
+HEADERS = r"(?:[^\r\n:]*+:[^\r\n]*+\s++)*+"
+ENTRY = (
+    r"(?<!-)-++BEGIN\s*+(?P<before>.*){name}[^-]*+-++\s++"
+    + HEADERS
+    + r"(?P<body>[a-zA-Z0-9/+=\s]*+)-++END\s*+.*{name}[^-]*+-++\s++"
+)
 CERTIFICATES = re.compile(ENTRY.format(name="CERTIFICATE"))
 PRIVATE_KEYS = re.compile(ENTRY.format(name=r"PRIVATE\s+KEY"))
 LINE = 64

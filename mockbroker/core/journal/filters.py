@@ -17,6 +17,7 @@ LOCALITIES = ("local", "cross", "unknown")
 AVOIDABLE = ("yes", "perhaps", "no")
 CATEGORIES = ("produce", "consume", "replication", "other")
 NUMBERS = ("partition", "broker")
+MOST_DIGITS = 20
 NONE = ""
 """Stands for no value at all, as for clients of no known rack."""
 Values = Callable[[JournalEntry], Iterable[str]]
@@ -184,7 +185,7 @@ def value_text(name: str, value: object) -> str:
     """A filter's value as text. Raises FilterError."""
     if name in NUMBERS:
         text = str(value) if not isinstance(value, bool) else ""
-        if not text.removeprefix("-").isdecimal():
+        if not text.removeprefix("-").isdecimal() or len(text) > MOST_DIGITS:
             raise FilterError(f"{name}: expected a number or a list of numbers, got {value!r}")
         return str(int(text))
     if name == "api" and isinstance(value, int) and value in APIS:
@@ -228,7 +229,7 @@ def whole_number(given: Mapping[str, Any], name: str, least: int) -> int | None:
     if value is None:
         return None
     text = "" if isinstance(value, bool | float) else str(value)
-    if not text.isdecimal() or int(text) < least:
+    if not text.isdecimal() or len(text) > MOST_DIGITS or int(text) < least:
         raise FilterError(f"{name}: expected a number from {least}, got {value!r}")
     return int(text)
 

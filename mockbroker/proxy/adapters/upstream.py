@@ -320,8 +320,7 @@ class UpstreamLink:
         try:
             self._writer.write(frame)
             head = await asyncio.wait_for(self._reader.readexactly(4), self.settings.timeout_s)
-            size = self._size(name, head)
-            data = await asyncio.wait_for(self._reader.readexactly(size), self.settings.timeout_s)
+            data = await asyncio.wait_for(self._reader.readexactly(self._size(name, head)), self.settings.timeout_s)
             header, answer = read_response(data, type(request).api_key, version)
         except TimeoutError:
             raise UpstreamError(f"{self._name}: no answer to {name} within {self.settings.timeout_s:g} s") from None

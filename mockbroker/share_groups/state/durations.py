@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 
 DURATION = re.compile(
-    r"P(?:(?P<days>\d+)D)?(?:T(?:(?P<hours>\d+)H)?(?:(?P<minutes>\d+)M)?(?:(?P<seconds>\d+(?:\.\d+)?)S)?)?",
+    r"P(?:(?P<days>\d{1,15})D)?"
+    r"(?:T(?:(?P<hours>\d{1,15})H)?(?:(?P<minutes>\d{1,15})M)?(?:(?P<seconds>\d{1,15}(?:\.\d{1,9})?)S)?)?",
     re.IGNORECASE,
 )
 MS_OF_UNIT = {"days": 86_400_000, "hours": 3_600_000, "minutes": 60_000, "seconds": 1000}

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from mockbroker.state.brokers.broker import RACK_LISTENER, Listener
 from mockbroker.state.security.protocols import SECURITY_PROTOCOLS, protocol_of, protocols_in
 
-LISTENER = re.compile(r"([A-Za-z0-9_.-]+)://(\[[^\]]*\]|[^:\[\]]*):(-?\d+)")
+LISTENER = re.compile(r"([A-Za-z0-9_.-]+)://(\[[^\]]*\]|[^:\[\]]*):(-?\d{1,10})")
 EVERY_ADDRESS = ("", "0.0.0.0", "[::]", "::")  # noqa: S104 - compared with, not bound to
 LOOPBACK = "127.0.0.1"
 PROTOCOL_MAP = "listener.security.protocol.map"

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 KINDS = {number: kind for kind, number in RESOURCE_TYPES.items()}
 MAX_VALUE_CHARACTERS = 32767
 WHOLE_NUMBER = re.compile(r"[+-]?[0-9]+")
+MOST_ID_CHARACTERS = 1_000
 
 
 class ConfigOperation(IntEnum):
@@ -189,7 +190,7 @@ def check_changes(changes: Sequence[Change]) -> None:
 
 def check_broker_id(name: str, broker_id: int) -> None:
     """Nothing if a resource's name is the id of the broker that is asked. Raises ApiError: INVALID_REQUEST."""
-    if not WHOLE_NUMBER.fullmatch(name) or int(name) != broker_id:
+    if len(name) > MOST_ID_CHARACTERS or not WHOLE_NUMBER.fullmatch(name) or int(name) != broker_id:
         raise ApiError(ErrorCode.INVALID_REQUEST, f"expected {broker_id}, the broker that was asked, got {name!r}")
 
 

@@ -11,7 +11,7 @@ from enum import IntEnum
 from typing import Any
 
 WHOLE_NUMBER = re.compile(r"[+-]?[0-9]+")
-DECIMAL = re.compile(r"[+-]?(?:NaN|Infinity|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?[dDfF]?)")
+DECIMAL = re.compile(r"[+-]?(?:NaN|Infinity|(?:[0-9]++\.?[0-9]*+|\.[0-9]+)(?:[eE][+-]?[0-9]+)?[dDfF]?)")
 BLANKS = "".join(map(chr, range(33)))  # what Java's trim takes off
 MAX_DIGITS = 1000
 JAVA_BLANKS = " \t\n\x0b\f\r"

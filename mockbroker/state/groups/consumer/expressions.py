@@ -22,7 +22,8 @@ from protocol.error_codes import ErrorCode
 if TYPE_CHECKING:
     from mockbroker.state.groups.consumer.group import ConsumerGroup, ResolvedExpression
 
-NOT_GROUPS = re.compile(r"\\Q.*?(?:\\E|$)|\\.|\[\^?\]?(?:\[:\^?\w+:\]|\\.|[^\]\\])*\]", re.DOTALL)  # quoted, or a class
+NOT_GROUPS = re.compile(r"\\Q.*?(?:\\E|$)|\\.|\[\^?\]?(?:\[:\^?\w+:\]|\\.|[^\]\\])*+(?:\]|$)", re.DOTALL)
+"""What is quoted, or a class."""
 GROUP_NAME = re.compile(r"\(\?P?<(\w+)>")
 MIN_REFRESH_MS = 10_000  # GroupMetadataManager.REGEX_BATCH_REFRESH_MIN_INTERVAL_MS
 
