@@ -6,6 +6,7 @@ Each list stands between two comments, ``<!-- NAME begins -->`` and ``<!-- NAME 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 from mockbroker.state.configs.definitions import BROKER, GROUP, TOPIC, find_definition
@@ -47,7 +48,7 @@ def other_defaults() -> str:
 
 
 def parts() -> dict[str, str]:
-    """What stands between which comments."""
+    """The text between the comments of each name."""
     found = {"other defaults": other_defaults()}
     for kind in KINDS:
         words = kind.replace("_", " ")
@@ -56,9 +57,9 @@ def parts() -> dict[str, str]:
     return found
 
 
-def with_parts(page: str) -> str:
-    """The page with its lists as they are now."""
-    for name, text in parts().items():
+def with_parts(page: str, parts: Mapping[str, str]) -> str:
+    """The page with its generated parts as they are now."""
+    for name, text in parts.items():
         begin, end = f"<!-- {name} begins -->", f"<!-- {name} ends -->"
         page = re.sub(
             f"{begin}.*?{end}",
@@ -70,4 +71,4 @@ def with_parts(page: str) -> str:
 
 
 if __name__ == "__main__":
-    PAGE.write_text(with_parts(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+    PAGE.write_text(with_parts(PAGE.read_text(encoding="utf-8"), parts()), encoding="utf-8")

@@ -1,12 +1,14 @@
 """The generated reference pages of docs/; ``python -m tests.reference`` writes them all.
 
 docs/compatibility.md: served APIs, what each requires, and clients. docs/http.md: the control API. docs/python.md: the
-public names of the packages. docs/configs.md and docs/tables.md have makers of their own, which are called here.
+public names of the packages. docs/tables.md has a maker of its own, which is called here. docs/configs.md and
+docs/faults.md have generated parts. docs/faults.schema.json is for editors.
 """
 
 from __future__ import annotations
 
 import inspect
+import json
 import re
 import textwrap
 from collections.abc import Callable, Iterator, Mapping
@@ -14,6 +16,8 @@ from enum import Enum
 from importlib import import_module
 from pathlib import Path
 from typing import Any
+
+from tests import configs_page
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 MOST_OF_A_DEFAULT = 40
@@ -23,10 +27,7 @@ PACKAGES: dict[str, tuple[str, str]] = {
         "MockCluster KafkaProxy",
     ),
     "mockbroker.core.journal": ("`cluster.journal`: calls, and assertions about them.", "Journal"),
-    "mockbroker.core.faults": (
-        "`cluster.faults`: what goes wrong.",
-        "Faults Fault Effect When RackLink FaultHandle FaultError",
-    ),
+    "mockbroker.core.faults.faults": ("`cluster.faults`: what goes wrong.", "Faults FaultHandle Fault FaultError"),
     "kafka_rack.locality": (
         "Prices, racks files and plans.",
         "forecast Forecast Prices Rate price_list read_prices RackRules",
@@ -307,10 +308,28 @@ def first_sentence(value: Any) -> str:
     return re.sub(r":\w+:`~?\.?([^`]*)`", r"`\1`", head).replace("``", "`")
 
 
-def configs() -> str:
-    from tests.configs_page import PAGE, with_parts
+def fault_parts() -> dict[str, str]:
+    """The tables of docs/faults.md that follow from the classes of faults."""
+    from msgspec.structs import fields
 
-    return with_parts(PAGE.read_text(encoding="utf-8"))
+    from mockbroker.core.faults.effects import EFFECTS
+    from mockbroker.core.faults.fault import Match
+
+    matches = [[f"`{field.name}`", field.type.__metadata__[0].description] for field in fields(Match)]
+    effects = [[f"`{effect.example}`", in_one_line(inspect.getdoc(effect) or "")] for effect in EFFECTS.values()]
+    return {
+        "fields of match": markdown_table(["field", "is compared with"], matches),
+        "effects": markdown_table(["effect", "what happens"], effects),
+    }
+
+
+def fault_schema() -> str:
+    """The JSON Schema of a file of faults."""
+    from mockbroker.core.faults.fault import json_schemas
+
+    schemas = json_schemas("#/$defs/{name}")
+    dialect = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
+    return json.dumps({**dialect, **schemas.pop("Faults"), "$defs": schemas}, indent=1) + "\n"
 
 
 def tables() -> str:
@@ -321,13 +340,18 @@ def tables() -> str:
 
 
 PAGES: dict[str, Callable[[], str]] = {
-    "compatibility": compatibility,
-    "configs": configs,
-    "http": http,
-    "python": python,
-    "tables": tables,
+    "compatibility.md": compatibility,
+    "faults.schema.json": fault_schema,
+    "http.md": http,
+    "python.md": python,
+    "tables.md": tables,
 }
+PARTS: dict[str, Callable[[], dict[str, str]]] = {"configs.md": configs_page.parts, "faults.md": fault_parts}
+"""Pages with generated parts between comments."""
 
 if __name__ == "__main__":
     for page, made in PAGES.items():
-        (DOCS / f"{page}.md").write_text(made(), encoding="utf-8")
+        (DOCS / page).write_text(made(), encoding="utf-8")
+    for page, parts in PARTS.items():
+        text = (DOCS / page).read_text(encoding="utf-8")
+        (DOCS / page).write_text(configs_page.with_parts(text, parts()), encoding="utf-8")

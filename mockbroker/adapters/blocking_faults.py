@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Self
 
-from mockbroker.core.faults import Fault, FaultHandle
+from mockbroker.core.faults.fault import Fault
+from mockbroker.core.faults.faults import FaultHandle
 
 if TYPE_CHECKING:
     from mockbroker.adapters.blocking import BlockingCluster

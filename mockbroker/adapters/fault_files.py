@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from kafka_rack.extras import pip_install
-from mockbroker.core.faults.fault import Fault, FaultError, shown
+from mockbroker.core.faults.fault import Fault
+from mockbroker.core.faults.reading import FaultError, shown
 
 YAML_SUFFIXES = (".yaml", ".yml")
 

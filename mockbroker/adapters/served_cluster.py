@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from mockbroker.adapters.tls.material import TlsMaterial
     from mockbroker.core.engine import Engine
-    from mockbroker.core.faults import Faults
+    from mockbroker.core.faults.faults import Faults
     from mockbroker.state.cluster import Cluster
 
 LAST_ANSWERS_S = 0.2  # between a broker's last answers and the end of its connections: some clients drop what
@@ -148,7 +148,7 @@ class ServedCluster(StateCommands):
     def faults(self) -> Faults:
         """The faults to inject: added and removed here, at any time; docs/faults.md."""
         if self._faults is None:
-            from mockbroker.core.faults import Faults
+            from mockbroker.core.faults.faults import Faults
 
             self._faults = Faults(self._runtime.engine.path, self._seed, self.now_ms, self._faults_changed)
         return self._faults

@@ -23,7 +23,7 @@ from mockbroker.state.cluster import Cluster
 from protocol.headers import read_response, request_frame
 
 if TYPE_CHECKING:
-    from mockbroker.core.faults import Faults
+    from mockbroker.core.faults.faults import Faults
     from mockbroker.state.image.record_log import RecordLog
     from mockbroker.state.metadata.view import ControllerUpdate
 
@@ -76,7 +76,7 @@ class Simulation(StateCommands):
     def faults(self) -> Faults:
         """The faults that are set; they act from ``now_ms`` on."""
         if self._faults is None:
-            from mockbroker.core.faults import Faults
+            from mockbroker.core.faults.faults import Faults
 
             self._faults = Faults(self.engine.path, self._seed, lambda: self.now_ms, self._settle)
         return self._faults

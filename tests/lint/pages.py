@@ -67,15 +67,16 @@ def generated_parts_are_current(project: Project) -> Iterator[str]:
     from tests import configs_page, reference
     from tests.answers import excuses
 
-    for name, made in reference.PAGES.items():
-        page = f"docs/{name}.md"
-        right = configs_page.with_parts(project.text(page)) if name == "configs" else made()
-        yield from line_differences(
-            page, project.text(page).split("\n"), right.split("\n"), "`python -m tests.reference`"
-        )
-    for name in configs_page.parts():
-        if f"<!-- {name} begins -->" not in project.text("docs/configs.md"):
-            yield f"docs/configs.md: lacks the comment `{name} begins`, at which a list is written"
+    right = {name: made() for name, made in reference.PAGES.items()}
+    for name, made_parts in reference.PARTS.items():
+        parts, text = made_parts(), project.text(f"docs/{name}")
+        right[name] = configs_page.with_parts(text, parts)
+        for part in parts:
+            if f"<!-- {part} begins -->" not in text:
+                yield f"docs/{name}: lacks the comment `{part} begins`, at which a list is written"
+    for name, page in right.items():
+        shown = project.text(f"docs/{name}").split("\n")
+        yield from line_differences(f"docs/{name}", shown, page.split("\n"), "`python -m tests.reference`")
     for path, rows, program in (
         ("fixtures/answers/README.md", excuses.HEADER + excuses.rows(), "`python -m tests.answers excuses`"),
         ("docs/cost.md", reasons.docs_table(), "`kafka_rack.locality.reasons.docs_table()`"),
@@ -85,16 +86,15 @@ def generated_parts_are_current(project: Project) -> Iterator[str]:
         yield from line_differences(path, shown.split("\n"), right, program)
 
 
-def the_page_on_faults_has_the_vocabulary(project: Project) -> Iterator[str]:
+def the_page_on_faults_has_each_moment_and_api(project: Project) -> Iterator[str]:
     from mockbroker.api import SERVED
-    from mockbroker.core.faults.vocabulary import CHOICES, EFFECTS, MATCH_FIELDS
+    from mockbroker.core.faults.fault import When
     from protocol.registry import APIS
 
     page = "docs/faults.md"
     text = project.text(page)
-    for word in (*MATCH_FIELDS, *EFFECTS, *CHOICES, "times", "jitter_ms", "between", "from", "to"):
-        if not re.search(rf"[`\"{{]{word}[`\"]", text):
-            yield f"{page}: lacks `{word}`, which mockbroker/core/faults/vocabulary.py has"
+    shown = "\n".join(first_cells(text, "| when |")).replace('"', "`")
+    yield from missing_names(f"{page}, table of When", shown, When.__struct_fields__, "When")
     named = {name for cell in first_cells(text, "| API |") for name in cell.split(", ")}
     served = {APIS[key][1] for key in SERVED}
     yield from set_differences(f"{page}, table of errors", named, served, "mockbroker.api")
@@ -185,7 +185,7 @@ CHECKS: tuple[Check, ...] = (
     variables_are_options,
     generated_parts_are_current,
     the_page_on_the_command_line_is_current,
-    the_page_on_faults_has_the_vocabulary,
+    the_page_on_faults_has_each_moment_and_api,
     the_page_on_the_journal_has_each_field,
     tables_of_findings_have_each_kind,
     the_page_on_placers_has_each_name,

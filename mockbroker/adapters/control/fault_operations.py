@@ -11,7 +11,8 @@ from starlette.responses import Response
 
 from mockbroker.adapters.control.operations import ControlCall, as_response, operation
 from mockbroker.adapters.control.problems import bad_request, conflict, named, not_found
-from mockbroker.core.faults import FaultError, FaultHandle
+from mockbroker.core.faults.faults import FaultHandle
+from mockbroker.core.faults.reading import FaultError
 
 MAX_FAULTS_BYTES = 1 << 20
 

@@ -11,7 +11,7 @@ import msgspec
 
 from mockbroker.adapters.control.operations import JSON, ControlCall, ControlOperation, operation
 from mockbroker.adapters.control.problems import MEDIA_TYPE
-from mockbroker.core.faults.vocabulary import json_schema
+from mockbroker.core.faults.fault import json_schemas
 
 REF = "#/components/schemas/{name}"
 ANY_STATUSES = (403, 413)  # what each request may meet: the guards, and the limit of bodies
@@ -53,7 +53,7 @@ def openapi() -> dict[str, Any]:
         "servers": [{"url": "/"}],
         "tags": [{"name": tag} for tag in dict.fromkeys(one.tag for one in operation.table.values())],
         "paths": paths,
-        "components": {"schemas": {**dict(sorted({**components, **fault_schemas()}.items())), "Problem": PROBLEM}},
+        "components": {"schemas": {**dict(sorted({**components, **json_schemas(REF)}.items())), "Problem": PROBLEM}},
     }
 
 
@@ -70,23 +70,6 @@ PROBLEM: dict[str, Any] = {
     },
     "required": ["type", "title", "status", "detail"],
 }
-
-
-def fault_schemas() -> dict[str, Any]:
-    """The vocabulary of faults, as components: Fault, Faults, and Fault's parts."""
-    whole = json_schema()
-    names = {name: "Fault" if name == "fault" else f"Fault{name.title()}" for name in whole["$defs"]}
-
-    def moved(schema: Any) -> Any:
-        if isinstance(schema, dict):
-            return {
-                key: REF.format(name=names[value.rpartition("/")[2]]) if key == "$ref" else moved(value)
-                for key, value in schema.items()
-            }
-        return [moved(one) for one in schema] if isinstance(schema, list) else schema
-
-    parts = {names[name]: moved(schema) for name, schema in whole["$defs"].items()}
-    return {**parts, "Faults": moved({"title": whole["title"], "oneOf": whole["oneOf"]})}
 
 
 def answers_of(one: ControlOperation) -> tuple[Any, ...]:

@@ -61,19 +61,23 @@ def static_files() -> dict[str, StaticFile]:
 
 
 def names() -> dict[str, Any]:
-    """Names for the page: served APIs, Kafka's errors, the reasons of the locality table.
+    """Names for the page: served APIs, Kafka's errors, effects of faults, the reasons of the locality table.
 
     >>> names()["reasons"]["redirect"]["action"]
     'Nothing to do.'
     """
     from kafka_rack.locality import REASONS
     from mockbroker.api import SERVED
+    from mockbroker.core.faults.effects import EFFECTS
     from protocol.error_codes import ErrorCode
     from protocol.registry import APIS
 
     return {
         "apis": sorted(APIS[key][1] for key in SERVED),
         "errors": sorted(error.name for error in ErrorCode if error != ErrorCode.NONE),
+        "effects": {
+            name: {"does": effect.does, "example": json.loads(effect.example)[name]} for name, effect in EFFECTS.items()
+        },
         "reasons": {
             reason.name: {"what": reason.what, "action": reason.action, "avoidable": reason.avoidable}
             for reason in REASONS.values()

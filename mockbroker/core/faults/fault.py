@@ -1,331 +1,211 @@
-"""A fault as a value: what it matches, what it does and when, read from the form that JSON has of it.
+"""A fault as a value: what it matches, what it does and when, read from its JSON form.
 
 >>> fault = Fault.parse({"match": {"api": "Fetch", "topic": "orders-*"}, "effect": {"delay_ms": 200}}, "slow")
 >>> fault.effect
-Effect(kind='delay_ms', value=200, jitter_ms=0)
+Delay(delay_ms=200, jitter_ms=0)
 >>> Fault.parse({"effect": {"silence": True, "error": "NOT_COORDINATOR"}}, "both")
 Traceback (most recent call last):
-mockbroker.core.faults.fault.FaultError: effect: expected exactly one of error, delay_ms, disconnect, silence, \
+mockbroker.core.faults.reading.FaultError: effect: expected exactly one of error, delay_ms, disconnect, silence, \
 throttle_ms, bandwidth, cut, got 2: silence, error
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from fractions import Fraction
-from types import MappingProxyType
-from typing import Any, NamedTuple
+from ipaddress import ip_network
+from random import Random
+from typing import Annotated, Any
 
-from mockbroker.core.faults.vocabulary import (
-    ADDRESS_PATTERN,
-    API_NAMES,
-    BANDWIDTH_PATTERN,
-    CHOICES,
-    EFFECTS,
-    ERROR_NAMES,
-    FAULT_FIELDS,
-    ID_PATTERN,
-    MATCH_FIELDS,
-    MAX_BYTES_PER_SECOND,
-    MAX_MS,
-    MAX_NAME,
-    MAX_NUMBER,
-    NUMBER_FIELDS,
-)
+import msgspec
+from msgspec import UNSET, Meta, Struct, UnsetType, field
 
-MAX_SHOWN = 80  # characters of a value in an error
-UNIT_BYTES = {
-    "B": Fraction(1),
-    "kB": Fraction(1000),
-    "KB": Fraction(1000),
-    "MB": Fraction(1000**2),
-    "GB": Fraction(1000**3),
-    "KiB": Fraction(1024),
-    "MiB": Fraction(1024**2),
-    "GiB": Fraction(1024**3),
-    "kbit": Fraction(1000, 8),
-    "Mbit": Fraction(1000**2, 8),
-    "Gbit": Fraction(1000**3, 8),
-}
+from mockbroker.core.faults.effects import EFFECTS, Effect
+from mockbroker.core.faults.reading import Count, FaultError, Form, Name, Number, OneOrMore, hint, read_fields, shown
+from protocol.registry import APIS
+
+API_NAMES = sorted(name for _, name in APIS.values())
+CHOICES = ("on_call", "every", "probability")  # of a When at most one
+
+Id = Annotated[
+    str,
+    Meta(pattern=r"^[A-Za-z0-9._:@-]{1,100}(?![\s\S])", description="1 to 100 letters, digits and any of . _ : @ -"),
+]
+Api = Annotated[
+    str,
+    Meta(
+        description="an API of Kafka, as Fetch or Produce",
+        examples=API_NAMES,
+    ),
+]
+Address = Annotated[str, Meta(description="an address or a CIDR block, as 10.0.0.0/8")]
+Share = Annotated[
+    Annotated[int, Meta(ge=0, le=1)] | Annotated[float, Meta(ge=0, le=1)], Meta(description="a number from 0 to 1")
+]
 
 
-class FaultError(ValueError):
-    """A fault that cannot be: the text says where in it, what was met and what would be right.
+class Match(Form, frozen=True):
+    """The requests that a fault acts on. A field that is left out matches all; of a list one is enough."""
 
-    ``path`` reads like ``match.topic[1]``, empty for the fault as a whole; ``reason`` is the rest of the text.
+    api: Annotated[OneOrMore[Api], Meta(description="Kafka's name of the API: `Fetch`, `*Group`")] = UNSET
+    broker: Annotated[OneOrMore[Number], Meta(description="the broker that got the request")] = UNSET
+    rack: Annotated[OneOrMore[Name], Meta(description="that broker's rack")] = UNSET
+    client_id: Annotated[OneOrMore[Name], Meta(description="the client's id")] = UNSET
+    client_rack: Annotated[
+        OneOrMore[Name],
+        Meta(
+            description="the client's rack, from the request that names it on: the rack of a Fetch, `diskless_az` in "
+            "the client id, a listener of a rack, or `--client-racks`"
+        ),
+    ] = UNSET
+    client_address: Annotated[
+        OneOrMore[Address], Meta(description="the client's address, or a range such as `10.0.0.0/8`")
+    ] = UNSET
+    listener: Annotated[OneOrMore[Name], Meta(description="the listener that the client connected to")] = UNSET
+    topic: Annotated[
+        OneOrMore[Name],
+        Meta(description="a topic that the request names; for a Fetch in a session, one that the session has"),
+    ] = UNSET
+    partition: Annotated[OneOrMore[Number], Meta(description="a partition of these topics")] = UNSET
+    group: Annotated[OneOrMore[Name], Meta(description="a group that the request names")] = UNSET
+    link: Annotated[RackLink | UnsetType, Meta(description="a link, here or beside `match`")] = UNSET
+
+    def check(self, path: str) -> None:
+        for place, name in self.places(path, "api"):
+            if name not in API_NAMES and "*" not in name:
+                guess = hint(name, API_NAMES)
+                raise FaultError(place, f"expected an API of Kafka, as Fetch or Produce, got {shown(name)}{guess}")
+        for place, address in self.places(path, "client_address"):
+            try:
+                ip_network(address, strict=False)
+            except ValueError:
+                reason = f"expected an address or a CIDR block, as 10.0.0.0/8, got {shown(address)}"
+                raise FaultError(place, reason) from None
+
+    def values(self, name: str) -> tuple[Any, ...]:
+        """The values of a field, any of which is enough; none if it is left out."""
+        value = getattr(self, name)
+        return value if isinstance(value, tuple) else () if value is UNSET else (value,)
+
+    def places(self, path: str, name: str) -> list[tuple[str, Any]]:
+        """The values of a field with their places."""
+        is_list = isinstance(getattr(self, name), tuple)
+        return [
+            (f"{path}.{name}[{index}]" if is_list else f"{path}.{name}", value)
+            for index, value in enumerate(self.values(name))
+        ]
+
+
+class RackLink(Form, frozen=True):
+    """The link between two racks, with ``*`` in their names for anything.
+
+    ``from`` and ``to`` mean only clients and followers in one rack that connect to brokers in the other.
     """
 
-    def __init__(self, path: str, reason: str) -> None:
-        super().__init__(path, reason)
-        self.path, self.reason = path, reason
+    between: Annotated[tuple[Name, Name], Meta(description="two racks")] | UnsetType = UNSET
+    from_: Name | UnsetType = field(name="from", default=UNSET)
+    to: Name | UnsetType = UNSET
 
-    def __str__(self) -> str:
-        return f"{self.path}: {self.reason}" if self.path else self.reason
-
-
-class RackLink(NamedTuple):
-    """The link between two racks, ``*`` in their names standing for any letters.
-
-    ``one_way``: only who is in ``source`` and connects to ``target`` or asks it.
-    """
-
-    source: str
-    target: str
-    one_way: bool
-
-    def to_json(self) -> dict[str, Any]:
-        if self.one_way:
-            return {"from": self.source, "to": self.target}
-        return {"between": [self.source, self.target]}
-
-    def __str__(self) -> str:
-        return f"from {self.source} to {self.target}" if self.one_way else f"between {self.source} and {self.target}"
-
-
-class Effect(NamedTuple):
-    """What goes wrong: ``kind`` is a name of ``EFFECTS``, ``value`` its value in JSON."""
-
-    kind: str
-    value: Any
-    jitter_ms: int = 0
-
-    def to_json(self) -> dict[str, Any]:
-        return {self.kind: self.value, "jitter_ms": self.jitter_ms} if self.jitter_ms else {self.kind: self.value}
+    def check(self, path: str) -> None:
+        given = list(self.to_json())
+        if given not in (["between"], ["from", "to"]):
+            form = 'expected {"between": ["a", "b"]} or {"from": "a", "to": "b"}'
+            raise FaultError(path, f"{form}, got {', '.join(given) or 'neither'}")
 
     @property
-    def bytes_per_second(self) -> Fraction:
-        """What ``bandwidth`` says.
+    def one_way(self) -> bool:
+        return self.between is UNSET
 
-        >>> Effect("bandwidth", "1.5MiB/s").bytes_per_second
-        Fraction(1572864, 1)
-        """
-        if isinstance(self.value, int):
-            return Fraction(self.value)
-        number, unit = re.fullmatch(r"([0-9.]+) ?([A-Za-z]+)/s", self.value).groups()  # type: ignore[union-attr]
-        return Fraction(number) * UNIT_BYTES[unit]
+    @property
+    def ends(self) -> tuple[str, str]:
+        """The two racks; of a link that is one-way first where requests come from."""
+        if self.between is not UNSET:
+            return self.between
+        assert self.from_ is not UNSET
+        assert self.to is not UNSET
+        return self.from_, self.to
+
+    def __str__(self) -> str:
+        return "from {} to {}".format(*self.ends) if self.one_way else "between {} and {}".format(*self.ends)
 
 
-class When(NamedTuple):
-    """On which of the matching calls: at most ``times`` of those that the other field chooses, if there is one."""
+class When(Form, frozen=True):
+    """On which of the matching requests: at most ``times`` of those that the other field chooses."""
 
-    times: int | None = None
-    on_call: int | None = None
-    every: int | None = None
-    probability: float | None = None
+    times: Annotated[Count | UnsetType, Meta(description="at most N of those on which it can act")] = UNSET
+    on_call: Annotated[Count | UnsetType, Meta(description="only on this one, counted from 1")] = UNSET
+    every: Annotated[Count | UnsetType, Meta(description="on every Nth")] = UNSET
+    probability: Annotated[Share | UnsetType, Meta(description="on each with this chance, from the seed")] = UNSET
 
-    def to_json(self) -> dict[str, Any]:
-        return {name: value for name, value in self._asdict().items() if value is not None}
+    def check(self, path: str) -> None:
+        chosen = [name for name in CHOICES if getattr(self, name) is not UNSET]
+        if len(chosen) > 1:
+            got = f"{len(chosen)}: {', '.join(chosen)}"
+            raise FaultError(path, f"expected at most one of {', '.join(CHOICES)}, got {got}")
+
+    def is_due(self, matched: int, fired: int, rng: Random) -> bool:
+        """True if a fault acts on the matching request that was counted last."""
+        if self.times is not UNSET and fired >= self.times:
+            return False
+        if self.on_call is not UNSET:
+            return matched == self.on_call
+        if self.every is not UNSET:
+            return matched % self.every == 0
+        return self.probability is UNSET or rng.random() < self.probability
 
     def __str__(self) -> str:
         return ", ".join(f"{name} {value}" for name, value in self.to_json().items())
 
 
-ALWAYS = When()
+EVERY_CALL, ALWAYS = Match(), When()
 
 
-@dataclass(frozen=True, slots=True)
-class Fault:
-    """A fault: the calls or the link that it meets, what it does to them, and when. It does not change.
+class Fault(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True, kw_only=True):
+    """A fault: the requests or the link that it meets, what it does to them, and when. It does not change."""
 
-    ``match`` has a value, or a tuple of values, for each field.
-    """
-
-    id: str
+    id: Id
+    match: Match = EVERY_CALL
+    link: RackLink | UnsetType = UNSET
     effect: Effect
-    match: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
-    link: RackLink | None = None
     when: When = ALWAYS
 
     @classmethod
     def parse(cls, value: object, default_id: str = "fault") -> Fault:
         """A fault out of its JSON form. Raises FaultError."""
-        given = as_object(value, "", FAULT_FIELDS)
-        fault_id = given.get("id", default_id)
-        if not isinstance(fault_id, str) or re.search(ID_PATTERN, fault_id) is None:
-            raise expected("id", "1 to 100 letters, digits and any of . _ : @ -", fault_id)
-        match, link = parse_match(given.get("match", {}))
-        if "link" in given:
-            if link is not None:
-                raise FaultError("match.link", "expected one link, beside match or in it, got one in both places")
-            link = parse_link(given["link"], "link")
-        if "effect" not in given:
+        found = {"id": default_id, **read_fields(cls, value, "")}
+        if "effect" not in found:
             raise FaultError("effect", f"expected exactly one of {', '.join(EFFECTS)}, got no effect")
-        effect = parse_effect(given["effect"])
-        when = parse_when(given.get("when", {}))
-        if effect.kind == "cut":
-            check_cut(match, link, when)
-        return cls(fault_id, effect, MappingProxyType(match), link, when)
+        match = found.get("match", EVERY_CALL)
+        if match.link is not UNSET:
+            if "link" in found:
+                raise FaultError("match.link", "expected one link, beside match or in it, got one in both places")
+            found |= {"link": match.link, "match": msgspec.structs.replace(match, link=UNSET)}
+        fault = cls(**{name: part for name, part in found.items() if part not in (EVERY_CALL, ALWAYS)})
+        fault.effect.check_fault(fault)
+        return fault
 
     def to_json(self) -> dict[str, Any]:
         """The JSON form: what was left out is left out."""
-        found: dict[str, Any] = {"id": self.id}
-        if self.match:
-            found["match"] = {
-                name: list(value) if isinstance(value, tuple) else value for name, value in self.match.items()
-            }
-        if self.link is not None:
-            found["link"] = self.link.to_json()
-        found["effect"] = self.effect.to_json()
-        if self.when != ALWAYS:
-            found["when"] = self.when.to_json()
+        found: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(self))
         return found
 
 
-def check_cut(match: Mapping[str, Any], link: RackLink | None, when: When) -> None:
-    """A cut is of a link, and lasts until it is removed."""
-    if link is None:
-        raise FaultError(
-            "effect.cut", 'expected a link to cut, as {"between": ["a", "b"]}, got none; disconnect ends calls'
-        )
-    if match:
-        raise FaultError("effect.cut", f"expected a link and no match beside it, got match with {', '.join(match)}")
-    if when != ALWAYS:
-        raise FaultError("when", f"expected none, since a cut lasts until it is removed, got {when}")
+def json_schemas(ref_template: str) -> dict[str, dict[str, Any]]:
+    """JSON Schemas by name: ``Faults``, which is a file, ``Fault`` and its parts.
 
+    They are for editors and for readers of the API; the parser alone knows each rule.
+    """
+    _, found = msgspec.json.schema_components([Fault, *EFFECTS.values()], ref_template=ref_template)
 
-def parse_match(value: object) -> tuple[dict[str, Any], RackLink | None]:
-    """The fields that a call has to match, and the link if it stands among them."""
-    given = as_object(value, "match", (*MATCH_FIELDS, "link"))
-    link = parse_link(given["link"], "match.link") if "link" in given else None
-    match: dict[str, Any] = {}
-    for name in MATCH_FIELDS:
-        if name not in given:
-            continue
-        path, values = f"match.{name}", given[name]
-        if isinstance(values, list | tuple):
-            if not values:
-                raise FaultError(path, "expected a value or a list of one or more, got an empty list")
-            match[name] = tuple(parse_value(name, one, f"{path}[{index}]") for index, one in enumerate(values))
-        else:
-            match[name] = parse_value(name, values, path)
-    return match, link
+    def ref(name: str) -> dict[str, str]:
+        return {"$ref": ref_template.format(name=name)}
 
-
-def parse_value(name: str, value: object, path: str) -> Any:
-    """One value of a field of ``match``."""
-    if name in NUMBER_FIELDS:
-        return as_integer(value, path, 0, MAX_NUMBER)
-    text = as_name(value, path)
-    if name == "api" and text not in API_NAMES and "*" not in text:
-        guess = hint(text, API_NAMES)
-        raise FaultError(path, f"expected an API of Kafka, as Fetch or Produce, got {shown(text)}{guess}")
-    if name == "client_address" and re.search(ADDRESS_PATTERN, text) is None:
-        raise expected(path, "an address or a CIDR block, as 10.0.0.0/8", text)
-    return text
-
-
-def parse_link(value: object, path: str) -> RackLink:
-    form = 'expected {"between": ["a", "b"]} or {"from": "a", "to": "b"}'
-    given = as_object(value, path, ("between", "from", "to"))
-    if set(given) == {"between"}:
-        racks = given["between"]
-        if not isinstance(racks, list | tuple) or len(racks) != 2:
-            raise expected(f"{path}.between", "two racks", racks)
-        one, other = (as_name(rack, f"{path}.between[{index}]") for index, rack in enumerate(racks))
-        return RackLink(one, other, one_way=False)
-    if set(given) == {"from", "to"}:
-        return RackLink(as_name(given["from"], f"{path}.from"), as_name(given["to"], f"{path}.to"), one_way=True)
-    raise FaultError(path, f"{form}, got {', '.join(given) or 'neither'}")
-
-
-def parse_effect(value: object) -> Effect:
-    given = as_object(value, "effect", (*EFFECTS, "jitter_ms"))
-    kinds = [name for name in given if name in EFFECTS]
-    if len(kinds) != 1:
-        got = f"{len(kinds)}: {', '.join(kinds)}" if kinds else ", ".join(given) or "none"
-        raise FaultError("effect", f"expected exactly one of {', '.join(EFFECTS)}, got {got}")
-    kind = kinds[0]
-    path, what = f"effect.{kind}", given[kind]
-    jitter_ms = 0
-    if "jitter_ms" in given:
-        if kind != "delay_ms":
-            raise FaultError("effect.jitter_ms", f"expected beside delay_ms only, got it beside {kind}")
-        jitter_ms = as_integer(given["jitter_ms"], "effect.jitter_ms", 0, MAX_MS)
-    if kind == "error":
-        if not isinstance(what, str) or what not in ERROR_NAMES:
-            guess = hint(what, ERROR_NAMES) if isinstance(what, str) else ""
-            raise FaultError(path, f"expected a name out of Kafka's table of errors, got {shown(what)}{guess}")
-    elif kind == "delay_ms":
-        what = as_integer(what, path, 0, MAX_MS)
-    elif kind == "throttle_ms":
-        what = as_integer(what, path, 1, MAX_MS)
-    elif kind == "bandwidth":
-        if isinstance(what, str):
-            if re.search(BANDWIDTH_PATTERN, what) is None:
-                raise expected(path, 'bytes a second, as "1MiB/s", "500KB/s" or 1048576', what)
-        else:
-            what = as_integer(what, path, 1, MAX_BYTES_PER_SECOND)
-    elif what is not True:
-        raise expected(path, "true; without the fault there is none of it", what)
-    return Effect(kind, what, jitter_ms)
-
-
-def parse_when(value: object) -> When:
-    given = as_object(value, "when", When._fields)
-    chosen = [name for name in CHOICES if name in given]
-    if len(chosen) > 1:
-        got = f"{len(chosen)}: {', '.join(chosen)}"
-        raise FaultError("when", f"expected at most one of {', '.join(CHOICES)}, got {got}")
-    found: dict[str, Any] = {}
-    for name in given:
-        path, what = f"when.{name}", given[name]
-        if name != "probability":
-            found[name] = as_integer(what, path, 1, MAX_NUMBER)
-        elif isinstance(what, bool) or not isinstance(what, int | float) or not 0 <= what <= 1:
-            raise expected(path, "a number from 0 to 1", what)
-        else:
-            found[name] = what
-    return When(**found)
-
-
-# values
-
-
-def as_object(value: object, path: str, fields: Iterable[str]) -> Mapping[str, Any]:
-    """An object that has no other fields than these."""
-    names = tuple(fields)
-    if not isinstance(value, Mapping):
-        raise expected(path, f"an object with any of {', '.join(names)}", value)
-    for name in value:
-        if name not in names:
-            guess = hint(name, names) if isinstance(name, str) else ""
-            raise FaultError(path, f"expected any of {', '.join(names)}, got {shown(name)}{guess}")
-    return value
-
-
-def as_name(value: object, path: str) -> str:
-    if not isinstance(value, str):
-        raise expected(path, "text", value)
-    if not 1 <= len(value) <= MAX_NAME:
-        raise expected(path, f"1 to {MAX_NAME} characters", value)
-    return value
-
-
-def as_integer(value: object, path: str, lowest: int, highest: int) -> int:
-    """A whole number, which JSON may also write as 1.0."""
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    if isinstance(value, bool) or not isinstance(value, int) or not lowest <= value <= highest:
-        raise expected(path, f"a whole number from {lowest} to {highest}", value)
-    return value
-
-
-def expected(path: str, what: str, got: object) -> FaultError:
-    return FaultError(path, f"expected {what}, got {shown(got)}")
-
-
-def shown(value: object) -> str:
-    """A value in an error, shortened."""
-    text = repr(value)
-    return text if len(text) <= MAX_SHOWN else text[: MAX_SHOWN - 3] + "..."
-
-
-def hint(text: str, names: Iterable[str]) -> str:
-    """The name that was probably meant."""
-    from difflib import get_close_matches
-
-    close = get_close_matches(text[:100].lower(), [name.lower() for name in names], n=1, cutoff=0.7)
-    by_lower = {name.lower(): name for name in names}
-    return f"; did you mean {by_lower[close[0]]}?" if close else ""
+    effects = [ref(kind.__name__) for kind in EFFECTS.values()]
+    found["Effect"] = {"description": "What goes wrong: exactly one.", "oneOf": effects}
+    found["RackLink"]["oneOf"] = [{"required": ["between"], "maxProperties": 1}, {"required": ["from", "to"]}]
+    found["Fault"]["required"] = ["effect"]
+    for form in (Match, When):
+        for part in msgspec.structs.fields(form):
+            found[form.__name__]["properties"][part.name]["description"] = part.type.__metadata__[0].description
+    several = {"type": "array", "items": ref("Fault")}
+    document = {"type": "object", "properties": {"faults": several}, "required": ["faults"]}
+    found["Faults"] = {"title": "Faults of a kafka-rack cluster", "oneOf": [several, document]}
+    return found

@@ -1,8 +1,8 @@
 """The faults that are set on a cluster, and what they do to its calls.
 
-With no fault set the path of a call asks nobody. With any, ``Faults.inject`` is the stage that each request passes:
-every fault that means the call and whose turn it is acts on it, in the order in which they were set. Those that slow a
-call down come first; the first that ends it is the last that acts.
+Without faults the path of a call has no stage for them. Otherwise ``Faults.inject`` is the stage that each request
+passes: every matching fault that is due acts on it, in the order in which they were set. A call is slowed down before
+it is ended, and the first effect that ends it is the last that acts.
 """
 
 from __future__ import annotations
@@ -12,14 +12,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from random import Random
 from typing import TYPE_CHECKING, Any, Self
 
+from msgspec import UNSET
+
 from mockbroker.call import Call, Verdict, Wait
 from mockbroker.core.faults.buckets import Bucket
-from mockbroker.core.faults.errors import inject_error, injected_into
-from mockbroker.core.faults.fault import Fault, FaultError
-from mockbroker.core.faults.links import Conditions, conditions_of, cut_connections
+from mockbroker.core.faults.fault import Fault
+from mockbroker.core.faults.links import Conditions, conditions_of
 from mockbroker.core.faults.matching import Hit, Matcher, NearestCalls
+from mockbroker.core.faults.reading import FaultError
 from mockbroker.core.faults.words import explanation
-from protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
     from mockbroker.core.path import CallPath
@@ -29,35 +30,20 @@ CONTROLLER_APIS = frozenset({4, 5, 6, 7})  # what brokers say to each other in Z
 
 
 class FaultHandle:
-    """A fault that was set: how many calls it has met, and how to take it back.
+    """A fault that was set: how many calls it has met, and how to remove it.
 
-    ``matched`` counts the calls that it means, ``fired`` those on which it acted; of a link also connections that were
-    cut, and batches that followers got late or not at all. Both stay when the fault is removed. ``without_place``
-    counts calls that it met without being able to act, since their answer has no place for the error. As a context
-    manager it removes the fault at the end.
+    ``matched`` counts matching calls, ``fired`` those on which it acted; of a link also connections that were cut, and
+    batches that followers got late or not at all. Both stay when the fault is removed. ``without_place`` counts
+    matching calls whose answer has no place for the error. As a context manager it removes the fault at the end.
     """
 
-    __slots__ = (
-        "bucket",
-        "fault",
-        "fired",
-        "is_active",
-        "matched",
-        "matcher",
-        "nearest",
-        "preempted",
-        "without_place",
-        "_faults",
-        "_rng",
-    )
-
     def __init__(self, faults: Faults, fault: Fault, rng: Random) -> None:
-        self._faults, self.fault, self._rng = faults, fault, rng
+        self._faults, self.fault, self.rng = faults, fault, rng
         self.matcher = Matcher(fault)
         self.matched = self.fired = self.preempted = self.without_place = 0
         self.is_active = True
         self.nearest = NearestCalls()
-        self.bucket = Bucket(fault.effect.bytes_per_second) if fault.effect.kind == "bandwidth" else None
+        self.bucket: Bucket | None = None
 
     def __repr__(self) -> str:
         return f"<fault {self.id}: matched {self.matched}, fired {self.fired}>"
@@ -73,7 +59,7 @@ class FaultHandle:
         return self.fault.id
 
     def remove(self) -> None:
-        """Take the fault back; nothing happens if it was already."""
+        """Remove the fault; nothing happens if it was already removed."""
         self._faults.discard(self)
 
     def explain(self) -> str:
@@ -87,30 +73,13 @@ class FaultHandle:
             found["explanation"] = self.explain()
         return found
 
-    def is_due(self) -> bool:
-        """Whether it acts on the matching call that was counted last, by its ``when``."""
-        when = self.fault.when
-        if when.times is not None and self.fired >= when.times:
-            return False
-        if when.on_call is not None:
-            return self.matched == when.on_call
-        if when.every is not None:
-            return self.matched % when.every == 0
-        return when.probability is None or self._rng.random() < when.probability
-
-    def delay_ms(self) -> int:
-        """The delay of one call, with what the seed adds to it."""
-        effect = self.fault.effect
-        return int(effect.value) + (self._rng.randint(0, effect.jitter_ms) if effect.jitter_ms else 0)
-
-    def pace(self, call: Call) -> int:
-        """When the bytes of a request have come over its bandwidth; the answer's will have to wait in the same way."""
-        assert self.bucket is not None
-        injected_into(call).pace.append(self.bucket.take)
-        return self.bucket.take(4 + len(call.frame), call.now_ms)
+    def count(self) -> None:
+        """Count something that it met and on which it acted."""
+        self.matched += 1
+        self.fired += 1
 
     def hit(self, call: Call) -> Hit | None:
-        """What of a call it means, which is counted; None where it means another."""
+        """The matching part of a call, which is counted; None if it does not match."""
         hit = self.matcher.hit(call, None if self.matched else self.nearest)
         if hit is None:
             if not self.matched:
@@ -233,7 +202,7 @@ class Faults:
         verdict: Verdict | Wait | None = None
         is_over = False
         for handle in list(self._active.values()):
-            if call.api_key in CONTROLLER_APIS and "api" not in handle.fault.match:
+            if call.api_key in CONTROLLER_APIS and handle.fault.match.api is UNSET:
                 continue
             hit = handle.hit(call)
             if hit is None:
@@ -241,25 +210,14 @@ class Faults:
             if is_over:
                 handle.preempted += 1
                 continue
-            if not handle.is_due():
+            if not handle.fault.when.is_due(handle.matched, handle.fired, handle.rng):
                 continue
-            effect = handle.fault.effect
-            if effect.kind == "delay_ms":
-                until_ms += handle.delay_ms()
-            elif effect.kind == "bandwidth":
-                until_ms = max(until_ms, handle.pace(call))
-            elif effect.kind == "throttle_ms":
-                throttle(call, effect.value)
-            elif effect.kind == "error":
-                outcome = inject_error(call, ErrorCode[effect.value], hit)
-                if outcome is None:
-                    handle.without_place += 1
-                    continue
-                verdict = outcome.verdict
-                is_over = verdict is not None
-            else:
-                verdict = ending(handle.fault)
-                is_over = True
+            acted = handle.fault.effect.act(handle, call, hit, until_ms)
+            if acted is None:
+                handle.without_place += 1
+                continue
+            until_ms, verdict = acted
+            is_over = verdict is not None
             handle.fired += 1
             call.faults += (handle.id,)
         if until_ms > call.now_ms:
@@ -287,8 +245,7 @@ class Faults:
             self._numbered += 1  # that id is not given again
         self._active[fault.id] = handle
         self._since_clear.append(handle)
-        if fault.effect.kind == "cut":
-            cut_connections(handle, self.path, self._now_ms())
+        fault.effect.begin(handle, self.path, self._now_ms())
         self._changed()
         return handle
 
@@ -307,27 +264,3 @@ class Faults:
             in_force = {pair: condition for pair, (_, condition) in conditions.items()}
             self.path.cluster.set_link_conditions(in_force, self._now_ms())
         self._settle()
-
-
-def throttle(call: Call, throttle_ms: int) -> None:
-    """Tell the client to wait, where its version's answer has a field for that, and do not hear it meanwhile.
-
-    Source: KIP-219.
-    """
-    injected = injected_into(call)
-    injected.mute_ms = max(injected.mute_ms, throttle_ms)
-
-    def tell(response: Any) -> None:
-        if hasattr(response, "throttle_time_ms"):
-            response.throttle_time_ms = max(response.throttle_time_ms, throttle_ms)
-
-    injected.amend.append(tell)
-
-
-def ending(fault: Fault) -> Verdict | Wait:
-    """How a call ends that is met by disconnect, silence or cut."""
-    if fault.effect.kind == "silence":
-        return Wait(None, (), lambda _call: None)
-    if fault.effect.kind == "cut":
-        return Verdict(closes=f"fault {fault.id}: the link {fault.link} is cut")
-    return Verdict(closes=f"fault {fault.id}: disconnect")

@@ -1,8 +1,6 @@
-"""What faults of links do beyond calls: to connections that are there already, and to followers.
+"""Faults of links beyond calls: existing connections, and followers.
 
-A link joins two racks. Over it go the fetches of followers from leaders, and the connections of clients whose rack is
-known. Of the effects, cut, silence, delay and bandwidth act on followers; an error, a throttle and a disconnect are
-answers to clients, which followers here do not get.
+A link joins two racks: the fetches of followers from leaders, and the connections of clients whose rack is known.
 """
 
 from __future__ import annotations
@@ -10,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from mockbroker.core.faults.fault import ALWAYS
+from mockbroker.core.faults.effects import Slowing
+from mockbroker.core.faults.fault import ALWAYS, EVERY_CALL
 from mockbroker.core.faults.matching import link_joins
 from mockbroker.state.replicas.link_conditions import LinkCondition
 
@@ -20,16 +19,14 @@ if TYPE_CHECKING:
     from mockbroker.session import Session
     from mockbroker.state.cluster import Cluster
 
-FOLLOWER_EFFECTS = frozenset({"cut", "silence", "delay_ms", "bandwidth"})
-
 Pair = tuple[int, int]
 Conditions = dict[Pair, tuple[tuple["FaultHandle", ...], LinkCondition]]
 
 
 def acts_on_followers(handle: FaultHandle) -> bool:
-    """Whether a fault means followers too: it does where it means the whole link, always."""
+    """True if a fault is one for followers too: of the whole link, always."""
     fault = handle.fault
-    return fault.link is not None and not fault.match and fault.when == ALWAYS and fault.effect.kind in FOLLOWER_EFFECTS
+    return bool(fault.link) and (fault.match, fault.when) == (EVERY_CALL, ALWAYS) and fault.effect.reaches_followers
 
 
 def conditions_of(handles: Iterable[FaultHandle], cluster: Cluster, before: Conditions) -> Conditions:
@@ -42,8 +39,7 @@ def conditions_of(handles: Iterable[FaultHandle], cluster: Cluster, before: Cond
     for handle in handles:
         if not acts_on_followers(handle):
             continue
-        assert handle.fault.link is not None
-        joins = link_joins(handle.fault.link)
+        joins = link_joins(handle.fault)
         for follower in cluster.brokers.values():
             for leader in cluster.brokers.values():
                 if follower is not leader and joins(follower.rack, leader.rack):
@@ -58,27 +54,25 @@ def conditions_of(handles: Iterable[FaultHandle], cluster: Cluster, before: Cond
 
 def condition_of(handles: tuple[FaultHandle, ...]) -> LinkCondition:
     """The state of a link under these faults."""
-    is_cut = any(handle.fault.effect.kind in ("cut", "silence") for handle in handles)
+    slowing = [(handle, handle.fault.effect) for handle in handles if isinstance(handle.fault.effect, Slowing)]
+    is_cut = len(slowing) < len(handles)
 
     def arrival(size_bytes: int, now_ms: int) -> int:
         arrives_ms = now_ms
-        for handle in handles:
-            if handle.bucket is not None:
-                arrives_ms = max(arrives_ms, handle.bucket.take(size_bytes, now_ms))
-        return arrives_ms + sum(handle.delay_ms() for handle in handles if handle.fault.effect.kind == "delay_ms")
+        for handle, effect in slowing:
+            arrives_ms = effect.arrival(handle, size_bytes, now_ms, arrives_ms)
+        return arrives_ms
 
     def on_batch() -> None:
         for handle in handles:
-            handle.matched += 1
-            handle.fired += 1
+            handle.count()
 
     return LinkCondition(is_cut, None if is_cut else arrival, on_batch)
 
 
 def cut_connections(handle: FaultHandle, path: CallPath, now_ms: int) -> None:
     """End the connections of clients over a link that is cut now, with the calls that wait on them."""
-    assert handle.fault.link is not None
-    joins = link_joins(handle.fault.link)
+    joins = link_joins(handle.fault)
     reason = f"fault {handle.id}: the link {handle.fault.link} is cut"
 
     def is_over_link(session: Session) -> bool:
@@ -86,15 +80,10 @@ def cut_connections(handle: FaultHandle, path: CallPath, now_ms: int) -> None:
 
     for call in path.parked_calls():
         if is_over_link(call.session):
-            count(handle)
+            handle.count()
             call.faults += (handle.id,)
             path.close(call, reason, now_ms)
     for connection in list(path.connections):
         if connection.closed is None and is_over_link(connection.session):
-            count(handle)
+            handle.count()
             connection.end(reason)
-
-
-def count(handle: FaultHandle) -> None:
-    handle.matched += 1
-    handle.fired += 1

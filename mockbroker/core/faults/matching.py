@@ -1,7 +1,7 @@
-"""Whether a call is one that a fault means, and of those that are not the ones that came nearest.
+"""Matches calls with a fault, and collects the calls that came nearest to one that never matched.
 
-A matcher asks what costs nothing first: API, broker, client. Only a call that passes there is decoded, and only if its
-API names topics or groups at all, where the fault names any.
+A matcher checks first what costs little: API, broker, client. Only a call that passes there is decoded, and only if the
+fault names topics or groups and the call's API has any.
 """
 
 from __future__ import annotations
@@ -11,8 +11,10 @@ from dataclasses import dataclass, field
 from ipaddress import ip_address, ip_network
 from typing import Any, NamedTuple
 
+from msgspec import UNSET
+
 from mockbroker.call import Call
-from mockbroker.core.faults.fault import Fault, RackLink
+from mockbroker.core.faults.fault import Fault
 from mockbroker.core.subjects import APIS_WITH_GROUPS, APIS_WITH_TOPICS, NOTHING, Subjects, subjects_of
 from mockbroker.state.patterns import wildcards_match
 from protocol.errors import ProtocolError
@@ -109,51 +111,44 @@ def miss_key(call: Call, missed: list[str]) -> Hashable | None:
     )
 
 
+OF_CALL: dict[str, Callable[[Call], Any]] = {
+    "api": lambda call: APIS[call.api_key][1],
+    "broker": lambda call: call.session.broker.id,
+    "rack": lambda call: call.session.broker.rack,
+    "client_id": lambda call: call.session.client_id,
+    "listener": lambda call: call.session.listener,
+    "client_rack": lambda call: call.session.rack,
+    "client_address": lambda call: call.session.address,
+}
+"""The values of a call with which fields of a fault are compared before its request is read, cheap ones first."""
+
+
 class Matcher:
     """The fields of one fault, ready to be compared with calls."""
-
-    __slots__ = ("fault", "_groups", "_names_subjects", "_partitions", "_reads_rack", "_tests", "_topics")
 
     def __init__(self, fault: Fault) -> None:
         self.fault = fault
         match = fault.match
-        tests: list[tuple[str, Test]] = []
-        if "api" in match:
-            named = name_test(match["api"])
-            apis = frozenset(key for key, (_, name) in APIS.items() if named(name))
-            tests.append(("api", lambda call: call.api_key in apis))
-        if "broker" in match:
-            brokers = frozenset(values_of(match["broker"]))
-            tests.append(("broker", lambda call: call.session.broker.id in brokers))
-        for name, value in (
-            ("rack", lambda call: call.session.broker.rack),
-            ("client_id", lambda call: call.session.client_id),
-            ("listener", lambda call: call.session.listener),
-            ("client_rack", lambda call: call.session.rack),
-        ):
-            if name in match:
-                tests.append((name, text_test(match[name], value)))
-        if "client_address" in match:
-            tests.append(("client_address", address_test(values_of(match["client_address"]))))
-        if fault.link is not None:
-            tests.append(("link", link_test(fault.link)))
-        self._tests = tests
-        self._reads_rack = "client_rack" in match or fault.link is not None
-        self._topics = name_test(match["topic"]) if "topic" in match else None
-        self._partitions = frozenset(values_of(match["partition"])) if "partition" in match else None
-        self._groups = name_test(match["group"]) if "group" in match else None
+        self._tests = [(name, field_test(name, values)) for name in OF_CALL if (values := match.values(name))]
+        if fault.link:
+            joins = link_joins(fault)
+            self._tests.append(("link", lambda call: joins(call.session.rack, call.session.broker.rack)))
+        self._reads_rack = match.client_rack is not UNSET or bool(fault.link)
+        self._topics = name_test(match.values("topic")) if match.topic is not UNSET else None
+        self._partitions = frozenset(match.values("partition")) if match.partition is not UNSET else None
+        self._groups = name_test(match.values("group")) if match.group is not UNSET else None
         self._names_subjects = self.names_topics or self._groups is not None
 
     @property
     def names_topics(self) -> bool:
-        """Whether the fault means single topics or partitions."""
+        """True if the fault names topics or partitions."""
         return self._topics is not None or self._partitions is not None
 
     def hit(self, call: Call, nearest: NearestCalls | None) -> Hit | None:
-        """What of the call is meant, None where it is another call.
+        """The part of the call that matches; None if it does not match.
 
         Args:
-            nearest: takes the call if it missed by little; None where nobody asks for that any more.
+            nearest: takes the call if it missed by little; None once a call has matched.
         """
         if self._reads_rack:
             learn_rack(call)
@@ -242,18 +237,12 @@ def learn_rack(call: Call) -> None:
 # tests of one field
 
 
-def values_of(value: object) -> tuple[Any, ...]:
-    """A value, or a list of such, as a tuple."""
-    return value if isinstance(value, tuple) else (value,)
+def name_test(names: tuple[str, ...]) -> Callable[[str], bool]:
+    """A test for names that are one of these, with ``*`` for anything.
 
-
-def name_test(value: object) -> Callable[[str], bool]:
-    """Whether a name is one of these; ``*`` in them stands for any letters.
-
-    >>> [name for name in ("orders", "orders-eu", "payments") if name_test("orders*")(name)]
+    >>> [name for name in ("orders", "orders-eu", "payments") if name_test(("orders*",))(name)]
     ['orders', 'orders-eu']
     """
-    names = values_of(value)
     exact = frozenset(name for name in names if "*" not in name)
     patterns = [name for name in names if "*" in name]
     if not patterns:
@@ -261,11 +250,19 @@ def name_test(value: object) -> Callable[[str], bool]:
     return lambda name: name in exact or any(wildcards_match(pattern, name) for pattern in patterns)
 
 
-def text_test(value: object, of: Callable[[Call], str | None]) -> Test:
-    named = name_test(value)
+def field_test(name: str, values: tuple[Any, ...]) -> Test:
+    """A test of one field of ``OF_CALL``."""
+    if name == "client_address":
+        return address_test(values)
+    if name == "broker":
+        return lambda call: call.session.broker.id in values
+    of_call, named = OF_CALL[name], name_test(values)
+    if name == "api":
+        apis = frozenset(key for key, (_, api) in APIS.items() if named(api))
+        return lambda call: call.api_key in apis
 
     def passes(call: Call) -> bool:
-        text = of(call)
+        text = of_call(call)
         return text is not None and named(text)
 
     return passes
@@ -295,22 +292,16 @@ def address_test(blocks: tuple[str, ...]) -> Test:
     return passes
 
 
-def link_test(link: RackLink) -> Test:
-    """Whether a client asks over this link: its rack, once that is known, at one end and the broker's at the other."""
-    joins = link_joins(link)
-    return lambda call: joins(call.session.rack, call.session.broker.rack)
+def link_joins(fault: Fault) -> Callable[[str | None, str | None], bool]:
+    """A test for the racks of a client, or follower, and of the broker to which it connects over a fault's link."""
+    assert fault.link
+    one_way = fault.link.one_way
+    source, target = (name_test((end,)) for end in fault.link.ends)
 
-
-def link_joins(link: RackLink) -> Callable[[str | None, str | None], bool]:
-    """Whether who is in one rack asks who is in another over this link."""
-    source, target = name_test(link.source), name_test(link.target)
-
-    def joins(asking: str | None, asked: str | None) -> bool:
-        if not asking or not asked:
+    def joins(rack: str | None, broker_rack: str | None) -> bool:
+        if not rack or not broker_rack:
             return False
-        if source(asking) and target(asked):
-            return True
-        return not link.one_way and target(asking) and source(asked)
+        return (source(rack) and target(broker_rack)) or (not one_way and target(rack) and source(broker_rack))
 
     return joins
 
@@ -324,11 +315,11 @@ def described(call: Call) -> str:
     client = "a client without client id" if session.client_id is None else f"client {short(session.client_id)}"
     rack = f" in rack {short(session.rack)}" if session.rack else ""
     at = f" in rack {short(session.broker.rack)}" if session.broker.rack else ""
-    return f"{api_name(call.api_key)} v{call.version} of {client}{rack} to broker {session.broker.id}{at}"
+    return f"{APIS[call.api_key][1]} v{call.version} of {client}{rack} to broker {session.broker.id}{at}"
 
 
 def met(call: Call, name: str) -> str:
-    """What stood in a call in place of what a field expects."""
+    """The value of a call that a field did not match."""
     session = call.session
     if name == "topic":
         return listed(topics_named(call), "topic")
@@ -341,21 +332,7 @@ def met(call: Call, name: str) -> str:
         asking = f"a client in rack {short(session.rack)}" if session.rack else "a client whose rack is not known"
         at = f"a broker in rack {short(session.broker.rack)}" if session.broker.rack else "a broker without a rack"
         return f"{asking} to {at}"
-    value: object = None
-    if name == "api":
-        return short(api_name(call.api_key))
-    if name == "broker":
-        value = session.broker.id
-    elif name == "rack":
-        value = session.broker.rack
-    elif name == "client_address":
-        value = session.address
-    elif name == "client_rack":
-        value = session.rack
-    elif name == "client_id":
-        value = session.client_id
-    else:
-        value = session.listener
+    value = OF_CALL[name](call)
     if value is None:
         return "none that is known" if name == "client_rack" else "none"
     return short(value)
@@ -372,8 +349,3 @@ def listed(names: Any, what: str, *, quoted: bool = True) -> str:
 def short(value: object) -> str:
     text = repr(value)
     return text if len(text) <= MAX_VALUE else text[: MAX_VALUE - 3] + "..."
-
-
-def api_name(api_key: int) -> str:
-    """Kafka's name of an API that there is."""
-    return APIS[api_key][1]

@@ -1,11 +1,15 @@
-"""What a fault says of itself: how often it acted, or which calls came nearest and why they missed."""
+"""Explains a fault: how often it acted, or which calls came nearest and why they missed."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mockbroker.core.faults.fault import Fault, shown
-from mockbroker.core.faults.matching import NearMiss, name_test, values_of
+from msgspec import UNSET
+
+from mockbroker.core.faults.effects import Error
+from mockbroker.core.faults.fault import Fault
+from mockbroker.core.faults.matching import NearMiss, name_test
+from mockbroker.core.faults.reading import shown
 
 if TYPE_CHECKING:
     from mockbroker.core.faults.faults import FaultHandle
@@ -17,7 +21,7 @@ def explanation(handle: FaultHandle, cluster: Cluster) -> str:
     fault = handle.fault
     name = f"fault {fault.id!r}"
     if handle.fired:
-        if fault.link is not None:
+        if fault.link:
             return f"{name} fired {times(handle.fired, 'time')} on what went {fault.link}."
         return f"{name} fired on {handle.fired} of {times(handle.matched, 'matching call')}."
     if handle.matched:
@@ -41,11 +45,12 @@ def why_not_due(handle: FaultHandle) -> str:
     if handle.preempted == handle.matched:
         return "a fault that was set before it ended them first"
     if handle.without_place:
-        return f"the answers to {handle.without_place} of them have no place for {fault.effect.value}"
+        assert isinstance(fault.effect, Error)
+        return f"the answers to {handle.without_place} of them have no place for {fault.effect.error}"
     when = fault.when
-    if when.on_call is not None:
+    if when.on_call is not UNSET:
         return f"when.on_call waits for number {when.on_call}"
-    if when.every is not None:
+    if when.every is not UNSET:
         return f"when.every waits for number {when.every}"
     return f"when.probability is {when.probability}"
 
@@ -61,7 +66,7 @@ def wanted(fault: Fault, name: str) -> str:
     """What a field of a fault expects."""
     if name == "link":
         return f"a call {fault.link}"
-    values = [shown(value) for value in values_of(fault.match[name])]
+    values = [shown(value) for value in fault.match.values(name)]
     return values[0] if len(values) == 1 else "one of " + ", ".join(values)
 
 
@@ -70,15 +75,15 @@ def hints(fault: Fault, cluster: Cluster) -> list[str]:
     found = []
     racks = cluster.racks()
     there = f"there {'are' if len(racks) > 1 else 'is'} {', '.join(racks)}" if racks else "brokers have no racks"
-    if "rack" in fault.match and not any(map(name_test(fault.match["rack"]), racks)):
+    match = fault.match
+    if match.rack is not UNSET and not any(map(name_test(match.values("rack")), racks)):
         found.append(f"No broker is in rack {wanted(fault, 'rack')}; {there}.")
-    if "broker" in fault.match and not set(values_of(fault.match["broker"])) & set(cluster.brokers):
+    if match.broker is not UNSET and not set(match.values("broker")) & set(cluster.brokers):
         ids = ", ".join(map(str, cluster.brokers))
         found.append(f"There is no broker {wanted(fault, 'broker')}; there are {ids}.")
-    if fault.link is not None:
-        link = fault.link
-        ends = [link.target] if link.one_way else [link.source, link.target]
-        if not any(name_test(end)(rack) for end in ends for rack in racks):
+    if fault.link:
+        ends = fault.link.ends[1:] if fault.link.one_way else fault.link.ends
+        if not any(map(name_test(ends), racks)):
             found.append(f"No broker is in rack {' or '.join(map(repr, ends))}; {there}.")
     return found
 

@@ -30,6 +30,7 @@ from kafka_rack.cli.options.types import (
     error_names,
     topic_of,
 )
+from mockbroker.core.faults.effects import EFFECTS, Effect
 
 DEFAULT_URL = "http://127.0.0.1:8090"
 FOLLOW_S = 0.5
@@ -276,24 +277,32 @@ shows(faults, "show", "Show a fault, and why it has not fired.", "faults", views
 shows(ctl, "traffic", "Show the traffic across racks, what is avoidable, and its cost.", "traffic", views.traffic)
 
 
+def effect_flag(name: str) -> str:
+    """The option of an effect.
+
+    >>> effect_flag("delay_ms")
+    '--delay'
+    """
+    return f"--{name.removesuffix('_ms')}"
+
+
+def effect_option(name: str, kind: type[Effect]) -> Decorator[Any]:
+    """The option of an effect; its help is the first sentence of the docs."""
+    help_text = (kind.__doc__ or "").partition(". ")[0].rstrip(".") + "."
+    if name == "error":
+        return option("--error", OneName("ERROR", error_names), help_text, multiple=True)
+    if json.loads(kind.example)[name] is True:
+        return flag(effect_flag(name), help_text)
+    return option(effect_flag(name), Duration() if name.endswith("_ms") else Words("RATE"), help_text, dest=name)
+
+
 @asks(
     faults,
     "add",
     "Add a fault by options, or the faults of a file. A call is hit if it matches every option.",
     section(
         "Effect, exactly one",
-        option(
-            "--error",
-            OneName("ERROR", error_names),
-            "Return this error, such as NOT_LEADER_OR_FOLLOWER.",
-            multiple=True,
-        ),
-        option("--delay", Duration(), "Delay the answer by this time."),
-        flag("--disconnect", "Close the connection without an answer."),
-        flag("--silence", "Never answer; the connection stays open."),
-        option("--throttle-time", Duration(), "Report this throttle time, then pause the connection.", dest="throttle"),
-        option("--bandwidth", Words("RATE"), "Limit answers to a rate such as 1MiB/s."),
-        flag("--cut", "Let nothing through the link of --between."),
+        *(effect_option(name, kind) for name, kind in EFFECTS.items()),
     ),
     filters(MATCHES | LISTENER, "Calls that it hits; default: all"),
     section(
@@ -316,19 +325,13 @@ def add_faults(control: ControlConnection, arguments: Arguments) -> Answer:
 
 def fault_of(arguments: Arguments) -> dict[str, Any]:
     """A fault out of options, as POST /faults takes it. Raises UsageError."""
-    effects = {
-        "error": arguments.error[0] if len(arguments.error) == 1 else None,
-        "delay_ms": arguments.delay,
-        "disconnect": arguments.disconnect or None,
-        "silence": arguments.silence or None,
-        "throttle_ms": arguments.throttle,
-        "bandwidth": arguments.bandwidth,
-        "cut": arguments.cut or None,
-    }
-    effect = {name: value for name, value in effects.items() if value is not None}
-    if len(effect) != 1:
-        known = "--error, --delay, --disconnect, --silence, --throttle-time, --bandwidth and --cut"
-        raise UsageError(f"expected one of {known}, or --file, got {', '.join(effect) or 'none'}")
+    effect = {name: value for name in EFFECTS if (value := getattr(arguments, name)) not in (None, False, ())}
+    if len(effect) != 1 or len(arguments.error) > 1:
+        *known, last = map(effect_flag, EFFECTS)
+        got = ", ".join(map(effect_flag, effect)) or "none"
+        raise UsageError(f"expected one of {', '.join(known)} and {last}, or --file, got {got}")
+    if arguments.error:
+        effect["error"] = arguments.error[0]
     if arguments.jitter is not None:
         effect["jitter_ms"] = arguments.jitter
     whens = {name: getattr(arguments, name) for name in ("times", "on_call", "every", "probability")}

@@ -25,15 +25,6 @@ function firedOf({ id, fired = 0 }) {
   return fired > 0 ? rowsLink(count(fired), { fault: id }, label) : "0";
 }
 
-const EFFECTS = {
-  error: (value) => `answers ${value}`,
-  delay_ms: (value, { jitter_ms: jitter }) => `delays by ${value} ms${jitter ? ` ± ${jitter} ms` : ""}`,
-  disconnect: () => "disconnects",
-  silence: () => "never answers",
-  throttle_ms: (value) => `throttles by ${value} ms`,
-  bandwidth: (value) => `limits the bandwidth to ${value}`,
-  cut: () => "cuts the link",
-};
 const WHENS = {
   times: (value) => (value === 1 ? "the first time" : `the first ${value} times`),
   on_call: (value) => `at request ${value} only`,
@@ -44,8 +35,9 @@ const WHENS = {
 /** A fault in words: effect, requests, times. */
 export function sentence({ match = {}, link = match?.link, effect = {}, when = {} }) {
   const names = (values) => [values].flat().map((one) => name(one));
-  const effects = Object.entries(effect).filter(([key]) => EFFECTS[key] !== undefined);
-  const does = effects.map(([key, value]) => EFFECTS[key](value, effect)).join(", ");
+  const does = Object.entries(effect)
+    .map(([key, value]) => state.names.effects[key]?.does.replace(`{${key}}`, value) ?? `${key} ${value}`)
+    .join(", ");
   const between = link?.between && ` between ${names(link.between).join(" and ")}`;
   const over = link ? (between ?? ` from ${names(link.from)} to ${names(link.to)}`) : "";
   const given = (object) => Object.entries(object ?? {}).filter(([key, value]) => key !== "link" && value !== null);
@@ -66,14 +58,29 @@ function showFields() {
   const { effect, link, when } = form.elements;
   const show = (field, isShown) => (form.elements[field].closest("label").hidden = !isShown);
   if (effect.value === "cut" && link.value === "") link.selectedIndex = Math.min(1, link.options.length - 1);
-  show("error", effect.value === "error");
-  show("ms", effect.value.endsWith("_ms"));
-  show("bandwidth", effect.value === "bandwidth");
+  show("value", state.names.effects[effect.value]?.example !== true);
   show("when_value", when.value !== "");
+}
+
+/** Begin with the example of the chosen effect. */
+function showExample() {
+  const { effect, value } = form.elements;
+  const { example = "" } = state.names.effects[effect.value] ?? {};
+  value.type = typeof example === "number" ? "number" : "text";
+  value.value = example;
+  if (effect.value === "error") value.setAttribute("list", "error-names");
+  else value.removeAttribute("list");
+  showFields();
 }
 
 function drawChoices() {
   const option = (value, text = value) => h("option", { value }, text);
+  const { effect } = form.elements;
+  if (effect.options.length === 0) {
+    const choices = Object.entries(state.names.effects).map(([key, { does }]) => option(key, does.replace(/{.*}/, "…")));
+    draw(effect, choices);
+    showExample();
+  }
   draw(byId("error-names"), state.names.errors.map((one) => option(one)));
   draw(byId("api-names"), state.names.apis.map((one) => option(one)));
   draw(byId("topic-names"), state.topics.slice(0, 200).map((topic) => option(topic.name)));
@@ -89,14 +96,15 @@ function drawChoices() {
 
 /** The fault that the form describes. */
 function described() {
-  const { effect, error, ms, bandwidth, link, when, when_value: number } = form.elements;
-  const values = { error: error.value.trim(), bandwidth: bandwidth.value.trim(), disconnect: true, silence: true };
+  const { effect, value, link, when, when_value: number } = form.elements;
+  const { example } = state.names.effects[effect.value];
   const match = {};
   for (const key of ["api", "rack", "client_rack", "client_id", "topic"]) {
     const given = form.elements[key].value.trim();
     if (given !== "") match[key] = given;
   }
-  const fault = { effect: { [effect.value]: effect.value === "cut" || (values[effect.value] ?? Number(ms.value)) } };
+  const given = typeof example === "number" ? Number(value.value) : value.value.trim();
+  const fault = { effect: { [effect.value]: example === true || given } };
   if (link.value !== "") fault.link = JSON.parse(link.value);
   if (Object.keys(match).length > 0) fault.match = match;
   if (when.value !== "") fault.when = { [when.value]: Number(number.value) };
@@ -120,5 +128,5 @@ watch(["names", "cluster", "topics"], drawChoices, 1000);
 byId("inject").addEventListener("click", () => toggle(form.hidden));
 byId("fault-cancel").addEventListener("click", () => toggle(false));
 form.addEventListener("keydown", ({ key }) => key === "Escape" && toggle(false));
-form.addEventListener("change", showFields);
+form.addEventListener("change", ({ target }) => (target.name === "effect" ? showExample() : showFields()));
 form.addEventListener("submit", submit);

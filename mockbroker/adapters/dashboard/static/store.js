@@ -9,7 +9,7 @@ export const state = {
   groups: [],
   faults: [],
   requests: [], // the last journal entries, the newest first
-  names: { apis: [], errors: [], reasons: {} }, // dashboard/names.json
+  names: { apis: [], errors: [], effects: {}, reasons: {} }, // dashboard/names.json
   actions: [], // the commands given on this page
 };
 

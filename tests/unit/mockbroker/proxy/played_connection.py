@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
-from mockbroker.core.faults import Faults
+from mockbroker.core.faults.faults import Faults
 from mockbroker.core.journal import Journal
 from mockbroker.core.traffic import Traffic
 from mockbroker.proxy.connection import ProxyConnection

@@ -6,7 +6,7 @@ from random import Random
 from typing import Any
 
 import protocol
-from mockbroker.core.faults import Faults
+from mockbroker.core.faults.faults import Faults
 from mockbroker.core.simulation import ConnectionClosedError, Simulation
 from mockbroker.proxy.connection import ProxyConnection
 from mockbroker.proxy.engine import ProxyEngine
