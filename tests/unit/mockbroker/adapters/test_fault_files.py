@@ -93,7 +93,7 @@ def test_numbered_ids_leave_out_those_that_are_given(tmp_path):
         (
             "f.yaml",
             "- effect: {delay_ms: 1}\n  match: {client_id: 2024-01-01}\n",
-            "fault 1: match.client_id: expected text, got datetime.date(2024, 1, 1)",
+            "fault 1: match.client_id: expected text of 1 to 32767 characters, got datetime.date(2024, 1, 1)",
         ),
         ("f.yaml", "- on: 1\n", "fault 1: expected any of id, match, link, effect, when, got True"),
         ("f.yaml", "- !!python/object:os.system {}\n", "cannot be read as YAML: could not determine a constructor"),
