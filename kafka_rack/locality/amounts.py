@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from decimal import Decimal
 from fractions import Fraction
 
@@ -227,6 +228,15 @@ def with_currency(shown: str, currency: str) -> str:
     ('$0.0125', 'EUR 0.0125')
     """
     return f"{currency}{shown}" if len(currency) == 1 else f"{currency} {shown}"
+
+
+def moment(us: int) -> str:
+    """Microseconds since 1970 as a date and time.
+
+    >>> moment(1_500_000)
+    '1970-01-01T00:00:01.500000Z'
+    """
+    return f"{datetime.fromtimestamp(us // US, UTC):%Y-%m-%dT%H:%M:%S}.{us % US:06d}Z"
 
 
 def duration_text(span_us: int) -> str:

@@ -194,37 +194,32 @@ def measure(
         capture.path: capture_flows(capture, options, settings.window_us, on_rows=on_rows, is_alone=is_alone)
         for capture in captures
     }
-    parts = {capture.path: capture.parts for capture in captures}
-    return judge_captures(found, parts, paths, settings, refused=dict(refused), out=out)
+    ledger, read = read_ledger(found, settings, dict(refused))
+    parts = [part for capture in captures if capture.path in read for part in capture.parts]
+    return Measured(result_of(ledger, read, settings, out), unread_inputs(paths, parts))
 
 
-def judge_captures(
-    found: Mapping[str, CaptureFlows],
-    files: Mapping[str, Sequence[str]],
-    paths: Sequence[str],
-    settings: Settings,
-    *,
-    refused: Mapping[str, str] | None = None,
-    out: str | None = None,
-) -> Measured:
-    """The flows of captures, by path, to what ``locality.json`` holds.
+def read_ledger(
+    found: Mapping[str, CaptureFlows], settings: Settings, refused: Mapping[str, str]
+) -> tuple[Ledger, list[str]]:
+    """The ledger of captures, by path, and the paths of those with a frame.
 
     Args:
-        files: of each capture.
-        paths: the inputs, files and folders, in which they were found.
         refused: inputs that were not read, with the reason.
-
-    Raises: NothingToMeasure.
     """
     ledger = ledger_of([*found.values()], settings.rules)
-    ledger.completeness.refused.update(refused or {})
-    read = [path for path, capture in found.items() if capture.flows.evidence.frames]
+    ledger.completeness.refused.update(refused)
+    return ledger, [path for path, capture in found.items() if capture.flows.evidence.frames]
+
+
+def result_of(ledger: Ledger, read: Sequence[str], settings: Settings, out: str | None) -> dict[str, Any]:
+    """The contents of ``locality.json``: a ledger, priced, with the paths of its captures. Raises NothingToMeasure."""
     spans = ledger.completeness.spans
     if not read:
         raise NothingToMeasure(ledger.completeness)
     window_us = settings.window_us or window_for(max(last for _, last in spans) - min(first for first, _ in spans))
     prices = prices_in_month(ledger.flows, settings.prices, Pace(ledger.completeness.covered_us))
-    result = collect_result(
+    return collect_result(
         grouped(rewindowed(ledger.flows, window_us), prices),
         prices,
         spans,
@@ -235,4 +230,3 @@ def judge_captures(
         racks_file=settings.racks_file,
         out=out,
     )
-    return Measured(result, unread_inputs(paths, [file for path in read for file in files[path]]))

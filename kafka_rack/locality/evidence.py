@@ -229,22 +229,14 @@ class Evidence:
             if led:
                 leaders[topic] = led
         called = {conn: known[broker] for conn, broker in self.calling_broker.agreed().items() if broker in known}
+        agreed = {name: getattr(self, name).agreed() for name in UNANIMOUS if name in Conclusions._fields}
         return Conclusions(
+            **{**agreed, "rack_of": called | agreed["rack_of"]},
             capture=self.capture or "",
-            broker_racks=racks,
             filed_brokers=filed,
             cluster_racks=frozenset(self.racks) | frozenset(filed.values()),
-            broker_of=self.broker_of.agreed(),
-            rack_of=called | self.rack_of.agreed(),
-            client_racks=self.client_racks.agreed(),
-            member_racks=self.member_racks.agreed(),
-            groups=self.groups.agreed(),
-            follower_of=self.follower_of.agreed(),
-            followers=self.followers.agreed(),
             leaders=leaders,
             diskless=diskless,
-            topics=self.topics.agreed(),
-            settings=settings,
             led_anywhere=led_anywhere,
         )
 

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from decimal import ROUND_HALF_EVEN, Context, Decimal, InvalidOperation
 from functools import cache
-from importlib.resources import files
 from itertools import pairwise
+from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
@@ -28,8 +28,9 @@ CENT = Decimal("0.01")
 NOTHING = Decimal(0)
 PLACES = Decimal(1).scaleb(-18)
 EXACT = Context(prec=60, rounding=ROUND_HALF_EVEN)
-BUILT_IN = ("aws", "gcp", "azure")
-"""Price lists of clouds, by the names that ``--prices`` takes."""
+LISTS = Path(__file__).with_name("price_lists")
+BUILT_IN = tuple(sorted(path.stem for path in LISTS.glob("*.toml")))
+"""Price lists of clouds, by the names that ``--prices`` takes: those of the files."""
 
 
 class Tier(NamedTuple):
@@ -184,7 +185,7 @@ def price_list(name: str) -> Prices:
     (Rate(egress=Decimal('0.01'), ingress=Decimal('0'), tiers=()), 'GiB')
     """
     file = f"{name}.toml"
-    return read_prices((files(__package__) / "price_lists" / file).read_text(encoding="utf-8"), file)
+    return read_prices((LISTS / file).read_text(encoding="utf-8"), file)
 
 
 class TierLine(msgspec.Struct, forbid_unknown_fields=True):

@@ -6,7 +6,6 @@ Amounts of money are text with all their decimals; bytes are numbers.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
@@ -14,10 +13,10 @@ from kafka_rack.locality.amounts import (
     ESTIMATE_US,
     MONTH_SECONDS,
     SHORT_SPAN_US,
-    US,
     Pace,
     covered_us,
     duration_text,
+    moment,
     plain,
     window_text,
     with_currency,
@@ -136,23 +135,7 @@ def added(rows: Iterable[Row]) -> dict[str, Any]:
 
 def shown(row: Mapping[str, Any]) -> dict[str, Any]:
     """A row as JSON has it."""
-    return {
-        name: plain(value)
-        if isinstance(value, Decimal)
-        else moment(microseconds(value))
-        if name == "window_start"
-        else value
-        for name, value in row.items()
-    }
-
-
-def moment(us: int) -> str:
-    return f"{datetime.fromtimestamp(us // US, UTC):%Y-%m-%dT%H:%M:%S}.{us % US:06d}Z"
-
-
-def microseconds(value: datetime) -> int:
-    since = value.astimezone(UTC) - datetime(1970, 1, 1, tzinfo=UTC)
-    return (since.days * 86_400 + since.seconds) * US + since.microseconds
+    return {name: plain(value) if isinstance(value, Decimal) else value for name, value in row.items()}
 
 
 def assumptions(prices: Prices, pace: Pace, window_us: int) -> list[str]:

@@ -22,7 +22,7 @@ COLUMNS = tuple(f"{way}_bytes" for way in LOCALITIES)
 
 def over_time(windows: Sequence[Mapping[str, Any]], window_us: int) -> str:
     """A column for each window, stacked; of very many windows several share one."""
-    starts = [moment(row["window_start"]) for row in windows]
+    starts = [time_of(row["window_start"]) for row in windows]
     first, window = min(starts), timedelta(microseconds=window_us)
     step = window * ceil(((max(starts) - first) // window + 1) / MAX_COLUMNS)
     sums: dict[int, Counter[str]] = defaultdict(Counter)
@@ -65,6 +65,6 @@ def bar(row: Mapping[str, Any], longest: int) -> str:
     return "".join([*parts, "</svg>"])
 
 
-def moment(told: str) -> datetime:
-    """A moment as the result writes it."""
-    return datetime.strptime(told, "%Y-%m-%dT%H:%M:%S.%fZ").replace(tzinfo=UTC)
+def time_of(text: str) -> datetime:
+    """The time of a moment in the result."""
+    return datetime.strptime(text, "%Y-%m-%dT%H:%M:%S.%fZ").replace(tzinfo=UTC)

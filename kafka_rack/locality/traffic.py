@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
-from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from functools import partial
 from operator import add
 from typing import Any, NamedTuple
 
-from kafka_rack.locality.amounts import Pace
+from kafka_rack.locality.amounts import Pace, moment
 from kafka_rack.locality.client_location import UNKNOWN_LOCATION, ClientLocation, locate_client
 from kafka_rack.locality.evidence import Conclusions, host
 from kafka_rack.locality.flows import FETCH, PRODUCE, Flow, Flows
@@ -43,7 +42,6 @@ GROUPINGS: dict[str, tuple[str, ...]] = {
     "reasons": ("category", "reason", "detail", "locality"),
 }
 """Table -> the columns that it sums ``ALL_SUMS`` by."""
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 TrafficRow = dict[str, Any]
 """A row of ``traffic``: the fields of ``TrafficKey``, ``COUNTS`` and ``MONEY``."""
 
@@ -254,7 +252,7 @@ def traffic_row(key: TrafficKey, amounts: Amounts, prices: Prices) -> TrafficRow
         "at_most_cost": cost + possible if at_most else NOTHING,
     }
     return {
-        "window_start": EPOCH + timedelta(microseconds=key.window),
+        "window_start": moment(key.window),
         **dict(zip(TrafficKey._fields[1:-2], known, strict=True)),
         **sums,
         "bytes": size,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from kafka_rack.pipeline.route import Input, decoded, find_input, path_of, place_of
+from kafka_rack.pipeline.route import Input, decoded, each_batch, find_input
 from kafka_rack.pipeline.tables import PARQUET, rows_of, write_table
 from kafka_rack.wire_capture.captures import Options
 from kafka_rack.wire_capture.files import capture_name, unread_inputs
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 DAY = "date_from_unix_date(cast(floor(unix_micros(ts) / 86400000000) as int))"
-BINARY_FILES = "path string, modificationTime timestamp, length long, content binary"
 
 
 class DecodeSummary(msgspec.Struct):
@@ -123,30 +122,17 @@ def decode_stream(
     *,
     options: Options | None = None,
     output_format: str = PARQUET,
-    available_now: bool = False,
-    every: str = "5 seconds",
-    on_batch: Callable[[int, DecodeSummary], None] | None = None,
+    on_batch: Callable[[int, DecodeSummary], None] = lambda batch, summary: None,
+    **when: Any,
 ) -> StreamingQuery:
-    """The same for each batch of files that are new in folders. A file is read once: move it there when it is whole.
+    """The same for each batch of files that are new in folders.
 
     Args:
-        available_now: read what is there and end; else look again ``every`` so often.
+        when: as for ``each_batch``.
     """
-    from functools import reduce
 
-    def new_files(path: str) -> DataFrame:
-        reader = spark.readStream.format("binaryFile").schema(BINARY_FILES).option("recursiveFileLookup", "true")
-        return reader.load(path if "://" in path else place_of(path)).selectExpr("_metadata.file_path url")
+    def write(files: list[str], batch: int) -> None:
+        if files:
+            on_batch(batch, decode(spark, files, out, options=options, output_format=output_format))
 
-    def write(files: DataFrame, batch: int) -> None:
-        urls = [path_of(row.url) for row in files.distinct().collect()]
-        if urls:
-            summary = decode(spark, urls, out, options=options, output_format=output_format)
-            if on_batch is not None:
-                on_batch(batch, summary)
-
-    files = reduce(lambda first, second: first.union(second), map(new_files, paths))
-    writer = files.writeStream.foreachBatch(write).option("checkpointLocation", checkpoint)
-    writer = writer.trigger(availableNow=True) if available_now else writer.trigger(processingTime=every)
-    query: StreamingQuery = writer.start()
-    return query
+    return each_batch(spark, paths, checkpoint, write, **when)

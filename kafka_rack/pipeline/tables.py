@@ -147,6 +147,17 @@ def small_table(spark: SparkSession, rows: Sequence[Mapping[str, Any]], schema: 
     return spark.createDataFrame(pa.Table.from_pylist([*rows], schema=schema))
 
 
+def read_text(spark: SparkSession, folder: str, name: str) -> str | None:
+    """The text of a small file, written by ``write_text``; None if it does not exist."""
+    from pyspark.errors import AnalysisException
+
+    try:
+        row = spark.read.text(f"{place_for_spark(folder.rstrip('/'))}/{name}", wholetext=True).first()
+    except AnalysisException:
+        return None
+    return row.value if row is not None else None
+
+
 def write_text(spark: SparkSession | None, out: str, name: str, text: str) -> None:
     """Write a small file below ``out``: of this machine, or of whatever storage Spark reaches. Raises OSError."""
     if "://" not in out:

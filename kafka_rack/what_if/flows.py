@@ -27,7 +27,7 @@ from kafka_rack.placement import (
 from kafka_rack.plurals import counted
 from kafka_rack.selection import ReplicaView, find_selector
 from kafka_rack.what_if.change import AUTO, WhatIfChange
-from kafka_rack.what_if.groups import CONSUMER, GroupHistory, as_captured, replayed
+from kafka_rack.what_if.groups import CONSUMER, COOPERATIVE, GroupHistory, as_captured, replayed
 from kafka_rack.what_if.workload import NOWHERE, Client, MemberSeen, ObservedPartition, Workload, client_of
 
 Layouts = Mapping[str, Mapping[int, ObservedPartition]]
@@ -222,6 +222,11 @@ class Model:
             found.append(
                 f"{counted(len(self.leaders_only), 'client')} of share groups, or that fetch with a version before 11, "
                 "will read from leaders all the same"
+            )
+        if change.assignor in ("sticky", COOPERATIVE):
+            found.append(
+                f"the assignments are those of {change.assignor} in Kafka's Java client; librdkafka has no sticky, and "
+                "its cooperative-sticky may share partitions out differently"
             )
         if workload.serves_consumer_protocol is False and any(
             history.protocol == CONSUMER for history in self.groups.values()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cache
 from struct import Struct
 from typing import Any, NamedTuple
 
@@ -17,7 +18,6 @@ NO_CLIENT_ID = b"\0\x07\0\0"
 """ControlledShutdown v0, whose header has none."""
 PRODUCE, FETCH, METADATA, UPDATE_METADATA, API_VERSIONS, SHARE_FETCH = 0, 1, 3, 6, 18, 78
 CORRELATION_ID, CLIENT_ID_LENGTH = Struct(">i"), Struct(">h")
-API_NAMES: dict[int, str] = {}
 MAX_ASKED, MAX_ASKED_BYTES = 10_000, 64 << 20
 """Requests without an answer that one connection may have, and their bytes, before the oldest are given up."""
 MAX_PROBLEMS_HELD = 10_000
@@ -57,7 +57,7 @@ class RequestKind:
         self.head = head
         self.api_key = int.from_bytes(head[:2], "big", signed=True)
         self.api_version = int.from_bytes(head[2:4], "big", signed=True)
-        self.api_name = API_NAMES.get(self.api_key) or name_of_api(self.api_key)
+        self.api_name = name_of_api(self.api_key)
         self.header_end = len(head) + 4
         length = int.from_bytes(head[4:6], "big", signed=True)
         self.client_id = head[6:].decode("utf-8", "replace") if len(head) >= 6 and length == len(head) - 6 else None
@@ -296,17 +296,14 @@ def acks_of(data: bytes, version: int, start: int) -> int | None:
     return int.from_bytes(data[start : start + 2], "big", signed=True)
 
 
+@cache
 def name_of_api(api_key: int) -> str:
     """The API's name, as ``Fetch``; ``unknown`` for a key that no API has.
 
     >>> name_of_api(3), name_of_api(9999)
     ('Metadata', 'unknown')
     """
-    name = API_NAMES.get(api_key)
-    if name is None:
-        try:
-            name = str(message_class(api_key, "request").name).removesuffix("Request")
-        except ProtocolError:
-            name = "unknown"
-        API_NAMES[api_key] = name
-    return name
+    try:
+        return str(message_class(api_key, "request").name).removesuffix("Request")
+    except ProtocolError:
+        return "unknown"

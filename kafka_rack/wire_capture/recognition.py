@@ -6,6 +6,8 @@ So a place counts where it has a client id, or where the whole frame reads as wh
 
 from __future__ import annotations
 
+from functools import cache
+
 from kafka_rack.wire_capture.frames import API_VERSIONS, CapturedConnection, PendingRequest, RequestKind, head_of
 from kafka_rack.wire_capture.reassembly import distance
 from kafka_rack.wire_capture.segments import ACK, SYN, Endpoint, TcpSegment
@@ -19,7 +21,6 @@ NEWEST_API_VERSIONS = 32
 MAX_LEFT_OVER = 3
 """Bytes after a request's end that some client sends: librdkafka's null array of four bytes, where one would do."""
 REQUEST_HEAD_BYTES = 14
-VERSIONS: dict[int, tuple[int, int] | None] = {}
 
 
 def opening_of(segments: list[TcpSegment]) -> TcpSegment | None:
@@ -103,16 +104,16 @@ def response_reads(data: bytes, asked: PendingRequest) -> bool:
     return False
 
 
+@cache
 def versions_of(api_key: int) -> tuple[int, int] | None:
     """The versions that a request of this API may have; None: there is no such API."""
-    if api_key not in VERSIONS:
-        try:
-            valid = message_class(api_key, "request").valid_versions
-            highest = max(valid.highest, NEWEST_API_VERSIONS) if api_key == 18 else valid.highest
-            VERSIONS[api_key] = (0 if api_key == 18 else valid.lowest, highest)
-        except ProtocolError:
-            VERSIONS[api_key] = None
-    return VERSIONS[api_key]
+    try:
+        valid = message_class(api_key, "request").valid_versions
+    except ProtocolError:
+        return None
+    if api_key == API_VERSIONS:
+        return 0, max(valid.highest, NEWEST_API_VERSIONS)
+    return valid.lowest, valid.highest
 
 
 def plausible_request(data: bytes | bytearray, at: int, *, strict: bool = True) -> bool:

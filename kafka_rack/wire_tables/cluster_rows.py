@@ -95,7 +95,7 @@ def add_broker(
     if "brokers" in target.wanted:
         connection = frame.connection
         rack = rack if rack is not None else target.known.racks.get(broker_id)
-        node = target.rows.shared["node"].number((broker_id, rack, host, port, listener, epoch))
+        node = target.rows.shared["node"][broker_id, rack, host, port, listener, epoch]
         row = target.place(connection), node, frame.ts, connection.broker, frame.index
         target.rows.add("brokers", asked.kind.api_name, row)
 
@@ -110,13 +110,13 @@ def add_topics(target: Target, frame: Frame, asked: PendingRequest, topics: Iter
         name, topic_id = topic.name, topic.topic_id
         text = uuid_to_text(topic_id) if topic_id != NO_UUID else None
         if not topic.partitions:
-            part, no_leader = parts.number((name, None, text)), leading.number((None, None))
+            part, no_leader = parts[name, None, text], leading[None, None]
             layout = layout_of(target, NOWHERE)
             rows += pack(place, kind, part, no_leader, layout, frame.ts, NONE, topic.error_code, frame.index)
         for one in topic.partitions:
-            part = parts.number((name, one.partition_index, text))
+            part = parts[name, one.partition_index, text]
             leader = one.leader_id if one.leader_id >= 0 else None
-            leader_number = leading.number((leader, target.known.racks.get(one.leader_id)))
+            leader_number = leading[leader, target.known.racks.get(one.leader_id)]
             epoch = one.leader_epoch if one.leader_epoch >= 0 else NONE
             layout = layout_of(target, one)
             rows += pack(place, kind, part, leader_number, layout, frame.ts, epoch, one.error_code, frame.index)
@@ -138,10 +138,7 @@ def layout_of(target: Target, partition: Any) -> int:
     known = target.known.racks
     replicas = tuple(partition.replica_nodes)
     racks = tuple([known.get(replica) for replica in replicas])
-    key = replicas, racks, tuple(partition.isr_nodes), tuple(partition.offline_replicas)
-    layouts = target.rows.shared["layout"]
-    found = layouts.get(key)
-    return found if found is not None else layouts.add(key, tuple([list(column) for column in key]))
+    return target.rows.shared["layout"][replicas, racks, tuple(partition.isr_nodes), tuple(partition.offline_replicas)]
 
 
 REQUESTS: dict[int, Callable[[Target, Frame, PendingRequest, Any], None]] = {

@@ -50,7 +50,7 @@ class Handling:
         found = self.ways.get(key)
         if found is None:
             direction = "request" if is_request else "response"
-            found = self.ways[key] = rows.shared["way"].number((direction, left_over, version, header))
+            found = self.ways[key] = rows.shared["way"][direction, left_over, version, header]
         return found
 
 
@@ -152,8 +152,8 @@ class FrameDecoder:
         """The row of a frame that is too short for a header, or answers nothing that was asked."""
         if self.frames_wanted:
             direction = "request" if frame.is_request else "response"
-            way = self.rows.shared["way"].number((direction, 0, None, None))
-            kind = self.rows.shared["kind"].number(NO_KIND)
+            way = self.rows.shared["way"][direction, 0, None, None]
+            kind = self.rows.shared["kind"][NO_KIND]
             place, size = self.target.place(frame.connection), len(frame.data) + LENGTH_BYTES
             row = place, way, kind, frame.ts, frame.correlation_id, size, frame.error, frame.index, frame.offset
             self.rows.add("frames", UNKNOWN, row)

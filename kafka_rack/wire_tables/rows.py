@@ -8,7 +8,7 @@ integers after those of the row before it, by table and API: small enough for th
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import repeat
 from struct import Struct
 from typing import Any
@@ -72,8 +72,8 @@ OWN: dict[str, list[str | None]] = {
 """Of each of a row's own columns, the set that its value has to go to; None where it is a number already."""
 
 
-class SharedSet(dict[Hashable, int]):
-    """The combinations of one set: key -> number. ``values`` are the columns' values by number."""
+class SharedSet(dict[Row, int]):
+    """The combinations of one set: the columns' values -> their number. A new combination gets the next number."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -81,16 +81,10 @@ class SharedSet(dict[Hashable, int]):
         self.arrays: list[Any] = []
         """Arrow arrays of the values, stored by the module that makes them."""
 
-    def add(self, key: Hashable, values: Row) -> int:
-        """A new combination."""
-        number = self[key] = len(self.values_by_number)
+    def __missing__(self, values: Row) -> int:
+        number = self[values] = len(self.values_by_number)
         self.values_by_number.append(values)
         return number
-
-    def number(self, values: Row) -> int:
-        """The number of a combination that is its own key."""
-        found = self.get(values)
-        return found if found is not None else self.add(values, values)
 
     def keep(self, value: Any) -> int:
         """A number for a value that is not looked up again, and that need not be hashable."""
@@ -135,7 +129,7 @@ class Rows:
     def kept(self, kind: str, value: Any) -> int:
         """The number of a value of a row's own column, by the column's type."""
         values = self.shared[kind]
-        return values.number((value,)) if kind == "string" else values.keep(value)
+        return values[value,] if kind == "string" else values.keep(value)
 
     def count(self, table: str, api: str) -> int:
         return len(self.tables[table][api]) // (NUMBER_BYTES * len(ROWS[table]))
@@ -195,24 +189,10 @@ class Target(msgspec.Struct):
         return self.state.known
 
     def place(self, connection: CapturedConnection) -> int:
-        """The number of a connection."""
-        capture = self.state.capture
-        key = (
-            connection,
-            connection.broker,
-            capture,
-        )  # packets may tell the broker later, and a connection may cross files
-        places = self.rows.shared["place"]
-        found = places.get(key)
-        if found is not None:
-            return found
-        number, broker, rack = connection.number, connection.broker, connection.rack
-        return places.add(key, (capture, number, broker, rack, connection.client, connection.listener))
+        """The number of a connection; it changes if packets name the broker later, or if it crosses files."""
+        own = connection.number, connection.broker, connection.rack, connection.client, connection.listener
+        return self.rows.shared["place"][self.state.capture, *own]
 
     def kind(self, kind: RequestKind) -> int:
         """The number of a request's kind."""
-        kinds = self.rows.shared["kind"]
-        found = kinds.get(kind)
-        if found is not None:
-            return found
-        return kinds.add(kind, (kind.api_key, kind.api_name, kind.api_version, kind.client_id))
+        return self.rows.shared["kind"][kind.api_key, kind.api_name, kind.api_version, kind.client_id]

@@ -17,8 +17,6 @@ NO_UUID = bytes(16)
 RACK_LISTENER = "RACK_"
 MOVED = (int(ErrorCode.NOT_LEADER_OR_FOLLOWER), int(ErrorCode.FENCED_LEADER_EPOCH))
 PACK_BATCH, PACK_FETCH, PACK_PRODUCE = PACK["batches"], PACK["fetches"], PACK["produces"]
-FORM_BITS = 0x37
-"""Of a batch's attributes: codec, transactional, control."""
 Part = tuple[str | None, bytes, int | None, Any]
 """A topic's name, its id, the number of one of its partitions and what the message has of it."""
 NO_PART: Part = (None, NO_UUID, None, None)
@@ -94,31 +92,16 @@ def batches(target: Target, frame: Frame, asked: PendingRequest, parts: list[Par
 
 def form_of(target: Target, is_request: bool, one: BatchSizes) -> int:
     """The number of a batch's form."""
-    header = one.header
-    key = (
-        (is_request, header.magic, header.attributes & FORM_BITS, header.partial, one.codec)
-        if header is not None
-        else (is_request, None)
-    )
-    forms = target.rows.shared["form"]
-    found = forms.get(key)
-    if found is not None:
-        return found
-    side = "request" if is_request else "response"
+    forms, header, side = target.rows.shared["form"], one.header, "request" if is_request else "response"
     if header is None:
-        return forms.add(key, (side, None, one.codec, None, None, False))
+        return forms[side, None, one.codec, None, None, False]
     magic = header.magic if header.magic >= 0 else None
-    return forms.add(key, (side, magic, one.codec, header.is_transactional, header.is_control, header.partial))
+    return forms[side, magic, one.codec, header.is_transactional, header.is_control, header.partial]
 
 
 def part_of(target: Target, part: Part) -> int:
     """The number of a topic's partition."""
-    key = part[:3]
-    parts = target.rows.shared["part"]
-    found = parts.get(key)
-    if found is not None:
-        return found
-    return parts.add(key, (part[0], part[2], uuid_text(part[1])))
+    return target.rows.shared["part"][part[0], part[2], uuid_text(part[1])]
 
 
 def serving_of(target: Target, part: Part) -> int:
@@ -130,7 +113,7 @@ def serving_of(target: Target, part: Part) -> int:
         leader, in_sync = known.leaders.get((name, number)), known.in_sync.get((name, number))
     if leader is not None:
         rack = known.racks.get(leader)
-    return target.rows.shared["serving"].number((rack, leader, in_sync))
+    return target.rows.shared["serving"][rack, leader, in_sync]
 
 
 def produces(
@@ -152,7 +135,7 @@ def produces(
     lengths = [len(part[3].records or b"") for part in parts] or [0]
     request_shares = with_rest(asked.frame_bytes, lengths)
     response_shares = with_rest(response_bytes, [0] * len(lengths))
-    writer = target.rows.shared["client"].number((*rack_of(connection, asked, None), *[None] * 4, message.acks))
+    writer = target.rows.shared["client"][*rack_of(connection, asked, None), *[None] * 4, message.acks]
     start = target.place(connection), target.kind(asked.kind), writer
     rows = target.rows.tables["produces"][asked.kind.api_name]
     for at in range(len(lengths)):
@@ -221,15 +204,11 @@ def reader_number(
     kind = asked.kind
     is_follower = replica is not None and replica >= 0
     replica_rack = target.known.racks.get(replica) if replica is not None and is_follower else None
-    readers = target.rows.shared["client"]
-    key = kind, connection.listener, rack_id, replica, replica_rack, group_id
-    found = readers.get(key)
-    if found is not None:
-        return found
     who: str | None = "share" if kind.api_key == SHARE_FETCH else "follower" if is_follower else "consumer"
     if replica is None:
         who = None
-    return readers.add(key, (*rack_of(connection, asked, rack_id), who, replica, replica_rack, group_id, None))
+    rack = rack_of(connection, asked, rack_id)
+    return target.rows.shared["client"][*rack, who, replica, replica_rack, group_id, None]
 
 
 def rack_of(
@@ -263,5 +242,6 @@ def total_records(sizes: list[BatchSizes]) -> int:
     return total
 
 
+@lru_cache(maxsize=100_000)
 def uuid_text(topic_id: bytes) -> str | None:
     return uuid_to_text(topic_id) if topic_id != NO_UUID else None

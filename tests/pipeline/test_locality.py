@@ -12,7 +12,7 @@ import pytest
 from kafka_rack.locality import captures
 from kafka_rack.locality.captures import NothingToMeasure
 from kafka_rack.locality.settings import Settings
-from kafka_rack.pipeline.locality import measure
+from kafka_rack.pipeline.locality import measure, measure_stream
 from tests import on_spark
 from tests.fixture_data import CAPTURES, capture_summary
 from tests.pipeline.packet_files import classic, rotate
@@ -171,3 +171,29 @@ def test_what_is_no_capture_leaves_the_results_of_before(spark, tmp_path):
     with pytest.raises(NothingToMeasure):
         measure(spark, [str(tmp_path / "empty.jsonl")], str(tmp_path), Settings())
     assert sorted(path.name for path in tmp_path.iterdir()) == ["empty.jsonl", "locality.json"]
+
+
+def test_a_stream_adds_each_new_file_to_the_result_once(spark, tmp_path):
+    """Also after a crash: the last batch, whose commit is lost, is read again."""
+    folder, out, checkpoint = tmp_path / "in", tmp_path / "out", tmp_path / "checkpoint"
+    folder.mkdir()
+    lines = on_spark.unpacked("kafka-python.jsonl").splitlines(keepends=True)
+    batches = []
+
+    def run():
+        how = {"available_now": True, "on_batch": lambda batch, _: batches.append(batch)}
+        measure_stream(spark, [str(folder)], str(out), str(checkpoint), Settings(), **how).awaitTermination()
+        return (out / "locality.json").read_text()
+
+    (folder / "first.jsonl").write_bytes(b"".join(lines[: len(lines) // 2]))
+    (folder / "java41.jsonl").write_bytes(on_spark.unpacked("java41-range.jsonl"))
+    before = run()
+    (folder / "second.jsonl").write_bytes(b"".join(lines[len(lines) // 2 :]))
+    after = run()
+    for commit in checkpoint.glob("commits/*1*"):
+        commit.unlink()
+    assert run() == run() == after != before
+    assert batches == [0, 1, 1]
+    plain = captures.measure([str(folder)], out=str(out)).result
+    assert after == json.dumps(plain, indent=2, ensure_ascii=False) + "\n"
+    assert plain["completeness"]["unreadable_frames"] > json.loads(before)["completeness"]["unreadable_frames"]

@@ -1,4 +1,4 @@
-"""`kafka-rack pipeline locality` as a process: what it prints and writes, in money worked out here, and as a stream."""
+"""`kafka-rack pipeline locality`: what it prints and writes, in money worked out here, and as on a laptop."""
 
 from __future__ import annotations
 
@@ -10,6 +10,10 @@ from collections import Counter, defaultdict
 from fractions import Fraction
 from pathlib import Path
 
+import pytest
+
+from kafka_rack.cli import main
+from tests.cli_tree import commands, options_of
 from tests.fixture_data import CAPTURES, capture_summary, captured_frames
 from tests.on_spark import complaints
 from tests.pipeline.written_capture import RACKS
@@ -85,3 +89,45 @@ def test_the_command_tells_bytes_and_money_in_json_and_a_page(tmp_path):
     page = (tmp_path / "out" / "locality.html").read_text()
     assert page.count("<svg") >= 2
     assert not re.search(r"(src|href)\s*=\s*[\"']?\s*(https?:|//|file:)|@import|url\(|<script", page)
+
+
+OF_SPARK = {"--master", "--spark-conf", "--tasks", "--spark-log", "--quiet"}
+OF_STREAMS = {"--stream", "--once", "--every", "--checkpoint"}
+ALIKE = [
+    ["--prices", "PRICES", "--free-replication", "--client-racks", "RACKS", "--window", "1s", "--top", "1"],
+    ["--prices", "gcp", "--ports", "9092", "--addresses", "0:az-z=:9092,1:az-y=:9093", "--format", "json"],
+    ["--forecast", "racks=3,rf=3,in=300MiB/s,readers=2"],
+]
+"""Every option that both commands have, but --out."""
+
+
+def test_the_job_has_the_options_of_the_laptops_command():
+    found = dict(commands())
+    ours, theirs = (
+        {name: option.help for option in options_of(found[f"kafka-rack {words}"]) for name in option.opts}
+        for words in ("locality", "pipeline locality")
+    )
+    ours.pop("--out")  # of the job, a folder anywhere
+    assert ours.keys() == {word for words in ALIKE for word in words if word.startswith("--")}
+    assert {name: text for name, text in theirs.items() if name in ours} == ours
+    assert theirs.keys() - ours.keys() - {"-h"} == {"--out", *OF_SPARK, *OF_STREAMS}
+
+
+@pytest.mark.parametrize("options", ALIKE, ids=" ".join)
+def test_the_job_prints_and_writes_what_the_laptops_command_does(spark, tmp_path, capsys, options):
+    folder, out = tmp_path / "in", tmp_path / "out"
+    folder.mkdir()
+    for name in ("java41-range.pcap.gz", "kcat.jsonl.gz"):
+        (folder / name).write_bytes((CAPTURES / name).read_bytes())
+    (tmp_path / "PRICES").write_text("currency = 'EUR'\negress = 0.005\ningress = 0")
+    (tmp_path / "RACKS").write_text("az-c@client:live-writer\n")
+    arguments = [str(tmp_path / word) if word in ("PRICES", "RACKS") else word for word in options]
+    if "--forecast" not in options:
+        arguments += [str(folder), "--out", str(out)]
+
+    def run(*words: str):
+        code = main([*words, *arguments])
+        written = {path.name: path.read_bytes() for path in out.iterdir()} if out.exists() else {}
+        return code, capsys.readouterr().out, written
+
+    assert run("locality") == run("pipeline", "locality")

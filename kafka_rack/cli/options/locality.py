@@ -36,7 +36,7 @@ locality_options = together(
 def prices_named(name: str | None) -> Prices:
     """A cloud's price list, or a file's prices. Raises UsageError."""
     if name is None or name in BUILT_IN:
-        return price_list(name or BUILT_IN[0])
+        return price_list(name or "aws")
     return read_file(name, read_prices)
 
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import sys
 import time
+from collections.abc import Callable
 from threading import Event
 from typing import TYPE_CHECKING, Any
 
-from kafka_rack.cli import UsageError
+from kafka_rack.cli import DONE, UsageError
 from kafka_rack.cli.command import Arguments, argument, flag, option, section
 from kafka_rack.cli.options.places import check_places
 from kafka_rack.cli.options.types import DIRECTORY, PATH, Duration
+from kafka_rack.cli.pipeline.running import errors_in_one_line, signals_to, spark_for
 
 if TYPE_CHECKING:
     from kafka_rack.wire_capture.captures import Options
@@ -53,13 +57,29 @@ def check_stream(arguments: Arguments) -> None:
         raise UsageError("--every is for --stream")
 
 
-def stream_settings(arguments: Arguments) -> dict[str, Any]:
-    """A stream's checkpoint, whether it ends by itself, and how often it looks."""
-    return {
-        "checkpoint": arguments.checkpoint or f"{arguments.out.rstrip('/')}/_checkpoint",
-        "available_now": arguments.once,
-        "every": f"{arguments.every or EVERY_MS} milliseconds",
-    }
+def follow(arguments: Arguments, start: Callable[..., Any]) -> int:
+    """Run a stream until all is read (--once), SIGINT, SIGTERM or an error; returns the exit code.
+
+    Args:
+        start: starts it with a session, inputs, the output, a checkpoint, and when to look for files.
+    """
+    checkpoint = arguments.checkpoint or f"{arguments.out.rstrip('/')}/_checkpoint"
+    when = {"available_now": arguments.once, "every": f"{arguments.every or EVERY_MS} milliseconds"}
+    stopped = Event()
+    with (
+        errors_in_one_line(arguments.out),
+        spark_for(arguments) as spark,
+        signals_to(lambda *_: stopped.set()),
+    ):
+        wait_for(start(spark, arguments.inputs, arguments.out, checkpoint, **when), stopped)
+    return DONE
+
+
+def say_batch(arguments: Arguments, batch: int, text: str, found: dict[str, Any]) -> None:
+    """Print a line for a batch: ``text``, or with ``--format json`` all of ``found``."""
+    is_json = arguments.format == "json"
+    sys.stdout.write(f"{json.dumps({'batch': batch, **found}) if is_json else f'batch {batch}: {text}'}\n")
+    sys.stdout.flush()
 
 
 def wait_for(query: Any, stopped: Event) -> None:

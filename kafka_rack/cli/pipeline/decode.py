@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from datetime import UTC, datetime
-from threading import Event
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -17,18 +17,15 @@ from kafka_rack.cli.output.tables import table
 from kafka_rack.cli.pipeline.captures import (
     capture_options,
     check_stream,
+    follow,
     inputs_argument,
+    say_batch,
     stream_options,
-    stream_settings,
-    wait_for,
 )
 from kafka_rack.cli.pipeline.running import (
-    errors_in_one_line,
     job_module,
     required_out_option,
     run_on_spark,
-    signals_to,
-    spark_for,
     spark_options,
 )
 from kafka_rack.locality.amounts import bytes_text
@@ -70,9 +67,13 @@ def decode(arguments: Arguments) -> int:
     check_stream(arguments)
     job = job_module("decode")
     if arguments.stream or arguments.once:
-        with errors_in_one_line(arguments.out), spark_for(arguments) as spark:
-            follow(spark, job, arguments, options)
-        return DONE
+
+        def show(batch: int, summary: DecodeSummary) -> None:
+            text = f"{counted(summary.tables.get('frames', 0), 'frame')} of {counted(len(summary.files), 'file')}"
+            say_batch(arguments, batch, text, summary_json(summary))
+
+        how = {"options": options, "output_format": arguments.output_format, "on_batch": show}
+        return follow(arguments, partial(job.decode_stream, **how))
 
     def work(spark: Any) -> DecodeSummary:
         how = {"options": options, "output_format": arguments.output_format, "tasks": arguments.tasks}
@@ -90,23 +91,6 @@ def decode(arguments: Arguments) -> int:
     for name in unread:
         say(f"{name}: no frame could be read")
     return FAILED if unread else DONE
-
-
-def follow(spark: Any, job: Any, arguments: Arguments, options: Any) -> None:
-    """Stream until all is read (--once), SIGINT, SIGTERM or an error; a line for each batch with new frames."""
-
-    def show(batch: int, summary: DecodeSummary) -> None:
-        if arguments.format == "json":
-            sys.stdout.write(json.dumps({"batch": batch, **summary_json(summary)}) + "\n")
-        else:
-            frames = summary.tables.get("frames", 0)
-            sys.stdout.write(f"batch {batch}: {counted(frames, 'frame')} of {counted(len(summary.files), 'file')}\n")
-        sys.stdout.flush()
-
-    stopped = Event()
-    with signals_to(lambda *_: stopped.set()):
-        how = {**stream_settings(arguments), "options": options, "output_format": arguments.output_format}
-        wait_for(job.decode_stream(spark, arguments.inputs, arguments.out, on_batch=show, **how), stopped)
 
 
 def summary_json(summary: DecodeSummary) -> dict[str, Any]:

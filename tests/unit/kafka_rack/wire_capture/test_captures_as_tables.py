@@ -187,4 +187,4 @@ def test_partitions_carry_the_racks_of_leader_and_replicas():
     assert {row["api"] for row in rows} == {"Metadata", "DescribeTopicPartitions"}
     for row in rows:
         assert row["leader_rack"] == racks.get(row["leader"])
-        assert row["replica_racks"] == [racks[replica] for replica in row["replicas"]]
+        assert row["replica_racks"] == tuple(racks[replica] for replica in row["replicas"])
