@@ -68,8 +68,8 @@ def text_of(command: click.Command) -> str:
 
 
 def block(paragraph: str) -> str:
-    head, *lines = paragraph.splitlines()
-    return "\n".join([head, "```", *(line.removeprefix("  ") for line in lines), "```"])
+    head, *lines = paragraph.splitlines() if not paragraph.startswith(" ") else ["", *paragraph.splitlines()]
+    return "\n".join([head, "```", *(line.removeprefix("  ") for line in lines), "```"]).lstrip("\n")
 
 
 def escaped(text: str) -> str:

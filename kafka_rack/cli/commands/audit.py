@@ -35,7 +35,7 @@ judging_options = section(
     option(
         "--skew",
         Number(1, "TIMES"),
-        "How many times its even share of leaders or replicas a broker may hold.",
+        "Report a broker with more than this many times its even share of leaders or replicas.",
         default=DEFAULT_SKEW,
     ),
     option(

@@ -31,7 +31,7 @@ MAX_PROBLEMS = 5
     "leader election may cause; * matches anything; repeatable.",
     multiple=True,
 )
-@option("--examples", WholeNumber(0, 1_000_000), "Show this many of each kind.", default=MAX_EXAMPLES)
+@option("--examples", WholeNumber(0, 1_000_000), "Show this many examples of each anomaly.", default=MAX_EXAMPLES)
 @format_option
 def check(arguments: Arguments) -> int:
     """Find records in captures that were lost, duplicated, reordered, or read though they were aborted.

@@ -41,7 +41,7 @@ def zone_keys() -> list[str]:
     "Cluster",
     option("--bootstrap-server", Words("HOST:PORT,..."), "Addresses of the real cluster."),
     command_config_option,
-    option("--wait", Duration(), "How long to wait for the cluster at the start.", default="60s"),
+    option("--wait", Duration(), "Wait this long for the cluster at the start.", default="60s"),
     broker_racks_option,
 )
 @network_options

@@ -22,7 +22,7 @@ locality_options = together(
     prices_options,
     client_racks_option,
     option("--window", Duration(), "Length of a window of the results; default: about 60 windows."),
-    option("--top", WholeNumber(1, 1_000), "Rows of each list in the JSON.", default=DEFAULT_TOP),
+    option("--top", WholeNumber(1, 1_000), "Number of rows of each list in the JSON.", default=DEFAULT_TOP),
     option(
         "--forecast",
         Words("NAME=VALUE,..."),

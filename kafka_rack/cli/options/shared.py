@@ -13,14 +13,14 @@ format_option = option(
 out_option = option("--out", DIRECTORY, "Write the results into this folder.")
 racks_option = option("--racks", Listed("a,b,c"), "Racks of the brokers, in turn; with a,,c broker 1 has none.")
 set_option = option("--set", Pair(), "Set a setting under Kafka's name; repeat for more.", multiple=True)
-seed_option = option("--seed", WholeNumber(0, MAX_SEED), "Seed of all draws, as java.util.Random makes them.")
+seed_option = option("--seed", WholeNumber(0, MAX_SEED), "Seed of all random draws.")
 client_racks_option = option(
     "--client-racks",
     FILE,
     "Racks of clients that report none: lines such as az-a@10.0.1.0/24 or az-b@client:billing-*.",
 )
 prices_options = together(
-    option("--prices", Words("NAME|FILE"), "What crossing costs: aws, gcp, azure, or a TOML or JSON file."),
+    option("--prices", Words("NAME|FILE"), "Price list: aws, gcp, azure, or a TOML or JSON file; default: aws."),
     flag("--free-replication", "Count replication between brokers as free."),
 )
 packets_options = together(

@@ -42,9 +42,9 @@ log = logging.getLogger("mockbroker")
 network_options = section(
     "Network",
     option("--host", Words("HOST"), "Address to listen on; default: 127.0.0.1."),
-    option("--port", PORT, "Port of broker 0; 0 picks free ports; default: 9092, of the proxy 0."),
+    option("--port", PORT, "Port of broker 0; 0 picks free ports; default: 9092, or 0 for the proxy."),
     option("--advertised-host", Words("HOST"), "Host that brokers report to clients; default: --host."),
-    flag("--listener-per-rack", "Add a listener per rack to each broker; its clients are there."),
+    flag("--listener-per-rack", "Add a listener for each rack to each broker; its clients count as in that rack."),
 )
 control_options = section(
     "Dashboard and control API",
