@@ -1,39 +1,69 @@
 """The README and docs/: their examples run, and print what the page shows."""
 
+import os
 import re
-import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from kafka_rack.cli import main
 from mockbroker.adapters.fault_files import faults_from_file
 
 pytest_plugins = ["pytester"]
 
 ROOT = Path(__file__).resolve().parents[2]
-EXAMPLE = re.compile(r"```python\n((?:(?!```).)*)```\n```\n(.*?)```", re.DOTALL)
-"""Code, and the block after it that shows what it prints."""
+BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+PAGES = (
+    *("cluster", "codec", "configs", "cost", "faults", "journal", "limits", "plan", "racks", "security", "tables"),
+    *("performance", "proxy", "certify", "index", "capture"),
+)
+"""Pages below docs/; testing, control, pipeline and the tutorial have tests of their own."""
+FILES = {"plan": (("json", "cluster.json"), ("python", "my_placers.py"), ("json", "group.json"))}
+"""Blocks that a page tells to save: those of a page without an output after them, in this order."""
 
 
 def text_of(page):
     return (ROOT / page).read_text(encoding="utf-8")
 
 
-def examples_of(page):
-    found = EXAMPLE.findall(text_of(page))
-    assert found, f"{page} has no example"
-    return [pytest.param(code, shown, id=f"{page}-{number}") for number, (code, shown) in enumerate(found)]
+def steps_of(page):
+    """A page's steps in order: (language, code, what it prints, None where the page shows nothing)."""
+    blocks = BLOCK.findall(text_of(f"docs/{page}.md"))
+    for (kind, text), (following, shown) in zip(blocks, [*blocks[1:], ("end", "")], strict=True):
+        if kind == "console":
+            command, _, output = text.removeprefix("$ ").partition("\n")
+            yield "console", command, output
+        elif kind in ("python", "json"):
+            yield kind, text, shown if kind == "python" and following == "" else None
 
 
-WITH_EXAMPLES = ("docs/journal.md", "docs/faults.md")
+PAGES_WITH_EXAMPLES = [page for page in PAGES if any(shown is not None for *_, shown in steps_of(page))]
 
 
-@pytest.mark.parametrize(("code", "shown"), [example for page in WITH_EXAMPLES for example in examples_of(page)])
-def test_each_python_example_prints_what_the_page_shows(monkeypatch, capsys, code, shown):
-    monkeypatch.chdir(ROOT)
-    exec(compile(code, "example", "exec", dont_inherit=True), {"__name__": "__main__"})
-    assert capsys.readouterr().out == shown
+def shell(command, folder):
+    """What a command prints in a folder."""
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    run = {"shell": True, "cwd": folder, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    return subprocess.run(command, env={**os.environ, "PATH": path}, check=False, **run).stdout
+
+
+@pytest.mark.parametrize("page", PAGES_WITH_EXAMPLES)
+def test_each_example_prints_what_its_page_shows(monkeypatch, tmp_path, capsys, page):
+    """The examples of a page are followed in their order, in one folder."""
+    (tmp_path / "fixtures").symlink_to(ROOT / "fixtures")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    saved = iter(FILES.get(page, ()))
+    for kind, code, shown in steps_of(page):
+        if kind == "console":
+            assert shell(code, tmp_path) == shown, code
+        elif shown is not None:
+            exec(compile(code, "example", "exec", dont_inherit=True), {"__name__": "__main__"})
+            assert capsys.readouterr().out == shown
+        elif (file := next(saved, None)) is not None:
+            assert file[0] == kind
+            (tmp_path / file[1]).write_text(code)
 
 
 README_TEST = next(code for code in re.findall(r"```python\n(.*?)```", text_of("README.md"), re.DOTALL))
@@ -65,14 +95,6 @@ def test_the_readme_fails_with_67_percent_and_passes_with_the_setting(pytester, 
     pytester.makeini("[pytest]\nasyncio_default_fixture_loop_scope = function")
     pytester.makepyfile(test_billing=code)
     pytester.runpytest_inprocess("-p", "no:cacheprovider").assert_outcomes(**{outcome: 1})
-
-
-def test_the_command_on_the_page_of_the_journal_prints_what_it_shows(monkeypatch, capsys):
-    monkeypatch.chdir(ROOT)
-    text = text_of("docs/journal.md")
-    ((command, shown),) = re.findall(r"```console\n\$ kafka-rack ([^\n]*)\n(.*?)```", text, re.DOTALL)
-    assert main(shlex.split(command)) == 0
-    assert capsys.readouterr().out == shown
 
 
 @pytest.mark.parametrize(
