@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from kafka_rack.pipeline.route import Input, decoded, each_batch, find_input
+from kafka_rack.pipeline.route import Input, decoded, find_input
+from kafka_rack.pipeline.streams import each_batch
 from kafka_rack.pipeline.tables import PARQUET, rows_of, write_table
 from kafka_rack.wire_capture.captures import Options
 from kafka_rack.wire_capture.files import capture_name, unread_inputs

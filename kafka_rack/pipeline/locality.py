@@ -23,11 +23,11 @@ from kafka_rack.pipeline.route import (
     Input,
     Parts,
     Step,
-    each_batch,
     find_input,
     is_lines,
     prepared,
 )
+from kafka_rack.pipeline.streams import each_batch
 from kafka_rack.pipeline.tables import read_text, schema_of, write_text
 from kafka_rack.wire_capture.captures import Options
 from kafka_rack.wire_capture.facts import Fact

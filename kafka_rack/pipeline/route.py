@@ -13,7 +13,6 @@ from __future__ import annotations
 import re
 from collections import namedtuple
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from urllib.parse import unquote
@@ -48,7 +47,6 @@ from kafka_rack.wire_tables.tables import TABLES
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.streaming.query import StreamingQuery
 
 SAID, PROBLEM, EVENT, REQUEST, RESPONSE, SEGMENT = range(6)
 """Kinds of pieces: what a capture says of its cluster, what cannot be read, a line about a connection, a frame of
@@ -84,7 +82,6 @@ STORED_PIECES, STORED_ROWS = 20, 1_000
 FRAMES_PER_BYTE = 16
 """Numbers of frames for each byte of a file of packets: frames of one packet get those from its offset on."""
 MAX_FILE_BYTES = 1 << 40
-BINARY_FILES = "path string, modificationTime timestamp, length long, content binary"
 Batches = Iterable[pa.RecordBatch]
 Row = tuple[Any, ...]
 Step = Callable[[Batches], Iterator[pa.RecordBatch]]
@@ -587,33 +584,3 @@ def decoded(spark: SparkSession, found: Input, options: Options, tasks: int | No
     """The rows of all tables, as a union of ``SCHEMAS``; ``tasks`` share the work, by default as Spark is set."""
     pieces, evidence, parts = prepared(spark, found, options, tasks)
     return pieces.mapInArrow(pieces_to_rows(options, evidence, parts, found.named), ddl_of(union_schema(SCHEMAS)))
-
-
-def each_batch(
-    spark: SparkSession,
-    paths: Sequence[str],
-    checkpoint: str,
-    work: Callable[[list[str], int], None],
-    *,
-    available_now: bool = False,
-    every: str = "5 seconds",
-) -> StreamingQuery:
-    """Start a stream of files that are new in folders. A file is read once: move it there when it is whole.
-
-    Args:
-        work: called with each batch's files and its number; with those of the last batch again after a crash.
-        available_now: read existing files and end; else look again ``every`` so often.
-    """
-
-    def new_files(path: str) -> DataFrame:
-        reader = spark.readStream.format("binaryFile").schema(BINARY_FILES).option("recursiveFileLookup", "true")
-        return reader.load(path if "://" in path else place_of(path)).selectExpr("_metadata.file_path url")
-
-    def batch_of_files(files: DataFrame, batch: int) -> None:
-        work([path_of(row.url) for row in files.distinct().collect()], batch)
-
-    files = reduce(lambda first, second: first.union(second), map(new_files, paths))
-    writer = files.writeStream.foreachBatch(batch_of_files).option("checkpointLocation", checkpoint)
-    writer = writer.trigger(availableNow=True) if available_now else writer.trigger(processingTime=every)
-    query: StreamingQuery = writer.start()
-    return query

@@ -16,11 +16,10 @@ def read(
 ) -> dict[str, Any]:
     """The tables of captures in memory, as pyarrow Tables by name; docs/tables.md has their columns. Needs pyarrow.
 
-    The same rows as ``kafka-rack pipeline decode`` writes, with the column ``api`` after the others. A folder that it
-    wrote is read too, as Parquet: columns that its tables do not have are null.
+    The same rows as ``kafka-rack pipeline decode`` writes as Parquet, with the column ``api`` after the others.
 
     Args:
-        path: a capture, a folder of captures or of tables, or several of these.
+        path: a capture, a folder of captures, or several of these.
         tables: names of tables; default: all.
         options: say what packets do not: ports and brokers.
 
@@ -28,7 +27,7 @@ def read(
     """
     import pyarrow as pa
 
-    from kafka_rack.wire_tables.arrow import arrow_schema, is_stored, read_stored, record_batch
+    from kafka_rack.wire_tables.arrow import arrow_schema, record_batch
     from kafka_rack.wire_tables.reading import decode_paths
     from kafka_rack.wire_tables.tables import TABLES
 
@@ -37,17 +36,9 @@ def read(
         if name not in TABLES:
             raise ValueError(f"table: expected one of {', '.join(TABLES)}, got {name!r}")
     paths = [str(one) for one in ([path] if isinstance(path, str) or not isinstance(path, Iterable) else path)]
-    folders = [one for one in paths if is_stored(one)]
-    rows = decode_paths([one for one in paths if one not in folders], options, wanted)
+    rows = decode_paths(paths, options, wanted)
+    batches = {name: record_batch(rows, name) for name in wanted}
     return {
-        name: pa.concat_tables(
-            [
-                pa.Table.from_batches(
-                    [batch for batch in (record_batch(rows, name),) if batch is not None],
-                    schema=arrow_schema(name, with_api=True),
-                ),
-                *(read_stored(one, name) for one in folders),
-            ]
-        )
-        for name in wanted
+        name: pa.Table.from_batches([] if batch is None else [batch], schema=arrow_schema(name, with_api=True))
+        for name, batch in batches.items()
     }

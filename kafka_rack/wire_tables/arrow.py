@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -84,21 +83,3 @@ def shared_arrays(shared: SharedSet, name: str) -> list[pa.Array]:
         columns: list[Sequence[Any]] = list(zip(*values, strict=True)) if values else [()] * len(kinds)
         shared.arrays = [pa.array(column, type=kind) for column, kind in zip(columns, kinds, strict=True)]
     return shared.arrays
-
-
-def is_stored(folder: str) -> bool:
-    """True if a folder holds tables that ``kafka-rack pipeline decode`` has written."""
-    return any(Path(folder, "frames").glob("capture=*"))
-
-
-def read_stored(folder: str, table: str) -> pa.Table:
-    """A table of a folder of Parquet files, with ``api`` last."""
-    from pyarrow.dataset import dataset, partitioning
-
-    schema = arrow_schema(table, with_api=True)
-    place = Path(folder, table)
-    if not place.is_dir():
-        return schema.empty_table()
-    named = partitioning(pa.schema([("capture", pa.string()), ("day", pa.date32())]), flavor="hive")
-    found = dataset(place, schema=schema, format="parquet", partitioning=named)
-    return found.to_table(columns=schema.names).replace_schema_metadata(schema.metadata)

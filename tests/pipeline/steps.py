@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+from pyarrow.dataset import dataset, partitioning
 
 from kafka_rack.pipeline import route
 from kafka_rack.wire_capture.captures import Options
-from kafka_rack.wire_tables import read
 from kafka_rack.wire_tables.arrow import arrow_schema, record_batch
 from kafka_rack.wire_tables.reading import decode_paths
 from kafka_rack.wire_tables.tables import TABLES
@@ -60,8 +60,15 @@ def tables_in_one(paths: Sequence[Path]) -> Tables:
 
 
 def stored_tables(folder: Path) -> Tables:
-    """All rows of a folder of tables."""
-    return {name: table.to_pylist() for name, table in read(folder).items()}
+    """All rows of a folder of tables, whose columns are those of docs/tables.md."""
+    named = partitioning(pa.schema([("capture", pa.string()), ("day", pa.date32())]), flavor="hive")
+    found: Tables = {name: [] for name in TABLES}
+    for name in TABLES:
+        if (folder / name).is_dir():
+            schema = arrow_schema(name, with_api=True)
+            rows = dataset(folder / name, schema=schema, format="parquet", partitioning=named)
+            found[name] = rows.to_table(columns=schema.names).to_pylist()
+    return found
 
 
 def comparable(tables: Tables, leave_out: frozenset[str] = frozenset()) -> dict[str, list[str]]:

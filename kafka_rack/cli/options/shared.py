@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
 from kafka_rack.cli.command import flag, option, together
 from kafka_rack.cli.options.types import DIRECTORY, FILE, MAX_SEED, Listed, Pair, WholeNumber, Words
 
+PRICE_LISTS = sorted(path.stem for path in Path(__file__).parents[2].glob("locality/price_lists/*.toml"))
 format_option = option(
     "--format", click.Choice(["table", "json"]), "Print a table for people, or JSON for programs.", default="table"
 )
@@ -20,7 +23,9 @@ client_racks_option = option(
     "Racks of clients that report none: lines such as az-a@10.0.1.0/24 or az-b@client:billing-*.",
 )
 prices_options = together(
-    option("--prices", Words("NAME|FILE"), "Price list: aws, gcp, azure, or a TOML or JSON file; default: aws."),
+    option(
+        "--prices", Words("NAME|FILE"), f"Price list: {', '.join(PRICE_LISTS)}, or a TOML or JSON file; default: aws."
+    ),
     flag("--free-replication", "Count replication between brokers as free."),
 )
 packets_options = together(

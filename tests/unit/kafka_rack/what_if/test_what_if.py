@@ -119,6 +119,13 @@ def test_without_the_selector_a_rack_changes_nothing_and_that_is_said():
     assert any("no rack-aware replica selector" in note for note in compared.notes)
 
 
+@pytest.mark.parametrize("assignor", ["sticky", "cooperative-sticky"])
+def test_it_says_that_librdkafkas_sticky_assignors_are_not_predicted(assignor):
+    with_it, without = (compare(workload(), WhatIfChange(assignor=name)).notes for name in (assignor, "range"))
+    assert [note for note in with_it if f"those of {assignor} in Kafka's Java client" in note]
+    assert not any("librdkafka" in note for note in without)
+
+
 def test_a_zone_in_the_client_id_is_no_rack_in_fetch():
     """Brokers of classic topics do not look at it, whatever selector they have."""
     given = workload(positions={one: ClientPosition(rack, None, rack) for one, rack in ((A, "a"), (B, "b"))})
