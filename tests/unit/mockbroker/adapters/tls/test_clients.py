@@ -280,6 +280,19 @@ async def test_a_certificate_that_is_requested_may_be_left_out_but_has_to_be_goo
     assert "certificate verify failed: unable to get local issuer certificate" in caplog.text
 
 
+async def test_a_refused_client_that_leaves_its_socket_open_holds_no_connection(authority, settings, tmp_path):
+    """By TLS 1.3 it takes the handshake for done, and may wait for an answer as long as it likes."""
+    stranger = client_context(authority, CertificateAuthority().client("Mallory"), tmp_path)
+    async with MockCluster(1, settings={**settings, "ssl.client.auth": "required"}) as cluster:
+        host, port = address(cluster).rsplit(":", 1)
+        with socket.create_connection((host, int(port))) as plain:
+            refused = await asyncio.to_thread(stranger.wrap_socket, plain, server_hostname=host)
+            node = cluster._nodes[0]
+            await eventually("the end of the connection", lambda: not node.handshakes and not node.quotas.total)
+            assert not node.clients
+            refused.close()
+
+
 async def test_a_server_key_is_none_for_clients(authority, settings, tmp_path):
     own = client_context(authority, authority.server(LOCAL), tmp_path)
     async with MockCluster(1, settings={**settings, "ssl.client.auth": "required"}) as cluster:
