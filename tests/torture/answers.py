@@ -57,7 +57,7 @@ def unread(connections: int, times: int = 1) -> Callable[[Target], None]:
     return attack
 
 
-PREPARE, BOUND = fill, Bound(peak_mb=500, after_mb=300)
+PREPARE, BOUND = fill, Bound(peak_mb=64, after_mb=32)
 ATTACKS = {
     "20 fetches of 50 MB at once": pipelined(20),
     "200 fetches of 50 MB at once": pipelined(200),

@@ -65,7 +65,7 @@ def claim(name: str, **arguments: Any) -> Callable[[Target], None]:
     return attack
 
 
-PREPARE, BOUND = fill, Bound(peak_mb=500, after_mb=300, processor_s=10)
+PREPARE, BOUND = fill, Bound(peak_mb=200, after_mb=48, processor_s=5)
 ATTACKS = {
     "GET /cluster": get("/cluster"),
     "GET /topics/large": get("/topics/large"),

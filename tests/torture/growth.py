@@ -147,7 +147,7 @@ def unlike_bytes(target: Target) -> None:
     client.ask(DeleteTopicsRequest(topic_names=[TOPIC], timeout_ms=1000), 3)
 
 
-BOUND = Bound(peak_mb=500, after_mb=300, processor_s=10)
+BOUND = Bound(peak_mb=100, after_mb=64, mb_a_mb=1.1, processor_s=4)
 ATTACKS: dict[str, Callable[[Target], None]] = {
     attack.__name__.replace("_", " "): attack
     for attack in (

@@ -241,7 +241,7 @@ def fill(target: Target) -> None:
             client.ask(ProduceRequest(acks=1, timeout_ms=1000, topic_data=[topic]), 9)
 
 
-PREPARE, BOUND = fill, Bound(peak_mb=500, after_mb=300)
+PREPARE, BOUND = fill, Bound(peak_mb=200, after_mb=100)
 LOADS: tuple[Load, ...] = (
     half_open,
     slow_writers,

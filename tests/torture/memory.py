@@ -19,5 +19,5 @@ def endless_records(target: Target) -> None:
     target.note = f"produce: {sorted({produce(client, batch, 9) for _ in range(BATCHES)})}"
 
 
-BOUND = Bound(peak_mb=500, after_mb=300, processor_s=10)
+BOUND = Bound(peak_mb=128, after_mb=128, processor_s=10)
 ATTACKS = {"records of 450 MB": endless_records}

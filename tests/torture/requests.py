@@ -225,7 +225,7 @@ def many_described(target: Target) -> None:
     target.client().ask(DescribeTopicPartitionsRequest(topics=topics), 0)
 
 
-BOUND = Bound(peak_mb=500, after_mb=300, processor_s=10)
+BOUND = Bound(peak_mb=100, after_mb=48, mb_a_mb=1, processor_s=4)
 ATTACKS = {
     attack.__name__.replace("_", " "): attack
     for attack in (

@@ -24,8 +24,8 @@ from tests.serve_process import serve_process
 SIZE = struct.Struct(">i")
 MB = 1 << 20
 PROBE_PAUSE_S = 0.005
-SETTLED_S, SETTLED_MB = 35.0, 1.0
-"""How long the server has to return what an attack took; it is done when memory no longer falls by that much."""
+SETTLED_S, SETTLED_LOOKS, SETTLED_MB = 35.0, 4, 1.0
+"""How long the server has to return what an attack took, unless four looks see memory fall by less than that."""
 ANSWER_S = 60.0
 ATTACK_S = 120.0
 """How long one attack may take, with its server's start and end; it takes seconds unless something hangs."""
@@ -241,13 +241,12 @@ class Target:
 
     def until_settled(self) -> None:
         """Wait until the server returns no more memory."""
-        ends_at, before_mb = time.monotonic() + SETTLED_S, float("inf")
+        ends_at, seen_mb = time.monotonic() + SETTLED_S, [float("inf")] * SETTLED_LOOKS
         while time.monotonic() < ends_at:
             self.until_idle()
-            now_mb = self.memory_mb()
-            if now_mb > before_mb - SETTLED_MB:
+            seen_mb.append(self.memory_mb())
+            if seen_mb[-1] > seen_mb[-SETTLED_LOOKS] - SETTLED_MB:
                 return
-            before_mb = now_mb
 
     def forget_peak(self) -> None:
         """Have VmHWM begin anew."""

@@ -238,7 +238,7 @@ def watched(load: Load) -> Load:
     return watching
 
 
-PREPARE, BOUND = fill, Bound(peak_mb=500, after_mb=300)
+PREPARE, BOUND = fill, Bound(peak_mb=250, after_mb=200)
 ATTACKS = {
     f"tls {load.__name__.replace('_', ' ')}": and_all_given_back(beside_a_good_client(watched(load), OPTIONS))
     for load in (
