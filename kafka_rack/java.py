@@ -110,6 +110,8 @@ def string_hash(text: str) -> int:
     True
     >>> string_hash("Aa") == string_hash("BB") == 2112
     True
+    >>> to_int32(string_hash("polygenelubricants"))
+    -2147483648
     """
     return known_string_hash(text) if len(text) <= CACHED_CHARACTERS else hash_of_string(text)
 

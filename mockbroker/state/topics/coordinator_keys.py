@@ -6,8 +6,7 @@ TransactionCoordinator.transactionStateTopicConfigs and Utils.abs, Apache Kafka 
 
 from __future__ import annotations
 
-from functools import lru_cache
-
+from kafka_rack.java import string_hash, to_int32
 from mockbroker.parts import CoordinatorTopic, merged
 
 OFFSETS_TOPIC = "__consumer_offsets"
@@ -33,8 +32,6 @@ COORDINATOR_TOPICS: dict[str, CoordinatorTopic] = {
 } | merged("coordinator_topics")
 """By name; in a log of ``__consumer_offsets`` groups of every kind are read, those of absent parts too."""
 MIN_INT = -(2**31)
-LONG_KEY = 512
-"""Keys that are longer are hashed each time: strangers choose them, and thousands would be kept."""
 
 
 def partition_of_key(key: str, partitions: int) -> int:
@@ -43,24 +40,5 @@ def partition_of_key(key: str, partitions: int) -> int:
     >>> partition_of_key("readers", 50), partition_of_key("payments", 50)
     (28, 13)
     """
-    code = java_hash(key) if len(key) > LONG_KEY else known_hash(key)
+    code = to_int32(string_hash(key))
     return 0 if code == MIN_INT else abs(code) % partitions  # as Utils.abs has it
-
-
-@lru_cache(maxsize=4096)
-def known_hash(key: str) -> int:
-    """The same for keys that are asked for again and again."""
-    return java_hash(key)
-
-
-def java_hash(text: str) -> int:
-    """Java's ``String.hashCode``.
-
-    >>> java_hash("polygenelubricants")
-    -2147483648
-    """
-    code = 0
-    units = text.encode("utf-16-be", "surrogatepass")
-    for at in range(0, len(units), 2):
-        code = (31 * code + (units[at] << 8 | units[at + 1])) & 0xFFFFFFFF
-    return code - 2**32 if code >= 2**31 else code

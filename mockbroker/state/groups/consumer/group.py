@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
+from kafka_rack.java import string_hash, to_int32
 from mockbroker.state.errors import ApiError
 from mockbroker.state.groups.consumer import records
 from mockbroker.state.groups.consumer.members import ConsumerMember
@@ -18,7 +19,6 @@ from mockbroker.state.groups.modern.members import NOBODY, STATIC_LEAVE_EPOCH, M
 from mockbroker.state.groups.modern.subscriptions import Counts, count_matches, count_names
 from mockbroker.state.image.coordinator_records import CoordinatorRecord
 from mockbroker.state.image.image import TopicPartition
-from mockbroker.state.topics.coordinator_keys import java_hash
 from protocol.embedded.consumer_group_log import (
     ConsumerGroupCurrentMemberAssignmentKey,
     ConsumerGroupMemberMetadataKey,
@@ -265,7 +265,7 @@ def place_in_table(assignor: str) -> int:
     >>> sorted(["range", "uniform"], key=place_in_table)
     ['uniform', 'range']
     """
-    return (java_hash(assignor) * FIBONACCI & (1 << 64) - 1) >> 63
+    return (to_int32(string_hash(assignor)) * FIBONACCI & (1 << 64) - 1) >> 63
 
 
 def add(counts: dict[str, int], name: str, by: int) -> None:

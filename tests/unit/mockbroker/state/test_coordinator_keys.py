@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from mockbroker.state.topics.coordinator_keys import LONG_KEY, java_hash, known_hash, partition_of_key
+from kafka_rack.java import CACHED_CHARACTERS, known_string_hash
+from mockbroker.state.topics.coordinator_keys import partition_of_key
 
 
 @pytest.mark.parametrize(
@@ -19,8 +20,8 @@ def test_a_groups_partition_is_the_one_that_kafka_finds(group, partition):
     assert partition_of_key(group, 50) == partition  # by Utils.abs(hashCode) % 50 in Java, kafka-clients 4.4.0
 
 
-def test_long_keys_are_found_in_the_same_way_and_not_kept():
-    kept = known_hash.cache_info()
-    long = "k" * (LONG_KEY + 1)
-    assert partition_of_key(long, 50) == abs(java_hash(long)) % 50
-    assert known_hash.cache_info() == kept
+def test_long_keys_are_found_without_keeping_them():
+    kept = known_string_hash.cache_info()
+    long = "k" * (CACHED_CHARACTERS + 1)
+    assert partition_of_key(long, 50) == 25  # by (31 ** 257 - 1) // 30 * ord("k"), as 32 signed bits
+    assert known_string_hash.cache_info() == kept
