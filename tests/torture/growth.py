@@ -60,10 +60,10 @@ def named_topics(target: Target) -> None:
 
 
 def named_groups(target: Target) -> None:
-    """1,000 JoinGroup of group ids of 30 KB."""
+    """300 JoinGroup of group ids of 30 KB."""
     in_portions(
         target,
-        [request_bytes(join("g" * 30_000 + str(number), ["range"]), JOIN_VERSION + 2) for number in range(1_000)],
+        [request_bytes(join("g" * 30_000 + str(number), ["range"]), JOIN_VERSION + 2) for number in range(300)],
     )
 
 
