@@ -21,6 +21,8 @@ from protocol.versions import VersionRange
 
 Handler = Callable[[Any, Any], Any]
 """``(call, request) -> response``, a ``Wait``, or None where the protocol has no answer."""
+Reader = Callable[[Any, Any], Any]
+"""``(call, request) -> Subjects``."""
 AnyHandler = TypeVar("AnyHandler", bound=Callable[..., Any])
 
 OPERATIONS = {
@@ -92,13 +94,13 @@ class Api:
     Raises ValueError: the facts contradict the declarations, or each other.
     """
 
-    __slots__ = ("_parts", "access", "errors", "handler", "key", "name", "request", "response")
+    __slots__ = ("_parts", "access", "errors", "handler", "key", "name", "request", "response", "subjects")
 
-    def __init__(self, request: Any, handler: Handler, access: Needs, errors: Errors) -> None:
+    def __init__(self, request: Any, handler: Handler, access: Needs, errors: Errors, subjects: Reader | None) -> None:
         self.key: int = request.api_key
         self.name: str = APIS[self.key][1]
         self.request, self.response = request, message_class(self.key, "response")
-        self.handler, self.access, self.errors = handler, access, errors
+        self.handler, self.access, self.errors, self.subjects = handler, access, errors, subjects
         self._parts: dict[int, tuple[Level, ...]] = {}
         for operation in access[:-1]:
             if operation and operation not in OPERATIONS:
@@ -128,11 +130,17 @@ class Api:
         return self.parts(version) if is_failed else ()
 
 
-def handles(request: type, *, access: Needs, errors: Errors = FROM_NAMES) -> Callable[[AnyHandler], AnyHandler]:
-    """Register a function as the handler of an API: ``@handles(MetadataRequest, access=Needs(topic="Describe"))``."""
+def handles(
+    request: type, *, access: Needs, errors: Errors = FROM_NAMES, subjects: Reader | None = None
+) -> Callable[[AnyHandler], AnyHandler]:
+    """Register a function as the handler of an API: ``@handles(MetadataRequest, access=Needs(topic="Describe"))``.
+
+    Args:
+        subjects: what a request names, where its fields do not say.
+    """
 
     def register(handler: AnyHandler) -> AnyHandler:
-        api = Api(request, handler, access, errors)
+        api = Api(request, handler, access, errors, subjects)
         _apis[api.key] = api
         return handler
 

@@ -113,7 +113,7 @@ class Call:
     answer with diskless topics took, and the broker that it named.
 
     ``faults`` has the ids of the faults that hit the call, in order, and ``injected`` what they do to it;
-    ``subjects`` what the request names, once ``core/subjects.py`` was asked.
+    ``subjects`` what the request names, once ``subjects.py`` was asked.
     """
 
     cluster: Cluster

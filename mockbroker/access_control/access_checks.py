@@ -13,10 +13,10 @@ from mockbroker.access_control.authorizer import PrincipalAccess
 from mockbroker.call import Call, Verdict, Wait
 from mockbroker.core.faults.errors import hand_over, inject_error, injected_into
 from mockbroker.core.faults.matching import Hit
-from mockbroker.core.subjects import subjects_of
 from mockbroker.handlers.error_responses import error_response
 from mockbroker.state.errors import ApiError
 from mockbroker.state.security.operations import GROUP, TRANSACTIONAL_ID, WRITE
+from mockbroker.subjects import subjects_of
 from protocol.error_codes import ErrorCode
 from protocol.registry import message_class
 

@@ -29,7 +29,6 @@ from mockbroker.access_control.authorizer import PrincipalAccess
 from mockbroker.call import Call, Verdict, Wait
 from mockbroker.core.faults.errors import hand_over, with_field
 from mockbroker.core.faults.matching import Hit
-from mockbroker.core.subjects import subjects_of, topic_name
 from mockbroker.handlers.error_responses import error_response
 from mockbroker.state.errors import ApiError
 from mockbroker.state.security.operations import (
@@ -49,6 +48,7 @@ from mockbroker.state.security.operations import (
     WRITE,
 )
 from mockbroker.state.topics.topic import INTERNAL_TOPICS
+from mockbroker.subjects import subjects_of, topic_name
 from protocol.error_codes import ErrorCode
 from protocol.uuids import ZERO_UUID
 

@@ -25,10 +25,10 @@ from mockbroker.access_control.access_checks import (
 from mockbroker.access_control.authorizer import PrincipalAccess
 from mockbroker.call import Call, Verdict, Wait
 from mockbroker.core.faults.errors import hand_over
-from mockbroker.core.subjects import subjects_of, topic_name
 from mockbroker.state.errors import ApiError
 from mockbroker.state.security.operations import CLUSTER_ACTION, DELETE, DESCRIBE, GROUP, READ, TRANSACTIONAL_ID
 from mockbroker.state.topics.topic import INTERNAL_TOPICS, check_topic_name
+from mockbroker.subjects import subjects_of, topic_name
 from protocol.uuids import ZERO_UUID
 
 Rule = Callable[[Call, PrincipalAccess], "Verdict | Wait | None"]

@@ -38,6 +38,7 @@ from mockbroker.state.sessions.fetch_sessions import (
     TopicKey,
 )
 from mockbroker.state.topics.topic import Partition
+from mockbroker.subjects import Subjects, name_of_id, named
 from protocol.apis.fetch import FetchRequest, FetchResponse
 from protocol.error_codes import ErrorCode
 from protocol.framing import Pieces
@@ -118,10 +119,29 @@ def in_session(request: FetchRequest, answer: FetchResponse, _error: RequestErro
     return answer
 
 
+def session_subjects(call: Call, request: FetchRequest) -> Subjects:
+    """What the request names, after what its session has."""
+    fresh = named(call, request)
+    sessions = call.cluster.fetch_sessions.get(call.broker.id) if request.session_epoch > 0 else None
+    session = sessions.by_id.get(request.session_id) if sessions is not None else None
+    if session is None:
+        return fresh
+    by_name: dict[str, dict[int, None]] = {}
+    gone = set(forgotten(request, session.by_topic_id))
+    for key, index in session.partitions:
+        name = key if isinstance(key, str) else name_of_id(call, key)
+        if name is not None and (key, index) not in gone:
+            by_name.setdefault(name, {})[index] = None
+    for name, indexes in fresh.topics.items():
+        by_name.setdefault(name, {}).update(dict.fromkeys(indexes))
+    return Subjects({name: tuple(indexes) for name, indexes in by_name.items()})
+
+
 @handles(
     FetchRequest,
     access=Needs(topic="Read", note="as a follower: ClusterAction on the cluster alone"),
     errors=Errors(parts="0-12", failed={"high_watermark": -1, "records": b""}, odd=in_session),
+    subjects=session_subjects,
 )
 def fetch(call: Call, request: FetchRequest) -> FetchResponse | Wait:
     """Find out what is wanted, then read."""

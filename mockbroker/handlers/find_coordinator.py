@@ -14,12 +14,21 @@ from mockbroker.call import Call
 from mockbroker.parts import load
 from mockbroker.state.errors import ApiError
 from mockbroker.state.topics.coordinator_keys import COORDINATOR_TOPICS, OFFSETS_TOPIC
+from mockbroker.subjects import NOTHING, Subjects
 from protocol.apis.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from protocol.error_codes import ErrorCode
 
 BATCH_VERSION = 4
 NO_NODE = -1
+GROUP_KEY_TYPE = 0
 TOPIC_OF_KEY_TYPE = {topic.key_type: name for name, topic in COORDINATOR_TOPICS.items()}
+
+
+def groups_named(_call: Call, request: FindCoordinatorRequest) -> Subjects:
+    """The keys that are groups."""
+    if request.key_type != GROUP_KEY_TYPE:
+        return NOTHING
+    return Subjects({}, tuple(request.coordinator_keys) or (request.key,))
 
 
 @handles(
@@ -28,6 +37,7 @@ TOPIC_OF_KEY_TYPE = {topic.key_type: name for name, topic in COORDINATOR_TOPICS.
         group="Describe", transactional_id="Describe", note="of the share coordinator: ClusterAction on the cluster"
     ),
     errors=Errors(words="meaning", failed={"node_id": -1, "host": "", "port": -1}),
+    subjects=groups_named,
 )
 def find_coordinator(call: Call, request: FindCoordinatorRequest) -> FindCoordinatorResponse:
     """The coordinator of one key, since v4 of each key."""

@@ -29,6 +29,7 @@ from mockbroker.state.metadata.view import KnownBroker, KnownPartition, KnownTop
 from mockbroker.state.security.access import may_see_of
 from mockbroker.state.settings import DISKLESS_SELECTION
 from mockbroker.state.topics.topic import INTERNAL_TOPICS, NO_LEADER, check_topic_name
+from mockbroker.subjects import Subjects, named
 from protocol.apis.metadata import (
     DescribeTopicPartitionsRequest,
     DescribeTopicPartitionsResponse,
@@ -58,12 +59,18 @@ def never_null(
     return answer
 
 
+def metadata_subjects(call: Call, request: MetadataRequest) -> Subjects:
+    """The topics; no topic is all of them in v0."""
+    return named(call, request) if call.version or request.topics else Subjects({}, all_topics=True)
+
+
 @handles(
     MetadataRequest,
     access=Needs(
         topic="Describe", note="what it creates: Create on the topic or the cluster; others' topics are not listed"
     ),
     errors=Errors(parts="0+", odd=never_null),
+    subjects=metadata_subjects,
 )
 def metadata(call: Call, request: MetadataRequest) -> MetadataResponse:
     """The brokers that are up, and the topics asked for."""
@@ -88,9 +95,15 @@ def metadata(call: Call, request: MetadataRequest) -> MetadataResponse:
     )
 
 
+def described_subjects(call: Call, request: DescribeTopicPartitionsRequest) -> Subjects:
+    """The topics; no topic is all of them."""
+    return named(call, request) if request.topics else Subjects({}, all_topics=True)
+
+
 @handles(
     DescribeTopicPartitionsRequest,
     access=Needs(topic="Describe", note="a request for all topics returns those with Describe"),
+    subjects=described_subjects,
 )
 def describe_topic_partitions(call: Call, request: DescribeTopicPartitionsRequest) -> DescribeTopicPartitionsResponse:
     """The partitions of the topics asked for, by name, as many as the answer may hold, and where to go on."""

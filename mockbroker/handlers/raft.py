@@ -12,6 +12,7 @@ from mockbroker.call import Call
 from mockbroker.handlers.controlled import check_controller
 from mockbroker.state.brokers.log_dirs import directory_id, log_dirs
 from mockbroker.state.replicas.network import CONTROLLER
+from mockbroker.subjects import nothing_named
 from protocol.apis.raft import DescribeQuorumRequest, DescribeQuorumResponse
 from protocol.error_codes import ErrorCode
 
@@ -26,7 +27,9 @@ Replica = Topic.Partition.Replica
 Node = DescribeQuorumResponse.Node
 
 
-@handles(DescribeQuorumRequest, access=Needs(cluster="Describe"), errors=Errors(words="meaning"))
+@handles(
+    DescribeQuorumRequest, access=Needs(cluster="Describe"), errors=Errors(words="meaning"), subjects=nothing_named
+)
 def describe_quorum(call: Call, request: DescribeQuorumRequest) -> DescribeQuorumResponse:
     """The quorum, to whoever asks for its one partition and nothing else."""
     check_controller(call)

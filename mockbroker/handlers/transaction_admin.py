@@ -24,6 +24,7 @@ from mockbroker.state.security.operations import DESCRIBE, TRANSACTIONAL_ID
 from mockbroker.state.topics.coordinator_keys import TRANSACTIONS_TOPIC
 from mockbroker.state.topics.topic import check_topic_name
 from mockbroker.state.transactions.states import STATE_NAMES, TransactionState
+from mockbroker.subjects import nothing_named
 from protocol.apis.transaction_admin import (
     DescribeProducersRequest,
     DescribeProducersResponse,
@@ -40,7 +41,7 @@ ProducersOfPartition = DescribeProducersResponse.Topic.Partition
 TransactionEntry = DescribeTransactionsResponse.Transaction
 
 
-@handles(DescribeProducersRequest, access=Needs(topic="Read"), errors=Errors(words="nothing"))
+@handles(DescribeProducersRequest, access=Needs(topic="Read"), errors=Errors(words="nothing"), subjects=nothing_named)
 def describe_producers(call: Call, request: DescribeProducersRequest) -> DescribeProducersResponse:
     """The producers of whom the replicas of partitions know."""
     return DescribeProducersResponse(

@@ -31,6 +31,7 @@ from mockbroker.state.logs.appending import append_marker
 from mockbroker.state.topics.coordinator_keys import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from mockbroker.state.topics.topic import INTERNAL_TOPICS, Partition
 from mockbroker.state.transactions.coordinator import BUMP, NO_BUMP
+from mockbroker.subjects import nothing_named
 from protocol.apis.transactions import (
     AddOffsetsToTxnRequest,
     AddOffsetsToTxnResponse,
@@ -60,6 +61,7 @@ MarkerResult = WriteTxnMarkersResponse.Marker.Topic.Partition
 @handles(
     AddPartitionsToTxnRequest,
     access=Needs(topic="Write", transactional_id="Write", note="since version 4: ClusterAction on the cluster alone"),
+    subjects=nothing_named,
 )
 def add_partitions_to_txn(call: Call, request: AddPartitionsToTxnRequest) -> AddPartitionsToTxnResponse:
     """Add partitions to one transaction, since v4 to each of several, or say whether they are in it."""
@@ -224,7 +226,7 @@ def end_txn(call: Call, request: EndTxnRequest) -> EndTxnResponse:
     return EndTxnResponse(producer_id=producer_id, producer_epoch=epoch) if bumps else EndTxnResponse()
 
 
-@handles(WriteTxnMarkersRequest, access=Needs(cluster="Alter", note="or ClusterAction"))
+@handles(WriteTxnMarkersRequest, access=Needs(cluster="Alter", note="or ClusterAction"), subjects=nothing_named)
 def write_txn_markers(call: Call, request: WriteTxnMarkersRequest) -> WriteTxnMarkersResponse | Wait:
     """Write markers into the logs of partitions, as brokers and admins ask; they are to be replicated."""
     results: dict[int, dict[TopicPartition, MarkerResult]] = {}  # the answer has each producer and partition once

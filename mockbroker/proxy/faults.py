@@ -11,9 +11,9 @@ from copy import copy
 from typing import Any, NamedTuple
 
 from mockbroker.call import Call, InjectedFaults
-from mockbroker.core.subjects import subjects_of, topic_name
 from mockbroker.handlers.error_responses import error_response
 from mockbroker.state.errors import ApiError
+from mockbroker.subjects import subjects_of, topic_name
 from protocol.error_codes import ErrorCode, error_name
 from protocol.registry import message_class
 

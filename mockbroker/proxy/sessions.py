@@ -1,7 +1,7 @@
 """Clients' fetch sessions at the real brokers, as far as requests and answers tell of them (KIP-227).
 
 A request in a session names only what has changed, so that faults by topic, the journal and its claims need what was
-named before. Sessions stand where our own brokers keep theirs, for ``core/subjects.py`` to find.
+named before. Sessions stand where our own brokers keep theirs, for ``subjects.py`` to find.
 """
 
 from __future__ import annotations

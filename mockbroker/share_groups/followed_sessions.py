@@ -26,7 +26,7 @@ class FollowedShareSessions:
 
     ``size_of`` gives the bytes that a session of so many partitions counts for.
 
-    Sessions stand where our own brokers keep theirs, for ``core/subjects.py`` to find.
+    Sessions stand where our own brokers keep theirs, for ``subjects.py`` to find.
     """
 
     cluster: Cluster

@@ -34,6 +34,7 @@ from mockbroker.streams_groups.heartbeat import (
 from mockbroker.streams_groups.members import StreamsMember
 from mockbroker.streams_groups.tasks import HeldTasks, OwnedByRole, OwnedTasks, TaskSet
 from mockbroker.streams_groups.topology import InternalTopic, StatusCode, Subtopology, Topology, by_id
+from mockbroker.subjects import Subjects
 from protocol.apis.streams_group import (
     KeyValue,
     StreamsGroupDescribeRequest,
@@ -67,6 +68,21 @@ def check_enabled(call: Call) -> None:
     check_protocol(call, "streams.version", "streams")
 
 
+def topology_subjects(_call: Call, request: StreamsGroupHeartbeatRequest) -> Subjects:
+    """The group; of a member that joins also the topics of its topology."""
+    names = [
+        name
+        for one in (request.topology.subtopologies if request.topology is not None else ())
+        for name in (
+            *one.source_topics,
+            *one.repartition_sink_topics,
+            *(topic.name for topic in one.repartition_source_topics),
+            *(topic.name for topic in one.state_changelog_topics),
+        )
+    ]
+    return Subjects(dict.fromkeys(names, ()), (request.group_id,))
+
+
 @handles(
     StreamsGroupHeartbeatRequest,
     access=Needs(
@@ -75,6 +91,7 @@ def check_enabled(call: Call) -> None:
         note="internal topics are made with Create on the cluster, or on all of the topics",
     ),
     errors=Errors(words="nothing"),
+    subjects=topology_subjects,
 )
 def streams_group_heartbeat(call: Call, request: StreamsGroupHeartbeatRequest) -> StreamsGroupHeartbeatResponse:
     """Join, stay or leave; the answer has the member's epoch, its tasks where they changed, and what is wrong."""

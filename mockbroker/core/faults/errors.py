@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 from mockbroker.api import api_of
 from mockbroker.call import Call, InjectedFaults, Verdict
 from mockbroker.core.faults.matching import Hit, topics_named
-from mockbroker.core.subjects import TOPIC_RESOURCE_TYPE, topic_name
 from mockbroker.handlers.error_responses import error_response
 from mockbroker.state.errors import ApiError
+from mockbroker.subjects import TOPIC_RESOURCE_TYPE, topic_name
 from protocol.error_codes import ErrorCode
 from protocol.errors import ProtocolError
 

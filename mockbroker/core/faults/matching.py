@@ -15,8 +15,8 @@ from msgspec import UNSET
 
 from mockbroker.call import Call
 from mockbroker.core.faults.fault import Fault
-from mockbroker.core.subjects import APIS_WITH_GROUPS, APIS_WITH_TOPICS, NOTHING, Subjects, subjects_of
 from mockbroker.state.patterns import wildcards_match
+from mockbroker.subjects import NOTHING, Subjects, subjects_of
 from protocol.errors import ProtocolError
 from protocol.registry import APIS
 
@@ -173,14 +173,14 @@ class Matcher:
         topics: dict[str, tuple[int, ...] | None] | None = None
         groups: tuple[str, ...] | None = None
         if self.names_topics:
-            topics = self._topics_hit(call) if call.api_key in APIS_WITH_TOPICS else {}
+            topics = self._topics_hit(call)
             if not topics:
                 if self._topics is not None and not any(map(self._topics, topics_named(call))):
                     missed.append("topic")
                 else:
                     missed.append("partition")
         if self._groups is not None:
-            named = read_subjects(call).groups if call.api_key in APIS_WITH_GROUPS else ()
+            named = read_subjects(call).groups
             groups = tuple(group for group in named if self._groups(group))
             if not groups:
                 missed.append("group")
@@ -205,8 +205,6 @@ class Matcher:
 
 def topics_named(call: Call) -> dict[str, tuple[int, ...]]:
     """The topics of a request with their partitions; all there are where all were asked for."""
-    if call.api_key not in APIS_WITH_TOPICS:
-        return {}
     subjects = read_subjects(call)
     if not subjects.all_topics:
         return subjects.topics
@@ -324,7 +322,7 @@ def met(call: Call, name: str) -> str:
     if name == "topic":
         return listed(topics_named(call), "topic")
     if name == "group":
-        return listed(read_subjects(call).groups if call.api_key in APIS_WITH_GROUPS else (), "group")
+        return listed(read_subjects(call).groups, "group")
     if name == "partition":
         indexes = {str(index): None for all_of in topics_named(call).values() for index in all_of}
         return listed(indexes, "partition", quoted=False)

@@ -13,7 +13,7 @@ from mockbroker.call import Call, FetchedPart, Part, ProducedPart
 from mockbroker.core.journal.clients import ObservedClient
 from mockbroker.core.outcome import Ending, Outcome
 from mockbroker.core.response_errors import error_codes, error_names
-from mockbroker.core.subjects import NOTHING, Subjects, subjects_of
+from mockbroker.subjects import NOTHING, Subjects, subjects_of
 from protocol.errors import ProtocolError
 
 if TYPE_CHECKING:

@@ -29,6 +29,7 @@ from mockbroker.share_groups.handlers.share_reading import LEADER_MOVED, ShareRe
 from mockbroker.share_groups.share_states import share_of
 from mockbroker.share_groups.state.sessions import FINAL_EPOCH, FIRST_EPOCH, MAX_EPOCH, ShareSession, TopicIndex
 from mockbroker.state.errors import ApiError
+from mockbroker.subjects import Subjects, name_of_id, named
 from protocol.apis.share_fetch import (
     ShareAcknowledgeRequest,
     ShareAcknowledgeResponse,
@@ -58,7 +59,29 @@ class WantedShare:
     group_id: str
 
 
-@handles(ShareFetchRequest, access=Needs(group="Read", topic="Read"), errors=Errors(words="nothing"))
+def session_subjects(call: Call, request: ShareFetchRequest) -> Subjects:
+    """What the request names, after what its session has."""
+    fresh = named(call, request)
+    if request.share_session_epoch <= 0:
+        return fresh
+    gone = {(topic.topic_id, index) for topic in request.forgotten_topics_data for index in topic.partitions}
+    found: dict[str, dict[int, None]] = {}
+    for extension in call.cluster.extensions():
+        for topic_id, index in extension.partitions_of_session(call.broker.id, request.group_id, request.member_id):
+            name = name_of_id(call, topic_id)
+            if name is not None and (topic_id, index) not in gone:
+                found.setdefault(name, {})[index] = None
+    for name, indexes in fresh.topics.items():
+        found.setdefault(name, {}).update(dict.fromkeys(indexes))
+    return Subjects({name: tuple(indexes) for name, indexes in found.items()}, fresh.groups)
+
+
+@handles(
+    ShareFetchRequest,
+    access=Needs(group="Read", topic="Read"),
+    errors=Errors(words="nothing"),
+    subjects=session_subjects,
+)
 def share_fetch(call: Call, request: ShareFetchRequest) -> ShareFetchResponse | Wait:
     """Take what a member says of records, then give it others."""
     check_enabled(call)

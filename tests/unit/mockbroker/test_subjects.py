@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 
-from mockbroker.api import SERVED
 from mockbroker.call import Call
 from mockbroker.core.simulation import Simulation
-from mockbroker.core.subjects import APIS_WITH_GROUPS, APIS_WITH_TOPICS, READERS, Subjects, subjects_of
+from mockbroker.subjects import Subjects, subjects_of
 from protocol.apis.api_versions import ApiVersionsRequest
 from protocol.apis.classic_group import HeartbeatRequest
 from protocol.apis.configs import DescribeConfigsRequest
@@ -186,13 +185,6 @@ def test_they_are_worked_out_once_a_call(sim):
     sim.engine.path.faults.append(calls.append)
     sim.ask(fetch(by_name("orders", 0)), version=12)
     assert subjects_of(calls[0]) is subjects_of(calls[0])
-
-
-@pytest.mark.share_groups
-@pytest.mark.streams_groups
-def test_the_apis_that_name_something_are_among_those_that_are_served():
-    assert set(READERS) <= set(SERVED)
-    assert set(READERS) == APIS_WITH_GROUPS | APIS_WITH_TOPICS
 
 
 def test_a_topic_that_is_named_again_and_again_costs_as_much_as_all_its_partitions_at_once(sim, seen):

@@ -1,0 +1,179 @@
+"""What a request names: topics with their partitions, and groups.
+
+Most of it follows from the declarations: ``topics[].partitions[].partition_index``, ``group_id``. To find it the
+request is decoded, so look only where it is needed. The odd APIs have a function beside their handler, as Fetch, which
+names what its session has, not only what it changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from mockbroker.api import api_of
+from mockbroker.api_parts import KEYS, fields_of, item_of, lists_of
+from protocol.registry import message_class
+
+if TYPE_CHECKING:
+    from mockbroker.call import Call
+
+TOPIC_RESOURCE_TYPE = 2
+TOPIC_LISTS = ("topics", "topic_data", "topic_names", "topic_partitions")
+PARTITION_LISTS = ("partitions", "partition_data", "partition_indexes")
+GROUP_LISTS = ("groups", "group_ids", "groups_names")
+TOPIC_NAMES = ("name", "topic", "topic_name")
+
+
+class Subjects(NamedTuple):
+    """What one request names.
+
+    ``topics`` has the partitions of each topic in the request's order; none where the request names the topic as a
+    whole. Topics that are named by an id are under their name; an id that no topic has is left out. ``all_topics``
+    says that every existing topic was requested, as Metadata may; those are not listed.
+    """
+
+    topics: dict[str, tuple[int, ...]]
+    groups: tuple[str, ...] = ()
+    all_topics: bool = False
+
+
+NOTHING = Subjects({})
+
+
+class TopicList(NamedTuple):
+    """A list of topics in a record: the fields with a topic's name, with its partitions, and with their number.
+
+    ``name`` is None where the list has the names themselves, "" where topics have an id alone; ``partitions`` is ""
+    where topics are named as a whole, ``number`` where the list has the numbers themselves.
+    """
+
+    field: str
+    name: str | None
+    partitions: str
+    number: str
+
+
+class Names(NamedTuple):
+    """Where a record of a request names topics and groups; ``nested`` has the lists of records that name some."""
+
+    topics: tuple[TopicList, ...]
+    group: str
+    group_lists: tuple[str, ...]
+    resources: str
+    nested: tuple[tuple[str, Names], ...]
+
+    def __bool__(self) -> bool:
+        return any(self)
+
+
+def subjects_of(call: Call) -> Subjects:
+    """What a call's request names; found once a call.
+
+    Raises ProtocolError: the request cannot be read.
+    """
+    found: Subjects | None = call.subjects
+    if found is None:
+        api = api_of(call.api_key)
+        found = call.subjects = NOTHING if api is None else (api.subjects or named)(call, call.request)
+    return found
+
+
+def named(call: Call, request: Any) -> Subjects:
+    """What the fields of a request name, as its declaration says."""
+    names = names_in(message_class(call.api_key, "request"), call.version)
+    if not names:
+        return NOTHING
+    topics: dict[str, list[int]] = {}
+    groups: list[str] = []
+    all_topics = collect(call, request, names, topics, groups)
+    return Subjects({name: tuple(indexes) for name, indexes in topics.items()}, tuple(groups), all_topics)
+
+
+def nothing_named(_call: Call, _request: Any) -> Subjects:
+    """Of requests whose topics are not what they are about."""
+    return NOTHING
+
+
+def collect(call: Call, record: Any, names: Names, topics: dict[str, list[int]], groups: list[str]) -> bool:
+    """Add what a record names; return True if it names all topics."""
+    all_topics = False
+    for listed in names.topics:
+        elements = getattr(record, listed.field)
+        if elements is None:
+            all_topics = True
+            continue
+        for topic in elements:
+            name = topic if listed.name is None else topic_name(call, topic, listed.name)
+            if name is not None:
+                indexes = topics.setdefault(name, [])
+                if listed.partitions:
+                    own = getattr(topic, listed.partitions)
+                    indexes += [getattr(one, listed.number) for one in own] if listed.number else own
+    if names.group and (group := getattr(record, names.group)) is not None:
+        groups.append(group)
+    for field in names.group_lists:
+        groups += getattr(record, field)
+    if names.resources:
+        for one in getattr(record, names.resources):
+            if one.resource_type == TOPIC_RESOURCE_TYPE:
+                topics.setdefault(one.resource_name, [])
+    for field, inner in names.nested:
+        for element in getattr(record, field) or ():
+            all_topics |= collect(call, element, inner, topics, groups)
+    return all_topics
+
+
+def topic_name(call: Call, topic: Any, field: str = "name") -> str | None:
+    """The name of a topic that a request names by its name or by its id; None for an id that no topic has."""
+    name: str | None = getattr(topic, field) if field else None
+    if name:
+        return name
+    return name_of_id(call, getattr(topic, "topic_id", b""))
+
+
+def name_of_id(call: Call, topic_id: bytes) -> str | None:
+    """The name of the topic with this id; None if no topic has it."""
+    known = call.cluster.topic_by_id.get(topic_id)
+    return None if known is None else known.name
+
+
+@cache
+def names_in(record: Any, version: int) -> Names:
+    """Where a record of a request names topics and groups, in a version.
+
+    >>> from protocol.apis.group_offsets import OffsetCommitRequest
+    >>> names_in(OffsetCommitRequest, 8)[:2]
+    ((TopicList(field='topics', name='name', partitions='partitions', number='partition_index'),), 'group_id')
+    """
+    fields = [field.name for field in fields_of(record, version)]
+    lists = {field.name: item_of(record, field.name) for field in lists_of(record, version)}
+    records = {name: item for name, item in lists.items() if isinstance(item, type)}
+    topics = tuple(topic_lists(lists, version))
+    found = {one.field for one in topics}
+    nested = {name: names_in(item, version) for name, item in records.items() if name not in found}
+    return Names(
+        topics,
+        "group_id" if "group_id" in fields else "",
+        tuple(name for name in lists if name in GROUP_LISTS and name not in records),
+        "resources" if "resources" in records else "",
+        tuple((name, inner) for name, inner in nested.items() if inner),
+    )
+
+
+def topic_lists(lists: dict[str, Any], version: int) -> Iterator[TopicList]:
+    """Those of a record's lists that are of topics."""
+    for name, item in lists.items():
+        if name not in TOPIC_LISTS:
+            continue
+        if not isinstance(item, type):
+            yield TopicList(name, None, "", "")
+            continue
+        fields = [field.name for field in fields_of(item, version)]
+        own = next((field for field in fields if field in TOPIC_NAMES), "")
+        partitions = next((field for field in fields if field in PARTITION_LISTS), "")
+        number = ""
+        if partitions and isinstance(inner := item_of(item, partitions), type):
+            number = next(field.name for field in fields_of(inner, version) if field.name in KEYS)
+        if own or name != "topic_partitions":  # which by id are those that a member of a group owns
+            yield TopicList(name, own, partitions, number)
