@@ -75,6 +75,9 @@ class Errors(NamedTuple):
         asked, answered: the lists on the way to the parts, as ``topics.partitions``, where the names do not say.
         failed: values of the other fields beside the error that are not the default.
         odd: ``(request, answer, error, version) -> answer`` for what remains.
+        injected: where the error of a fault that means some parts goes: ``lookup``, the handler refuses a partition as
+            it looks it up; ``request``, the handler does not see the part; ``answer``, its entry of the answer is
+            replaced; ``whole``, it is the answer to all.
     """
 
     words: str = "own"
@@ -83,6 +86,7 @@ class Errors(NamedTuple):
     answered: str = ""
     failed: Mapping[str, Any] = {}
     odd: Callable[[Any, Any, RequestError, int], Any] | None = None
+    injected: str = "whole"
 
 
 FROM_NAMES = Errors()
@@ -107,6 +111,8 @@ class Api:
                 raise ValueError(f"{self.name}: expected one of {', '.join(OPERATIONS)}, got {operation!r}")
         if errors.words not in ("own", "meaning", "nothing"):
             raise ValueError(f"{self.name}: expected words own, meaning or nothing, got {errors.words!r}")
+        if errors.injected not in ("lookup", "request", "answer", "whole"):
+            raise ValueError(f"{self.name}: expected lookup, request, answer or whole, got {errors.injected!r}")
         for version in request.valid_versions:
             is_failed = error_field(self.response, version) or self.failed_parts(version)
             if not (is_failed or errors.odd or errors.parts):

@@ -55,6 +55,10 @@ class Level(NamedTuple):
             setattr(entry, name, getattr(element, asked) if asked else element)
         return entry
 
+    def key_of(self, entry: Any) -> tuple[Any, ...]:
+        """What an entry of the answer is about."""
+        return tuple([getattr(entry, name) for name, _ in self.keys])
+
 
 def parts_of(request: Any, response: Any, version: int, asked: str = "", answered: str = "") -> tuple[Level, ...]:
     """The lists, from the outermost in, down to the answer's records with errors; none where it has errors at the top.

@@ -74,16 +74,16 @@ def subjects_of(call: Call) -> Subjects:
     """
     found: Subjects | None = call.subjects
     if found is None:
-        api = api_of(call.api_key)
-        found = call.subjects = NOTHING if api is None else (api.subjects or named)(call, call.request)
+        api, found = api_of(call.api_key), NOTHING
+        if api is not None and (api.subjects or names_in(api.request, call.version)):
+            found = (api.subjects or named)(call, call.request)
+        call.subjects = found
     return found
 
 
 def named(call: Call, request: Any) -> Subjects:
     """What the fields of a request name, as its declaration says."""
     names = names_in(message_class(call.api_key, "request"), call.version)
-    if not names:
-        return NOTHING
     topics: dict[str, list[int]] = {}
     groups: list[str] = []
     all_topics = collect(call, request, names, topics, groups)

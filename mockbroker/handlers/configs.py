@@ -60,7 +60,7 @@ Config = DescribeConfigsResponse.Result.Config
         topic="DescribeConfigs",
         note=BESIDE_TOPICS.format("DescribeConfigs"),
     ),
-    errors=Errors(words="meaning"),
+    errors=Errors(injected="answer", words="meaning"),
 )
 def describe_configs(call: Call, request: DescribeConfigsRequest) -> DescribeConfigsResponse:
     """Each resource's configs, all or those named."""
@@ -146,6 +146,7 @@ def config(call: Call, described: DescribedConfig, request: DescribeConfigsReque
         topic="AlterConfigs",
         note=BESIDE_TOPICS.format("AlterConfigs"),
     ),
+    errors=Errors(injected="request"),
 )
 def incremental_alter_configs(call: Call, request: IncrementalAlterConfigsRequest) -> IncrementalAlterConfigsResponse:
     """Change single configs of each resource."""
@@ -170,6 +171,7 @@ def incremental_alter_configs(call: Call, request: IncrementalAlterConfigsReques
         topic="AlterConfigs",
         note=BESIDE_TOPICS.format("AlterConfigs"),
     ),
+    errors=Errors(injected="request"),
 )
 def alter_configs(call: Call, request: AlterConfigsRequest) -> AlterConfigsResponse:
     """Have each resource have these configs, and no others."""

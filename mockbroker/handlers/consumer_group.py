@@ -96,7 +96,7 @@ def assignment(assigned: Holding) -> Assignment:
     access=Needs(
         group="Describe", topic="Describe", note="without Describe on a topic of the group: TOPIC_AUTHORIZATION_FAILED"
     ),
-    errors=Errors(words="nothing"),
+    errors=Errors(injected="answer", words="nothing"),
 )
 def consumer_group_describe(call: Call, request: ConsumerGroupDescribeRequest) -> ConsumerGroupDescribeResponse:
     """Each group with its members, and what they hold and shall hold."""

@@ -36,7 +36,9 @@ class Deletion(NamedTuple):
     entry: PartitionResponse
 
 
-@handles(DeleteRecordsRequest, access=Needs(topic="Delete"), errors=Errors(failed={"low_watermark": -1}))
+@handles(
+    DeleteRecordsRequest, access=Needs(topic="Delete"), errors=Errors(injected="lookup", failed={"low_watermark": -1})
+)
 def delete_records(call: Call, request: DeleteRecordsRequest) -> DeleteRecordsResponse | Wait:
     """Move the start of each log by itself. A partition that is named twice is meant as it is named last."""
     wanted: dict[str, dict[int, int]] = {}

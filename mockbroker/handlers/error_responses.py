@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mockbroker.api import Errors, RequestError, api_of
+from mockbroker.api import Api, Errors, RequestError, api_of
 from mockbroker.api_parts import Level, error_field, fields_of
 from mockbroker.state.errors import ApiError
 from protocol.error_codes import ErrorCode
@@ -52,6 +52,24 @@ def failed_entries(
             fail(entry, version, errors, error)
         entries.append(entry)
     return entries
+
+
+def entries_for(api: Api, request: Any, version: int, code: int, message: str | None = None) -> list[Any]:
+    """The answer's entries for all parts that a request names, each with the error."""
+    error = request_error(ApiError(code, message))
+    return failed_entries(request, api.parts(version), version, api.errors, error)
+
+
+def add_entries(entries: list[Any], added: list[Any], levels: tuple[Level, ...]) -> None:
+    """Put entries of an answer beside others, partitions beside those of the same topic."""
+    level, *further = levels
+    for entry in added:
+        same = next((one for one in entries if further and level.key_of(one) == level.key_of(entry)), None)
+        if same is None:
+            entries.append(entry)
+        else:
+            name = further[0].answered
+            add_entries(getattr(same, name), getattr(entry, name), tuple(further))
 
 
 def fail(record: Any, version: int, errors: Errors, error: RequestError) -> None:

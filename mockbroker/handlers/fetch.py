@@ -140,7 +140,7 @@ def session_subjects(call: Call, request: FetchRequest) -> Subjects:
 @handles(
     FetchRequest,
     access=Needs(topic="Read", note="as a follower: ClusterAction on the cluster alone"),
-    errors=Errors(parts="0-12", failed={"high_watermark": -1, "records": b""}, odd=in_session),
+    errors=Errors(injected="lookup", parts="0-12", failed={"high_watermark": -1, "records": b""}, odd=in_session),
     subjects=session_subjects,
 )
 def fetch(call: Call, request: FetchRequest) -> FetchResponse | Wait:

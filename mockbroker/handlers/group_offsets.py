@@ -42,7 +42,7 @@ FETCH_TOP_LEVEL_ERROR_VERSION = 2
 SUBSCRIPTION_PREFIX_VERSION = 0  # every version of ConsumerProtocolSubscription starts as this one
 
 
-@handles(OffsetCommitRequest, access=Needs(group="Read", topic="Read"))
+@handles(OffsetCommitRequest, access=Needs(group="Read", topic="Read"), errors=Errors(injected="request"))
 def offset_commit(call: Call, request: OffsetCommitRequest) -> OffsetCommitResponse:
     """Commit what can be committed; every partition has its own error."""
     expires_ms = NEVER
@@ -200,7 +200,7 @@ def refused_fetch(call: Call, request: OffsetFetchRequest, error: ApiError) -> O
     )
 
 
-@handles(OffsetDeleteRequest, access=Needs(group="Delete", topic="Read"))
+@handles(OffsetDeleteRequest, access=Needs(group="Delete", topic="Read"), errors=Errors(injected="request"))
 def offset_delete(call: Call, request: OffsetDeleteRequest) -> OffsetDeleteResponse:
     """Drop the offsets of topics that the group does not read now."""
     known: list[TopicPartition] = []

@@ -35,7 +35,7 @@ MAX_TOLD_BYTES = 64 << 20
 """Of what members have said and were assigned, in one answer, unless a single group has more."""
 
 
-@handles(DescribeGroupsRequest, access=Needs(group="Describe"), errors=Errors(words="nothing"))
+@handles(DescribeGroupsRequest, access=Needs(group="Describe"), errors=Errors(injected="answer", words="nothing"))
 def describe_groups(call: Call, request: DescribeGroupsRequest) -> DescribeGroupsResponse:
     """State and members of each group, in the order asked for.
 
@@ -120,7 +120,7 @@ def list_groups(call: Call, request: ListGroupsRequest) -> ListGroupsResponse:
     )
 
 
-@handles(DeleteGroupsRequest, access=Needs(group="Delete"), errors=Errors(words="nothing"))
+@handles(DeleteGroupsRequest, access=Needs(group="Delete"), errors=Errors(injected="request", words="nothing"))
 def delete_groups(call: Call, request: DeleteGroupsRequest) -> DeleteGroupsResponse:
     """Delete each group by itself, in the order asked for; a name that comes twice counts once."""
     return DeleteGroupsResponse(results=[deleted(call, group_id) for group_id in dict.fromkeys(request.groups_names)])

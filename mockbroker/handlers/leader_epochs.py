@@ -7,14 +7,18 @@ Source: KIP-101, KIP-279, KIP-320; ReplicaManager.lastOffsetForLeaderEpoch and L
 
 from __future__ import annotations
 
-from mockbroker.api import Needs, handles
+from mockbroker.api import Errors, Needs, handles
 from mockbroker.call import Call
 from mockbroker.handlers.leadership import find_partition, hosted_by
 from mockbroker.state.errors import ApiError
 from protocol.apis.leader_epochs import OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse
 
 
-@handles(OffsetForLeaderEpochRequest, access=Needs(topic="Describe", every_topic="ClusterAction"))
+@handles(
+    OffsetForLeaderEpochRequest,
+    access=Needs(topic="Describe", every_topic="ClusterAction"),
+    errors=Errors(injected="lookup"),
+)
 def offset_for_leader_epoch(call: Call, request: OffsetForLeaderEpochRequest) -> OffsetForLeaderEpochResponse:
     """The end of an epoch for each partition asked about."""
     response = OffsetForLeaderEpochResponse()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mockbroker.api import Needs, handles
+from mockbroker.api import Errors, Needs, handles
 from mockbroker.call import Call
 from mockbroker.handlers.leadership import (
     NO_EPOCH,
@@ -43,7 +43,7 @@ Found = tuple[int, int, int]
 """Timestamp, offset and leader epoch."""
 
 
-@handles(ListOffsetsRequest, access=Needs(topic="Describe"))
+@handles(ListOffsetsRequest, access=Needs(topic="Describe"), errors=Errors(injected="lookup"))
 def list_offsets(call: Call, request: ListOffsetsRequest) -> ListOffsetsResponse:
     """An offset for each partition asked about; one that is named twice is refused, and told of once."""
     if request.isolation_level not in (READ_UNCOMMITTED, READ_COMMITTED):

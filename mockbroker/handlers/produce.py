@@ -77,7 +77,7 @@ def each_once(
 @handles(
     ProduceRequest,
     access=Needs(topic="Write", note="records of a transaction: Write on the transactional id too"),
-    errors=Errors(failed={"base_offset": -1}, odd=each_once),
+    errors=Errors(injected="lookup", failed={"base_offset": -1}, odd=each_once),
 )
 def produce(call: Call, request: ProduceRequest) -> ProduceResponse | Verdict | Wait | None:
     """Append to each partition by itself."""

@@ -29,7 +29,9 @@ TopicMove = ListPartitionReassignmentsResponse.Topic
 FACTOR_VERSION = 1
 
 
-@handles(AlterPartitionReassignmentsRequest, access=Needs(cluster="Alter"), errors=Errors(parts="0+"))
+@handles(
+    AlterPartitionReassignmentsRequest, access=Needs(cluster="Alter"), errors=Errors(injected="request", parts="0+")
+)
 def alter_reassignments(call: Call, request: AlterPartitionReassignmentsRequest) -> AlterPartitionReassignmentsResponse:
     """Move each partition by itself; all moves begin from what was there before the request."""
     if not request.topics:

@@ -49,6 +49,7 @@ PARTITIONS_PLACEMENT_ERROR_VERSION = 3
 @handles(
     CreateTopicsRequest,
     access=Needs(topic="Create", every_topic="Create", note="configs are shown with DescribeConfigs on the topic"),
+    errors=Errors(injected="request"),
 )
 def create_topics(call: Call, request: CreateTopicsRequest) -> CreateTopicsResponse | Wait:
     """Create each topic by itself; a name that comes twice is refused."""
@@ -170,7 +171,7 @@ def config_entry(described: DescribedConfig) -> CreateTopicsResponse.Topic.Confi
 @handles(
     DeleteTopicsRequest,
     access=Needs(topic="Delete", every_topic="Delete", note="without Describe, a missing topic has the same error"),
-    errors=Errors(words="nothing"),
+    errors=Errors(injected="request", words="nothing"),
 )
 def delete_topics(call: Call, request: DeleteTopicsRequest) -> DeleteTopicsResponse | Wait:
     """Delete each topic, by name or since v6 by id; what names a topic twice deletes nothing."""
@@ -240,7 +241,7 @@ def topic_to_delete(call: Call, name: str | None, topic_id: bytes, times: int) -
     return found
 
 
-@handles(CreatePartitionsRequest, access=Needs(topic="Alter"))
+@handles(CreatePartitionsRequest, access=Needs(topic="Alter"), errors=Errors(injected="request"))
 def create_partitions(call: Call, request: CreatePartitionsRequest) -> CreatePartitionsResponse | Wait:
     """Widen each topic; in ZooKeeper mode none while only some brokers have a rack, whatever is asked for.
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 
-from mockbroker.api import Needs, handles
+from mockbroker.api import Errors, Needs, handles
 from mockbroker.call import Call, Wait
 from mockbroker.handlers.find_coordinator import check_coordinator
 from mockbroker.handlers.leadership import find_partition, served_by
@@ -312,7 +312,11 @@ def when_markers_replicated(
     return response
 
 
-@handles(TxnOffsetCommitRequest, access=Needs(group="Read", topic="Read", transactional_id="Write"))
+@handles(
+    TxnOffsetCommitRequest,
+    access=Needs(group="Read", topic="Read", transactional_id="Write"),
+    errors=Errors(injected="request"),
+)
 def txn_offset_commit(call: Call, request: TxnOffsetCommitRequest) -> TxnOffsetCommitResponse:
     """Keep offsets that count once the transaction is committed; every partition has its own error."""
     return keep_offsets(

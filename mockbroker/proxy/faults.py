@@ -10,44 +10,22 @@ from __future__ import annotations
 from copy import copy
 from typing import Any, NamedTuple
 
+from mockbroker.api import Api, api_of
+from mockbroker.api_parts import Level
 from mockbroker.call import Call, InjectedFaults
-from mockbroker.handlers.error_responses import error_response
-from mockbroker.state.errors import ApiError
+from mockbroker.core.faults.errors import with_field
+from mockbroker.handlers.error_responses import add_entries, entries_for
 from mockbroker.subjects import subjects_of, topic_name
-from protocol.error_codes import ErrorCode, error_name
-from protocol.registry import message_class
+from protocol.error_codes import error_name
 
-PRODUCE, FETCH, SHARE_FETCH = 0, 1, 78
+PRODUCE, FETCH = 0, 1
 NO_ACKS = 0
 TOPIC_ID_VERSION = 13
-READS = (FETCH, SHARE_FETCH)
-BY_ID = (FETCH, SHARE_FETCH, 79)
-NO_OFFSET = -1
 NO_SESSION = -1
 """The epoch of a fetch that is in no session and begins none."""
 
 
-class Shape(NamedTuple):
-    """Where the topics and partitions of an API's request and answer stand."""
-
-    topics: str
-    partitions: str
-    number: str
-    answered_topics: str
-    answered_partitions: str
-    answered_index: str
-    name: str = "name"
-
-
-SHAPES = {
-    PRODUCE: Shape("topic_data", "partition_data", "index", "responses", "partition_responses", "index"),
-    FETCH: Shape("topics", "partitions", "partition", "responses", "partitions", "partition_index", "topic"),
-    2: Shape("topics", "partitions", "partition_index", "topics", "partitions", "partition_index"),
-    21: Shape("topics", "partitions", "partition_index", "topics", "partitions", "partition_index"),
-    23: Shape("topics", "partitions", "partition", "topics", "partitions", "partition", "topic"),
-    SHARE_FETCH: Shape("topics", "partitions", "partition_index", "responses", "partitions", "partition_index"),
-    79: Shape("topics", "partitions", "partition_index", "responses", "partitions", "partition_index"),
-}
+Levels = tuple[Level, ...]
 
 
 class Sending(NamedTuple):
@@ -61,30 +39,38 @@ class Sending(NamedTuple):
     closes: str | None = None
 
 
+def served(api_key: int) -> Api:
+    """The API of a call that faults may mean in part."""
+    api = api_of(api_key)
+    assert api is not None, api_key
+    return api
+
+
 def sending_of(call: Call) -> Sending:
     """What of a call goes on to the real broker under the faults that met it. Raises ProtocolError."""
     injected = call.injected
     assert injected is not None
     if not injected.partition_errors and injected.every_partition is None:
         return Sending(call.request)
-    shape, whole = SHAPES[call.api_key], call.request
-    failed, rest = split(call, injected, shape)
-    if call.api_key in READS:
-        return sending_of_read(call, injected, shape, failed, rest)
+    api, whole = served(call.api_key), call.request
+    levels = api.parts(call.version)
+    failed, rest = split(call, injected, levels)
+    if hasattr(whole, "max_wait_ms"):
+        return sending_of_read(call, injected, levels, failed, rest)
     if not failed:
         return Sending(whole)
     if call.api_key == PRODUCE and whole.acks == NO_ACKS:
         reason = f"produce with acks=0 failed: {', '.join(map(error_name, sorted(failed)))}"
-        return Sending(with_topics(whole, shape, rest) if rest else None, closes=reason)
-    answer = failed_answer(call, shape, failed)
+        return Sending(with_field(whole, levels[0].asked, rest) if rest else None, closes=reason)
+    answer = failed_answer(call, failed)
     if not rest:
         return Sending(None, answer)
-    injected.amend.insert(0, lambda true: merge(true, answer, shape))
-    return Sending(with_topics(whole, shape, rest))
+    injected.amend.insert(0, lambda true: merge(true, answer, levels))
+    return Sending(with_field(whole, levels[0].asked, rest))
 
 
 def sending_of_read(
-    call: Call, injected: InjectedFaults, shape: Shape, failed: dict[int, list[Any]], rest: list[Any]
+    call: Call, injected: InjectedFaults, levels: Levels, failed: dict[int, list[Any]], rest: list[Any]
 ) -> Sending:
     """A fetch: answered here where it is about nothing else and in no session; else its answer is changed.
 
@@ -97,45 +83,46 @@ def sending_of_read(
     is_apart = call.api_key == FETCH and epoch == NO_SESSION
     if epoch > 0:
         failed = failed_in_session(call, injected)
-    answer = failed_answer(call, shape, failed)
+    answer = failed_answer(call, failed)
     if failed and is_alone:
         return Sending(None, answer)
 
     def amend(true: Any) -> None:
         if getattr(true, "error_code", 0):
             return
-        drop_meant(call, true, injected, shape)
-        merge(true, answer, shape)
+        drop_meant(call, true, injected, levels)
+        merge(true, answer, levels)
 
     injected.amend.insert(0, amend)
     if not failed:
         return Sending(whole)
-    quick = with_topics(whole, shape, rest if is_apart else whole.topics)
+    quick = with_field(whole, levels[0].asked, rest if is_apart else whole.topics)
     quick.max_wait_ms = 0
     return Sending(quick)
 
 
-def split(call: Call, injected: InjectedFaults, shape: Shape) -> tuple[dict[int, list[Any]], list[Any]]:
+def split(call: Call, injected: InjectedFaults, levels: Levels) -> tuple[dict[int, list[Any]], list[Any]]:
     """The topics of a request with the partitions that are meant, by error, and with those that are not."""
     failed: dict[int, list[Any]] = {}
     rest: list[Any] = []
-    for topic in getattr(call.request, shape.topics):
-        name = topic_name(call, topic, shape.name) if hasattr(topic, shape.name) else known_name(call, topic)
+    partitions_in, number = levels[1].asked, levels[1].keys[0][1]
+    for topic in levels[0].elements(call.request):
+        name = topic_name(call, topic, name_field(topic))
         by_error: dict[int | None, list[Any]] = {}
-        for one in getattr(topic, shape.partitions):
-            code = None if name is None else injected.error_of(name, getattr(one, shape.number))
+        for one in levels[1].elements(topic):
+            code = None if name is None else injected.error_of(name, getattr(one, number))
             by_error.setdefault(code, []).append(one)
         for code, partitions in by_error.items():
             part = copy(topic)
-            setattr(part, shape.partitions, partitions)
+            setattr(part, partitions_in, partitions)
             (rest if code is None else failed.setdefault(code, [])).append(part)
     return failed, rest
 
 
 def failed_in_session(call: Call, injected: InjectedFaults) -> dict[int, list[Any]]:
     """The topics with the partitions that are meant, by error, out of all that a fetch's session has."""
-    request = message_class(call.api_key, "request")
-    number = SHAPES[call.api_key].number
+    api = served(call.api_key)
+    request, number = api.request, api.parts(call.version)[1].keys[0][1]
     failed: dict[int, list[Any]] = {}
     for name, indexes in subjects_of(call).topics.items():
         known = call.cluster.topics.get(name)
@@ -154,86 +141,43 @@ def failed_in_session(call: Call, injected: InjectedFaults) -> dict[int, list[An
     return failed
 
 
-def known_name(call: Call, topic: Any) -> str | None:
-    """The name of a topic that has an id alone."""
-    known = call.cluster.topic_by_id.get(topic.topic_id)
-    return None if known is None else known.name
-
-
-def with_topics(request: Any, shape: Shape, topics: list[Any]) -> Any:
-    """A request about these topics."""
-    changed = copy(request)
-    setattr(changed, shape.topics, topics)
-    return changed
-
-
-def failed_answer(call: Call, shape: Shape, failed: dict[int, list[Any]]) -> Any:
+def failed_answer(call: Call, failed: dict[int, list[Any]]) -> Any:
     """An answer with an error for each partition that is meant; None where none is."""
-    whole = None
+    if not failed:
+        return None
+    api = served(call.api_key)
+    levels = api.parts(call.version)
+    answer = api.response()
     for code, topics in sorted(failed.items()):
-        if call.api_key in BY_ID:
-            answer = answer_by_id(call, topics, code)
-        else:
-            answer = error_response(with_topics(call.request, shape, topics), call.version, ApiError(ErrorCode(code)))
-        if hasattr(answer, "error_code"):
-            answer.error_code = 0
-        if whole is None:
-            whole = answer
-        else:
-            merge(whole, answer, shape)
-    return whole
-
-
-def answer_by_id(call: Call, topics: list[Any], code: int) -> Any:
-    """An answer with an error for each partition, of the APIs whose refusals name no partitions that go by topic id."""
-    response = message_class(call.api_key, "response")
-    answer = response()
-    for topic in topics:
-        refused = answer_topic(response, topic)
-        for one in topic.partitions:
-            index = one.partition if call.api_key == FETCH else one.partition_index
-            entry = response.Topic.Partition(partition_index=index, error_code=code)
-            if call.api_key == FETCH:
-                entry.high_watermark, entry.records = NO_OFFSET, b""
-            refused.partitions.append(entry)
-        answer.responses.append(refused)
+        request = with_field(call.request, levels[0].asked, topics)
+        add_entries(getattr(answer, levels[0].answered), entries_for(api, request, call.version, code), levels)
     return answer
 
 
-def answer_topic(response: Any, topic: Any) -> Any:
-    """A topic of an answer, by the name or the id by which the request has it."""
-    names = {"topic": topic.topic} if hasattr(topic, "topic") else {}
-    return response.Topic(topic_id=topic.topic_id, partitions=[], **names)
-
-
-def merge(answer: Any, other: Any, shape: Shape) -> None:
+def merge(answer: Any, other: Any, levels: Levels) -> None:
     """Put the partitions of another answer beside those of this one."""
-    if other is None:
-        return
-    topics = getattr(answer, shape.answered_topics)
-    for added in getattr(other, shape.answered_topics):
-        same = next((topic for topic in topics if key_of(topic, shape) == key_of(added, shape)), None)
-        if same is None:
-            topics.append(added)
-        else:
-            getattr(same, shape.answered_partitions).extend(getattr(added, shape.answered_partitions))
+    if other is not None:
+        name = levels[0].answered
+        add_entries(getattr(answer, name), getattr(other, name), levels)
 
 
-def key_of(topic: Any, shape: Shape) -> tuple[str | None, bytes]:
-    return getattr(topic, shape.name, None) or None, getattr(topic, "topic_id", b"")
+def name_field(topic: Any) -> str:
+    """The field with a topic's name; "" if it has an id alone."""
+    return next((name for name in ("topic", "name") if hasattr(topic, name)), "")
 
 
-def drop_meant(call: Call, answer: Any, injected: InjectedFaults, shape: Shape) -> None:
+def drop_meant(call: Call, answer: Any, injected: InjectedFaults, levels: Levels) -> None:
     """Take the partitions that are meant out of a real answer."""
     kept = []
-    for topic in getattr(answer, shape.answered_topics):
-        name = getattr(topic, shape.name, None) or known_name(call, topic)
+    number = levels[1].keys[0][0]
+    for topic in getattr(answer, levels[0].answered):
+        name = topic_name(call, topic, name_field(topic))
         partitions = [
             one
-            for one in getattr(topic, shape.answered_partitions)
-            if name is None or injected.error_of(name, getattr(one, shape.answered_index)) is None
+            for one in getattr(topic, levels[1].answered)
+            if name is None or injected.error_of(name, getattr(one, number)) is None
         ]
         if partitions:
-            setattr(topic, shape.answered_partitions, partitions)
+            setattr(topic, levels[1].answered, partitions)
             kept.append(topic)
-    setattr(answer, shape.answered_topics, kept)
+    setattr(answer, levels[0].answered, kept)

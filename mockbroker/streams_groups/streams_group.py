@@ -319,7 +319,7 @@ def make_topics(call: Call, group: StreamsGroup, topics: Iterable[InternalTopic]
     access=Needs(
         group="Describe", topic="Describe", note="without Describe on a topic of the group: TOPIC_AUTHORIZATION_FAILED"
     ),
-    errors=Errors(words="nothing"),
+    errors=Errors(injected="answer", words="nothing"),
 )
 def streams_group_describe(call: Call, request: StreamsGroupDescribeRequest) -> StreamsGroupDescribeResponse:
     """Each group with its topology and its members, and which tasks those have and shall have."""

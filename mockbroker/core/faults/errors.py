@@ -1,34 +1,30 @@
-"""An error in place of the truth: where each API's answer has a place for it, and what is still answered truly.
+"""An error in place of the truth: where each API's answer has a field for it, and what is still answered truly.
 
-Produce, Fetch, ListOffsets, OffsetForLeaderEpoch, ShareFetch and ShareAcknowledge look each partition up by
-``handlers/leadership.py``, which refuses those that are meant. Of other requests that change something, the part that
-is meant is taken out before the handler sees it, and its error is put into the answer afterwards; so nothing of it
-happens. Of requests that only read, the answer is changed. What is meant as a whole has the shape that
-``handlers/error_responses.py`` gives it.
+Where the error goes if some parts of a request are meant is beside the API's handler (``Errors.injected``): the handler
+looks a partition up and is refused (``handlers/leadership.py``); the part is taken out before the handler sees the
+request, so that nothing of it happens, and its error is put into the answer afterwards; or, of requests that only read,
+the answer is changed. If all is meant, the answer is that of ``handlers/error_responses.py``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from copy import copy
 from typing import Any, NamedTuple
 
-from mockbroker.api import api_of
+from mockbroker.api import Api, api_of
 from mockbroker.call import Call, InjectedFaults, Verdict
 from mockbroker.core.faults.matching import Hit, topics_named
-from mockbroker.handlers.error_responses import error_response
+from mockbroker.handlers.error_responses import add_entries, entries_for, error_response
 from mockbroker.state.errors import ApiError
 from mockbroker.subjects import TOPIC_RESOURCE_TYPE, topic_name
 from protocol.error_codes import ErrorCode
 from protocol.errors import ProtocolError
 
-PRODUCE, FETCH, METADATA, API_VERSIONS, OFFSET_DELETE = 0, 1, 3, 18, 47
-SHARE_FETCH, SHARE_ACKNOWLEDGE = 78, 79
-PARTITION_APIS = frozenset({PRODUCE, FETCH, 2, 21, 23, SHARE_FETCH, SHARE_ACKNOWLEDGE})
+PRODUCE, FETCH, METADATA, API_VERSIONS = 0, 1, 3, 18
 SESSION_VERSION = 7
 TOP_LEVEL_METADATA_VERSION = 13
 GROUPS_VERSION = 8
-COORDINATORS_VERSION = 4
 NO_ACKS = 0
 NO_OFFSET = -1
 NO_LEADER = -1
@@ -50,8 +46,6 @@ SHARE_SESSION_ERRORS = frozenset(
 AFTER_APPEND = frozenset({ErrorCode.REQUEST_TIMED_OUT, ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND})
 """What Produce answers once the records are in the leader's log. Source: DelayedProduce, Apache Kafka 4.4."""
 
-Split = Callable[[Call, Hit, ErrorCode], "InjectedError"]
-
 
 class InjectedError(NamedTuple):
     """An error has its place: ``verdict`` is the answer, None where the handler still answers the rest."""
@@ -72,8 +66,11 @@ def injected_into(call: Call) -> InjectedFaults:
 def inject_error(call: Call, code: ErrorCode, hit: Hit) -> InjectedError | None:
     """Have what is meant of a call answered with an error; None where its answer has no place for it."""
     try:
-        if call.api_key in PARTITION_APIS:
-            return into_partitions(call, code, hit)
+        api = api_of(call.api_key)
+        if api is None:
+            return None
+        if api.errors.injected == "lookup":
+            return into_partitions(call, api, code, hit)
         if call.api_key == METADATA:
             return into_metadata(call, code, hit)
         if call.api_key == API_VERSIONS and code is ErrorCode.UNSUPPORTED_VERSION:
@@ -81,22 +78,24 @@ def inject_error(call: Call, code: ErrorCode, hit: Hit) -> InjectedError | None:
 
             return InjectedError(Verdict(refuse_version(call.session.served_versions), version=0))
         if hit.topics is not None or hit.groups is not None:
-            into_part = INTO_PART.get(call.api_key)
+            into_part = INTO_PART.get(api.name)
             if into_part is not None:
                 return into_part(call, hit, code)
+            if api.errors.injected == "request":
+                return out_of_request(call, api, hit, code)
+            if api.errors.injected == "answer":
+                return into_answer(call, api, hit, code)
         return into_whole(call, code)
     except ProtocolError:
         return None  # the request cannot be read, as its handler will say
 
 
 def into_whole(call: Call, code: ErrorCode) -> InjectedError | None:
-    if api_of(call.api_key) is None:
-        return None
     response = error_response(call.request, call.version, ApiError(code))
     return None if response is None else InjectedError(Verdict(response))
 
 
-def into_partitions(call: Call, code: ErrorCode, hit: Hit) -> InjectedError | None:
+def into_partitions(call: Call, api: Api, code: ErrorCode, hit: Hit) -> InjectedError | None:
     """The partitions that are meant; errors of sessions, and only those, stand at the top of a Fetch or ShareFetch."""
     if call.api_key == FETCH and code in SESSION_ERRORS:
         if call.version < SESSION_VERSION:
@@ -104,7 +103,7 @@ def into_partitions(call: Call, code: ErrorCode, hit: Hit) -> InjectedError | No
         from protocol.apis.fetch import FetchResponse
 
         return InjectedError(Verdict(FetchResponse(error_code=code)))
-    if call.api_key in (SHARE_FETCH, SHARE_ACKNOWLEDGE) and code in SHARE_SESSION_ERRORS:
+    if api.name in ("ShareFetch", "ShareAcknowledge") and code in SHARE_SESSION_ERRORS:
         return into_whole(call, code)
     topics = topics_named(call) if hit.topics is None else hit.topics
     if not any(indexes is None or indexes for indexes in topics.values()):
@@ -182,102 +181,62 @@ def describe_topic_partitions(call: Call, hit: Hit, code: ErrorCode) -> Injected
 # requests that change something
 
 
-def by_partition(field: str, partitions: str | None, answer: str) -> Split:
-    """How to split a request with topics.
-
-    Args:
-        field: its list of topics; with ``partitions``, the list of partitions in each.
-        answer: the answer's list of topics.
-    """
-
-    def split(call: Call, hit: Hit, code: ErrorCode) -> InjectedError:
-        failed: list[Any] = []
-        rest: list[Any] = []
-        for topic in getattr(call.request, field):
-            name = topic if isinstance(topic, str) else topic_name(call, topic)
-            if not is_meant(hit, name):
-                rest.append(topic)
-                continue
-            indexes = None if hit.topics is None or name is None else hit.topics[name]
-            if partitions is None or indexes is None:
-                failed.append(topic)
-                continue
-            for into, wanted in ((failed, True), (rest, False)):
-                part = [one for one in getattr(topic, partitions) if (one.partition_index in indexes) is wanted]
-                if part:
-                    into.append(with_field(topic, partitions, part))
-        return answer_failed(call, code, field, failed, rest, answer)
-
-    return split
-
-
-def answer_failed(
-    call: Call,
-    code: ErrorCode,
-    field: str,
-    failed: list[Any],
-    rest: list[Any],
-    answer: str,
-    message: str | None = None,
-) -> InjectedError:
-    """Answer what is meant with the error; have the handler answer the rest, if there is any."""
-    response = error_response(with_field(call.request, field, failed), call.version, ApiError(code, message))
-    if call.api_key == OFFSET_DELETE:
-        response.topics = [
-            type(response).Topic(
-                name=topic.name,
-                partitions=[
-                    type(response).Topic.Partition(partition_index=one.partition_index, error_code=code)
-                    for one in topic.partitions
-                ],
-            )
-            for topic in failed
-        ]
-    for top in ("error_code", "error_message"):
-        if hasattr(response, top):
-            setattr(response, top, 0 if top == "error_code" else None)
+def out_of_request(call: Call, api: Api, hit: Hit, code: ErrorCode) -> InjectedError:
+    """Answer the parts that are meant with the error; have the handler answer the rest, if there is any."""
+    levels = api.parts(call.version)
+    failed: list[Any] = []
+    rest: list[Any] = []
+    for element in levels[0].elements(call.request):
+        if not names_meant(call, element, hit):
+            rest.append(element)
+            continue
+        name = None if hit.topics is None or len(levels) == 1 else topic_name(call, element)
+        indexes = None if name is None else (hit.topics or {})[name]
+        if indexes is None:
+            failed.append(element)
+            continue
+        partitions, number = levels[1].asked, levels[1].keys[0][1]
+        for into, is_wanted in ((failed, True), (rest, False)):
+            part = [one for one in getattr(element, partitions) if (getattr(one, number) in indexes) is is_wanted]
+            if part:
+                into.append(with_field(element, partitions, part))
+    message = code.meaning if levels[0].asked == "resources" else None
+    entries = entries_for(api, with_field(call.request, levels[0].asked, failed), call.version, code, message)
+    answered = levels[0].answered
     if not rest:
-        return InjectedError(Verdict(response))
-    hand_over(call, field, rest)
-    injected_into(call).amend.append(lambda true: add_entries(getattr(true, answer), getattr(response, answer)))
+        return InjectedError(Verdict(api.response(**{answered: entries})))
+    hand_over(call, levels[0].asked, rest)
+    injected_into(call).amend.append(lambda true: add_entries(getattr(true, answered), entries, levels))
     return PARTLY
 
 
-def add_entries(entries: list[Any], failed: Iterable[Any]) -> None:
-    """Put the failed entries beside the others, partitions beside those of the same topic."""
-    for one in failed:
-        same = None
-        if hasattr(one, "partitions"):
-            same = next((entry for entry in entries if key_of(entry) == key_of(one)), None)
-        if same is None:
-            entries.append(one)
-        else:
-            same.partitions.extend(one.partitions)
+def into_answer(call: Call, api: Api, hit: Hit, code: ErrorCode) -> InjectedError | None:
+    """Put the error in place of the answer's entries of the parts that are meant."""
+    levels = api.parts(call.version)
+    if not levels:
+        return into_whole(call, code)
+    level = levels[0]
+    meant = [element for element in level.elements(call.request) if names_meant(call, element, hit)]
+    entries = entries_for(api, with_field(call.request, level.asked, meant), call.version, code)
+    failed = {level.key_of(entry): entry for entry in entries}
+
+    def amend(response: Any) -> None:
+        true = getattr(response, level.answered)
+        setattr(response, level.answered, [failed.get(level.key_of(entry), entry) for entry in true])
+
+    injected_into(call).amend.append(amend)
+    return PARTLY
 
 
-def key_of(topic: Any) -> tuple[str | None, bytes]:
-    return (topic.name, getattr(topic, "topic_id", b""))
-
-
-def delete_topics(call: Call, hit: Hit, code: ErrorCode) -> InjectedError:
-    field = "topics" if call.request.topics else "topic_names"
-    return by_partition(field, None, "responses")(call, hit, code)
-
-
-def delete_groups(call: Call, hit: Hit, code: ErrorCode) -> InjectedError:
-    meant = hit.groups or ()
-    names = call.request.groups_names
-    failed, rest = [one for one in names if one in meant], [one for one in names if one not in meant]
-    return answer_failed(call, code, "groups_names", failed, rest, "results")
-
-
-def alter_configs(call: Call, hit: Hit, code: ErrorCode) -> InjectedError:
-    failed: list[Any] = []
-    rest: list[Any] = []
-    for one in call.request.resources:
-        is_failed = one.resource_type == TOPIC_RESOURCE_TYPE and is_meant(hit, one.resource_name)
-        (failed if is_failed else rest).append(one)
-    return answer_failed(call, code, "resources", failed, rest, "responses", code.meaning)
+def names_meant(call: Call, element: Any, hit: Hit) -> bool:
+    """True if an element of a request names a topic or group that is meant."""
+    if hasattr(element, "resource_type"):
+        return element.resource_type == TOPIC_RESOURCE_TYPE and is_meant(hit, element.resource_name)
+    if hasattr(element, "group_id"):
+        return element.group_id in (hit.groups or ())
+    if isinstance(element, str):
+        return element in (hit.groups or ()) if hit.topics is None else is_meant(hit, element)
+    return is_meant(hit, topic_name(call, element))
 
 
 def hand_over(call: Call, field: str, rest: list[Any]) -> None:
@@ -321,45 +280,6 @@ def fail_offsets(call: Call, response: Any, code: ErrorCode, hit: Hit) -> None:
                     partition.committed_leader_epoch, partition.metadata = -1, ""
 
 
-def find_coordinator(call: Call, hit: Hit, code: ErrorCode) -> InjectedError | None:
-    if call.version < COORDINATORS_VERSION:
-        return into_whole(call, code)
-    return in_place_of(call, hit, code, "coordinators", "key")
-
-
-def describe_groups(call: Call, hit: Hit, code: ErrorCode) -> InjectedError | None:
-    return in_place_of(call, hit, code, "groups", "group_id")
-
-
-def in_place_of(call: Call, hit: Hit, code: ErrorCode, entries: str, key: str) -> InjectedError:
-    """Put the error in place of the entries of the groups that are meant."""
-    failed = error_response(call.request, call.version, ApiError(code))
-    by_group = {getattr(one, key): one for one in getattr(failed, entries)}
-
-    def amend(response: Any) -> None:
-        setattr(
-            response,
-            entries,
-            [
-                by_group.get(getattr(one, key), one) if getattr(one, key) in (hit.groups or ()) else one
-                for one in getattr(response, entries)
-            ],
-        )
-
-    injected_into(call).amend.append(amend)
-    return PARTLY
-
-
-def describe_configs(call: Call, hit: Hit, code: ErrorCode) -> InjectedError:
-    def amend(response: Any) -> None:
-        for one in response.results:
-            if one.resource_type == TOPIC_RESOURCE_TYPE and is_meant(hit, one.resource_name):
-                one.error_code, one.error_message, one.configs = code, code.meaning, []
-
-    injected_into(call).amend.append(amend)
-    return PARTLY
-
-
 def is_meant(hit: Hit, name: str | None, index: int | None = None) -> bool:
     """Whether a topic is meant, or one of its partitions."""
     if hit.topics is None:
@@ -370,25 +290,8 @@ def is_meant(hit: Hit, name: str | None, index: int | None = None) -> bool:
     return index is None or indexes is None or index in indexes
 
 
-INTO_PART: dict[int, Callable[[Call, Hit, ErrorCode], InjectedError | None]] = {
-    8: by_partition("topics", "partitions", "topics"),
-    9: offset_fetch,
-    10: find_coordinator,
-    15: describe_groups,
-    19: by_partition("topics", None, "topics"),
-    20: delete_topics,
-    28: by_partition("topics", "partitions", "topics"),
-    32: describe_configs,
-    33: alter_configs,
-    37: by_partition("topics", None, "results"),
-    42: delete_groups,
-    44: alter_configs,
-    45: by_partition("topics", "partitions", "responses"),
-    OFFSET_DELETE: by_partition("topics", "partitions", "topics"),
-    69: describe_groups,
-    75: describe_topic_partitions,
-    77: describe_groups,
-    89: describe_groups,
-    90: describe_groups,
+INTO_PART: dict[str, Callable[[Call, Hit, ErrorCode], InjectedError | None]] = {
+    "OffsetFetch": offset_fetch,
+    "DescribeTopicPartitions": describe_topic_partitions,
 }
-"""Who puts an error into a part of which API's answer; an API that is not here has it as a whole."""
+"""The APIs whose answers tell of partitions that the request may not name."""

@@ -79,7 +79,7 @@ def session_subjects(call: Call, request: ShareFetchRequest) -> Subjects:
 @handles(
     ShareFetchRequest,
     access=Needs(group="Read", topic="Read"),
-    errors=Errors(words="nothing"),
+    errors=Errors(injected="lookup", words="nothing"),
     subjects=session_subjects,
 )
 def share_fetch(call: Call, request: ShareFetchRequest) -> ShareFetchResponse | Wait:
@@ -254,7 +254,9 @@ def add_outcomes(response: ShareFetchResponse, outcomes: Outcomes) -> None:
         entry.acknowledge_error_code, entry.acknowledge_error_message = outcome.code, outcome.message
 
 
-@handles(ShareAcknowledgeRequest, access=Needs(group="Read", topic="Read"), errors=Errors(words="nothing"))
+@handles(
+    ShareAcknowledgeRequest, access=Needs(group="Read", topic="Read"), errors=Errors(injected="lookup", words="nothing")
+)
 def share_acknowledge(call: Call, request: ShareAcknowledgeRequest) -> ShareAcknowledgeResponse:
     """Take what a member says of records."""
     check_enabled(call)

@@ -79,7 +79,7 @@ def share_group_heartbeat(call: Call, request: ShareGroupHeartbeatRequest) -> Sh
     access=Needs(
         group="Describe", topic="Describe", note="without Describe on a topic of the group: TOPIC_AUTHORIZATION_FAILED"
     ),
-    errors=Errors(words="nothing"),
+    errors=Errors(injected="answer", words="nothing"),
 )
 def share_group_describe(call: Call, request: ShareGroupDescribeRequest) -> ShareGroupDescribeResponse:
     """Each group with its members, and what they read."""

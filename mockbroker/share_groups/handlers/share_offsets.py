@@ -40,7 +40,7 @@ DeletedTopic = DeleteShareGroupOffsetsResponse.Topic
 @handles(
     DescribeShareGroupOffsetsRequest,
     access=Needs(group="Describe", topic="Describe", note="a request for all topics returns those with Describe"),
-    errors=Errors(words="meaning"),
+    errors=Errors(injected="answer", words="meaning"),
 )
 def describe_offsets(call: Call, request: DescribeShareGroupOffsetsRequest) -> DescribeShareGroupOffsetsResponse:
     """Where groups start, and how many records are left for them."""

@@ -7,8 +7,6 @@ from typing import Any
 import pytest
 
 import protocol
-from mockbroker.api import SERVED
-from mockbroker.core.faults.errors import INTO_PART, PARTITION_APIS
 from mockbroker.core.simulation import ConnectionClosedError, Simulation
 from protocol.apis.api_versions import ApiVersionsRequest
 from protocol.apis.classic_group import HeartbeatRequest, JoinGroupRequest, LeaveGroupRequest, SyncGroupRequest
@@ -476,12 +474,6 @@ def test_a_throttle_and_an_error_meet_one_call(sim):
     response = sim.ask(produce_request(), version=12)
     assert response.throttle_time_ms == 300
     assert codes(response) == only((ORDERS, 0), (ORDERS, 1))
-
-
-@pytest.mark.share_groups
-@pytest.mark.streams_groups
-def test_every_api_that_is_served_has_a_place_for_an_error(sim):
-    assert set(INTO_PART) | PARTITION_APIS <= set(SERVED)
 
 
 def test_offsets_that_go_by_topic_id_are_meant_by_the_topics_name(sim):
