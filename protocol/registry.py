@@ -260,6 +260,11 @@ def message_class(api_key: int, kind: str) -> Any:
     return found
 
 
+def api_key_of(name: str) -> int:
+    """The key of an API by its name, as ``ShareFetch``. Raises StopIteration: no API has this name."""
+    return next(key for key, (_, known) in APIS.items() if known == name)
+
+
 def loaded_class(api_key: int, kind: str) -> Any:
     """The same, out of the module that declares it."""
     if kind not in KINDS:

@@ -10,13 +10,14 @@ from typing import Any, NamedTuple
 import msgspec
 
 from protocol.errors import ProtocolError
-from protocol.registry import message_class
+from protocol.registry import api_key_of, message_class
 
 LENGTH_BYTES = 4
 MIN_REQUEST_BYTES, MIN_RESPONSE_BYTES = 8, 4
 NO_CLIENT_ID = b"\0\x07\0\0"
 """ControlledShutdown v0, whose header has none."""
-PRODUCE, FETCH, METADATA, UPDATE_METADATA, API_VERSIONS, SHARE_FETCH = 0, 1, 3, 6, 18, 78
+PRODUCE, FETCH, METADATA, UPDATE_METADATA, API_VERSIONS = 0, 1, 3, 6, 18
+SHARE_FETCH = api_key_of("ShareFetch")
 CORRELATION_ID, CLIENT_ID_LENGTH = Struct(">i"), Struct(">h")
 MAX_ASKED, MAX_ASKED_BYTES = 10_000, 64 << 20
 """Requests without an answer that one connection may have, and their bytes, before the oldest are given up."""

@@ -16,12 +16,10 @@ from mockbroker.core.faults.matching import Hit
 from mockbroker.handlers.error_responses import error_response
 from mockbroker.state.errors import ApiError
 from mockbroker.state.security.operations import GROUP, TRANSACTIONAL_ID, WRITE
-from mockbroker.subjects import subjects_of
+from mockbroker.subjects import names_in, subjects_of
 from protocol.error_codes import ErrorCode
 from protocol.registry import message_class
 
-OF_ONE_GROUP = frozenset({8, 28, 47, 78, 79})
-"""The APIs of one group that could refuse a part of what they name."""
 WITH_WORDS = frozenset({29, 30, 31, 43, 45, 46, 51, 57})
 """The APIs that say in words which operation on the cluster is missing."""
 TOPIC_FAILED = ErrorCode.TOPIC_AUTHORIZATION_FAILED
@@ -69,7 +67,7 @@ def check_groups(call: Call, access: PrincipalAccess, operation: int) -> Verdict
         return None
     return (
         refuse_all(call, GROUP_FAILED)
-        if call.api_key in OF_ONE_GROUP
+        if names_in(message_class(call.api_key, "request"), call.version).group
         else refuse_part(call, GROUP_FAILED, Hit(groups=denied))
     )
 

@@ -30,7 +30,7 @@ from mockbroker.adapters.capture_lines import Fields, LineForm
 from mockbroker.adapters.capture_packets import PacketForm
 from mockbroker.call import Call
 from mockbroker.core.outcome import Outcome
-from mockbroker.core.redaction import ANSWERS_WITH_SECRETS, is_bare_token, redacted_request, redacted_response
+from mockbroker.core.redaction import has_secrets, is_bare_token, redacted_request, redacted_response
 
 log = logging.getLogger("mockbroker")
 
@@ -104,7 +104,7 @@ class Capture:
         tap = self._taps.get(outcome.call.session.connection)
         if tap is not None and outcome.output:
             call = outcome.call
-            if call.api_key in ANSWERS_WITH_SECRETS:
+            if has_secrets(call.api_key, "response"):
                 if not is_bare_token(call):
                     tap.response(memoryview(redacted_response(call, b"".join(outcome.output)[LENGTH_BYTES:])))
                 return

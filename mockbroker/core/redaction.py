@@ -5,39 +5,23 @@ What cannot be read is left out as a whole behind the first eight bytes. The fra
 
 from __future__ import annotations
 
+from functools import cache, lru_cache
 from typing import Any
 
 from msgspec.structs import replace
 
 from mockbroker.call import Call
+from mockbroker.core.response_errors import nested_record
 from protocol.codec import codec
+from protocol.declare import Field, declaration_of
 from protocol.errors import ProtocolError
 from protocol.headers import read_request_header, read_response
-from protocol.registry import message_class
+from protocol.registry import APIS, message_class
 
-ALTER_CONFIGS, SASL_AUTHENTICATE, RENEW_TOKEN, EXPIRE_TOKEN, INCREMENTAL_ALTER_CONFIGS, ALTER_SCRAM = (
-    33,
-    36,
-    39,
-    40,
-    44,
-    51,
-)
-WITH_SECRETS = frozenset(
-    api_key.to_bytes(2)
-    for api_key in (
-        ALTER_CONFIGS,
-        SASL_AUTHENTICATE,
-        RENEW_TOKEN,
-        EXPIRE_TOKEN,
-        INCREMENTAL_ALTER_CONFIGS,
-        ALTER_SCRAM,
-    )
-)
-"""How requests begin that may hold a secret."""
+SASL_AUTHENTICATE = 36
+SECRETS = ("auth_bytes", "hmac", "salted_password")
+"""The fields of bytes that are secret, in whatever message."""
 SECRET_CONFIGS = ("password", "jaas.config", "keystore.key", "secret", "secret.key")
-CREATE_TOKEN, DESCRIBE_TOKENS = 38, 41
-ANSWERS_WITH_SECRETS = (SASL_AUTHENTICATE, CREATE_TOKEN, DESCRIBE_TOKENS)
 HIDDEN = "hidden"
 START_BYTES = 8
 NO_API = -1
@@ -53,9 +37,9 @@ def is_bare_token(call: Call) -> bool:
 
 def redacted_request(frame: bytes) -> bytes:
     """A request without its secrets."""
-    if frame[:2] not in WITH_SECRETS:
-        return frame
     api_key, version = int.from_bytes(frame[:2]), int.from_bytes(frame[2:4], signed=True)
+    if not has_secrets(api_key, "request"):
+        return frame
     try:
         _, body_start = read_request_header(frame)
         own = codec(message_class(api_key, "request"), version)
@@ -67,43 +51,50 @@ def redacted_request(frame: bytes) -> bytes:
 
 def redacted_response(call: Call, data: bytes) -> bytes:
     """An answer without its secrets; ``data`` has no length in front."""
-    if call.api_key not in ANSWERS_WITH_SECRETS:
+    if not has_secrets(call.api_key, "response"):
         return data
     try:
         _, message = read_response(data, call.api_key, call.version)
         body = codec(type(message), call.version).encode(message)
         start = data[: len(data) - len(body)]
-        return start + codec(type(message), call.version).encode(answer_without_secrets(message))
+        return start + codec(type(message), call.version).encode(without_secrets(message))
     except ProtocolError:
         return data[:4] + bytes(max(0, len(data) - 4))
 
 
-def without_secrets(message: Any) -> Any:
-    """A message whose secrets are zeros, or hidden."""
-    api_key = type(message).api_key
-    if api_key == SASL_AUTHENTICATE:
-        return blank(message, "auth_bytes")
-    if api_key in (RENEW_TOKEN, EXPIRE_TOKEN):
-        return blank(message, "hmac")
-    if api_key == ALTER_SCRAM:
-        return replace(message, upsertions=[blank(one, "salted_password") for one in message.upsertions])
-    resources = [replace(one, configs=[without_secret(config) for config in one.configs]) for one in message.resources]
-    return replace(message, resources=resources)
+@lru_cache(maxsize=256)
+def has_secrets(api_key: int, kind: str) -> bool:
+    """True if a message may hold a secret, as its declaration says."""
+    return api_key in APIS and bool(places(message_class(api_key, kind)))
 
 
-def answer_without_secrets(message: Any) -> Any:
-    """An answer whose secrets are zeros."""
-    api_key = type(message).api_key
-    if api_key == DESCRIBE_TOKENS:
-        return replace(message, tokens=[blank(one, "hmac") for one in message.tokens])
-    return blank(message, "hmac" if api_key == CREATE_TOKEN else "auth_bytes")
+@cache
+def places(record: Any) -> tuple[tuple[Field, type | None], ...]:
+    """The fields of a record that are secret or have secrets in them; with their record class in the latter case."""
+    found: list[tuple[Field, type | None]] = []
+    for field in declaration_of(record).fields:
+        inner = nested_record(field)
+        if field.name in SECRETS:
+            found.append((field, None))
+        elif inner is not None and (places(inner) or (field.name == "configs" and hasattr(record, "resource_name"))):
+            found.append((field, inner))
+    return tuple(found)
+
+
+def without_secrets(record: Any) -> Any:
+    """A record whose secrets are zeros, or hidden."""
+    changes: dict[str, Any] = {}
+    own: Any = type(record)
+    for field, inner in places(own):
+        value = getattr(record, field.name)
+        if inner is None:
+            changes[field.name] = bytes(len(value))
+        else:
+            hide = without_secrets if places(inner) else without_secret
+            changes[field.name] = [hide(one) for one in value]
+    return replace(record, **changes)
 
 
 def without_secret(config: Any) -> Any:
     is_secret = config.value is not None and config.name.endswith(SECRET_CONFIGS)
     return replace(config, value=HIDDEN) if is_secret else config
-
-
-def blank(message: Any, field: str) -> Any:
-    """The same with a field of zeros."""
-    return replace(message, **{field: bytes(len(getattr(message, field)))})

@@ -25,46 +25,18 @@ Source: the response schemas of Apache Kafka 4.4; AuthHelper.computeDescribeClus
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, NamedTuple, Protocol
 
+from mockbroker.api_parts import fields_of, item_of, lists_of
 from protocol.error_codes import ErrorCode
+from protocol.registry import APIS, message_class
 
 DESCRIBE_CLUSTER = 60
 BROKERS = 1
 """DescribeCluster's endpoint type of brokers, the other one being 2, controllers."""
 NO_OPERATIONS = -2147483648
-NO_RACK = -1
-
-
-class AddressEntries(NamedTuple):
-    """Where a response has addresses.
-
-    ``array`` holds the entries, each with host and port; "" where the response itself is one. ``since`` and ``until``
-    are the versions that have them, ``rack_since`` the first with racks, NO_RACK where there are none.
-    """
-
-    array: str
-    node_id: str
-    since: int
-    until: int
-    rack_since: int
-
-
-NO_END = 32767
-NODE_ENDPOINTS = "node_endpoints"
-REWRITTEN: Mapping[int, tuple[AddressEntries, ...]] = {
-    0: (AddressEntries(NODE_ENDPOINTS, "node_id", 10, NO_END, 10),),
-    1: (AddressEntries(NODE_ENDPOINTS, "node_id", 16, NO_END, 16),),
-    3: (AddressEntries("brokers", "node_id", 0, NO_END, 1),),
-    10: (
-        AddressEntries("", "node_id", 0, 3, NO_RACK),
-        AddressEntries("coordinators", "node_id", 4, NO_END, NO_RACK),
-    ),
-    DESCRIBE_CLUSTER: (AddressEntries("brokers", "broker_id", 0, NO_END, 0),),
-    78: (AddressEntries(NODE_ENDPOINTS, "node_id", 0, NO_END, 0),),
-    79: (AddressEntries(NODE_ENDPOINTS, "node_id", 0, NO_END, 0),),
-}
-"""By API key, and without loading the declarations, with which a test holds it equal."""
+NODE_IDS = ("node_id", "broker_id")
 OF_CONTROLLERS = "controllers ask each other; no client and no broker's listener has this API"
 OF_CLIENTS = "where a member's connections come from, as the broker sees it; clients do not connect there"
 OF_ACLS = "a pattern of hosts that a rule is for"
@@ -105,30 +77,56 @@ class Directory(Protocol):
         """What clients are told of its rack."""
 
 
+class Nodes(NamedTuple):
+    """Where a response has nodes: ``field`` is the list of them, "" for the response itself."""
+
+    field: str
+    node_id: str
+    has_racks: bool
+
+
+@lru_cache(maxsize=1024)
+def nodes_in(api_key: int, version: int) -> tuple[Nodes, ...]:
+    """Each record of an answer that has a node's id, host and port, by its declaration.
+
+    >>> nodes_in(60, 0)
+    (Nodes(field='brokers', node_id='broker_id', has_racks=True),)
+    """
+    if api_key not in APIS:
+        return ()
+    response = message_class(api_key, "response")
+    lists = {field.name: item_of(response, field.name) for field in lists_of(response, version)}
+    found = []
+    for name, record in {"": response, **lists}.items():
+        if isinstance(record, type) and (response.name, f"{name}[].host") not in LEFT_ALONE:
+            fields = {field.name for field in fields_of(record, version)}
+            node_id = next((field for field in NODE_IDS if field in fields), "")
+            if node_id and {"host", "port"} <= fields:
+                found.append(Nodes(name, node_id, "rack" in fields))
+    return tuple(found)
+
+
 def may_carry_addresses(api_key: int, version: int) -> bool:
     """Whether an answer has to be read, as there may be brokers' addresses in it.
 
     >>> may_carry_addresses(1, 15), may_carry_addresses(1, 16), may_carry_addresses(8, 0)
     (False, True, False)
     """
-    found = REWRITTEN.get(api_key)
-    return found is not None and version >= found[0].since
+    return bool(nodes_in(api_key, version))
 
 
 def rewrite_addresses(api_key: int, version: int, response: Any, directory: Directory) -> bool:
     """Put addresses and racks that clients are to see into an answer, in place.
 
-    Returns: whether anything in it is another now; where not, the bytes that came can go on as they are.
+    Returns: whether anything in it is another now; where not, the bytes that came can be sent as they are.
     """
     if api_key == DESCRIBE_CLUSTER and refuse_controllers(response):
         return True
     changed = False
-    for where in REWRITTEN.get(api_key, ()):
-        if where.since <= version <= where.until:
-            has_racks = where.rack_since != NO_RACK and version >= where.rack_since
-            for entry in getattr(response, where.array) if where.array else (response,):
-                if entry.host:
-                    changed |= rewrite_entry(entry, getattr(entry, where.node_id), directory, has_racks=has_racks)
+    for nodes in nodes_in(api_key, version):
+        for entry in getattr(response, nodes.field) if nodes.field else (response,):
+            if entry.host:
+                changed |= rewrite_entry(entry, getattr(entry, nodes.node_id), directory, has_racks=nodes.has_racks)
     return changed
 
 

@@ -8,8 +8,9 @@ from typing import Any
 from mockbroker.call import Call, FetchedPart, Part, ProducedPart
 from mockbroker.state.cluster import Cluster
 from mockbroker.state.topics.topic import Topic
+from protocol.registry import api_key_of
 
-PRODUCE, FETCH, SHARE_FETCH = 0, 1, 78
+PRODUCE, FETCH, SHARE_FETCH = 0, 1, api_key_of("ShareFetch")
 APIS_WITH_PARTS = (PRODUCE, FETCH, SHARE_FETCH)
 NO_OFFSET = NO_REPLICA = -1
 REPLICA_STATE_VERSION = 15

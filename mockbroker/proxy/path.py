@@ -33,7 +33,7 @@ from mockbroker.session import Session
 from protocol.errors import ProtocolError
 from protocol.framing import LARGE_PIECE_BYTES
 from protocol.headers import request_frame
-from protocol.registry import message_class
+from protocol.registry import api_key_of, message_class
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 METADATA, SASL_HANDSHAKE, DELETE_TOPICS, SASL_AUTHENTICATE = 3, 17, 20, 36
 NOTED = (METADATA, SASL_HANDSHAKE, DELETE_TOPICS, SASL_AUTHENTICATE)
 """APIs whose answers say what there is, who somebody is, or what comes next."""
-SHARE_FETCH, SHARE_ACKNOWLEDGE = SHARE = (78, 79)
+SHARE = (api_key_of("ShareFetch"), api_key_of("ShareAcknowledge"))
 UNSUPPORTED_VERSION = 35
 SOFTWARE_VERSION = 3
 NO_ACKS = 0

@@ -16,8 +16,9 @@ from mockbroker.share_groups.share_states import share_of
 from mockbroker.share_groups.state.sessions import FINAL_EPOCH, FIRST_EPOCH, SessionKey, ShareSessions, TopicIndex
 from mockbroker.state.cluster import Cluster
 from mockbroker.state.sessions.fetch_sessions import FetchPartition
+from protocol.registry import api_key_of
 
-SHARE_FETCH = 78
+SHARE_FETCH = api_key_of("ShareFetch")
 
 
 @dataclass(slots=True)

@@ -15,11 +15,13 @@ from mockbroker.core.outcome import Ending, Outcome
 from mockbroker.core.response_errors import error_codes, error_names
 from mockbroker.subjects import NOTHING, Subjects, subjects_of
 from protocol.errors import ProtocolError
+from protocol.registry import api_key_of
 
 if TYPE_CHECKING:
     from mockbroker.state.sessions.fetch_sessions import FetchPartition
 
-PRODUCE, FETCH, METADATA, JOIN_GROUP, CONSUMER_GROUP_HEARTBEAT, SHARE_FETCH = 0, 1, 3, 11, 68, 78
+PRODUCE, FETCH, METADATA, JOIN_GROUP, CONSUMER_GROUP_HEARTBEAT = 0, 1, 3, 11, 68
+SHARE_FETCH = api_key_of("ShareFetch")
 NO_REPLICA = NO_OFFSET = -1
 RECORD_BYTES = 400
 ITEM_BYTES = 200
