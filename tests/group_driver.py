@@ -7,9 +7,8 @@ from random import Random
 from typing import Any
 
 from mockbroker.state.errors import ApiError
-from mockbroker.state.groups.classic.answers import JoinAnswer, PendingAnswer, SyncAnswer
 from mockbroker.state.groups.classic.group import ClassicGroup
-from mockbroker.state.groups.classic.members import GroupJoin, Protocols
+from mockbroker.state.groups.classic.members import GroupJoin, JoinAnswer, PendingAnswer, Protocols, SyncAnswer
 from mockbroker.state.groups.coordinator import Groups
 from mockbroker.state.image.writer import ImageWriter
 from mockbroker.state.settings import KafkaSettings

@@ -26,7 +26,7 @@ from mockbroker.state.security.operations import CLUSTER, CLUSTER_NAME, TOPIC
 
 if TYPE_CHECKING:
     from mockbroker.state.cluster import Cluster
-    from mockbroker.state.image.acl_entries import AclEntries
+    from mockbroker.state.image.image import AclEntries
 
 ANY_NAME: Final = "hardcode"
 """The name of the resource that is asked about first, where any will do."""

@@ -17,7 +17,7 @@ from mockbroker.state.security.mechanisms import (
     BrokenTokenError,
     InvalidTokenError,
 )
-from mockbroker.state.wall_clock import WallClock
+from mockbroker.state.timers import WallClock
 
 SEPARATOR = "\x01"
 ACKNOWLEDGEMENT = b"\x01"

@@ -18,7 +18,7 @@ from mockbroker.state.security.mechanisms import OAUTHBEARER
 
 if TYPE_CHECKING:
     from mockbroker.state.security.listeners import KeyFile, ListenerSettings
-    from mockbroker.state.wall_clock import WallClock
+    from mockbroker.state.timers import WallClock
 
 PACKAGE = "org.apache.kafka.common.security.oauthbearer"
 UNSECURED_HANDLER = f"{PACKAGE}.internals.unsecured.OAuthBearerUnsecuredValidatorCallbackHandler"

@@ -16,8 +16,7 @@ from mockbroker.api import Errors, Needs, handles
 from mockbroker.call import Call, Wait
 from mockbroker.handlers.find_coordinator import check_coordinator, coordinates
 from mockbroker.state.errors import ApiError
-from mockbroker.state.groups.classic.answers import JoinAnswer, PendingAnswer, SyncAnswer
-from mockbroker.state.groups.classic.members import GroupJoin
+from mockbroker.state.groups.classic.members import GroupJoin, JoinAnswer, PendingAnswer, SyncAnswer
 from mockbroker.state.groups.coordinator import check_group_id
 from mockbroker.state.security.access import may_see_of
 from protocol.apis.classic_group import (

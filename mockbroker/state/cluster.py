@@ -32,23 +32,22 @@ from mockbroker.state.replicas.replication import Replication
 from mockbroker.state.security.cluster_security import ClusterSecurity
 from mockbroker.state.sessions.fetch_sessions import FetchSessions
 from mockbroker.state.settings import KafkaSettings
-from mockbroker.state.timers import TimerService
+from mockbroker.state.timers import TimerService, WallClock, expire
 from mockbroker.state.topics.coordinator_keys import OFFSETS_TOPIC
 from mockbroker.state.topics.internal_topics import InternalTopics
 from mockbroker.state.topics.placing import make_placer
 from mockbroker.state.topics.replication_control import ReplicationControl
 from mockbroker.state.topics.topic import Partition, Topic, random_uuid
-from mockbroker.state.wall_clock import WallClock, expire
 from protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
     from kafka_rack.placement import ReplicaPlacer
     from kafka_rack.selection import ReplicaSelector
     from mockbroker.state.groups.coordinator import Groups
-    from mockbroker.state.image.record_log import RecordLog
+    from mockbroker.state.image.writer import RecordLog
     from mockbroker.state.logs.store import LogStore
     from mockbroker.state.metadata.view import ControllerUpdate, MetadataSupport
-    from mockbroker.state.replicas.link_conditions import LinkConditions
+    from mockbroker.state.replicas.network import LinkConditions
     from mockbroker.state.snapshot import ClusterSnapshot
     from mockbroker.state.transactions.coordinator import Transactions
 
@@ -387,7 +386,7 @@ class Cluster:
     def groups(self) -> Groups:
         """The consumer groups; loaded when first asked for, since a cluster starts faster without."""
         if self._groups is None:
-            from mockbroker.state.groups.cluster_groups import groups_of
+            from mockbroker.state.groups.coordinator import groups_of
 
             self._groups = groups_of(self)
         return self._groups

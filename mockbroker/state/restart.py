@@ -9,9 +9,9 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from mockbroker.state.coordinator_log import load_coordinators
 from mockbroker.state.features import METADATA_VERSION, initial_levels, supported_levels
 from mockbroker.state.topics.coordinator_keys import OFFSETS_TOPIC
-from mockbroker.state.topics.coordinator_loading import load_coordinators
 from mockbroker.state.topics.topic import NO_LEADER
 
 if TYPE_CHECKING:

@@ -1,4 +1,6 @@
-"""The cluster's one timer service: deadlines of every subsystem, most of them put off far more often than reached."""
+"""The cluster's one timer service: deadlines of every subsystem, most of them put off far more often than reached;
+and the wall clock, which may jump.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,10 @@ from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
 from itertools import count
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+if TYPE_CHECKING:
+    from mockbroker.state.cluster import Cluster
 
 Key = TypeVar("Key", bound=Hashable)
 MAX_STALE = 10_000
@@ -187,3 +192,32 @@ def next_multiple(time_ms: int, interval_ms: int) -> int:
     (70000, 70000)
     """
     return -(-time_ms // interval_ms) * interval_ms
+
+
+@dataclass(slots=True, eq=False)
+class WallClock:
+    """How far the wall clock is ahead of the monotonic time that calls and commands bring, in ms.
+
+    >>> clock = WallClock()
+    >>> clock.offset_ms -= 1000
+    >>> clock.at(5000)
+    4000
+    """
+
+    offset_ms: int = 0
+
+    def at(self, now_ms: int) -> int:
+        """What it shows at a monotonic time, in ms since 1970."""
+        return now_ms + self.offset_ms
+
+
+def expire(cluster: Cluster, now_ms: int) -> None:
+    """Drop what is too old by the wall clock: records, offsets of groups without members, producers and ids.
+
+    Transactions whose time is up are aborted.
+    """
+    cluster.upkeep.clock_jumped(now_ms)
+    if cluster.image.transactions:
+        cluster.transactions.clock_jumped(now_ms)
+    if cluster.has_groups:
+        cluster.groups.expire(now_ms)

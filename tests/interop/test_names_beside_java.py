@@ -7,8 +7,7 @@ from random import Random
 
 from cryptography.x509 import Name, NameAttribute, ObjectIdentifier, RelativeDistinguishedName
 
-from mockbroker.state.security.distinguished_names import name_of
-from mockbroker.state.security.principal_mapping import NoMatchingRuleError, parse_rules
+from mockbroker.state.security.principal_mapping import NoMatchingRuleError, name_of, parse_rules
 from tests.interop.fetched import java_program, skipped_without_tools
 from tests.interop.java_brokers import LIGHT, broker_jars
 from tests.progress import run

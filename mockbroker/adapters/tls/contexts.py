@@ -42,7 +42,7 @@ class TlsListener:
         """
         if certificate is None or self.is_sasl:
             return None
-        from mockbroker.state.security.distinguished_names import subject_of
+        from mockbroker.state.security.principal_mapping import subject_of
 
         try:
             return "User:" + self.settings.mapping.name(subject_of(certificate))

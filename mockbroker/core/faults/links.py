@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from mockbroker.core.faults.effects import Slowing
 from mockbroker.core.faults.fault import ALWAYS, EVERY_CALL
 from mockbroker.core.faults.matching import link_joins
-from mockbroker.state.replicas.link_conditions import LinkCondition
+from mockbroker.state.replicas.network import LinkCondition
 
 if TYPE_CHECKING:
     from mockbroker.core.faults.faults import FaultHandle

@@ -15,14 +15,13 @@ from random import Random
 from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 
 from mockbroker.state.errors import ApiError
-from mockbroker.state.groups.classic.answers import JoinAnswer, PendingAnswer, SyncAnswer
 from mockbroker.state.groups.classic.group import ClassicGroup
-from mockbroker.state.groups.classic.members import GroupJoin
+from mockbroker.state.groups.classic.members import GroupJoin, JoinAnswer, PendingAnswer, SyncAnswer
 from mockbroker.state.groups.classic.records import new_group
 from mockbroker.state.groups.classic.states import ClassicGroupState
 from mockbroker.state.groups.kind import GROUP_CLASSES, CommitCheck, CoordinatedGroup, TopicsOf
 from mockbroker.state.groups.modern.group import GroupConfigs, GroupContext, ModernGroup
-from mockbroker.state.groups.modern.rules import GroupRules
+from mockbroker.state.groups.modern.rules import GroupRules, rules_of
 from mockbroker.state.groups.modern.topics import GroupTopics
 from mockbroker.state.groups.offsets import (
     NO_EPOCH,
@@ -35,11 +34,12 @@ from mockbroker.state.groups.offsets import (
 from mockbroker.state.image.coordinator_records import NO_PRODUCER_ID
 from mockbroker.state.image.image import TopicPartition
 from mockbroker.state.image.writer import ImageWriter
-from mockbroker.state.timers import Timers, TimerService, always
-from mockbroker.state.wall_clock import WallClock
+from mockbroker.state.timers import Timers, TimerService, WallClock, always
+from mockbroker.state.topics.coordinator_keys import OFFSETS_TOPIC
 from protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
+    from mockbroker.state.cluster import Cluster
     from mockbroker.state.groups.consumer.group import ConsumerGroup
 
 SomeGroup = TypeVar("SomeGroup", bound=ModernGroup[Any])
@@ -515,3 +515,26 @@ def class_of(key: type) -> type[ModernGroup[Any]]:
             found: type[ModernGroup[Any]] = getattr(import_module(module), name)
             return found
     raise TypeError(f"expected a key of a group's record, got {key.__name__}")
+
+
+def groups_of(cluster: Cluster) -> Groups:
+    """The groups that a cluster is to run; none yet."""
+    topics = GroupTopics(
+        cluster.topics,
+        cluster.topic_by_id,
+        lambda: {broker.id: broker.rack for broker in cluster.brokers.values()},
+        lambda: cluster.version,
+    )
+    return Groups(
+        cluster.settings,
+        cluster.woken.append,
+        cluster.writer,
+        cluster.timers,
+        cluster.clock,
+        lambda: bool(cluster.online_brokers()),
+        lambda group_id: cluster.internal_topics.has_coordinator(OFFSETS_TOPIC, group_id),
+        topics,
+        GroupConfigs(lambda name: cluster.configs.broker(None, name), cluster.configs.group),
+        rules_of(cluster.release),
+        lambda: cluster.now_ms,
+    )

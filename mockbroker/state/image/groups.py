@@ -1,6 +1,10 @@
-"""Classic groups and committed offsets, as ``__consumer_offsets`` has them.
+"""Classic groups, committed offsets and transactional ids, as the logs of their coordinators have them.
 
-Source: GroupMetadataManager.replay and OffsetMetadataManager.replay, Apache Kafka 4.4.
+What a transaction is to commit is pending until its marker ends it; what was committed for a partition after that
+counts in its place.
+
+Source: GroupMetadataManager.replay, OffsetMetadataManager.replay and replayEndTransactionMarker,
+TransactionStateManager.loadTransactionMetadata, Apache Kafka 4.4.
 """
 
 from __future__ import annotations
@@ -8,7 +12,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mockbroker.state.image.coordinator_records import NO_PRODUCER_ID, CoordinatorRecord
+from protocol.embedded.control_records import ControlRecordTypeSchema
 from protocol.embedded.group_log import GroupMetadataKey, OffsetCommitKey
+from protocol.embedded.transaction_log import TransactionLogKey
+from protocol.records import ControlType
 
 if TYPE_CHECKING:
     from mockbroker.state.image.image import Apply, Image, TopicPartition
@@ -57,7 +64,28 @@ def drop(by_group: dict[str, dict[TopicPartition, OffsetCommitValue]], group: st
             del by_group[group]
 
 
+def end_transaction(image: Image, record: CoordinatorRecord) -> None:
+    numbers = image.commit_numbers
+    for group, offsets in image.pending_offsets.pop(record.producer_id, {}).items():
+        for partition, value in offsets.items():
+            number = numbers.pending.pop((record.producer_id, group, partition))
+            if record.key.type == ControlType.COMMIT and number > numbers.committed.get((group, partition), 0):
+                image.offsets.setdefault(group, {})[partition] = value
+                numbers.committed[group, partition] = number
+    if not image.pending_offsets:
+        numbers.clear()
+
+
+def set_transaction(image: Image, record: CoordinatorRecord) -> None:
+    if record.value is None:
+        image.transactions.pop(record.key.transactional_id, None)
+    else:
+        image.transactions[record.key.transactional_id] = record.value
+
+
 APPLY: dict[type, Apply] = {
     GroupMetadataKey: set_group,
     OffsetCommitKey: set_offset,
+    ControlRecordTypeSchema: end_transaction,
+    TransactionLogKey: set_transaction,
 }

@@ -26,15 +26,38 @@ from operator import methodcaller
 from typing import TYPE_CHECKING, Any
 
 from mockbroker.parts import merged
-from mockbroker.state.image.acl_entries import AclEntries
 
 if TYPE_CHECKING:
     from mockbroker.state.image.brokers import BrokerRegistration
     from mockbroker.state.image.coordinator_records import CoordinatorRecord
     from mockbroker.state.image.topics import TopicImage
     from protocol.embedded.group_log import GroupMetadataValue, OffsetCommitValue
-    from protocol.embedded.metadata_security import UserScramCredentialRecord
+    from protocol.embedded.metadata_security import AccessControlEntryRecord, UserScramCredentialRecord
     from protocol.embedded.transaction_log import TransactionLogValue
+
+
+class AclEntries(dict[bytes, "AccessControlEntryRecord"]):
+    """Records by the entry's id; changed by ``put`` and ``drop`` alone.
+
+    ``index`` is what the authorizer has made of them; each change forgets it.
+    """
+
+    __slots__ = ("index",)
+
+    def __init__(self, records: dict[bytes, AccessControlEntryRecord] | None = None) -> None:
+        super().__init__(records or {})
+        self.index: Any = None
+
+    def put(self, record: AccessControlEntryRecord) -> None:
+        """Add an entry."""
+        self[record.id] = record
+        self.index = None
+
+    def drop(self, id_: bytes) -> None:
+        """Remove an entry, if it is there."""
+        self.pop(id_, None)
+        self.index = None
+
 
 TOPIC_RESOURCE, BROKER_RESOURCE = 2, 4  # ConfigResource.Type
 CLIENT_METRICS_RESOURCE, GROUP_RESOURCE = 16, 32
@@ -208,7 +231,7 @@ class Image:
 SUBJECTS = {
     "mockbroker.state.image.coordinator_records": "coordinator_records",
     "protocol.embedded.consumer_group_log": "modern_groups",
-    "protocol.embedded.control_records": "transaction_markers",
+    "protocol.embedded.control_records": "groups",
     "protocol.embedded.group_log": "groups",
     "protocol.embedded.metadata_brokers": "brokers",
     "protocol.embedded.metadata_security": "security",
@@ -216,7 +239,7 @@ SUBJECTS = {
     "protocol.embedded.metadata_topics": "topics",
     "protocol.embedded.share_group_log": "modern_groups",
     "protocol.embedded.streams_group_log": "modern_groups",
-    "protocol.embedded.transaction_log": "transactions",
+    "protocol.embedded.transaction_log": "groups",
 }
 APPLY: dict[type, Apply] = {}  # what was looked up so far
 assert all(one.metadata for one in fields(Image)), "each field of Image says how it survives a restart"

@@ -1,16 +1,20 @@
-"""The one way into the image: records are kept first, then applied."""
+"""The one way into the image, and the log of its records: records are written there first, then applied."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from mockbroker.state.image.coordinator_records import CoordinatorRecord
 from mockbroker.state.image.image import Image
 
-if TYPE_CHECKING:
-    from mockbroker.state.image.record_log import RecordLog
+
+class RecordLog(Protocol):
+    """Whoever keeps the records; a list will do."""
+
+    def append(self, records: Sequence[object], /) -> object:
+        """Keep records that are about to be applied together, in this order; they do not change afterwards."""
 
 
 @dataclass(slots=True, eq=False)

@@ -1,8 +1,27 @@
-"""Which nodes reach each other: the links between brokers, and to the controller, can be cut."""
+"""Which nodes reach each other: the links between brokers, and to the controller, can be cut; and their conditions."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+
+
+@dataclass(slots=True, eq=False)
+class LinkCondition:
+    """One direction of a link between two brokers.
+
+    ``is_cut``: the follower gets nothing. ``arrival(size_bytes, now_ms)`` says when so many bytes that are fetched now
+    have arrived; None for at once. ``on_batch`` is called for each batch that is held up.
+    """
+
+    is_cut: bool = False
+    arrival: Callable[[int, int], int] | None = None
+    on_batch: Callable[[], None] = lambda: None
+
+
+LinkConditions = Mapping[tuple[int, int], LinkCondition]
+"""By the follower's and the leader's broker id."""
+
 
 CONTROLLER = -1
 """The active controller as the end of a link. It is a node of its own, as with dedicated controllers in KRaft."""

@@ -19,8 +19,7 @@ from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from mockbroker.state.replicas.link_conditions import LinkCondition, LinkConditions
-from mockbroker.state.replicas.network import CONTROLLER, Reachability
+from mockbroker.state.replicas.network import CONTROLLER, LinkCondition, LinkConditions, Reachability
 from mockbroker.state.timers import Timers
 
 if TYPE_CHECKING:

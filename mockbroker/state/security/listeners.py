@@ -19,7 +19,7 @@ from mockbroker.state.security.mechanisms import PLAIN, SCRAM_MECHANISMS
 
 if TYPE_CHECKING:
     from mockbroker.state.security.mechanisms import SaslMechanism
-    from mockbroker.state.wall_clock import WallClock
+    from mockbroker.state.timers import WallClock
 
 OF_PASSWORDS = (PLAIN, *SCRAM_MECHANISMS)
 MECHANISMS = (*OF_PASSWORDS, *merged("sasl_mechanisms"))

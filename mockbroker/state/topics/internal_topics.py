@@ -3,7 +3,7 @@
 What coordinators keep is in the image; it alone is read by them. The log of a partition of these topics is written
 from it when somebody first looks at that partition: the last record of each key, as in a log that was compacted just
 now. From then on whatever changes the image there is appended as well. In a durable cluster, whose restart reads
-these logs (``mockbroker.state.topics.coordinator_loading``), all of them are written from the beginning. They are
+these logs (``mockbroker.state.coordinator_log``), all of them are written from the beginning. They are
 compacted with all others, unless an optional part deletes from the front of them (``CoordinatorTopic.log``). A
 partition that is never read costs nothing.
 
@@ -224,7 +224,7 @@ class InternalTopics:
                     yield offset_record(group_id, place, value, producer_id, epochs.get(producer_id, 0))
 
     def _of_transactions(self, partition: Partition) -> Iterator[CoordinatorRecord]:
-        from mockbroker.state.transactions.records import record
+        from mockbroker.state.transactions.states import record
 
         for transactional_id, value in self.cluster.image.transactions.items():
             if self._partition_in(partition.topic, transactional_id) is partition:

@@ -25,16 +25,23 @@ from mockbroker.state.logs.producers import MAX_EPOCH, NO_EPOCH, NO_PRODUCER_ID
 from mockbroker.state.timers import Timers, next_multiple
 from mockbroker.state.topics.coordinator_keys import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from mockbroker.state.transactions.markers import Markers
-from mockbroker.state.transactions.records import after, new_value, partitions_of, record
-from mockbroker.state.transactions.refusals import (
+from mockbroker.state.transactions.states import (
+    ENDING,
+    NO_TRANSACTION,
+    STATE_NAMES,
+    TransactionEvent,
+    TransactionState,
+    after,
     check_ended,
     check_epoch,
     concurrent,
     fenced,
+    new_value,
+    partitions_of,
+    record,
     wrong_id,
     wrong_state,
 )
-from mockbroker.state.transactions.states import ENDING, NO_TRANSACTION, STATE_NAMES, TransactionEvent, TransactionState
 from protocol.embedded.transaction_log import TransactionLogValue
 from protocol.error_codes import ErrorCode
 

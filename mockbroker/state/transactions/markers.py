@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from mockbroker.state.errors import ApiError
 from mockbroker.state.logs.appending import append_marker
 from mockbroker.state.topics.coordinator_keys import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
-from mockbroker.state.transactions.records import partitions_of
-from mockbroker.state.transactions.states import TransactionState
+from mockbroker.state.transactions.states import TransactionState, partitions_of
 from protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:

@@ -1,11 +1,23 @@
-"""The states of a transactional id's life, and what leads from one to another.
+"""The states of a transactional id's life, what leads from one to another, its records, and what is refused in a state.
 
 A pair that is missing from ``NEXT_STATE`` is a bug and raises KeyError. Source: TransactionState, Apache Kafka 4.4.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import Enum, IntEnum
+from itertools import groupby
+from typing import Any
+
+from msgspec import structs
+
+from mockbroker.state.errors import ApiError
+from mockbroker.state.image.coordinator_records import CoordinatorRecord
+from mockbroker.state.image.image import TopicPartition
+from mockbroker.state.logs.producers import NO_EPOCH, NO_PRODUCER_ID
+from protocol.embedded.transaction_log import TransactionLogKey, TransactionLogValue
+from protocol.error_codes import ErrorCode
 
 
 class TransactionState(IntEnum):
@@ -70,3 +82,107 @@ NEXT_STATE: dict[tuple[TransactionState, TransactionEvent], TransactionState] = 
     (TransactionState.COMPLETE_COMMIT, TransactionEvent.EXPIRED): TransactionState.DEAD,
     (TransactionState.COMPLETE_ABORT, TransactionEvent.EXPIRED): TransactionState.DEAD,
 }
+
+
+def check_epoch(transactional_id: str, value: TransactionLogValue, epoch: int) -> None:
+    """Raises ApiError: PRODUCER_FENCED, unless the epoch is the present one."""
+    if epoch != value.producer_epoch:
+        raise fenced(transactional_id, value, value.producer_id, epoch)
+
+
+def check_ended(transactional_id: str, value: TransactionLogValue, *, commit: bool) -> None:
+    """Nothing where a transaction has ended this way.
+
+    Raises ApiError: CONCURRENT_TRANSACTIONS while it ends this way; INVALID_TXN_STATE where there is none, or where it
+        ends or has ended the other way.
+    """
+    ending, ended = (
+        (TransactionState.PREPARE_COMMIT, TransactionState.COMPLETE_COMMIT)
+        if commit
+        else (TransactionState.PREPARE_ABORT, TransactionState.COMPLETE_ABORT)
+    )
+    if value.transaction_status == ending:
+        raise concurrent(transactional_id, value)
+    if value.transaction_status != ended:
+        raise wrong_state(transactional_id, value, commit=commit)
+
+
+def wrong_id(transactional_id: str, producer_id: int) -> ApiError:
+    return ApiError(
+        ErrorCode.INVALID_PRODUCER_ID_MAPPING, f"producer id {producer_id} is not the one of {transactional_id}"
+    )
+
+
+def fenced(transactional_id: str, value: TransactionLogValue, producer_id: int, epoch: int) -> ApiError:
+    return ApiError(
+        ErrorCode.PRODUCER_FENCED,
+        f"expected producer id {value.producer_id} and epoch {value.producer_epoch} of {transactional_id}, "
+        f"got {producer_id} and {epoch}",
+    )
+
+
+def concurrent(transactional_id: str, value: TransactionLogValue) -> ApiError:
+    state = STATE_NAMES[TransactionState(value.transaction_status)]
+    return ApiError(ErrorCode.CONCURRENT_TRANSACTIONS, f"the transaction of {transactional_id} is in state {state}")
+
+
+def wrong_state(transactional_id: str, value: TransactionLogValue, *, commit: bool) -> ApiError:
+    state = STATE_NAMES[TransactionState(value.transaction_status)]
+    wish = "commit" if commit else "abort"
+    return ApiError(
+        ErrorCode.INVALID_TXN_STATE, f"expected a transaction of {transactional_id} to {wish}, got state {state}"
+    )
+
+
+NO_TIME = -1
+Topic = TransactionLogValue.Topic
+
+
+def new_value(producer_id: int, timeout_ms: int, now_ms: int) -> TransactionLogValue:
+    """A transactional id that was not known, before its producer is given the first epoch."""
+    return TransactionLogValue(
+        producer_id=producer_id,
+        previous_producer_id=NO_PRODUCER_ID,
+        producer_epoch=NO_EPOCH,
+        transaction_timeout_ms=timeout_ms,
+        transaction_status=TransactionState.EMPTY,
+        transaction_partitions=None,
+        transaction_last_update_timestamp_ms=now_ms,
+        transaction_start_timestamp_ms=NO_TIME,
+    )
+
+
+def after(value: TransactionLogValue, event: TransactionEvent, now_ms: int, **changes: Any) -> TransactionLogValue:
+    """A transactional id after an event, with other changes; the producer id that it has is its previous one then."""
+    state = NEXT_STATE[TransactionState(value.transaction_status), event]
+    partitions = changes.pop("partitions", None)
+    if partitions is not None:
+        changes["transaction_partitions"] = as_topics(partitions)
+    if state is TransactionState.EMPTY:
+        changes["transaction_partitions"] = None
+    message: Any = value
+    replaced: TransactionLogValue = structs.replace(
+        message,
+        previous_producer_id=value.producer_id,
+        transaction_status=state,
+        transaction_last_update_timestamp_ms=now_ms,
+        **changes,
+    )
+    return replaced
+
+
+def record(transactional_id: str, value: TransactionLogValue | None) -> CoordinatorRecord:
+    """What a transactional id is from now on; None ends it."""
+    return CoordinatorRecord(TransactionLogKey(transactional_id=transactional_id), value)
+
+
+def partitions_of(value: TransactionLogValue) -> list[TopicPartition]:
+    """The partitions that the transaction writes to, sorted."""
+    return [(topic.topic, index) for topic in value.transaction_partitions or () for index in topic.partition_ids]
+
+
+def as_topics(partitions: Iterable[TopicPartition]) -> list[Topic]:
+    return [
+        Topic(topic=name, partition_ids=[index for _, index in found])
+        for name, found in groupby(sorted(partitions), key=lambda partition: partition[0])
+    ]

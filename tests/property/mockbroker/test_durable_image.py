@@ -18,14 +18,13 @@ from hypothesis.stateful import invariant, rule
 from mockbroker.data_directories.metadata_records import commit_batch, records_in
 from mockbroker.state.brokers.broker import Broker
 from mockbroker.state.cluster import Cluster
-from mockbroker.state.coordinator_log import value_bytes, value_versions, version_of
+from mockbroker.state.coordinator_log import load_coordinators, value_bytes, value_versions, version_of
 from mockbroker.state.errors import ApiError
 from mockbroker.state.image.coordinator_records import CoordinatorRecord
 from mockbroker.state.image.image import Image
 from mockbroker.state.logs.appending import append_marker
 from mockbroker.state.quotas.client_quotas import Alteration, alter_quotas
 from mockbroker.state.topics.coordinator_keys import OFFSETS_TOPIC
-from mockbroker.state.topics.coordinator_loading import load_coordinators
 from protocol.embedded.metadata_security import (
     AccessControlEntryRecord,
     RemoveAccessControlEntryRecord,

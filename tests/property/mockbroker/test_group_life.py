@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from mockbroker.state.errors import ApiError
-from mockbroker.state.groups.classic.answers import PendingAnswer
 from mockbroker.state.groups.classic.group import ClassicGroup
+from mockbroker.state.groups.classic.members import PendingAnswer
 from mockbroker.state.groups.classic.states import ClassicGroupState
 from mockbroker.state.groups.offsets import Committed
 from protocol.error_codes import ErrorCode

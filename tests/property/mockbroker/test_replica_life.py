@@ -19,8 +19,7 @@ from mockbroker.core.outcome import Ending, Outcome
 from mockbroker.core.simulation import Simulation
 from mockbroker.state.errors import ApiError
 from mockbroker.state.image.image import Image
-from mockbroker.state.replicas.link_conditions import LinkCondition
-from mockbroker.state.replicas.network import CONTROLLER
+from mockbroker.state.replicas.network import CONTROLLER, LinkCondition
 from mockbroker.state.replicas.overrides import overrides_of
 from mockbroker.state.topics.topic import NO_LEADER, Partition
 from protocol.apis.metadata import MetadataRequest

@@ -18,22 +18,29 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from mockbroker.state.errors import ApiError
 from mockbroker.state.groups.classic import records
-from mockbroker.state.groups.classic.answers import NO_LEADER, JoinAnswer, PendingAnswer, SyncAnswer
-from mockbroker.state.groups.classic.generation import Generation
 from mockbroker.state.groups.classic.members import (
+    NO_LEADER,
     NO_MEMBER_ID,
     ClassicGroupMember,
+    Generation,
     GroupJoin,
+    JoinAnswer,
+    PendingAnswer,
     ProtocolSupport,
+    SyncAnswer,
     differ,
     new_member_id,
     vote,
 )
-from mockbroker.state.groups.classic.states import NEXT_STATE, ClassicGroupEvent, ClassicGroupState
-from mockbroker.state.groups.classic.timers import GroupTimer, TimerKey
+from mockbroker.state.groups.classic.states import (
+    NEXT_STATE,
+    ClassicGroupEvent,
+    ClassicGroupState,
+    GroupTimer,
+    TimerKey,
+)
 from mockbroker.state.groups.kind import TopicsOf
-from mockbroker.state.timers import Timers
-from mockbroker.state.wall_clock import WallClock
+from mockbroker.state.timers import Timers, WallClock
 from protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""A member of a group, what it waits for, and the vote on the protocol that the group uses.
+"""The members of a classic group and its generation, what they wait for, and the vote on the protocol.
 
 Source: ClassicGroupMember and ClassicGroup.selectProtocol, Apache Kafka 4.0.
 """
@@ -7,12 +7,60 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from random import Random
+from typing import Any, Generic, TypeVar
 from uuid import UUID
 
 from kafka_rack.java import hash_order, string_hash
-from mockbroker.state.groups.classic.answers import JoinAnswer, PendingAnswer, SyncAnswer
+from mockbroker.state.groups.classic.states import ClassicGroupState
+from protocol.error_codes import ErrorCode
+
+NO_GENERATION = -1
+NO_LEADER = ""
+
+Answer = TypeVar("Answer")
+
+
+@dataclass(slots=True, frozen=True)
+class JoinedMember:
+    """What the leader is told of each member, to assign partitions by."""
+
+    id: str
+    instance_id: str | None
+    metadata: bytes
+
+
+@dataclass(slots=True, frozen=True)
+class JoinAnswer:
+    """The generation that a member has joined, or why it has not. ``members`` is for the leader only."""
+
+    member_id: str
+    error: ErrorCode = ErrorCode.NONE
+    generation: int = NO_GENERATION
+    protocol_type: str | None = None
+    protocol_name: str | None = None
+    leader: str = NO_LEADER
+    skip_assignment: bool = False
+    members: tuple[JoinedMember, ...] = ()
+
+
+@dataclass(slots=True, frozen=True)
+class SyncAnswer:
+    """A member's assignment in the present generation, or why there is none."""
+
+    error: ErrorCode = ErrorCode.NONE
+    protocol_type: str | None = None
+    protocol_name: str | None = None
+    assignment: bytes = b""
+
+
+@dataclass(slots=True, eq=False)
+class PendingAnswer(Generic[Answer]):
+    """A join or a sync; ``answer`` is None until the group has one. It is itself the key that is then notified."""
+
+    answer: Answer | None = None
+
 
 NO_MEMBER_ID = ""
 
@@ -128,3 +176,43 @@ def differ(said: str | None, actual: str | None) -> bool:
 def new_member_id(prefix: str, rng: Random) -> str:
     """A member id as Kafka gives them: the client or instance id, a dash and a random UUID."""
     return f"{prefix}-{UUID(int=rng.getrandbits(128), version=4)}"
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class Generation:
+    """The generation that a group is in; members in the order they joined."""
+
+    state: ClassicGroupState = ClassicGroupState.EMPTY
+    state_since_ms: int = 0
+    generation: int = 0
+    protocol_type: str | None = None
+    protocol_name: str | None = None
+    leader_id: str | None = None
+    members: dict[str, ClassicGroupMember] = field(default_factory=dict)
+
+    def answer_for(self, member: ClassicGroupMember) -> JoinAnswer:
+        """The generation that runs; until the assignment is there the leader is told the members too."""
+        tells_members = member.id == self.leader_id and self.state is ClassicGroupState.COMPLETING
+        return self.join_answer(member, members=self.joined_members() if tells_members else ())
+
+    def join_answer(self, member: ClassicGroupMember, leader: str | None = None, **more: Any) -> JoinAnswer:
+        """The generation that runs, with another leader if one is given."""
+        return JoinAnswer(
+            member.id,
+            generation=self.generation,
+            protocol_type=self.protocol_type,
+            protocol_name=self.protocol_name,
+            leader=leader or self.leader_id or NO_LEADER,
+            **more,
+        )
+
+    def joined_members(self) -> tuple[JoinedMember, ...]:
+        """The members with what they said for the protocol that was chosen."""
+        return tuple(
+            JoinedMember(member.id, member.instance_id, member.metadata(self.protocol_name))
+            for member in self.members.values()
+        )
+
+    def assignment_of(self, member: ClassicGroupMember) -> SyncAnswer:
+        """What the leader assigned to a member."""
+        return SyncAnswer(ErrorCode.NONE, self.protocol_type, self.protocol_name, member.assignment)

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mockbroker.state.groups.classic.generation import Generation
-from mockbroker.state.groups.classic.members import ClassicGroupMember
+from mockbroker.state.groups.classic.members import ClassicGroupMember, Generation
 from mockbroker.state.image.coordinator_records import CoordinatorRecord
 from protocol.embedded.group_log import GroupMetadataKey, GroupMetadataValue
 

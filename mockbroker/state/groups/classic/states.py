@@ -1,4 +1,4 @@
-"""The states of a classic group's life, and what leads from one to another.
+"""The states of a classic group's life with what leads from one to another, and what its deadlines are about.
 
 A pair that is missing from ``NEXT_STATE`` is a bug and raises KeyError. Source: ClassicGroupState, Apache Kafka 4.0.
 """
@@ -37,3 +37,14 @@ NEXT_STATE: dict[tuple[ClassicGroupState, ClassicGroupEvent], ClassicGroupState]
     (ClassicGroupState.COMPLETING, ClassicGroupEvent.LEADER_ASSIGNED): ClassicGroupState.STABLE,
     (ClassicGroupState.EMPTY, ClassicGroupEvent.DELETED): ClassicGroupState.DEAD,
 }
+
+
+class GroupTimer(Enum):
+    """What a group's deadline is about."""
+
+    SESSION = "a member's next sign of life"
+    JOIN = "all members have joined"
+    SYNC = "all members have asked for their assignment"
+
+
+TimerKey = tuple[str, GroupTimer, str]  # group id, what for, member id or empty

@@ -12,9 +12,8 @@ from dataclasses import replace
 from random import Random
 
 from mockbroker.state.errors import ApiError
-from mockbroker.state.groups.classic.answers import JoinAnswer, PendingAnswer, SyncAnswer
 from mockbroker.state.groups.classic.group import CONSUMER_PROTOCOL_TYPE
-from mockbroker.state.groups.classic.members import GroupJoin, differ
+from mockbroker.state.groups.classic.members import GroupJoin, JoinAnswer, PendingAnswer, SyncAnswer, differ
 from mockbroker.state.groups.consumer import migration
 from mockbroker.state.groups.consumer.group import ConsumerGroup
 from mockbroker.state.groups.consumer.heartbeat import (

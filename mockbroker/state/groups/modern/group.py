@@ -19,8 +19,7 @@ from mockbroker.state.groups.modern.rules import GroupRules
 from mockbroker.state.groups.modern.subscriptions import Counts, count_names
 from mockbroker.state.groups.modern.topics import GroupTopics
 from mockbroker.state.image.coordinator_records import CoordinatorRecord
-from mockbroker.state.timers import Timers
-from mockbroker.state.wall_clock import WallClock
+from mockbroker.state.timers import Timers, WallClock
 from protocol.error_codes import ErrorCode
 
 NO_ASSIGNMENT: Partitions = {}

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from mockbroker.access_control.oauthbearer import BearerToken, OauthBearerMechanism, RefusedTokenError
 from mockbroker.access_control.unsecured_tokens import UnsecuredValidator
 from mockbroker.state.security.mechanisms import AuthenticationFailedError, BrokenTokenError, InvalidTokenError
-from mockbroker.state.wall_clock import WallClock
+from mockbroker.state.timers import WallClock
 from tests.tokens import YEAR_2100, bearer, raw, unsecured
 
 NOW_MS = 1_700_000_000_000

@@ -14,12 +14,11 @@ from mockbroker.share_groups.share_states import (
     states_of,
 )
 from mockbroker.share_groups.state.coordinator import SharePartitionWrite
-from mockbroker.state.coordinator_log import log_record
+from mockbroker.state.coordinator_log import load_partition, log_record
 from mockbroker.state.image.coordinator_records import CoordinatorRecord
 from mockbroker.state.image.image import Image
 from mockbroker.state.logs.log import StoredBatch
 from mockbroker.state.topics.coordinator_keys import partition_of_key
-from mockbroker.state.topics.coordinator_loading import load_partition
 from protocol.apis.find_coordinator import FindCoordinatorRequest
 from protocol.codec import codec
 from protocol.embedded.share_state_log import ShareSnapshotKey, ShareSnapshotValue, ShareUpdateKey, ShareUpdateValue

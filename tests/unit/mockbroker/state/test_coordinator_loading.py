@@ -7,13 +7,12 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from mockbroker.state.coordinator_log import log_record
+from mockbroker.state.coordinator_log import load_partition, log_record
 from mockbroker.state.groups.offsets import Committed, commits, deletions
 from mockbroker.state.image.image import Image
 from mockbroker.state.logs.log import StoredBatch
 from mockbroker.state.topics.coordinator_keys import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
-from mockbroker.state.topics.coordinator_loading import load_partition
-from mockbroker.state.transactions.records import new_value, record
+from mockbroker.state.transactions.states import new_value, record
 from protocol import DecodeError
 from protocol.records import Record, build_batch, build_transaction_marker, iter_batches
 

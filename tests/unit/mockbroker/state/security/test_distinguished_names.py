@@ -7,7 +7,7 @@ from cryptography.x509 import Name, NameAttribute, ObjectIdentifier, RelativeDis
 from cryptography.x509.oid import NameOID
 
 from mockbroker.adapters.tls.certificates import CertificateAuthority
-from mockbroker.state.security.distinguished_names import CertificateError, name_of, subject_of
+from mockbroker.state.security.principal_mapping import CertificateError, name_of, subject_of
 
 ROOM = ObjectIdentifier("1.3.6.1.4.1.99999.1")
 

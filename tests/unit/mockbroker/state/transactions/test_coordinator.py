@@ -5,8 +5,7 @@ from msgspec import structs
 
 from mockbroker.core.simulation import Simulation
 from mockbroker.state.errors import ApiError
-from mockbroker.state.transactions.records import record
-from mockbroker.state.transactions.states import NEXT_STATE, STATE_NAMES, TransactionEvent, TransactionState
+from mockbroker.state.transactions.states import NEXT_STATE, STATE_NAMES, TransactionEvent, TransactionState, record
 from protocol.apis.fetch import FetchRequest
 from protocol.error_codes import ErrorCode
 from protocol.records import ControlType, control_type, coordinator_epoch, iter_records
