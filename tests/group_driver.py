@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from random import Random
 from typing import Any
 
+from mockbroker.state.brokers.broker import Broker
+from mockbroker.state.cluster import Cluster
 from mockbroker.state.errors import ApiError
 from mockbroker.state.groups.classic.group import ClassicGroup
 from mockbroker.state.groups.classic.members import GroupJoin, JoinAnswer, PendingAnswer, Protocols, SyncAnswer
-from mockbroker.state.groups.coordinator import Groups
-from mockbroker.state.image.writer import ImageWriter
-from mockbroker.state.settings import KafkaSettings
+from mockbroker.state.groups.coordinator import EXPIRY
 from protocol.error_codes import ErrorCode
 
 GROUP = "readers"
@@ -24,9 +24,8 @@ class GroupDriver:
     """One group named ``GROUP`` at time 0, with settings given by Kafka's names."""
 
     def __init__(self, settings: Mapping[str, Any] | None = None) -> None:
-        self.notified: list[Hashable] = []
-        self.writer = ImageWriter()
-        self.groups = Groups(KafkaSettings(settings), self.notified.append, self.writer)
+        self.cluster = Cluster.create([Broker(0, None)], settings=settings)
+        self.notified, self.groups = self.cluster.woken, self.cluster.groups
         self.now_ms = 0
         self.rng = Random(0)
 
@@ -36,12 +35,17 @@ class GroupDriver:
         assert isinstance(found, ClassicGroup)
         return found
 
+    def next_ms(self) -> int | None:
+        """The earliest deadline of a group, None if no group has one."""
+        timers = self.groups.timers
+        return min((ms for key, ms in timers._deadlines.items() if key[1] is not EXPIRY), default=None)
+
     def advance(self, ms: int) -> None:
         """Let time pass, carrying out what falls due at its own time."""
         target_ms = self.now_ms + ms
-        while (deadline_ms := self.groups.timers.next_ms()) is not None and deadline_ms <= target_ms:
+        while (deadline_ms := self.cluster.timers.next_ms()) is not None and deadline_ms <= target_ms:
             self.now_ms = max(self.now_ms, deadline_ms)
-            self.groups.timers.advance(self.now_ms)
+            self.cluster.timers.advance(self.now_ms)
         self.now_ms = target_ms
 
     def join(

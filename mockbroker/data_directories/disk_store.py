@@ -119,7 +119,7 @@ class DiskLogStore:
     def _segment_rules(self, topic_id: bytes) -> SegmentRules:
         """Where the segments of a log begin anew, by the configs that the image has of its topic."""
         assert self._cluster is not None
-        memory = self._cluster.upkeep.memory
+        memory = self._cluster.log_cleanup.memory
         max_bytes = UNBOUNDED if memory is None else memory.segment_bytes
         return SegmentRules(
             min(max_bytes, self._config(topic_id, "segment.bytes")), self._config(topic_id, "segment.ms")

@@ -62,7 +62,7 @@ def consumer_group_heartbeat(call: Call, request: ConsumerGroupHeartbeatRequest)
     )
     check_enabled(call)
     try:
-        check_heartbeat(beat, call.version, call.cluster.groups.context.configs)
+        check_heartbeat(beat, call.version, call.cluster.groups.configs)
         check_coordinator(call, request.group_id)
         answer = take_heartbeat(call.cluster.groups, beat, call.now_ms, call.rng)
     except ApiError as error:

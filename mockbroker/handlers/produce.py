@@ -295,7 +295,7 @@ def append_records(
         in_sync = len(call.leadership(partition).isr)
         if in_sync < min_isr:
             raise RefusedAppendError(ErrorCode.NOT_ENOUGH_REPLICAS, partition.log.start_offset)
-    memory = call.cluster.upkeep.memory
+    memory = call.cluster.log_cleanup.memory
     if memory is not None and not memory.has_room(len(records), call.now_ms):
         raise RefusedAppendError(ErrorCode.KAFKA_STORAGE_ERROR)
     deposed = call.deposed(partition)

@@ -22,9 +22,9 @@ from mockbroker.state.configs.effective import ClusterConfigs
 from mockbroker.state.errors import ApiError
 from mockbroker.state.image.image import Image
 from mockbroker.state.image.writer import ImageWriter
+from mockbroker.state.logs.cleanup import LogCleanup
 from mockbroker.state.logs.memory import MemoryLogStore
 from mockbroker.state.logs.producers import Producers
-from mockbroker.state.logs.upkeep import LogUpkeep
 from mockbroker.state.metadata.kraft import CurrentView, KRaftMode
 from mockbroker.state.quotas.usage import Usages
 from mockbroker.state.replicas.network import Reachability
@@ -87,7 +87,7 @@ class Cluster:
     cluster_control: ClusterControl = field(init=False)
     replication_control: ReplicationControl = field(init=False)
     replication: Replication = field(init=False)
-    upkeep: LogUpkeep = field(init=False)
+    log_cleanup: LogCleanup = field(init=False)
     internal_topics: InternalTopics = field(init=False)
     _placer: ReplicaPlacer | None = None
     _selector: ReplicaSelector | None = None
@@ -100,18 +100,9 @@ class Cluster:
         self.configs = ClusterConfigs(self)
         self.replication_control = ReplicationControl(self)
         self.cluster_control = ClusterControl(self)
-        self.upkeep = LogUpkeep(self)
+        self.log_cleanup = LogCleanup(self)
         self.internal_topics = InternalTopics(self)
-        self.replication = Replication(
-            self.network,
-            self.timers.subsystem("replication", self._check_in_sync),
-            self.settings["replica.lag.time.max.ms"],
-            self.replication_control.shrink_isr,
-            self._take_in,
-            self.woken.append,
-            self.upkeep.appended,
-            self.is_durable,
-        )
+        self.replication = Replication(self)
 
     @classmethod
     def create(
@@ -386,9 +377,9 @@ class Cluster:
     def groups(self) -> Groups:
         """The consumer groups; loaded when first asked for, since a cluster starts faster without."""
         if self._groups is None:
-            from mockbroker.state.groups.coordinator import groups_of
+            from mockbroker.state.groups.coordinator import Groups
 
-            self._groups = groups_of(self)
+            self._groups = Groups(self)
         return self._groups
 
     @property
@@ -569,15 +560,6 @@ class Cluster:
         self.version += 1
 
     # inside
-
-    def _check_in_sync(self, partition: Partition, now_ms: int) -> None:
-        self.now_ms = now_ms
-        self.replication.check_in_sync(partition, now_ms)
-
-    def _take_in(self, partition: Partition) -> None:
-        """Followers of a partition that had fallen out of its ISR have caught up."""
-        self.replication_control.elect([partition.topic])
-        self.changed()
 
     def brokers_changed(self) -> None:
         """Brokers have come or gone."""

@@ -72,7 +72,7 @@ def go_on(cluster: Cluster, now_ms: int, snapshot: ClusterSnapshot | None = None
     control.reassignments.restore()
     control.elect(topics)
     cluster.replication.refresh(cluster.partitions(), now_ms)
-    cluster.upkeep.watch_all(now_ms)
+    cluster.log_cleanup.watch_all(now_ms)
     cluster.internal_topics.restore()
     cluster.support.brokers_changed(cluster.topics)
     if image.groups or image.modern_groups or image.offsets or image.pending_offsets:

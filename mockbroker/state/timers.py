@@ -216,7 +216,7 @@ def expire(cluster: Cluster, now_ms: int) -> None:
 
     Transactions whose time is up are aborted.
     """
-    cluster.upkeep.clock_jumped(now_ms)
+    cluster.log_cleanup.clock_jumped(now_ms)
     if cluster.image.transactions:
         cluster.transactions.clock_jumped(now_ms)
     if cluster.has_groups:

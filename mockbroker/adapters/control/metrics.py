@@ -94,7 +94,7 @@ def add_cluster(text: Exposition, cluster: ServedCluster) -> None:
         "kafka_rack_partitions_under_replicated", "gauge", "Partitions with replicas out of sync.",
         [({}, sum(len(one.isr) < len(one.replicas) for one in partitions))],
     )  # fmt: skip
-    memory = state.upkeep.memory
+    memory = state.log_cleanup.memory
     size = sum(one.log.size_bytes for topic in state.topics.values() for one in topic.partitions)
     if not state.is_mirror:  # a real cluster does not tell
         text.add("kafka_rack_record_bytes", "gauge", "Records of all logs, each once.", [({}, size)])

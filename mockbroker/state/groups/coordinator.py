@@ -20,7 +20,7 @@ from mockbroker.state.groups.classic.members import GroupJoin, JoinAnswer, Pendi
 from mockbroker.state.groups.classic.records import new_group
 from mockbroker.state.groups.classic.states import ClassicGroupState
 from mockbroker.state.groups.kind import GROUP_CLASSES, CommitCheck, CoordinatedGroup, TopicsOf
-from mockbroker.state.groups.modern.group import GroupConfigs, GroupContext, ModernGroup
+from mockbroker.state.groups.modern.group import GroupConfigs, ModernGroup
 from mockbroker.state.groups.modern.rules import GroupRules, rules_of
 from mockbroker.state.groups.modern.topics import GroupTopics
 from mockbroker.state.groups.offsets import (
@@ -34,23 +34,16 @@ from mockbroker.state.groups.offsets import (
 from mockbroker.state.image.coordinator_records import NO_PRODUCER_ID
 from mockbroker.state.image.image import TopicPartition
 from mockbroker.state.image.writer import ImageWriter
-from mockbroker.state.timers import Timers, TimerService, WallClock, always
+from mockbroker.state.timers import Timers, WallClock
 from mockbroker.state.topics.coordinator_keys import OFFSETS_TOPIC
 from protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
     from mockbroker.state.cluster import Cluster
     from mockbroker.state.groups.consumer.group import ConsumerGroup
+    from mockbroker.state.settings import KafkaSettings
 
 SomeGroup = TypeVar("SomeGroup", bound=ModernGroup[Any])
-
-
-def time_zero() -> int:
-    return 0
-
-
-def always_of(_group_id: str) -> bool:
-    return True
 
 
 COORDINATOR_RETRY_MS = 1000  # how long a deadline waits for a coordinator that would mind it
@@ -64,49 +57,54 @@ STATES_ASKED_FOR = {"NotReady": "not_ready"}
 class Groups:
     """Groups and their offsets.
 
-    ``notify`` is called with what a call waits for once that has its answer, ``now`` gives the time. Time runs for
-    groups while ``has_coordinators``: without a broker nobody minds them; nor does anybody mind a group that is not
-    ``is_coordinated``.
+    Time runs for groups while any broker is up, and for each group while it has a coordinator. ``notify`` is called
+    with what a call waits for once that has its answer.
 
-    What a restart finds again, offsets and stable generations, goes to the image; the groups that run are kept here.
+    What a restart finds again, offsets and stable generations, goes to the image; the groups that run are here.
     """
 
-    settings: Mapping[str, Any]
-    notify: Callable[[Hashable], None]
-    writer: ImageWriter
-    timers: TimerService = field(default_factory=TimerService)
-    clock: WallClock = field(default_factory=WallClock)
-    has_coordinators: Callable[[], bool] = always
-    is_coordinated: Callable[[str], bool] = always_of
-    topics: GroupTopics = field(default_factory=GroupTopics)
-    configs: GroupConfigs | None = None
-    rules: GroupRules = field(default_factory=GroupRules)
-    now: Callable[[], int] = time_zero
-    context: GroupContext = field(init=False)
+    cluster: Cluster
+    notify: Callable[[Hashable], None] = field(init=False)
+    timers: Timers[Any] = field(init=False)  # by group id, what for, and member id or empty
+    topics: GroupTopics = field(init=False)
+    configs: GroupConfigs = field(init=False)
+    rules: GroupRules = field(init=False)
     _groups: dict[str, CoordinatedGroup] = field(default_factory=dict)
-    _timers: Timers[Any] = field(init=False)  # by group id, what for, and member id or empty
 
     def __post_init__(self) -> None:
-        self._timers = self.timers.subsystem("groups", self._on_timer, runs=self.has_coordinators)
-        self.context = GroupContext(
-            self.settings,
-            self._timers,
-            self.notify,
-            self.writer.commit,
-            self.clock,
-            self.topics,
-            self.configs
-            or GroupConfigs(self.settings.__getitem__, lambda _group, name: self.settings[f"group.{name}"]),
-            self.register,
-            self.rules,
+        cluster = self.cluster
+        self.notify = cluster.notify
+        self.timers = cluster.timers.subsystem("groups", self._on_timer, runs=lambda: bool(cluster.online_brokers()))
+        self.topics = GroupTopics(
+            cluster.topics,
+            cluster.topic_by_id,
+            lambda: {broker.id: broker.rack for broker in cluster.brokers.values()},
+            lambda: cluster.version,
         )
+        self.configs = GroupConfigs(lambda name: cluster.configs.broker(None, name), cluster.configs.group)
+        self.rules = rules_of(cluster.release)
+
+    @property
+    def settings(self) -> KafkaSettings:
+        """The settings of brokers."""
+        return self.cluster.settings
+
+    @property
+    def writer(self) -> ImageWriter:
+        """Where records of groups go."""
+        return self.cluster.writer
+
+    @property
+    def clock(self) -> WallClock:
+        """The brokers' wall clock."""
+        return self.cluster.clock
 
     def restore(self, now_ms: int) -> None:
         """Run the groups that are in the image: those with a generation, and those with offsets, pending or not."""
         image = self.writer.image
         for group_id, records in sorted(image.modern_groups.items()):
             if group_id not in image.groups:
-                modern = class_of(next(iter(records))[0])(group_id, self.context)
+                modern = class_of(next(iter(records))[0])(group_id, self)
                 self.register(modern)
                 modern.restore(records.values(), now_ms)
         for group_id in sorted(
@@ -137,7 +135,7 @@ class Groups:
         if isinstance(group, kind):
             return group
         if group is None or (create and kind.replaces_empty_classic and is_empty_classic(group)):
-            return kind(group_id, self.context)
+            return kind(group_id, self)
         raise ApiError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} is not a {kind.kind} group.")
 
     def get_as(self, kind: type[SomeGroup], group_id: str) -> SomeGroup:
@@ -448,8 +446,8 @@ class Groups:
 
     def _on_timer(self, key: tuple[str, Any, str], now_ms: int) -> None:
         group_id, timer, member_id = key
-        if timer is not EXPIRY and not self.is_coordinated(group_id):
-            self._timers.set(key, now_ms + COORDINATOR_RETRY_MS)
+        if timer is not EXPIRY and not self.cluster.internal_topics.has_coordinator(OFFSETS_TOPIC, group_id):
+            self.timers.set(key, now_ms + COORDINATOR_RETRY_MS)
         elif timer is EXPIRY:
             self.expire(now_ms)
             if self._groups:
@@ -458,14 +456,11 @@ class Groups:
             self._groups[group_id].on_timer(timer, member_id, now_ms)
 
     def _look_later(self, now_ms: int | None = None) -> None:
-        """Look for what has expired once the interval is over, unless that is under way.
-
-        Groups that are of no cluster, as tests have them, keep everything.
-        """
+        """Look for what has expired once the interval is over, unless that is under way."""
         key = ("", EXPIRY, "")
-        if self.configs is not None and key not in self._timers:
-            interval_ms: int = self.context.configs.broker("offsets.retention.check.interval.ms")
-            self._timers.set(key, (self.now() if now_ms is None else now_ms) + interval_ms)
+        if key not in self.timers:
+            interval_ms: int = self.configs.broker("offsets.retention.check.interval.ms")
+            self.timers.set(key, (self.cluster.now_ms if now_ms is None else now_ms) + interval_ms)
 
     def _group_of_member(self, group_id: str) -> ClassicGroup:
         """The group that a member says it is in; of one that does not exist it cannot be a member."""
@@ -477,15 +472,7 @@ class Groups:
     def _get_or_create(self, group_id: str, now_ms: int) -> ClassicGroup:
         group = self._groups.get(group_id)
         if group is None:
-            group = ClassicGroup(
-                group_id,
-                self.settings,
-                self._timers,
-                self.notify,
-                self.writer.commit,
-                self.clock,
-                state_since_ms=self.clock.at(now_ms),
-            )
+            group = ClassicGroup(group_id, self, state_since_ms=self.clock.at(now_ms))
             self.register(group)
         if not isinstance(group, ClassicGroup):
             raise ApiError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, f"Group {group_id} is no classic group.")
@@ -515,26 +502,3 @@ def class_of(key: type) -> type[ModernGroup[Any]]:
             found: type[ModernGroup[Any]] = getattr(import_module(module), name)
             return found
     raise TypeError(f"expected a key of a group's record, got {key.__name__}")
-
-
-def groups_of(cluster: Cluster) -> Groups:
-    """The groups that a cluster is to run; none yet."""
-    topics = GroupTopics(
-        cluster.topics,
-        cluster.topic_by_id,
-        lambda: {broker.id: broker.rack for broker in cluster.brokers.values()},
-        lambda: cluster.version,
-    )
-    return Groups(
-        cluster.settings,
-        cluster.woken.append,
-        cluster.writer,
-        cluster.timers,
-        cluster.clock,
-        lambda: bool(cluster.online_brokers()),
-        lambda group_id: cluster.internal_topics.has_coordinator(OFFSETS_TOPIC, group_id),
-        topics,
-        GroupConfigs(lambda name: cluster.configs.broker(None, name), cluster.configs.group),
-        rules_of(cluster.release),
-        lambda: cluster.now_ms,
-    )

@@ -26,7 +26,7 @@ MINUTE_MS = 60_000
 
 def expire(groups: Groups, now_ms: int) -> None:
     """Drop offsets of topics that a group does not read and that are too old, and groups that have nothing left."""
-    retention_ms = int(groups.context.configs.broker("offsets.retention.minutes")) * MINUTE_MS
+    retention_ms = int(groups.configs.broker("offsets.retention.minutes")) * MINUTE_MS
     wall_ms = groups.clock.at(now_ms)
     for group in groups.select():
         if (

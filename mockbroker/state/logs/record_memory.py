@@ -125,7 +125,7 @@ class RecordMemory:
         self._sizes[partition] = its_log.size_bytes
         partition.producers.transactions.forget_before(its_log.start_offset)
         self.cluster.notify(partition)
-        self.cluster.upkeep.schedule(partition, now_ms)
+        self.cluster.log_cleanup.schedule(partition, now_ms)
         return True
 
 

@@ -19,10 +19,11 @@ from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from mockbroker.state.replicas.network import CONTROLLER, LinkCondition, LinkConditions, Reachability
+from mockbroker.state.replicas.network import CONTROLLER, LinkCondition, LinkConditions
 from mockbroker.state.timers import Timers
 
 if TYPE_CHECKING:
+    from mockbroker.state.cluster import Cluster
     from mockbroker.state.topics.topic import Partition
 
 NO_LEADER = -1
@@ -84,28 +85,11 @@ class ReplicaStates:
 
 @dataclass(slots=True, eq=False)
 class Replication:
-    """What the followers of a cluster do.
+    """The followers of a cluster."""
 
-    Args:
-        network: which brokers reach each other.
-        timers: deadlines by partition, whose ``on_timer`` is ``check_in_sync``.
-        max_lag_ms: ``replica.lag.time.max.ms``.
-        shrink_isr: takes replicas out of a partition's ISR.
-        take_in: has followers join a partition's ISR that have caught up.
-        notify: wakes whoever waits for a partition.
-        on_append: is told of each append, with the time.
-        keeps_internal: new leaders of coordinators' topics lack nothing: a restart reads from these what coordinators
-            have answered by.
-    """
-
-    network: Reachability
-    timers: Timers[Partition]
-    max_lag_ms: int
-    shrink_isr: Callable[[Partition, tuple[int, ...]], None]
-    take_in: Callable[[Partition], None]
-    notify: Callable[[Partition], None]
-    on_append: Callable[[Partition, int], None]
-    keeps_internal: bool = False
+    cluster: Cluster
+    timers: Timers[Partition] = field(init=False)
+    max_lag_ms: int = field(init=False)
     lags: dict[int, int] = field(default_factory=dict)
     """Records that the followers on a broker are behind, by broker id; a broker without an entry is not."""
     stopped: set[int] = field(default_factory=set)
@@ -113,10 +97,14 @@ class Replication:
     conditions: LinkConditions = field(default_factory=dict)
     """What holds followers up, by their brokers and their leaders'; changes are seen by ``refresh``."""
 
+    def __post_init__(self) -> None:
+        self.timers = self.cluster.timers.subsystem("replication", self.check_in_sync)
+        self.max_lag_ms = self.cluster.settings["replica.lag.time.max.ms"]
+
     @property
     def is_undisturbed(self) -> bool:
         """Whether every follower has what its leader has, at once."""
-        return not self.lags and not self.conditions and self.network.is_whole
+        return not self.lags and not self.conditions and self.cluster.network.is_whole
 
     def set_lag(self, broker_id: int, records: int) -> None:
         """Have the followers on a broker be so many records behind, once ``refresh`` looks at them."""
@@ -147,7 +135,7 @@ class Replication:
         return found if overrides is None else found - overrides.out_of_sync - overrides.offline - overrides.copying
 
     def _caught_up(self, partition: Partition, online: frozenset[int]) -> frozenset[int]:
-        if partition.leader in online and not self.network.connects(partition.leader, CONTROLLER):
+        if partition.leader in online and not self.cluster.network.connects(partition.leader, CONTROLLER):
             return online.intersection(partition.isr)
         states = partition.replica_states
         if states is None or not states.followers:
@@ -169,7 +157,7 @@ class Replication:
 
     def appended(self, partition: Partition, now_ms: int) -> None:
         """Records were appended to a partition's log."""
-        self.on_append(partition, now_ms)
+        self.cluster.log_cleanup.appended(partition, now_ms)
         states = partition.replica_states
         if states is not None:
             end_offset = partition.log.end_offset
@@ -179,7 +167,7 @@ class Replication:
                     follower.condition.on_batch()
                 self._replicate(partition, broker_id, follower, now_ms)
             self._settle(partition, states)
-        self.notify(partition)
+        self.cluster.notify(partition)
 
     def refresh(self, partitions: Iterable[Partition], now_ms: int) -> None:
         """Brokers, links, lags, leaders or replicas have changed."""
@@ -202,7 +190,7 @@ class Replication:
         if states is not None:
             new_leader = states.followers.pop(partition.leader, None)
             lacks_records = new_leader is not None and new_leader.end_offset < partition.log.end_offset
-            if lacks_records and not (self.keeps_internal and partition.topic.is_internal):
+            if lacks_records and not (self.cluster.is_durable and partition.topic.is_internal):
                 assert new_leader is not None
                 partition.truncate(new_leader.end_offset)
             end_offset = partition.log.end_offset
@@ -234,14 +222,15 @@ class Replication:
             self.timers.cancel(partition)
 
     def check_in_sync(self, partition: Partition, now_ms: int) -> None:
-        """Let arrive what was on its way, and take the followers out of the ISR that have lacked records too long."""
+        """Let arrive what was on its way; followers leave the ISR that have lacked records too long, or are back."""
+        self.cluster.now_ms = now_ms
         states = partition.replica_states
         if states is None or partition.leader == NO_LEADER:
             return
         for broker_id, follower in states.followers.items():
             if follower.arriving:
                 self._replicate(partition, broker_id, follower, now_ms)
-        if not self.network.connects(partition.leader, CONTROLLER):
+        if not self.cluster.network.connects(partition.leader, CONTROLLER):
             self._settle(partition, states, is_led_alone=True)
             return
         late = {
@@ -250,13 +239,16 @@ class Replication:
             if broker_id in partition.isr and follower.missing and follower.caught_up_ms + self.max_lag_ms <= now_ms
         }
         if late:
-            self.shrink_isr(partition, tuple(one for one in partition.isr if one not in late))
+            self.cluster.replication_control.shrink_isr(
+                partition, tuple(one for one in partition.isr if one not in late)
+            )
         self._settle(partition, states)
         if any(
             broker_id not in partition.isr and self._has_all(partition, broker_id, follower)
             for broker_id, follower in states.followers.items()
         ):
-            self.take_in(partition)
+            self.cluster.replication_control.elect([partition.topic])
+            self.cluster.changed()
 
     # inside
 
@@ -273,7 +265,7 @@ class Replication:
             if reachable and condition is None and not self.lags.get(broker_id):
                 if follower is not None:
                     del states.followers[broker_id]
-                    self.notify(partition)  # whoever waits for it to hear of the log's start
+                    self.cluster.notify(partition)  # whoever waits for it to hear of the log's start
                 continue
             if follower is None:
                 end_offset = partition.log.end_offset
@@ -294,7 +286,7 @@ class Replication:
             condition = self.conditions.get((broker_id, partition.leader))
             if condition is not None and condition.is_cut:
                 return False
-        return self.network.connects(broker_id, partition.leader)
+        return self.cluster.network.connects(broker_id, partition.leader)
 
     def _has_all(self, partition: Partition, broker_id: int, follower: FollowerState) -> bool:
         """Whether a follower over a slow link has caught up."""
@@ -316,7 +308,7 @@ class Replication:
             send(partition, follower, follower.condition.arrival, now_ms)
             readable_end = min(readable_end, follower.arrived_end)
         if readable_end > follower.readable_end:
-            self.notify(partition)  # readers that wait at this follower, in the ISR or not
+            self.cluster.notify(partition)  # readers that wait at this follower, in the ISR or not
         follower.readable_end = readable_end
         follower.end_offset = max(follower.end_offset, follower.readable_end)
         while follower.missing and follower.missing[0][0] <= follower.end_offset:
@@ -338,7 +330,7 @@ class Replication:
         high_watermark = min((end_offset for end_offset, _, _ in in_sync), default=partition.log.end_offset)
         if high_watermark > states.high_watermark and partition.leader != NO_LEADER and not under_min_isr:
             states.high_watermark = high_watermark
-            self.notify(partition)
+            self.cluster.notify(partition)
         deadlines = [
             caught_up_ms + self.max_lag_ms for _, caught_up_ms, is_behind in in_sync if is_behind and not is_led_alone
         ]

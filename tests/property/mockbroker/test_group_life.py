@@ -207,7 +207,7 @@ class GroupLife(RuleBasedStateMachine):
     def time_passes(self, ms: int) -> None:
         target_ms = self.now_ms + ms
         while self.now_ms < target_ms:
-            next_ms = self.driver.groups.timers.next_ms()
+            next_ms = self.driver.next_ms()
             before, state = self.members(), self.group.state if self.exists else ClassicGroupState.EMPTY
             unjoined = {member.id for member in before.values() if member.join is None}
             unsynced = set(self.group.unsynced) if self.exists else set()
@@ -322,7 +322,7 @@ class GroupLife(RuleBasedStateMachine):
     @invariant()
     def whoever_keeps_a_group_from_moving_on_has_a_deadline(self) -> None:
         if self.members() or self.waiting:
-            assert self.driver.groups.timers.next_ms() is not None
+            assert self.driver.next_ms() is not None
 
     # inside
 

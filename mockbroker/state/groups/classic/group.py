@@ -11,10 +11,10 @@ here members come in the order they joined.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from mockbroker.state.errors import ApiError
 from mockbroker.state.groups.classic import records
@@ -37,13 +37,12 @@ from mockbroker.state.groups.classic.states import (
     ClassicGroupEvent,
     ClassicGroupState,
     GroupTimer,
-    TimerKey,
 )
 from mockbroker.state.groups.kind import TopicsOf
-from mockbroker.state.timers import Timers, WallClock
 from protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
+    from mockbroker.state.groups.coordinator import Groups
     from mockbroker.state.image.coordinator_records import CoordinatorRecord
     from protocol.embedded.group_log import GroupMetadataValue
 
@@ -53,7 +52,7 @@ NEW_MEMBER_JOIN_TIMEOUT_MS = 5 * 60 * 1000  # GroupCoordinatorConfig.CLASSIC_GRO
 
 @dataclass(slots=True, eq=False)
 class ClassicGroup(Generation):
-    """A classic group as it runs; ``commit`` writes what a restart is to find again of it.
+    """A classic group as it runs.
 
     ``previous`` is the state before this one, ``pending`` the ids that were given to members who have yet to join with
     them, ``unsynced`` the members of this generation that have yet to ask for an assignment. ``_initial_delay`` is set
@@ -64,11 +63,7 @@ class ClassicGroup(Generation):
     replaces_empty_classic: ClassVar[bool] = False
     expires_without_offsets: ClassVar[bool] = True
     id: str
-    settings: Mapping[str, Any]
-    timers: Timers[TimerKey]
-    notify: Callable[[Hashable], None]
-    commit: Callable[[Sequence[object]], None]
-    clock: WallClock = field(default_factory=WallClock)
+    groups: Groups
     previous: ClassicGroupState = ClassicGroupState.DEAD
     static_ids: dict[str, str] = field(default_factory=dict)  # group.instance.id -> member id
     pending: set[str] = field(default_factory=set)
@@ -422,7 +417,7 @@ class ClassicGroup(Generation):
             return
         self._member_added = False
         delay_ms, remaining_ms = self._initial_delay
-        delay_next_ms = min(self.settings["group.initial.rebalance.delay.ms"], remaining_ms)
+        delay_next_ms = min(self.groups.settings["group.initial.rebalance.delay.ms"], remaining_ms)
         self._initial_delay = (delay_next_ms, max(remaining_ms - delay_ms, 0))
         self._set_timer(GroupTimer.JOIN, "", now_ms + delay_next_ms)
 
@@ -444,7 +439,7 @@ class ClassicGroup(Generation):
         self._cancel_timer(GroupTimer.SYNC)
         first = self.state is ClassicGroupState.EMPTY
         self._enter(ClassicGroupEvent.REBALANCE_NEEDED, now_ms)
-        delay_ms = self.settings["group.initial.rebalance.delay.ms"] if first else 0
+        delay_ms = self.groups.settings["group.initial.rebalance.delay.ms"] if first else 0
         if first and delay_ms > 0:  # give the others of a new group time to come
             self._initial_delay = (delay_ms, max(self._rebalance_timeout_ms() - delay_ms, 0))
             self._member_added = False
@@ -501,16 +496,16 @@ class ClassicGroup(Generation):
 
     def _enter(self, event: ClassicGroupEvent, now_ms: int) -> None:
         self.previous, self.state = self.state, NEXT_STATE[self.state, event]
-        self.state_since_ms = self.clock.at(now_ms)
+        self.state_since_ms = self.groups.clock.at(now_ms)
 
     def _commit_generation(self) -> None:
         """Have the present generation written."""
-        self.commit([records.generation(self.id, self)])
+        self.groups.writer.commit([records.generation(self.id, self)])
 
     # members
 
     def _has_room_for(self, member_id: str) -> bool:
-        limit: int = self.settings["group.max.size"]
+        limit: int = self.groups.settings["group.max.size"]
         member = self.members.get(member_id)
         if self.state is ClassicGroupState.EMPTY:
             return True
@@ -580,13 +575,13 @@ class ClassicGroup(Generation):
         if parked is not None:
             self._joins_waiting -= 1
             parked.answer = answer
-            self.notify(parked)
+            self.groups.notify(parked)
 
     def _answer_sync(self, member: ClassicGroupMember, answer: SyncAnswer) -> None:
         parked, member.sync = member.sync, None
         if parked is not None:
             parked.answer = answer
-            self.notify(parked)
+            self.groups.notify(parked)
 
     # timers
 
@@ -594,7 +589,7 @@ class ClassicGroup(Generation):
         self._set_timer(GroupTimer.SESSION, member.id, now_ms + member.session_timeout_ms)
 
     def _set_timer(self, timer: GroupTimer, member_id: str, deadline_ms: int) -> None:
-        self.timers.set((self.id, timer, member_id), deadline_ms)
+        self.groups.timers.set((self.id, timer, member_id), deadline_ms)
 
     def _cancel_timer(self, timer: GroupTimer, member_id: str = "") -> None:
-        self.timers.cancel((self.id, timer, member_id))
+        self.groups.timers.cancel((self.id, timer, member_id))

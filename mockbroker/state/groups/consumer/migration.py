@@ -21,7 +21,6 @@ from mockbroker.state.groups.classic.states import ClassicGroupState
 from mockbroker.state.groups.consumer import records
 from mockbroker.state.groups.consumer.group import ConsumerGroup
 from mockbroker.state.groups.consumer.members import ConsumerMember
-from mockbroker.state.groups.modern.group import GroupContext
 from mockbroker.state.groups.modern.members import Partitions
 from mockbroker.state.groups.modern.topics import GroupTopics
 from mockbroker.state.image.coordinator_records import CoordinatorRecord
@@ -41,9 +40,9 @@ MAX_PROTOCOL_VERSION = 3  # ConsumerProtocol.highestSupportedVersion
 ClassicMetadata = ConsumerGroupMemberMetadataValue.ClassicMemberMetadata
 
 
-def policy(context: GroupContext) -> str:
+def policy(groups: Groups) -> str:
     """``group.consumer.migration.policy``; what Kafka does not know counts as disabled."""
-    named = str(context.configs.broker("group.consumer.migration.policy")).lower()
+    named = str(groups.configs.broker("group.consumer.migration.policy")).lower()
     return named if named in UPGRADES | DOWNGRADES else "disabled"
 
 
@@ -54,31 +53,31 @@ def group_for(groups: Groups, group_id: str, *, create: bool) -> tuple[ConsumerG
     """
     found = groups.find(group_id)
     if create and isinstance(found, ClassicGroup) and found.state is not ClassicGroupState.EMPTY:
-        return upgraded(found, groups.context)
+        return upgraded(found, groups)
     return groups.find_or_make(ConsumerGroup, group_id, create=create), []
 
 
-def upgraded(classic: ClassicGroup, context: GroupContext) -> tuple[ConsumerGroup, list[CoordinatorRecord]]:
+def upgraded(classic: ClassicGroup, groups: Groups) -> tuple[ConsumerGroup, list[CoordinatorRecord]]:
     """A consumer group with the members of a classic one, each holding what it had, and its records.
 
     Raises ApiError: GROUP_ID_NOT_FOUND.
     """
     start = f"Cannot upgrade classic group {classic.id} to consumer group because"
-    if policy(context) not in UPGRADES:
+    if policy(groups) not in UPGRADES:
         raise not_found(f"{start} online upgrade is disabled.")
     if classic.protocol_type != CONSUMER_PROTOCOL_TYPE:
         raise not_found(f"{start} the group does not use the consumer embedded protocol.")
-    if len(classic.members) > context.configs.broker("group.consumer.max.size"):
+    if len(classic.members) > groups.configs.broker("group.consumer.max.size"):
         raise not_found(f"{start} the group size exceeds the consumer group maximum size.")
     classic.answer_waiting(ErrorCode.REBALANCE_IN_PROGRESS)
     if classic.protocol_name is None:  # its first generation has not begun
         raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, "the classic group has no protocol yet")
-    group = ConsumerGroup(classic.id, context)
+    group = ConsumerGroup(classic.id, groups)
     epoch = classic.generation
     found: list[CoordinatorRecord] = [records.target_epoch(group.id, epoch, 0)]
     try:
         for one in classic.members.values():
-            assigned = partitions_of(one.assignment, context.topics)
+            assigned = partitions_of(one.assignment, groups.topics)
             member = upgraded_member(one, classic.protocol_name, epoch, assigned)
             found.append(records.member_metadata(group.id, member))
             found.append(records.target(group.id, member.id, assigned))
@@ -92,7 +91,7 @@ def upgraded(classic: ClassicGroup, context: GroupContext) -> tuple[ConsumerGrou
         ) from None
     for record in found:
         group.apply(record)
-    epoch_record = records.group_epoch(group.id, epoch, context.topics.hash_of(group.counts))
+    epoch_record = records.group_epoch(group.id, epoch, groups.topics.hash_of(group.counts))
     group.apply(epoch_record)
     return group, [*found, epoch_record]
 
@@ -198,7 +197,7 @@ def downgrade(
         leaving: the ids of members that are not to be in it.
         joining: takes the place of the static member with its instance id.
     """
-    context = group.context
+    groups = group.context
     replaced = None if joining is None else group.static_member(joining.instance_id)
     staying = [one for one in group.members.values() if one.id not in leaving and one is not replaced]
     targets = {one.id: group.target_of(one.id) for one in staying}
@@ -209,13 +208,9 @@ def downgrade(
     members = {one.id: classic_member(one) for one in staying}
     classic = ClassicGroup(
         group.id,
-        context.settings,
-        context.timers,
-        context.notify,
-        context.commit,
-        context.clock,
+        groups,
         state=ClassicGroupState.STABLE,
-        state_since_ms=context.clock.at(now_ms),
+        state_since_ms=groups.clock.at(now_ms),
         generation=group.epoch,
         protocol_type=CONSUMER_PROTOCOL_TYPE,
         protocol_name=vote(members.values()),
@@ -225,8 +220,8 @@ def downgrade(
     )
     for one in members.values():
         version = protocol_version(one.metadata(classic.protocol_name))
-        one.assignment = assignment_bytes(targets[one.id], version, context.topics)
-    context.register(classic)
+        one.assignment = assignment_bytes(targets[one.id], version, groups.topics)
+    groups.register(classic)
     classic.begin(now_ms, rebalance=rebalance)
 
 

@@ -7,20 +7,20 @@ Source: ModernGroup and TargetAssignmentMetadata, Apache Kafka 4.4.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, ClassVar, Generic, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar, cast
 
 from mockbroker.state.errors import ApiError
-from mockbroker.state.groups.kind import CommitCheck, CoordinatedGroup, TopicsOf
+from mockbroker.state.groups.kind import CommitCheck, TopicsOf
 from mockbroker.state.groups.modern.members import ModernMember, Partitions
-from mockbroker.state.groups.modern.rules import GroupRules
 from mockbroker.state.groups.modern.subscriptions import Counts, count_names
-from mockbroker.state.groups.modern.topics import GroupTopics
 from mockbroker.state.image.coordinator_records import CoordinatorRecord
-from mockbroker.state.timers import Timers, WallClock
 from protocol.error_codes import ErrorCode
+
+if TYPE_CHECKING:
+    from mockbroker.state.groups.coordinator import Groups
 
 NO_ASSIGNMENT: Partitions = {}
 
@@ -45,25 +45,6 @@ class GroupConfigs(NamedTuple):
 
 
 @dataclass(slots=True, eq=False)
-class GroupContext:
-    """What the groups of a cluster share.
-
-    ``notify`` wakes a call that waits, ``commit`` keeps records, ``configs`` has settings; ``register`` has
-    a group found by its id from now on, in place of one that had the id before; ``rules`` are the release's.
-    """
-
-    settings: Mapping[str, Any]
-    timers: Timers[Any]
-    notify: Callable[[Hashable], None]
-    commit: Callable[[Sequence[object]], None]
-    clock: WallClock
-    topics: GroupTopics
-    configs: GroupConfigs
-    register: Callable[[CoordinatedGroup], None]
-    rules: GroupRules
-
-
-@dataclass(slots=True, eq=False)
 class ModernGroup(Generic[SomeMember]):
     """A group of a new kind.
 
@@ -78,7 +59,7 @@ class ModernGroup(Generic[SomeMember]):
     expires_without_offsets: ClassVar[bool] = True
     protocol_type: ClassVar[str | None]
     id: str
-    context: GroupContext
+    context: Groups
     epoch: int = field(init=False)
     metadata_hash: int = 0
     assignment_epoch: int = field(init=False)
@@ -96,7 +77,7 @@ class ModernGroup(Generic[SomeMember]):
 
     def write(self, records: Sequence[CoordinatorRecord]) -> None:
         """Have records of this group kept, and apply them."""
-        self.context.commit(records)
+        self.context.writer.commit(records)
         for record in records:
             self.apply(record)
 

@@ -227,10 +227,11 @@ def test_members_of_a_stable_group_go_on_in_their_generation(runs):
 
 def test_a_member_that_stays_silent_after_a_restart_has_a_whole_session_and_no_more(runs):
     join(runs.cluster)
-    groups = runs.restart(now_ms=50_000).groups
-    groups.timers.advance(59_999)
+    cluster = runs.restart(now_ms=50_000)
+    groups = cluster.groups
+    cluster.timers.advance(59_999)
     assert groups.get(GROUP).members
-    groups.timers.advance(60_000)
+    cluster.timers.advance(60_000)
     assert not groups.get(GROUP).members
 
 

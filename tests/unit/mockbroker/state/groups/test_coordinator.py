@@ -96,17 +96,17 @@ def test_only_a_group_without_members_can_be_deleted_and_its_offsets_go_with_it(
 def test_a_deleted_group_leaves_no_deadline_behind(driver):
     driver.join()
     driver.groups.delete(GROUP)
-    assert driver.groups.timers.next_ms() is None
+    assert driver.next_ms() is None
 
 
 def test_deadlines_of_several_groups_are_carried_out_each_at_its_time(driver):
     driver.stable_members(1)
-    assert driver.groups.timers.next_ms() == SESSION_MS
-    driver.groups.timers.advance(SESSION_MS - 1)
+    assert driver.next_ms() == SESSION_MS
+    driver.cluster.timers.advance(SESSION_MS - 1)
     assert driver.group.state is ClassicGroupState.STABLE
-    driver.groups.timers.advance(SESSION_MS)
+    driver.cluster.timers.advance(SESSION_MS)
     assert driver.group.state is ClassicGroupState.EMPTY
-    assert driver.groups.timers.next_ms() is None
+    assert driver.next_ms() is None
 
 
 # committing

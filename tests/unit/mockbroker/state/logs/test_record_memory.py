@@ -41,7 +41,7 @@ def test_the_oldest_segments_of_all_topics_go_when_records_take_too_much(caplog)
     fill(sim, "events", 20)
     fill(sim, "orders", 200)
     assert held(sim) <= LIMIT_BYTES
-    memory = sim.cluster.upkeep.memory
+    memory = sim.cluster.log_cleanup.memory
     assert memory.size_bytes == held(sim)
     assert memory.dropped_bytes + held(sim) == 220 * len(batch(bytes(BATCH_BYTES)))
     assert fetch(sim, topic="events", offset=19).error_code == ErrorCode.OFFSET_OUT_OF_RANGE
@@ -66,7 +66,7 @@ def test_producers_are_refused_as_by_a_full_disk_until_there_is_room(caplog):
     assert set(errors) == {0, ErrorCode.KAFKA_STORAGE_ERROR}
     assert errors == sorted(errors), "none that comes later finds room"
     assert held(sim) <= LIMIT_BYTES
-    assert sim.cluster.upkeep.memory.refused == errors.count(ErrorCode.KAFKA_STORAGE_ERROR)
+    assert sim.cluster.log_cleanup.memory.refused == errors.count(ErrorCode.KAFKA_STORAGE_ERROR)
     assert fetch(sim).log_start_offset == 0
     assert "producers are refused" in caplog.text
     sim.cluster.delete_topic(sim.cluster.topics["orders"])
@@ -77,9 +77,9 @@ def test_producers_are_refused_as_by_a_full_disk_until_there_is_room(caplog):
 def test_what_is_held_counts_anew_when_a_cluster_begins_anew():
     sim = simulation("drop")
     fill(sim, "orders", 10)
-    assert sim.cluster.upkeep.memory.size_bytes == held(sim) > 0
+    assert sim.cluster.log_cleanup.memory.size_bytes == held(sim) > 0
     sim.reset()
-    assert sim.cluster.upkeep.memory.size_bytes == held(sim) == 0
+    assert sim.cluster.log_cleanup.memory.size_bytes == held(sim) == 0
 
 
 def test_an_unknown_policy_is_refused():

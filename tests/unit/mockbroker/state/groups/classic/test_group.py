@@ -466,7 +466,7 @@ def test_the_last_member_to_leave_leaves_an_empty_group_in_the_next_generation(d
     (leader,) = driver.stable_members(1)
     driver.leave(leader)
     assert (driver.group.state, driver.group.generation) == (ClassicGroupState.EMPTY, 2)
-    assert driver.groups.timers.next_ms() is None
+    assert driver.next_ms() is None
 
 
 def test_members_that_leave_together_cause_one_rebalance_and_are_answered_each(driver):
@@ -490,7 +490,7 @@ def test_a_rebalance_ends_when_the_one_it_waited_for_leaves(driver):
 def test_a_member_may_leave_before_it_has_joined_with_the_id_it_was_given(driver):
     member_id = driver.join().answer.member_id
     assert driver.leave(member_id) == [ErrorCode.NONE]
-    assert driver.groups.timers.next_ms() is None
+    assert driver.next_ms() is None
 
 
 def test_a_member_removed_while_its_calls_wait_gets_an_answer_to_each(driver):

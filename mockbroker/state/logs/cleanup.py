@@ -1,4 +1,4 @@
-"""The upkeep of logs: old segments go, keyed records are compacted, producers who wrote nothing for long are forgotten.
+"""The cleanup of logs: old segments are deleted, keyed records compacted, silent producers forgotten.
 
 Kafka looks through all logs every ``log.retention.check.interval.ms``, at compacted ones every
 ``log.cleaner.backoff.ms``, and at producers every ``producer.id.expiration.check.interval.ms``. Here each partition
@@ -39,7 +39,7 @@ UNBOUNDED = 2**63 - 1
 
 
 @dataclass(slots=True, eq=False)
-class LogUpkeep:
+class LogCleanup:
     """Deadlines by partition: ``looks`` at its segments, ``expiries`` of its producers.
 
     ``memory`` bounds what all logs hold together, None where nothing does.
@@ -53,7 +53,7 @@ class LogUpkeep:
     def __post_init__(self) -> None:
         self.memory = record_memory(self.cluster)
         timers = self.cluster.timers
-        self.looks = timers.subsystem("log upkeep", self.look)
+        self.looks = timers.subsystem("log cleanup", self.look)
         self.expiries = timers.subsystem("producer expiry", self.expire_producers)
         self.cluster.configs.on_change(self._config_changed)
 
