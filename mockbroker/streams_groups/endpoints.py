@@ -6,29 +6,21 @@ Source: StreamsGroup.buildEndpointToPartitions and EndpointToPartitionsManager, 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
 
 from kafka_rack.java import hash_order, string_hash
 from mockbroker.state.errors import ApiError
 from mockbroker.streams_groups.group import StreamsGroup
-from mockbroker.streams_groups.members import Endpoint, StreamsMember
+from mockbroker.streams_groups.members import StreamsMember
 from mockbroker.streams_groups.topology import ConfiguredTopology
+from protocol.apis.streams_group import StreamsGroupHeartbeatResponse
 from protocol.error_codes import ErrorCode
 
-TopicNumbers = tuple[str, list[int]]
-
-
-class EndpointPartitions(NamedTuple):
-    """The partitions behind one endpoint, by topic: those of active tasks, and those of their standbys."""
-
-    endpoint: Endpoint
-    active: list[TopicNumbers]
-    standby: list[TopicNumbers]
+ByEndpoint = StreamsGroupHeartbeatResponse.EndpointToPartitions
 
 
 def partitions_by_endpoint(
     group: StreamsGroup, configured: ConfiguredTopology, member: StreamsMember, replaced: StreamsMember | None
-) -> list[EndpointPartitions]:
+) -> list[ByEndpoint]:
     """All endpoints of a group with a member as it is now, which comes last.
 
     Raises ApiError: UNKNOWN_SERVER_ERROR, where a topology whose numbers are open has an endpoint; so does Kafka.
@@ -38,7 +30,7 @@ def partitions_by_endpoint(
     return [of_member(group, configured, one) for one in (*members, member) if one.endpoint is not None]
 
 
-def of_member(group: StreamsGroup, configured: ConfiguredTopology, member: StreamsMember) -> EndpointPartitions:
+def of_member(group: StreamsGroup, configured: ConfiguredTopology, member: StreamsMember) -> ByEndpoint:
     assert member.endpoint is not None
     if configured.subtopologies is None:
         raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
@@ -47,16 +39,20 @@ def of_member(group: StreamsGroup, configured: ConfiguredTopology, member: Strea
     for tasks in (held.standby, held.warmup):
         for name, numbers in tasks.items():
             others.setdefault(name, set()).update(numbers)
-    active, standby = (topic_numbers(group, configured, tasks) for tasks in (held.active, others))
-    return EndpointPartitions(member.endpoint, active, standby)
+    host, port = member.endpoint
+    return ByEndpoint(
+        user_endpoint=ByEndpoint.Endpoint(host=host, port=port),
+        active_partitions=topic_partitions(group, configured, held.active),
+        standby_partitions=topic_partitions(group, configured, others),
+    )
 
 
-def topic_numbers(
+def topic_partitions(
     group: StreamsGroup, configured: ConfiguredTopology, tasks: Mapping[str, Iterable[int]]
-) -> list[TopicNumbers]:
+) -> list[ByEndpoint.TopicPartition]:
     """The partitions that tasks read."""
     assert configured.subtopologies is not None
-    found: list[TopicNumbers] = []
+    found: list[ByEndpoint.TopicPartition] = []
     for name in hash_order(tasks, string_hash):
         for topic in configured.subtopologies[name].inputs:
             known = group.context.topics.by_name.get(topic)
@@ -64,5 +60,5 @@ def topic_numbers(
                 raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
             numbers = [number for number in sorted(tasks[name]) if number < len(known.partitions)]
             if numbers:
-                found.append((topic, numbers))
+                found.append(ByEndpoint.TopicPartition(topic=topic, partitions=numbers))
     return found

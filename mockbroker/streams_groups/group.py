@@ -18,7 +18,7 @@ from mockbroker.state.image.image import TopicPartition
 from mockbroker.streams_groups import records
 from mockbroker.streams_groups.members import StreamsMember
 from mockbroker.streams_groups.records import GroupMetadata
-from mockbroker.streams_groups.tasks import Task, Tasks, TaskSet, tasks_of
+from mockbroker.streams_groups.tasks import Task, TaskSet, tasks_of
 from mockbroker.streams_groups.topology import ConfiguredTopology, Topology, readers_of_topics
 from protocol.embedded.streams_group_log import (
     StreamsGroupCurrentMemberAssignmentKey,
@@ -274,10 +274,6 @@ def stale(problem: str) -> ApiError:
     return ApiError(ErrorCode.STALE_MEMBER_EPOCH, problem)
 
 
-def recorded_tasks(recorded: Iterable[records.TargetTaskIds]) -> Tasks:
-    return tasks_of((one.subtopology_id, one.partitions) for one in recorded)
-
-
 def _set_epoch(group: StreamsGroup, record: CoordinatorRecord) -> None:
     group.apply_group_epoch(record)
     if record.value is not None:
@@ -294,7 +290,7 @@ def _set_target(group: StreamsGroup, record: CoordinatorRecord) -> None:
     else:
         value = record.value
         group.task_targets[record.key.member_id] = TaskSet(
-            recorded_tasks(value.active_tasks), recorded_tasks(value.standby_tasks), recorded_tasks(value.warmup_tasks)
+            tasks_of(value.active_tasks), tasks_of(value.standby_tasks), tasks_of(value.warmup_tasks)
         )
 
 

@@ -5,10 +5,13 @@ Source: GroupMetadataManager.streamsGroupHeartbeat and streamsGroupLeave, GroupC
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any, NamedTuple
 
+import msgspec
+
+from kafka_rack.java import hash_order, string_hash
 from mockbroker.state.errors import ApiError
 from mockbroker.state.groups.coordinator import Groups
 from mockbroker.state.groups.modern.group import MemberTimer
@@ -16,11 +19,11 @@ from mockbroker.state.groups.modern.members import JOIN_EPOCH, LEAVE_EPOCH, STAT
 from mockbroker.state.image.coordinator_records import CoordinatorRecord
 from mockbroker.streams_groups import records
 from mockbroker.streams_groups.assigning import RACK_TAGS, assignment_configs, new_targets
-from mockbroker.streams_groups.endpoints import EndpointPartitions, partitions_by_endpoint
+from mockbroker.streams_groups.endpoints import partitions_by_endpoint
 from mockbroker.streams_groups.group import NO_TASKS, StreamsGroup, TaskOffsets
-from mockbroker.streams_groups.members import Endpoint, StreamsMember
+from mockbroker.streams_groups.members import StreamsMember
 from mockbroker.streams_groups.reconciliation import reconcile
-from mockbroker.streams_groups.tasks import NOTHING_TOLD, HeldTasks, OwnedByRole, OwnedTasks, TaskSet, holds_all
+from mockbroker.streams_groups.tasks import HeldTasks, OwnedByRole, OwnedTasks, TaskSet, holds_all, task_ids
 from mockbroker.streams_groups.topology import (
     ConfiguredTopology,
     InternalTopic,
@@ -31,54 +34,24 @@ from mockbroker.streams_groups.topology import (
     configure,
     required_topics,
 )
+from protocol.apis.streams_group import StreamsGroupHeartbeatRequest, StreamsGroupHeartbeatResponse
 from protocol.error_codes import ErrorCode
 
 NOT_GIVEN = -1
 TAGS_VERSION = 1  # of the request, which knows MISSING_CLIENT_TAGS
-ToldOffsets = Sequence[tuple[str, int, int]]
-"""Subtopology, partition and offset."""
+Request = StreamsGroupHeartbeatRequest
+Response = StreamsGroupHeartbeatResponse
 
 
-@dataclass(slots=True, frozen=True, kw_only=True)
-class StreamsHeartbeat:
-    """What a member says of itself; None, or -1 of the time-out, stands for what it said before."""
+class Sender(NamedTuple):
+    """Who sends a heartbeat, in which version of the request."""
 
-    group_id: str
-    member_id: str
-    epoch: int
-    endpoint_epoch: int
     version: int
     client_id: str
     client_host: str
-    instance_id: str | None = None
-    rack: str | None = None
-    rebalance_timeout_ms: int = NOT_GIVEN
-    topology: Topology | None = None
-    owned: OwnedByRole = NOTHING_TOLD
-    process_id: str | None = None
-    endpoint: Endpoint | None = None
-    client_tags: Mapping[str, str] | None = None
-    task_offsets: ToldOffsets | None = None
-    task_end_offsets: ToldOffsets | None = None
-    shutdown: bool = False
 
 
-class StreamsHeartbeatAnswer(NamedTuple):
-    """A member's epoch and what it is to be told; tasks and endpoints only where it has to know of them."""
-
-    member_id: str
-    epoch: int
-    interval_ms: int = 0
-    task_offset_interval_ms: int = 0
-    acceptable_recovery_lag: int = -1
-    statuses: Sequence[Status] = ()
-    tasks: HeldTasks | None = None
-    endpoint_epoch: int = 0
-    endpoints: Sequence[EndpointPartitions] | None = None
-    to_make: Mapping[str, InternalTopic] = {}
-
-
-def check_heartbeat(beat: StreamsHeartbeat) -> None:
+def check_heartbeat(beat: Request) -> None:
     """Refuse what makes no sense. Raises ApiError: INVALID_REQUEST, STREAMS_INVALID_TOPOLOGY."""
     topology = beat.topology
     if topology is not None and any(one.source_topic_regex for one in topology.subtopologies):
@@ -87,27 +60,27 @@ def check_heartbeat(beat: StreamsHeartbeat) -> None:
         (beat.member_id, "MemberId"),
         (beat.group_id, "GroupId"),
         (beat.instance_id, "InstanceId"),
-        (beat.rack, "RackId"),
+        (beat.rack_id, "RackId"),
     ):
         if value is not None and not value.strip():
             raise invalid(f"{name} can't be empty.")
-    if beat.epoch == JOIN_EPOCH:
+    if beat.member_epoch == JOIN_EPOCH:
         _check_join(beat)
-    elif beat.epoch == STATIC_LEAVE_EPOCH:
+    elif beat.member_epoch == STATIC_LEAVE_EPOCH:
         if beat.instance_id is None:
             raise invalid("InstanceId can't be null.")
-    elif beat.epoch < STATIC_LEAVE_EPOCH:
-        raise invalid(f"MemberEpoch is {beat.epoch}, but must be greater than or equal to -2.")
-    if any(tasks is not None for tasks in beat.owned) and any(tasks is None for tasks in beat.owned):
+    elif beat.member_epoch < STATIC_LEAVE_EPOCH:
+        raise invalid(f"MemberEpoch is {beat.member_epoch}, but must be greater than or equal to -2.")
+    if len({tasks is None for tasks in owned_by(beat)}) > 1:
         raise invalid("If one task-type is non-null, all must be non-null.")
-    if beat.epoch != JOIN_EPOCH and topology is not None:
+    if beat.member_epoch != JOIN_EPOCH and topology is not None:
         raise invalid("Topology can only be provided when (re-)joining.")
 
 
-def _check_join(beat: StreamsHeartbeat) -> None:
+def _check_join(beat: Request) -> None:
     if beat.rebalance_timeout_ms == NOT_GIVEN:
         raise invalid("RebalanceTimeoutMs must be provided in first request.")
-    for tasks, name in zip(beat.owned, ("ActiveTasks", "StandbyTasks", "WarmupTasks"), strict=True):
+    for tasks, name in zip(owned_by(beat), ("ActiveTasks", "StandbyTasks", "WarmupTasks"), strict=True):
         if tasks is None or tasks:
             raise invalid(f"{name} must be empty when (re-)joining.")
     if beat.topology is None:
@@ -122,29 +95,36 @@ def _check_join(beat: StreamsHeartbeat) -> None:
                 )
 
 
-def take_heartbeat(groups: Groups, beat: StreamsHeartbeat, now_ms: int) -> tuple[StreamsHeartbeatAnswer, StreamsGroup]:
-    """Take a heartbeat in; gives the answer, and the group as it is then.
+def owned_by(beat: Request) -> OwnedByRole:
+    """The tasks that the member says it has."""
+    return OwnedByRole(beat.active_tasks, beat.standby_tasks, beat.warmup_tasks)
+
+
+def take_heartbeat(
+    groups: Groups, beat: Request, sender: Sender, now_ms: int
+) -> tuple[Response, StreamsGroup, Mapping[str, InternalTopic]]:
+    """Take a heartbeat in; gives the answer, the group as it is then, and the topics that it lacks.
 
     Raises ApiError: GROUP_ID_NOT_FOUND, GROUP_MAX_SIZE_REACHED, UNKNOWN_MEMBER_ID, FENCED_MEMBER_EPOCH,
         FENCED_INSTANCE_ID, UNRELEASED_INSTANCE_ID, INVALID_REQUEST, STREAMS_INVALID_TOPOLOGY.
     """
-    if beat.epoch in (LEAVE_EPOCH, STATIC_LEAVE_EPOCH):
-        return leave(groups, beat)
-    group = groups.find_or_make(StreamsGroup, beat.group_id, create=beat.epoch == JOIN_EPOCH)
-    answer = _Beat(groups, group, beat, now_ms).taken()
-    return answer, group
+    if beat.member_epoch in (LEAVE_EPOCH, STATIC_LEAVE_EPOCH):
+        group = leave(groups, beat)
+        return Response(member_id=beat.member_id, member_epoch=beat.member_epoch, status=[]), group, {}
+    group = groups.find_or_make(StreamsGroup, beat.group_id, create=beat.member_epoch == JOIN_EPOCH)
+    return _Beat(groups, group, beat, sender, now_ms).taken()
 
 
-def leave(groups: Groups, beat: StreamsHeartbeat) -> tuple[StreamsHeartbeatAnswer, StreamsGroup]:
+def leave(groups: Groups, beat: Request) -> StreamsGroup:
     """A member leaves (epoch -1), or a static one goes away for a while (-2)."""
     group = groups.get_as(StreamsGroup, beat.group_id)
-    if beat.shutdown and group.shutdown_by is None:
+    if beat.shutdown_application and group.shutdown_by is None:
         group.shutdown_by = beat.member_id
     if beat.instance_id is None:
         group.fence(group.member(beat.member_id))
-        return StreamsHeartbeatAnswer(beat.member_id, beat.epoch), group
+        return group
     member = group.check_static_member(beat.member_id, beat.instance_id)
-    if beat.epoch == STATIC_LEAVE_EPOCH:
+    if beat.member_epoch == STATIC_LEAVE_EPOCH:
         held = member.assigned
         active = {name: dict.fromkeys(numbers, 0) for name, numbers in held.active.items()}
         away = replace(
@@ -156,23 +136,24 @@ def leave(groups: Groups, beat: StreamsHeartbeat) -> tuple[StreamsHeartbeatAnswe
         group.write([records.member_assignment(group.id, away)])
     else:
         group.fence(member)
-    return StreamsHeartbeatAnswer(beat.member_id, beat.epoch), group
+    return group
 
 
 class _Beat:
     """One heartbeat that joins or stays."""
 
-    def __init__(self, groups: Groups, group: StreamsGroup, beat: StreamsHeartbeat, now_ms: int) -> None:
-        self.groups, self.group, self.beat, self.now_ms = groups, group, beat, now_ms
-        self.joins = beat.epoch == JOIN_EPOCH
+    def __init__(self, groups: Groups, group: StreamsGroup, beat: Request, sender: Sender, now_ms: int) -> None:
+        self.groups, self.group, self.beat, self.sender, self.now_ms = groups, group, beat, sender, now_ms
+        self.joins = beat.member_epoch == JOIN_EPOCH
+        self.owned = owned_by(beat)
         self.is_known = groups.find(group.id) is group
         self.written: list[CoordinatorRecord] = []
         self.statuses: list[Status] = []
         self.replaced: StreamsMember | None = None
         self.metadata_hash = group.metadata_hash
 
-    def taken(self) -> StreamsHeartbeatAnswer:
-        group, beat = self.group, self.beat
+    def taken(self) -> tuple[Response, StreamsGroup, Mapping[str, InternalTopic]]:
+        group = self.group
         before = self._member()
         member = self._updated(before)
         recompute = self._has_changed(before, member)
@@ -187,7 +168,7 @@ class _Beat:
         recompute = recompute or self.metadata_hash != group.metadata_hash
         validated = topology.epoch if configured.is_ready else records.UNKNOWN_EPOCH
         if configured.is_ready:
-            for owned in beat.owned:
+            for owned in self.owned:
                 check_tasks(configured, owned)
         self._take_offsets()
         configs = assignment_configs(group)
@@ -229,7 +210,7 @@ class _Beat:
         group.put_off_session(member.id, self.now_ms)
         if not self.is_known:  # Kafka reads a new group from its records, which do not have all of this
             group.forget_what_is_not_kept()
-        return answer
+        return answer, group, configured.missing
 
     def _tell(self, code: StatusCode, detail: str) -> None:
         self.statuses.append(Status(code, detail))
@@ -274,10 +255,9 @@ class _Beat:
 
     def _check_epoch(self, member: StreamsMember) -> None:
         """Raises ApiError: FENCED_MEMBER_EPOCH, of an epoch in which the member is not and was not just before."""
-        told, held = self.beat.epoch, member.assigned
+        told, held, owned = self.beat.member_epoch, member.assigned, self.owned
         if told == member.epoch:
             return
-        owned = self.beat.owned
         if (
             told < member.epoch
             and told == member.previous_epoch
@@ -294,20 +274,20 @@ class _Beat:
         raise ApiError(ErrorCode.FENCED_MEMBER_EPOCH, problem)
 
     def _updated(self, member: StreamsMember) -> StreamsMember:
-        beat = self.beat
-        told = beat.rebalance_timeout_ms
-        return replace(
-            member,
-            instance_id=member.instance_id if beat.instance_id is None else beat.instance_id,
-            rack=member.rack if beat.rack is None else beat.rack,
-            rebalance_timeout_ms=member.rebalance_timeout_ms if told == NOT_GIVEN else told,
-            topology_epoch=member.topology_epoch if beat.topology is None else beat.topology.epoch,
-            client_id=beat.client_id,
-            client_host=beat.client_host,
-            process_id=member.process_id if beat.process_id is None else beat.process_id,
-            client_tags=member.client_tags if beat.client_tags is None else beat.client_tags,
-            endpoint=beat.endpoint if self.joins or beat.endpoint is not None else member.endpoint,
-        )
+        beat, endpoint = self.beat, self.beat.user_endpoint
+        told = {
+            "instance_id": beat.instance_id,
+            "rack": beat.rack_id,
+            "rebalance_timeout_ms": None if beat.rebalance_timeout_ms == NOT_GIVEN else beat.rebalance_timeout_ms,
+            "topology_epoch": None if beat.topology is None else beat.topology.epoch,
+            "process_id": beat.process_id,
+            "client_tags": None if beat.client_tags is None else {tag.key: tag.value for tag in beat.client_tags},
+            "endpoint": None if endpoint is None else (endpoint.host, endpoint.port),
+        }
+        if self.joins:
+            member = replace(member, endpoint=None)
+        changed: dict[str, Any] = {name: value for name, value in told.items() if value is not None}
+        return replace(member, client_id=self.sender.client_id, client_host=self.sender.client_host, **changed)
 
     def _has_changed(self, before: StreamsMember, member: StreamsMember) -> bool:
         """Whether what the member says asks for another assignment; of a static member not everything does."""
@@ -321,7 +301,8 @@ class _Beat:
     # the topology
 
     def _topology(self) -> Topology:
-        told, known = self.beat.topology, self.group.topology
+        known = self.group.topology
+        told = None if self.beat.topology is None else recorded(self.beat.topology)
         if known is None:
             if told is None:
                 raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)  # Kafka thinks that cannot be
@@ -372,7 +353,7 @@ class _Beat:
 
     def _reconciled(self, member: StreamsMember, target_epoch: int, target: TaskSet) -> StreamsMember:
         group = self.group
-        after = reconcile(group, member, target_epoch, target, self.beat.owned.told)
+        after = reconcile(group, member, target_epoch, target, self.owned.told)
         if after != member:
             self.written.append(records.member_assignment(group.id, after))
             if after.state is MemberState.UNREVOKED_PARTITIONS:
@@ -391,15 +372,15 @@ class _Beat:
         member: StreamsMember,
         configured: ConfiguredTopology,
         configs: Mapping[str, str],
-    ) -> StreamsHeartbeatAnswer:
+    ) -> Response:
         group, beat = self.group, self.beat
-        if beat.shutdown and group.shutdown_by is None:
+        if beat.shutdown_application and group.shutdown_by is None:
             group.shutdown_by = beat.member_id
         has_other_tasks = before.assigned != member.assigned
         if before.endpoint != member.endpoint or (has_other_tasks and member.endpoint is not None):
             group.endpoint_epoch += 1
         endpoints = None
-        if group.endpoint_epoch != beat.endpoint_epoch:
+        if group.endpoint_epoch != beat.endpoint_information_epoch:
             endpoints = partitions_by_endpoint(group, configured, member, self.replaced)
         if configured.problem is not None:
             self.statuses.append(configured.problem)
@@ -415,22 +396,26 @@ class _Beat:
             found: int = group.context.configs.group(group.id, name)
             return found
 
-        return StreamsHeartbeatAnswer(
-            member.id,
-            member.epoch,
-            config("streams.heartbeat.interval.ms"),
-            config("streams.task.offset.interval.ms"),
-            config("streams.acceptable.recovery.lag"),
-            self.statuses,
-            member.assigned if self.joins or has_other_tasks else None,
-            group.endpoint_epoch if self.is_known else 0,
-            endpoints,
-            configured.missing,
+        response = Response(
+            member_id=member.id,
+            member_epoch=member.epoch,
+            heartbeat_interval_ms=config("streams.heartbeat.interval.ms"),
+            task_offset_interval_ms=config("streams.task.offset.interval.ms"),
+            acceptable_recovery_lag=config("streams.acceptable.recovery.lag"),
+            status=[Response.Status(status_code=status.code, status_detail=status.detail) for status in self.statuses],
+            endpoint_information_epoch=group.endpoint_epoch if self.is_known else 0,
+            partitions_by_user_endpoint=endpoints,
         )
+        if self.joins or has_other_tasks:
+            response.active_tasks, response.standby_tasks, response.warmup_tasks = (
+                task_ids(Response.TaskIds, of_role, hash_order(of_role, string_hash))
+                for of_role in member.assigned.without_epochs
+            )
+        return response
 
     def _check_tags(self, member: StreamsMember, tags: str) -> None:
         """Tell a member whose tags do not say where it is."""
-        if self.beat.version < TAGS_VERSION or not tags:
+        if self.sender.version < TAGS_VERSION or not tags:
             return
         missing = [tag for tag in tags.split(",") if tag not in member.client_tags]
         if missing:
@@ -450,14 +435,20 @@ def nonempty(tasks: TaskSet) -> list[dict[str, frozenset[int]]]:
     return [{name: numbers for name, numbers in of_role.items() if numbers} for of_role in tasks]
 
 
+def recorded(told: Request.Topology) -> Topology:
+    """A topology as records keep it, which have the same fields."""
+    return msgspec.convert(told, Topology, from_attributes=True)
+
+
 def check_tasks(configured: ConfiguredTopology, owned: OwnedTasks | None) -> None:
     """Refuse tasks that the topology does not have. Raises ApiError: INVALID_REQUEST."""
     assert configured.subtopologies is not None
-    for name, numbers in owned or ():
+    for one in owned or ():
+        name = one.subtopology_id
         subtopology = configured.subtopologies.get(name)
         if subtopology is None:
             raise invalid(f"Subtopology {name} does not exist in the topology.")
-        for number in numbers:
+        for number in one.partitions:
             if not 0 <= number < subtopology.tasks:
                 raise invalid(
                     f"Task {number} for subtopology {name} is invalid."
@@ -465,15 +456,17 @@ def check_tasks(configured: ConfiguredTopology, owned: OwnedTasks | None) -> Non
                 )
 
 
-def by_task(told: ToldOffsets) -> TaskOffsets:
+def by_task(told: Iterable[Request.TaskOffset]) -> TaskOffsets:
     """Raises ApiError: INVALID_REQUEST, a task that is told twice."""
     found: dict[str, dict[int, int]] = {}
-    for name, number, offset in told:
-        of_subtopology = found.setdefault(name, {})
-        if number in of_subtopology:
-            problem = f"Task offsets contain a duplicate entry for subtopology {name} and partition {number}."
-            raise invalid(problem)
-        of_subtopology[number] = offset
+    for one in told:
+        of_subtopology = found.setdefault(one.subtopology_id, {})
+        if one.partition in of_subtopology:
+            raise invalid(
+                f"Task offsets contain a duplicate entry for subtopology {one.subtopology_id}"
+                f" and partition {one.partition}."
+            )
+        of_subtopology[one.partition] = one.offset
     return found
 
 

@@ -62,13 +62,13 @@ class StreamsMember(ModernMember):
             state=MemberState(value.state),
             assigned=HeldTasks(
                 active_tasks_of(value.active_tasks, value.member_epoch),
-                tasks_of((one.subtopology_id, one.partitions) for one in value.standby_tasks),
-                tasks_of((one.subtopology_id, one.partitions) for one in value.warmup_tasks),
+                tasks_of(value.standby_tasks),
+                tasks_of(value.warmup_tasks),
             ),
             pending_revocation=HeldTasks(
                 active_tasks_of(value.active_tasks_pending_revocation, value.member_epoch),
-                tasks_of((one.subtopology_id, one.partitions) for one in value.standby_tasks_pending_revocation),
-                tasks_of((one.subtopology_id, one.partitions) for one in value.warmup_tasks_pending_revocation),
+                tasks_of(value.standby_tasks_pending_revocation),
+                tasks_of(value.warmup_tasks_pending_revocation),
             ),
         )
 

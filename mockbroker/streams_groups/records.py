@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from mockbroker.state.groups.modern.records import GroupRecordTypes
 from mockbroker.state.image.coordinator_records import CoordinatorRecord
 from mockbroker.streams_groups.members import StreamsMember
-from mockbroker.streams_groups.tasks import ActiveTasks, Tasks, TaskSet
+from mockbroker.streams_groups.tasks import ActiveTasks, TaskSet, task_ids
 from protocol.embedded.streams_group_log import (
     StreamsGroupCurrentMemberAssignmentKey,
     StreamsGroupCurrentMemberAssignmentValue,
@@ -123,42 +123,25 @@ def member_assignment(group_id: str, member: StreamsMember) -> CoordinatorRecord
         previous_member_epoch=member.previous_epoch,
         state=member.state,
         active_tasks=with_epochs(held.active),
-        standby_tasks=without_epochs(held.standby),
-        warmup_tasks=without_epochs(held.warmup),
+        standby_tasks=task_ids(HeldTaskIds, held.standby),
+        warmup_tasks=task_ids(HeldTaskIds, held.warmup),
         active_tasks_pending_revocation=with_epochs(lost.active),
-        standby_tasks_pending_revocation=without_epochs(lost.standby),
-        warmup_tasks_pending_revocation=without_epochs(lost.warmup),
+        standby_tasks_pending_revocation=task_ids(HeldTaskIds, lost.standby),
+        warmup_tasks_pending_revocation=task_ids(HeldTaskIds, lost.warmup),
     )
     return CoordinatorRecord(StreamsGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=member.id), value)
 
 
 def with_epochs(tasks: ActiveTasks) -> list[HeldTaskIds]:
-    return [
-        HeldTaskIds(
-            subtopology_id=subtopology,
-            partitions=sorted(partitions),
-            assignment_epochs=[partitions[partition] for partition in sorted(partitions)],
-        )
-        for subtopology, partitions in sorted(tasks.items())
-    ]
-
-
-def without_epochs(tasks: Tasks) -> list[HeldTaskIds]:
-    return [
-        HeldTaskIds(subtopology_id=subtopology, partitions=sorted(partitions))
-        for subtopology, partitions in sorted(tasks.items())
-    ]
+    found = task_ids(HeldTaskIds, tasks)
+    for one in found:
+        one.assignment_epochs = [tasks[one.subtopology_id][number] for number in one.partitions]
+    return found
 
 
 def target(group_id: str, member_id: str, tasks: TaskSet) -> CoordinatorRecord:
     """What a member is to work on."""
-    active, standby, warmup = (
-        [
-            TargetTaskIds(subtopology_id=subtopology, partitions=sorted(partitions))
-            for subtopology, partitions in sorted(of_role.items())
-        ]
-        for of_role in tasks
-    )
+    active, standby, warmup = (task_ids(TargetTaskIds, of_role) for of_role in tasks)
     value = StreamsGroupTargetAssignmentMemberValue(active_tasks=active, standby_tasks=standby, warmup_tasks=warmup)
     return CoordinatorRecord(StreamsGroupTargetAssignmentMemberKey(group_id=group_id, member_id=member_id), value)
 

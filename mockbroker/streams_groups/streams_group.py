@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+import msgspec
+
 from kafka_rack.java import hash_order, string_hash
 from mockbroker.api import Errors, Needs, handles
 from mockbroker.call import Call
@@ -23,17 +25,11 @@ from mockbroker.state.errors import ApiError
 from mockbroker.state.security.access import access_of
 from mockbroker.state.security.operations import CREATE
 from mockbroker.state.topics.topic import INTERNAL_TOPICS, check_topic_name
-from mockbroker.streams_groups.endpoints import EndpointPartitions, TopicNumbers
 from mockbroker.streams_groups.group import NO_TASKS, StreamsGroup, TaskOffsets
-from mockbroker.streams_groups.heartbeat import (
-    StreamsHeartbeat,
-    StreamsHeartbeatAnswer,
-    check_heartbeat,
-    take_heartbeat,
-)
+from mockbroker.streams_groups.heartbeat import Sender, check_heartbeat, take_heartbeat
 from mockbroker.streams_groups.members import StreamsMember
-from mockbroker.streams_groups.tasks import HeldTasks, OwnedByRole, OwnedTasks, TaskSet
-from mockbroker.streams_groups.topology import InternalTopic, StatusCode, Subtopology, Topology, by_id
+from mockbroker.streams_groups.tasks import TaskSet, task_ids
+from mockbroker.streams_groups.topology import InternalTopic, StatusCode, by_id
 from mockbroker.subjects import Subjects
 from protocol.apis.streams_group import (
     KeyValue,
@@ -49,16 +45,12 @@ from protocol.apis.streams_topology import (
 from protocol.error_codes import ErrorCode
 
 NO_DESCRIPTION = 1
-LAG_VERSION = 1
 
 ToldTopology = StreamsGroupHeartbeatRequest.Topology
-ToldTasks = StreamsGroupHeartbeatRequest.TaskIds
-ToldOffset = StreamsGroupHeartbeatRequest.TaskOffset
-TaskIds = StreamsGroupHeartbeatResponse.TaskIds
-ByEndpoint = StreamsGroupHeartbeatResponse.EndpointToPartitions
 DescribedGroup = StreamsGroupDescribeResponse.Group
 DescribedTopology = DescribedGroup.Topology
 DescribedSubtopology = DescribedTopology.Subtopology
+DescribedTopic = DescribedSubtopology.TopicInfo
 DescribedMember = DescribedGroup.Member
 DescribedTasks = DescribedMember.Assignment
 
@@ -96,45 +88,23 @@ def topology_subjects(_call: Call, request: StreamsGroupHeartbeatRequest) -> Sub
 def streams_group_heartbeat(call: Call, request: StreamsGroupHeartbeatRequest) -> StreamsGroupHeartbeatResponse:
     """Join, stay or leave; the answer has the member's epoch, its tasks where they changed, and what is wrong."""
     check_enabled(call)
-    owned = OwnedByRole(owned_of(request.active_tasks), owned_of(request.standby_tasks), owned_of(request.warmup_tasks))
-    endpoint, tags = request.user_endpoint, request.client_tags
+    sender = Sender(call.version, call.session.client_id or "", f"/{call.session.address}")
     try:
         if request.topology is not None:
             check_topics(request.topology)
-        beat = StreamsHeartbeat(
-            group_id=request.group_id,
-            member_id=request.member_id,
-            epoch=request.member_epoch,
-            endpoint_epoch=request.endpoint_information_epoch,
-            version=call.version,
-            client_id=call.session.client_id or "",
-            client_host=f"/{call.session.address}",
-            instance_id=request.instance_id,
-            rack=request.rack_id,
-            rebalance_timeout_ms=request.rebalance_timeout_ms,
-            topology=None if request.topology is None else recorded(request.topology),
-            owned=owned,
-            process_id=request.process_id,
-            endpoint=None if endpoint is None else (endpoint.host, endpoint.port),
-            client_tags=None if tags is None else {tag.key: tag.value for tag in tags},
-            task_offsets=offsets_of(request.task_offsets),
-            task_end_offsets=offsets_of(request.task_end_offsets),
-            shutdown=request.shutdown_application,
-        )
-        check_heartbeat(beat)
+        check_heartbeat(request)
         check_coordinator(call, request.group_id)
-        answer, group = take_heartbeat(call.cluster.groups, beat, call.now_ms)
+        response, group, to_make = take_heartbeat(call.cluster.groups, request, sender, call.now_ms)
     except ApiError as error:
         message = None if error.code == ErrorCode.NOT_COORDINATOR else request_error(error).message
         return StreamsGroupHeartbeatResponse(error_code=error.code, error_message=message)
-    response = heartbeat_response(answer, call.version)
-    if answer.to_make:
-        prohibited = topics_not_to_make(call, answer.to_make)
+    if to_make:
+        prohibited = topics_not_to_make(call, to_make)
         if prohibited:
             tell_prohibited(response, prohibited)
         else:
-            tell_why_not(call, group, answer, response)
-            make_topics(call, group, answer.to_make.values(), 2 * answer.interval_ms)
+            tell_why_not(call, group, to_make, response)
+            make_topics(call, group, to_make.values(), 2 * response.heartbeat_interval_ms)
     return response
 
 
@@ -168,105 +138,17 @@ def is_legal(name: str) -> bool:
     return True
 
 
-def recorded(told: ToldTopology) -> Topology:
-    """A topology as records keep it."""
-
-    def infos(topics: Iterable[ToldTopology.Subtopology.TopicInfo]) -> list[Subtopology.TopicInfo]:
-        return [
-            Subtopology.TopicInfo(
-                name=topic.name,
-                partitions=topic.partitions,
-                replication_factor=topic.replication_factor,
-                topic_configs=[
-                    Subtopology.TopicInfo.TopicConfig(key=one.key, value=one.value) for one in topic.topic_configs
-                ],
-            )
-            for topic in topics
-        ]
-
-    return Topology(
-        epoch=told.epoch,
-        subtopologies=[
-            Subtopology(
-                subtopology_id=one.subtopology_id,
-                source_topics=one.source_topics,
-                source_topic_regex=one.source_topic_regex,
-                state_changelog_topics=infos(one.state_changelog_topics),
-                repartition_sink_topics=one.repartition_sink_topics,
-                repartition_source_topics=infos(one.repartition_source_topics),
-                copartition_groups=[
-                    Subtopology.CopartitionGroup(
-                        source_topics=group.source_topics,
-                        source_topic_regex=group.source_topic_regex,
-                        repartition_source_topics=group.repartition_source_topics,
-                    )
-                    for group in one.copartition_groups
-                ],
-            )
-            for one in told.subtopologies
-        ],
-    )
-
-
-def owned_of(told: list[ToldTasks] | None) -> OwnedTasks | None:
-    return None if told is None else [(one.subtopology_id, one.partitions) for one in told]
-
-
-def offsets_of(told: list[ToldOffset] | None) -> list[tuple[str, int, int]] | None:
-    return None if told is None else [(one.subtopology_id, one.partition, one.offset) for one in told]
-
-
-def heartbeat_response(answer: StreamsHeartbeatAnswer, version: int) -> StreamsGroupHeartbeatResponse:
-    response = StreamsGroupHeartbeatResponse(
-        member_id=answer.member_id,
-        member_epoch=answer.epoch,
-        heartbeat_interval_ms=answer.interval_ms,
-        task_offset_interval_ms=answer.task_offset_interval_ms,
-        status=[
-            StreamsGroupHeartbeatResponse.Status(status_code=status.code, status_detail=status.detail)
-            for status in answer.statuses
-        ],
-        endpoint_information_epoch=answer.endpoint_epoch,
-    )
-    if version >= LAG_VERSION:
-        response.acceptable_recovery_lag = answer.acceptable_recovery_lag
-    if answer.tasks is not None:
-        response.active_tasks, response.standby_tasks, response.warmup_tasks = heartbeat_tasks(answer.tasks)
-    if answer.endpoints is not None:
-        response.partitions_by_user_endpoint = [by_endpoint(one) for one in answer.endpoints]
-    return response
-
-
-def heartbeat_tasks(held: HeldTasks) -> list[list[TaskIds]]:
-    return [
-        [TaskIds(subtopology_id=name, partitions=sorted(tasks[name])) for name in hash_order(tasks, string_hash)]
-        for tasks in held.without_epochs
-    ]
-
-
-def by_endpoint(one: EndpointPartitions) -> ByEndpoint:
-    def listed(topics: Iterable[TopicNumbers]) -> list[ByEndpoint.TopicPartition]:
-        return [ByEndpoint.TopicPartition(topic=topic, partitions=numbers) for topic, numbers in topics]
-
-    host, port = one.endpoint
-    return ByEndpoint(
-        user_endpoint=ByEndpoint.Endpoint(host=host, port=port),
-        active_partitions=listed(one.active),
-        standby_partitions=listed(one.standby),
-    )
-
-
 # topics of the group's own
 
 
 def tell_why_not(
-    call: Call, group: StreamsGroup, answer: StreamsHeartbeatAnswer, response: StreamsGroupHeartbeatResponse
+    call: Call, group: StreamsGroup, to_make: Iterable[str], response: StreamsGroupHeartbeatResponse
 ) -> None:
     """Say of topics that are still missing why they could not be made a short while ago."""
     known = group.creation_errors
     for name in [name for name, (_, until_ms) in known.items() if until_ms <= call.now_ms]:
         del known[name]
-    told = ", ".join(f"{name} ({known[name][0]})" for name in answer.to_make if name in known)
+    told = ", ".join(f"{name} ({known[name][0]})" for name in to_make if name in known)
     for status in response.status or ():
         if told and status.status_code == StatusCode.MISSING_INTERNAL_TOPICS:
             status.status_detail += f"; Creation failed: {told}."
@@ -341,12 +223,11 @@ def described_topology(group: StreamsGroup) -> DescribedTopology | None:
         return DescribedTopology(
             epoch=configured.epoch,
             subtopologies=[
-                DescribedSubtopology(
-                    subtopology_id=name,
-                    source_topics=sorted(one.source_topics),
-                    repartition_sink_topics=sorted(one.sink_topics),
-                    state_changelog_topics=described_topics(one.changelog.values()),
-                    repartition_source_topics=described_topics(one.repartition.values()),
+                described_subtopology(
+                    name,
+                    one.source_topics,
+                    one.sink_topics,
+                    *([topic_info(*topic) for topic in topics.values()] for topics in (one.changelog, one.repartition)),
                 )
                 for name, one in sorted((configured.subtopologies or {}).items())
             ],
@@ -356,42 +237,47 @@ def described_topology(group: StreamsGroup) -> DescribedTopology | None:
     return DescribedTopology(
         epoch=group.topology.epoch,
         subtopologies=[
-            DescribedSubtopology(
-                subtopology_id=name,
-                source_topics=sorted(one.source_topics),
-                repartition_sink_topics=sorted(one.repartition_sink_topics),
-                state_changelog_topics=told_topics(one.state_changelog_topics),
-                repartition_source_topics=told_topics(one.repartition_source_topics),
+            described_subtopology(
+                name,
+                one.source_topics,
+                one.repartition_sink_topics,
+                *(
+                    [msgspec.convert(topic, DescribedTopic, from_attributes=True) for topic in topics]
+                    for topics in (one.state_changelog_topics, one.repartition_source_topics)
+                ),
             )
             for name, one in sorted(by_id(group.topology).items())
         ],
     )
 
 
-def described_topics(topics: Iterable[InternalTopic]) -> list[DescribedSubtopology.TopicInfo]:
-    return [
-        DescribedSubtopology.TopicInfo(
-            name=topic.name,
-            partitions=topic.partitions,
-            replication_factor=topic.replication_factor,
-            topic_configs=[
-                KeyValue(key=key, value=topic.configs[key]) for key in hash_order(topic.configs, string_hash)
-            ],
-        )
-        for topic in sorted(topics)
-    ]
+def described_subtopology(
+    name: str,
+    sources: Iterable[str],
+    sinks: Iterable[str],
+    changelog: list[DescribedTopic],
+    repartition: list[DescribedTopic],
+) -> DescribedSubtopology:
+    return DescribedSubtopology(
+        subtopology_id=name,
+        source_topics=sorted(sources),
+        repartition_sink_topics=sorted(sinks),
+        state_changelog_topics=sorted(changelog, key=lambda topic: topic.name),
+        repartition_source_topics=sorted(repartition, key=lambda topic: topic.name),
+    )
 
 
-def told_topics(topics: Iterable[Subtopology.TopicInfo]) -> list[DescribedSubtopology.TopicInfo]:
-    return [
-        DescribedSubtopology.TopicInfo(
-            name=topic.name,
-            partitions=topic.partitions,
-            replication_factor=topic.replication_factor,
-            topic_configs=[KeyValue(key=one.key, value=one.value) for one in topic.topic_configs],
-        )
-        for topic in sorted(topics, key=lambda topic: topic.name)
-    ]
+def topic_info(name: str, partitions: int, replication_factor: int, configs: Mapping[str, str]) -> DescribedTopic:
+    return DescribedTopic(
+        name=name,
+        partitions=partitions,
+        replication_factor=replication_factor,
+        topic_configs=key_values(configs),
+    )
+
+
+def key_values(found: Mapping[str, str]) -> list[KeyValue]:
+    return [KeyValue(key=key, value=found[key]) for key in hash_order(found, string_hash)]
 
 
 def described_member(group: StreamsGroup, member: StreamsMember) -> DescribedMember:
@@ -404,9 +290,7 @@ def described_member(group: StreamsGroup, member: StreamsMember) -> DescribedMem
         client_host=member.client_host,
         topology_epoch=member.topology_epoch,
         process_id=member.process_id,
-        client_tags=[
-            KeyValue(key=key, value=member.client_tags[key]) for key in hash_order(member.client_tags, string_hash)
-        ],
+        client_tags=key_values(member.client_tags),
         task_offsets=described_offsets(group.task_offsets.get(member.id, {})),
         task_end_offsets=described_offsets(group.task_end_offsets.get(member.id, {})),
         assignment=described_tasks(member.assigned.without_epochs),
@@ -419,20 +303,15 @@ def described_member(group: StreamsGroup, member: StreamsMember) -> DescribedMem
 
 
 def described_tasks(tasks: TaskSet) -> DescribedTasks:
-    active, standby, warmup = (
-        [DescribedTasks.TaskIds(subtopology_id=name, partitions=sorted(of_role[name])) for name in sorted(of_role)]
-        for of_role in tasks
-    )
+    active, standby, warmup = (task_ids(DescribedTasks.TaskIds, of_role) for of_role in tasks)
     return DescribedTasks(active_tasks=active, standby_tasks=standby, warmup_tasks=warmup)
 
 
 def described_offsets(offsets: TaskOffsets) -> list[DescribedMember.TaskOffset]:
-    found: Mapping[tuple[str, int], int] = {
-        (name, number): offset for name, numbers in offsets.items() for number, offset in numbers.items()
-    }
     return [
-        DescribedMember.TaskOffset(subtopology_id=name, partition=number, offset=found[name, number])
-        for name, number in sorted(found)
+        DescribedMember.TaskOffset(subtopology_id=name, partition=number, offset=offset)
+        for name, numbers in sorted(offsets.items())
+        for number, offset in sorted(numbers.items())
     ]
 
 

@@ -5,7 +5,7 @@ Source: TasksTuple, TasksTupleWithEpochs, Apache Kafka 4.4.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 Task = tuple[str, int]
@@ -13,8 +13,8 @@ Tasks = Mapping[str, frozenset[int]]
 """Partitions by subtopology."""
 ActiveTasks = Mapping[str, Mapping[int, int]]
 """Partitions by subtopology, each with the epoch in which it was given."""
-OwnedTasks = Sequence[tuple[str, Sequence[int]]]
-"""Tasks of one role as a member tells them."""
+OwnedTasks = Iterable[Any]
+"""Tasks of one role in a request: messages that have ``subtopology_id`` and ``partitions``."""
 NONE: Mapping[str, Any] = {}
 
 
@@ -61,11 +61,15 @@ class OwnedByRole(NamedTuple):
         return TaskSet(tasks_of(self.active), tasks_of(self.standby), tasks_of(self.warmup))
 
 
-NOTHING_TOLD = OwnedByRole()
+def tasks_of(told: OwnedTasks) -> Tasks:
+    """The tasks that messages have."""
+    return {one.subtopology_id: frozenset(one.partitions) for one in told}
 
 
-def tasks_of(told: Iterable[tuple[str, Iterable[int]]]) -> Tasks:
-    return {subtopology: frozenset(partitions) for subtopology, partitions in told}
+def task_ids(kind: type[Any], tasks: Tasks | ActiveTasks, order: Iterable[str] | None = None) -> list[Any]:
+    """Tasks as messages of this class, by subtopology unless in another order."""
+    names = sorted(tasks) if order is None else order
+    return [kind(subtopology_id=name, partitions=sorted(tasks[name])) for name in names]
 
 
 def any_of(tasks: TaskSet, others: TaskSet) -> bool:
@@ -85,4 +89,4 @@ def holds_all(owned: OwnedTasks | None, held: Mapping[str, Iterable[int]]) -> bo
     """Whether all that a member says it has is what it was given; not if it does not say."""
     if owned is None:
         return False
-    return all(subtopology in held and set(partitions).issubset(held[subtopology]) for subtopology, partitions in owned)
+    return all(one.subtopology_id in held and set(one.partitions).issubset(held[one.subtopology_id]) for one in owned)
