@@ -222,10 +222,7 @@ class _Beat:
         group, beat = self.group, self.beat
         existing = group.static_member(beat.instance_id)
         if self.joins and existing is None:
-            max_size = group.context.configs.broker("group.streams.max.size")
-            if len(group.members) >= max_size and beat.member_id not in group.members:
-                problem = f"The streams group has reached its maximum capacity of {max_size} members."
-                raise ApiError(ErrorCode.GROUP_MAX_SIZE_REACHED, problem)
+            group.check_capacity(beat.member_id)
         if beat.instance_id is None:
             if self.joins:
                 return group.members.get(beat.member_id) or StreamsMember(id=beat.member_id)
@@ -266,12 +263,7 @@ class _Beat:
             and holds_all(owned.warmup, held.warmup)
         ):
             return
-        size = "greater" if told > member.epoch else "smaller"
-        problem = (
-            f"The streams group member has a {size} member epoch ({told}) than the one known by the group coordinator"
-            f" ({member.epoch}). The member must abandon all its partitions and rejoin."
-        )
-        raise ApiError(ErrorCode.FENCED_MEMBER_EPOCH, problem)
+        raise self.group.wrong_epoch(member, told)
 
     def _updated(self, member: StreamsMember) -> StreamsMember:
         beat, endpoint = self.beat, self.beat.user_endpoint

@@ -5,9 +5,7 @@ Source: GroupMetadataManager.shareGroupHeartbeat and GroupCoordinatorService, Ap
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
-from typing import NamedTuple
 
 from kafka_rack.assignment import Member, in_hash_order
 from mockbroker.share_groups.groups import records
@@ -18,60 +16,44 @@ from mockbroker.state.errors import ApiError
 from mockbroker.state.groups.coordinator import Groups
 from mockbroker.state.groups.modern.members import JOIN_EPOCH, LEAVE_EPOCH, MemberState, Partitions
 from mockbroker.state.image.coordinator_records import CoordinatorRecord
+from protocol.apis.share_group import ShareGroupHeartbeatRequest, ShareGroupHeartbeatResponse
 from protocol.error_codes import ErrorCode
 
-
-class ShareHeartbeat(NamedTuple):
-    """What a member says of itself; None stands for what it said before."""
-
-    group_id: str
-    member_id: str
-    epoch: int
-    rack: str | None
-    topics: Sequence[str] | None
-    client_id: str
-    client_host: str
+Assignment = ShareGroupHeartbeatResponse.Assignment
 
 
-class ShareHeartbeatAnswer(NamedTuple):
-    """A member's epoch and when it is to be heard of again; its partitions where it has to be told of them."""
-
-    member_id: str
-    epoch: int
-    interval_ms: int = 0
-    assigned: Partitions | None = None
-
-
-def check_heartbeat(beat: ShareHeartbeat) -> None:
+def check_heartbeat(beat: ShareGroupHeartbeatRequest) -> None:
     """Refuse what makes no sense. Raises ApiError: INVALID_REQUEST."""
-    for value, name in ((beat.member_id, "MemberId"), (beat.group_id, "GroupId"), (beat.rack, "RackId")):
+    for value, name in ((beat.member_id, "MemberId"), (beat.group_id, "GroupId"), (beat.rack_id, "RackId")):
         if value is not None and not value.strip():
             raise ApiError(ErrorCode.INVALID_REQUEST, f"{name} can't be empty.")
-    if beat.epoch == JOIN_EPOCH:
-        if not beat.topics:
+    if beat.member_epoch == JOIN_EPOCH:
+        if not beat.subscribed_topic_names:
             raise ApiError(ErrorCode.INVALID_REQUEST, "SubscribedTopicNames must be set in first request.")
-    elif beat.epoch < LEAVE_EPOCH:
+    elif beat.member_epoch < LEAVE_EPOCH:
         raise ApiError(ErrorCode.INVALID_REQUEST, "MemberEpoch is invalid.")
 
 
-def take_heartbeat(groups: Groups, beat: ShareHeartbeat, now_ms: int) -> tuple[ShareHeartbeatAnswer, ShareGroup]:
+def take_heartbeat(
+    groups: Groups, beat: ShareGroupHeartbeatRequest, client_id: str, client_host: str, now_ms: int
+) -> tuple[ShareGroupHeartbeatResponse, ShareGroup]:
     """Take a heartbeat in; gives the answer, and the group as it is then.
 
     Raises ApiError: GROUP_ID_NOT_FOUND, GROUP_MAX_SIZE_REACHED, UNKNOWN_MEMBER_ID, FENCED_MEMBER_EPOCH.
     """
-    if beat.epoch == LEAVE_EPOCH:
+    if beat.member_epoch == LEAVE_EPOCH:
         group = groups.get_as(ShareGroup, beat.group_id)
         group.fence(group.member(beat.member_id))
-        return ShareHeartbeatAnswer(beat.member_id, beat.epoch), group
-    joins = beat.epoch == JOIN_EPOCH
+        return ShareGroupHeartbeatResponse(member_id=beat.member_id, member_epoch=beat.member_epoch), group
+    joins = beat.member_epoch == JOIN_EPOCH
     group = groups.find_or_make(ShareGroup, beat.group_id, create=joins)
     before = member_of(group, beat)
     member = replace(
         before,
-        rack=before.rack if beat.rack is None else beat.rack,
-        topics=before.topics if beat.topics is None else frozenset(beat.topics),
-        client_id=beat.client_id,
-        client_host=beat.client_host,
+        rack=before.rack if beat.rack_id is None else beat.rack_id,
+        topics=before.topics if beat.subscribed_topic_names is None else frozenset(beat.subscribed_topic_names),
+        client_id=client_id,
+        client_host=client_host,
     )
     written: list[CoordinatorRecord] = []
     is_new = member.id not in group.members
@@ -94,31 +76,32 @@ def take_heartbeat(groups: Groups, beat: ShareHeartbeat, now_ms: int) -> tuple[S
     group.write(written)
     groups.register(group)
     group.put_off_session(member.id, now_ms)
-    is_told = joins or beat.topics is not None or member.assigned != before.assigned
-    interval_ms = group.context.configs.group(group.id, "share.heartbeat.interval.ms")
-    return ShareHeartbeatAnswer(member.id, member.epoch, interval_ms, member.assigned if is_told else None), group
+    response = ShareGroupHeartbeatResponse(
+        member_id=member.id,
+        member_epoch=member.epoch,
+        heartbeat_interval_ms=group.context.configs.group(group.id, "share.heartbeat.interval.ms"),
+    )
+    if joins or beat.subscribed_topic_names is not None or member.assigned != before.assigned:
+        response.assignment = Assignment(
+            topic_partitions=[
+                Assignment.TopicPartitions(topic_id=topic_id, partitions=sorted(partitions))
+                for topic_id, partitions in sorted(member.assigned.items())
+            ]
+        )
+    return response, group
 
 
-def member_of(group: ShareGroup, beat: ShareHeartbeat) -> ShareMember:
+def member_of(group: ShareGroup, beat: ShareGroupHeartbeatRequest) -> ShareMember:
     """The member as it was, a new one where it joins.
 
     Raises ApiError: GROUP_MAX_SIZE_REACHED, UNKNOWN_MEMBER_ID, FENCED_MEMBER_EPOCH.
     """
-    known = group.members.get(beat.member_id)
-    max_size = group.context.configs.broker("group.share.max.size")
-    if known is None and len(group.members) >= max_size:
-        problem = f"The share group has reached its maximum capacity of {max_size} members."
-        raise ApiError(ErrorCode.GROUP_MAX_SIZE_REACHED, problem)
-    if beat.epoch == JOIN_EPOCH:
-        return known or ShareMember(id=beat.member_id)
+    group.check_capacity(beat.member_id)
+    if beat.member_epoch == JOIN_EPOCH:
+        return group.members.get(beat.member_id) or ShareMember(id=beat.member_id)
     member = group.member(beat.member_id)
-    if beat.epoch > member.epoch or beat.epoch not in (member.epoch, member.previous_epoch):
-        size = "greater" if beat.epoch > member.epoch else "smaller"
-        problem = (
-            f"The share group member has a {size} member epoch ({beat.epoch}) than the one known by the group "
-            f"coordinator ({member.epoch}). The member must abandon all its partitions and rejoin."
-        )
-        raise ApiError(ErrorCode.FENCED_MEMBER_EPOCH, problem)
+    if beat.member_epoch > member.epoch or beat.member_epoch not in (member.epoch, member.previous_epoch):
+        raise group.wrong_epoch(member, beat.member_epoch)
     return member
 
 

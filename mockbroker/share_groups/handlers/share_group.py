@@ -14,7 +14,7 @@ from mockbroker.call import Call
 from mockbroker.handlers.find_coordinator import check_coordinator
 from mockbroker.handlers.modern_groups import described_groups
 from mockbroker.share_groups.groups.group import ShareGroup
-from mockbroker.share_groups.groups.heartbeat import ShareHeartbeat, check_heartbeat, take_heartbeat
+from mockbroker.share_groups.groups.heartbeat import check_heartbeat, take_heartbeat
 from mockbroker.share_groups.groups.members import ShareMember
 from mockbroker.share_groups.groups.partitions import begin_subscribed
 from mockbroker.share_groups.handlers.share_acknowledgements import check_enabled, check_member
@@ -33,7 +33,6 @@ ERRORS_WITH_MESSAGE = (
     ErrorCode.NOT_COORDINATOR,
     ErrorCode.COORDINATOR_NOT_AVAILABLE,
 )
-Assignment = ShareGroupHeartbeatResponse.Assignment
 DescribedGroup = ShareGroupDescribeResponse.Group
 DescribedMember = DescribedGroup.Member
 
@@ -43,32 +42,14 @@ def share_group_heartbeat(call: Call, request: ShareGroupHeartbeatRequest) -> Sh
     """Join, stay or leave; the answer has the member's epoch, and its partitions where those changed."""
     check_enabled(call)
     check_member(request.group_id, request.member_id)
-    beat = ShareHeartbeat(
-        request.group_id,
-        request.member_id,
-        request.member_epoch,
-        request.rack_id,
-        request.subscribed_topic_names,
-        call.session.client_id or "",
-        f"/{call.session.address}",
-    )
     try:
-        check_heartbeat(beat)
+        check_heartbeat(request)
         check_coordinator(call, request.group_id)
-        answer, group = take_heartbeat(call.cluster.groups, beat, call.now_ms)
+        client_id, client_host = call.session.client_id or "", f"/{call.session.address}"
+        response, group = take_heartbeat(call.cluster.groups, request, client_id, client_host, call.now_ms)
     except ApiError as error:
         message = None if error.code == ErrorCode.NOT_COORDINATOR else error.message
         return ShareGroupHeartbeatResponse(error_code=error.code, error_message=message)
-    response = ShareGroupHeartbeatResponse(
-        member_id=answer.member_id, member_epoch=answer.epoch, heartbeat_interval_ms=answer.interval_ms
-    )
-    if answer.assigned is not None:
-        response.assignment = Assignment(
-            topic_partitions=[
-                Assignment.TopicPartitions(topic_id=topic_id, partitions=sorted(partitions))
-                for topic_id, partitions in sorted(answer.assigned.items())
-            ]
-        )
     if group.members:
         begin_subscribed(group, share_of(call.cluster))
     return response

@@ -283,12 +283,8 @@ def moved(before: ConsumerMember, after: ConsumerMember) -> bool:
 def check_room(group: ConsumerGroup, member_id: str, instance_id: str | None) -> None:
     """Raises ApiError: GROUP_MAX_SIZE_REACHED, for one that is no member of a full group."""
     replaces = group.context.rules.static_members_replace_in_full_groups
-    if replaces and group.static_member(instance_id) is not None:
-        return
-    limit = group.context.configs.broker("group.consumer.max.size")
-    if len(group.members) >= limit and member_id not in group.members:
-        problem = f"The consumer group has reached its maximum capacity of {limit} members."
-        raise ApiError(ErrorCode.GROUP_MAX_SIZE_REACHED, problem)
+    if not replaces or group.static_member(instance_id) is None:
+        group.check_capacity(member_id)
 
 
 def new_member_id(rng: Random) -> str:
@@ -301,7 +297,7 @@ def dynamic_member(group: ConsumerGroup, member_id: str, beat: ConsumerHeartbeat
     if beat.epoch == JOIN_EPOCH and member_id not in group.members:
         return ConsumerMember(id=member_id)
     member = group.member(member_id)
-    check_epoch(member, beat)
+    check_epoch(group, member, beat)
     return member
 
 
@@ -315,7 +311,7 @@ def static_member(
     assert beat.instance_id is not None
     if beat.epoch != JOIN_EPOCH:
         member = group.check_static_member(member_id, beat.instance_id)
-        check_epoch(member, beat)
+        check_epoch(group, member, beat)
         return member, None
     existing = group.static_member(beat.instance_id)
     if existing is None:
@@ -341,18 +337,13 @@ def take_place(
     return member
 
 
-def check_epoch(member: ConsumerMember, beat: ConsumerHeartbeat) -> None:
+def check_epoch(group: ConsumerGroup, member: ConsumerMember, beat: ConsumerHeartbeat) -> None:
     """Raises ApiError: FENCED_MEMBER_EPOCH, for an epoch that is neither the member's nor the one before."""
     if beat.epoch in (JOIN_EPOCH, member.epoch):
         return
     if beat.epoch < member.epoch and beat.epoch == member.previous_epoch and holds(member.assigned, beat.owned):
         return
-    compared = "greater" if beat.epoch > member.epoch else "smaller"
-    problem = (
-        f"The consumer group member has a {compared} member epoch ({beat.epoch}) than the one known by the group"
-        f" coordinator ({member.epoch}). The member must abandon all its partitions and rejoin."
-    )
-    raise ApiError(ErrorCode.FENCED_MEMBER_EPOCH, problem)
+    raise group.wrong_epoch(member, beat.epoch)
 
 
 def holds(assigned: Holding, owned: Owned | None) -> bool:

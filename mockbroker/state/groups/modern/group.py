@@ -209,6 +209,22 @@ class ModernGroup(Generic[SomeMember]):
             raise ApiError(ErrorCode.FENCED_INSTANCE_ID, problem)
         return member
 
+    def check_capacity(self, member_id: str) -> None:
+        """Raises ApiError: GROUP_MAX_SIZE_REACHED, for one that is no member of a full group."""
+        limit = self.context.configs.broker(f"group.{self.kind}.max.size")
+        if len(self.members) >= limit and member_id not in self.members:
+            problem = f"The {self.kind} group has reached its maximum capacity of {limit} members."
+            raise ApiError(ErrorCode.GROUP_MAX_SIZE_REACHED, problem)
+
+    def wrong_epoch(self, member: SomeMember, told: int) -> ApiError:
+        """FENCED_MEMBER_EPOCH, of a member that names an epoch in which it is not."""
+        size = "greater" if told > member.epoch else "smaller"
+        problem = (
+            f"The {self.kind} group member has a {size} member epoch ({told}) than the one known by the group coordinator"
+            f" ({member.epoch}). The member must abandon all its partitions and rejoin."
+        )
+        return ApiError(ErrorCode.FENCED_MEMBER_EPOCH, problem)
+
     def counts_after(self, before: SomeMember | None, after: SomeMember | None) -> Counts:
         """How many subscribe to each topic once a member has changed, come or gone."""
         counts = dict(self.counts)
