@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 POOL = pytest.StashKey["ClusterPool"]()
 USED = pytest.StashKey["list[UsedCluster]"]()
-STORY = "kafka-rack: the cluster's story"
+SUMMARY = "kafka-rack: summary of the cluster"
 INSIDE = frozenset({"mockbroker", "asyncio", "concurrent"})
 FACTORY = "kafka_cluster_factory"
 
@@ -221,17 +221,17 @@ class ClusterPool:
         item: pytest.Item,
         call: pytest.CallInfo[None],
     ) -> Iterator[None]:
-        """Tell the story of the clusters of a test that failed."""
+        """Add a summary of the clusters to the report of a test that failed."""
         outcome: Any = yield
         report: pytest.TestReport = outcome.get_result()
         used = item.stash.get(USED, [])
         if not report.failed or not used or report.when == "teardown":
             return
-        from mockbroker.testing.story import story_of
+        from mockbroker.testing.summary import summary_of
 
         told = [one for one in used if one.cluster not in self._long_lived or one.was_called()]
         for one in told or used:
-            report.sections.append((STORY, story_of(one.cluster, one.mark)))
+            report.sections.append((SUMMARY, summary_of(one.cluster, one.mark)))
 
 
 @dataclass(slots=True, eq=False)

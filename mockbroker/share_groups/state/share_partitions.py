@@ -4,7 +4,7 @@ A share partition runs from the first ShareFetch of its group at the partition's
 topic goes, or no member of the group has a session at the leader. What it knows beyond what the share coordinator
 keeps, the locks of members, goes with it. All of it is volatile.
 
-Source: SharePartitionManager, Apache Kafka 4.4.
+Source: SharePartitionManager and ShareGroupConfigProvider, Apache Kafka 4.4.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 
 from mockbroker.share_groups.share_states import NO_OFFSET, SharePartitionKey, StateBatch, states_of
 from mockbroker.share_groups.state.acknowledging import release
-from mockbroker.share_groups.state.configs import share_limits
 from mockbroker.share_groups.state.coordinator import ShareCoordinator, SharePartitionWrite
 from mockbroker.share_groups.state.partition import ShareLimits, SharePartition
 from mockbroker.share_groups.state.sessions import SessionKey, ShareSession, ShareSessions, TopicIndex
@@ -45,6 +44,7 @@ CODE_OF_COORDINATOR_ERROR = {
 }
 """What members are told of the share coordinator's errors; of others, UNKNOWN_SERVER_ERROR."""
 TIMESTAMP_RESET = "by_duration:"
+MS_OF_UNIT = {"days": 86_400_000, "hours": 3_600_000, "minutes": 60_000, "seconds": 1000}
 
 
 @dataclass(slots=True, eq=False)
@@ -81,7 +81,13 @@ class SharePartitions:
 
     def limits(self, group_id: str) -> ShareLimits:
         """The settings of a group as they are now."""
-        return share_limits(self.cluster, group_id)
+        value = self.cluster.configs.group
+        return ShareLimits(
+            value(group_id, "share.record.lock.duration.ms"),
+            value(group_id, "share.delivery.count.limit"),
+            value(group_id, "share.partition.max.record.locks"),
+            value(group_id, "share.renew.acknowledge.enable"),
+        )
 
     def get(self, key: SharePartitionKey) -> SharePartition | None:
         """A share partition that runs, None where none does."""
@@ -246,8 +252,6 @@ class SharePartitions:
         if reset == "earliest":
             return partition.log.start_offset
         if reset.startswith(TIMESTAMP_RESET):
-            from mockbroker.share_groups.state.durations import duration_ms
-
             since_ms = self.cluster.clock.at(self.cluster.now_ms) - duration_ms(reset.removeprefix(TIMESTAMP_RESET))
             return first_offset_since(partition, since_ms)
         return partition.high_watermark
@@ -262,6 +266,19 @@ class SharePartitions:
             changed = True
         if changed:
             self.cluster.notify(key)
+
+
+def duration_ms(text: str) -> int:
+    """A duration as ISO 8601 writes it in milliseconds.
+
+    >>> duration_ms("PT+1H30M"), duration_ms("P1DT0.5S")
+    (5400000, 86400500)
+    """
+    from mockbroker.state.configs.validators import DURATION
+
+    found = DURATION.fullmatch(text)
+    assert found is not None, "the config was checked"
+    return round(sum(float(value) * MS_OF_UNIT[unit] for unit, value in found.groupdict().items() if value))
 
 
 def told(error: ApiError) -> ApiError:

@@ -220,8 +220,8 @@ class ModernGroup(Generic[SomeMember]):
         """FENCED_MEMBER_EPOCH, of a member that names an epoch in which it is not."""
         size = "greater" if told > member.epoch else "smaller"
         problem = (
-            f"The {self.kind} group member has a {size} member epoch ({told}) than the one known by the group coordinator"
-            f" ({member.epoch}). The member must abandon all its partitions and rejoin."
+            f"The {self.kind} group member has a {size} member epoch ({told}) than the one known by the group"
+            f" coordinator ({member.epoch}). The member must abandon all its partitions and rejoin."
         )
         return ApiError(ErrorCode.FENCED_MEMBER_EPOCH, problem)
 

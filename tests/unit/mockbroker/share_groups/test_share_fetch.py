@@ -5,6 +5,8 @@ import pytest
 from mockbroker.core.simulation import Simulation
 from mockbroker.share_groups.share_states import SharePartitionKey, share_of
 from mockbroker.share_groups.state import sessions
+from mockbroker.state.image.image import GROUP_RESOURCE
+from protocol.embedded.metadata_settings import ConfigRecord
 from protocol.error_codes import ErrorCode
 from protocol.records import Record, build_batch
 from tests.unit.mockbroker.handlers.records import produce
@@ -436,6 +438,17 @@ def test_a_group_that_was_never_told_where_to_begin_begins_at_the_end(sim):
     assert acquired(share_fetch(sim, topic)) == []
     filled(sim, 1)
     assert acquired(share_fetch(sim, topic, 1)) == [(2, 2, 1)]
+
+
+@pytest.mark.parametrize(("age", "given"), [("PT+1S", []), ("PT+1H", [(0, 1, 1)])])
+def test_a_group_begins_with_the_records_of_a_duration(sim, age, given):
+    sim.advance(5000)  # the records are of 1000
+    topic = sim.cluster.create_topic(TOPIC, 1, 3).id
+    filled(sim, 2)
+    config = {"resource_type": GROUP_RESOURCE, "resource_name": GROUP, "name": "share.auto.offset.reset"}
+    sim.cluster.writer.commit([ConfigRecord(**config, value=f"by_duration:{age}")])
+    share_of(sim.cluster).begin(SharePartitionKey(GROUP, topic, 0), 1)
+    assert acquired(share_fetch(sim, topic)) == given
 
 
 def test_a_fork_and_a_reset_have_what_was_acknowledged(sim):

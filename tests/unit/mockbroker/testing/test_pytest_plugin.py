@@ -219,7 +219,7 @@ def test_a_test_that_fails_fails_for_its_own_reason(project):
     assert "set and never fired" not in text_of(result)
 
 
-def test_a_failure_tells_the_clusters_story(project):
+def test_a_failure_shows_a_summary_of_the_cluster(project):
     result = project("""
         @pytest.mark.kafka(topics={"orders": 1})
         def test_it(kafka_cluster):
@@ -233,19 +233,19 @@ def test_a_failure_tells_the_clusters_story(project):
     """)
     result.assert_outcomes(failed=1)
     told = text_of(result)
-    assert told.count("kafka-rack: the cluster's story") == 1
-    story = told[told.index("kafka-rack: the cluster's story") :]
-    assert "  rack a: 0 up\n  rack b: 1 down\n  rack c: 2 up, fenced," in story
-    assert re.search(r"  shop \(rack unknown\) <- rack [abc]: \d+ calls?, [\d.]+ (B|KiB), unknown", story)
-    assert re.search(r"fault 'fault-1' fired on 1 of \d+ matching calls?\.", story)
+    assert told.count("kafka-rack: summary of the cluster") == 1
+    summary = told[told.index("kafka-rack: summary of the cluster") :]
+    assert "  rack a: 0 up\n  rack b: 1 down\n  rack c: 2 up, fenced," in summary
+    assert re.search(r"  shop \(rack unknown\) <- rack [abc]: \d+ calls?, [\d.]+ (B|KiB), unknown", summary)
+    assert re.search(r"fault 'fault-1' fired on 1 of \d+ matching calls?\.", summary)
     assert re.search(
         r"shop \(rack unknown\) Produce v\d+ -> broker \d \(rack .\) orders-0: .*NOT_LEADER_OR_FOLLOWER, fault fault-1",
-        story,
+        summary,
     )
-    assert len(story.splitlines()) < 50
+    assert len(summary.splitlines()) < 50
 
 
-def test_a_test_that_passes_tells_no_story(project):
+def test_a_test_that_passes_shows_no_summary(project):
     result = project(
         """
         def test_it(kafka_cluster):
@@ -253,7 +253,7 @@ def test_a_test_that_passes_tells_no_story(project):
     """,
         "-rA",
     )
-    assert "the cluster's story" not in text_of(result)
+    assert "summary of the cluster" not in text_of(result)
 
 
 def test_the_journals_claims_fail_with_sentences(project):
@@ -424,7 +424,7 @@ def test_fixtures_that_use_the_cluster_end_before_it(project):
     result.assert_outcomes(passed=1)
 
 
-def test_a_cluster_of_a_wider_fixture_is_left_out_of_the_story_of_tests_that_did_not_call_it(project):
+def test_a_cluster_of_a_wider_fixture_is_left_out_of_the_summary_of_tests_that_did_not_call_it(project):
     result = project("""
         @pytest.fixture(scope="session")
         def another(kafka_cluster_factory):
@@ -511,7 +511,7 @@ def test_processes_have_clusters_of_their_own(project, monkeypatch):
         *("-p", "xdist.plugin", "-p", "mockbroker.testing.pytest_plugin", "-n2"),
     )
     result.assert_outcomes(passed=3, failed=1)
-    assert text_of(result).count("kafka-rack: the cluster's story") == 1
+    assert text_of(result).count("kafka-rack: summary of the cluster") == 1
 
 
 def test_a_fixture_that_is_asked_for_late_is_there_as_well(project):

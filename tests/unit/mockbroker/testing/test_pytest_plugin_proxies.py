@@ -52,7 +52,7 @@ def test_tests_share_a_proxy_before_a_real_cluster_and_find_it_as_new(project):
 
 
 @pytest.mark.proxy
-def test_a_failure_before_a_real_cluster_tells_the_proxys_story(project):
+def test_a_failure_before_a_real_cluster_shows_a_summary_of_the_proxy(project):
     result = project(
         UPSTREAM
         + """

@@ -17,7 +17,7 @@ MAX_WIDTH = 200
 CONTROLLER = -1
 
 
-def story_of(cluster: BlockingCluster[ServedCluster], mark: int = 0) -> str:
+def summary_of(cluster: BlockingCluster[ServedCluster], mark: int = 0) -> str:
     """The cluster now, and its calls since a mark of its journal."""
     return cluster.run(lambda running: "\n".join(clipped(lines_of(running, mark))))
 
