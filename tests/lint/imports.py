@@ -25,7 +25,10 @@ STATE = ("mockbroker.state", "mockbroker.share_groups", "mockbroker.streams_grou
 """These take values, but for what handles requests in the parts."""
 HANDLERS = (
     "mockbroker.share_groups.followed_sessions",
+    "mockbroker.share_groups.groups.heartbeat",
     "mockbroker.share_groups.handlers",
+    "mockbroker.streams_groups.endpoints",
+    "mockbroker.streams_groups.heartbeat",
     "mockbroker.streams_groups.streams_group",
 )
 OUTSIDE_WORLD = {"asyncio", "secrets", "selectors", "socket", "socketserver", "ssl", "threading", "time"}
