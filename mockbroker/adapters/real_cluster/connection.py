@@ -12,6 +12,7 @@ from __future__ import annotations
 import socket
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Self
 
 import protocol
@@ -107,9 +108,12 @@ class BrokerConnection:
             raise
 
     def close(self) -> None:
-        if self._socket is not None:
-            self._socket.close()
-            self._socket = None
+        """End it, in whatever thread; a call that waits for an answer ends as well."""
+        sock, self._socket = self._socket, None
+        if sock is not None:
+            with suppress(OSError):  # it has ended already
+                sock.shutdown(socket.SHUT_RDWR)
+            sock.close()
 
     def version_for(self, message_class: Any, *, least: int = 0, most: int | None = None) -> int | None:
         """The newest version of an API that both sides speak, within these bounds; None where there is none."""
@@ -235,7 +239,8 @@ class BrokerConnection:
         except TimeoutError:
             reason = f"no answer to the TLS handshake within {self.timeout_s:g} s; {self._doubt()}"
         except (ssl.SSLEOFError, ConnectionError):
-            reason = f"closed the connection at the TLS handshake; {self._doubt()}"
+            plain.close()
+            raise HungUp(f"{self.name}: closed the connection at the TLS handshake; {self._doubt()}") from None
         except ssl.SSLError as error:
             from mockbroker.adapters.tls.troubles import tls_trouble
 

@@ -10,28 +10,28 @@ import asyncio
 import logging
 import os
 import ssl
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from threading import Thread
+from typing import Any, Protocol, TypeVar
 
 from mockbroker.adapters.client_properties.bootstrap import servers_in
-from protocol.apis.api_versions import ApiVersionsRequest
+from mockbroker.adapters.client_properties.settings import (
+    PLAINTEXT,
+    SASL_PLAINTEXT,
+    SASL_SSL,
+    SSL,
+    ClientSettings,
+)
+from mockbroker.adapters.real_cluster.connection import BrokerConnection, HungUp, RealClusterError, Unreachable
 from protocol.apis.configs import DescribeConfigsRequest
 from protocol.apis.metadata import MetadataRequest
-from protocol.apis.sasl import SaslAuthenticateRequest, SaslHandshakeRequest
-from protocol.error_codes import ErrorCode, error_name
-from protocol.errors import ProtocolError
-from protocol.headers import read_response, request_frame
+from protocol.error_codes import error_name
 
-SOFTWARE = "kafka-rack"
-MAX_ANSWER_BYTES = 2**31 - 1
 NO_AUTO_CREATION_VERSION = 4
-HTTP = b"HTTP"
-TLS_ALERT, TLS_HANDSHAKE, TLS_MAJOR = 0x15, 0x16, 3
-"""What an answer begins with that is TLS, where Kafka's has the high bytes of a length."""
-PLAIN_ANSWER_BYTES = 8  # length and correlation id
 TOPIC, CONFIGS_AT_ONCE = 2, 500
+Given = TypeVar("Given")
 
 log = logging.getLogger("mockbroker")
 
@@ -71,6 +71,13 @@ class UpstreamSettings:
     client_id: str = "kafka-rack-proxy"
     timeout_s: float = 10.0
 
+    @property
+    def of_client(self) -> ClientSettings:
+        """The same for one connection."""
+        protocols = (PLAINTEXT, SSL) if self.login is None else (SASL_PLAINTEXT, SASL_SSL)
+        login: Any = self.login
+        return ClientSettings(protocols[self.tls is not None], login, self.tls, self.client_id)
+
     @classmethod
     def of(cls, servers: str, client_properties: Mapping[str, str] | None = None) -> UpstreamSettings:
         """The same by ``host:port,...`` and Kafka's client properties. Raises ValueError.
@@ -91,7 +98,7 @@ class UpstreamSettings:
 
 
 class UpstreamLink:
-    """The proxy's own connection.
+    """The proxy's own connection, whose blocking calls run in threads.
 
     Args:
         known: gives the addresses of brokers that are known by now, to be tried before those of ``settings``.
@@ -99,11 +106,7 @@ class UpstreamLink:
 
     def __init__(self, settings: UpstreamSettings, known: Any = lambda: ()) -> None:
         self.settings, self._known = settings, known
-        self._reader: asyncio.StreamReader | None = None
-        self._writer: asyncio.StreamWriter | None = None
-        self._name = ""
-        self._correlation_id = 0
-        self._versions: dict[int, tuple[int, int]] = {}
+        self._connection: BrokerConnection | None = None
         self._turn = asyncio.Lock()
 
     async def ask(self, request: Any, highest: int | None = None) -> Any:
@@ -111,258 +114,120 @@ class UpstreamLink:
 
         It is sent once: where the connection breaks, nobody knows what became of it. Raises UpstreamError.
         """
+
+        def asked(connection: BrokerConnection) -> Any:
+            return connection.ask(request, version_of(connection, type(request), highest))
+
         async with self._turn:
-            try:
-                if self._writer is None:
-                    await self._open()
-                version = self._version_for(type(request))
-                if version is None:
-                    name = type(request).__name__.removesuffix("Request")
-                    raise UpstreamError(f"{self._name}: serves no version of {name} that we know", is_final=True)
-                return await self._ask(request, version if highest is None else min(version, highest))
-            except UpstreamError:
-                await self.close()
-                raise
+            return await self._try(asked)
 
     async def metadata(self) -> tuple[Any, int]:
         """All brokers and topics, and the version of Metadata that says so. Raises UpstreamError."""
         async with self._turn:
-            return await self._metadata()
-
-    async def _metadata(self) -> tuple[Any, int]:
-        problem: UpstreamError | None = None
-        for _ in range(2):  # a connection of before may have ended meanwhile
-            is_new = self._writer is None
-            try:
-                if self._writer is None:
-                    await self._open()
-                return await self._ask_metadata()
-            except UpstreamError as error:
-                problem = error
-                await self.close()
-                if is_new:
-                    break
-        assert problem is not None
-        raise problem
+            if self._connection is not None:
+                with suppress(UpstreamError):  # a connection of before may have ended meanwhile
+                    return await self._try(metadata_of)
+            return await self._try(metadata_of)
 
     async def topic_configs(self, names: Sequence[str], config: str) -> dict[str, str | None]:
         """The value of a topic config by topic, of those whose configs the cluster tells. Raises UpstreamError."""
         async with self._turn:
-            return await self._topic_configs(names, config)
-
-    async def _topic_configs(self, names: Sequence[str], config: str) -> dict[str, str | None]:
-        version = self._version_for(DescribeConfigsRequest)
-        if version is None:
-            raise UpstreamError(f"{self._name}: does not serve DescribeConfigs, which says what is diskless")
-        found: dict[str, str | None] = {}
-        for first in range(0, len(names), CONFIGS_AT_ONCE):
-            request = DescribeConfigsRequest(
-                resources=[
-                    DescribeConfigsRequest.Resource(
-                        resource_type=TOPIC, resource_name=name, configuration_keys=[config]
-                    )
-                    for name in names[first : first + CONFIGS_AT_ONCE]
-                ]
-            )
-            answer = await self._ask(request, version)
-            for one in answer.results:
-                if not one.error_code:
-                    found[one.resource_name] = next(
-                        (given.value for given in one.configs if given.name == config), None
-                    )
-        return found
+            return await self._try(lambda connection: configs_of(connection, names, config))
 
     async def close(self) -> None:
         """End the connection."""
-        writer, self._writer, self._reader = self._writer, None, None
-        if writer is not None:
-            writer.close()
-            with suppress(OSError, asyncio.TimeoutError):
-                await asyncio.wait_for(writer.wait_closed(), 1.0)
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
 
-    async def _ask_metadata(self) -> tuple[Any, int]:
-        version = self._version_for(MetadataRequest)
-        if version is None:
-            raise UpstreamError(f"{self._name}: serves no version of Metadata that we know", is_final=True)
-        request = MetadataRequest(topics=[] if version == 0 else None)
-        if version >= NO_AUTO_CREATION_VERSION:
-            request.allow_auto_topic_creation = False
-        answer = await self._ask(request, version)
-        if answer.error_code:
-            raise UpstreamError(f"{self._name}: Metadata failed: {error_name(answer.error_code)}")
-        return answer, version
+    async def _try(self, work: Callable[[BrokerConnection], Given]) -> Given:
+        try:
+            return await in_thread(lambda: work(self._connection or self._opened()))
+        except RealClusterError as error:
+            await self.close()
+            is_final, is_doubtful = not isinstance(error, Unreachable), isinstance(error, HungUp)
+            raise UpstreamError(str(error), is_final=is_final, is_doubtful=is_doubtful) from None
+        except UpstreamError:
+            await self.close()
+            raise
 
-    async def _open(self) -> None:
-        """Connect to the first that can be reached. Raises UpstreamError, with what was said by each."""
-        problems: dict[str, UpstreamError] = {}
-        for host, port in dict.fromkeys([*self._known(), *self.settings.servers]):
+    def _opened(self) -> BrokerConnection:
+        """A connection to the first broker that can be reached. Raises UpstreamError, with what was said by each."""
+        problems: dict[str, RealClusterError] = {}
+        for address in dict.fromkeys([*self._known(), *self.settings.servers]):
+            connection = BrokerConnection(tuple(address), self.settings.timeout_s, self.settings.of_client)
+            self._connection = connection
             try:
-                await self._connect(host, port)
-            except UpstreamError as error:
+                connection.open()
+            except RealClusterError as error:
                 problems[str(error)] = error
-                await self.close()
             else:
-                return
-        raise UpstreamError("; ".join(problems), is_final=any(error.is_final for error in problems.values()))
+                return connection
+        raise UpstreamError(
+            "; ".join(problems),
+            is_final=not all(isinstance(error, Unreachable) for error in problems.values()),
+            is_doubtful=any(isinstance(error, HungUp) for error in problems.values()),
+        )
 
-    async def _connect(self, host: str, port: int) -> None:
-        self._name = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-        tls, timeout_s = self.settings.tls, self.settings.timeout_s
-        try:
-            opening = asyncio.open_connection(host, port, ssl=tls, server_hostname=host if tls is not None else None)
-            self._reader, self._writer = await asyncio.wait_for(opening, timeout_s)
-        except TimeoutError:
-            raise UpstreamError(f"{self._name}: cannot be reached within {timeout_s:g} s") from None
-        except ssl.SSLError as error:
-            if isinstance(error, ssl.SSLEOFError):
-                await self._raise_if_plaintext(host, port)
-            raise self._tls_problem(error) from None
-        except (OSError, UnicodeError) as error:
-            if tls is not None and isinstance(error, ConnectionError):
-                await self._raise_if_plaintext(host, port)
-            raise UpstreamError(f"{self._name}: cannot be reached: {reason_of(error)}") from None
-        await self._negotiate()
-        if self.settings.login is not None:
-            await self._log_in(self.settings.login)
 
-    async def _raise_if_plaintext(self, host: str, port: int) -> None:
-        """Raises UpstreamError: whoever hung up on a TLS handshake speaks Kafka without TLS."""
-        reader, writer = None, None
-        try:
-            opening = asyncio.open_connection(host, port)
-            reader, writer = await asyncio.wait_for(opening, self.settings.timeout_s)
-            writer.write(request_frame(ApiVersionsRequest(), 0, correlation_id=1, client_id=self.settings.client_id))
-            head = await asyncio.wait_for(reader.readexactly(PLAIN_ANSWER_BYTES), self.settings.timeout_s)
-        except (OSError, asyncio.IncompleteReadError):  # TimeoutError is one
+async def in_thread(work: Callable[[], Given]) -> Given:
+    """Run a blocking call in a thread of its own, which is not waited for once this is cancelled."""
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[Given] = loop.create_future()
+
+    def finish(error: BaseException | None, given: Any) -> None:
+        if done.cancelled():
             return
-        finally:
-            if writer is not None:
-                writer.close()
-        if int.from_bytes(head[4:]) == 1:
-            raise UpstreamError(
-                f"{self._name}: it does not speak TLS; is it a listener of PLAINTEXT or SASL_PLAINTEXT?", is_final=True
-            )
+        if error is None:
+            done.set_result(given)
+        else:
+            done.set_exception(error)
 
-    def _tls_problem(self, error: ssl.SSLError) -> UpstreamError:
-        """What TLS has to do with it."""
-        from mockbroker.adapters.tls.troubles import tls_trouble
-
-        if isinstance(error, ssl.SSLEOFError):
-            return UpstreamError(f"{self._name}: closed the connection at the TLS handshake")
-        return UpstreamError(f"{self._name}: {tls_trouble(error)}", is_final=True)
-
-    async def _negotiate(self) -> None:
-        """Learn which versions the broker speaks."""
-        self._versions = {}
-        version: int = ApiVersionsRequest.valid_versions.highest  # type: ignore[attr-defined]
-        while True:
-            answer = await self._ask(
-                ApiVersionsRequest(client_software_name=SOFTWARE, client_software_version="0"), version
-            )
-            self._versions = {one.api_key: (one.min_version, one.max_version) for one in answer.api_keys}
-            if answer.error_code == ErrorCode.NONE:
-                break
-            if answer.error_code != ErrorCode.UNSUPPORTED_VERSION or version == 0:
-                raise UpstreamError(f"{self._name}: ApiVersions failed: {error_name(answer.error_code)}")
-            version = min(version - 1, self._versions.get(18, (0, 0))[1])
-
-    async def _log_in(self, login: Login) -> None:
-        version, step = self._version_for(SaslHandshakeRequest), self._version_for(SaslAuthenticateRequest)
-        if version is None or step is None:
-            raise UpstreamError(
-                f"{self._name}: does not serve SaslAuthenticate (Kafka 1.0); nobody can log in", is_final=True
-            )
-        answer = await self._ask(SaslHandshakeRequest(mechanism=login.mechanism), version)
-        if answer.error_code == ErrorCode.ILLEGAL_SASL_STATE:
-            raise UpstreamError(
-                f"{self._name}: asks nobody to log in: --command-config: expected security.protocol="
-                f"{'PLAINTEXT' if self.settings.tls is None else 'SSL'}, got "
-                f"{'SASL_PLAINTEXT' if self.settings.tls is None else 'SASL_SSL'}",
-                is_final=True,
-            )
-        if answer.error_code:
-            has = f"; it has {', '.join(answer.mechanisms)}" if answer.mechanisms else ""
-            raise UpstreamError(
-                f"{self._name}: no login as {login}: SaslHandshake failed: {error_name(answer.error_code)}{has}",
-                is_final=True,
-            )
-        exchange = login.exchange()
+    def run() -> None:
+        error, given = None, None
         try:
-            token = next(exchange)
-            while True:
-                said = await self._ask(SaslAuthenticateRequest(auth_bytes=token), step)
-                if said.error_code:
-                    message = f": {said.error_message}" if said.error_message else ""
-                    raise UpstreamError(
-                        f"{self._name}: no login as {login}: {error_name(said.error_code)}{message}", is_final=True
-                    )
-                token = exchange.send(bytes(said.auth_bytes))
-        except StopIteration:
-            return
-        except ValueError as error:
-            raise UpstreamError(f"{self._name}: no login as {login}: {error}", is_final=True) from None
+            given = work()
+        except BaseException as raised:  # noqa: BLE001 - raised again where it is awaited
+            error = raised
+        with suppress(RuntimeError):  # the loop has ended
+            loop.call_soon_threadsafe(finish, error, given)
 
-    def _version_for(self, request_class: Any) -> int | None:
-        """The newest version of an API that both sides speak."""
-        if request_class.api_key not in self._versions:
-            return None
-        lowest, highest = self._versions[request_class.api_key]
-        ours = request_class.valid_versions
-        upper, lower = min(highest, ours.highest), max(lowest, ours.lowest)
-        return upper if lower <= upper else None
+    Thread(target=run, name="kafka-rack upstream", daemon=True).start()
+    return await done
 
-    async def _ask(self, request: Any, version: int) -> Any:
-        name = type(request).__name__.removesuffix("Request")
-        assert self._writer is not None
-        assert self._reader is not None
-        self._correlation_id += 1
-        frame = request_frame(request, version, correlation_id=self._correlation_id, client_id=self.settings.client_id)
-        try:
-            self._writer.write(frame)
-            head = await asyncio.wait_for(self._reader.readexactly(4), self.settings.timeout_s)
-            data = await asyncio.wait_for(self._reader.readexactly(self._size(name, head)), self.settings.timeout_s)
-            header, answer = read_response(data, type(request).api_key, version)
-        except TimeoutError:
-            raise UpstreamError(f"{self._name}: no answer to {name} within {self.settings.timeout_s:g} s") from None
-        except ssl.SSLError as error:
-            if isinstance(error, ssl.SSLEOFError):
-                raise self._hung_up(name, "closed") from None
-            raise self._tls_problem(error) from None
-        except asyncio.IncompleteReadError:
-            raise self._hung_up(name, "closed") from None
-        except OSError as error:
-            raise self._hung_up(name, reason_of(error)) from None
-        except ProtocolError as error:
-            raise UpstreamError(f"{self._name}: answered {name} with what cannot be read: {error}") from None
-        if header.correlation_id != self._correlation_id:
-            raise UpstreamError(f"{self._name}: answered {header.correlation_id}, but {self._correlation_id} was due")
-        return answer
 
-    def _hung_up(self, name: str, reason: str) -> UpstreamError:
-        """The connection ended where an answer should have come."""
-        if self.settings.login is None and self._versions:  # it has told these, as it does before a login
-            is_last = name == "Metadata"
-            return UpstreamError(
-                f"{self._name}: the connection ended at {name}: {reason}; does it ask for a login, by SASL? "
-                "--command-config says who the proxy is",
-                is_doubtful=is_last,
-            )
-        return UpstreamError(f"{self._name}: the connection ended at {name}: {reason}")
+def version_of(connection: BrokerConnection, request_class: Any, highest: int | None = None) -> int:
+    """The newest version of an API that both sides speak. Raises RealClusterError."""
+    version = connection.version_for(request_class, most=highest)
+    if version is None:
+        name = request_class.__name__.removesuffix("Request")
+        raise RealClusterError(f"{connection.name}: serves no version of {name} that we know")
+    return version
 
-    def _size(self, name: str, head: bytes) -> int:
-        """The length of an answer. Raises UpstreamError, which says what is spoken instead of Kafka."""
-        if head == HTTP:
-            raise UpstreamError(f"{self._name}: speaks HTTP, not Kafka", is_final=True)
-        if head[0] in (TLS_ALERT, TLS_HANDSHAKE) and head[1] == TLS_MAJOR:
-            raise UpstreamError(
-                f"{self._name}: speaks TLS; give the address of a listener for plaintext, or set security.protocol to "
-                "SSL or SASL_SSL in the file of --command-config",
-                is_final=True,
-            )
-        size = int.from_bytes(head, signed=True)
-        if not 4 <= size <= MAX_ANSWER_BYTES:
-            raise UpstreamError(f"{self._name}: answered {name} with a length of {size} bytes; it does not speak Kafka")
-        return size
+
+def metadata_of(connection: BrokerConnection) -> tuple[Any, int]:
+    version = version_of(connection, MetadataRequest)
+    request = MetadataRequest(topics=[] if version == 0 else None)
+    if version >= NO_AUTO_CREATION_VERSION:
+        request.allow_auto_topic_creation = False
+    answer = connection.ask(request, version)
+    if answer.error_code:
+        raise UpstreamError(f"{connection.name}: Metadata failed: {error_name(answer.error_code)}")
+    return answer, version
+
+
+def configs_of(connection: BrokerConnection, names: Sequence[str], config: str) -> dict[str, str | None]:
+    version = version_of(connection, DescribeConfigsRequest)
+    found: dict[str, str | None] = {}
+    for first in range(0, len(names), CONFIGS_AT_ONCE):
+        resources = [
+            DescribeConfigsRequest.Resource(resource_type=TOPIC, resource_name=name, configuration_keys=[config])
+            for name in names[first : first + CONFIGS_AT_ONCE]
+        ]
+        for one in connection.ask(DescribeConfigsRequest(resources=resources), version).results:
+            if not one.error_code:
+                found[one.resource_name] = next((given.value for given in one.configs if given.name == config), None)
+    return found
 
 
 def reason_of(error: BaseException) -> str:

@@ -51,7 +51,7 @@ WRONG = {
     "no login where one is asked for": (
         {"users": USERS},
         {},
-        "the connection ended at Metadata: closed; does it ask for a login, by SASL?",
+        "closed the connection at Metadata; is it a listener for plaintext, without TLS and SASL? --command-config",
     ),
     "a wrong password": (
         {"users": USERS},
@@ -66,10 +66,14 @@ WRONG = {
     "a login where nobody asks": (
         {},
         login(),
-        "asks nobody to log in: --command-config: expected security.protocol=PLAINTEXT, got SASL_PLAINTEXT",
+        "asks nobody to log in: expected security.protocol=PLAINTEXT, got SASL_PLAINTEXT",
     ),
     "plaintext to TLS": ({"settings": secured()}, {}, "speaks TLS; give the address of a listener for plaintext"),
-    "TLS to plaintext": ({}, trusting(AUTHORITY), "it does not speak TLS; is it a listener of PLAINTEXT"),
+    "TLS to plaintext": (
+        {},
+        trusting(AUTHORITY),
+        "closed the connection at the TLS handshake; is it a listener of the security protocol SSL?",
+    ),
     "another authority": (
         {"settings": secured()},
         trusting(STRANGER),
