@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import groupby
 
+import msgspec
+
 from mockbroker.access_control.acls import (
     ANY,
     LITERAL,
@@ -54,15 +56,7 @@ def describe_acls(call: Call, request: DescribeAclsRequest) -> DescribeAclsRespo
                 resource_type=resource_type,
                 resource_name=name,
                 pattern_type=pattern_type,
-                acls=[
-                    Resource.Acl(
-                        principal=acl.principal,
-                        host=acl.host,
-                        operation=acl.operation,
-                        permission_type=acl.permission_type,
-                    )
-                    for acl in acls
-                ],
+                acls=[msgspec.convert(acl._asdict(), Resource.Acl) for acl in acls],
             )
             for (resource_type, name, pattern_type), acls in groupby(found, lambda acl: acl[:3])
         ],
@@ -126,19 +120,7 @@ def filter_result(result: Iterable[Acl] | ApiError) -> FilterResult:
         return FilterResult(error_code=result.code, error_message=result.message)
     return FilterResult(
         error_message=None,
-        matching_acls=[
-            FilterResult.MatchingAcl(
-                error_message=None,
-                resource_type=acl.resource_type,
-                resource_name=acl.resource_name,
-                pattern_type=acl.pattern_type,
-                principal=acl.principal,
-                host=acl.host,
-                operation=acl.operation,
-                permission_type=acl.permission_type,
-            )
-            for acl in result
-        ],
+        matching_acls=[FilterResult.MatchingAcl(error_message=None, **acl._asdict()) for acl in result],
     )
 
 

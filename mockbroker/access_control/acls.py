@@ -207,15 +207,7 @@ def is_network(pattern: str) -> bool:
 
 def acl_of(record: AccessControlEntryRecord) -> Acl:
     """An entry, as a record has it."""
-    return Acl(
-        record.resource_type,
-        record.resource_name,
-        record.pattern_type,
-        record.principal,
-        record.host,
-        record.operation,
-        record.permission_type,
-    )
+    return Acl(*(getattr(record, name) for name in Acl._fields))
 
 
 def find_acls(image: Image, filter_: AclFilter) -> list[Acl]:

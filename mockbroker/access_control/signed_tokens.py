@@ -9,14 +9,13 @@ VerificationJwkSelector, jose4j 0.9.6.
 
 from __future__ import annotations
 
-import base64
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from mockbroker.access_control.oauthbearer import BearerToken, RefusedTokenError
-from mockbroker.access_control.unsecured_tokens import BASE64_URL, JAVA_SPACE, MAX_TIME_MS, integer, no_constant
+from mockbroker.access_control.unsecured_tokens import JAVA_SPACE, MAX_TIME_MS, bytes_in, integer, no_constant
 from mockbroker.state.security.listeners import KeyFile
 from mockbroker.state.security.mechanisms import BrokenTokenError
 
@@ -102,12 +101,6 @@ def keys_in(text: str) -> list[Key]:
         return [one for one in json.loads(text)["keys"] if isinstance(one, dict)]
     except (ValueError, TypeError, KeyError):
         raise ValueError('expected a JWKS, {"keys": [...]}') from None
-
-
-def bytes_in(part: str) -> bytes:
-    if not BASE64_URL.fullmatch(part) or len(part) % 4 == 1:
-        raise RefusedTokenError("expected the parts of a token in base64url")
-    return base64.urlsafe_b64decode(part + "=" * (-len(part) % 4))
 
 
 def object_in(data: bytes) -> dict[str, Any]:

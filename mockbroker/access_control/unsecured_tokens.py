@@ -105,15 +105,20 @@ def fields_in(part: str) -> dict[str, Any]:
     >>> fields_in(base64.urlsafe_b64encode(b'{"sub":true,"exp":7,"scope":["a",1]}').decode())
     {'sub': 'true', 'exp': 7, 'scope': ['a', '1']}
     """
-    if not BASE64_URL.fullmatch(part) or len(part) % 4 == 1:
-        raise RefusedTokenError("expected the parts of a token in base64url")
-    data = base64.urlsafe_b64decode(part + "=" * (-len(part) % 4))
+    data = bytes_in(part)
     try:
         text = data.decode(json.detect_encoding(data)).lstrip(JSON_SPACE)
         found = READER.raw_decode(text)[0] if text else {}
     except (ValueError, RecursionError):
         raise RefusedTokenError("expected the parts of a token to be JSON") from None
     return {name: taken(value) for name, value in found.items()} if isinstance(found, dict) else {}
+
+
+def bytes_in(part: str) -> bytes:
+    """The bytes of a part of a token. Raises RefusedTokenError."""
+    if not BASE64_URL.fullmatch(part) or len(part) % 4 == 1:
+        raise RefusedTokenError("expected the parts of a token in base64url")
+    return base64.urlsafe_b64decode(part + "=" * (-len(part) % 4))
 
 
 def integer(digits: str) -> int:
