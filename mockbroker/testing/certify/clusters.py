@@ -1,11 +1,10 @@
-"""The cluster that a program is certified before: what the course asks of any, and one of certify's own.
+"""A cluster of certify's own, before which a program is certified.
 
 ``real_cluster.py`` has the other, a proxy before brokers that really run.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -19,7 +18,6 @@ from mockbroker.testing.certify.plan import CertifyPlan, layout, replication_fac
 from protocol.records import iter_batches
 
 if TYPE_CHECKING:
-    from mockbroker.adapters.served_cluster import ServedCluster
     from mockbroker.state.cluster import Cluster
     from mockbroker.state.topics.topic import Partition
     from protocol.records.batches import BatchHeader
@@ -29,96 +27,12 @@ LARGE_LAG = 1_000_000
 WHOLE_LOG = 1 << 60
 
 
-class CertifiedCluster(ABC):
-    """The cluster that programs connect to, and the outages that it can have.
+class OwnCluster:
+    """One of ours, made for the run: a broker in each rack. ``RealCluster`` has the same methods.
 
     ``served`` has the listeners, the faults and the path of calls; ``fed`` counts the records written from here;
     ``out_of_sync`` has the followers that lag for programs alone.
     """
-
-    served: ServedCluster
-    fed: int
-    out_of_sync: set[int]
-
-    @abstractmethod
-    async def start(self) -> None:
-        """Have it serve, with the topic in it. Raises OSError, UpstreamError, UnfitClusterError."""
-
-    @abstractmethod
-    async def close(self) -> None:
-        """End it, and take away what was made for the run."""
-
-    @abstractmethod
-    def racks(self) -> list[str]:
-        """The racks that a process is to run in, once it has started."""
-
-    @abstractmethod
-    def feeds(self, topic: str) -> bool:
-        """True if records may be written into a topic from here."""
-
-    @abstractmethod
-    async def feed(self, topics: Sequence[str], count: int) -> None:
-        """Write records into each partition that has a leader."""
-
-    @abstractmethod
-    def offsets(self, place: TopicPartition) -> tuple[int, int]:
-        """The first offset of a partition, and the one behind the last, as far as they are known here."""
-
-    @abstractmethod
-    async def lag(self, broker: int, places: Iterable[TopicPartition]) -> None:
-        """Have a follower lack the last records of the partitions that are read there."""
-
-    @abstractmethod
-    async def catch_up(self, broker: int) -> None:
-        """Have it lack none any more."""
-
-    @abstractmethod
-    def may_change(self, topic: str) -> bool:
-        """True if leaders and replicas of a topic may be moved."""
-
-    @abstractmethod
-    async def move_leader(self, place: TopicPartition, target: int) -> str | None:
-        """Have another replica lead; gives why it cannot, None once it does."""
-
-    @abstractmethod
-    async def move_replicas(self, place: TopicPartition, replicas: Sequence[int]) -> str | None:
-        """Have a partition be elsewhere; gives why it cannot, None once it is."""
-
-    @abstractmethod
-    async def stop_rack(self, rack: str) -> list[int]:
-        """Have the brokers of a rack be away for programs; gives their ids."""
-
-    @abstractmethod
-    async def start_rack(self, rack: str) -> None:
-        """Have them be there again."""
-
-    @abstractmethod
-    def outage_rack(self, followers: Mapping[int, int], groups: Iterable[str]) -> str | None:
-        """The rack to stop: one that is read from, and rather one without a coordinator; None where none may be.
-
-        Args:
-            followers: broker -> how many partitions are read there that it follows.
-        """
-
-    @abstractmethod
-    def goes_on(self, partition: Partition) -> bool:
-        """True if a partition can be read and written to now."""
-
-    @abstractmethod
-    def is_settled(self, groups: set[str], facts: WireFacts) -> bool:
-        """True if members of some group have their assignments."""
-
-    @abstractmethod
-    def keeps_checksums(self, topic: str) -> bool:
-        """True if batches in a topic's log have the checksums that their producers set."""
-
-    @abstractmethod
-    async def logged(self, place: TopicPartition, first: int, end: int) -> list[BatchHeader]:
-        """The batches that are in a partition's log from one offset to another."""
-
-
-class OwnCluster(CertifiedCluster):
-    """One of ours, made for the run: a broker in each rack."""
 
     def __init__(self, plan: CertifyPlan) -> None:
         settings = {
@@ -141,58 +55,76 @@ class OwnCluster(CertifiedCluster):
             users=plan.security.users,
         )
         self.mock.state.create_topic(plan.topic, assignment=layout(len(plan.racks), plan.partitions))
-        self._racks, self.out_of_sync = list(plan.racks), set()
+        self._racks, self.out_of_sync = list(plan.racks), set[int]()
         self._feeder = Feeder(self.mock.engine)
 
     @property
-    def fed(self) -> int:  # type: ignore[override]
+    def fed(self) -> int:
         return self._feeder.fed
 
     async def start(self) -> None:
+        """Have it serve, with the topic in it. Raises OSError, UpstreamError, UnfitClusterError."""
         await self.mock.start()
 
     async def close(self) -> None:
+        """End it, and take away what was made for the run."""
         await self.mock.close()
 
     def racks(self) -> list[str]:
+        """The racks that a process is to run in, once it has started."""
         return self._racks
 
     def feeds(self, topic: str) -> bool:
+        """True if records may be written into a topic from here."""
         return True
 
     async def feed(self, topics: Sequence[str], count: int) -> None:
+        """Write records into each partition that has a leader."""
         for topic in topics:
             self._feeder.feed(topic, self.mock.now_ms(), count)
         self.mock.settle()
 
     def offsets(self, place: TopicPartition) -> tuple[int, int]:
+        """The first offset of a partition, and the one behind the last, as far as they are known here."""
         log = self.mock.state.find_partition(*place).log
         return log.start_offset, log.end_offset
 
     async def lag(self, broker: int, places: Iterable[TopicPartition]) -> None:
+        """Have a follower lack the last records of the partitions that are read there."""
         self.mock.set_follower_lag(broker, LARGE_LAG)
 
     async def catch_up(self, broker: int) -> None:
+        """Have it lack none any more."""
         self.mock.set_follower_lag(broker, 0)
 
     def may_change(self, topic: str) -> bool:
+        """True if leaders and replicas of a topic may be moved."""
         return True
 
     async def move_leader(self, place: TopicPartition, target: int) -> str | None:
+        """Have another replica lead; gives why it cannot, None once it does."""
         self.mock.move_leader(*place, target)
         return None
 
     async def move_replicas(self, place: TopicPartition, replicas: Sequence[int]) -> str | None:
+        """Have a partition be elsewhere; gives why it cannot, None once it is."""
         self.mock.move_replicas(*place, replicas)
         return None
 
     async def stop_rack(self, rack: str) -> list[int]:
+        """Have the brokers of a rack be away for programs; gives their ids."""
         return await self.mock.stop_rack(rack)
 
     async def start_rack(self, rack: str) -> None:
+        """Have them be there again."""
         await self.mock.start_rack(rack)
 
     def outage_rack(self, followers: Mapping[int, int], groups: Iterable[str]) -> str | None:
+        """The rack to stop: one that is read from, and rather one without a coordinator; None where none may be.
+
+        Args:
+            followers: broker -> how many partitions are read there that it follows.
+        """
         if not followers:
             return self._racks[-1]
         # Members that lose their coordinator join again, which frees a reader that hangs on a follower.
@@ -201,18 +133,22 @@ class OwnCluster(CertifiedCluster):
         return self.mock.state.brokers[most].rack or self._racks[-1]
 
     def goes_on(self, partition: Partition) -> bool:
+        """True if a partition can be read and written to now."""
         return True
 
     def is_settled(self, groups: set[str], facts: WireFacts) -> bool:
+        """True if members of some group have their assignments."""
         state = self.mock.state
         if not state.has_groups:
             return True
         return bool(groups & {group.id for group in state.groups.select(states=["Stable"])})
 
     def keeps_checksums(self, topic: str) -> bool:
+        """True if batches in a topic's log have the checksums that their producers set."""
         return True
 
     async def logged(self, place: TopicPartition, first: int, end: int) -> list[BatchHeader]:
+        """The batches that are in a partition's log from one offset to another."""
         log = self.mock.state.find_partition(*place).log
         return [header for data in log.read(log.start_offset, WHOLE_LOG) for header in iter_batches(data)]
 

@@ -9,14 +9,18 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, suppress
+from typing import TYPE_CHECKING
 
 from mockbroker.state.topics.topic import INTERNAL_TOPICS, Partition
-from mockbroker.testing.certify.clusters import CertifiedCluster, OwnCluster
+from mockbroker.testing.certify.clusters import OwnCluster
 from mockbroker.testing.certify.facts import AcknowledgedBatch, ClientFacts, WireFacts
 from mockbroker.testing.certify.following import TopicPartition
 from mockbroker.testing.certify.observer import WireObserver, consumed_topics
 from mockbroker.testing.certify.plan import CertifyPlan, UnfitClusterError
 from mockbroker.testing.certify.programs import ProgramError, WorkerProcess, filled_in
+
+if TYPE_CHECKING:
+    from mockbroker.testing.certify.real_cluster import RealCluster
 
 LOOK_EVERY_S = 0.05
 FEED_EVERY_S = 0.1
@@ -47,13 +51,13 @@ class CertifyCourse:
 
     def __init__(self, plan: CertifyPlan, say: Say) -> None:
         self.plan, self.say = plan, say
-        self.cluster: CertifiedCluster
+        self.cluster: OwnCluster | RealCluster
         if plan.upstream is None:
             self.cluster = OwnCluster(plan)
         else:
-            from mockbroker.testing.certify.real_cluster import RealCluster
+            from mockbroker.testing.certify import real_cluster
 
-            self.cluster = RealCluster(plan, plan.upstream, self._skip)
+            self.cluster = real_cluster.RealCluster(plan, plan.upstream, self._skip)
         self.served = self.cluster.served
         self.state = self.served.state
         self.observer = WireObserver(self.state, self.cluster.out_of_sync)

@@ -16,7 +16,6 @@ from mockbroker.proxy.adapters.upstream import UpstreamError
 from mockbroker.proxy.rewrites import APIS_REWRITTEN, Rewrites
 from mockbroker.proxy.rewriting import Rewriting
 from mockbroker.state.topics.topic import NO_LEADER
-from mockbroker.testing.certify.clusters import CertifiedCluster
 from mockbroker.testing.certify.plan import CertifyPlan, UnfitClusterError, UpstreamPlan, layout
 from mockbroker.testing.certify.real_requests import RealBrokers, by_leader
 from protocol.codec import codec
@@ -88,8 +87,8 @@ class HiddenRacks(Rewriting):
         return True
 
 
-class RealCluster(CertifiedCluster):
-    """See the module.
+class RealCluster:
+    """See the module; methods that say nothing are as those of ``OwnCluster``.
 
     Args:
         skip: is given each check that cannot be made, and why.
@@ -106,7 +105,7 @@ class RealCluster(CertifiedCluster):
             tls=upstream.security_dir is not None,
             security_dir=upstream.security_dir,
         )
-        self.fed, self.out_of_sync = 0, set()
+        self.fed, self.out_of_sync = 0, set[int]()
         self._brokers = RealBrokers(upstream.settings, self.proxy.mirror.upstream)
         path: ProxyPath = self.proxy.engine.path  # type: ignore[assignment]
         path.rewriting = self._hidden = HiddenRacks(self.proxy)
