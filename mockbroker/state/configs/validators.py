@@ -17,8 +17,8 @@ Validator = Callable[[str, Any, dict[str, Any]], None]
 THROTTLED_REPLICA = re.compile(r"(?:[0-9]+:[0-9]+)?")
 GZIP_LEVELS = frozenset({-1, *range(1, 10)})
 DURATION = re.compile(
-    r"(?i)P(?=[0-9T+-])(?:(?P<days>[+-]?[0-9]+)D)?(?:T(?=[0-9+-])(?:(?P<hours>[+-]?[0-9]+)H)?"
-    r"(?:(?P<minutes>[+-]?[0-9]+)M)?(?:(?P<seconds>[+-]?[0-9]+(?:\.[0-9]{0,9})?)S)?)?"
+    r"(?i)P(?=[0-9T+-])(?:(?P<days>[+-]?[0-9]{1,15})D)?(?:T(?=[0-9+-])(?:(?P<hours>[+-]?[0-9]{1,15})H)?"
+    r"(?:(?P<minutes>[+-]?[0-9]{1,15})M)?(?:(?P<seconds>[+-]?[0-9]{1,15}(?:\.[0-9]{0,9})?)S)?)?"
 )
 ENDPOINT = re.compile(r".*:[0-9]+")
 VOTER = re.compile(r"[0-9]+@\S*:[0-9]+")
