@@ -162,9 +162,11 @@ def rack_storm(target: Target) -> Generator[None, None, None]:
     """A rack stopped and another started four times a second."""
     with httpx.Client(base_url=str(target.control), trust_env=False, timeout=ANSWER_S) as http:
         for rack in cycle("abc"):
-            http.post(f"/racks/{rack}/stop").raise_for_status()
-            time.sleep(0.25)
-            http.post(f"/racks/{rack}/start").raise_for_status()
+            try:
+                http.post(f"/racks/{rack}/stop").raise_for_status()
+                time.sleep(0.25)
+            finally:
+                http.post(f"/racks/{rack}/start").raise_for_status()
             yield
 
 

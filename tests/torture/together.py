@@ -13,7 +13,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import replace
 
 import httpx
@@ -49,17 +49,24 @@ class Attacker(threading.Thread):
 
     def run(self) -> None:
         while not self._ended.is_set():
-            with ExitStack() as held, suppress(OSError, httpx.HTTPError):
-                own = replace(self._target, held=held, clients=[], rng=self._rng)
-                if self._load is None:
-                    name = self._rng.choice(sorted(lies.ATTACKS))
-                    lies.ATTACKS[name](own)
-                    self.ran[name] += 1
-                else:
-                    steps = self._load(own)
-                    while not self._ended.is_set():
-                        next(steps)
-                        self.ran[self._load.__name__] += 1
+            name = self._load.__name__ if self._load else self._rng.choice(sorted(lies.ATTACKS))
+            with ExitStack() as held:
+                address = self._rng.choice(self._target.addresses)
+                own = replace(self._target, addresses=[address], held=held, clients=[], rng=self._rng)
+                try:
+                    self._attack(name, own)
+                except (OSError, httpx.HTTPError) as error:  # as from a broker that has stopped
+                    self.ran[f"{name}: {type(error).__name__}"] += 1
+
+    def _attack(self, name: str, own: Target) -> None:
+        if self._load is None:
+            lies.ATTACKS[name](own)
+            self.ran[name] += 1
+            return
+        for _ in self._load(own):
+            self.ran[name] += 1
+            if self._ended.is_set():
+                return
 
 
 def main() -> int:
