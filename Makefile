@@ -8,7 +8,7 @@
 #                  SUITES="docs wheel" for some, and the summary has the last result of each
 #   make bench     speed and sizes, beside our peers; BENCH="--large pipeline" for one, up to 1 GB
 #   make fuzz      properties, mutated bytes at every message and version, atheris; fresh seeds, for FUZZ_SECONDS
-#   make torture   attacks on a server, each measured; TORTURE="answers" for one kind
+#   make torture   attacks on a server, each within a bound, in 15 minutes; TORTURE="answers" for one family
 #   make answers   asks three real brokers of Kafka all scenarios of tests/answers, and records what they answer
 #   make notebook  the notebooks of examples/notebooks, run from first cell to last
 #   make docs      the pages as one site in build/site, every link checked
