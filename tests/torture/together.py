@@ -1,8 +1,8 @@
 """``python -m tests.torture.together [SECONDS] [--seed N]``: all hostile loads and lies at once beside honest clients.
 
 Eight honest clients write to a topic each. At the end each reads its topic: no acknowledged record may be missing or
-doubled. Then all topics are deleted, and the server's memory has to return to that of before, but for its bounded
-caches. Default: 30 minutes.
+doubled. Then all topics and the journal's calls are deleted, and the server's memory has to return to that of before,
+but for its bounded caches. Default: 30 minutes.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from mockbroker.adapters.open_files import raise_open_files_limit
 from tests.torture import lies
 from tests.torture.good_traffic import good_traffic
 from tests.torture.hostile import LARGE, LOADS, Load, fill
-from tests.torture.target import Target, limited, target
+from tests.torture.target import ANSWER_S, Target, limited, target
 
 SECONDS, PORTIONS, HONEST = 1800.0, 20, 8
 CACHES_MB = 160.0
-"""Memory that may stay: fetch sessions (64 MiB at most), the journal, and what the allocator does not return."""
+"""Memory that may stay: fetch sessions, 64 MiB at most, and the pages that the allocator does not return."""
 END_S = 600.0
 TOPICS = [f"good-{number}" for number in range(HONEST)]
 OPTIONS = (
@@ -107,6 +107,7 @@ def main() -> int:
         admin = AdminClient({"bootstrap.servers": servers, "log_level": 0})
         for deleted in admin.delete_topics(list(admin.list_topics(timeout=30).topics)).values():
             deleted.exception(30)
+        httpx.delete(f"{attacked.control}/requests", trust_env=False, timeout=ANSWER_S).raise_for_status()
         attacked.until_settled()
         after_mb = attacked.memory_mb()
     print(f"memory: {before_mb:.0f} MB before, {after_mb:.0f} MB after, at most {CACHES_MB:.0f} MB more")
