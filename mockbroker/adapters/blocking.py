@@ -5,22 +5,23 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Coroutine
-from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
+from functools import partial, wraps
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Self, TypeVar
 
 from mockbroker.adapters.blocking_journal import BlockingJournal, BlockingTraffic
 from mockbroker.adapters.ending import FINISH_S
 from mockbroker.adapters.event_loops import new_event_loop
+from mockbroker.adapters.served_cluster import ServedCluster
 from mockbroker.core.commands import Result, StateCommands
 
 if TYPE_CHECKING:
     from mockbroker.adapters.blocking_faults import BlockingFaults
-    from mockbroker.adapters.served_cluster import ServedCluster
     from mockbroker.adapters.server import MockCluster
     from mockbroker.adapters.tls.material import TlsMaterial
     from mockbroker.state.cluster import Cluster
 
-Served_co = TypeVar("Served_co", bound="ServedCluster", covariant=True)
+Served_co = TypeVar("Served_co", bound=ServedCluster, covariant=True)
+Parameters = ParamSpec("Parameters")
 
 NOT_RUNNING = "expected a running cluster and another thread than its own, but {}"
 
@@ -64,6 +65,19 @@ class LoopThread:
     async def _live(self) -> None:
         await self._ended.wait()
         await asyncio.sleep(0)  # what was closed last is closed
+
+
+def waiting(
+    command: Callable[Concatenate[ServedCluster, Parameters], Coroutine[Any, Any, Result]],
+) -> Callable[Concatenate[BlockingCluster[Any], Parameters], Result]:
+    """The same command for a ``BlockingCluster``, which returns when it has taken effect."""
+
+    @wraps(command, updated=())  # one that is abstract there is not abstract here
+    def wait(blocking: BlockingCluster[Any], /, *args: Any, **kwargs: Any) -> Result:
+        result: Result = blocking._wait_for(getattr(blocking._cluster, command.__name__)(*args, **kwargs))
+        return result
+
+    return wait
 
 
 class BlockingCluster(StateCommands, Generic[Served_co]):
@@ -120,19 +134,19 @@ class BlockingCluster(StateCommands, Generic[Served_co]):
     @property
     def journal(self) -> BlockingJournal:
         """The last calls, and what can be claimed of them; docs/journal.md."""
-        return BlockingJournal(self)
+        return BlockingJournal(self, lambda cluster: cluster.journal)
 
     @property
     def traffic(self) -> BlockingTraffic:
         """The traffic between racks."""
-        return BlockingTraffic(self)
+        return BlockingTraffic(self, lambda cluster: cluster.traffic)
 
     @property
     def faults(self) -> BlockingFaults:
         """The faults to inject; docs/faults.md."""
         from mockbroker.adapters.blocking_faults import BlockingFaults
 
-        return BlockingFaults(self)
+        return BlockingFaults(self, lambda cluster: cluster.faults)
 
     def now_ms(self) -> int:
         """The time of journal entries, in ms since 1970, that never goes back."""
@@ -156,46 +170,17 @@ class BlockingCluster(StateCommands, Generic[Served_co]):
         """The test certificates, where the cluster has some: ``tls.client_context()`` is for clients."""
         return self._cluster.tls
 
-    def metadata_propagated(self) -> None:
-        """In ZooKeeper mode wait until the controller has told its brokers all there is."""
-        self._wait_for(self._cluster.metadata_propagated())
-
     # commands
 
-    def stop_broker(self, broker_id: int) -> bool:
-        """Stop a broker: its partitions have new leaders and its connections are closed. False if it was down."""
-        return self._wait_for(self._cluster.stop_broker(broker_id))
-
-    def start_broker(self, broker_id: int) -> bool:
-        """Start a broker on its old port. False if it was up."""
-        return self._wait_for(self._cluster.start_broker(broker_id))
-
-    def restart_broker(self, broker_id: int) -> bool:
-        """Stop a broker, if it is up, and start it on its old port. Gives whether it was up. Raises KeyError."""
-        return self._wait_for(self._cluster.restart_broker(broker_id))
-
-    def crash_broker(self, broker_id: int) -> bool:
-        """End a broker at once, without a word to anybody. False if it was down. Raises KeyError: unknown broker."""
-        return self._wait_for(self._cluster.crash_broker(broker_id))
-
-    def stop_rack(self, rack: str) -> list[int]:
-        """Stop every broker of a rack; gives the ids of those that were up. Raises KeyError: unknown rack."""
-        return self._wait_for(self._cluster.stop_rack(rack))
-
-    def start_rack(self, rack: str) -> list[int]:
-        """Start every broker of a rack; gives the ids of those that were down. Raises KeyError: unknown rack."""
-        return self._wait_for(self._cluster.start_rack(rack))
-
-    def restart_rack(self, rack: str) -> list[int]:
-        """Stop every broker of a rack that is up, then start all of it; gives the ids of those that were up."""
-        return self._wait_for(self._cluster.restart_rack(rack))
-
-    def reset(self) -> None:
-        """Make the cluster what it was when it started, on the same ports; connections are closed.
-
-        Raises ValueError: it is a real one behind a proxy.
-        """
-        self._wait_for(self._cluster.reset())
+    stop_broker = waiting(ServedCluster.stop_broker)
+    start_broker = waiting(ServedCluster.start_broker)
+    restart_broker = waiting(ServedCluster.restart_broker)
+    crash_broker = waiting(ServedCluster.crash_broker)
+    stop_rack = waiting(ServedCluster.stop_rack)
+    start_rack = waiting(ServedCluster.start_rack)
+    restart_rack = waiting(ServedCluster.restart_rack)
+    reset = waiting(ServedCluster.reset)
+    metadata_propagated = waiting(ServedCluster.metadata_propagated)
 
     def _change(self, command: Callable[[Cluster, int], Result]) -> Result:
         async def change() -> Result:

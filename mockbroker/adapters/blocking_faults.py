@@ -5,19 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Self
 
+from mockbroker.adapters.in_thread import ThreadView, in_thread
 from mockbroker.core.faults.fault import Fault
-from mockbroker.core.faults.faults import FaultHandle
+from mockbroker.core.faults.faults import FaultHandle, Faults
 
 if TYPE_CHECKING:
     from mockbroker.adapters.blocking import BlockingCluster
     from mockbroker.adapters.served_cluster import ServedCluster
 
 
-class BlockingFaultHandle:
-    """A fault that was set, as ``FaultHandle``; each look at it is one at a moment in which the cluster rests."""
+class BlockingFaultHandle(ThreadView[FaultHandle]):
+    """A fault that was set, as ``FaultHandle``."""
 
     def __init__(self, cluster: BlockingCluster[ServedCluster], handle: FaultHandle) -> None:
-        self._cluster, self._handle = cluster, handle
+        super().__init__(cluster, lambda _: handle)
+        self._handle = handle
+
+    remove = in_thread(FaultHandle.remove)
+    explain = in_thread(FaultHandle.explain)
+    to_json = in_thread(FaultHandle.to_json)
 
     def __repr__(self) -> str:
         return repr(self._handle)
@@ -44,45 +50,30 @@ class BlockingFaultHandle:
 
     @property
     def matched(self) -> int:
-        """How many calls it means."""
-        return self._cluster.run(lambda _: self._handle.matched)
+        """The number of matching calls."""
+        return self._look(lambda handle: handle.matched)
 
     @property
     def fired(self) -> int:
-        """On how many of them it acted."""
-        return self._cluster.run(lambda _: self._handle.fired)
+        """The number of calls on which it acted."""
+        return self._look(lambda handle: handle.fired)
 
     @property
     def is_active(self) -> bool:
-        return self._cluster.run(lambda _: self._handle.is_active)
-
-    def remove(self) -> None:
-        """Take the fault back; nothing happens if it was already."""
-        self._cluster.run(lambda _: self._handle.remove())
-
-    def explain(self) -> str:
-        """How often it acted; of one that never did, why not."""
-        return self._cluster.run(lambda _: self._handle.explain())
-
-    def to_json(self) -> dict[str, Any]:
-        """The fault's own JSON form, its counts, and the explanation if it has not fired."""
-        return self._cluster.run(lambda _: self._handle.to_json())
+        return self._look(lambda handle: handle.is_active)
 
 
-class BlockingFaults:
+class BlockingFaults(ThreadView[Faults]):
     """The faults to inject, as ``Faults`` has them; each change has taken effect when its command returns."""
 
-    def __init__(self, cluster: BlockingCluster[ServedCluster]) -> None:
-        self._cluster = cluster
+    remove = in_thread(Faults.remove)
+    clear = in_thread(Faults.clear)
+    to_json = in_thread(Faults.to_json)
+    __len__ = in_thread(Faults.__len__)
+    __contains__ = in_thread(Faults.__contains__)
 
     def __iter__(self) -> Iterator[BlockingFaultHandle]:
-        return iter(self._wrapped(self._cluster.run(lambda cluster: list(cluster.faults))))
-
-    def __len__(self) -> int:
-        return self._cluster.run(lambda cluster: len(cluster.faults))
-
-    def __contains__(self, fault_id: object) -> bool:
-        return self._cluster.run(lambda cluster: fault_id in cluster.faults)
+        return iter(self._wrapped(self._look(list)))
 
     def __getitem__(self, fault_id: str) -> BlockingFaultHandle:
         """The fault of this id. Raises KeyError: none is set."""
@@ -90,7 +81,7 @@ class BlockingFaults:
 
     def get(self, fault_id: str) -> BlockingFaultHandle:
         """The fault of this id. Raises KeyError: none is set."""
-        return self._wrapped([self._cluster.run(lambda cluster: cluster.faults.get(fault_id))])[0]
+        return self._wrapped([self._look(lambda faults: faults.get(fault_id))])[0]
 
     def add(
         self,
@@ -102,32 +93,18 @@ class BlockingFaults:
         effect: Mapping[str, Any] | None = None,
         when: Mapping[str, Any] | None = None,
     ) -> BlockingFaultHandle:
-        """Set a fault, given whole or by its parts. Raises FaultError."""
-        handle = self._cluster.run(
-            lambda cluster: cluster.faults.add(fault, id=id, match=match, link=link, effect=effect, when=when)
-        )
+        """Set a fault, whole or by its parts. Raises FaultError."""
+        handle = self._look(lambda faults: faults.add(fault, id=id, match=match, link=link, effect=effect, when=when))
         return BlockingFaultHandle(self._cluster, handle)
 
     def add_all(self, faults: Iterable[Mapping[str, Any] | Fault]) -> list[BlockingFaultHandle]:
-        """Set several faults, or none where one of them cannot be. Raises FaultError."""
-        given = list(faults)
-        return self._wrapped(self._cluster.run(lambda cluster: cluster.faults.add_all(given)))
-
-    def remove(self, fault_id: str) -> None:
-        """Take a fault back. Raises KeyError: none of this id is set."""
-        self._cluster.run(lambda cluster: cluster.faults.remove(fault_id))
-
-    def clear(self) -> None:
-        """Take all faults back, and forget those that were set before."""
-        self._cluster.run(lambda cluster: cluster.faults.clear())
-
-    def to_json(self) -> list[dict[str, Any]]:
-        """Each fault that is set, with its counts."""
-        return self._cluster.run(lambda cluster: cluster.faults.to_json())
+        """Set several faults, or none if one of them is invalid. Raises FaultError."""
+        several = list(faults)
+        return self._wrapped(self._look(lambda known: known.add_all(several)))
 
     def never_fired(self) -> list[BlockingFaultHandle]:
         """The faults that were set since the last ``clear``, removed ones too, and acted on no call."""
-        return self._wrapped(self._cluster.run(lambda cluster: cluster.faults.never_fired()))
+        return self._wrapped(self._look(Faults.never_fired))
 
     def _wrapped(self, handles: list[FaultHandle]) -> list[BlockingFaultHandle]:
         return [BlockingFaultHandle(self._cluster, handle) for handle in handles]

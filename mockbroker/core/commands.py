@@ -9,13 +9,68 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 if TYPE_CHECKING:
     from mockbroker.state.cluster import Cluster
     from mockbroker.state.topics.topic import Topic
 
 Result = TypeVar("Result")
+
+
+class BrokerCommand(NamedTuple):
+    """A command on a broker, as the control API and ``kafka-rack ctl`` have it.
+
+    ``POST /brokers/{id}/NAME`` and ``kafka-rack ctl NAME broker ID`` call it; with ``on_rack``, which describes it for
+    a rack, there are ``POST /racks/{rack}/NAME`` and ``NAME rack RACK`` too. ``unchanged`` is the refusal if there was
+    nothing to change, with the broker or rack as ``{target}``; empty if that is no error.
+    """
+
+    name: str
+    summary: str
+    description: str
+    unchanged: str = ""
+    on_rack: str = ""
+
+    def method(self, kind: str = "broker") -> str:
+        """The name of the method that it calls.
+
+        >>> BrokerCommand("stop", "Stop a broker", "").method("rack"), BrokerCommand("fill-disk", "", "").method()
+        ('stop_rack', 'fill_disk')
+        """
+        return self.name.replace("-", "_") if "-" in self.name else f"{self.name}_{kind}"
+
+
+STOPPED, RUNNING = "{target} is stopped already", "{target} is running already"
+BROKER_COMMANDS = (
+    BrokerCommand(
+        "stop",
+        "Stop a broker",
+        "Its partitions have new leaders.",
+        STOPPED,
+        "Stops each broker of the rack that is up.",
+    ),
+    BrokerCommand(
+        "start",
+        "Start a broker",
+        "It listens on its old ports.",
+        RUNNING,
+        "Starts each broker of the rack that is down.",
+    ),
+    BrokerCommand("restart", "Restart a broker", "One that is down is started.", on_rack="Those down are started."),
+    BrokerCommand("crash", "Crash a broker", "The others notice when its session has expired.", STOPPED),
+    BrokerCommand(
+        "fence",
+        "Fence a broker",
+        "Clients that know its address still reach it.",
+        "{target} is fenced already, or down",
+    ),
+    BrokerCommand("unfence", "Let a fenced broker serve again", "Metadata has it again.", "{target} is not fenced"),
+    BrokerCommand("fill-disk", "Fill a broker's disk", "Its replicas fail.", "the disk of {target} is full already"),
+    BrokerCommand("empty-disk", "Empty a broker's disk", "Its replicas catch up.", "the disk of {target} is not full"),
+    BrokerCommand("isolate", "Cut a broker off from all others and the controller", "Clients still reach it."),
+    BrokerCommand("rejoin", "Restore every link of a broker", "The others and the controller reach it again."),
+)
 
 
 class StateCommands(ABC):

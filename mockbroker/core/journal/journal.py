@@ -240,7 +240,7 @@ class Journal(Assertions):
         if self.history is not None:
             self.watch_history()
 
-    def find(self, *, limit: int | None = None, **filters: Any) -> list[JournalEntry]:
+    def find(self, /, *, limit: int | None = None, **filters: Any) -> list[JournalEntry]:
         """The entries that match every filter, in the order of their ends.
 
         Args:
@@ -261,11 +261,11 @@ class Journal(Assertions):
         wanted = JournalFilters.of({**filters, "limit": limit})
         return wanted.limited([entry for entry in self._candidates(wanted) if wanted.match(entry)])
 
-    def count(self, *, limit: int | None = None, **filters: Any) -> int:
+    def count(self, /, *, limit: int | None = None, **filters: Any) -> int:
         """How many entries match, with the filters of ``find``."""
         return len(self.find(limit=limit, **filters))
 
-    def counts(self, by: str, **filters: Any) -> dict[str, int]:
+    def counts(self, /, by: str, **filters: Any) -> dict[str, int]:
         """How many of the entries that match have each value of a field, the most frequent first; "" means none.
 
         Args:

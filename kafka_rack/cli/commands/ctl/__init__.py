@@ -30,24 +30,12 @@ from kafka_rack.cli.options.types import (
     error_names,
     topic_of,
 )
+from mockbroker.core.commands import BROKER_COMMANDS
 from mockbroker.core.faults.effects import EFFECTS, Effect
 
 DEFAULT_URL = "http://127.0.0.1:8090"
 FOLLOW_S = 0.5
 BROKER, BROKER_OR_RACK = ("broker",), ("broker", "rack")
-ON_BROKERS = {
-    "stop": ("Stop a broker, or every broker of a rack.", BROKER_OR_RACK),
-    "start": ("Start a broker, or every broker of a rack.", BROKER_OR_RACK),
-    "restart": ("Restart a broker, or every broker of a rack.", BROKER_OR_RACK),
-    "crash": ("Kill a broker: its connections break, the others notice later.", BROKER),
-    "fence": ("Let the controller fence a broker; clients that know it still reach it.", BROKER),
-    "unfence": ("Let a fenced broker serve again.", BROKER),
-    "isolate": ("Cut a broker off from all others and from the controller.", BROKER),
-    "rejoin": ("Restore every link of a broker.", BROKER),
-    "fill-disk": ("Fill a broker's disk: its replicas fail.", BROKER),
-    "empty-disk": ("Free the space on a broker's full disk.", BROKER),
-}
-"""POST /brokers/{id}/NAME and /racks/{rack}/NAME."""
 MATCHES: dict[str, tuple[click.ParamType[Any], str]] = {
     "--api": (Name("API", api_names), "Kafka's name of the API, such as Fetch"),
     "--client-id": (Words("ID"), "the client id; * matches anything"),
@@ -163,7 +151,9 @@ def kind_of(*kinds: str) -> tuple[Decorator[Any], Decorator[Any]]:
     return argument("kind", metavar="|".join(kinds), type=click.Choice(kinds)), target
 
 
-for name, (help_text, kinds) in ON_BROKERS.items():
+for command in BROKER_COMMANDS:
+    every, kinds = (", or every broker of a rack", BROKER_OR_RACK) if command.on_rack else ("", BROKER)
+    name, help_text = command.name, f"{command.summary}{every}. {command.description}"
     sends(name, help_text, f"{{kind}}s/{{target}}/{name}", f"{name}: {{brokers}}", *kind_of(*kinds))
 sends(
     "lag",

@@ -169,7 +169,7 @@ def test_shutdown_ends_the_server_with_code_0(ctl):
         (("leader", "orders", "0", "two"), 2, "ID: expected a whole number from 0 to 2147483647, got 'two'"),
         (("topics", "create", "x:many"), 2, "topic: expected NAME[:PARTITIONS[:REPLICAS]]"),
         (("faults", "add"), 2, "expected one of --error, --delay, "),
-        (("faults", "add", "--cut", "--delay", "1s"), 2, "or --file, got delay_ms, cut"),
+        (("faults", "add", "--cut", "--delay", "1s"), 2, "or --file, got --delay, --cut"),
         (("faults", "add", "--delay", "200"), 2, "--delay: expected a time, such as 200ms, 30s or 5m, got '200'"),
         (("faults", "add", "--error", "NOT_LEADER"), 2, "--error: unknown error 'NOT_LEADER'"),
         (("kill", "broker", "1"), 2, "there is no command 'kill'; did you mean crash?"),
