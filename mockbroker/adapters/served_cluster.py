@@ -60,9 +60,7 @@ class ServedCluster(StateCommands):
         self._has_journal, self._has_traffic = journal is not False, traffic
         if journal is not False:
             runtime.engine.path.observers.append(self.journal)
-        if traffic and journal is not False:
-            self.journal.feed(self.traffic)
-        elif traffic:
+        if traffic:
             runtime.engine.path.observers.append(self.traffic)
         self._nodes: dict[int, Node] = {}
         self._is_running = False

@@ -55,8 +55,7 @@ class Simulation(StateCommands):
         cluster = Cluster.create(brokers, settings=settings, seed=seed, release=release, record_log=record_log)
         self.engine = Engine(cluster, Random(seed))
         self.journal, self.traffic = Journal(), Traffic()
-        self.journal.feed(self.traffic)
-        self.engine.path.observers.append(self.journal)
+        self.engine.path.observers += [self.journal, self.traffic]
         self.now_ms = 0
         self.replies: dict[int, Any] = {}
         self.calls: dict[int, Call] = {}

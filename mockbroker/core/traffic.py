@@ -1,38 +1,83 @@
-"""The ledger of a live cluster: an observer of calls that feeds it, in bounded memory.
+"""The ledger of a live cluster: an observer of calls that adds up flows, in bounded memory.
 
-When a call ends its bytes are only added up, by connection and partition. They go into the ledger every few seconds and
-when the ledger is read. A verdict is that of the moment when the call ended: a rack that the connection names later
-changes nothing, and the first record of a Produce that crossed says whether there are keys. The journal looks at both.
+When a call ends its bytes are only added up, by connection and partition; they become flows of the ledger with the next
+window, and when the ledger is read. A verdict is that of the moment when the call ended: a rack that the connection
+names later changes nothing, and the first record of a Produce that crossed says whether there are keys.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from operator import add, attrgetter
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from kafka_rack.plurals import counted
 from mockbroker.core.journal.clients import ObservedClient, observed_client
 from mockbroker.core.journal.keys import first_keys
-from mockbroker.core.journal.records import FETCH, NO_REPLICA, PRODUCE, SHARE_FETCH, observed, parts_of
+from mockbroker.core.journal.records import (
+    FETCH,
+    NO_REPLICA,
+    PRODUCE,
+    SHARE_FETCH,
+    leader_racks_of,
+    observed,
+    parts_of,
+    racks_of,
+)
 from mockbroker.core.outcome import Outcome
 from mockbroker.core.response_errors import error_names
-from mockbroker.core.traffic_totals import FlowTotals, TrafficKind
 from protocol.registry import APIS
 
 if TYPE_CHECKING:
-    from mockbroker.call import Call
+    from kafka_rack.locality.ledger import Ledger
+    from kafka_rack.locality.prices import Prices
+    from kafka_rack.locality.traffic import TrafficKey
+    from mockbroker.call import Call, Part
     from mockbroker.state.cluster import Cluster
 
-MAX_CONNECTIONS, MAX_TALLIES = 1_000, 5_000
-"""Connections, and partitions of connections, with sums of their own before all are added to the ledger."""
+WINDOW_MS = 60_000
+MAX_FLOWS = 10_000
+"""Flows by window, client, racks, broker, kind, topic and partition. Before there are more, windows become twice as
+long; of a single window further flows are added up in rows of ``OTHERS``, by racks, broker and reason.
+"""
+MAX_TALLIES = 5_000
+"""Partitions of connections with sums of their own before all are added to the ledger."""
+MAX_LISTED, MAX_CROSSINGS = 1_000, 100
+"""Clients, and clients and topics whose bytes crossed, that a snapshot lists; the rest is added up as one."""
+OTHERS = "(others)"
+NOTHING_TO_SAVE = (None, "redirect", "empty_fetch")
+"""Reasons that say nothing of where a client could read instead."""
 LENGTH_BYTES = 4
 SIZE_OF_PRODUCED, ISR_OF_PRODUCED, END_OFFSET, ENTRY = 2, 3, 4, 6
-INDEX_OF_FETCHED, ERROR_OF_FETCHED, PREFERRED = 2, 5, 6
+INDEX_OF_FETCHED, ERROR_OF_FETCHED, PREFERRED, FIRST_OFFSET, NEXT_OFFSET = 2, 5, 6, 8, 9
 """Places in ``ProducedPart`` and ``FetchedPart``."""
 NOT_APPENDED: tuple[int, ...] = ()
-"""Stands for the replicas in sync of records that no log has, and that no follower copies."""
+"""The replicas in sync of records that no log has, and that no follower copies."""
+FLOW_COLUMNS = (
+    *("client_rack", "broker", "broker_rack", "category", "locality", "reason", "calls", "request_bytes"),
+    *("response_bytes", "bytes"),
+)
+"""Columns of ``traffic`` that a snapshot's flows have."""
+PAIR = ("client_rack", "broker", "broker_rack", "locality", "reason", "saves", "at_most")
+Sums = list[int]
+"""As ``kafka_rack.locality.tables.SUMS``: calls, bytes of requests, of responses and of records, records, redirects."""
 
 
-class Traffic(FlowTotals):
+class Tally(NamedTuple):
+    """What a connection moved, of one API or partition, since all was last added to the ledger.
+
+    ``flow`` has the record batches, and ``rest`` the rest of their frames; or ``flow`` has all, and ``rest`` is None.
+    ``copiers`` are the replicas in sync of what was produced.
+    """
+
+    flow: TrafficKey
+    rest: TrafficKey | None
+    copiers: tuple[int, ...] | None
+    sums: Sums
+
+
+class Traffic:
     """What went between racks since the start, or since ``clear``.
 
     Bytes are counted as ``kafka-rack locality`` does: record batches as produce, consume or replication, the rest of
@@ -41,182 +86,176 @@ class Traffic(FlowTotals):
     """
 
     def __init__(self) -> None:
+        self._cluster: Cluster | None = None
+        self._version = -1
+        self._racks: frozenset[str] = frozenset()
         self._leader_racks: dict[str | None, frozenset[str]] = {}
-        super().__init__()
+        self.clear()
 
     def clear(self) -> None:
         """Forget what went."""
-        super().clear()
-        self.tallies: dict[ObservedClient, dict[Any, list[Any]]] = {}
-        """What clients moved since all was last added to the ledger: calls, bytes of requests, of responses and of
-        record batches; then kind, topic, partition, and the replicas in sync that copied it.
+        self._first_ms: int | None = None
+        self._window_ms, self._window = WINDOW_MS, -1
+        self._flows: dict[TrafficKey, Sums] = {}
+        self._tallies: dict[tuple[Any, ...], Tally] = {}
+        self._calls: Counter[int] = Counter()
+        self._failed: Counter[int] = Counter()
+        self._errors: Counter[tuple[int, str]] = Counter()
 
-        The keys are API keys for answered calls about no records, whose bytes lack their length fields; a
-        ``TrafficKind`` for calls without partitions; and for partitions what decides their kind.
-        """
-        self._held = 0
+    # adding
 
     def call_ended(self, outcome: Outcome) -> None:
-        """Add up how a call ended. A journal with a ``traffic`` calls this for what it has not added up itself."""
+        """Add up how a call ended."""
         call = outcome.call
         if outcome.at_ms // self._window_ms != self._window:
             self._fold()
             self._window = outcome.at_ms // self._window_ms
-        client = observed_client(call.session)
+            if self._first_ms is None:
+                self._first_ms = outcome.at_ms
+        client = call.session.observed or observed_client(call.session)
         output = outcome.output
         answered = len(output[0]) if len(output) == 1 else sum(map(len, output))
-        asked = len(call.frame) + LENGTH_BYTES
+        asked = len(call.frame) + LENGTH_BYTES if call.frame else 0
         api_key = call.api_key
         parts = call.parts
         if parts is None and PRODUCE <= api_key <= FETCH:
             parts = parts_of(outcome)
         if parts:
-            self._add_parts(outcome, client, parts, asked, answered)
+            self._add_parts(call, client, parts, asked, answered)
             return
-        if parts is None:
-            facts = observed(outcome)
-            if facts.errors:
-                self._count_errors(api_key, facts.errors)
-            if answered and api_key != FETCH:
-                self._add(client, api_key, asked - LENGTH_BYTES, answered - LENGTH_BYTES, outcome)
-                return
-        if api_key == PRODUCE and call.read_request is not None:  # it was sent on, and its outcome is unknown
+        if parts is None and (errors := (call.observed or observed(outcome)).errors):
+            self._count_errors(api_key, errors)
+        category, size = "other", 0
+        if api_key == FETCH and answered:
+            category = "consume"
+        elif api_key == PRODUCE and call.read_request is not None and not answered:  # sent on: its outcome is unknown
+            category = "produce"
             size = sum(
                 len(one.records or b"") for topic in call.read_request.topic_data for one in topic.partition_data
             )
-            self._add(client, self._kind(client, call, "produce"), asked, answered, outcome, size)
-            return
-        category = "consume" if api_key == FETCH and answered else "other"
-        self._add(client, self._kind(client, call, category, whole=False), asked, answered, outcome)
+        key = (client, api_key, category)
+        tally = self._tallies.get(key)
+        if tally is None:
+            tally = self._new(key, call, client, category, whole=category != "consume")
+        sums = tally.sums
+        sums[0] += 1
+        sums[1] += asked
+        sums[2] += answered
+        sums[3] += size
 
-    def _add_parts(self, outcome: Outcome, client: ObservedClient, parts: list[Any], asked: int, answered: int) -> None:
+    def _add_parts(self, call: Call, client: ObservedClient, parts: Iterable[Part], asked: int, answered: int) -> None:
         """Add the record batches of each partition; both frames go with the first."""
-        call = outcome.call
-        api_key, version, cluster_version = call.api_key, call.version, 0
+        api_key, version = call.api_key, call.version
         is_produce = api_key == PRODUCE
         keyed: Mapping[Any, bool | None] = {}
-        rack, broker_rack = client.rack, client.broker_rack
-        crosses = rack is not None and broker_rack is not None and rack != broker_rack
-        if crosses:
-            self._look_at(call.cluster)
-            cluster_version = self._version
-            if is_produce:
-                keyed = first_keys(call.request)
-        tallies = self.tallies.get(client)
-        if tallies is None:
-            tallies = self._tallies(client, outcome)
+        crosses = client.rack is not None and client.broker_rack is not None and client.rack != client.broker_rack
+        if crosses and is_produce:
+            keyed = first_keys(call.request)
+        cluster_version = call.cluster.version if crosses else 0
         codes: set[int] | None = None
         is_first = True
+        detail: bool | None = None
         for part in parts:
+            isr: tuple[int, ...] | None
             if is_produce:
-                entry, size, isr = part[ENTRY], part[SIZE_OF_PRODUCED], part[ISR_OF_PRODUCED]
-                index, code = entry.index, entry.error_code
-                if isr and part[END_OFFSET] < 0:
+                entry, size, isr, end = part[ENTRY], part[SIZE_OF_PRODUCED], part[ISR_OF_PRODUCED], part[END_OFFSET]
+                index, code, is_redirected = entry.index, entry.error_code, False
+                records = end - entry.base_offset if end >= 0 and entry.base_offset >= 0 else 0
+                if isr and end < 0:
                     isr = NOT_APPENDED
+                if crosses:
+                    detail = keyed.get((part[0], index), keyed.get((part[1], index)))
             else:
                 index, size, isr, code = part[INDEX_OF_FETCHED : ERROR_OF_FETCHED + 1]
+                records = part[NEXT_OFFSET] - part[FIRST_OFFSET] if size else 0
+                is_redirected = part[PREFERRED] >= 0
+                detail = is_redirected if crosses else None
             if code:
                 codes = {code} if codes is None else codes | {code}
             if not (size or is_first or crosses):
                 continue
-            key: tuple[Any, ...]
+            key: tuple[Any, ...] = (client, api_key, version, part[0], index, isr)
             if crosses:
-                detail = (
-                    keyed.get((part[0], index), keyed.get((part[1], index))) if is_produce else part[PREFERRED] >= 0
-                )
-                key = (api_key, version, part[0], index, isr, cluster_version, detail)
-            else:
-                detail = None
-                key = (api_key, version, part[0], index, isr)
-            tally = tallies.get(key)
+                key += (cluster_version, detail)
+            tally = self._tallies.get(key)
             if tally is None:
-                kind = self._kind_of_part(client, call, part[0], isr, detail, is_answered=answered > 0)
-                tally = tallies[key] = [0, 0, 0, 0, kind, part[0], index, isr if is_produce else None]
-                self._held += 1
+                tally = self._new_of_part(key, call, client, detail, is_answered=answered > 0)
+            sums = tally.sums
             if is_first:
                 is_first = False
-                tally[0] += 1
-                tally[1] += asked
-                tally[2] += answered
-            tally[3] += size
+                sums[0] += 1
+                sums[1] += asked
+                sums[2] += answered
+            sums[3] += size
+            sums[4] += records
+            sums[5] += is_redirected
         if codes is not None:
             self._count_errors(api_key, error_names(codes))
-        if self._held > MAX_TALLIES:
-            self._fold()
 
-    def _kind_of_part(
-        self,
-        client: ObservedClient,
-        call: Call,
-        topic: str | None,
-        isr: tuple[int, ...] | None,
-        detail: bool | None,
-        *,
-        is_answered: bool,
-    ) -> TrafficKind:
-        """What a partition's record batches have in common with others.
+    def _new_of_part(
+        self, key: tuple[Any, ...], call: Call, client: ObservedClient, detail: bool | None, *, is_answered: bool
+    ) -> Tally:
+        """The tally of a partition, by the key that ``_add_parts`` made; ``isr`` is None for a diskless topic.
 
-        Args:
-            isr: None for a diskless topic.
-            detail: for a Produce whether records have keys, for a Fetch whether it was redirected.
+        ``detail`` says for a Produce whether records have keys, for a Fetch whether it was redirected.
         """
-        if call.replica_id != NO_REPLICA:
-            return self._kind(client, call, "replication")
-        is_diskless = isr is None
-        if call.api_key == PRODUCE:
+        _, api_key, _, topic, index, isr = key[:6]
+        category, facts = "replication", dict[str, Any]()
+        if call.replica_id == NO_REPLICA and api_key == PRODUCE:
             leaders = self._leaders(call.cluster, topic)
             leader_here = client.rack in leaders if leaders else None
-            return self._kind(client, call, "produce", diskless=is_diskless, leader_here=leader_here, keyed=detail)
-        if call.api_key == FETCH and not is_answered:
-            return self._kind(client, call, "other")
-        in_sync = racks_of(call.cluster, isr)
-        return self._kind(
-            client,
-            call,
-            "consume",
-            diskless=is_diskless,
-            redirected=bool(detail),
-            replica_here=client.rack in in_sync if in_sync else None,
-            share=call.api_key == SHARE_FETCH,
-        )
+            category, facts = "produce", {"diskless": isr is None, "leader_here": leader_here, "keyed": detail}
+        elif call.replica_id == NO_REPLICA and api_key == FETCH and not is_answered:
+            category = "other"
+        elif call.replica_id == NO_REPLICA:
+            in_sync = racks_of(call.cluster, isr)
+            replica_here = client.rack in in_sync if in_sync else None
+            category, facts = "consume", {"diskless": isr is None, "replica_here": replica_here}
+            facts |= {"redirected": bool(detail), "share": api_key == SHARE_FETCH}
+        tally = self._new(key, call, client, category, **facts)
+        if tally.rest is not None:
+            flow = tally.flow._replace(topic=topic, partition=index)
+            tally = self._tallies[key] = Tally(flow, tally.rest, isr if api_key == PRODUCE else None, tally.sums)
+        return tally
 
-    def _add(
-        self, client: ObservedClient, key: int | TrafficKind, asked: int, answered: int, outcome: Outcome, size: int = 0
-    ) -> None:
-        tallies = self.tallies.get(client)
-        if tallies is None:
-            tallies = self._tallies(client, outcome)
-        tally = tallies.get(key)
-        if tally is None:
-            tally = tallies[key] = [0, 0, 0, 0, key, None, None, None]
-        tally[0] += 1
-        tally[1] += asked
-        tally[2] += answered
-        tally[3] += size
-
-    def _tallies(self, client: ObservedClient, outcome: Outcome) -> dict[Any, list[Any]]:
-        """Where a client adds up from now on."""
-        self._cluster = outcome.call.cluster
-        self._look_at(self._cluster)
-        if self._first_ms is None:
-            self._first_ms = outcome.at_ms
-        if len(self.tallies) >= MAX_CONNECTIONS:
+    def _new(self, key: tuple[Any, ...], call: Call, client: ObservedClient, category: str, **facts: Any) -> Tally:
+        if len(self._tallies) >= MAX_TALLIES:
             self._fold()
-        return self.tallies.setdefault(client, {})
-
-    def _kind(self, client: ObservedClient, call: Call, category: str, **facts: Any) -> TrafficKind:
-        """What some bytes of a client have in common with others."""
-        cluster = call.cluster
-        rack, source = client.rack, client.rack_source
+        self._cluster = call.cluster
+        self._look_at(call.cluster)
+        source = client.rack_source
+        place, whose = (client.rack, source, client.rack), (client.client_id, client.address)
         if category == "replication":
-            broker = cluster.brokers.get(call.replica_id)
-            rack, source = (broker.rack, None) if broker is not None else (None, None)
-        self._look_at(cluster)
-        api_key = call.api_key
-        version = call.version if api_key == FETCH else None
-        return TrafficKind(
-            api_key, category, rack, source, client.broker_rack, version, self._racks, tuple(facts.items())
-        )
+            follower = call.cluster.brokers.get(call.replica_id)
+            place, whose = (follower.rack if follower is not None else None, None, None), (None, client.address)
+        elif source == "racks_file":
+            place = (client.rack, source, None)
+        broker = (client.broker_id, client.broker_rack)
+        rest = None
+        if category != "other":
+            rest = self._judged("other", whose, place, broker)
+            if place[2] is not None:
+                facts["told_in"] = "client_id" if source == "client.id" else source
+            facts["api_version"] = call.version if call.api_key == FETCH else None
+        tally = self._tallies[key] = Tally(self._judged(category, whose, place, broker, **facts), rest, None, [0] * 6)
+        return tally
+
+    def _judged(
+        self,
+        category: str,
+        whose: tuple[str | None, str | None],
+        place: tuple[str | None, str | None, str | None],
+        broker: tuple[int | None, str | None],
+        **facts: Any,
+    ) -> TrafficKey:
+        """A flow with its verdict. ``place``: the client's rack, where it was learned, and the one that it told."""
+        from kafka_rack.locality.reasons import Facts, judge
+        from kafka_rack.locality.traffic import TrafficKey
+
+        rack, _, told = place
+        verdict = judge(Facts(category, rack, told, broker_rack=broker[1], cluster_racks=self._racks, **facts))
+        flow = TrafficKey(0, "", category, "", *whose, None, None, None, *place, *broker, verdict.locality)
+        return flow._replace(reason=verdict.reason, detail=verdict.detail, saves=verdict.saves, at_most=verdict.at_most)
 
     def _look_at(self, cluster: Cluster) -> None:
         """Look at the racks again if the cluster has changed."""
@@ -229,39 +268,236 @@ class Traffic(FlowTotals):
         self._look_at(cluster)
         found = self._leader_racks.get(name)
         if found is None:
-            topic = cluster.topics.get(name) if name is not None else None
-            if name is None or topic is None:
-                return frozenset()
-            led = {partition.leader for partition in topic.partitions}
-            found = self._leader_racks[name] = racks_of(cluster, sorted(led))
+            found = leader_racks_of(cluster, name) if name is not None else frozenset()
+            if name in cluster.topics:
+                self._leader_racks[name] = found
         return found
 
     def _count_errors(self, api_key: int, errors: tuple[str, ...]) -> None:
-        self._failed[api_key] = self._failed.get(api_key, 0) + 1
+        api_key = api_key if api_key in APIS else -1
+        self._failed[api_key] += 1
         for name in errors:
-            key = (api_key if api_key in APIS else -1, name)
-            self._errors[key] = self._errors.get(key, 0) + 1
+            self._errors[api_key, name] += 1
 
     # adding together
 
     def _fold(self) -> None:
         """Add what connections have added up to the ledger."""
-        for client, tallies in self.tallies.items():
-            for key, (calls, asked, answered, size, kind, topic, partition, isr) in tallies.items():
-                if type(key) is int:
-                    lengths = calls * LENGTH_BYTES
-                    whose = (client.rack, client.rack_source, client.broker_rack)
-                    kind_of_all = TrafficKind(key, "other", *whose, None, self._racks, ())
-                    self._fold_sums(client, kind_of_all, (None, None), calls, asked + lengths, answered + lengths, 0)
-                else:
-                    self._fold_sums(client, kind, (topic, partition), calls, asked, answered, size)
-                    if isr:
-                        self._fold_copies(client, (topic, partition), isr, size)
-        self.tallies.clear()
-        self._held = 0
+        for (_, api_key, *_), (flow, rest, copiers, sums) in self._tallies.items():
+            calls, asked, answered, size, records, redirects = sums
+            self._calls[api_key if api_key in APIS else -1] += calls
+            if rest is None:
+                self._add(flow, [calls, asked, answered, 0, 0, 0])
+                continue
+            sent, received = (size, 0) if api_key == PRODUCE else (0, size)
+            self._add(flow, [calls, sent, received, size, records, redirects])
+            self._add(rest, [0, asked - sent, answered - received, 0, 0, 0])
+            brokers = self._cluster.brokers if self._cluster is not None else {}
+            for follower in copiers or ():
+                if follower != flow.broker and follower in brokers:  # it copies from the leader that was written to
+                    place = (brokers[follower].rack, None, None)
+                    copies = self._judged("replication", (None, None), place, (flow.broker, flow.broker_rack))
+                    copies = copies._replace(topic=flow.topic, partition=flow.partition)
+                    self._add(copies, [0, 0, size, size, records, 0])
+        self._tallies.clear()
+
+    def _add(self, key: TrafficKey, amounts: Sums) -> None:
+        flow = key._replace(window=self._window * self._window_ms * 1000)
+        if flow not in self._flows:
+            while len(self._flows) >= MAX_FLOWS and self._widen():
+                flow = key._replace(window=self._window * self._window_ms * 1000)
+            if len(self._flows) >= MAX_FLOWS and flow not in self._flows:
+                flow = self._other(flow)
+        add_to(self._flows, flow, amounts)
+
+    def _widen(self) -> bool:
+        """Make windows twice as long; False if there is only one."""
+        first_ms = self._first_ms or 0
+        if first_ms // self._window_ms >= self._window:
+            return False
+        self._window_ms, self._window = 2 * self._window_ms, self._window // 2
+        flows, self._flows = self._flows, {}
+        for key, amounts in flows.items():
+            window_us = self._window_ms * 1000
+            add_to(self._flows, key._replace(window=key.window // window_us * window_us), amounts)
+        return True
+
+    def _other(self, key: TrafficKey) -> TrafficKey:
+        """The row that a flow is added to when there are too many."""
+        return key._replace(
+            client_id=OTHERS,
+            client_host=None,
+            topic=OTHERS if key.topic is not None else None,
+            partition=None,
+            client_rack=key.client_rack if key.client_rack is None or key.client_rack in self._racks else OTHERS,
+            client_rack_from=None,
+            told_rack=None,
+            detail=None,
+        )
+
+    # reading
+
+    def ledger(self) -> Ledger:
+        """All of it as a ledger, by windows of a minute, or longer ones after a long time."""
+        self._fold()
+        return self._ledger_of(self._flows)
+
+    def _ledger_of(self, flows: Mapping[TrafficKey, Sums]) -> Ledger:
+        from kafka_rack.locality.ledger import Ledger
+
+        ledger = Ledger()
+        ledger.add({key: tuple(amounts) for key, amounts in flows.items()})
+        known = ledger.completeness
+        known.spans = [(self._first_ms * 1000, self._last_ms() * 1000)] if self._first_ms is not None else []
+        known.unknown_clients = {
+            (key.client_id, key.client_host)
+            for key, amounts in self._flows.items()
+            if key.locality == "unknown" and key.category in ("produce", "consume") and amounts[3]
+        }
+        return ledger
+
+    def _added(self, *names: str) -> dict[TrafficKey, Sums]:
+        """The flows added up by their kind and these fields."""
+        from kafka_rack.locality.traffic import TrafficKey
+
+        fields: Callable[[TrafficKey], tuple[Any, ...]] = attrgetter("category", *names)
+        found: dict[tuple[Any, ...], Sums] = {}
+        for key, amounts in self._flows.items():
+            add_to(found, fields(key), amounts)
+        blank = TrafficKey(0, "", "", "")
+        named = ("category", *names)
+        return {blank._replace(**dict(zip(named, values, strict=True))): amounts for values, amounts in found.items()}
+
+    def _crossed(self) -> dict[TrafficKey, Sums]:
+        """The client traffic that crossed by client and topic, the most first; of many the last are added up."""
+        crossed = [
+            (key, amounts)
+            for key, amounts in self._added(*PAIR, "client_id", "topic").items()
+            if key.locality == "cross" and key.category in ("produce", "consume") and amounts[3]
+        ]
+        crossed.sort(key=lambda one: (-one[1][3], *map(str, one[0])))
+        found = dict(crossed[:MAX_CROSSINGS])
+        for key, amounts in crossed[MAX_CROSSINGS:]:
+            add_to(found, key._replace(client_id=OTHERS, topic=OTHERS), amounts)
+        return found
+
+    def _last_ms(self) -> int:
+        return self._cluster.now_ms if self._cluster is not None else 0
+
+    def snapshot(self, prices: Prices | None = None, now_ms: int | None = None) -> dict[str, Any]:
+        """All of it as JSON has it.
+
+        Args:
+            prices: what crossing costs; ``Prices()`` unless given.
+            now_ms: until when the pace is taken for that of a month; if not given, until the last call.
+
+        ``summary`` is that of ``kafka_rack.locality.summary``: the headline, what is avoidable and how, replication.
+        ``completeness`` is a line that says what is missing. ``flows`` has ``client_rack``, ``broker``, ``broker_rack``
+        (None if unknown; of replication the follower's and the leader's), ``category``, ``locality``, ``reason``,
+        ``avoidable``, ``calls``, ``request_bytes``, ``response_bytes``, ``bytes``, ``cost`` and ``cost_text``.
+        ``crossings`` has the same of client traffic that crossed, with ``client_id``, ``topic`` and the ``action``, the
+        most bytes first. ``apis`` has ``api``, ``error`` ("" for calls without one) and ``calls``. ``clients`` has each
+        client's record batches by locality, and its last reason. Money is text, of what crossed until now;
+        ``cost_text`` is what it comes to in a month, or what was measured if less than a minute has passed.
+        """
+        from kafka_rack.locality.amounts import Pace, plain
+        from kafka_rack.locality.prices import Prices
+        from kafka_rack.locality.reasons import REASONS
+        from kafka_rack.locality.summary import summary_of
+        from kafka_rack.locality.traffic import prices_in_month, traffic_row
+
+        self._fold()
+        ledger = self._ledger_of(self._added(*PAIR))
+        span_us = (max(self._last_ms(), now_ms or 0) - self._first_ms) * 1000 if self._first_ms is not None else 0
+        crossed: Counter[int] = Counter()
+        for key, amounts in self._flows.items():
+            if key.locality == "cross" and key.category in ("produce", "consume") and amounts[3]:
+                crossed[key.window] += amounts[3]
+        pace = Pace.of(span_us, crossed.values(), self._window_ms * 1000)
+        prices = prices_in_month(ledger.flows, prices or Prices(), pace)
+        rows = {key: traffic_row(key, amounts, prices) for key, amounts in ledger.flows.items()}
+
+        def flow(key: TrafficKey, row: dict[str, Any], *more: str) -> dict[str, Any]:
+            return {
+                **{name: row[name] for name in (*more, *FLOW_COLUMNS)},
+                "avoidable": "yes" if key.saves else "perhaps" if key.at_most else "no" if key.reason else None,
+                "cost": plain(row["cost"]),
+                "cost_text": pace.money(row["cost"], prices.currency),
+            }
+
+        flows = [flow(key, row) for key, row in rows.items()]
+        crossings = [
+            {
+                **flow(key, traffic_row(key, amounts, prices), "client_id", "topic"),
+                "action": REASONS[key.reason or ""].action,
+            }
+            for key, amounts in self._ledger_of(self._crossed()).flows.items()
+        ]
+        return {
+            "since_ms": self._first_ms,
+            "until_ms": self._last_ms() if self._first_ms is not None else None,
+            "calls": sum(self._calls.values()),
+            "bytes": sum(row["bytes"] for row in rows.values()),
+            "summary": summary_of(rows.values(), pace, prices.currency),
+            "completeness": ledger.completeness.line(counted(sum(self._calls.values()), "call")),
+            "flows": sorted(flows, key=lambda row: (-row["bytes"], *map(str, row.values()))),
+            "crossings": crossings,
+            "apis": self._apis(),
+            "clients": self._clients_json(),
+            "currency": prices.currency,
+        }
+
+    def _clients_json(self) -> list[dict[str, Any]]:
+        """The clients; connections without records and rack count with their client's others."""
+        found: dict[tuple[str | None, str | None], dict[str, Any]] = {}
+        for key, amounts in self._flows.items():
+            if key.category == "replication":
+                continue
+            is_other = key.client_id == OTHERS
+            name = (OTHERS, None) if is_other else (key.client_id, key.client_rack)
+            if name not in found and len(found) >= MAX_LISTED:
+                name, is_other = (OTHERS, None), True
+            row = found.get(name)
+            if row is None:
+                row = found[name] = client_row(key, is_other=is_other)
+            row["calls"] += amounts[0]
+            if key.category != "other":
+                row[f"{key.locality}_bytes"] += amounts[3]
+                if key.reason not in NOTHING_TO_SAVE and not is_other:
+                    row["reason"], row["detail"] = key.reason, key.detail
+        known = {client_id: name for name in found if (client_id := name[0]) and name[1]}
+        for name in [name for name in found if not name[1] and name[0] in known]:
+            row = found[name]
+            if not (row["local_bytes"] or row["cross_bytes"] or row["unknown_bytes"]):
+                found[known[name[0] or ""]]["calls"] += found.pop(name)["calls"]
+        return sorted(found.values(), key=lambda row: row["is_other"])
+
+    def _apis(self) -> list[dict[str, Any]]:
+        rows = []
+        for api_key, calls in sorted(self._calls.items()):
+            api = APIS[api_key][1] if api_key in APIS else ""
+            rows.append({"api": api, "error": "", "calls": calls - self._failed[api_key]})
+            named = sorted((name, number) for (key, name), number in self._errors.items() if key == api_key)
+            rows += [{"api": api, "error": name, "calls": number} for name, number in named]
+        return rows
 
 
-def racks_of(cluster: Cluster, brokers: Any) -> frozenset[str]:
-    """The racks of these brokers."""
-    known = cluster.brokers
-    return frozenset(rack for one in brokers or () if one in known and (rack := known[one].rack) is not None)
+def client_row(key: TrafficKey, *, is_other: bool) -> dict[str, Any]:
+    return {
+        "client_id": None if is_other else key.client_id or "",
+        "client_rack": None if is_other else key.client_rack,
+        "client_rack_source": None if is_other else key.client_rack_from,
+        "client_address": "" if is_other else key.client_host,
+        "calls": 0,
+        "local_bytes": 0,
+        "cross_bytes": 0,
+        "unknown_bytes": 0,
+        "reason": None,
+        "detail": None,
+        "is_other": is_other,
+    }
+
+
+def add_to(sums: dict[Any, Sums], key: Any, amounts: Sums) -> None:
+    before = sums.get(key)
+    sums[key] = amounts.copy() if before is None else list(map(add, before, amounts))

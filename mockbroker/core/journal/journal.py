@@ -18,6 +18,7 @@ from mockbroker.core.journal.records import (
     CallRecord,
     LeaderRacks,
     Observed,
+    leader_racks_of,
     named_rack,
     observed,
     parts_bytes,
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from mockbroker.core.journal.filters import JournalFilters
     from mockbroker.core.journal.history import ObservedHistory
     from mockbroker.core.journal.verdicts import Verdicts
-    from mockbroker.core.traffic import Traffic
     from mockbroker.state.cluster import Cluster
 
 DEFAULT_MAX_BYTES = 64 << 20
@@ -87,7 +87,6 @@ class Journal(Assertions):
     def __init__(self, max_entries: int | None = None, *, max_bytes: int = DEFAULT_MAX_BYTES) -> None:
         self.max_entries, self.max_bytes = max_entries, max_bytes
         self.dropped = 0
-        self.traffic: Traffic | None = None
         self.history: ObservedHistory | None = None
         """Who checks records batch by batch, after ``watch_history``."""
         self._records: deque[tuple[Any, ...]] = deque()
@@ -100,26 +99,26 @@ class Journal(Assertions):
         self._known: Verdicts | None = None
 
     def call_ended(self, outcome: Outcome) -> None:
-        """Record how a call ended: in as few steps as there can be, for it is done for each."""
+        """Record how a call ended, in few steps, as every call pays for them."""
+        if self.history is not None:
+            self.history.call_ended(outcome)
         call = outcome.call
         self._cluster = call.cluster
-        cached = call.cached
         client = call.session.observed
         size = RECORD_BYTES
         if client is None:
             client = observed_client(call.session)
             size += client.size_bytes
-        api_key = call.api_key
         output = outcome.output
-        request_bytes = len(call.frame)
-        response_bytes = len(output[0]) - LENGTH_BYTES if len(output) == 1 else outcome.response_bytes
         parts = call.parts
         facts: Any
         if parts is not None:
             facts = (parts, call.wanted, call.replica_id, self._leaders_of(call, parts))
             size += parts_bytes(call, parts)
         else:
-            facts = call.observed if cached is None else cached.observed
+            if call.cached is not None:
+                call.observed = call.cached.observed
+            facts = call.observed
             if facts is None:
                 facts = self._look_at(outcome)
                 client = observed_client(call.session)  # it may have named its rack
@@ -130,10 +129,10 @@ class Journal(Assertions):
                 client,
                 call.arrived_ms,
                 outcome.at_ms,
-                api_key,
+                call.api_key,
                 call.version,
-                request_bytes,
-                response_bytes,
+                len(call.frame),
+                len(output[0]) - LENGTH_BYTES if len(output) == 1 else outcome.response_bytes,
                 outcome.ending,
                 outcome.reason,
                 call.faults,
@@ -144,17 +143,6 @@ class Journal(Assertions):
         self.size_bytes += size
         if self.size_bytes > self.max_bytes or (self.max_entries is not None and len(self) > self.max_entries):
             self._shrink()
-        traffic = self.traffic
-        if traffic is not None:
-            if parts is None and response_bytes and type(facts) is Observed and not facts.errors:
-                tallies = traffic.tallies.get(client)
-                if tallies is not None and api_key in tallies:
-                    tally = tallies[api_key]
-                    tally[0] += 1
-                    tally[1] += request_bytes
-                    tally[2] += response_bytes
-                    return
-            traffic.call_ended(outcome)
 
     def watch_history(self) -> None:
         """From now on look into each batch that is written and read, for ``assert_consistent``, in bounded memory.
@@ -164,12 +152,6 @@ class Journal(Assertions):
         from mockbroker.core.journal.history import ObservedHistory
 
         self.history = ObservedHistory()
-        self.call_ended = self._call_ended_watched  # type: ignore[method-assign]  # costs nothing where nobody watches
-
-    def _call_ended_watched(self, outcome: Outcome) -> None:
-        if self.history is not None:
-            self.history.call_ended(outcome)
-        Journal.call_ended(self, outcome)
 
     def _leaders_of(self, call: Call, parts: list[Any]) -> LeaderRacks:
         """By topic, the racks with leaders now, with those of the topics that a Produce wrote to."""
@@ -183,10 +165,6 @@ class Journal(Assertions):
                 if part[0] not in leader_racks and part[0] in topics:
                     leader_racks[part[0]] = leader_racks_of(cluster, part[0])
         return leader_racks
-
-    def feed(self, traffic: Traffic) -> None:
-        """Add up all recorded calls there too, which costs less than as two observers."""
-        self.traffic = traffic
 
     def _look_at(self, outcome: Outcome) -> Any:
         """What a call says of itself that nobody has put down; its client may have said something too."""
@@ -221,11 +199,11 @@ class Journal(Assertions):
         return len(self._records)
 
     def __iter__(self) -> Iterator[JournalEntry]:
-        return iter(self._entries(0))
+        return iter(self.since(0))
 
     def since(self, mark: int) -> list[JournalEntry]:
-        """The entries after a mark that ``mark()`` gave earlier, as far as they are still kept."""
-        return self._entries(mark)
+        """The entries after a mark that ``mark()`` gave earlier, as far as they are still stored."""
+        return self.find(since=max(0, mark))
 
     def mark(self) -> int:
         """The sequence of the last entry so far, for ``since``; it continues over ``clear``."""
@@ -259,7 +237,7 @@ class Journal(Assertions):
         from mockbroker.core.journal.filters import JournalFilters
 
         wanted = JournalFilters.of({**filters, "limit": limit})
-        return wanted.limited([entry for entry in self._candidates(wanted) if wanted.match(entry)])
+        return wanted.limited(self.scan(wanted))
 
     def count(self, /, *, limit: int | None = None, **filters: Any) -> int:
         """How many entries match, with the filters of ``find``."""
@@ -283,27 +261,22 @@ class Journal(Assertions):
                 found[value] = found.get(value, 0) + 1
         return dict(sorted(found.items(), key=lambda one: (-one[1], one[0])))
 
-    def scan(self, wanted: JournalFilters, first: int, count: int) -> list[JournalEntry]:
-        """The entries that match of ``count`` calls from a sequence on, for those who read a long journal in pieces."""
-        self._learn()
-        start = self._start(first - 1)
-        end = max(start, first + count - 1 - self._gone)
-        found = []
-        for sequence, fields in enumerate(islice(self._records, start, end), self._gone + start + 1):
-            record = CallRecord._make(fields)
-            if wanted.may_match(record):
-                entry = self._verdicts.entry(record, sequence, self._cluster)
-                if wanted.match(entry):
-                    found.append(entry)
-        return found
-
-    @property
-    def _verdicts(self) -> Verdicts:
+    def scan(self, wanted: JournalFilters, first: int | None = None, count: int | None = None) -> list[JournalEntry]:
+        """The entries that match, of those that ``records`` looks at; so a long journal can be read in pieces."""
         if self._known is None:
             from mockbroker.core.journal.verdicts import Verdicts
 
             self._known = Verdicts()
-        return self._known
+        known = self._known
+        last = None
+        for fields in islice(self._records, max(0, known.learned - self._gone), None):
+            if fields[0] is not last:  # a client that may have named its rack
+                last = fields[0]
+                known.learn(last)
+        known.learned = self.mark()
+        records = self.records(wanted, first, count)
+        entries = (known.entry(record, sequence, self._cluster) for sequence, record in records)
+        return [entry for entry in entries if wanted.match(entry)]
 
     @property
     def first_sequence(self) -> int:
@@ -328,7 +301,7 @@ class Journal(Assertions):
             first: the sequence to begin with, without it that behind the filters' mark.
             count: how many calls to look at, all without it.
         """
-        start = self._start(wanted.since if first is None else first - 1)
+        start = max(0, (wanted.since if first is None else first - 1) - self._gone)
         end = None if count is None else start + count
         for sequence, fields in enumerate(islice(self._records, start, end), self._gone + start + 1):
             record = CallRecord._make(fields)
@@ -341,45 +314,7 @@ class Journal(Assertions):
 
         return anomalies(self, wanted)
 
-    def _candidates(self, wanted: JournalFilters) -> Iterator[JournalEntry]:
-        """The entries that those filters do not rule out."""
-        self._learn()
-        for sequence, record in self.records(wanted):
-            yield self._verdicts.entry(record, sequence, self._cluster)
-
-    def _entries(self, mark: int) -> list[JournalEntry]:
-        self._learn()
-        start = self._start(mark)
-        first = self._gone + start + 1
-        told = self._verdicts
-        return [
-            told.entry(CallRecord._make(fields), sequence, self._cluster)
-            for sequence, fields in enumerate(islice(self._records, start, None), first)
-        ]
-
-    def _start(self, mark: int) -> int:
-        """Where in what is kept the calls after a mark begin."""
-        return max(0, mark - self._gone)
-
-    def _learn(self) -> None:
-        """Learn from the calls since the last time which racks clients named."""
-        told = self._verdicts
-        last = None
-        for fields in islice(self._records, max(0, told.learned - self._gone), None):
-            if fields[0] is not last:
-                last = fields[0]
-                told.learn(last)
-        told.learned = self.mark()
-
     def _check(self, name: str, arguments: Mapping[str, Any]) -> None:
         from mockbroker.core.journal.assertions import check
 
         check(name, arguments, self)
-
-
-def leader_racks_of(cluster: Cluster, name: str) -> frozenset[str]:
-    """The racks with leaders of a topic, as they are now."""
-    topic = cluster.topics.get(name)
-    brokers = cluster.brokers
-    led = {partition.leader for partition in topic.partitions} if topic is not None else set()
-    return frozenset(rack for one in led if one in brokers and (rack := brokers[one].rack) is not None)

@@ -6,7 +6,7 @@ is worked out when somebody reads the journal (``verdicts.py``).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mockbroker.call import Call, FetchedPart, Part, ProducedPart
@@ -18,6 +18,7 @@ from protocol.errors import ProtocolError
 from protocol.registry import api_key_of
 
 if TYPE_CHECKING:
+    from mockbroker.state.cluster import Cluster
     from mockbroker.state.sessions.fetch_sessions import FetchPartition
 
 PRODUCE, FETCH, METADATA, JOIN_GROUP, CONSUMER_GROUP_HEARTBEAT = 0, 1, 3, 11, 68
@@ -156,6 +157,18 @@ def fetched_part(name: str | None, topic_id: bytes, entry: Any) -> Part:
     number, code, near = entry.partition_index, entry.error_code, entry.preferred_read_replica
     offset = NO_OFFSET
     return FetchedPart(name, topic_id, number, size, (), code, near, offset, offset, offset, entry.high_watermark)
+
+
+def racks_of(cluster: Cluster | None, brokers: Iterable[int] | None) -> frozenset[str]:
+    """The racks of these brokers."""
+    known = cluster.brokers if cluster is not None else {}
+    return frozenset(rack for one in brokers or () if one in known and (rack := known[one].rack) is not None)
+
+
+def leader_racks_of(cluster: Cluster, name: str) -> frozenset[str]:
+    """The racks with leaders of a topic, as they are now."""
+    topic = cluster.topics.get(name)
+    return racks_of(cluster, {partition.leader for partition in topic.partitions} if topic is not None else None)
 
 
 def named_rack(call: Call) -> str | None:

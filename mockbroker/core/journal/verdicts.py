@@ -24,6 +24,7 @@ from mockbroker.core.journal.records import (
     CallRecord,
     Observed,
     PartitionFacts,
+    racks_of,
 )
 from mockbroker.core.outcome import Ending
 from mockbroker.core.response_errors import error_names
@@ -313,14 +314,6 @@ def broker_place(cluster: Cluster | None, broker_id: int, source: str) -> Client
     broker = cluster.brokers.get(broker_id) if cluster is not None else None
     rack = broker.rack if broker is not None else None
     return NOWHERE if rack is None else ClientPlace(rack, source)
-
-
-def racks_of(cluster: Cluster | None, brokers: Sequence[int] | None) -> frozenset[str]:
-    """The racks of these brokers."""
-    if cluster is None or not brokers:
-        return frozenset()
-    known = cluster.brokers
-    return frozenset(rack for one in brokers if one in known and (rack := known[one].rack) is not None)
 
 
 def frame_sizes(record: CallRecord) -> tuple[int, int]:

@@ -10,11 +10,9 @@ import pytest
 
 from kafka_rack.locality import Prices, RackRules, Rate
 from mockbroker.core import traffic as traffic_module
-from mockbroker.core import traffic_totals
 from mockbroker.core.journal.keys import first_has_key
 from mockbroker.core.simulation import Simulation
-from mockbroker.core.traffic import Traffic
-from mockbroker.core.traffic_totals import OTHERS
+from mockbroker.core.traffic import OTHERS, WINDOW_MS, Traffic
 from protocol.apis.groups import ListGroupsRequest
 from protocol.records import CompressionCodec, Record, build_batch
 from tests.unit.mockbroker.core.client import METADATA, Client
@@ -120,7 +118,7 @@ def test_a_fetch_of_several_partitions_has_each_ones_bytes():
 
 
 def test_a_snapshot_says_which_client_and_topic_crossed_the_most_first(monkeypatch):
-    monkeypatch.setattr(traffic_totals, "MAX_CROSSINGS", 2)
+    monkeypatch.setattr(traffic_module, "MAX_CROSSINGS", 2)
     sim = cluster_of()
     size = produce(sim, b"v" * 1000, client_id="diskless_az=a")
     for client_id, times in (("often", 3), ("seldom", 1), ("twice", 2)):
@@ -137,7 +135,7 @@ def test_a_snapshot_says_which_client_and_topic_crossed_the_most_first(monkeypat
 
 
 def test_flows_beyond_a_number_are_added_up_in_rows_that_say_so(monkeypatch):
-    monkeypatch.setattr(traffic_totals, "MAX_FLOWS", 20)
+    monkeypatch.setattr(traffic_module, "MAX_FLOWS", 20)
     monkeypatch.setattr(traffic_module, "MAX_TALLIES", 5)
     sim = cluster_of()
     size = produce(sim, b"value", client_id="diskless_az=a")
@@ -149,6 +147,38 @@ def test_flows_beyond_a_number_are_added_up_in_rows_that_say_so(monkeypatch):
     named = sum(sums[3] for key, sums in flows.items() if key.category == "consume" and key.client_id != OTHERS)
     assert named + rest[3] == 50 * size
     assert pairs(sim.traffic.snapshot(), "produce", "consume", "other") == of_journal(sim)
+
+
+def test_flows_are_of_a_minute_and_count_records():
+    sim = cluster_of()
+    sizes = [produce(sim, b"v", b"w", client_id="diskless_az=a")]
+    sim.advance(ms=WINDOW_MS + 1)
+    sizes += [produce(sim, *[b"value"] * 3, client_id="diskless_az=a") for _ in range(2)]
+    fetch(sim, "b")
+    found = {
+        (key.window, key.category): (sums[3], sums[4])
+        for key, sums in sim.traffic.ledger().flows.items()
+        if key.category in ("produce", "consume")
+    }
+    assert found == {
+        (0, "produce"): (sizes[0], 2),
+        (60_000_000, "produce"): (sizes[1] + sizes[2], 6),
+        (60_000_000, "consume"): (sum(sizes), 8),
+    }
+
+
+def test_windows_become_longer_before_there_are_too_many_flows(monkeypatch):
+    monkeypatch.setattr(traffic_module, "MAX_FLOWS", 20)
+    sim = cluster_of()
+    size = produce(sim, b"value", client_id="diskless_az=a")
+    for _ in range(60):
+        fetch(sim, "b")
+        sim.advance(ms=WINDOW_MS)
+    flows = sim.traffic.ledger().flows
+    consumed = {key.window // 60_000_000: sums[3] for key, sums in flows.items() if key.category == "consume"}
+    assert {key.client_id for key in flows} == {None, "diskless_az=a", "reader"}
+    # two flows a window, and those of the write: its records, its other bytes, two copies; 8 windows of 8 minutes fit
+    assert consumed == {**dict.fromkeys(range(0, 56, 8), 8 * size), 56: 4 * size}
 
 
 def test_what_is_avoidable_comes_with_its_action():
@@ -327,15 +357,14 @@ def test_beside_a_journal_and_alone_it_says_the_same():
 
 
 def test_clients_and_racks_that_strangers_name_are_bounded(monkeypatch):
-    monkeypatch.setattr(traffic_totals, "MAX_CLIENTS", 10)
-    monkeypatch.setattr(traffic_totals, "MAX_RACKS", 5)
-    monkeypatch.setattr(traffic_module, "MAX_CONNECTIONS", 3)
+    monkeypatch.setattr(traffic_module, "MAX_FLOWS", 20)
+    monkeypatch.setattr(traffic_module, "MAX_TALLIES", 3)
     sim = cluster_of()
     for number in range(50):
         fetch(sim, f"rack-{number}", client_id=f"client-{number}")
     told = sim.traffic.snapshot()
     racks = {row["client_rack"] for row in told["flows"]}
-    assert racks == {f"rack-{number}" for number in range(5)} | {OTHERS}
+    assert racks == {f"rack-{number}" for number in range(10)} | {OTHERS}
     assert len(told["clients"]) == 11
     (rest,) = [one for one in told["clients"] if one["is_other"]]
     assert (rest["client_id"], rest["calls"]) == (None, 40)

@@ -27,8 +27,7 @@ class PlayedConnection:
         self.engine.mirror.learn_brokers([(0, "real", 9092, None)])
         self.faults = Faults(self.engine.path, seed, lambda: self.now_ms)
         self.journal, self.order, self.number = Journal(), [], 0
-        self.journal.feed(Traffic())
-        self.engine.path.observers[:] = [self.journal, self]
+        self.engine.path.observers[:] = [self.journal, Traffic(), self]
         session = self.engine.session(self.engine.cluster.brokers[0])
         self.connection = ProxyConnection(self.engine.path, session, on_output=self.flush)
         self.output = b""
