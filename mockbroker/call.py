@@ -170,12 +170,13 @@ class Call:
             have more than ``max.request.items`` elements in all, before they are made.
         """
         if self._request is None:
-            own = codec(message_class(self.api_key, "request"), self.version)
+            decode = _decoders.get((self.api_key, self.version)) or decoder_of(self.api_key, self.version)
             most = self.cluster.settings["max.request.items"]
             if len(self.frame) <= most or self.api_key in UNCOUNTED_APIS:  # an element takes a byte at least
-                self._request, _ = own.brief_decoder()(self.frame, self.body_start)
+                self._request, _ = decode(self.frame, self.body_start)
             else:
-                self._request, _ = own.counting_decoder()(self.frame, self.body_start, most)
+                count = codec(message_class(self.api_key, "request"), self.version).counting_decoder()
+                self._request, _ = count(self.frame, self.body_start, most)
         return self._request
 
     @property
@@ -220,3 +221,12 @@ class Wait:
     until_ms: int | None
     on: tuple[Hashable, ...]
     then: Callable[[Call], Any]
+
+
+_decoders: dict[tuple[int, int], Callable[[bytes, int], tuple[Any, int]]] = {}
+
+
+def decoder_of(api_key: int, version: int) -> Callable[[bytes, int], tuple[Any, int]]:
+    """The reader of a request. Raises UnsupportedVersionError."""
+    found = _decoders[api_key, version] = codec(message_class(api_key, "request"), version).brief_decoder()
+    return found

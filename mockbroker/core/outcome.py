@@ -51,17 +51,12 @@ class Observer(Protocol):
         """A call has ended in this way."""
 
 
-class FailureLog:
-    """Writes one line for each connection that a call closed, and a traceback where our own code failed."""
-
-    def call_ended(self, outcome: Outcome) -> None:
-        """Log what went wrong, if anything did."""
-        call = outcome.call
-        session = call.session
-        if outcome.error is not None:
-            log.error("broker %d failed on API key %d", session.broker.id, call.api_key, exc_info=outcome.error)
-        if outcome.ending is Ending.CLOSED:
-            level = logging.INFO if call.faults else logging.WARNING  # what a fault ends was to end
-            log.log(
-                level, "broker %d closes the connection of %s: %s", session.broker.id, session.address, outcome.reason
-            )
+def log_failure(outcome: Outcome) -> None:
+    """Write one line if a call closed its connection, and a traceback if our own code failed."""
+    call = outcome.call
+    session = call.session
+    if outcome.error is not None:
+        log.error("broker %d failed on API key %d", session.broker.id, call.api_key, exc_info=outcome.error)
+    if outcome.ending is Ending.CLOSED:
+        level = logging.INFO if call.faults else logging.WARNING  # what a fault ends was to end
+        log.log(level, "broker %d closes the connection of %s: %s", session.broker.id, session.address, outcome.reason)

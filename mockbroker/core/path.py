@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from mockbroker.api import SERVED, handler_of, served_versions
 from mockbroker.call import Call, Verdict, Wait
-from mockbroker.core.outcome import Ending, FailureLog, Observer, Outcome
+from mockbroker.core.outcome import Ending, Observer, Outcome, log_failure
 from mockbroker.core.purgatory import ParkedCall, Purgatory
 from mockbroker.core.response_cache import CACHED_API, ResponseCache
 from mockbroker.handlers.error_responses import error_response
@@ -43,8 +43,9 @@ RESPONSE_START = Struct(">ii")  # size, correlation id
 LENGTH = Struct(">i")
 NO_TAGS = b"\0"  # what a flexible response's header has behind the correlation id
 MIN_REQUEST_BYTES = REQUEST_START.size
-_header_tags: dict[tuple[type, int], bytes] = {}
-"""What stands between the correlation id and the body, by message and version."""
+Writer = tuple[bytes, Callable[[Any], bytes] | None, Callable[[Any], list[bytes]] | None]
+_writers: dict[tuple[type, int], Writer] = {}
+"""By message and version: the tags of its header, and its encoder, of Fetch the one that returns pieces."""
 
 
 class Stage(Enum):
@@ -81,7 +82,7 @@ class CallPath:
     limits: list[Step] = field(default_factory=list)
     faults: list[Step] = field(default_factory=list)
     arrivals: list[Callable[[Call], None]] = field(default_factory=list)
-    observers: list[Observer] = field(default_factory=lambda: [FailureLog()])
+    observers: list[Observer] = field(default_factory=list)
     sync: Callable[[], None] | None = None
     connections: dict[Connection, None] = field(default_factory=dict)  # those that live
     purgatory: Purgatory = field(init=False)
@@ -126,8 +127,15 @@ class CallPath:
             arrived(call)
         self._run(call, self.steps)
         if self.cluster.woken:
-            self.purgatory.wake(now_ms)
+            self._wake(now_ms)
         return call if call in self._parked else None
+
+    def _wake(self, now_ms: int) -> None:
+        """Let the calls continue whose keys were notified."""
+        if self._parked:
+            self.purgatory.wake(now_ms)
+        else:
+            self.cluster.woken.clear()
 
     def refuse(self, session: Session, reason: str, now_ms: int, finish: Finish) -> None:
         """End a connection over a limit: a call that has no more than that."""
@@ -263,7 +271,7 @@ class CallPath:
 
     def check_limits(self, call: Call) -> Verdict | Wait | None:
         """Ask each of ``limits``, count what a client uses of its quotas, and ask the authorizer; if there are any."""
-        if self.cluster.image.client_quotas:
+        if self.cluster.writer.image.client_quotas:
             from mockbroker.core.quota_limits import check_quotas
 
             check_quotas(call)
@@ -400,6 +408,8 @@ class CallPath:
         call = outcome.call
         finish, call.finish = call.finish, None
         assert finish is not None, "a call ends once"
+        if outcome.error is not None or outcome.ending is Ending.CLOSED:
+            log_failure(outcome)
         for observer in self.observers:
             observer.call_ended(outcome)
         finish(outcome)
@@ -437,16 +447,23 @@ def verdict_of(result: Any) -> Verdict | Wait:
 def encoded(call: Call, response: Any, version: int) -> list[bytes]:
     """A response frame, its length in front: in one piece unless it is large. Raises EncodeError."""
     message = type(response)
-    tags = _header_tags.get((message, version))
-    if tags is None:
-        tags = NO_TAGS if response_header_version(message.api_key, version) else b""
-        _header_tags[message, version] = tags
-    own = codec(message, version)
-    if message.api_key == FETCH:
-        pieces = own.piece_encoder()(response)
+    tags, encode, encode_in_pieces = _writers.get((message, version)) or writer_of(message, version)
+    if encode is None:
+        assert encode_in_pieces is not None
+        pieces = encode_in_pieces(response)
         size = sum(map(len, pieces))
         output = [RESPONSE_START.pack(4 + len(tags) + size, call.correlation_id) + tags, *pieces]
         return [b"".join(output)] if size < LARGE_PIECE_BYTES else output
-    body = own.encode(response)
+    body = encode(response)
     start = RESPONSE_START.pack(4 + len(tags) + len(body), call.correlation_id) + tags
     return [start + body] if len(body) < LARGE_PIECE_BYTES else [start, body]
+
+
+def writer_of(message: Any, version: int) -> Writer:
+    """How a message is written. Raises UnsupportedVersionError."""
+    own = codec(message, version)
+    tags = NO_TAGS if response_header_version(message.api_key, version) else b""
+    is_fetch = message.api_key == FETCH
+    found = (tags, None if is_fetch else own.encoder(), own.piece_encoder() if is_fetch else None)
+    _writers[message, version] = found
+    return found

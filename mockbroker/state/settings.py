@@ -91,7 +91,7 @@ LIMITS_OF_LISTENERS = (".max.connections", ".max.connection.creation.rate")
 TRUE_AND_FALSE = {"true": True, "false": False}
 
 
-class KafkaSettings(Mapping[str, Any]):
+class KafkaSettings(dict[str, Any]):
     """Settings by name; a name that was never given has its default.
 
     Values given as text become the type of the default. ``without_effect`` has the names that were given, that Kafka
@@ -105,11 +105,11 @@ class KafkaSettings(Mapping[str, Any]):
     ('background.threads',)
     """
 
-    __slots__ = ("_values", "given_names", "without_effect")
+    __slots__ = ("given_names", "without_effect")
 
     def __init__(self, given: Mapping[str, Any] | None = None) -> None:
         given = given or {}
-        self._values = dict(DEFAULTS)
+        super().__init__(DEFAULTS)
         self.given_names = frozenset(given)
         self.without_effect: tuple[str, ...] = ()
         strange = [name for name in given if name not in DEFAULTS]
@@ -121,9 +121,9 @@ class KafkaSettings(Mapping[str, Any]):
             effective = with_effect("broker") | OF_NUMBERED
             self.without_effect = tuple(name for name in kafkas if name not in effective and not is_of_a_listener(name))
         for name, value in given.items():
-            self._values[name] = in_range(name, typed(name, value))
+            self[name] = in_range(name, typed(name, value))
         if ASSIGNORS in given:
-            check_assignors(self._values[ASSIGNORS])
+            check_assignors(self[ASSIGNORS])
 
     def emulating(self) -> KafkaSettings:
         """The same for a cluster that emulates a release.
@@ -131,25 +131,32 @@ class KafkaSettings(Mapping[str, Any]):
         >>> KafkaSettings().emulating()["leader.imbalance.check.interval.seconds"]
         300
         """
-        own = KafkaSettings.__new__(KafkaSettings)
+        own = KafkaSettings()
         own.given_names, own.without_effect = self.given_names, self.without_effect
-        untouched = {name: value for name, value in EMULATED_DEFAULTS.items() if name not in self.given_names}
-        own._values = {**self._values, **untouched}
+        own.update(self.items())
+        own.update({name: value for name, value in EMULATED_DEFAULTS.items() if name not in self.given_names})
         return own
 
-    def __getitem__(self, name: str) -> Any:
-        try:
-            return self._values[name]
-        except KeyError:
-            from mockbroker.state.configs.definitions import definition
+    def __missing__(self, name: str) -> Any:
+        from mockbroker.state.configs.definitions import definition
 
-            return definition("broker", name).default
+        return definition("broker", name).default
+
+    def __contains__(self, name: object) -> bool:
+        try:
+            self[str(name)]
+        except KeyError:
+            return False
+        return True
+
+    def get(self, name: str, default: Any = None) -> Any:
+        try:
+            return self[name]
+        except KeyError:
+            return default
 
     def __iter__(self) -> Iterator[str]:
-        return iter(sorted(self._values))
-
-    def __len__(self) -> int:
-        return len(self._values)
+        return iter(sorted(super().__iter__()))
 
     @property
     def names_release(self) -> bool:
@@ -159,11 +166,11 @@ class KafkaSettings(Mapping[str, Any]):
     def given(self, name: str) -> bool:
         """Whether the value differs from the default."""
         if name not in self.given_names or name in DEFAULTS:
-            return name in self.given_names and bool(self._values[name] != DEFAULTS[name])
+            return name in self.given_names and bool(self[name] != DEFAULTS[name])
         from mockbroker.state.configs.definitions import find_definition
 
         found = find_definition("broker", name)
-        return found is None or bool(self._values[name] != found.default)
+        return found is None or bool(self[name] != found.default)
 
 
 def in_range(name: str, value: Any) -> Any:

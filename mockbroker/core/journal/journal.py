@@ -12,16 +12,17 @@ from mockbroker.core.journal.entry import LENGTH_BYTES, JournalEntry
 from mockbroker.core.journal.records import (
     CONSUMER_GROUP_HEARTBEAT,
     FETCH,
+    ITEM_BYTES,
     JOIN_GROUP,
     PRODUCE,
     RECORD_BYTES,
+    SHARED_BYTES,
     CallRecord,
     LeaderRacks,
     Observed,
     leader_racks_of,
     named_rack,
     observed,
-    parts_bytes,
     parts_of,
 )
 from mockbroker.core.outcome import Outcome
@@ -114,7 +115,8 @@ class Journal(Assertions):
         facts: Any
         if parts is not None:
             facts = (parts, call.wanted, call.replica_id, self._leaders_of(call, parts))
-            size += parts_bytes(call, parts)
+            fresh = 0 if call.in_session else len(call.wanted)
+            size += ITEM_BYTES * (len(parts) + fresh) + SHARED_BYTES * len(call.wanted)
         else:
             if call.cached is not None:
                 call.observed = call.cached.observed

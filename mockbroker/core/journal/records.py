@@ -71,12 +71,6 @@ class CallRecord(NamedTuple):
     size_bytes: int
 
 
-def parts_bytes(call: Call, parts: Sequence[Part]) -> int:
-    """About what the partitions of a Produce or a Fetch take."""
-    fresh = 0 if call.in_session else len(call.wanted)
-    return ITEM_BYTES * (len(parts) + fresh) + SHARED_BYTES * len(call.wanted)
-
-
 def observed(outcome: Outcome) -> Observed:
     """What a call says of itself that has no parts."""
     call = outcome.call

@@ -6,7 +6,7 @@ import logging
 
 import pytest
 
-from mockbroker.core.outcome import Ending, FailureLog, Outcome
+from mockbroker.core.outcome import Ending, Outcome, log_failure
 from mockbroker.core.simulation import Simulation
 from protocol.apis.metadata import MetadataRequest
 
@@ -19,7 +19,7 @@ def call():
 
 def logged(caplog, outcome: Outcome) -> list[tuple[int, str]]:
     with caplog.at_level(logging.DEBUG, "mockbroker"):
-        FailureLog().call_ended(outcome)
+        log_failure(outcome)
     return [(record.levelno, record.getMessage()) for record in caplog.records]
 
 
