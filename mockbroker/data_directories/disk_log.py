@@ -13,7 +13,7 @@ from mockbroker.state.logs.log import UNBOUNDED, Log, StoredBatch, running_maxim
 if TYPE_CHECKING:
     from mockbroker.data_directories.batch_scan import Scan
     from mockbroker.data_directories.log_file import LogFile
-    from mockbroker.state.logs.segments import LogSegment
+    from mockbroker.state.logs.log import LogSegment
 
 log = logging.getLogger("mockbroker.storage")
 

@@ -26,7 +26,7 @@ from mockbroker.handlers.leadership import (
     hosted_by,
 )
 from mockbroker.state.errors import ApiError
-from mockbroker.state.logs.leader_epochs import UNDEFINED_EPOCH
+from mockbroker.state.logs.log import UNDEFINED_EPOCH
 from mockbroker.state.logs.store import PartitionLog
 from mockbroker.state.replicas.preferred import check_follower_has, preferred_replica
 from mockbroker.state.sessions.fetch_sessions import (

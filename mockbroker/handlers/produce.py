@@ -303,7 +303,7 @@ def append_records(
     written = append(
         log_owner,
         records,
-        call.cluster.clock.at(call.now_ms),
+        call.now_ms + call.cluster.clock.offset_ms,
         one_batch=one_batch,
         allow_zstd=call.version >= ZSTD_VERSION,
         size=size,

@@ -33,7 +33,7 @@ class Timers(Generic[Key]):
     ([], 30, ['session'])
     """
 
-    _deadlines: dict[Key, int] = field(default_factory=dict)
+    deadlines: dict[Key, int] = field(default_factory=dict)
     _queued: dict[Key, tuple[int, int]] = field(default_factory=dict)  # the key's entry in the heap: when, which
     _heap: list[tuple[int, int, Key]] = field(default_factory=list)
     _numbers: count[int] = field(default_factory=count)  # equal deadlines come in the order they were queued
@@ -41,31 +41,31 @@ class Timers(Generic[Key]):
     _is_found: bool = False  # and nothing has changed since
 
     def set(self, key: Key, deadline_ms: int) -> None:
-        self._deadlines[key] = deadline_ms
+        self.deadlines[key] = deadline_ms
         self._is_found = False
         queued = self._queued.get(key)
         if queued is None or deadline_ms < queued[0]:
             self._queue(key, deadline_ms)
 
     def cancel(self, key: Key) -> None:
-        self._deadlines.pop(key, None)
+        self.deadlines.pop(key, None)
         self._is_found = False
-        if len(self._heap) > MAX_STALE + 4 * len(self._deadlines):
+        if len(self._heap) > MAX_STALE + 4 * len(self.deadlines):
             self._clear_away()
 
     def forget(self, keys: Iterable[Key]) -> None:
         """Cancel for good: nothing is kept of these keys until their time would have come."""
-        known = [key for key in keys if self._deadlines.pop(key, None) is not None or key in self._queued]
+        known = [key for key in keys if self.deadlines.pop(key, None) is not None or key in self._queued]
         if known:
             self._is_found = False
             self._clear_away()
 
     def __iter__(self) -> Iterator[Key]:
         """The keys with a deadline, in the order in which they first had one."""
-        return iter(self._deadlines)
+        return iter(self.deadlines)
 
     def __contains__(self, key: Key) -> bool:
-        return key in self._deadlines
+        return key in self.deadlines
 
     def next_ms(self) -> int | None:
         """The earliest deadline, None if there is none."""
@@ -88,7 +88,7 @@ class Timers(Generic[Key]):
         self._settle()
         self._is_found = False
         key = heappop(self._heap)[2]
-        del self._queued[key], self._deadlines[key]
+        del self._queued[key], self.deadlines[key]
         return key
 
     def _queue(self, key: Key, deadline_ms: int) -> None:
@@ -98,7 +98,7 @@ class Timers(Generic[Key]):
 
     def _clear_away(self) -> None:
         """Take what was cancelled, and what was overtaken by an earlier deadline, out of the heap."""
-        self._queued = {key: entry for key, entry in self._queued.items() if key in self._deadlines}
+        self._queued = {key: entry for key, entry in self._queued.items() if key in self.deadlines}
         self._heap = [entry for entry in self._heap if self._queued.get(entry[2]) == entry[:2]]
         heapify(self._heap)
 
@@ -107,7 +107,7 @@ class Timers(Generic[Key]):
         while self._heap:
             queued_ms, number, key = self._heap[0]
             current = self._queued.get(key) == (queued_ms, number)
-            deadline_ms = self._deadlines.get(key)
+            deadline_ms = self.deadlines.get(key)
             if current and deadline_ms == queued_ms:
                 return
             heappop(self._heap)

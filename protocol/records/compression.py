@@ -14,6 +14,7 @@ Source: KIP-31, KIP-57, KIP-110; org.apache.kafka.common.compress, Apache Kafka 
 from __future__ import annotations
 
 import zlib
+from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
 
@@ -37,13 +38,11 @@ _ZSTD_MAGIC = 0xFD2FB528
 _ZSTD_MAX_WINDOW = 1 << 27  # what libzstd's strongest levels use
 
 
+@dataclass(slots=True, eq=False)
 class DecompressionBudget:
     """Bytes that may come out of several compressed pieces together: ``left`` is what remains of them."""
 
-    __slots__ = ("left",)
-
-    def __init__(self, left: int) -> None:
-        self.left = left
+    left: int
 
 
 class CompressionCodec(IntEnum):

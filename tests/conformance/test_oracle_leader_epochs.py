@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mockbroker.state.logs.leader_epochs import LeaderEpochCache
+from mockbroker.state.logs.log import LeaderEpochCache
 from tests.cases import for_each
 from tests.fixture_data import oracle
 

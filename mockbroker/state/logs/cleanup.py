@@ -22,8 +22,8 @@ from mockbroker.state.logs.compaction import (
     last_offsets,
     segments_of,
 )
+from mockbroker.state.logs.log import grouped
 from mockbroker.state.logs.record_memory import RecordMemory, record_memory
-from mockbroker.state.logs.segments import grouped
 from mockbroker.state.timers import Timers
 
 if TYPE_CHECKING:
@@ -61,9 +61,9 @@ class LogCleanup:
         """Records were appended to a partition's log."""
         if self.memory is not None:
             self.memory.appended(partition, now_ms)
-        if partition not in self.looks or len(partition.log.segments) > 1:
+        if partition not in self.looks.deadlines or len(partition.log.segments) > 1:
             self.schedule(partition, now_ms)
-        if partition not in self.expiries and partition.producers.by_id:
+        if partition not in self.expiries.deadlines and partition.producers.by_id:
             self._schedule_expiry(partition, now_ms)
 
     def watch(self, partitions: Iterable[Partition], now_ms: int) -> None:

@@ -15,9 +15,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from mockbroker.state.logs.log import StoredBatch
+from mockbroker.state.logs.log import NO_TIMESTAMP, LogSegment, StoredBatch
 from mockbroker.state.logs.log_transactions import AbortedTransaction
-from mockbroker.state.logs.segments import NO_TIMESTAMP, LogSegment
 from protocol.records import BatchHeader, ControlType, Record, build_batch, control_type, iter_batches, iter_records
 from protocol.records.batches import (
     BATCH_HEADER,

@@ -2,24 +2,211 @@
 
 A batch is kept as the bytes that fetches give out, offsets already in place. Nothing here looks inside.
 Lookups are bisections over parallel lists, so a log of a million batches costs a lookup some twenty comparisons.
-Batches stand in segments, which come and go as a whole; after compaction there are gaps between batches.
+Records leave a log by whole segments, and the one that is written to leaves only with all others. A fetch reads from
+one segment alone; after compaction there are gaps between batches.
+
+Source: UnifiedLog.deletableSegments, LogSegment.shouldRoll; LeaderEpochFileCache (KIP-101, KIP-279, KIP-320), Apache
+Kafka 4.4.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any, NamedTuple
 
 from mockbroker.state.errors import ApiError
-from mockbroker.state.logs.leader_epochs import LeaderEpochCache
-from mockbroker.state.logs.segments import NO_TIMESTAMP, LogSegment, deletable
 from protocol.error_codes import ErrorCode
 
 UNBOUNDED = 2**63 - 1
 BASE_OFFSET = attrgetter("base_offset")
+
+
+NO_TIMESTAMP = -1  # of a segment
+
+
+@dataclass(slots=True)
+class LogSegment:
+    """One segment, from ``base_offset`` to where the next one begins.
+
+    ``first_timestamp`` is the newest in its first batch, ``max_timestamp`` the newest of all, -1 without any;
+    ``created_ms`` and ``modified_ms`` are by the wall clock.
+    """
+
+    base_offset: int
+    created_ms: int = 0
+    modified_ms: int = 0
+    size_bytes: int = 0
+    first_timestamp: int = NO_TIMESTAMP
+    max_timestamp: int = NO_TIMESTAMP
+
+    @property
+    def largest_timestamp(self) -> int:
+        """What its age counts from: the newest timestamp, or when it was last written where it has none."""
+        return self.max_timestamp if self.max_timestamp >= 0 else self.modified_ms
+
+    def is_full(self, size_bytes: int, timestamp: int, now_ms: int, max_bytes: int, max_ms: int) -> bool:
+        """Whether a batch of this size and newest timestamp begins a new segment.
+
+        >>> segment = LogSegment(0, size_bytes=90, first_timestamp=1000)
+        >>> segment.is_full(10, 1000, 0, max_bytes=100, max_ms=60), segment.is_full(11, 1000, 0, 100, 60)
+        (False, True)
+        >>> segment.is_full(1, 1061, 0, 100, 60)
+        True
+        """
+        if self.size_bytes > max_bytes - size_bytes:
+            return True
+        if not self.size_bytes:
+            return False
+        waited = timestamp - self.first_timestamp if self.first_timestamp >= 0 else now_ms - self.created_ms
+        return waited > max_ms
+
+    def written(self, size_bytes: int, timestamp: int, now_ms: int) -> None:
+        """A batch of this size and newest timestamp was appended."""
+        if not self.size_bytes:
+            self.first_timestamp = timestamp
+        self.size_bytes += size_bytes
+        self.modified_ms = now_ms
+        self.max_timestamp = max(self.max_timestamp, timestamp)
+
+    def copy(self) -> LogSegment:
+        return LogSegment(
+            self.base_offset,
+            self.created_ms,
+            self.modified_ms,
+            self.size_bytes,
+            self.first_timestamp,
+            self.max_timestamp,
+        )
+
+
+def deletable(
+    segments: Sequence[LogSegment],
+    end_offset: int,
+    before: int,
+    is_old: Callable[[LogSegment, LogSegment | None], bool],
+) -> int:
+    """How many of the oldest segments may go: they are old, one after the other, and end at ``before`` at most."""
+    count = 0
+    for place, segment in enumerate(segments):
+        following = segments[place + 1] if place + 1 < len(segments) else None
+        upper_bound = end_offset if following is None else following.base_offset
+        if upper_bound > before or (following is None and not segment.size_bytes) or not is_old(segment, following):
+            break
+        count += 1
+    return count
+
+
+def grouped(segments: Sequence[LogSegment], max_bytes: int) -> list[list[LogSegment]]:
+    """Segments that become one when they are compacted: neighbours of ``max_bytes`` at most together.
+
+    >>> [[one.base_offset for one in group] for group in grouped([LogSegment(0), LogSegment(5, size_bytes=9)], 5)]
+    [[0], [5]]
+    """
+    groups: list[list[LogSegment]] = []
+    size_bytes = 0
+    for segment in segments:
+        if groups and size_bytes + segment.size_bytes <= max_bytes:
+            groups[-1].append(segment)
+            size_bytes += segment.size_bytes
+        else:
+            groups.append([segment])
+            size_bytes = segment.size_bytes
+    return groups
+
+
+UNDEFINED_EPOCH = -1
+UNDEFINED_OFFSET = -1
+
+
+class EpochEnd(NamedTuple):
+    """A leader epoch, and the offset behind its last record; both -1 where nothing is known."""
+
+    leader_epoch: int
+    end_offset: int
+
+
+UNDEFINED = EpochEnd(UNDEFINED_EPOCH, UNDEFINED_OFFSET)
+
+
+@dataclass(slots=True, eq=False)
+class LeaderEpochCache:
+    """Leader epochs and the offsets at which they began, both rising. An epoch may have no record.
+
+    >>> cache = LeaderEpochCache()
+    >>> cache.assign(2, 0)
+    >>> cache.assign(5, 30)
+    >>> cache.entries
+    [(2, 0), (5, 30)]
+    >>> cache.end_offset_for(3, log_end_offset=40)
+    EpochEnd(leader_epoch=2, end_offset=30)
+    """
+
+    _epochs: list[int] = field(default_factory=list)
+    _start_offsets: list[int] = field(default_factory=list)
+
+    @property
+    def entries(self) -> list[tuple[int, int]]:
+        """(leader epoch, start offset), rising."""
+        return list(zip(self._epochs, self._start_offsets, strict=True))
+
+    def copy(self) -> LeaderEpochCache:
+        return LeaderEpochCache(list(self._epochs), list(self._start_offsets))
+
+    def assign(self, leader_epoch: int, start_offset: int) -> None:
+        """An epoch begins, as its leader is elected or as a batch of it is appended.
+
+        Entries with this epoch or a later one, or with this offset or a later one, give way; the latest epoch again,
+        at the same offset or a later one, changes nothing.
+        """
+        assert min(leader_epoch, start_offset) >= 0, (leader_epoch, start_offset)
+        epochs, start_offsets = self._epochs, self._start_offsets
+        if epochs and leader_epoch == epochs[-1] and start_offset >= start_offsets[-1]:
+            return
+        while epochs and (epochs[-1] >= leader_epoch or start_offsets[-1] >= start_offset):
+            epochs.pop()
+            start_offsets.pop()
+        epochs.append(leader_epoch)
+        start_offsets.append(start_offset)
+
+    def truncate_from_start(self, offset: int) -> None:
+        """Forget the epochs that ended before ``offset``; the one in force there begins there from now on."""
+        passed = bisect_right(self._start_offsets, offset)
+        if passed:
+            del self._epochs[: passed - 1], self._start_offsets[: passed - 1]
+            self._start_offsets[0] = offset
+
+    def truncate_from_end(self, offset: int) -> None:
+        """Forget the epochs that began at ``offset`` or later."""
+        kept = bisect_left(self._start_offsets, offset)
+        del self._epochs[kept:], self._start_offsets[kept:]
+
+    def latest_epoch(self) -> int:
+        """The epoch that began last, -1 without any."""
+        return self._epochs[-1] if self._epochs else UNDEFINED_EPOCH
+
+    def epoch_for_offset(self, offset: int) -> int:
+        """The epoch in force at an offset, -1 before the first."""
+        passed = bisect_right(self._start_offsets, offset)
+        return self._epochs[passed - 1] if passed else UNDEFINED_EPOCH
+
+    def end_offset_for(self, leader_epoch: int, log_end_offset: int) -> EpochEnd:
+        """The largest epoch known up to this one, and where the next begins; the latest ends with the log.
+
+        For an epoch before the first one known: itself, and where the first begins, since it can have no later record.
+        For one after the latest: UNDEFINED, since whoever names it knows more than this log.
+        """
+        if leader_epoch == UNDEFINED_EPOCH:
+            return UNDEFINED
+        epochs = self._epochs
+        if epochs and leader_epoch == epochs[-1]:
+            return EpochEnd(leader_epoch, log_end_offset)
+        following = bisect_right(epochs, leader_epoch)
+        if following == len(epochs):
+            return UNDEFINED
+        return EpochEnd(epochs[following - 1] if following else leader_epoch, self._start_offsets[following])
 
 
 class StoredBatch(NamedTuple):

@@ -8,9 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Protocol
 
-from mockbroker.state.logs.leader_epochs import LeaderEpochCache
-from mockbroker.state.logs.log import StoredBatch
-from mockbroker.state.logs.segments import LogSegment
+from mockbroker.state.logs.log import LeaderEpochCache, LogSegment, StoredBatch
 
 if TYPE_CHECKING:
     from mockbroker.state.cluster import Cluster

@@ -9,8 +9,7 @@ import pytest
 from mockbroker.core.simulation import Simulation
 from mockbroker.state.image.image import Image
 from mockbroker.state.logs.compaction import CleaningRules, cleanable_range
-from mockbroker.state.logs.log import Log
-from mockbroker.state.logs.segments import LogSegment
+from mockbroker.state.logs.log import Log, LogSegment
 from protocol.apis.produce import ProduceRequest
 from protocol.records import Record, build_batch, iter_batches, iter_records
 from tests.transaction_driver import TransactionalProducer
