@@ -324,16 +324,10 @@ class Traffic:
 
     def _other(self, key: TrafficKey) -> TrafficKey:
         """The row that a flow is added to when there are too many."""
-        return key._replace(
-            client_id=OTHERS,
-            client_host=None,
-            topic=OTHERS if key.topic is not None else None,
-            partition=None,
-            client_rack=key.client_rack if key.client_rack is None or key.client_rack in self._racks else OTHERS,
-            client_rack_from=None,
-            told_rack=None,
-            detail=None,
-        )
+        rack = key.client_rack if key.client_rack is None or key.client_rack in self._racks else OTHERS
+        topic = OTHERS if key.topic is not None else None
+        key = key._replace(client_id=OTHERS, client_host=None, topic=topic, partition=None, client_rack=rack)
+        return key._replace(client_rack_from=None, told_rack=None, detail=None)
 
     # reading
 
@@ -483,19 +477,11 @@ class Traffic:
 
 
 def client_row(key: TrafficKey, *, is_other: bool) -> dict[str, Any]:
-    return {
-        "client_id": None if is_other else key.client_id or "",
-        "client_rack": None if is_other else key.client_rack,
-        "client_rack_source": None if is_other else key.client_rack_from,
-        "client_address": "" if is_other else key.client_host,
-        "calls": 0,
-        "local_bytes": 0,
-        "cross_bytes": 0,
-        "unknown_bytes": 0,
-        "reason": None,
-        "detail": None,
-        "is_other": is_other,
-    }
+    places = ("client_id", "client_rack", "client_rack_source", "client_address")
+    known = (key.client_id or "", key.client_rack, key.client_rack_from, key.client_host)
+    row: dict[str, Any] = dict(zip(places, (None, None, None, "") if is_other else known, strict=True))
+    sums = dict.fromkeys(("calls", "local_bytes", "cross_bytes", "unknown_bytes"), 0)
+    return {**row, **sums, "reason": None, "detail": None, "is_other": is_other}
 
 
 def add_to(sums: dict[Any, Sums], key: Any, amounts: Sums) -> None:

@@ -7,7 +7,9 @@ which some are no longer kept.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kafka_rack.plurals import counted as number_of
@@ -161,7 +163,7 @@ def no_errors(journal: Journal, arguments: dict[str, Any]) -> None:
     selected = select(journal, arguments)
     failed = [(entry, names) for entry in selected.entries if (names := errors_of(entry))]
     if failed:
-        kinds = grouped(failed, lambda one: f"{', '.join(one[1])} from {call_kind(one[0])}")
+        kinds = grouped(f"{', '.join(names)} from {call_kind(entry)}" for entry, names in failed)
         raise AssertionError(
             f"expected no errors in {selected.subject}, got them in {len(failed):,} of {calls(selected.entries)}: "
             f"{kinds}. First: {call_line(failed[0][0])}."
@@ -442,21 +444,19 @@ def endings(entries: Sequence[JournalEntry]) -> str:
 
 def frequent(values: Iterable[str]) -> str:
     """Values with their numbers, the most frequent first."""
-    found: dict[str, int] = {}
-    for value in values:
-        found[value] = found.get(value, 0) + 1
-    ordered = sorted(found.items(), key=lambda one: (-one[1], one[0]))
-    said = [f"{value or 'none'} ({number:,})" for value, number in ordered[:MAX_GROUPS]]
-    more = len(ordered) - MAX_GROUPS
-    return ", ".join(said) + (f" and {number_of(more, 'other')}" if more > 0 else "")
+    return joined((f"{value or 'none'} ({number:,})" for value, number in ranked(values)), ", ", " and {}", "other")
 
 
-def grouped(items: Sequence[Any], key: Callable[[Any], str]) -> str:
-    found: dict[str, int] = {}
-    for one in items:
-        kind = key(one)
-        found[kind] = found.get(kind, 0) + 1
-    ordered = sorted(found.items(), key=lambda one: (-one[1], one[0]))
-    said = [f"{number:,} times {kind}" if number > 1 else kind for kind, number in ordered[:MAX_GROUPS]]
-    more = len(ordered) - MAX_GROUPS
-    return "; ".join(said) + (f"; and {number_of(more, 'other kind')}" if more > 0 else "")
+def grouped(kinds: Iterable[str]) -> str:
+    said = (f"{number:,} times {kind}" if number > 1 else kind for kind, number in ranked(kinds))
+    return joined(said, "; ", "; and {}", "other kind")
+
+
+def ranked(values: Iterable[str]) -> list[tuple[str, int]]:
+    return sorted(Counter(values).items(), key=lambda one: (-one[1], one[0]))
+
+
+def joined(said: Iterable[str], between: str, rest: str, noun: str) -> str:
+    """The first of these, and how many more."""
+    first, more = list(islice(said, MAX_GROUPS)), sum(1 for _ in said)
+    return between.join(first) + (rest.format(number_of(more, noun)) if more else "")

@@ -103,34 +103,15 @@ class JournalEntry(NamedTuple):
 
     def to_json(self) -> dict[str, Any]:
         """The entry as JSON has it."""
-        return {
-            "sequence": self.sequence,
-            "at_ms": self.at_ms,
-            "latency_ms": self.latency_ms,
-            "broker": self.broker_id,
-            "rack": self.rack,
-            "client_id": self.client_id,
-            "client_address": self.client_address,
-            "principal": self.principal,
-            "client_rack": self.client_rack,
-            "client_rack_source": self.client_rack_source,
-            "connection": self.connection,
-            "api": self.api,
-            "api_key": self.api_key,
-            "version": self.version,
-            "topics": {name: list(partitions) for name, partitions in self.topics.items()},
-            "groups": list(self.groups),
-            "request_bytes": self.request_bytes,
-            "response_bytes": self.response_bytes,
-            "traffic": self.traffic,
-            "redirects": self.redirects,
-            "errors": list(self.errors),
-            "faults": list(self.faults),
-            "category": self.category,
-            "locality": self.locality,
-            "locality_reason": self.locality_reason,
-            "avoidable": self.avoidable,
-            "detail": self.detail,
-            "ending": self.ending,
-            "reason": self.reason,
-        }
+        found = {name: getattr(self, name) for name in JSON_FIELDS}
+        found["topics"] = {name: list(partitions) for name, partitions in self.topics.items()}
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in found.items()}
+
+
+JSON_FIELDS = (
+    *("sequence", "at_ms", "latency_ms", "broker", "rack", "client_id", "client_address", "principal", "client_rack"),
+    *("client_rack_source", "connection", "api", "api_key", "version", "topics", "groups", "request_bytes"),
+    *("response_bytes", "traffic", "redirects", "errors", "faults", "category", "locality", "locality_reason"),
+    *("avoidable", "detail", "ending", "reason"),
+)
+"""What ``to_json`` has of an entry, in its order."""

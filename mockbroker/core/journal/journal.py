@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -257,10 +257,7 @@ class Journal(Assertions):
         from mockbroker.core.journal.filters import count_key
 
         key = count_key(by)
-        found: dict[str, int] = {}
-        for entry in self.find(**filters):
-            for value in key(entry):
-                found[value] = found.get(value, 0) + 1
+        found = Counter(value for entry in self.find(**filters) for value in key(entry))
         return dict(sorted(found.items(), key=lambda one: (-one[1], one[0])))
 
     def scan(self, wanted: JournalFilters, first: int | None = None, count: int | None = None) -> list[JournalEntry]:
