@@ -228,7 +228,8 @@ def open_session(call: Call, request: FetchRequest) -> tuple[FetchSession | None
         for topic in request.topics
         for partition in topic.partitions
     ]
-    if call.version < SESSION_VERSION:
+    has_session = request.session_id != NO_SESSION or request.session_epoch != FINAL_EPOCH
+    if call.version < SESSION_VERSION or not has_session:
         return (None, True, without_doubles(named))
     sessions = call.cluster.fetch_sessions_of(call.broker.id)
     if request.session_epoch in (FIRST_EPOCH, FINAL_EPOCH):

@@ -15,6 +15,8 @@ def varint(value: int) -> bytes:
         return SHORT_LENGTH[value - 1]
     if value >> 32:
         raise Refused
+    if 127 < value < 1 << 14:
+        return bytes((value & 127 | 128, value >> 7))
     return unsigned_varint(value)
 
 
