@@ -1,6 +1,6 @@
 """FindCoordinator (key 10): which broker coordinates a group or a transactional id.
 
-Reads cluster.brokers and, through ``coordinator_for``, makes the topic of the key's type if there is none yet. The
+Reads cluster.brokers and, through ``coordinator_for``, creates the topic of the key's type if there is none yet. The
 address is that of the listener the client came in by. Where Kafka makes the topic it answers COORDINATOR_NOT_AVAILABLE
 first; here the topic is there at once.
 Errors, per key: COORDINATOR_NOT_AVAILABLE, INVALID_REQUEST for unknown key types and keys that cannot be read.
@@ -79,9 +79,12 @@ def entry(call: Call, key_type: int, key: str) -> FindCoordinatorResponse.Coordi
 
 
 def coordinates(call: Call, key: str, topic: str = OFFSETS_TOPIC) -> bool:
-    """Whether the broker that was called coordinates a group, or the key of another coordinators' topic."""
+    """True if the broker coordinates a group, or the key of another coordinators' topic.
+
+    Only FindCoordinator creates the topic; before it no broker coordinates anything.
+    """
     try:
-        return call.cluster.coordinator_for(key, topic) is call.broker
+        return topic in call.cluster.topics and call.cluster.coordinator_for(key, topic) is call.broker
     except ApiError:
         return False
 

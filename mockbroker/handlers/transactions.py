@@ -335,6 +335,8 @@ def stage(
     producer_id, epoch = request.producer_id, request.producer_epoch
     try:
         check_group_id(request.group_id)
+        if OFFSETS_TOPIC not in call.cluster.topics:
+            raise ApiError(ErrorCode.COORDINATOR_NOT_AVAILABLE, f"topic {OFFSETS_TOPIC} was not created yet")
         check_coordinator(call, request.group_id)
         call.cluster.internal_topics.check_takes_writes(OFFSETS_TOPIC, request.group_id)
         place = offsets_of(call, request.group_id)
