@@ -30,6 +30,7 @@ class Replay:
 
     def __init__(self, frames: list[CapturedFrame]) -> None:
         self.sim = Simulation(racks="a", settings=RECORDED_WITH, release="4.1")
+        self.sim.cluster.coordinator_for("any")
         self.requests = {(one.connection, one.correlation_id): one for one in frames if one.kind == "request"}
         self.frames = [one for one in frames if one.api_key in (METADATA, *self.compared_apis)]
         self.names: dict[str, str] = {}

@@ -16,6 +16,7 @@ import pytest
 import protocol
 from mockbroker.core.simulation import Simulation
 from mockbroker.state.groups.offsets import Committed
+from mockbroker.state.topics.coordinator_keys import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from protocol.error_codes import ErrorCode
 from tests.fixture_data import CapturedFrame, captured_frames
 
@@ -60,6 +61,8 @@ class Replay:
             (frame.connection, frame.correlation_id): frame for frame in self.frames if frame.kind == "response"
         }
         self.sim = Simulation(racks="a", settings=RECORDED_WITH)
+        for topic in (OFFSETS_TOPIC, TRANSACTIONS_TOPIC):
+            self.sim.cluster.coordinator_for("any", topic)
         self.uuids = GivenUuids()
         self.uuids.given = []
         self.sim.engine.path.rng = self.uuids

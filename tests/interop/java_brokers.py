@@ -89,6 +89,7 @@ def kafka_brokers(
     """The same, with more settings of each broker, and with brokers that can be stopped and started.
 
     Args:
+        settings: ``{data}`` in a value is the broker's folder.
         listeners: more of each broker, name -> security protocol.
         advertised: for some of them, the port of each broker that clients are told of in place of its own.
 
@@ -114,7 +115,8 @@ def kafka_brokers(
             folder=folder,
         )
         file = folder / f"{node}.properties"
-        file.write_text(text + "".join(f"{name}={value}\n" for name, value in (settings or {}).items()))
+        more_text = "".join(f"{name}={value}\n" for name, value in (settings or {}).items())
+        file.write_text(text + more_text.replace("{data}", f"{folder}/data-{node}"))
         command.append(str(file))
     errors = (folder / "errors.txt").open("w+")
     with errors, subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors) as process:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import socket
 import struct
+from base64 import urlsafe_b64encode
 from typing import Any
 
 from mockbroker.adapters.blocking import BlockingMockCluster
 from mockbroker.adapters.server import MockCluster
+from protocol.apis.find_coordinator import FindCoordinatorRequest
 from protocol.apis.metadata import MetadataRequest
 from protocol.apis.share_state import InitializeShareGroupStateRequest
 from protocol.headers import read_response, request_frame
@@ -37,6 +39,9 @@ def test_kafkas_formatter_prints_the_states_of_share_partitions():
         cluster.create_topic("orders", 1, 1)
         servers = cluster.bootstrap_servers
         (topic,) = ask(servers, MetadataRequest(topics=[MetadataRequest.Topic(name="orders")]), 12).topics
+        key = f"workers:{urlsafe_b64encode(topic.topic_id).decode().rstrip('=')}:0"
+        (found,) = ask(servers, FindCoordinatorRequest(key_type=2, coordinator_keys=[key]), 6).coordinators
+        assert found.error_code == 0
         begun = InitializeShareGroupStateRequest.Topic.Partition(partition=0, state_epoch=1, start_offset=START)
         wanted = InitializeShareGroupStateRequest.Topic(topic_id=topic.topic_id, partitions=[begun])
         answer = ask(servers, InitializeShareGroupStateRequest(group_id="workers", topics=[wanted]), 0)

@@ -61,6 +61,7 @@ def named_topics(target: Target) -> None:
 
 def named_groups(target: Target) -> None:
     """300 JoinGroup of group ids of 30 KB."""
+    target.make_coordinators()
     in_portions(
         target,
         [request_bytes(join("g" * 30_000 + str(number), ["range"]), JOIN_VERSION + 2) for number in range(300)],
@@ -77,6 +78,7 @@ def coordinator_keys(target: Target) -> None:
 
 def transactional_ids(target: Target) -> None:
     """20,000 transactional ids."""
+    target.make_coordinators()
     in_portions(
         target,
         [
@@ -133,6 +135,7 @@ def parked_fetches(target: Target) -> None:
 
 def pending_members(target: Target) -> None:
     """20,000 members ask for an id and never join with it."""
+    target.make_coordinators()
     question = request_bytes(join("pending", ["range"]), 5)
     in_portions(target, [question] * 20_000)
 

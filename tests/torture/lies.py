@@ -42,6 +42,7 @@ def claiming(count: int, codec: CompressionCodec, data: bytes) -> bytes:
 
 def backtracking_pattern(target: Target) -> None:
     """ListTransactions with patterns that backtrack, against an id of 30 to 1,000 letters."""
+    target.make_coordinators()
     client = target.client()
     name = "a" * target.rng.randrange(30, 1_000) + "!"
     client.ask(InitProducerIdRequest(transactional_id=name, transaction_timeout_ms=1000), 4)
@@ -51,6 +52,7 @@ def backtracking_pattern(target: Target) -> None:
 
 def large_expressions(target: Target) -> None:
     """50 topics of 240 letters, and a consumer group that subscribes by an expression that is large when compiled."""
+    target.make_coordinators()
     client = target.client()
     topics = [
         CreateTopicsRequest.Topic(name=f"{number:02}{'n' * 238}", num_partitions=1, replication_factor=1)
@@ -123,6 +125,7 @@ def long_numbers(target: Target) -> None:
 
 def chained_topologies(target: Target) -> None:
     """A Streams topology of up to 4,000 subtopologies, each of which waits for the one after it."""
+    target.make_coordinators()
     client = target.client()
     count = target.rng.randrange(1_000, 4_000)
     info = Subtopology.TopicInfo

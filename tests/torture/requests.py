@@ -45,6 +45,7 @@ def join(group: str, protocols: list[str], member_id: str = "", metadata: bytes 
 
 def many_protocols(target: Target) -> None:
     """Two members of a group name 19,990 protocols each, of which they share the last."""
+    target.make_coordinators()
     first = [f"a-{number}" for number in range(PROTOCOLS)]
     second = [f"b-{number}" for number in range(PROTOCOLS)]
     target.client().ask(join("protocols", [*first, "shared"]), JOIN_VERSION)
@@ -54,6 +55,7 @@ def many_protocols(target: Target) -> None:
 
 def many_members(target: Target) -> None:
     """2,000 members join one group, each by a connection of its own."""
+    target.make_coordinators()
     question = request_bytes(join("members", ["range", "sticky"]), JOIN_VERSION)
     for _ in range(MEMBERS):
         target.client().send(question)
@@ -131,6 +133,7 @@ def allowed_partitions(target: Target) -> None:
 
 def large_group(target: Target) -> None:
     """DescribeGroups names a group of 10 MB 60 times."""
+    target.make_coordinators()
     client = target.client()
     joined = client.ask(join("large", ["range"], metadata=bytes(10 * MB)), JOIN_VERSION)
     assigned = SyncGroupRequest(
@@ -178,6 +181,7 @@ def bombs(target: Target) -> None:
 
 def many_in_transaction(target: Target) -> None:
     """AddPartitionsToTxn names 19,990 partitions that are not there."""
+    target.make_coordinators()
     topic = AddPartitionsToTxnTopic(name=TOPIC, partitions=list(range(NAMES)))
     request = AddPartitionsToTxnRequest(
         v3_and_below_transactional_id="one", v3_and_below_producer_id=1, v3_and_below_topics=[topic]
@@ -187,6 +191,7 @@ def many_in_transaction(target: Target) -> None:
 
 def many_names(target: Target) -> None:
     """Requests of eight APIs that name 19,990 things each."""
+    target.make_coordinators()
     client = target.client()
     names = [f"none-{number}" for number in range(NAMES)]
     numbers = range(NAMES)

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple, Self
 
 import protocol
 from protocol.apis.api_versions import ApiVersionsRequest
+from protocol.apis.find_coordinator import FindCoordinatorRequest
 from tests.serve_process import serve_process
 
 SIZE = struct.Struct(">i")
@@ -231,6 +232,11 @@ class Target:
         client = self.held.enter_context(Client(self.address, **options))
         self.clients.append(client)
         return client
+
+    def make_coordinators(self) -> None:
+        """Create the topics of the coordinators of groups and of transactional ids, as clients do first."""
+        for key_type in (0, 1):
+            self.client().ask(FindCoordinatorRequest(key="any", key_type=key_type), 2)
 
     def close_clients(self) -> None:
         """Have the attackers go."""

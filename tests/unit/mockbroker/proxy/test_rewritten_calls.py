@@ -34,6 +34,7 @@ def test_a_reader_is_sent_to_the_replica_of_its_rack():
 
 def test_the_leader_of_a_group_hears_the_rack_of_a_member_that_says_version_2():
     sim = cluster_of()
+    sim.cluster.coordinator_for("readers")
     subscription = ConsumerProtocolSubscription(topics=[TOPIC], generation_id=4)
     request = JoinGroupRequest(
         group_id="readers",
@@ -52,7 +53,9 @@ def test_the_leader_of_a_group_hears_the_rack_of_a_member_that_says_version_2():
 
 
 def test_a_coordinator_that_assigns_knows_the_rack_of_a_member_and_keeps_it():
-    client = Client(cluster_of())
+    sim = cluster_of()
+    sim.cluster.coordinator_for("readers")
+    client = Client(sim)
     beat = {"group_id": "readers", "member_id": "a member of its own"}
     joining = ConsumerGroupHeartbeatRequest(
         **beat, member_epoch=0, rebalance_timeout_ms=10_000, subscribed_topic_names=[TOPIC], topic_partitions=[]
