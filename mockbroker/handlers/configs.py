@@ -122,6 +122,9 @@ def loggers(broker: Broker) -> Iterable[DescribedConfig]:
 
 
 def config(call: Call, described: DescribedConfig, request: DescribeConfigsRequest) -> Config:
+    documentation = "" if described.source is ConfigSource.DYNAMIC_BROKER_LOGGER else None
+    if request.include_documentation and described.definition is not None:
+        documentation = described.documentation
     entry = Config(
         name=described.name,
         value=described.value,
@@ -129,7 +132,7 @@ def config(call: Call, described: DescribedConfig, request: DescribeConfigsReque
         config_source=described.source,
         is_sensitive=described.is_sensitive,
         config_type=described.type,
-        documentation=described.documentation if request.include_documentation else None,
+        documentation=documentation,
     )
     if call.version == 0:
         entry.is_default = described.source == ConfigSource.DEFAULT

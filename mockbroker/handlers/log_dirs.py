@@ -1,8 +1,8 @@
 """AlterReplicaLogDirs (key 34), DescribeLogDirs (35): the directories of the broker that is asked, and what is in them.
 
 Reads cluster.topics; AlterReplicaLogDirs moves replicas between directories, at once.
-Errors, per partition: LOG_DIR_NOT_FOUND, UNKNOWN_TOPIC_OR_PARTITION, REPLICA_NOT_AVAILABLE, KAFKA_STORAGE_ERROR; the
-last one also of a directory that has failed.
+Errors, per partition: LOG_DIR_NOT_FOUND, INVALID_REPLICA_ASSIGNMENT, UNKNOWN_TOPIC_OR_PARTITION,
+REPLICA_NOT_AVAILABLE, KAFKA_STORAGE_ERROR; the last one also of a directory that has failed.
 Source: KIP-113, KIP-827, KIP-1066; KafkaApis.handleAlterReplicaLogDirsRequest and handleDescribeLogDirsRequest,
 ReplicaManager.alterReplicaLogDirs and describeLogDirs, Apache Kafka 4.4.
 """
@@ -16,6 +16,7 @@ from mockbroker.api import Errors, Needs, handles
 from mockbroker.call import Call
 from mockbroker.state.brokers.log_dirs import (
     VOLUME_BYTES,
+    is_cordoned,
     is_full,
     log_dirs,
     move_replica,
@@ -87,6 +88,7 @@ def described(call: Call, path: str, wanted: dict[str, set[int]] | None) -> Resu
             )
             for name, sizes in groupby(shown, lambda one: one.partition.topic.name)
         ],
+        is_cordoned=is_cordoned(cluster, broker_id, path),
         total_bytes=VOLUME_BYTES,
         usable_bytes=max(0, VOLUME_BYTES - used_bytes),
     )

@@ -213,7 +213,11 @@ class Cluster:
             if support is not None:
                 self.support = support
             elif self.release:
-                self.support = KRaftMode(CurrentView(self.liveness, self.topics, self.topic_by_id), self.release)
+                self.support = KRaftMode(
+                    CurrentView(self.liveness, self.topics, self.topic_by_id),
+                    self.release,
+                    self.settings["unstable.api.versions.enable"],
+                )
             self.register_brokers(0)
 
     def check_plugins(self) -> None:

@@ -72,6 +72,8 @@ CHANGES: dict[str, dict[int, tuple[int, int]]] = {
 KRAFT_RELEASES = tuple(CHANGES)
 KRAFT_ONLY = ("4.0", "4.1", "4.2", "4.3", "4.4")
 NEWEST = KRAFT_RELEASES[-1]
+UNSTABLE_VERSIONS = {22: (0, 6)}
+"""What brokers of the newest release serve more with ``unstable.api.versions.enable``: InitProducerId v6 (KIP-939)."""
 
 METADATA_LEVELS = {
     "3.3": 7,
@@ -171,8 +173,12 @@ def is_since(release: str | None, line: str) -> bool:
 
 
 @cache
-def kraft_versions(release: str) -> dict[int, tuple[int, int]]:
-    """API key -> lowest and highest version that brokers of a release serve in KRaft mode, by key in order."""
+def kraft_versions(release: str, *, unstable: bool = False) -> dict[int, tuple[int, int]]:
+    """API key -> lowest and highest version that brokers of a release serve in KRaft mode, by key in order.
+
+    Args:
+        unstable: also the versions that are still to change, which are known of the newest release alone.
+    """
     line = kraft_line(release)
     found: dict[int, tuple[int, int]] = {}
     for one in KRAFT_RELEASES[: KRAFT_RELEASES.index(line) + 1]:
@@ -181,6 +187,8 @@ def kraft_versions(release: str) -> dict[int, tuple[int, int]]:
         found |= CHANGES[one]
     if release == DISKLESS:
         found |= DISKLESS_VERSIONS
+    if unstable and line == NEWEST:
+        found |= UNSTABLE_VERSIONS
     return dict(sorted(found.items()))
 
 

@@ -49,6 +49,8 @@ class Broker:
     registration: BrokerRegistration | None = None
     is_running: bool = True
     """Whether its process is up; one that is cut off from the controller runs but is not online."""
+    chosen_dirs: dict[tuple[bytes, int], str] = field(default_factory=dict, repr=False)
+    """The directory that a client chose for a replica which the broker has not got yet, by topic id and partition."""
     _loggers: BrokerLoggers | None = None  # of the process that is up; made when first asked for
 
     @property
@@ -63,6 +65,7 @@ class Broker:
     def process_ended(self) -> None:
         """Forget what only its process knew."""
         self._loggers = None
+        self.chosen_dirs.clear()
 
     @property
     def online(self) -> bool:

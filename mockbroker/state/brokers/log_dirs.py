@@ -3,12 +3,12 @@
 A replica that was never moved is in the directory of its partition's number, so that they are spread evenly. The
 records of a partition are kept once, whatever directories its replicas are in.
 
-Source: KIP-113, KIP-827, KIP-858; LogManager and ReplicaManager.describeLogDirs, Apache Kafka 4.4.
+Source: KIP-113, KIP-827, KIP-858, KIP-1066; LogManager and ReplicaManager.describeLogDirs, Apache Kafka 4.4.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from hashlib import sha256
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -38,6 +38,12 @@ class ReplicaSize(NamedTuple):
 def log_dirs(cluster: Cluster) -> list[str]:
     """The paths of the directories that each broker has, at least one. They are names: nothing is written there."""
     return list(cluster.configs.broker(None, "log.dirs") or cluster.configs.broker(None, "log.dir"))
+
+
+def is_cordoned(cluster: Cluster, broker_id: int, path: str | None = None) -> bool:
+    """True if a broker's directory takes no new replicas, or, without a path, none of its directories does."""
+    cordoned = cluster.configs.broker(broker_id, "cordoned.log.dirs")
+    return "*" in cordoned or all(one in cordoned for one in ([path] if path else log_dirs(cluster)))
 
 
 def directory_id(cluster: Cluster, broker_id: int, path: str) -> bytes:
@@ -72,29 +78,66 @@ def is_full(cluster: Cluster, partition: Partition, broker_id: int) -> bool:
 
 
 def move_replica(cluster: Cluster, broker_id: int, topic: str, index: int, path: str) -> None:
-    """Move a broker's replica to another of its directories, at once.
+    """Move a broker's replica to another of its directories, at once; one that it has not got yet will be made there.
 
     Raises ApiError: INVALID_TOPIC_EXCEPTION for a name that leaves its directory no room for the suffix of a replica
-        on its way, LOG_DIR_NOT_FOUND, UNKNOWN_TOPIC_OR_PARTITION, REPLICA_NOT_AVAILABLE for a partition of which the
-        broker has no replica, KAFKA_STORAGE_ERROR where the directory that has it failed.
+        on its way, LOG_DIR_NOT_FOUND, INVALID_REPLICA_ASSIGNMENT for a cordoned directory,
+        UNKNOWN_TOPIC_OR_PARTITION, REPLICA_NOT_AVAILABLE for a partition of which the broker has no replica,
+        KAFKA_STORAGE_ERROR where the directory that has it failed.
     """
     if len(f"{topic}-{index}") + FUTURE_SUFFIX_LENGTH > MAX_DIRECTORY_NAME:
         raise ApiError(ErrorCode.INVALID_TOPIC_EXCEPTION, "the name is too long")
     paths = log_dirs(cluster)
     if path not in paths:
         raise ApiError(ErrorCode.LOG_DIR_NOT_FOUND, f"expected a directory of {', '.join(paths)}; got {path}")
+    if is_cordoned(cluster, broker_id, path):
+        raise ApiError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, f"the log directory {path} is cordoned")
     partition = cluster.find_partition(topic, index)
     if broker_id not in partition.replicas:
+        chosen = cluster.brokers[broker_id].chosen_dirs
+        for topic_id, other in [one for one in chosen if one[0] not in cluster.topic_by_id]:
+            del chosen[topic_id, other]
+        chosen[partition.topic.id, index] = path
         raise ApiError(ErrorCode.REPLICA_NOT_AVAILABLE, f"broker {broker_id} has no replica of {topic}-{index}")
     if is_full(cluster, partition, broker_id):
         raise ApiError(ErrorCode.KAFKA_STORAGE_ERROR, f"the directory of {topic}-{index} on broker {broker_id} is full")
     if directory_of(cluster, partition, broker_id) == path:
         return
+    _record(cluster, partition, {broker_id: path})
+
+
+def put_replicas(cluster: Cluster, partitions: Iterable[Partition], new: Collection[int] | None = None) -> None:
+    """Record where new replicas are that do not go where their number says: as chosen, or beside what is cordoned.
+
+    Args:
+        new: the brokers whose replicas are new; all unless given.
+    """
+    special = {
+        broker.id: broker.chosen_dirs
+        for broker in cluster.brokers.values()
+        if broker.chosen_dirs or cluster.configs.broker(broker.id, "cordoned.log.dirs")
+    }
+    for partition in partitions if special else ():
+        paths = {}
+        for broker_id in partition.replicas if new is None else new:
+            own = directory_of(cluster, partition, broker_id)
+            path = special.get(broker_id, {}).pop((partition.topic.id, partition.index), own)
+            if is_cordoned(cluster, broker_id, path):
+                path = next((one for one in log_dirs(cluster) if not is_cordoned(cluster, broker_id, one)), path)
+            if path != own:
+                paths[broker_id] = path
+        if paths:
+            _record(cluster, partition, paths)
+
+
+def _record(cluster: Cluster, partition: Partition, paths: Mapping[int, str]) -> None:
     from protocol.embedded.metadata_topics import PartitionChangeRecord
 
     directories = [
-        directory_id(cluster, replica, path if replica == broker_id else directory_of(cluster, partition, replica))
+        directory_id(cluster, replica, paths.get(replica) or directory_of(cluster, partition, replica))
         for replica in partition.replicas
     ]
-    record = PartitionChangeRecord(partition_id=index, topic_id=partition.topic.id, directories=directories)
-    cluster.writer.commit([record])
+    topic_id = partition.topic.id
+    cluster.writer.commit(
+        [PartitionChangeRecord(partition_id=partition.index, topic_id=topic_id, directories=directories)]
+    )

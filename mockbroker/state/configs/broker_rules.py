@@ -198,10 +198,11 @@ def check_connections(change: BrokerConfigChange) -> None:
 
 def check_sizes(change: BrokerConfigChange) -> None:
     """Nothing if pools of threads do not grow or shrink too much at once. Raises ApiError: INVALID_REQUEST."""
-    for name in (*THREAD_POOLS, *ABOVE_ZERO):
-        if name not in change.wanted:
+    for asked in sorted(change.wanted):
+        name = without_listener(asked)
+        if name not in (*THREAD_POOLS, *ABOVE_ZERO):
             continue
-        before, new = change.before(name), change.after(name)
+        before, new = change.before(name), definition(BROKER, name).parse(change.wanted[asked])
         if new == before:
             continue
         if new < 1:

@@ -19,6 +19,7 @@ from mockbroker.state.configs.definitions import (
     ConfigDefinition,
     broker_synonyms,
     definition,
+    dynamic_only_names,
     find_definition,
     group_synonym,
     names,
@@ -148,6 +149,9 @@ def broker_config(
 ) -> DescribedConfig:
     """One config of a broker; without a definition it is one that the broker does not know, so may be a secret."""
     ours = name in OURS[BROKER] or name.startswith(OUR_PREFIXES)
+    is_read_only = found is None or found.update_mode == "read-only"
+    if name.startswith(LISTENER_PREFIX):
+        found = find_definition(BROKER, synonyms_of(name)[-1])
     sensitive = not ours if found is None else found.is_sensitive
     synonyms = of_broker(configs, broker, name, synonyms_of(name), hidden=sensitive)
     value = next((text for at, text, _ in synonyms if at == name), None)
@@ -160,8 +164,8 @@ def broker_config(
         ConfigType.UNKNOWN if found is None else found.type,
         synonyms,
         is_sensitive=sensitive,
-        is_read_only=found is None or found.update_mode == "read-only",
-        definition=found,
+        is_read_only=is_read_only,
+        definition=None if name.startswith(LISTENER_PREFIX) else found,
     )
 
 
@@ -178,7 +182,7 @@ def of_broker(
     found += [(at, facts[at], ConfigSource.STATIC_BROKER) for at in synonyms if at in facts]
     for at in synonyms:
         one = find_definition(BROKER, at)
-        if one is not None and one.default is not None:
+        if one is not None and one.default is not None and at not in dynamic_only_names():
             found.append((at, text_of(one.default), ConfigSource.DEFAULT))
     first = next((index for index, one in enumerate(found) if one[0] == name), len(found))
     return [(at, None if hidden else text, source) for at, text, source in found[first:]]

@@ -81,6 +81,7 @@ class KRaftMode:
 
     current: CurrentView
     release: str | None = None
+    serves_unstable: bool = False
     cut_off: dict[int, MetadataCache] = field(default_factory=dict)
     _deposed: dict[int, dict[Partition, DeposedPartition]] = field(default_factory=dict)
     forwards: ClassVar[bool] = True
@@ -93,7 +94,7 @@ class KRaftMode:
         return self.current.controller_id
 
     def served_versions(self, broker_id: int) -> Mapping[int, tuple[int, int]] | None:
-        return None if self.release is None else kraft_versions(self.release)
+        return None if self.release is None else kraft_versions(self.release, unstable=self.serves_unstable)
 
     def view(self, broker_id: int) -> MetadataView:
         return self.cut_off.get(broker_id) or self.current

@@ -6,6 +6,7 @@ Source: ClientQuotaControlManager, ClientQuotasImage and QuotaConfig, Apache Kaf
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, NamedTuple
@@ -21,6 +22,8 @@ USER, CLIENT_ID, IP = "user", "client-id", "ip"
 EXACT, DEFAULT, SPECIFIED = 0, 1, 2  # how a component of a filter matches
 MAX_INT, MAX_LONG = 2**31 - 1, 2**63 - 1
 MIN_FRACTION = 1e-6
+SHORT_IPV4 = re.compile(r"(?=.{1,15}$)[0-9]+(?:\.[0-9]+){0,3}")
+"""As Java reads it the last number has the bytes of all that are left out."""
 
 USER_AND_CLIENT_KEYS: dict[str, int | None] = {
     "consumer_byte_rate": MAX_LONG,
@@ -167,9 +170,16 @@ def keys_for(entity: Entity) -> Mapping[str, int | None]:
 
 
 def is_address(text: str) -> bool:
-    """Whether a text is an address. Of host names only localhost is one: nothing is looked up here."""
+    """True if a text is an address as Java reads them. Of host names only localhost is one: no name is looked up.
+
+    >>> [is_address(one) for one in ("10.1.2.3", "10.258", "10.1.2.256", "::1")]
+    [True, True, False, True]
+    """
     if text == "localhost":
         return True
+    if SHORT_IPV4.fullmatch(text):
+        *first, last = map(int, text.split("."))
+        return all(one < 256 for one in first) and last < 256 ** (4 - len(first))
     try:
         ip_address(text)
     except ValueError:

@@ -15,10 +15,10 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from mockbroker.state.brokers.log_dirs import put_replicas
 from mockbroker.state.errors import ApiError
 from mockbroker.state.replicas.overrides import override, overrides_of
 from mockbroker.state.timers import Timers
-from mockbroker.state.topics.placing import check_assignment
 from mockbroker.state.topics.topic import NO_LEADER, Partition
 from protocol.error_codes import ErrorCode
 
@@ -82,7 +82,9 @@ class Reassignments:
         """Begin moves. A partition that has two gets both changes, of which neither was planned with the other."""
         for partition, change in moves:
             if change is not None:
+                before = partition.replicas
                 self.cluster.replication_control.leaders.change(partition, change)
+                put_replicas(self.cluster, [partition], [one for one in partition.replicas if one not in before])
         for partition, _ in moves:
             self._copy(partition)
         self.cluster.replication_control.elect(dict.fromkeys(partition.topic for partition, _ in moves))
@@ -110,8 +112,7 @@ class Reassignments:
     def _begin(self, partition: Partition, target: tuple[int, ...], may_resize: bool) -> PartitionChangeRecord | None:
         from mockbroker.state.topics.election import ReplicaAssignment
 
-        registered = {broker.id for broker in self.cluster.replication_control.registered()}
-        check_assignment([target], registered)
+        self.cluster.replication_control.check_rows([target])
         now = partition.registration
         wanted = len(now.replicas) - len(now.adding)
         if not may_resize and len(target) != wanted:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from mockbroker.state.brokers.log_dirs import is_cordoned, put_replicas
 from mockbroker.state.errors import ApiError
 from mockbroker.state.image.image import TOPIC_RESOURCE, Image
 from mockbroker.state.image.writer import ImageWriter
@@ -116,7 +117,7 @@ class ReplicationControl:
             assignment = rows_by_hand(by_hand, partitions, replication_factor)
         if assignment is not None:
             rows = [tuple(row) for row in assignment]
-            check_assignment(rows, {broker.id for broker in self.registered()})
+            self.check_rows(rows)
             if self.cluster.support.is_kraft:
                 check_in_sync(rows, self.cluster.online_ids())
         else:
@@ -140,6 +141,7 @@ class ReplicationControl:
             return self._topic(scratch.image, topic_id)
         self.cluster.writer.commit(records)
         topic = self.run(topic_id)
+        put_replicas(self.cluster, topic.partitions)
         self.cluster.replication.refresh(topic.partitions, self.cluster.now_ms)
         self.cluster.changed()
         return topic
@@ -168,7 +170,7 @@ class ReplicationControl:
                     ErrorCode.INVALID_REPLICA_ASSIGNMENT,
                     f"{more} partitions are added, but {len(rows)} assignments were given",
                 )
-            check_assignment([topic.partitions[0].replicas, *rows], {broker.id for broker in self.registered()})
+            self.check_rows(rows, like=[topic.partitions[0].replicas])
             if self.cluster.support.is_kraft:
                 check_in_sync(rows, self.cluster.online_ids())
         elif topic.diskless:
@@ -186,6 +188,7 @@ class ReplicationControl:
         self.cluster.writer.commit(partition_records(topic.id, len(topic.partitions), rows, self.cluster.online_ids()))
         first = len(topic.partitions)
         topic.add_partitions()
+        put_replicas(self.cluster, topic.partitions[first:])
         self.cluster.replication.refresh(topic.partitions[first:], self.cluster.now_ms)
         self.cluster.changed()
 
@@ -197,7 +200,7 @@ class ReplicationControl:
         partition = self.cluster.find_partition(name, index)
         if partition.topic.diskless:
             raise ApiError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, f"topic {name} is diskless and has no replicas")
-        check_assignment([tuple(replicas)], {broker.id for broker in self.registered()})
+        self.check_rows([tuple(replicas)])
         if len(replicas) != len(partition.replicas) and not may_resize:
             raise ApiError(
                 ErrorCode.INVALID_REPLICATION_FACTOR,
@@ -399,6 +402,7 @@ class ReplicationControl:
         # A broker that is down stays registered in KRaft mode, fenced; in ZooKeeper mode it is registered no more.
         cluster = self.cluster
         registered = self.registered() if cluster.support.is_kraft else cluster.online_brokers()
+        registered = [broker for broker in registered if not is_cordoned(cluster, broker.id)]
         if replication_factor == -1:
             replication_factor = min(cluster.settings["default.replication.factor"], len(registered))
         check_replication_factor(replication_factor, len(registered))
@@ -416,6 +420,21 @@ class ReplicationControl:
     def registered(self) -> list[Broker]:
         """The brokers that may have replicas, by id, whether up or not: all but those that were struck off."""
         return [broker for broker in self.cluster.brokers.values() if broker.registration is not None]
+
+    def check_rows(self, rows: Sequence[tuple[int, ...]], like: Sequence[tuple[int, ...]] = ()) -> None:
+        """Refuse replicas that ``check_assignment`` refuses, and those of brokers that take none (KIP-1066).
+
+        Args:
+            like: replicas of other partitions, which have as many.
+
+        Raises ApiError: INVALID_REPLICA_ASSIGNMENT.
+        """
+        check_assignment([*like, *rows], {broker.id for broker in self.registered()})
+        for broker_id in {one: None for row in rows for one in row}:
+            if is_cordoned(self.cluster, broker_id):
+                raise ApiError(
+                    ErrorCode.INVALID_REPLICA_ASSIGNMENT, f"all log directories of broker {broker_id} are cordoned"
+                )
 
     def _check_replicas(self, partition: Partition, broker_ids: Iterable[int], what: str) -> str:
         """The partition's name, for errors. Raises ApiError: INVALID_REQUEST."""
