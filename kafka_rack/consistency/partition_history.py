@@ -212,8 +212,8 @@ class PartitionHistory:
 def merged(gaps: Iterable[Gap]) -> list[Gap]:
     """Gaps as disjoint ones in the order of their offsets, each with the reader of its first.
 
-    >>> [gap[:2] for gap in merged([Gap(5, 6, "c", 0), Gap(1, 3, "c", 0), Gap(2, 4, "c", 0)])]
-    [(1, 4), (5, 6)]
+    >>> [gap[:2] for gap in merged([Gap(5, 7, "c", 0), Gap(1, 3, "c", 0), Gap(2, 4, "c", 0), Gap(6, 9, "c", 0)])]
+    [(1, 4), (5, 9)]
     """
     found: list[Gap] = []
     for gap in sorted(gaps):

@@ -86,6 +86,9 @@ def test_what_is_not_the_type_is_refused_with_the_reason(construct, data, reason
     [
         (Int8Field, 128, "128"),
         (Int8Field, "1", "'1'"),
+        (UVarint, -1, "32 bits, got -1"),
+        (UVarint, 2**32, "32 bits, got 4294967296"),
+        (UVarint, "1", "32 bits, got '1'"),
         (BooleanField, None, "None"),
         (Text(CLASSIC), None, "null, but it is not nullable"),
         (Text(CLASSIC), b"bytes", "expected a string, got bytes"),

@@ -19,6 +19,11 @@ def ask(placer, brokers=12, racks=None, failures=2, rack_failures=0, replicas=3,
     return availability_row(question, **options)
 
 
+def test_a_placer_of_few_rotations_is_taken_to_place_as_many_layouts():
+    one, rotated = (survey.steps_of(Question(4, 6, 2, 1, placer, 2), 1) for placer in ("by-hand", "rack-aware"))
+    assert rotated == 4 * one
+
+
 def test_kafka_1736_exact_values_for_broker_replica_placement():
     assert [row.broker_replica for row in kafka_1736_table()] == pytest.approx([2 / 5, 1 / 4, 2 / 11])
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from kafka_rack.errors import InputError
 from kafka_rack.locality.amounts import Pace
-from kafka_rack.locality.prices import BUILT_IN, Prices, Rate, price_list, read_prices
+from kafka_rack.locality.prices import BUILT_IN, Prices, Rate, amount, price_list, read_prices
 from kafka_rack.locality.traffic import TrafficKey, prices_in_month, traffic_row
 
 
@@ -157,6 +157,12 @@ def test_tiers_of_a_short_capture_are_those_of_its_month():
 def test_object_stores_charge_for_thousands_of_requests():
     fees = read_prices("[store]\nput = 0.005\nget = 0.0004", "p.toml").store
     assert fees.cost(Decimal(2_000_000), Decimal(1_000_000)) == Decimal("10.4")
+
+
+def test_a_million_is_the_highest_price():
+    assert amount(Decimal(1_000_000), Decimal(0), "p.toml") == 1_000_000
+    with pytest.raises(InputError):
+        amount(Decimal(1_000_001), Decimal(0), "p.toml")
 
 
 def test_prices_read_back_what_they_tell():

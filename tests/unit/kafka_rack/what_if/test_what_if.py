@@ -309,6 +309,15 @@ def test_a_group_with_an_assignor_of_its_own_is_left_as_it_is_and_that_is_said()
     assert after.bills["consume"].bytes["cross"] == 0
 
 
+@pytest.mark.parametrize("protocol", ["share", "streams"])
+def test_a_group_of_another_protocol_is_left_as_it_is_and_that_is_said(protocol):
+    given = workload()
+    given.groups["readers"].protocol = protocol
+    after = compare(given, NEAR).after
+    assert after.groups["readers"].note == f"groups of the {protocol} protocol are left as they are"
+    assert after.bills["consume"].bytes["cross"] == 0
+
+
 @pytest.mark.parametrize(
     ("settings", "said"),
     [

@@ -146,6 +146,12 @@ def test_lz4_of_either_header_checksum_is_read_in_magic_0():
         assert decompress(CompressionCodec.LZ4, frame, magic=0) == TEXT
 
 
+@pytest.mark.parametrize("length", range(4, 8))
+def test_lz4_that_ends_in_its_header_is_refused_in_magic_0(length):
+    with pytest.raises(CorruptRecordError, match="lz4"):
+        decompress(CompressionCodec.LZ4, compress(CompressionCodec.LZ4, TEXT, magic=0)[:length], magic=0)
+
+
 @pytest.mark.parametrize("magic", [1, 2])
 def test_the_wrong_lz4_header_checksum_is_refused_from_magic_1_on(magic):
     with pytest.raises(CorruptRecordError, match="lz4"):
