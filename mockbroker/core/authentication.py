@@ -16,6 +16,7 @@ from mockbroker.handlers.sasl import reason_of, refused, settle
 from mockbroker.state.errors import ApiError
 from mockbroker.state.security.authentication import AuthenticationState, Authenticator
 from mockbroker.state.security.mechanisms import AuthenticationFailedError, BrokenTokenError, InvalidTokenError
+from protocol.apis.api_versions import ApiVersionsRequest
 from protocol.apis.sasl import SaslAuthenticateRequest, SaslAuthenticateResponse
 from protocol.error_codes import ErrorCode
 from protocol.errors import ProtocolError
@@ -55,7 +56,11 @@ def illegal(call: Call, authenticator: Authenticator) -> Verdict | Wait:
     from protocol.headers import read_request_header
 
     try:
-        _, call.body_start = read_request_header(call.frame)
+        if call.api_key == API_VERSIONS and call.version not in ApiVersionsRequest.valid_versions:
+            call.version = 0
+            call.put_request(ApiVersionsRequest())
+        else:
+            _, call.body_start = read_request_header(call.frame)
         response = error_response(call.request, call.version, ApiError(ErrorCode.ILLEGAL_SASL_STATE))
     except ProtocolError as error:
         return Verdict(closes=str(error))

@@ -37,6 +37,12 @@ class Line:
             self.heard.append(CLOSED)
         return frame
 
+    def unread(self, data: bytes) -> None:
+        """Send bytes; the answer is kept as it is."""
+        frame = self.bytes(data)
+        if frame is not None:
+            self.heard.append(frame.hex())
+
     def ask(self, request: Any, version: int) -> Any:
         """Send a request; gives its answer, None where there is none."""
         frame = self.bytes(request_frame(request, version, correlation_id=7, client_id="beside"))

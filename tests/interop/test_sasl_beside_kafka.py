@@ -72,7 +72,19 @@ STORIES: dict[str, Callable[[Line], object]] = {
         ApiVersionsRequest(client_software_name="a", client_software_version="1", cluster_id="other", node_id=7), 5
     ),
     "versions of an unknown version": lambda line: (
-        line.bytes(SIZE.pack(11) + struct.pack(">hhihb", 18, 99, 7, -1, 0)),
+        line.unread(SIZE.pack(11) + struct.pack(">hhihb", 18, 99, 7, -1, 0)),
+        line.is_over(),
+    ),
+    "versions of an unknown version in place of a token": lambda line: (
+        line.handshake(),
+        line.unread(SIZE.pack(11) + struct.pack(">hhihb", 18, 99, 7, -1, 0)),
+        line.is_over(),
+    ),
+    "versions of an unknown version, then a handshake": lambda line: (
+        line.unread(SIZE.pack(11) + struct.pack(">hhihb", 18, 99, 7, -1, 0)),
+        line.handshake(),
+        line.token(ALICE),
+        line.unread(SIZE.pack(11) + struct.pack(">hhihb", 18, 99, 7, -1, 0)),
         line.is_over(),
     ),
     "a token before the handshake": lambda line: line.token(ALICE),

@@ -154,8 +154,9 @@ def test_configs_and_quotas_of_entities_are_set_shown_and_deleted(clusters, enti
     for change in changes:
         both(clusters, CONFIGS, *of, "--alter", "--add-config", change)
         both(clusters, CONFIGS, *of, "--describe")
-    both(clusters, CONFIGS, *of, "--alter", "--delete-config", changes[0].partition("=")[0])
-    both(clusters, CONFIGS, *of, "--describe")
+    deletes = ("--alter", "--delete-config", changes[0].partition("=")[0])
+    assert both(clusters, CONFIGS, *of, *deletes)[-1].startswith("EXIT")
+    assert both(clusters, CONFIGS, *of, "--describe")[-1].startswith("EXIT")
 
 
 def test_the_quorum_is_described(clusters):

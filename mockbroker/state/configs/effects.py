@@ -64,6 +64,7 @@ BROKERS = (
     of_parts(BROKER)
     | frozenset(
         {
+            "cordoned.log.dirs",
             "follower.replication.throttled.rate",
             "group.consumer.assignors",
             "group.consumer.heartbeat.interval.ms",
