@@ -56,7 +56,7 @@ def illegal(call: Call, authenticator: Authenticator) -> Verdict | Wait:
     from protocol.headers import read_request_header
 
     try:
-        if call.api_key == API_VERSIONS and call.version not in ApiVersionsRequest.valid_versions:
+        if call.api_key == API_VERSIONS and call.version not in message_class(API_VERSIONS, "request").valid_versions:
             call.version = 0
             call.put_request(ApiVersionsRequest())
         else:
