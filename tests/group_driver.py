@@ -38,7 +38,7 @@ class GroupDriver:
     def next_ms(self) -> int | None:
         """The earliest deadline of a group, None if no group has one."""
         timers = self.groups.timers
-        return min((ms for key, ms in timers._deadlines.items() if key[1] is not EXPIRY), default=None)
+        return min((ms for key, ms in timers.deadlines.items() if key[1] is not EXPIRY), default=None)
 
     def advance(self, ms: int) -> None:
         """Let time pass, carrying out what falls due at its own time."""
