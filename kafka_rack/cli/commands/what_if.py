@@ -11,11 +11,11 @@ from kafka_rack.cli.command import Arguments, argument, command, option, say, se
 from kafka_rack.cli.options.locality import prices_of
 from kafka_rack.cli.options.placement import placer_option
 from kafka_rack.cli.options.places import not_read
+from kafka_rack.cli.options.prices import prices_options
 from kafka_rack.cli.options.shared import (
     client_racks_option,
     format_option,
     packets_options,
-    prices_options,
     set_option,
 )
 from kafka_rack.cli.options.text_files import racks_file

@@ -9,7 +9,8 @@ from typing import Any
 
 from kafka_rack.cli import DONE, FAILED, UsageError
 from kafka_rack.cli.command import option, say, together
-from kafka_rack.cli.options.shared import client_racks_option, format_option, prices_options
+from kafka_rack.cli.options.prices import prices_options
+from kafka_rack.cli.options.shared import client_racks_option, format_option
 from kafka_rack.cli.options.text_files import racks_file, read_file
 from kafka_rack.cli.options.types import Duration, WholeNumber, Words
 from kafka_rack.cli.output.locality import as_text, forecast_as_text

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
-from kafka_rack.cli.command import flag, option, together
+from kafka_rack.cli.command import option, together
 from kafka_rack.cli.options.types import DIRECTORY, FILE, MAX_SEED, Listed, Pair, WholeNumber, Words
 
-PRICE_LISTS = sorted(path.stem for path in Path(__file__).parents[2].glob("locality/price_lists/*.toml"))
 format_option = option(
     "--format", click.Choice(["table", "json"]), "Print a table for people, or JSON for programs.", default="table"
 )
@@ -21,12 +18,6 @@ client_racks_option = option(
     "--client-racks",
     FILE,
     "Racks of clients that report none: lines such as az-a@10.0.1.0/24 or az-b@client:billing-*.",
-)
-prices_options = together(
-    option(
-        "--prices", Words("NAME|FILE"), f"Price list: {', '.join(PRICE_LISTS)}, or a TOML or JSON file; default: aws."
-    ),
-    flag("--free-replication", "Count replication between brokers as free."),
 )
 packets_options = together(
     option("--ports", Words("PORT,..."), "Ports of the brokers in packets; default: recognized."),

@@ -19,7 +19,8 @@ import click
 from kafka_rack.cli import DONE, FINDINGS, CommandError, UsageError
 from kafka_rack.cli.command import Arguments, argument, command, flag, option, say, section
 from kafka_rack.cli.options.brokers import DEFAULT_RACKS, broker_racks_option, check_racks
-from kafka_rack.cli.options.shared import command_config_option, format_option, prices_options, racks_option
+from kafka_rack.cli.options.prices import prices_options
+from kafka_rack.cli.options.shared import command_config_option, format_option, racks_option
 from kafka_rack.cli.options.types import FILE, Duration, Name, WholeNumber, Words, whole_number
 from kafka_rack.cli.serving.running import check_capture
 
