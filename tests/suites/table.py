@@ -148,8 +148,8 @@ NIGHTLY = [
     ),
     interop(
         "commands",
-        *("admin", "admin_tools", "tools", "commands", "configs", "demo", "rolling_upgrade", "zookeeper_mode"),
-        "examples",
+        *("admin", "admin_tools", "tools", "tools_beside_kafka", "commands", "configs", "examples"),
+        *("demo", "rolling_upgrade", "zookeeper_mode"),
         concerns=("kafka_rack/cli/*", "*/configs/*", "*/zookeeper/*", "examples/*"),
     ),
     interop("faults", "faults", "faults_java", concerns=("mockbroker/core/faults/*",)),

@@ -11,9 +11,9 @@ from mockbroker.core.connection_quotas import limits_by_address
 from mockbroker.core.journal import FilterError
 from mockbroker.core.journal.filters import value_text, whole_number
 from mockbroker.share_groups.share_states import read_coordinator_key
-from mockbroker.share_groups.state.durations import duration_ms
 from mockbroker.state.brokers.listener_settings import addresses_in
 from mockbroker.state.configs.alterations import check_broker_id
+from mockbroker.state.configs.definitions import InvalidValueError, definition
 from mockbroker.state.errors import ApiError
 
 NINES = "9" * 5_000
@@ -26,7 +26,11 @@ NINES = "9" * 5_000
         (lambda: check_broker_id(NINES, 9), ApiError, "expected 9, the broker that was asked"),
         (lambda: value_text("partition", NINES), FilterError, "partition: expected a number"),
         (lambda: whole_number({"limit": NINES}, "limit", 0), FilterError, "limit: expected a number from 0"),
-        (lambda: duration_ms(f"P{NINES}D"), ValueError, "expected a duration"),
+        (
+            lambda: definition("group", "share.auto.offset.reset").parse(f"by_duration:P{NINES}D"),
+            InvalidValueError,
+            "expected earliest, latest or by_duration",
+        ),
         (lambda: addresses_in("listeners", f"A://h:{NINES}"), ValueError, "expected NAME://HOST:PORT"),
         (lambda: Options.parse(None, f"{NINES}=h:1"), ValueError, "addresses: expected"),
         (lambda: RackRules.read(f"az-a@broker:{NINES}", "racks"), InputError, "racks, line 1: broker: expected"),
