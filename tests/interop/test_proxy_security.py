@@ -25,6 +25,8 @@ from tests.progress import run
 LISTENERS = {**sasl.LISTENERS, "TLS": "SSL", "SAFE": "SASL_SSL"}
 LARGE = ("too large a token", "too large a first frame")
 """What Kafka refuses for its length before it has come; the proxy passes on whole requests."""
+ANSWERED_HERE = ("versions of an unknown version in place of a token",)
+"""The proxy answers an unknown version of ApiVersions itself, without knowing whether a token is due."""
 LOGIN = {
     "sasl.mechanism": "PLAIN",
     "sasl.jaas.config": 'x.PlainLoginModule required username="alice" password="secret";',
@@ -66,7 +68,7 @@ def told(addresses: Mapping[str, str]) -> dict[str, list[Any]]:
     found = {}
     for listener, stories in (("FOREVER", sasl.STORIES), ("AGAIN", sasl.AGAIN)):
         for name, story in stories.items():
-            if name not in LARGE:
+            if name not in (*LARGE, *ANSWERED_HERE):
                 with closing(Line(addresses[listener])) as line:
                     story(line)
                 found[f"{listener}: {name}"] = line.heard
