@@ -1,4 +1,4 @@
-"""What the cluster knows of each API: one object beside its handler.
+"""The facts that the cluster has of each API: one object beside its handler.
 
 A handler's module says with ``handles`` what the declarations of request and response do not: which access the API
 needs. The module is imported when a request for one of its APIs first comes; which APIs are served, and in which
@@ -67,7 +67,7 @@ class RequestError(NamedTuple):
 
 
 class Errors(NamedTuple):
-    """What the declarations do not say of an answer with an error.
+    """The facts of an answer with an error that the declarations lack.
 
     Attributes:
         words: what ``error_message`` has: the refusal's ``own`` words, or else its ``meaning``, or ``nothing``.

@@ -56,7 +56,7 @@ class Level(NamedTuple):
         return entry
 
     def key_of(self, entry: Any) -> tuple[Any, ...]:
-        """What an entry of the answer is about."""
+        """The values that say which part an entry of the answer is about."""
         return tuple([getattr(entry, name) for name, _ in self.keys])
 
 
@@ -125,7 +125,7 @@ def lists_of(record: Any, version: int) -> list[Field]:
 
 
 def item_of(record: Any, name: str) -> Any:
-    """What a list of a record is of: a record class, or a type of the wire.
+    """The type of the items of a record's list: a record class, or a type of the wire.
 
     Raises ValueError: the record has no such list.
     """

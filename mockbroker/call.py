@@ -1,4 +1,4 @@
-"""What a handler gets, and what it may return.
+"""The call that a handler gets, and the results that it may return.
 
 A handler is a function ``(call, request) -> response``. It may also return a ``Wait``, to be called again later, a
 ``Verdict`` that ends the connection, or None where the protocol has no answer (Produce with acks=0).
@@ -197,7 +197,7 @@ class Call:
 
 
 class Verdict(NamedTuple):
-    """What becomes of a call: an answer, the end of its connection, or an answer and then that end.
+    """The end of a call: an answer, the end of its connection, or an answer and then that end.
 
     ``response`` is the message to answer with, in ``version`` (None: the request's); without it there is no answer.
     ``output`` is an answer that is encoded already, of which observers see ``response``. ``closes`` says why the

@@ -1,4 +1,4 @@
-"""What a request names: topics with their partitions, and groups.
+"""The subjects of a request: topics with their partitions, and groups.
 
 Most of it follows from the declarations: ``topics[].partitions[].partition_index``, ``group_id``. To find it the
 request is decoded, so look only where it is needed. The odd APIs have a function beside their handler, as Fetch, which
@@ -26,7 +26,7 @@ TOPIC_NAMES = ("name", "topic", "topic_name")
 
 
 class Subjects(NamedTuple):
-    """What one request names.
+    """The subjects of one request.
 
     ``topics`` has the partitions of each topic in the request's order; none where the request names the topic as a
     whole. Topics that are named by an id are under their name; an id that no topic has is left out. ``all_topics``
@@ -68,7 +68,7 @@ class Names(NamedTuple):
 
 
 def subjects_of(call: Call) -> Subjects:
-    """What a call's request names; found once a call.
+    """The subjects of a call's request; found once a call.
 
     Raises ProtocolError: the request cannot be read.
     """
@@ -82,7 +82,7 @@ def subjects_of(call: Call) -> Subjects:
 
 
 def named(call: Call, request: Any) -> Subjects:
-    """What the fields of a request name, as its declaration says."""
+    """The subjects that the fields of a request name, as its declaration says."""
     names = names_in(message_class(call.api_key, "request"), call.version)
     topics: dict[str, list[int]] = {}
     groups: list[str] = []

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Origin(NamedTuple):
-    """What a cluster begins with: its state, and where the drawing of members' ids goes on."""
+    """The start of a cluster: its state, and where the drawing of members' ids continues."""
 
     snapshot: ClusterSnapshot
     rng_state: Any

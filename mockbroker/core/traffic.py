@@ -65,7 +65,7 @@ Sums = list[int]
 
 
 class Tally(NamedTuple):
-    """What a connection moved, of one API or partition, since all was last added to the ledger.
+    """The bytes that a connection moved, of one API or partition, since all was last added to the ledger.
 
     ``flow`` has the record batches, and ``rest`` the rest of their frames; or ``flow`` has all, and ``rest`` is None.
     ``copiers`` are the replicas in sync of what was produced.

@@ -38,7 +38,7 @@ NO_TOKEN = {
     **dict.fromkeys(("principal_name", "token_requester_principal_name"), ANONYMOUS.partition(":")[2]),
     **dict.fromkeys(("issue_timestamp_ms", "expiry_timestamp_ms", "max_timestamp_ms"), NO_TIME),
 }
-"""What an answer with an error has: no token, of an unknown user."""
+"""The values of an answer with an error: no token, of an unknown user."""
 
 
 def has_logged_in(call: Call) -> bool:

@@ -1,4 +1,4 @@
-"""What a client is sent in place of an answer when its whole request fails: the error, wherever that API has a field.
+"""The answers to requests that fail as a whole: the error, wherever that API has a field.
 
 Some APIs have one error for the whole answer, others one for each topic, partition or group of the request; then each
 of them gets it. Which ones follows from the declarations, and from ``Errors`` of the handler's module.

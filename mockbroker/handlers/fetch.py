@@ -120,7 +120,7 @@ def in_session(request: FetchRequest, answer: FetchResponse, _error: RequestErro
 
 
 def session_subjects(call: Call, request: FetchRequest) -> Subjects:
-    """What the request names, after what its session has."""
+    """The partitions that the request names, after those of its session."""
     fresh = named(call, request)
     sessions = call.cluster.fetch_sessions.get(call.broker.id) if request.session_epoch > 0 else None
     session = sessions.by_id.get(request.session_id) if sessions is not None else None

@@ -97,7 +97,7 @@ def share_of(cluster: Cluster) -> SharePartitions:
 
 
 def states_of(image: Image) -> dict[SharePartitionKey, ShareState]:
-    """What the image has of share partitions."""
+    """The image's part of share partitions."""
     return image.extensions.get("share", {})
 
 

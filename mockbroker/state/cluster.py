@@ -401,7 +401,7 @@ class Cluster:
         return self._transactions
 
     def extension(self, name: str) -> Any:
-        """What an optional part has beside this cluster's state, loaded when first needed."""
+        """The state that an optional part has beside this cluster's state, loaded when first needed."""
         found = self._extensions.get(name)
         if found is None:
             found = self._extensions[name] = load(merged("extensions")[name])(self)

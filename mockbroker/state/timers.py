@@ -207,7 +207,7 @@ class WallClock:
     offset_ms: int = 0
 
     def at(self, now_ms: int) -> int:
-        """What it shows at a monotonic time, in ms since 1970."""
+        """Its time at a monotonic time, in ms since 1970."""
         return now_ms + self.offset_ms
 
 

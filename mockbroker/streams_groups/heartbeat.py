@@ -44,7 +44,7 @@ Response = StreamsGroupHeartbeatResponse
 
 
 class Sender(NamedTuple):
-    """Who sends a heartbeat, in which version of the request."""
+    """The sender of a heartbeat, and the version of the request."""
 
     version: int
     client_id: str

@@ -110,7 +110,7 @@ def clusters(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Tools, 
 
 
 def both(clusters: tuple[Tools, Tools], name: str, *arguments: str, to: str = "--bootstrap-server") -> list[str]:
-    """What a tool prints of both, which is the same."""
+    """The output of a tool, the same for both."""
     kafkas, ours = [tools.run(name, *arguments, to=to) for tools in clusters]
     assert ours == kafkas
     return ours

@@ -22,7 +22,7 @@ FACING = (
     *("kafka_rack/wire_tables", "kafka_rack/locality", "kafka_rack/consistency", "kafka_rack/what_if"),
 )
 OF_THE_USER = ("mockbroker/testing/", "mockbroker/state/security/principal_mapping.py")
-"""What these read comes from the program that calls them, or is a setting of a broker's start."""
+"""These read text of the program that calls them, or settings with which a broker starts."""
 METHODS = {"match", "search", "fullmatch", "sub", "split", "findall", "finditer"}
 SIZES, MOST_S, DIGITS = (25, 1_000, 10_000), 0.05, "1" * 5_000
 """Repetitions, so that exponential patterns show early; Python refuses to read numbers of more than 4,300 digits."""

@@ -32,7 +32,7 @@ def refuse(*_):
 
 
 def outcome(call, *arguments):
-    """What a call returns, as text since NaN is not equal to itself; or the arguments of its error."""
+    """The result of a call, as text since NaN is not equal to itself; or the arguments of its error."""
     try:
         return repr(call(*arguments))
     except (protocol.DecodeError, protocol.EncodeError) as error:

@@ -42,7 +42,7 @@ PAGES_WITH_EXAMPLES = [page for page in PAGES if any(shown is not None for *_, s
 
 
 def shell(command, folder):
-    """What a command prints in a folder."""
+    """The output of a command in a folder."""
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     run = {"shell": True, "cwd": folder, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
     return subprocess.run(command, env={**os.environ, "PATH": path}, check=False, **run).stdout

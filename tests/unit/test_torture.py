@@ -1,4 +1,4 @@
-"""What torture promises of itself: no attack waits for ever, and what costs too much is reported."""
+"""The promises of torture: no attack waits for ever, and what costs too much is reported."""
 
 from __future__ import annotations
 

@@ -61,12 +61,12 @@ Acted = tuple[int, "Verdict | Wait | None"]
 
 
 class Effect(Form, frozen=True):
-    """What goes wrong, exactly one. The name of the first field is the effect's."""
+    """An effect, exactly one. The name of the first field is the effect's."""
 
     example: ClassVar[str]
     """Its JSON form in the page, with the value that a form has at first."""
     does: ClassVar[str]
-    """What the dashboard says of it, with its fields in braces."""
+    """The dashboard's sentence about it, with its fields in braces."""
     reaches_followers: ClassVar[bool] = False
     """True if a fault of a link with this effect is one for followers too."""
 

@@ -114,4 +114,4 @@ JSON_FIELDS = (
     *("response_bytes", "traffic", "redirects", "errors", "faults", "category", "locality", "locality_reason"),
     *("avoidable", "detail", "ending", "reason"),
 )
-"""What ``to_json`` has of an entry, in its order."""
+"""The fields of ``to_json``, in order."""

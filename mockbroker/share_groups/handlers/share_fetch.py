@@ -60,7 +60,7 @@ class WantedShare:
 
 
 def session_subjects(call: Call, request: ShareFetchRequest) -> Subjects:
-    """What the request names, after what its session has."""
+    """The partitions that the request names, after those of its session."""
     fresh = named(call, request)
     if request.share_session_epoch <= 0:
         return fresh

@@ -134,7 +134,7 @@ class CommitNumbers:
 
 @dataclass(slots=True, repr=False)
 class Image:
-    """What survives a restart, by subject. Anyone may read it; only ``apply`` writes.
+    """The state that survives a restart, by subject. Anyone may read it; only ``apply`` writes.
 
     Each field says how it is copied and where it is found after a restart: in records of the metadata log, or in the
     logs of coordinators' topics.
@@ -174,7 +174,7 @@ class Image:
     extensions: dict[str, dict[Any, Any]] = field(
         default_factory=dict, metadata=of_coordinators(each(dict), update_each)
     )
-    """What optional parts keep, by their extension."""
+    """The state that optional parts keep, by their extension."""
 
     # producers
     next_producer_id: int = field(default=FIRST_PRODUCER_ID, metadata=of_metadata(int, "settings.producer_id_records"))

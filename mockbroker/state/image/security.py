@@ -36,7 +36,7 @@ def remove_acl(image: Image, record: RemoveAccessControlEntryRecord) -> None:
 
 
 def own_records(records: dict[Any, Any]) -> Iterable[Any]:
-    """What the image keeps of these is the records themselves."""
+    """The image keeps the records of these themselves."""
     return records.values()
 
 

@@ -44,11 +44,11 @@ class LogSegment:
 
     @property
     def largest_timestamp(self) -> int:
-        """What its age counts from: the newest timestamp, or when it was last written where it has none."""
+        """The time that its age counts from: the newest timestamp, or when it was last written where it has none."""
         return self.max_timestamp if self.max_timestamp >= 0 else self.modified_ms
 
     def is_full(self, size_bytes: int, timestamp: int, now_ms: int, max_bytes: int, max_ms: int) -> bool:
-        """Whether a batch of this size and newest timestamp begins a new segment.
+        """True if a batch of this size and newest timestamp begins a new segment.
 
         >>> segment = LogSegment(0, size_bytes=90, first_timestamp=1000)
         >>> segment.is_full(10, 1000, 0, max_bytes=100, max_ms=60), segment.is_full(11, 1000, 0, 100, 60)

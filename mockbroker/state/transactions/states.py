@@ -91,7 +91,7 @@ def check_epoch(transactional_id: str, value: TransactionLogValue, epoch: int) -
 
 
 def check_ended(transactional_id: str, value: TransactionLogValue, *, commit: bool) -> None:
-    """Nothing where a transaction has ended this way.
+    """Check that a transaction has ended this way.
 
     Raises ApiError: CONCURRENT_TRANSACTIONS while it ends this way; INVALID_TXN_STATE where there is none, or where it
         ends or has ended the other way.
@@ -172,7 +172,7 @@ def after(value: TransactionLogValue, event: TransactionEvent, now_ms: int, **ch
 
 
 def record(transactional_id: str, value: TransactionLogValue | None) -> CoordinatorRecord:
-    """What a transactional id is from now on; None ends it."""
+    """The new state of a transactional id; None ends it."""
     return CoordinatorRecord(TransactionLogKey(transactional_id=transactional_id), value)
 
 

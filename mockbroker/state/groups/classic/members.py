@@ -24,7 +24,7 @@ Answer = TypeVar("Answer")
 
 @dataclass(slots=True, frozen=True)
 class JoinedMember:
-    """What the leader is told of each member, to assign partitions by."""
+    """The metadata by which the leader assigns partitions to each member."""
 
     id: str
     instance_id: str | None
@@ -214,5 +214,5 @@ class Generation:
         )
 
     def assignment_of(self, member: ClassicGroupMember) -> SyncAnswer:
-        """What the leader assigned to a member."""
+        """The assignment that the leader made for a member."""
         return SyncAnswer(ErrorCode.NONE, self.protocol_type, self.protocol_name, member.assignment)

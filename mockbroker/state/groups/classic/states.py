@@ -40,7 +40,7 @@ NEXT_STATE: dict[tuple[ClassicGroupState, ClassicGroupEvent], ClassicGroupState]
 
 
 class GroupTimer(Enum):
-    """What a group's deadline is about."""
+    """The kinds of a group's deadlines."""
 
     SESSION = "a member's next sign of life"
     JOIN = "all members have joined"

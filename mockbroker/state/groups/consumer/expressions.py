@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from mockbroker.state.groups.consumer.group import ConsumerGroup, ResolvedExpression
 
 NOT_GROUPS = re.compile(r"\\Q.*?(?:\\E|$)|\\.|\[\^?\]?(?:\[:\^?\w+:\]|\\.|[^\]\\])*+(?:\]|$)", re.DOTALL)
-"""What is quoted, or a class."""
+"""Quoted text, or a class."""
 GROUP_NAME = re.compile(r"\(\?P?<(\w+)>")
 MIN_REFRESH_MS = 10_000  # GroupMetadataManager.REGEX_BATCH_REFRESH_MIN_INTERVAL_MS
 
