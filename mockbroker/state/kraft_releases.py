@@ -73,7 +73,7 @@ KRAFT_RELEASES = tuple(CHANGES)
 KRAFT_ONLY = ("4.0", "4.1", "4.2", "4.3", "4.4")
 NEWEST = KRAFT_RELEASES[-1]
 UNSTABLE_VERSIONS = {22: (0, 6)}
-"""The versions that brokers of the newest release serve by ``unstable.api.versions.enable``: InitProducerId v6 (KIP-939)."""
+"""Versions that newest brokers serve with ``unstable.api.versions.enable``: InitProducerId v6 (KIP-939)."""
 
 METADATA_LEVELS = {
     "3.3": 7,
