@@ -122,12 +122,12 @@ class Page:
         return found
 
     def button(self, name: str) -> WebElement:
-        """A button by its accessible name, once it is there."""
+        """A button by its accessible name, once it is there and enabled."""
         found: dict[str, WebElement] = {}
 
         def is_there() -> bool:
             found.update(self.buttons())
-            return name in found
+            return name in found and found[name].is_enabled()
 
         self.wait(is_there, f"the button {name}")
         return found[name]

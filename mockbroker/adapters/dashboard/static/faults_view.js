@@ -74,11 +74,13 @@ function showExample() {
 }
 
 function drawChoices() {
+  const effects = Object.entries(state.names.effects);
+  if (effects.length === 0) return;
+  byId("inject").disabled = false;
   const option = (value, text = value) => h("option", { value }, text);
   const { effect } = form.elements;
   if (effect.options.length === 0) {
-    const choices = Object.entries(state.names.effects).map(([key, { does }]) => option(key, does.replace(/{.*}/, "…")));
-    draw(effect, choices);
+    draw(effect, effects.map(([key, { does }]) => option(key, does.replace(/{.*}/, "…"))));
     showExample();
   }
   draw(byId("error-names"), state.names.errors.map((one) => option(one)));
