@@ -11,7 +11,7 @@ send goes to its own class; everything below goes to any. A new kind of group:
 - changes by Kafka's own records alone: ``group.write(records)`` has them kept in the image and applies each to the
   group that runs. A restart gives the image's records to ``apply`` again, so what ``apply`` makes of them is all that
   survives; a fork keeps those of the group itself, and drops those of members and expressions;
-- has its deadlines in ``groups.timers`` under (group id, what for, member id), and is told of them by ``on_timer``.
+- has its deadlines in ``groups.timers`` under (group id, what for, member id), and gets them by ``on_timer``.
 
 Source: Group and GroupMetadataManager.getOrMaybeCreateConsumerGroup and its like, Apache Kafka 4.4.
 """

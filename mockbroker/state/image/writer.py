@@ -11,7 +11,7 @@ from mockbroker.state.image.image import Image
 
 
 class RecordLog(Protocol):
-    """Whoever keeps the records; a list will do."""
+    """The keeper of the records; a list will do."""
 
     def append(self, records: Sequence[object], /) -> object:
         """Keep records that are about to be applied together, in this order; they do not change afterwards."""

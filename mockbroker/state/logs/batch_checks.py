@@ -341,7 +341,7 @@ def read_records(
     Args:
         limit: bytes that may come out of it where it is compressed.
         max_record_bytes: of one record, None for any number.
-        whole: of a compressed batch too each record is read to its end, as where it is to be compressed anew.
+        whole: of a compressed batch too each record is read to its end, as where it is to be compressed again.
 
     Raises BadBatchError: INVALID_RECORD; UNKNOWN_SERVER_ERROR where what is compressed cannot be read.
     """

@@ -196,7 +196,7 @@ class LeaderEpochCache:
         """The largest epoch known up to this one, and where the next begins; the latest ends with the log.
 
         For an epoch before the first one known: itself, and where the first begins, since it can have no later record.
-        For one after the latest: UNDEFINED, since whoever names it knows more than this log.
+        For one after the latest: UNDEFINED, since a caller that names it knows more than this log.
         """
         if leader_epoch == UNDEFINED_EPOCH:
             return UNDEFINED

@@ -265,7 +265,7 @@ class Replication:
             if reachable and condition is None and not self.lags.get(broker_id):
                 if follower is not None:
                     del states.followers[broker_id]
-                    self.cluster.notify(partition)  # whoever waits for it to hear of the log's start
+                    self.cluster.notify(partition)  # calls that wait learn of the log's start
                 continue
             if follower is None:
                 end_offset = partition.log.end_offset

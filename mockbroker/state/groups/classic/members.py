@@ -191,7 +191,7 @@ class Generation:
     members: dict[str, ClassicGroupMember] = field(default_factory=dict)
 
     def answer_for(self, member: ClassicGroupMember) -> JoinAnswer:
-        """The generation that runs; until the assignment is there the leader is told the members too."""
+        """The generation that runs; until the assignment is there the leader also gets the members."""
         tells_members = member.id == self.leader_id and self.state is ClassicGroupState.COMPLETING
         return self.join_answer(member, members=self.joined_members() if tells_members else ())
 
