@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from kafka_rack.reassignment import propose as propose
     from kafka_rack.reassignment import repair as repair
     from kafka_rack.selection import select_replica as select_replica
+    from kafka_rack.writers import next_partition as next_partition
     from mockbroker import MockCluster as MockCluster
 
 SUBMODULES = (
@@ -53,6 +54,7 @@ SUBMODULES = (
     "placement",
     "reassignment",
     "selection",
+    "writers",
 )
 
 NAMES = {
@@ -78,6 +80,7 @@ NAMES = {
     "entries_of": "kafka_rack.reassignment",
     "layout_of_json": "kafka_rack.cluster_layout",
     "load_placer": "kafka_rack.placement",
+    "next_partition": "kafka_rack.writers",
     "place": "kafka_rack.placement",
     "plan_json": "kafka_rack.reassignment",
     "propose": "kafka_rack.reassignment",

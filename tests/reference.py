@@ -38,6 +38,7 @@ PACKAGES: dict[str, tuple[str, str]] = {
         "place place_checked ReplicaPlacer UsableBroker load_placer placer_names reassignment_json",
     ),
     "kafka_rack.assignment": ("Who consumes what.", "assign"),
+    "kafka_rack.writers": ("Where records without keys go.", "next_partition"),
     "kafka_rack.availability": (
         "What an outage costs.",
         "layout_availability LayoutAvailability Outage Chance availability_row Question Row kafka_1736_table",
