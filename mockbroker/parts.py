@@ -60,6 +60,7 @@ class OptionalPart(NamedTuple):
         group_classes: the module of a kind of groups, by the name of its class, with which its records' keys begin.
         records: the module whose ``APPLY`` brings records into the image, by the module that declares the records.
         coordinator_topics: the topics of coordinators, by name.
+        cluster_views: classes by the member of ``GET /cluster`` that they are the shape of; ``of(cluster)`` makes one.
         extensions: ``(cluster) -> object`` by name: what a part has beside a cluster's state. The core calls its
             ``connection_closed``, ``broker_stopped``, ``leader_changed``, ``forget_topic`` and ``forget_group``.
         followed_share_sessions: ``(cluster, size_of, max_bytes) -> FollowedShareSessions``, what is known of the share
@@ -86,6 +87,7 @@ class OptionalPart(NamedTuple):
     group_classes: Mapping[str, str] = NOTHING
     records: Mapping[str, str] = NOTHING
     coordinator_topics: Mapping[str, CoordinatorTopic] = NOTHING
+    cluster_views: Mapping[str, str] = NOTHING
     extensions: Mapping[str, str] = NOTHING
     followed_share_sessions: str = ""
     sasl_mechanisms: Mapping[str, str] = NOTHING

@@ -159,6 +159,10 @@ OTHERS: dict[str, tuple[str, ...]] = {
         "GroupMetadataKey",
         "GroupMetadataValue",
     ),
+    "embedded.metadata_acls": (
+        "AccessControlEntryRecord",
+        "RemoveAccessControlEntryRecord",
+    ),
     "embedded.metadata_brokers": (
         "RegisterBrokerRecord",
         "UnregisterBrokerRecord",
@@ -169,8 +173,6 @@ OTHERS: dict[str, tuple[str, ...]] = {
         "UnregisterControllerRecord",
     ),
     "embedded.metadata_security": (
-        "AccessControlEntryRecord",
-        "RemoveAccessControlEntryRecord",
         "DelegationTokenRecord",
         "RemoveDelegationTokenRecord",
         "UserScramCredentialRecord",

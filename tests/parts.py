@@ -1,7 +1,7 @@
 """Delete each optional part of the cluster in turn from a copy of the checkout, and run the unit tests of the rest.
 
 ``python -m tests.parts [PART...]``: without a name all of them. The tests of a part are its folder under ``tests/``,
-the files that import the part or that folder, and tests with the part's name as their marker.
+and tests with the part's name as their marker; a file whose ``pytestmark`` has that name may import the part.
 """
 
 from __future__ import annotations
@@ -62,9 +62,9 @@ def delete(part: str, copy: Path) -> None:
     shutil.rmtree(copy / "mockbroker" / part)
     for folder in [*(copy / "tests").rglob(part)]:
         shutil.rmtree(folder)
-    of_part = re.compile(rf"^ *(?:from|import) (?:mockbroker|tests\.unit\.mockbroker)\.{part}\b", re.MULTILINE)
+    marked = re.compile(rf"^pytestmark = .*\bpytest\.mark\.{part}\b", re.MULTILINE)
     for test in (copy / TESTS).rglob("*.py"):
-        if of_part.search(test.read_text(encoding="utf-8")):
+        if marked.search(test.read_text(encoding="utf-8")):
             test.unlink()
 
 

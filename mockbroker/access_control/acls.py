@@ -14,6 +14,7 @@ from ipaddress import ip_address, ip_network
 from random import Random
 from typing import TYPE_CHECKING, NamedTuple
 
+from mockbroker.access_control.acl_records import entries_of
 from mockbroker.state.errors import ApiError
 from mockbroker.state.security.operations import (
     ALL,
@@ -31,7 +32,7 @@ from mockbroker.state.security.operations import (
     WRITE,
 )
 from mockbroker.state.topics.topic import random_uuid
-from protocol.embedded.metadata_security import AccessControlEntryRecord, RemoveAccessControlEntryRecord
+from protocol.embedded.metadata_acls import AccessControlEntryRecord, RemoveAccessControlEntryRecord
 from protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
@@ -212,12 +213,12 @@ def acl_of(record: AccessControlEntryRecord) -> Acl:
 
 def find_acls(image: Image, filter_: AclFilter) -> list[Acl]:
     """The entries that a filter matches, in order."""
-    return sorted(acl for acl in map(acl_of, image.acls.values()) if filter_.matches(acl))
+    return sorted(acl for acl in map(acl_of, entries_of(image).values()) if filter_.matches(acl))
 
 
 def create_acls(writer: ImageWriter, rng: Random, acls: Iterable[Acl]) -> list[ApiError | None]:
     """Add entries; gives what is wrong with each, None where it is there now. One that was there stays as it is."""
-    present = set(map(acl_of, writer.image.acls.values()))
+    present = set(map(acl_of, entries_of(writer.image).values()))
     records: list[AccessControlEntryRecord] = []
     results: list[ApiError | None] = []
     for acl in acls:
@@ -241,7 +242,7 @@ def delete_acls(writer: ImageWriter, filters: Iterable[AclFilter]) -> list[list[
             )
             continue
         matched = [
-            (acl_of(record), id_) for id_, record in writer.image.acls.items() if filter_.matches(acl_of(record))
+            (acl_of(record), id_) for id_, record in entries_of(writer.image).items() if filter_.matches(acl_of(record))
         ]
         gone.update(dict.fromkeys(id_ for _, id_ in matched))
         results.append(sorted(acl for acl, _ in matched))
@@ -275,6 +276,6 @@ def problem_with(acl: Acl) -> ApiError | None:
 
 def new_id(image: Image, rng: Random) -> bytes:
     """An id that no entry has."""
-    while (id_ := random_uuid(rng)) in image.acls:
+    while (id_ := random_uuid(rng)) in entries_of(image):
         pass
     return id_

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Final
 
+from mockbroker.access_control.acl_records import entries_of
 from mockbroker.access_control.acls import (
     DENY,
     LITERAL,
@@ -25,8 +26,8 @@ from mockbroker.state.security.operations import ALL as EVERY_OPERATION
 from mockbroker.state.security.operations import CLUSTER, CLUSTER_NAME, TOPIC
 
 if TYPE_CHECKING:
+    from mockbroker.access_control.acl_records import AclEntries
     from mockbroker.state.cluster import Cluster
-    from mockbroker.state.image.image import AclEntries
 
 ANY_NAME: Final = "hardcode"
 """The name of the resource that is asked about first, where any will do."""
@@ -72,8 +73,7 @@ def index_of(entries: AclEntries) -> AclIndex:
     """The index of the image's entries; made when it is first needed after a change."""
     if entries.index is None:
         entries.index = AclIndex(map(acl_of, entries.values()))
-    index: AclIndex = entries.index
-    return index
+    return entries.index
 
 
 class PrincipalAccess:
@@ -82,7 +82,7 @@ class PrincipalAccess:
     __slots__ = ("address", "default", "index", "is_super", "principal")
 
     def __init__(self, cluster: Cluster, principal: str, address: str) -> None:
-        self.index = index_of(cluster.image.acls)
+        self.index = index_of(entries_of(cluster.image))
         self.principal, self.address = principal, address
         self.default = bool(cluster.settings["allow.everyone.if.no.acl.found"])
         self.is_super = principal in {one.strip() for one in cluster.settings["super.users"].split(";")}

@@ -10,6 +10,7 @@ PART = OptionalPart(
         "zookeeper.connect": "",  # anything here makes it ZooKeeper mode; there is no other ZooKeeper than ours
     },
     handlers_by_release={6: "mockbroker.zookeeper.update_metadata"},
+    cluster_views={"zookeeper": "mockbroker.zookeeper.cluster_json:ZooKeeperView"},
     metadata_support="mockbroker.zookeeper.controller:zookeeper_mode_of",
     update_channels="mockbroker.zookeeper.controller_channels:ControllerChannels",
 )

@@ -20,7 +20,7 @@ from ..codec import check_trailing, codec
 from ..errors import DecodeError, UnsupportedVersionError
 
 FRAME_VERSION = 1
-MODULES = ("metadata_brokers", "metadata_security", "metadata_settings", "metadata_topics")
+MODULES = ("metadata_acls", "metadata_brokers", "metadata_security", "metadata_settings", "metadata_topics")
 MAX_INT16 = 2**15 - 1
 VARINT_BITS = 7
 MAX_VARINT_BYTES = 3  # bytes of one that may fit into an int16

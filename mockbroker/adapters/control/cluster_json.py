@@ -1,18 +1,17 @@
-"""A cluster as JSON: brokers, racks, topics, in ZooKeeper mode what is registered there.
+"""A cluster as JSON: brokers, racks, topics, and what optional parts add.
 
 The classes are the shapes of the answers.
 """
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import msgspec
 
+from mockbroker.parts import load, merged
 from mockbroker.state.brokers.broker import Broker
 from mockbroker.state.cluster import Cluster
-from mockbroker.state.settings import PROTOCOL_SETTING
 from mockbroker.state.topics.topic import Partition, Topic
 from protocol.uuids import uuid_to_text
 
@@ -91,34 +90,7 @@ class TopicsView(msgspec.Struct):
     topics: list[TopicView]
 
 
-class UpdateMetadataView(msgspec.Struct):
-    """The last UpdateMetadata sent to a broker: ``outcome`` is taken, stale, refused or unreachable."""
-
-    version: int
-    controller: int
-    outcome: str
-
-
-class ZooKeeperBrokerView(msgspec.Struct):
-    """The software of a broker in ZooKeeper mode, and the live brokers that it knows."""
-
-    id: int
-    release: str
-    protocol: str = msgspec.field(name=PROTOCOL_SETTING)
-    update_metadata: UpdateMetadataView | None
-    knows_brokers: list[int]
-
-
-class ZooKeeperView(msgspec.Struct):
-    """ZooKeeper mode: the controller's epoch, what it could not read, and the registrations in ZooKeeper."""
-
-    controller_epoch: int
-    problem: str | None
-    registrations: dict[str, Any]
-    brokers: list[ZooKeeperBrokerView]
-
-
-class ClusterView(msgspec.Struct):
+class CoreView(msgspec.Struct):
     """A cluster. ``version`` grows with each change of what Metadata shows.
 
     ``cut_links`` are pairs of broker ids, -1 for the controller; ``clock_ms`` is how far the wall clock was moved.
@@ -137,12 +109,21 @@ class ClusterView(msgspec.Struct):
     cut_links: list[tuple[int, int]]
     clock_ms: int
     topics: list[TopicView]
-    zookeeper: ZooKeeperView | msgspec.UnsetType = msgspec.UNSET
 
 
-def cluster_of(state: Cluster, *, with_internal: bool = False) -> ClusterView:
+PART_VIEWS = {name: load(path) for name, path in merged("cluster_views").items()}
+ClusterView: Any = msgspec.defstruct(
+    "ClusterView",
+    [(name, view | msgspec.UnsetType, msgspec.UNSET) for name, view in PART_VIEWS.items()],
+    bases=(CoreView,),
+    module=__name__,
+    namespace={"__doc__": CoreView.__doc__},
+)
+
+
+def cluster_of(state: Cluster, *, with_internal: bool = False) -> CoreView:
     """The cluster with its topics, the internal ones only if wanted."""
-    return ClusterView(
+    view: CoreView = ClusterView(
         cluster_id=state.id,
         mode="proxy" if state.is_mirror else state.support.name.lower(),
         controller=None if state.is_mirror else state.controller_id(),
@@ -157,8 +138,9 @@ def cluster_of(state: Cluster, *, with_internal: bool = False) -> ClusterView:
         cut_links=state.network.cut_links,
         clock_ms=state.clock.offset_ms,
         topics=topics_of(state, with_internal=with_internal),
-        zookeeper=msgspec.UNSET if state.other_mode is None else zookeeper_of(state.other_mode),
+        **{name: view.of(state) for name, view in PART_VIEWS.items()},
     )
+    return view
 
 
 def topics_of(state: Cluster, *, with_internal: bool = False) -> list[TopicView]:
@@ -248,28 +230,3 @@ def follower_lag_of(partition: Partition) -> dict[int, int]:
         for broker_id, follower in sorted(states.followers.items())
         if broker_id != partition.leader and follower.end_offset < end_offset
     }
-
-
-def zookeeper_of(zookeeper: Any) -> ZooKeeperView:
-    last = {delivery.update.broker_id: delivery for delivery in zookeeper.deliveries}
-    return ZooKeeperView(
-        controller_epoch=zookeeper.controller_epoch,
-        problem=zookeeper.problem,
-        registrations={
-            path: json.loads(registration) for path, registration in zookeeper.registry.registrations().items()
-        },
-        brokers=[
-            ZooKeeperBrokerView(
-                id=broker_id,
-                release=str(software.release),
-                protocol=str(software.protocol),
-                update_metadata=None
-                if broker_id not in last
-                else UpdateMetadataView(
-                    last[broker_id].update.version, last[broker_id].update.controller_id, last[broker_id].outcome
-                ),
-                knows_brokers=sorted(zookeeper.caches[broker_id].brokers),
-            )
-            for broker_id, software in sorted(zookeeper.running.items())
-        ],
-    )

@@ -32,31 +32,8 @@ if TYPE_CHECKING:
     from mockbroker.state.image.coordinator_records import CoordinatorRecord
     from mockbroker.state.image.topics import TopicImage
     from protocol.embedded.group_log import GroupMetadataValue, OffsetCommitValue
-    from protocol.embedded.metadata_security import AccessControlEntryRecord, UserScramCredentialRecord
+    from protocol.embedded.metadata_security import UserScramCredentialRecord
     from protocol.embedded.transaction_log import TransactionLogValue
-
-
-class AclEntries(dict[bytes, "AccessControlEntryRecord"]):
-    """Records by the entry's id; changed by ``put`` and ``drop`` alone.
-
-    ``index`` is what the authorizer has made of them; each change forgets it.
-    """
-
-    __slots__ = ("index",)
-
-    def __init__(self, records: dict[bytes, AccessControlEntryRecord] | None = None) -> None:
-        super().__init__(records or {})
-        self.index: Any = None
-
-    def put(self, record: AccessControlEntryRecord) -> None:
-        """Add an entry."""
-        self[record.id] = record
-        self.index = None
-
-    def drop(self, id_: bytes) -> None:
-        """Remove an entry, if it is there."""
-        self.pop(id_, None)
-        self.index = None
 
 
 TOPIC_RESOURCE, BROKER_RESOURCE = 2, 4  # ConfigResource.Type
@@ -188,7 +165,10 @@ class Image:
     scram_credentials: dict[tuple[str, int], UserScramCredentialRecord] = field(
         default_factory=dict, metadata=of_metadata(dict, "security.own_records")
     )  # by user and mechanism
-    acls: AclEntries = field(default_factory=AclEntries, metadata=of_metadata(AclEntries, "security.own_records"))
+    metadata_extensions: dict[str, dict[Any, Any]] = field(
+        default_factory=dict, metadata=of_metadata(each(copied), "security.extension_records")
+    )
+    """The records of the metadata log that optional parts keep, by part."""
     client_quotas: dict[QuotaEntity, dict[str, float]] = field(
         default_factory=dict, metadata=of_metadata(each(dict), "settings.quota_records")
     )  # limit by key

@@ -1,16 +1,15 @@
-"""Passwords and access control.
+"""Passwords.
 
-Source: MetadataImage.write, ScramDelta and AclsDelta, Apache Kafka 4.4.
+Source: MetadataImage.write and ScramDelta, Apache Kafka 4.4.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from protocol.embedded.metadata_security import (
-    AccessControlEntryRecord,
-    RemoveAccessControlEntryRecord,
     RemoveUserScramCredentialRecord,
     UserScramCredentialRecord,
 )
@@ -27,22 +26,17 @@ def remove_credential(image: Image, record: RemoveUserScramCredentialRecord) -> 
     image.scram_credentials.pop((record.name, record.mechanism), None)
 
 
-def add_acl(image: Image, record: AccessControlEntryRecord) -> None:
-    image.acls.put(record)
-
-
-def remove_acl(image: Image, record: RemoveAccessControlEntryRecord) -> None:
-    image.acls.drop(record.id)
-
-
 def own_records(records: dict[Any, Any]) -> Iterable[Any]:
     """The image keeps the records of these themselves."""
     return records.values()
 
 
+def extension_records(extensions: dict[str, dict[Any, Any]]) -> Iterable[Any]:
+    """The same for those of optional parts."""
+    return chain.from_iterable(map(own_records, extensions.values()))
+
+
 APPLY: dict[type, Apply] = {
     UserScramCredentialRecord: set_credential,
     RemoveUserScramCredentialRecord: remove_credential,
-    AccessControlEntryRecord: add_acl,
-    RemoveAccessControlEntryRecord: remove_acl,
 }

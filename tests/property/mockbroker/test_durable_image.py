@@ -25,12 +25,8 @@ from mockbroker.state.image.image import Image
 from mockbroker.state.logs.appending import append_marker
 from mockbroker.state.quotas.client_quotas import Alteration, alter_quotas
 from mockbroker.state.topics.coordinator_keys import OFFSETS_TOPIC
-from protocol.embedded.metadata_security import (
-    AccessControlEntryRecord,
-    RemoveAccessControlEntryRecord,
-    RemoveUserScramCredentialRecord,
-    UserScramCredentialRecord,
-)
+from protocol.embedded.metadata_acls import AccessControlEntryRecord, RemoveAccessControlEntryRecord
+from protocol.embedded.metadata_security import RemoveUserScramCredentialRecord, UserScramCredentialRecord
 from protocol.embedded.versioned import read_versioned
 from tests.property.mockbroker.test_image import RACKS, ImageLife
 

@@ -25,6 +25,8 @@ from tests.unit.mockbroker.share_groups.share import (
     share_fetch,
 )
 
+pytestmark = pytest.mark.proxy
+
 NOT_LEADER = 6
 
 

@@ -20,8 +20,6 @@ from mockbroker.state.kraft_releases import (
     supported_feature_levels,
 )
 from mockbroker.state.settings import KafkaSettings
-from mockbroker.zookeeper.releases import RELEASES as ZOOKEEPER_RELEASES
-from mockbroker.zookeeper.releases import UPDATE_METADATA
 from protocol.apis.acls import DescribeAclsRequest
 from protocol.apis.api_versions import ApiVersionsRequest
 from protocol.apis.produce import ProduceRequest
@@ -150,6 +148,7 @@ def test_a_version_that_the_release_does_not_serve_ends_the_connection(release, 
     assert (sim.replies.get(ticket) is not None) is is_served
 
 
+@pytest.mark.zookeeper
 def test_kafka_2_8_is_in_zookeeper_mode_but_where_process_roles_is_set():
     assert not Simulation(release="2.8").cluster.support.is_kraft
     assert KafkaSettings({"process.roles": "broker,controller"}).without_effect == ()
@@ -190,14 +189,6 @@ def test_every_version_that_a_release_serves_is_answered(release):
     sim, told = every_version(release)
     for api_key, version in told:
         check_is_answered(sim, api_key, version)
-
-
-@pytest.mark.parametrize("release", ZOOKEEPER_RELEASES)
-def test_every_version_that_a_release_serves_in_zookeeper_mode_is_answered(release):
-    sim, told = every_version(release, **{"zookeeper.connect": "here"})
-    for api_key, version in told:
-        if api_key != UPDATE_METADATA:
-            check_is_answered(sim, api_key, version)
 
 
 def check_is_answered(sim, api_key, version):

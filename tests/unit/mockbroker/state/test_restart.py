@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 
-from mockbroker.data_directories.storage import Storage
 from mockbroker.state.brokers.broker import Broker
 from mockbroker.state.cluster import Cluster
 from mockbroker.state.groups.classic.members import GroupJoin
@@ -67,10 +66,12 @@ class DiskRuns(Runs):
 
     def __init__(self, folder: Path, *, is_killed: bool) -> None:
         self.folder, self.is_killed = folder, is_killed
-        self.storage: Storage | None = None
+        self.storage: Any = None
         super().__init__()
 
     def begin(self, image: Image | None, brokers: int = 3, now_ms: int = 0) -> Cluster:
+        from mockbroker.data_directories.storage import Storage
+
         self.seed += 1
         path = self.folder / str(self.seed)
         if self.storage is not None:
@@ -88,13 +89,16 @@ class DiskRuns(Runs):
         return cluster
 
 
-@pytest.fixture(params=["memory", "closed", "killed"])
+OF_DIRECTORIES = [pytest.param(ending, marks=pytest.mark.data_directories) for ending in ("closed", "killed")]
+
+
+@pytest.fixture(params=["memory", *OF_DIRECTORIES])
 def runs(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Runs]:
     """A cluster of three brokers with the topic orders: two partitions on all brokers, and a setting of its own."""
     runs = Runs() if request.param == "memory" else DiskRuns(tmp_path, is_killed=request.param == "killed")
     runs.cluster.create_topic("orders", 2, 3, configs={"min.insync.replicas": "2"})
     yield runs
-    if isinstance(runs, DiskRuns) and runs.storage is not None:
+    if isinstance(runs, DiskRuns):
         runs.storage.close()
 
 

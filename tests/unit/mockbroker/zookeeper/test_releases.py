@@ -16,11 +16,13 @@ from mockbroker.state.kraft_releases import KRAFT_ONLY, Version
 from mockbroker.zookeeper.releases import (
     CHANGES,
     RELEASES,
+    UPDATE_METADATA,
     is_zookeeper,
     served_by,
     software_of,
 )
 from protocol.headers import read_response
+from tests.unit.mockbroker.state.test_kraft_releases import check_is_answered, every_version
 
 CAPTURE = Path(__file__).resolve().parents[4] / "fixtures" / "captures" / "zk39-ibp24.jsonl.gz"
 CONTROLLER_API = 6
@@ -185,3 +187,11 @@ def test_versions_that_cannot_be_are_refused_in_one_line(protocol, release, word
 def test_zookeeper_connect_contradicts_releases_that_have_none(release):
     with pytest.raises(ValueError, match="no ZooKeeper mode"):
         is_zookeeper(None, release, "localhost:2181")
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_every_version_that_a_release_serves_in_zookeeper_mode_is_answered(release):
+    sim, told = every_version(release, **{"zookeeper.connect": "here"})
+    for api_key, version in told:
+        if api_key != UPDATE_METADATA:
+            check_is_answered(sim, api_key, version)

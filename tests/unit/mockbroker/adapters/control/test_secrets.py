@@ -10,8 +10,6 @@ import pytest
 
 from mockbroker import MockCluster
 from mockbroker.adapters.control import ControlServer
-from mockbroker.proxy.adapters.server import KafkaProxy
-from mockbroker.proxy.adapters.upstream import UpstreamSettings
 from protocol.apis.configs import IncrementalAlterConfigsRequest
 from protocol.apis.sasl import SaslAuthenticateRequest, SaslHandshakeRequest
 from protocol.apis.scram import AlterUserScramCredentialsRequest
@@ -110,7 +108,11 @@ async def test_no_answer_to_a_get_holds_a_secret(filled):
         assert told(said, secrets) == []
 
 
+@pytest.mark.proxy
 async def test_no_answer_of_a_proxy_to_a_get_holds_a_secret():
+    from mockbroker.proxy.adapters.server import KafkaProxy
+    from mockbroker.proxy.adapters.upstream import UpstreamSettings
+
     async with (
         MockCluster(1, ("a",), topics={"orders": 1}, settings=SETTINGS, users={"alice": ALICE}) as cluster,
         KafkaProxy(address(cluster, "INSIDE")) as inside,

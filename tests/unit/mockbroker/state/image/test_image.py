@@ -20,8 +20,6 @@ from protocol.embedded.metadata_brokers import (
     UnregisterBrokerRecord,
 )
 from protocol.embedded.metadata_security import (
-    AccessControlEntryRecord,
-    RemoveAccessControlEntryRecord,
     RemoveUserScramCredentialRecord,
     UserScramCredentialRecord,
 )
@@ -42,7 +40,6 @@ from protocol.embedded.metadata_topics import (
 from protocol.embedded.transaction_log import TransactionLogKey, TransactionLogValue
 
 TOPIC_ID = bytes(15) + b"t"
-ENTRY_ID = bytes(15) + b"e"
 Quota = ClientQuotaRecord
 TOPIC = [
     TopicRecord(name="orders", topic_id=TOPIC_ID),
@@ -81,7 +78,6 @@ def quota(value: float, *, remove: bool = False, entities: Iterable[tuple[str, s
             UserScramCredentialRecord(name="ann", mechanism=1, iterations=4096),
             RemoveUserScramCredentialRecord(name="ann", mechanism=1),
         ),
-        (AccessControlEntryRecord(id=ENTRY_ID, principal="User:ann"), RemoveAccessControlEntryRecord(id=ENTRY_ID)),
         (registered(), UnregisterBrokerRecord(broker_id=1, broker_epoch=7)),
         (TOPIC[0], RemoveTopicRecord(topic_id=TOPIC_ID)),
         (
@@ -208,16 +204,12 @@ WRITES = {
         [UserScramCredentialRecord(name="ann", mechanism=1, iterations=4096)],
         UserScramCredentialRecord(name="ann", mechanism=1, iterations=8192),
     ),
-    "acls": (
-        [AccessControlEntryRecord(id=ENTRY_ID, principal="User:ann")],
-        RemoveAccessControlEntryRecord(id=ENTRY_ID),
-    ),
     "client_quotas": ([quota(5, entities=[("user", "ann")])], quota(6, entities=[("user", "ann")])),
 }
 
 
 def test_each_field_of_the_image_is_written_here_but_that_of_optional_parts():
-    assert {one.name for one in fields(Image)} - {"extensions"} == set(WRITES)
+    assert {one.name for one in fields(Image)} - {"extensions", "metadata_extensions"} == set(WRITES)
 
 
 @pytest.mark.parametrize("name", WRITES)

@@ -22,6 +22,8 @@ from protocol.error_codes import ErrorCode
 from tests.unit.mockbroker.handlers.records import fetch_request
 from tests.unit.mockbroker.wire_client import WireClient
 
+pytestmark = pytest.mark.proxy
+
 MADE, THERE = "made-for-the-run", "orders"
 SELECTING = {"replica.selector.class": RACK_AWARE_SELECTOR}
 

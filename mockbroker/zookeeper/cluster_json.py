@@ -1,0 +1,69 @@
+"""ZooKeeper mode as JSON: what ``GET /cluster`` has under ``zookeeper``. The classes are the shapes of the answer."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from mockbroker.state.settings import PROTOCOL_SETTING
+
+if TYPE_CHECKING:
+    from mockbroker.state.cluster import Cluster
+
+
+class UpdateMetadataView(msgspec.Struct):
+    """The last UpdateMetadata sent to a broker: ``outcome`` is taken, stale, refused or unreachable."""
+
+    version: int
+    controller: int
+    outcome: str
+
+
+class ZooKeeperBrokerView(msgspec.Struct):
+    """The software of a broker in ZooKeeper mode, and the live brokers that it knows."""
+
+    id: int
+    release: str
+    protocol: str = msgspec.field(name=PROTOCOL_SETTING)
+    update_metadata: UpdateMetadataView | None
+    knows_brokers: list[int]
+
+
+class ZooKeeperView(msgspec.Struct):
+    """ZooKeeper mode: the controller's epoch, what it could not read, and the registrations in ZooKeeper."""
+
+    controller_epoch: int
+    problem: str | None
+    registrations: dict[str, Any]
+    brokers: list[ZooKeeperBrokerView]
+
+    @classmethod
+    def of(cls, cluster: Cluster) -> ZooKeeperView | msgspec.UnsetType:
+        """That of a cluster; unset in KRaft mode."""
+        zookeeper = cluster.other_mode
+        if zookeeper is None:
+            return msgspec.UNSET
+        last = {delivery.update.broker_id: delivery for delivery in zookeeper.deliveries}
+        return cls(
+            controller_epoch=zookeeper.controller_epoch,
+            problem=zookeeper.problem,
+            registrations={
+                path: json.loads(registration) for path, registration in zookeeper.registry.registrations().items()
+            },
+            brokers=[
+                ZooKeeperBrokerView(
+                    id=broker_id,
+                    release=str(software.release),
+                    protocol=str(software.protocol),
+                    update_metadata=None
+                    if broker_id not in last
+                    else UpdateMetadataView(
+                        last[broker_id].update.version, last[broker_id].update.controller_id, last[broker_id].outcome
+                    ),
+                    knows_brokers=sorted(zookeeper.caches[broker_id].brokers),
+                )
+                for broker_id, software in sorted(zookeeper.running.items())
+            ],
+        )
