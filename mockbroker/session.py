@@ -50,6 +50,8 @@ class Session:
     """What stands between the client and the cluster, where it has to say who it is, or again after some time."""
     principal: str = ANONYMOUS
     client_id: str | None = None
+    software: tuple[str, str] | None = None
+    """The name and version in the client's ApiVersions, empty in versions without them."""
     rack: str | None = None
     rack_source: RackSource | None = None
     last_header: tuple[int, bytes] = (0, b"")

@@ -92,6 +92,7 @@ class Evidence:
     served_by: dict[tuple[str, int, int], tuple[int, int]] = field(default_factory=dict)
     topics: Unanimous[str, str] = field(default_factory=Unanimous)
     settings: Unanimous[Setting, str] = field(default_factory=Unanimous)
+    software: Unanimous[int, tuple[str, str]] = field(default_factory=Unanimous)
     factors: dict[str, int] = field(default_factory=dict)
     unreadable: int = 0
     problems: Counter[str] = field(default_factory=Counter)
@@ -108,8 +109,10 @@ class Evidence:
         self.problems.update(reason for (reason,) in rows.rows("problems", ("reason",)))
         for broker, rack in set(rows.rows("brokers", ("broker_id", "rack"))):
             self.add_broker(broker, rack)
-        for *setting, value in set(rows.rows("settings", ("resource", "resource_name", "name", "value"))):
-            if setting[2] in SETTINGS:
+        for conn, *setting, value in set(rows.rows("settings", ("conn", "resource", "resource_name", "name", "value"))):
+            if setting[0] == "client":
+                self.software.add(conn, (setting[2], value or ""))
+            elif setting[2] in SETTINGS:
                 self.settings.add(tuple(setting), value or "")
         self.add_fetches(rows)
         self.add_memberships(rows)
@@ -243,7 +246,7 @@ class Evidence:
 
 UNANIMOUS = (
     *("broker_racks", "broker_of", "calling_broker", "rack_of", "client_racks", "member_racks", "groups"),
-    *("follower_of", "followers", "topics", "settings"),
+    *("follower_of", "followers", "topics", "settings", "software"),
 )
 """The fields of ``Evidence`` that hold a value by key."""
 
@@ -251,7 +254,8 @@ UNANIMOUS = (
 class Conclusions(NamedTuple):
     """The conclusions from a capture's evidence.
 
-    A client is its id and its address, ``filed_brokers`` are the racks file's, ``topics`` are names by id. Of topics
+    A client is its id and its address, ``filed_brokers`` are the racks file's, ``topics`` are names by id, ``software``
+    name and version by connection. Of topics
     ``led_anywhere`` several brokers lead a partition at a time, as Metadata reports diskless ones.
     """
 
@@ -270,6 +274,7 @@ class Conclusions(NamedTuple):
     diskless: frozenset[str]
     topics: Mapping[str, str]
     settings: Mapping[Setting, str]
+    software: Mapping[int, tuple[str, str]]
     led_anywhere: frozenset[str]
 
     def rack_of_broker(self, broker: int) -> str | None:

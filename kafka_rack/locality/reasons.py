@@ -116,12 +116,20 @@ REASONS = {
             "Start the brokers of that rack.",
         ),
         Reason(
-            "unkeyed_produce",
-            "Records without keys went to a leader in another rack, though the topic has leaders in the producer's.",
-            "Set partitioner.rack.aware=true in the producer (KIP-1123), or make the topic diskless.",
+            "unaware_partitioner",
+            "A Java client of 4.4 or newer wrote records without keys to a leader in another rack than the producer's.",
+            "Set partitioner.rack.aware=true and client.rack in the producer (KIP-1123), or make the topic diskless.",
             "client",
             "yes",
-            "Set partitioner.rack.aware=true in the producer (KIP-1123), or create the topic with diskless_topics.",
+            "Set partitioner.rack.aware=true and client.rack in the producer (KIP-1123), or create the topic with "
+            "diskless_topics.",
+        ),
+        Reason(
+            "unkeyed_produce",
+            "Records without keys went to a leader in another rack, and the client cannot choose partitions by rack.",
+            "Unavoidable for classic topics without a Java client of 4.4. Any broker takes a diskless topic's records.",
+            "nobody",
+            "no",
         ),
         Reason(
             "no_leader_in_rack",
@@ -202,7 +210,7 @@ class Facts:
         diskless: the topic is served by any broker.
         redirected: told to read elsewhere. whole: the bytes are of a partition, not of a fetch without any.
         replica_here: an in-sync replica is in the client's rack. leader_here: so is a leader of the topic.
-        keyed: some record has a key.
+        keyed: some record has a key. has_partitioner: the client has partitioner.rack.aware.
         unread_fetch: a fetch of category other, which may be a consumer's or a follower's.
     """
 
@@ -220,6 +228,7 @@ class Facts:
     replica_here: bool | None = None
     leader_here: bool | None = None
     keyed: bool | None = None
+    has_partitioner: bool | None = None
     unread_fetch: bool = False
 
 
@@ -309,7 +318,10 @@ def produced(facts: Facts) -> LocalityVerdict:
         return LocalityVerdict("cross", "keyed_produce")
     if facts.leader_here is False:
         return LocalityVerdict("cross", "no_leader_in_rack", at_most=True)
-    return LocalityVerdict("cross", "unkeyed_produce", saves=facts.leader_here is True, at_most=True)
+    if facts.has_partitioner is False:
+        return LocalityVerdict("cross", "unkeyed_produce")
+    saves = facts.leader_here is facts.has_partitioner is True
+    return LocalityVerdict("cross", "unaware_partitioner", saves=saves, at_most=True)
 
 
 def diskless(facts: Facts) -> LocalityVerdict:

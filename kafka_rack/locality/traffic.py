@@ -22,6 +22,7 @@ from kafka_rack.locality.rack_rules import RackRules
 from kafka_rack.locality.reasons import CONSUME, OTHER, REPLICATION, Facts, judge
 from kafka_rack.locality.reasons import PRODUCE as PRODUCED
 from kafka_rack.locality.tables import SUMS, Amounts
+from kafka_rack.writers import can_partition_by_rack
 from kafka_rack.zones import zone_in_client_id
 
 RACK_LISTENER = "RACK_"
@@ -158,6 +159,7 @@ class TrafficSums:
             replica_here=location.rack in in_sync if in_sync else None,
             leader_here=location.rack in leaders if leaders else None,
             keyed=flow.keyed,
+            has_partitioner=can_partition_by_rack(known.software.get(flow.conn)),
             unread_fetch=is_unread and replica is None,
         )
 

@@ -72,6 +72,11 @@ def versions(target: Target, frame: Frame, asked: PendingRequest, message: Any) 
         add_setting(target, frame, asked, "feature", "", feature.name, str(feature.max_version_level))
 
 
+def software(target: Target, frame: Frame, asked: PendingRequest, message: Any) -> None:
+    name, version = message.client_software_name, message.client_software_version
+    add_setting(target, frame, asked, "client", asked.kind.client_id or "", name, version)
+
+
 def add_setting(
     target: Target, frame: Frame, asked: PendingRequest, resource: str, resource_name: str, name: str, value: str | None
 ) -> None:
@@ -144,6 +149,7 @@ def layout_of(target: Target, partition: Any) -> int:
 REQUESTS: dict[int, Callable[[Target, Frame, PendingRequest, Any], None]] = {
     UPDATE_METADATA: update,
     BROKER_REGISTRATION: registration,
+    API_VERSIONS: software,
 }
 RESPONSES: dict[int, Callable[[Target, Frame, PendingRequest, Any], None]] = {
     METADATA: metadata,

@@ -7,6 +7,7 @@ it, or a ``Wait``, after which the call continues. The observers get what became
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum
 from random import Random
@@ -267,6 +268,9 @@ class CallPath:
         session.last_header = (header_version, call.frame[MIN_REQUEST_BYTES : call.body_start])
         if header.client_id != session.client_id:
             session.identify(header.client_id)
+        if call.api_key == API_VERSIONS:
+            with suppress(ProtocolError):  # which the handler's stage answers
+                session.software = call.request.client_software_name, call.request.client_software_version
         return None
 
     def check_limits(self, call: Call) -> Verdict | Wait | None:

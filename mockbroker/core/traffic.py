@@ -13,6 +13,7 @@ from operator import add, attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kafka_rack.plurals import counted
+from kafka_rack.writers import can_partition_by_rack
 from mockbroker.core.journal.clients import ObservedClient, observed_client
 from mockbroker.core.journal.keys import first_keys
 from mockbroker.core.journal.records import (
@@ -205,6 +206,7 @@ class Traffic:
             leaders = self._leaders(call.cluster, topic)
             leader_here = client.rack in leaders if leaders else None
             category, facts = "produce", {"diskless": isr is None, "leader_here": leader_here, "keyed": detail}
+            facts["has_partitioner"] = can_partition_by_rack(client.session.software)
         elif call.replica_id == NO_REPLICA and api_key == FETCH and not is_answered:
             category = "other"
         elif call.replica_id == NO_REPLICA:

@@ -179,7 +179,7 @@ def with_one_reason_to_produce(sums: Sums) -> Sums:
     """Sums without what only records say, which a proxy does not open: whether they have keys."""
     found: Sums = {}
     for (category, locality, reason, avoidable), amounts in sums.items():
-        is_keyed_or_not = reason in ("keyed_produce", "unkeyed_produce", "produce_not_read")
+        is_keyed_or_not = reason in ("keyed_produce", "unaware_partitioner", "unkeyed_produce", "produce_not_read")
         key = (category, locality, "produce", "") if is_keyed_or_not else (category, locality, reason, avoidable)
         found[key] = [one + other for one, other in zip(found.get(key, [0, 0]), amounts, strict=True)]
     return found

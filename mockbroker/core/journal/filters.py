@@ -219,7 +219,7 @@ def check_value(name: str, text: str) -> None:
     else:
         return
     if text not in known:
-        listed = f"one of {', '.join(known)}" if len(known) < 20 else f"a name that Kafka knows of {name}s"
+        listed = f"a name that Kafka knows of {name}s" if name in ("api", "error") else f"one of {', '.join(known)}"
         raise FilterError(f"{name}: expected {listed}, got {text!r}{hint(text, known)}")
 
 

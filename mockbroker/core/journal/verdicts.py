@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from kafka_rack.writers import can_partition_by_rack
 from kafka_rack.zones import zone_in_client_id
 from mockbroker.call import FetchedPart, ProducedPart
 from mockbroker.core.journal.clients import ObservedClient
@@ -246,6 +247,8 @@ class Verdicts:
         client = record.client
         racks = frozenset(cluster.racks()) if cluster is not None else frozenset()
         fetch_version = record.version if record.api_key == FETCH else None
+        if category == "produce":
+            facts["has_partitioner"] = can_partition_by_rack(client.session.software)
         key = (category, *place, client.broker_rack, fetch_version, racks, *facts.items())
         found = self.found.get(key)
         if found is None:

@@ -122,7 +122,7 @@ function linesFor(reason) {
     rack_not_in_cluster: [clientRack],
     not_redirected: selector,
     diskless_without_zone: [`client.id=NAME,diskless_az=${rack}`],
-    unkeyed_produce: ["partitioner.rack.aware=true"],
+    unaware_partitioner: ["partitioner.rack.aware=true", clientRack],
     client_rack_unknown: racksFile(),
   };
   return lines[reason] ?? [];

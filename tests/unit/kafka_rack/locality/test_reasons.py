@@ -14,6 +14,7 @@ CLUSTER = frozenset({"az-a", "az-b", "az-c"})
 READER = Facts("consume", "az-a", "az-a", "request", "az-b", api_version=13, cluster_racks=CLUSTER, replica_here=True)
 SILENT = replace(READER, told_rack=None, told_in=None)
 WRITER = Facts("produce", "az-a", broker_rack="az-b", cluster_racks=CLUSTER, keyed=False, leader_here=True)
+NEW_WRITER, OTHER_WRITER = (replace(WRITER, has_partitioner=has) for has in (True, False))
 DISKLESS = replace(WRITER, diskless=True, told_rack="az-a", told_in="client_id")
 
 
@@ -31,9 +32,12 @@ DISKLESS = replace(WRITER, diskless=True, told_rack="az-a", told_in="client_id")
         (replace(SILENT, api_version=11), "no_client_rack", True, True),
         (replace(READER, share=True), "share_group", False, True),
         (replace(READER, share=True, replica_here=False), "share_group", False, False),
-        (WRITER, "unkeyed_produce", True, True),
-        (replace(WRITER, leader_here=None), "unkeyed_produce", False, True),
-        (replace(WRITER, leader_here=False), "no_leader_in_rack", False, True),
+        (NEW_WRITER, "unaware_partitioner", True, True),
+        (replace(NEW_WRITER, leader_here=None), "unaware_partitioner", False, True),
+        (OTHER_WRITER, "unkeyed_produce", False, False),
+        (replace(OTHER_WRITER, leader_here=None), "unkeyed_produce", False, False),
+        (WRITER, "unaware_partitioner", False, True),
+        (replace(NEW_WRITER, leader_here=False), "no_leader_in_rack", False, True),
         (replace(WRITER, keyed=True), "keyed_produce", False, False),
         (replace(WRITER, keyed=None), "produce_not_read", False, True),
         (DISKLESS, "diskless_elsewhere", False, True),
@@ -97,6 +101,7 @@ YES_OR_NO = st.sampled_from([None, True, False])
         replica_here=YES_OR_NO,
         leader_here=YES_OR_NO,
         keyed=YES_OR_NO,
+        has_partitioner=YES_OR_NO,
     )
 )
 def test_every_verdict_agrees_with_its_racks_and_its_reason(facts):

@@ -33,3 +33,4 @@ def test_settings_are_what_describe_configs_and_api_versions_returned():
     assert found["feature", "", "group.version"] == "1"
     assert found["broker", "1", "group.consumer.assignors"] == "uniform,range"
     assert found["topic", "adm-1", "cleanup.policy"] == "delete"
+    assert found["client", "admin-1", "apache-kafka-java"] == "4.1.0"

@@ -67,17 +67,22 @@ def test_of_a_reader_without_a_rack_nothing_is_known(version, reason):
 
 
 @pytest.mark.parametrize(
-    ("key", "leaders", "reason", "avoidable"),
+    ("software", "key", "leaders", "reason", "avoidable"),
     [
-        (None, [[0, 1], [1, 0]], "unkeyed_produce", "yes"),
-        (None, [[0, 1]], "no_leader_in_rack", "perhaps"),
-        (b"key", [[0, 1], [1, 0]], "keyed_produce", "no"),
+        (("apache-kafka-java", "4.4.0"), None, [[0, 1], [1, 0]], "unaware_partitioner", "yes"),
+        (("apache-kafka-java", "4.3.1"), None, [[0, 1], [1, 0]], "unkeyed_produce", "no"),
+        (("librdkafka", "2.16.0"), None, [[0, 1], [1, 0]], "unkeyed_produce", "no"),
+        (None, None, [[0, 1], [1, 0]], "unaware_partitioner", "perhaps"),
+        (("apache-kafka-java", "4.4.0"), None, [[0, 1]], "no_leader_in_rack", "perhaps"),
+        (("apache-kafka-java", "4.4.0"), b"key", [[0, 1], [1, 0]], "keyed_produce", "no"),
     ],
 )
-def test_a_producer_elsewhere_is_judged_by_its_keys_and_by_where_leaders_are(key, leaders, reason, avoidable):
+def test_a_producer_elsewhere_is_judged_by_its_keys_its_software_and_where_leaders_are(
+    software, key, leaders, reason, avoidable
+):
     sim = Simulation("a,b")
     sim.cluster.create_topic(TOPIC, assignment=leaders)
-    produce(sim, b"one", b"two", client_id="diskless_az=b", key=key)
+    produce(sim, b"one", b"two", client_id="diskless_az=b", key=key, software=software)
     assert verdict(last(sim)) == ("produce", "cross", reason, avoidable)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mockbroker.core.simulation import Simulation
+from protocol.apis.api_versions import ApiVersionsRequest
 from protocol.records import Record, build_batch
 from tests.unit.mockbroker.core.client import Client
 from tests.unit.mockbroker.handlers.records import TOPIC, fetch_request, produce_request
@@ -17,10 +18,21 @@ def cluster_of(racks: str = "a,b,c", *, near: bool = False, **settings: str) -> 
     return sim
 
 
-def produce(sim: Simulation, *values: bytes, client_id: str = "writer", key: bytes | None = None, **fields: int) -> int:
-    """Produce a batch to broker 0; gives its size."""
+def produce(
+    sim: Simulation,
+    *values: bytes,
+    client_id: str = "writer",
+    key: bytes | None = None,
+    software: tuple[str, str] | None = None,
+    **fields: int,
+) -> int:
+    """Produce a batch to broker 0, after ApiVersions if a software is named; gives the batch's size."""
     sent = build_batch([Record(key=key, value=value, timestamp=1000) for value in values])
-    Client(sim, connection=fields.pop("connection", 1)).ask(produce_request(sent, **fields), 12, client_id=client_id)
+    client = Client(sim, connection=fields.pop("connection", 1))
+    if software is not None:
+        name, version = software
+        client.ask(ApiVersionsRequest(client_software_name=name, client_software_version=version), 3)
+    client.ask(produce_request(sent, **fields), 12, client_id=client_id)
     return len(sent)
 
 
