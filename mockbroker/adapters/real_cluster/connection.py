@@ -240,6 +240,7 @@ class BrokerConnection:
             reason = f"no answer to the TLS handshake within {self.timeout_s:g} s; {self._doubt()}"
         except (ssl.SSLEOFError, ConnectionError):
             plain.close()
+            self._raise_if_plaintext()
             raise HungUp(f"{self.name}: closed the connection at the TLS handshake; {self._doubt()}") from None
         except ssl.SSLError as error:
             from mockbroker.adapters.tls.troubles import tls_trouble
@@ -249,6 +250,19 @@ class BrokerConnection:
             reason = f"the connection broke at the TLS handshake: {reason_of(error)}"
         plain.close()
         raise RealClusterError(f"{self.name}: {reason}")
+
+    def _raise_if_plaintext(self) -> None:
+        """Raises RealClusterError: the listener, which hung up on TLS, answers without it."""
+        with (
+            suppress(Unreachable),
+            BrokerConnection(self.address, self.timeout_s, ClientSettings(client_id=self.settings.client_id)) as plain,
+        ):
+            if plain.versions is not SPOKEN_BY_0_9:
+                expected = PLAINTEXT if self.settings.login is None else SASL_PLAINTEXT
+                raise RealClusterError(
+                    f"{self.name}: speaks no TLS; give the address of a listener with TLS, "
+                    f"or set security.protocol to {expected}, not {self.settings.protocol}"
+                )
 
     def _negotiated(self) -> dict[int, tuple[int, int]]:
         """Ask for the versions, in versions that get older until the broker knows one."""

@@ -129,12 +129,10 @@ def test_a_listener_without_tls_and_one_with_it_are_told_apart(secured, trusting
     with MockCluster(1) as plain:
         code, _, err = inspect(plain.bootstrap_servers, trusting)
     assert code == 1
-    assert "is it a listener of the security protocol SSL?" in err or "it does not speak TLS" in err
+    assert "speaks no TLS; give the address of a listener with TLS, or set security.protocol to PLAINTEXT" in err
     code, _, err = inspect(secured.bootstrap_servers, {})
     assert code == 1
-    assert "speaks TLS; give the address of a listener for plaintext, or set security.protocol" in err or (
-        "is it a listener for plaintext, without TLS and SASL?" in err
-    )
+    assert "speaks TLS; give the address of a listener for plaintext, or set security.protocol" in err
 
 
 def test_versions_that_do_not_meet_are_named(authority, trusting, inspect):
@@ -173,7 +171,7 @@ def test_whoever_speaks_no_tls_is_recognised(trusting, inspect, answer, words):
 
         thread = threading.Thread(target=serve)
         thread.start()
-        code, _, err = inspect(f"127.0.0.1:{listener.getsockname()[1]}", trusting)
+        code, _, err = inspect(f"127.0.0.1:{listener.getsockname()[1]}", trusting, "--timeout", "500ms")
         thread.join()
     assert code == 1
     assert words in err

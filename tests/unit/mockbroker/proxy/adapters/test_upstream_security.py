@@ -72,7 +72,12 @@ WRONG = {
     "TLS to plaintext": (
         {},
         trusting(AUTHORITY),
-        "closed the connection at the TLS handshake; is it a listener of the security protocol SSL?",
+        "speaks no TLS; give the address of a listener with TLS, or set security.protocol to PLAINTEXT, not SSL",
+    ),
+    "TLS and a login to a login without TLS": (
+        {"users": USERS},
+        {**trusting(AUTHORITY), **login(protocol="SASL_SSL")},
+        "speaks no TLS; give the address of a listener with TLS, or set security.protocol to SASL_PLAINTEXT, not SASL",
     ),
     "another authority": (
         {"settings": secured()},
