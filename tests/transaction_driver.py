@@ -44,7 +44,7 @@ class TransactionalProducer:
 
     @property
     def coordinator(self) -> int:
-        return self.sim.cluster.coordinator_for(self.id, TRANSACTIONS_TOPIC).id
+        return self.sim.cluster.internal_topics.coordinator(self.id, TRANSACTIONS_TOPIC).id
 
     def init(self, *, continues: bool = False) -> int:
         """Begin, or with ``continues`` go on after an error (KIP-360)."""
@@ -136,7 +136,7 @@ class TransactionalProducer:
             topics=[TxnOffsetCommitRequest.Topic(name=TOPIC, partitions=[partition])],
             **fields,
         )
-        broker = self.sim.cluster.coordinator_for(group).id
+        broker = self.sim.cluster.internal_topics.coordinator(group).id
         answer = self.sim.ask(request, version=5 if self.version == NEW else 3, broker=broker)
         error_code: int = answer.topics[0].partitions[0].error_code
         return error_code
@@ -193,7 +193,7 @@ def committed_offset(
     """(offset, error code) of what a group has committed."""
     topics = [OffsetFetchRequest.Topic(name=TOPIC, partition_indexes=[index])]
     request = OffsetFetchRequest(group_id=group, topics=topics, require_stable=stable)
-    answer = sim.ask(request, version=7, broker=sim.cluster.coordinator_for(group).id)
+    answer = sim.ask(request, version=7, broker=sim.cluster.internal_topics.coordinator(group).id)
     entry = answer.topics[0].partitions[0]
     return (entry.committed_offset, entry.error_code)
 

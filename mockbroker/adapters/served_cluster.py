@@ -214,13 +214,13 @@ class ServedCluster(StateCommands):
 
     async def stop_rack(self, rack: str) -> list[int]:
         """Stop every broker of a rack; gives the ids of those that were up. Raises KeyError: unknown rack."""
-        stopped = [broker.id for broker in self.state.brokers_in(rack) if self._go_down(broker.id)]
+        stopped = [broker.id for broker in self.state.liveness.brokers_in(rack) if self._go_down(broker.id)]
         await self._stopped(stopped)
         return stopped
 
     async def start_rack(self, rack: str) -> list[int]:
         """Start every broker of a rack; gives the ids of those that were down. Raises KeyError: unknown rack."""
-        down = [broker.id for broker in self.state.brokers_in(rack) if not broker.is_running]
+        down = [broker.id for broker in self.state.liveness.brokers_in(rack) if not broker.is_running]
         await self._starting(down)
         return down
 

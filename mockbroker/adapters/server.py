@@ -154,7 +154,7 @@ class MockCluster(ServedCluster):
             for node in nodes:
                 if node.broker.is_running:
                     await node.accept()
-            self.state.register_brokers(self.now_ms())
+            self.state.cluster_control.register_anew(self.now_ms())
             await self._tell_brokers()
             if self._tls is not None and self._options.security_dir is not None:
                 write_client_files(self._options.security_dir, self.state, self._tls)
@@ -310,7 +310,8 @@ class MockCluster(ServedCluster):
             await self.metadata_propagated()
 
     def _change(self, command: Callable[[Cluster, int], Result]) -> Result:
-        result = command(self.state, self.now_ms())
+        self.state.now_ms = self.now_ms()
+        result = command(self.state, self.state.now_ms)
         if self._storage is not None:
             self._storage.sync()
         if self._is_running:
@@ -324,13 +325,13 @@ class MockCluster(ServedCluster):
         )  # with ZooKeeper it would take writes, as nobody tells it that it leads no more
 
     def _go_down(self, broker_id: int) -> bool:
-        return self.state.stop_broker(broker_id, self.now_ms())
+        return self.state.cluster_control.stop(broker_id, self.now_ms())
 
     def _come_up(self, broker_id: int) -> bool:
-        return self.state.start_broker(broker_id, self.now_ms())
+        return self.state.cluster_control.start(broker_id, self.now_ms())
 
     def _crash(self, broker_id: int) -> bool:
-        return self.state.crash_broker(broker_id, self.now_ms())
+        return self.state.cluster_control.crash(broker_id, self.now_ms())
 
     def _given_back_on_error(self) -> AbstractContextManager[None]:
         """Gives a data directory back if what goes on with it fails."""

@@ -82,7 +82,7 @@ class StateCommands(ABC):
 
     @abstractmethod
     def _change(self, command: Callable[[Cluster, int], Result]) -> Result:
-        """What ``command(state, now_ms)`` gives, after which all that follows from it is done."""
+        """What ``command(state, now_ms)`` gives at the state's present time; all that follows from it is done then."""
 
     # topics
 
@@ -95,50 +95,62 @@ class StateCommands(ABC):
         diskless: bool = False,
         configs: Mapping[str, Any] | None = None,
     ) -> Topic:
-        """Create a topic, as ``Cluster.create_topic`` does. Raises ApiError."""
+        """Create a topic, as ``ReplicationControl.create`` does. Raises ApiError."""
         given = dict(configs or {})
         if diskless:
             given["diskless.enable"] = True
-        return self._change(lambda state, _: state.create_topic(name, partitions, replication_factor, configs=given))
+        return self._change(
+            lambda state, _: state.replication_control.create(name, partitions, replication_factor, configs=given)
+        )
 
     def delete_topic(self, name: str) -> None:
         """Delete a topic, its records and its committed offsets. Raises ApiError: UNKNOWN_TOPIC_OR_PARTITION."""
-        self._change(lambda state, _: state.delete_topic(state.find_topic(name)))
+        self._change(lambda state, _: state.replication_control.delete(state.find_topic(name)))
 
     def move_leader(self, topic: str, partition: int, broker: int) -> bool:
         """Have another replica that is in sync lead a partition, whenever it can, until the leader is moved again.
 
         Raises ApiError: the broker has no replica of it, or is not in its ISR.
         """
-        return self._change(lambda state, now_ms: state.move_leader(topic, partition, broker, now_ms))
+        return self._change(
+            lambda state, _: state.replication_control.move_leader(
+                state.find_partition(topic, partition), state.liveness.broker(broker).id
+            )
+        )
 
     def move_replicas(self, topic: str, partition: int, brokers: Iterable[int]) -> None:
         """Move a partition to these brokers at once, the preferred leader first. Raises ApiError."""
-        self._change(lambda state, now_ms: state.move_replicas(topic, partition, brokers, now_ms))
+        self._change(lambda state, _: state.replication_control.reassign(topic, partition, list(brokers)))
 
     def shrink_isr(self, topic: str, partition: int, brokers: Iterable[int]) -> bool:
         """Take these followers out of a partition's ISR; they stay out until ``grow_isr``, whatever they have.
 
         Raises ApiError: one of them leads the partition, or has no replica of it.
         """
-        return self._change(lambda state, now_ms: state.shrink_isr(topic, partition, brokers, now_ms))
+        return self._change(
+            lambda state, _: state.replication_control.keep_out_of_isr(state.find_partition(topic, partition), brokers)
+        )
 
     def grow_isr(self, topic: str, partition: int, brokers: Iterable[int]) -> bool:
         """Let these followers into a partition's ISR again.
 
         Raises ApiError: one of them is down, lacks records, or has no replica of it.
         """
-        return self._change(lambda state, now_ms: state.grow_isr(topic, partition, brokers, now_ms))
+        return self._change(
+            lambda state, _: state.replication_control.let_into_isr(state.find_partition(topic, partition), brokers)
+        )
 
     def set_isr(self, topic: str, partition: int, brokers: Iterable[int]) -> bool:
         """Shrink and grow a partition's ISR until it is this one. Raises ApiError, as both do."""
-        return self._change(lambda state, now_ms: state.set_isr(topic, partition, brokers, now_ms))
+        return self._change(
+            lambda state, _: state.replication_control.set_isr(state.find_partition(topic, partition), brokers)
+        )
 
     # brokers
 
     def set_follower_lag(self, broker_id: int, records: int) -> None:
         """Have the followers on a broker lag by this many records; 0 ends it. Raises KeyError, ValueError."""
-        self._change(lambda state, now_ms: state.set_follower_lag(broker_id, records, now_ms))
+        self._change(lambda state, now_ms: state.cluster_control.set_follower_lag(broker_id, records, now_ms))
 
     def fence_broker(self, broker_id: int) -> bool:
         """Have the controller fence a broker that runs, until ``unfence_broker`` or its next start.
@@ -146,11 +158,11 @@ class StateCommands(ABC):
         It leads nothing and is shown to nobody, but clients that know it still reach it. Raises ValueError: there is
         no fencing in ZooKeeper mode.
         """
-        return self._change(lambda state, now_ms: state.fence_broker(broker_id, now_ms))
+        return self._change(lambda state, now_ms: state.cluster_control.fence_broker(broker_id, now_ms))
 
     def unfence_broker(self, broker_id: int) -> bool:
         """Let a broker that was fenced serve again."""
-        return self._change(lambda state, now_ms: state.unfence_broker(broker_id, now_ms))
+        return self._change(lambda state, now_ms: state.cluster_control.unfence_broker(broker_id, now_ms))
 
     def fill_disk(self, broker_id: int) -> bool:
         """Fill the disk with a broker's log directory: what it has replicas of fails there.
@@ -158,18 +170,20 @@ class StateCommands(ABC):
         It answers KAFKA_STORAGE_ERROR for these partitions, and others lead them. The broker stays up, as one with a
         second log directory does, to which new partitions go; without a second one Kafka's halts: ``crash_broker``.
         """
-        return self._change(lambda state, now_ms: state.fill_disk(broker_id, now_ms))
+        return self._change(lambda state, now_ms: state.cluster_control.fill_disk(broker_id, now_ms))
 
     def empty_disk(self, broker_id: int) -> bool:
         """Empty a broker's full disk: its replicas catch up and are in sync again."""
-        return self._change(lambda state, now_ms: state.empty_disk(broker_id, now_ms))
+        return self._change(lambda state, now_ms: state.cluster_control.empty_disk(broker_id, now_ms))
 
     def move_coordinator(self, group: str, broker: int) -> bool:
         """Have a broker coordinate a group, or a transactional id, for as long as it is up.
 
         Raises ApiError: it is not up.
         """
-        return self._change(lambda state, now_ms: state.move_coordinator(group, broker, now_ms))
+        return self._change(
+            lambda state, _: state.internal_topics.move_coordinator(group, state.liveness.broker(broker))
+        )
 
     # links
 
@@ -179,19 +193,19 @@ class StateCommands(ABC):
         A follower that does not reach its leader falls out of the ISR after ``replica.lag.time.max.ms``, a broker that
         does not reach the controller counts as gone after ``broker.session.timeout.ms``.
         """
-        self._change(lambda state, now_ms: state.cut_link(broker, other, now_ms))
+        self._change(lambda state, now_ms: state.cluster_control.cut_link(broker, other, now_ms))
 
     def restore_link(self, broker: int, other: int) -> None:
         """Restore the link between two brokers; -1 is the controller."""
-        self._change(lambda state, now_ms: state.restore_link(broker, other, now_ms))
+        self._change(lambda state, now_ms: state.cluster_control.restore_link(broker, other, now_ms))
 
     def isolate_broker(self, broker_id: int) -> None:
         """Cut a broker off from every other and from the controller. Clients still reach it."""
-        self._change(lambda state, now_ms: state.isolate_broker(broker_id, now_ms))
+        self._change(lambda state, now_ms: state.cluster_control.isolate(broker_id, now_ms))
 
     def rejoin_broker(self, broker_id: int) -> None:
         """Restore every link of a broker."""
-        self._change(lambda state, now_ms: state.rejoin_broker(broker_id, now_ms))
+        self._change(lambda state, now_ms: state.cluster_control.rejoin(broker_id, now_ms))
 
     # time
 

@@ -84,7 +84,7 @@ class Engine:
     def advance(self, now_ms: int) -> None:
         """Let time reach ``now_ms``: what is due happens, and calls that waited for it go on."""
         self.cluster.now_ms = now_ms
-        deadline = self.cluster.next_deadline_ms()
+        deadline = self.cluster.timers.next_ms()
         if deadline is not None and deadline <= now_ms:
             self.cluster.tick(now_ms)
         self.path.purgatory.advance(now_ms)
@@ -100,7 +100,7 @@ class Engine:
 
     def next_deadline_ms(self) -> int | None:
         """When ``advance`` has to run next; None while nothing waits for time."""
-        deadlines = (self.path.purgatory.next_deadline_ms(), self.cluster.next_deadline_ms())
+        deadlines = (self.path.purgatory.next_deadline_ms(), self.cluster.timers.next_ms())
         return min((deadline for deadline in deadlines if deadline is not None), default=None)
 
     @property

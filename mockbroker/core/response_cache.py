@@ -56,12 +56,12 @@ class ResponseCache:
         cached = self._by_request.get(key_of(call))
         if cached is None:
             return None
-        chosen = cluster.diskless_broker(cached.turn_rack) if cached.takes_turns else 0
+        chosen = cluster.liveness.diskless_broker(cached.turn_rack) if cached.takes_turns else 0
         answer = cached.by_broker.get(chosen)
         if answer is None:
             return None
         if cached.takes_turns:
-            cluster.take_turn(cached.turn_rack)
+            cluster.liveness.take_turn(cached.turn_rack)
         if cached.rack is not None:
             call.session.learn_rack(cached.rack)
         call.cached = cached

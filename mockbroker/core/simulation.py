@@ -2,7 +2,7 @@
 
 >>> from mockbroker.core.simulation import Simulation
 >>> sim = Simulation(racks="a,b,c")
->>> sim.cluster.stop_broker(1, sim.now_ms)
+>>> sim.cluster.cluster_control.stop(1, sim.now_ms)
 True
 """
 
@@ -117,19 +117,19 @@ class Simulation(StateCommands):
 
     def stop_broker(self, broker_id: int) -> bool:
         """Stop a broker, whose connections end: what waited there is dropped. False if it was down."""
-        was_up = self.cluster.stop_broker(broker_id, self.now_ms)
+        was_up = self.cluster.cluster_control.stop(broker_id, self.now_ms)
         self._end_connections(broker_id)
         return was_up
 
     def crash_broker(self, broker_id: int) -> bool:
         """The same for a broker that ends without a word to the others."""
-        was_up = self.cluster.crash_broker(broker_id, self.now_ms)
+        was_up = self.cluster.cluster_control.crash(broker_id, self.now_ms)
         self._end_connections(broker_id)
         return was_up
 
     def start_broker(self, broker_id: int) -> bool:
         """Start a broker. False if it was up."""
-        return self._change(lambda state, now_ms: state.start_broker(broker_id, now_ms))
+        return self._change(lambda state, now_ms: state.cluster_control.start(broker_id, now_ms))
 
     def restart_broker(self, broker_id: int) -> bool:
         """Stop a broker, if it is up, and start it. Gives whether it was up."""
@@ -139,11 +139,11 @@ class Simulation(StateCommands):
 
     def stop_rack(self, rack: str) -> list[int]:
         """Stop every broker of a rack; gives the ids of those that were up."""
-        return [broker.id for broker in self.cluster.brokers_in(rack) if self.stop_broker(broker.id)]
+        return [broker.id for broker in self.cluster.liveness.brokers_in(rack) if self.stop_broker(broker.id)]
 
     def start_rack(self, rack: str) -> list[int]:
         """Start every broker of a rack; gives the ids of those that were down."""
-        return [broker.id for broker in self.cluster.brokers_in(rack) if self.start_broker(broker.id)]
+        return [broker.id for broker in self.cluster.liveness.brokers_in(rack) if self.start_broker(broker.id)]
 
     def restart_rack(self, rack: str) -> list[int]:
         """Stop every broker of a rack that is up, then start all of it; gives the ids of those that were up."""
@@ -152,6 +152,7 @@ class Simulation(StateCommands):
         return stopped
 
     def _change(self, command: Callable[[Cluster, int], Result]) -> Result:
+        self.cluster.now_ms = self.now_ms
         result = command(self.cluster, self.now_ms)
         self.engine.wake(self.now_ms)
         self._raise_failures()

@@ -262,7 +262,7 @@ class Traffic:
     def _look_at(self, cluster: Cluster) -> None:
         """Look at the racks again if the cluster has changed."""
         if cluster.version != self._version:
-            self._version, self._racks = cluster.version, frozenset(cluster.racks())
+            self._version, self._racks = cluster.version, frozenset(cluster.liveness.racks())
             self._leader_racks.clear()
 
     def _leaders(self, cluster: Cluster, name: str | None) -> frozenset[str]:

@@ -18,7 +18,7 @@ from protocol.error_codes import ErrorCode
 def unregister_controller(call: Call, request: UnregisterControllerRequest) -> UnregisterControllerResponse:
     """Refused."""
     check_controller(call)
-    active = call.cluster.controller_id()
+    active = call.cluster.support.controller_id
     if request.controller_id == active:
         raise ApiError(ErrorCode.INVALID_REQUEST, f"controller {active} is the active one and cannot go")
     raise ApiError(ErrorCode.CONTROLLER_ID_NOT_REGISTERED, f"expected controller {active}, got {request.controller_id}")

@@ -131,7 +131,7 @@ def described_member(group: ConsumerGroup, member: ConsumerMember) -> DescribedM
 
 def described_partitions(group: ConsumerGroup, partitions: Mapping[bytes, Iterable[int]]) -> DescribedAssignment:
     """Partitions of the topics that there are, by topic name."""
-    topics = group.context.topics
+    topics = group.groups.topics
     named = sorted(
         (name, topic_id, sorted(numbers))
         for topic_id, numbers in partitions.items()

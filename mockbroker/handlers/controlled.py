@@ -31,7 +31,7 @@ def check_controller(call: Call, *, forwarding: bool = False) -> None:
     cluster = call.cluster
     if not cluster.network.connects(call.broker.id, CONTROLLER):
         raise ApiError(ErrorCode.REQUEST_TIMED_OUT, f"broker {call.broker.id} does not reach the controller")
-    if not (forwarding or cluster.support.forwards) and cluster.controller_id() != call.broker.id:
+    if not (forwarding or cluster.support.forwards) and cluster.support.controller_id != call.broker.id:
         raise ApiError(ErrorCode.NOT_CONTROLLER, f"broker {call.broker.id} is not the controller")
 
 

@@ -104,7 +104,7 @@ def when_followed(
             entry.low_watermark, entry.error_code = UNKNOWN_OFFSET, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         elif not partition.topic.diskless and partition.leader != call.broker.id:
             entry.low_watermark, entry.error_code = UNKNOWN_OFFSET, ErrorCode.NOT_LEADER_OR_FOLLOWER
-        elif call.cluster.replication.is_held_up(partition, call.cluster.online_ids()):
+        elif call.cluster.replication.is_held_up(partition, call.cluster.liveness.online_ids()):
             missing.append(one)
     if not missing:
         return response
@@ -118,7 +118,7 @@ def when_followed(
 
 def has_followers(call: Call, partition: Partition) -> bool:
     """Whether there are replicas beside the leader's that are up, and so have to move too."""
-    online = call.cluster.online_ids()
+    online = call.cluster.liveness.online_ids()
     return not partition.topic.diskless and any(one in online for one in partition.replicas if one != partition.leader)
 
 

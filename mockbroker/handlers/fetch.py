@@ -464,7 +464,7 @@ def near_replica(call: Call, partition: Partition, rack: str, fetch_offset: int)
     if partition.topic.diskless:
         return None
     cluster = call.cluster
-    racks = cluster.rack_by_online_broker()
+    racks = cluster.liveness.rack_by_online_broker()
     return preferred_replica(partition, rack, fetch_offset, racks, cluster.replication, cluster.selector)
 
 

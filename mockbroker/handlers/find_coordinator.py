@@ -1,8 +1,8 @@
 """FindCoordinator (key 10): which broker coordinates a group or a transactional id.
 
-Reads cluster.brokers and, through ``coordinator_for``, creates the topic of the key's type if there is none yet. The
-address is that of the listener the client came in by. Where Kafka makes the topic it answers COORDINATOR_NOT_AVAILABLE
-first; here the topic is there at once.
+Reads cluster.brokers and, through ``internal_topics.coordinator``, creates the topic of the key's type if it is
+missing. The address is that of the listener the client came in by. Where Kafka makes the topic it answers
+COORDINATOR_NOT_AVAILABLE first; here the topic is there at once.
 Errors, per key: COORDINATOR_NOT_AVAILABLE, INVALID_REQUEST for unknown key types and keys that cannot be read.
 Source: KIP-98, KIP-699; KafkaApis.handleFindCoordinatorRequest, Apache Kafka 4.0.
 """
@@ -65,7 +65,7 @@ def entry(call: Call, key_type: int, key: str) -> FindCoordinatorResponse.Coordi
         topic = COORDINATOR_TOPICS[name]
         if call.version < topic.since_version:
             raise ApiError(ErrorCode.INVALID_REQUEST)
-        broker = call.cluster.coordinator_for(load(topic.read_key)(key) if topic.read_key else key, name)
+        broker = call.cluster.internal_topics.coordinator(load(topic.read_key)(key) if topic.read_key else key, name)
         if not call.view.is_alive(broker.id):
             raise ApiError(ErrorCode.COORDINATOR_NOT_AVAILABLE, f"broker {call.broker.id} does not know of {broker.id}")
     except ApiError as error:
@@ -84,7 +84,7 @@ def coordinates(call: Call, key: str, topic: str = OFFSETS_TOPIC) -> bool:
     Only FindCoordinator creates the topic; before it no broker coordinates anything.
     """
     try:
-        return topic in call.cluster.topics and call.cluster.coordinator_for(key, topic) is call.broker
+        return topic in call.cluster.topics and call.cluster.internal_topics.coordinator(key, topic) is call.broker
     except ApiError:
         return False
 

@@ -199,8 +199,8 @@ def choose_diskless_leader(call: Call, rack_id: str | None, topics: Sequence[Kno
     candidates = diskless_candidates(call, rack)
     if cluster.settings[DISKLESS_SELECTION] == HASH:
         return DisklessChoice(candidates=candidates)
-    chosen = cluster.diskless_broker(rack, candidates)
-    cluster.take_turn(rack)
+    chosen = cluster.liveness.diskless_broker(rack, candidates)
+    cluster.liveness.take_turn(rack)
     call.diskless_turn = (rack, chosen)
     return DisklessChoice(chosen)
 
@@ -294,7 +294,7 @@ def topic_on_demand(
                 if name in INTERNAL_TOPICS:
                     cluster.internal_topics.topic(name)
                 else:
-                    cluster.create_topic(name, requesting_broker_id=call.broker.id)
+                    cluster.replication_control.create(name, requesting_broker_id=call.broker.id)
             except ApiError as error:
                 code = code if is_kraft else error.code
     return MetadataResponse.Topic(

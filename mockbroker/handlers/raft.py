@@ -53,7 +53,7 @@ def describe_quorum(call: Call, request: DescribeQuorumRequest) -> DescribeQuoru
 
 def quorum(call: Call) -> DescribeQuorumResponse:
     cluster = call.cluster
-    leader_id, end_offset, wall_ms = cluster.controller_id(), cluster.version + 1, cluster.clock.at(call.now_ms)
+    leader_id, end_offset, wall_ms = cluster.support.controller_id, cluster.version + 1, cluster.clock.at(call.now_ms)
     path = log_dirs(cluster)[0]
 
     def replica(broker_id: int, directory: bytes) -> Replica:

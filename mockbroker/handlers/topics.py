@@ -119,7 +119,7 @@ def created(call: Call, wanted: CreateTopicsRequest.Topic, validate_only: bool) 
     configs = {config.name: config.value for config in wanted.configs}
     nulls = {config.name: None for config in wanted.configs if config.value is None}
     try:
-        topic = call.cluster.create_topic(
+        topic = call.cluster.replication_control.create(
             wanted.name,
             wanted.num_partitions,
             wanted.replication_factor,
@@ -198,7 +198,7 @@ def delete_topics(call: Call, request: DeleteTopicsRequest) -> DeleteTopicsRespo
             entry.name, entry.topic_id = topic.name, topic.id
             if name is not None and (None, topic.id) in times:
                 raise ApiError(ErrorCode.INVALID_REQUEST, f"expected {name} once, got it by its id too")
-            call.cluster.delete_topic(topic)
+            call.cluster.replication_control.delete(topic)
         except ApiError as error:
             entry.error_code, entry.error_message = error.code, error.message
         response.responses.append(entry)
@@ -271,7 +271,7 @@ def create_partitions(call: Call, request: CreatePartitionsRequest) -> CreatePar
             check_controller(call)
             if wanted.name not in topics:
                 raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-            call.cluster.add_partitions(
+            call.cluster.replication_control.widen(
                 wanted.name, wanted.count, assignment=assignment, validate_only=request.validate_only
             )
         except ApiError as error:

@@ -38,7 +38,7 @@ def transaction_errors(
     """Why partitions cannot be written to in a producer's transaction; those that can are left out."""
     cluster = call.cluster
     try:
-        coordinator = cluster.coordinator_for(transactional_id, TRANSACTIONS_TOPIC)
+        coordinator = cluster.internal_topics.coordinator(transactional_id, TRANSACTIONS_TOPIC)
         if not (coordinator.is_running and cluster.network.connects(call.broker.id, coordinator.id)):
             return dict.fromkeys(partitions, ErrorCode.NETWORK_EXCEPTION)
         transactions = cluster.transactions

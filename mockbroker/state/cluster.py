@@ -33,7 +33,6 @@ from mockbroker.state.security.cluster_security import ClusterSecurity
 from mockbroker.state.sessions.fetch_sessions import FetchSessions
 from mockbroker.state.settings import KafkaSettings
 from mockbroker.state.timers import TimerService, WallClock, expire
-from mockbroker.state.topics.coordinator_keys import OFFSETS_TOPIC
 from mockbroker.state.topics.internal_topics import InternalTopics
 from mockbroker.state.topics.placing import make_placer
 from mockbroker.state.topics.replication_control import ReplicationControl
@@ -136,7 +135,7 @@ class Cluster:
             ValueError: versions that are unknown, contradict each other, or are older than the image.
 
         >>> cluster = Cluster.create([Broker(0, "a"), Broker(1, "b")])
-        >>> cluster.create_topic("orders", 2, 2).partitions[0].isr
+        >>> cluster.replication_control.create("orders", 2, 2).partitions[0].isr
         (0, 1)
         """
         rng = Random(seed)
@@ -200,7 +199,7 @@ class Cluster:
         )
         cluster._register_all()
         restart.go_on(cluster, now_ms, snapshot)
-        cluster.register_brokers(now_ms)
+        cluster.cluster_control.register_anew(now_ms)
         return cluster
 
     def _register_all(self) -> None:
@@ -218,7 +217,7 @@ class Cluster:
                     self.release,
                     self.settings["unstable.api.versions.enable"],
                 )
-            self.register_brokers(0)
+            self.cluster_control.register_anew(0)
 
     def check_plugins(self) -> None:
         """Load the placer and the selector if the settings name any, so that a wrong name is heard of at once.
@@ -235,129 +234,21 @@ class Cluster:
         """What a restart finds again."""
         return self.writer.image
 
-    # brokers and racks
-
     @property
     def brokers(self) -> dict[int, Broker]:
         """All brokers by id, whether up or not."""
         return self.liveness.brokers
-
-    def online_brokers(self) -> list[Broker]:
-        """The brokers that are up, by id."""
-        return self.liveness.online_brokers()
-
-    def online_ids(self) -> frozenset[int]:
-        """The ids of the brokers that are up, to look one up in."""
-        return self.liveness.online_ids()
-
-    def racks(self) -> list[str]:
-        """The racks that brokers name, sorted."""
-        return self.liveness.racks()
-
-    def brokers_in(self, rack: str) -> list[Broker]:
-        """The brokers of a rack, by id, whether up or not. Raises KeyError: no broker names this rack."""
-        return self.liveness.brokers_in(rack)
-
-    def rack_by_online_broker(self) -> Mapping[int, str | None]:
-        """The rack of each broker that is up, by its id; None for a broker without one."""
-        return self.liveness.rack_by_online_broker()
-
-    def coordinator_for(self, key: str, topic: str = OFFSETS_TOPIC) -> Broker:
-        """The leader of the partition of a group or of another coordinator's key. Raises COORDINATOR_NOT_AVAILABLE."""
-        return self.internal_topics.coordinator(topic, key)
-
-    def diskless_broker(self, rack: str | None, candidates: list[int] | None = None) -> int:
-        """The broker whose turn it is for clients of this rack, -1 where there is none; see ``Liveness``."""
-        return self.liveness.diskless_broker(rack, candidates)
-
-    def take_turn(self, rack: str | None) -> None:
-        """The next answer to a client of this rack names the next broker."""
-        self.liveness.take_turn(rack)
 
     @property
     def other_mode(self) -> Any:
         """The mode, where it is that of an optional part; None in KRaft mode."""
         return None if self.support.is_kraft else self.support
 
-    def controller_id(self) -> int:
-        """The online broker with the lowest id, in ZooKeeper mode the one that was elected; -1 if none is."""
-        return self.support.controller_id
-
-    def stop_broker(self, broker_id: int, now_ms: int) -> bool:
-        """Take a broker out of the cluster, as a controlled shutdown does; see ``ClusterControl.stop``."""
-        return self.cluster_control.stop(broker_id, now_ms)
-
-    def crash_broker(self, broker_id: int, now_ms: int) -> bool:
-        """End a broker without a word to anybody; see ``ClusterControl.crash``."""
-        return self.cluster_control.crash(broker_id, now_ms)
-
-    def start_broker(self, broker_id: int, now_ms: int) -> bool:
-        """Bring a broker back; see ``ClusterControl.start``."""
-        return self.cluster_control.start(broker_id, now_ms)
-
-    def register_brokers(self, now_ms: int) -> None:
-        """Have brokers register under the addresses that they have by now; see ``ClusterControl.register_anew``."""
-        self.cluster_control.register_anew(now_ms)
-
-    def stop_rack(self, rack: str, now_ms: int) -> list[int]:
-        """Stop every broker of a rack; gives the ids of those that were up. Raises KeyError: no such rack."""
-        return [broker.id for broker in self.brokers_in(rack) if self.stop_broker(broker.id, now_ms)]
-
-    def start_rack(self, rack: str, now_ms: int) -> list[int]:
-        """Start every broker of a rack; gives the ids of those that were down. Raises KeyError: no such rack."""
-        return [broker.id for broker in self.brokers_in(rack) if self.start_broker(broker.id, now_ms)]
-
-    def restart_broker(self, broker_id: int, now_ms: int) -> bool:
-        """Stop a broker, if it is up, and start it. Gives whether it was up. Raises KeyError: no such broker."""
-        was_up = self.stop_broker(broker_id, now_ms)
-        self.start_broker(broker_id, now_ms)
-        return was_up
-
-    def restart_rack(self, rack: str, now_ms: int) -> list[int]:
-        """Stop a rack's brokers that are up, then start all; gives the ids of those. Raises KeyError: no such rack."""
-        stopped = self.stop_rack(rack, now_ms)
-        self.start_rack(rack, now_ms)
-        return stopped
-
-    def fence_broker(self, broker_id: int, now_ms: int) -> bool:
-        """Have the controller fence a broker that runs; see ``ClusterControl.fence_broker``."""
-        return self.cluster_control.fence_broker(broker_id, now_ms)
-
-    def unfence_broker(self, broker_id: int, now_ms: int) -> bool:
-        """Let a broker serve again that was fenced by command; False if none was. Raises KeyError."""
-        return self.cluster_control.unfence_broker(broker_id, now_ms)
-
-    def fill_disk(self, broker_id: int, now_ms: int) -> bool:
-        """Have a broker's log directory fail, as a full disk does; see ``ClusterControl.fill_disk``."""
-        return self.cluster_control.fill_disk(broker_id, now_ms)
-
-    def empty_disk(self, broker_id: int, now_ms: int) -> bool:
-        """Have it work again; see ``ClusterControl.empty_disk``."""
-        return self.cluster_control.empty_disk(broker_id, now_ms)
-
     def jump_clock(self, ms: int, now_ms: int) -> None:
         """Move the wall clock forward, or back by a negative number of ms; see ``wall_clock``."""
         self.now_ms = now_ms
         self.clock.offset_ms += ms
         expire(self, now_ms)
-
-    # links
-
-    def cut_link(self, node: int, other: int, now_ms: int) -> None:
-        """Have two nodes, broker ids or ``CONTROLLER``, no longer reach each other; see ``ClusterControl.cut_link``."""
-        self.cluster_control.cut_link(node, other, now_ms)
-
-    def restore_link(self, node: int, other: int, now_ms: int) -> None:
-        """Have two nodes reach each other again."""
-        self.cluster_control.restore_link(node, other, now_ms)
-
-    def isolate_broker(self, broker_id: int, now_ms: int) -> None:
-        """Cut a broker off from every other and from the controller. Clients still reach it. Raises KeyError."""
-        self.cluster_control.isolate(broker_id, now_ms)
-
-    def rejoin_broker(self, broker_id: int, now_ms: int) -> None:
-        """Restore every link of a broker. Raises KeyError."""
-        self.cluster_control.rejoin(broker_id, now_ms)
 
     def set_link_conditions(self, conditions: LinkConditions, now_ms: int) -> None:
         """Have followers fetch over links in these conditions, and over whole ones else."""
@@ -443,10 +334,6 @@ class Cluster:
             self._selector = find_selector(self.settings["replica.selector.class"])
         return self._selector
 
-    def set_follower_lag(self, broker_id: int, records: int, now_ms: int | None = None) -> None:
-        """Have the followers on a broker be behind; see ``ClusterControl.set_follower_lag``. Raises KeyError."""
-        self.cluster_control.set_follower_lag(broker_id, records, now_ms)
-
     # topics
 
     def partitions(self) -> Iterator[Partition]:
@@ -480,75 +367,11 @@ class Cluster:
             )
         return topic.partitions[index]
 
-    def create_topic(
-        self,
-        name: str,
-        partitions: int = -1,
-        replication_factor: int = -1,
-        *,
-        assignment: list[list[int]] | None = None,
-        configs: Mapping[str, Any] | None = None,
-        **how: Any,
-    ) -> Topic:
-        """Create a topic; see ``ReplicationControl.create``, which has the other arguments. Raises ApiError."""
-        return self.replication_control.create(
-            name, partitions, replication_factor, assignment=assignment, configs=configs, **how
-        )
-
-    def add_partitions(
-        self, name: str, count: int, *, assignment: list[list[int]] | None = None, validate_only: bool = False
-    ) -> None:
-        """Widen a topic to ``count`` partitions in all; see ``ReplicationControl.widen``. Raises ApiError."""
-        self.replication_control.widen(name, count, assignment=assignment, validate_only=validate_only)
-
-    def reassign(self, name: str, index: int, replicas: list[int], *, may_resize: bool = True) -> None:
-        """Move a partition to other brokers; see ``ReplicationControl.reassign``. Raises ApiError."""
-        self.replication_control.reassign(name, index, replicas, may_resize=may_resize)
-
-    def move_replicas(self, name: str, index: int, broker_ids: Iterable[int], now_ms: int) -> None:
-        """Move a partition to other brokers, the preferred leader first; see ``ReplicationControl.reassign``."""
-        self.now_ms = now_ms
-        self.reassign(name, index, list(broker_ids))
-
-    def move_leader(self, name: str, index: int, broker_id: int, now_ms: int) -> bool:
-        """Have another replica lead a partition; see ``ReplicationControl.move_leader``. Raises KeyError, ApiError."""
-        self.now_ms = now_ms
-        partition = self.find_partition(name, index)
-        return self.replication_control.move_leader(partition, self.liveness.broker(broker_id).id)
-
-    def shrink_isr(self, name: str, index: int, broker_ids: Iterable[int], now_ms: int) -> bool:
-        """Have followers leave an ISR and stay out; see ``ReplicationControl.keep_out_of_isr``. Raises ApiError."""
-        self.now_ms = now_ms
-        return self.replication_control.keep_out_of_isr(self.find_partition(name, index), broker_ids)
-
-    def grow_isr(self, name: str, index: int, broker_ids: Iterable[int], now_ms: int) -> bool:
-        """Let followers into an ISR again; see ``ReplicationControl.let_into_isr``. Raises ApiError."""
-        self.now_ms = now_ms
-        return self.replication_control.let_into_isr(self.find_partition(name, index), broker_ids)
-
-    def set_isr(self, name: str, index: int, broker_ids: Iterable[int], now_ms: int) -> bool:
-        """Shrink and grow an ISR until it is this one; see ``ReplicationControl.set_isr``. Raises ApiError."""
-        self.now_ms = now_ms
-        return self.replication_control.set_isr(self.find_partition(name, index), broker_ids)
-
-    def move_coordinator(self, group_id: str, broker_id: int, now_ms: int) -> bool:
-        """Have a broker coordinate a group, or a transactional id; see ``InternalTopics.move_coordinator``."""
-        self.now_ms = now_ms
-        return self.internal_topics.move_coordinator(group_id, self.liveness.broker(broker_id))
-
-    def delete_topic(self, topic: Topic) -> None:
-        """Remove a topic and its records; whoever waits for those is woken."""
-        self.replication_control.delete(topic)
-
     # what waits, and time
 
     def notify(self, key: Hashable) -> None:
         """Wake the calls that wait for this key, once the present call or tick is done."""
         self.woken.append(key)
-
-    def next_deadline_ms(self) -> int | None:
-        """When ``tick`` has to run next, None if nothing is due."""
-        return self.timers.next_ms()
 
     def tick(self, now_ms: int) -> None:
         """Carry out what is due at this time."""

@@ -28,7 +28,7 @@ STANDBYS, RACK_TAGS = "num.standby.replicas", "rack.aware.assignment.tags"  # as
 
 def assignment_configs(group: StreamsGroup) -> dict[str, str]:
     """What is in force of the assignor's configs, as records keep it."""
-    configs = group.context.configs
+    configs = group.groups.configs
     found = {STANDBYS: str(configs.group(group.id, "streams.num.standby.replicas"))}
     tags = configs.group(group.id, TAGS_CONFIG)
     if tags:
@@ -97,7 +97,7 @@ def new_targets(
         for member_id, tasks in sorted(found.items())
         if targets.get(member_id) != tasks
     ]
-    written.append(records.target_epoch(group.id, epoch, group.context.clock.at(now_ms)))
+    written.append(records.target_epoch(group.id, epoch, group.groups.clock.at(now_ms)))
     return epoch, found
 
 

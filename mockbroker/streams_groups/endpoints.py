@@ -55,7 +55,7 @@ def topic_partitions(
     found: list[ByEndpoint.TopicPartition] = []
     for name in hash_order(tasks, string_hash):
         for topic in configured.subtopologies[name].inputs:
-            known = group.context.topics.by_name.get(topic)
+            known = group.groups.topics.by_name.get(topic)
             if known is None:
                 raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
             numbers = [number for number in sorted(tasks[name]) if number < len(known.partitions)]

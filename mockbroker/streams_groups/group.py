@@ -147,7 +147,7 @@ class StreamsGroup(ModernGroup[StreamsMember]):
         found: dict[bytes, Collection[int]] = {}
         for topic, subtopology in readers_of_topics(self.topology).items() if self.topology is not None else ():
             tasks = member.assigned.active.get(subtopology)
-            known = self.context.topics.by_name.get(topic)
+            known = self.groups.topics.by_name.get(topic)
             if tasks and known is not None:
                 found[known.id] = [number for number in sorted(tasks) if number < len(known.partitions)]
         return found

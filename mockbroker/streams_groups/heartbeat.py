@@ -309,10 +309,10 @@ class _Beat:
         group = self.group
         if group.topology is not None and group.configured is not None and not group.metadata_expired():
             return group.configured
-        self.metadata_hash = group.context.topics.hash_of(required_topics(topology))
+        self.metadata_hash = group.groups.topics.hash_of(required_topics(topology))
         is_same = group.topology is not None and self.metadata_hash == group.metadata_hash
         if not is_same or group.configured is None:
-            group.configured = configure(topology, group.context.topics)
+            group.configured = configure(topology, group.groups.topics)
         group.metadata_refreshed()
         return group.configured
 
@@ -328,7 +328,7 @@ class _Beat:
 
     def _await_first_members(self, is_first: bool) -> None:
         group = self.group
-        delay_ms = group.context.configs.group(group.id, "streams.initial.rebalance.delay.ms")
+        delay_ms = group.groups.configs.group(group.id, "streams.initial.rebalance.delay.ms")
         if is_first and delay_ms > 0 and not group.has_timer(MemberTimer.INITIAL_REBALANCE, ""):
             group.set_timer(MemberTimer.INITIAL_REBALANCE, "", self.now_ms + delay_ms)
 
@@ -385,7 +385,7 @@ class _Beat:
         self._check_tags(member, configs.get(RACK_TAGS, ""))
 
         def config(name: str) -> int:
-            found: int = group.context.configs.group(group.id, name)
+            found: int = group.groups.configs.group(group.id, name)
             return found
 
         response = Response(

@@ -180,7 +180,7 @@ def make_topics(call: Call, group: StreamsGroup, topics: Iterable[InternalTopic]
     for topic in wanted:
         try:
             check_total(total)
-            call.cluster.create_topic(
+            call.cluster.replication_control.create(
                 topic.name,
                 topic.partitions,
                 topic.replication_factor or -1,

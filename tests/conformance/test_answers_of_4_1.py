@@ -25,7 +25,7 @@ SHARE_APIS = {
 def test_share_groups_are_off_as_in_a_fresh_4_1(api):
     (line,) = (line for line in recorded_by_4_1()["share groups"].values() if line["api"] == api)
     sim = Simulation(release="4.1")
-    topic = sim.cluster.create_topic("share-groups.t", assignment=[[0]])
+    topic = sim.cluster.replication_control.create("share-groups.t", assignment=[[0]])
     request = json.loads(line["request"].replace("<id of share-groups.t>", uuid_to_text(topic.id)))
     asked = protocol.from_json(f"{api}Request", line["version"], with_defaults(api, line["version"], request))
     answer = sim.replies[sim.send(asked, version=line["version"])]

@@ -30,7 +30,7 @@ class Replay:
 
     def __init__(self, frames: list[CapturedFrame]) -> None:
         self.sim = Simulation(racks="a", settings=RECORDED_WITH, release="4.1")
-        self.sim.cluster.coordinator_for("any")
+        self.sim.cluster.internal_topics.coordinator("any")
         self.requests = {(one.connection, one.correlation_id): one for one in frames if one.kind == "request"}
         self.frames = [one for one in frames if one.api_key in (METADATA, *self.compared_apis)]
         self.names: dict[str, str] = {}
@@ -54,7 +54,7 @@ class Replay:
         """The topics that metadata told of, once each, and their ids there and here by name."""
         for one in metadata.topics:
             if one.partitions and one.name not in self.sim.cluster.topics:
-                made = self.sim.cluster.create_topic(one.name, len(one.partitions), 1)
+                made = self.sim.cluster.replication_control.create(one.name, len(one.partitions), 1)
                 for topic_id in (one.topic_id, made.id):
                     self.names[in_base64(topic_id)] = one.name
 

@@ -62,7 +62,7 @@ class Replay:
         }
         self.sim = Simulation(racks="a", settings=RECORDED_WITH)
         for topic in (OFFSETS_TOPIC, TRANSACTIONS_TOPIC):
-            self.sim.cluster.coordinator_for("any", topic)
+            self.sim.cluster.internal_topics.coordinator("any", topic)
         self.uuids = GivenUuids()
         self.uuids.given = []
         self.sim.engine.path.rng = self.uuids
@@ -132,7 +132,7 @@ class Replay:
         for asker in getattr(request, "groups", None) or [request]:
             for topic in asker.topics or ():
                 if topic.name not in self.sim.cluster.topics:
-                    self.sim.cluster.create_topic(topic.name, PARTITIONS)
+                    self.sim.cluster.replication_control.create(topic.name, PARTITIONS)
 
     def response_to(self, frame: CapturedFrame) -> Any:
         response = self.responses[frame.connection, frame.correlation_id]

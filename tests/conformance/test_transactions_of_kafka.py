@@ -44,7 +44,7 @@ class Story:
     def __init__(self, scenario: str) -> None:
         self.name = re.sub(r"[ /]", "-", scenario)
         self.sim = Simulation()
-        self.topic = self.sim.cluster.create_topic(f"{self.name}.t", 5, 3)
+        self.topic = self.sim.cluster.replication_control.create(f"{self.name}.t", 5, 3)
         self.producer = TransactionalProducer(self.sim, f"{self.name}.x", version=OLD)
         self.other = TransactionalProducer(self.sim, f"{self.name}.open", version=OLD)
         self.sequences: dict[int, int] = {}
@@ -156,7 +156,7 @@ class Story:
         else:
             topic = TRANSACTIONS_TOPIC
             key = wanted.get("transactionalId") or wanted.get("v3AndBelowTransactionalId") or self.producer.id
-        right = cluster.coordinator_for(key, topic).id
+        right = cluster.internal_topics.coordinator(key, topic).id
         return (right + 1) % 3 if "not the coordinator" in step else right
 
 

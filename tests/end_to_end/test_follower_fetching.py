@@ -52,7 +52,7 @@ async def test_a_lagging_follower_delays_its_readers_and_loses_nothing(library):
         servers = cluster.bootstrap_servers
         early, late = values(0, COUNT - 10), values(COUNT - 10, COUNT)
         await produce_runs(library, [run_of(library, "orders", records, servers=servers) for records in (early, late)])
-        cluster.state.set_follower_lag(1, records=10)
+        cluster.state.cluster_control.set_follower_lag(1, records=10)
         reading = asyncio.create_task(
             consume(library, ["orders"], COUNT, servers=servers, rack="b", client_id="reader", group="g")
         )

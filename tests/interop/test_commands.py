@@ -320,7 +320,7 @@ async def test_an_asyncio_client_goes_on(what):
         if what == "leader":
             cluster.move_leader(TOPIC, 0, second)
         elif what == "coordinator":
-            cluster.move_coordinator("readers", (cluster.state.coordinator_for("readers").id + 1) % 3)
+            cluster.move_coordinator("readers", (cluster.state.internal_topics.coordinator("readers").id + 1) % 3)
         elif what == "disk":
             cluster.fill_disk(first)
         elif what == "fence":

@@ -226,7 +226,7 @@ async def test_records_come_over_a_narrow_connection_at_its_rate(library):
 @pytest.mark.parametrize("library", REDIRECTED)
 async def test_a_reader_of_its_own_rack_waits_out_a_cut_to_the_leaders_rack_and_loses_nothing(library):
     async with MockCluster(settings={**RACK_AWARE, "replica.lag.time.max.ms": SOON_MS}) as cluster:
-        cluster.state.create_topic(TOPIC, assignment=[[1, 0, 2]])  # led in b, with followers in a and c
+        cluster.state.replication_control.create(TOPIC, assignment=[[1, 0, 2]])  # led in b, with followers in a and c
         partition = cluster.state.topics[TOPIC].partitions[0]
         await produced(cluster, library, values(0, 20), **SURELY)
         settings = {"servers": cluster.bootstrap_servers, "client_id": "reader", "rack": "a"}
@@ -250,7 +250,7 @@ async def test_a_reader_of_its_own_rack_waits_out_a_cut_to_the_leaders_rack_and_
 @pytest.mark.parametrize("library", REDIRECTED)
 async def test_a_reader_over_a_cut_link_loses_its_connection_and_is_back_when_it_is_restored(library):
     async with MockCluster(settings=RACK_AWARE) as cluster:
-        cluster.state.create_topic(TOPIC, assignment=[[1]])  # in b alone
+        cluster.state.replication_control.create(TOPIC, assignment=[[1]])  # in b alone
         await produced(cluster, library, values(0, 20))
         settings = {"servers": cluster.bootstrap_servers, "client_id": "reader", "rack": "a"}
         async with ClientProcess(library, "consume", topics=[TOPIC], settings=settings) as reader:

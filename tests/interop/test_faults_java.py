@@ -52,7 +52,7 @@ async def test_an_idempotent_producer_recovers_and_nothing_is_lost_or_doubled(ve
 async def test_a_consumer_reads_on_behind_errors_a_lost_coordinator_and_a_cut_link(version):
     settings = {"replica.selector.class": "org.apache.kafka.common.replica.RackAwareReplicaSelector"}
     async with MockCluster(settings=settings) as cluster:
-        cluster.state.create_topic(TOPIC, assignment=[[1, 0, 2]])  # led in rack b
+        cluster.state.replication_control.create(TOPIC, assignment=[[1, 0, 2]])  # led in rack b
         servers = cluster.bootstrap_servers
         await run_java_client(version, "produce", TOPIC, COUNT, bootstrap_servers=servers)
         errors = [

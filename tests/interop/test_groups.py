@@ -134,14 +134,14 @@ async def test_a_group_outlives_the_broker_that_coordinates_it(cluster, library)
         member(cluster, library) as second,
     ):
         await until_shared([first, second], [3, 3])
-        coordinator = cluster.state.coordinator_for(GROUP).id
+        coordinator = cluster.state.internal_topics.coordinator(GROUP).id
         await cluster.stop_broker(coordinator)
         later = set(acknowledged_in(producer.lines))
         await producer.until(lambda lines: len(acknowledged_in(lines)) > len(later) + 50)
         await producer.stop()
         sent = set(acknowledged_in(await producer.finish()))
         await until_read(sent, [first, second])
-        assert cluster.state.coordinator_for(GROUP).id != coordinator
+        assert cluster.state.internal_topics.coordinator(GROUP).id != coordinator
         for one in (first, second):
             await one.stop()
             await one.finish()
@@ -157,7 +157,7 @@ async def test_members_that_name_their_rack_in_client_id_alone_stay_in_their_gro
             at_home = member(cluster, library, client_id=f"app,diskless_az={rack}", metadata_max_age_ms=200)
             members.append(await stack.enter_async_context(at_home))
         await until_shared(members, [2, 2, 2])
-        coordinator = cluster.state.coordinator_for(GROUP)
+        coordinator = cluster.state.internal_topics.coordinator(GROUP)
         await cluster.stop_rack("b" if coordinator.rack == "a" else "a")
         mark = cluster.journal.mark()
 

@@ -21,7 +21,7 @@ aiokafka = pytest.importorskip("aiokafka", reason="aiokafka is not installed")
 async def cluster():
     """Partition i of the topic has its one replica on broker i modulo 3, so that each rack leads a third."""
     async with MockCluster(3, ("a", "b", "c")) as running:
-        running.state.create_topic(TOPIC, assignment=[[index % 3] for index in range(PARTITIONS)])
+        running.state.replication_control.create(TOPIC, assignment=[[index % 3] for index in range(PARTITIONS)])
         yield running
 
 

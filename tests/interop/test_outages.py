@@ -46,7 +46,7 @@ async def test_a_group_reads_on_over_an_outage_and_its_end_without_a_gap_or_a_re
         async with ClientProcess("confluent-kafka", "produce_steadily", topic=TOPIC, settings=sending) as producer:
             async with ClientProcess(library, "consume", **reading) as first:
                 await until_more(first, 50)
-                assert cluster.state.coordinator_for("billing").rack == "a"
+                assert cluster.state.internal_topics.coordinator("billing").rack == "a"
                 assert await cluster.stop_rack("a") == [0]
                 await until_more(first, 50)
                 await until_heartbeat(cluster)

@@ -23,7 +23,7 @@ JOIN_GROUP, HEARTBEAT = 11, 12
 @pytest.fixture
 async def cluster():
     async with MockCluster(3, RACKS) as running:
-        running.state.create_topic(TOPIC, assignment=[[index % 3] for index in range(PARTITIONS)])
+        running.state.replication_control.create(TOPIC, assignment=[[index % 3] for index in range(PARTITIONS)])
         yield running
 
 
@@ -101,8 +101,8 @@ async def test_a_replica_that_moves_to_another_rack_brings_a_rebalance(cluster, 
         )
         in_a, in_b = min(partitions_in(cluster, "a")), min(partitions_in(cluster, "b"))
         replicas = [cluster.state.find_partition(TOPIC, number).replicas for number in (in_a, in_b)]
-        cluster.state.reassign(TOPIC, in_a, list(replicas[1]))
-        cluster.state.reassign(TOPIC, in_b, list(replicas[0]))
+        cluster.state.replication_control.reassign(TOPIC, in_a, list(replicas[1]))
+        cluster.state.replication_control.reassign(TOPIC, in_b, list(replicas[0]))
         assert in_a in partitions_in(cluster, "b")
         await expect_soon(
             lambda: [member.partitions() for member in members], [partitions_in(cluster, r) for r in RACKS]
@@ -116,7 +116,7 @@ async def test_a_broker_that_bounces_brings_none(cluster, client):
         await expect_soon(
             lambda: [member.partitions() for member in members], [partitions_in(cluster, r) for r in RACKS]
         )
-        coordinator = cluster.state.coordinator_for("readers").id
+        coordinator = cluster.state.internal_topics.coordinator("readers").id
         bounced = next(broker for broker in cluster.state.brokers if broker != coordinator)
         before = joins(cluster)
         await cluster.stop_broker(bounced)
@@ -132,7 +132,7 @@ async def test_by_the_older_rule_a_broker_that_goes_down_brings_one(cluster):
         await expect_soon(
             lambda: [member.partitions() for member in members], [partitions_in(cluster, r) for r in RACKS]
         )
-        coordinator = cluster.state.coordinator_for("readers").id
+        coordinator = cluster.state.internal_topics.coordinator("readers").id
         before = joins(cluster)
         await cluster.stop_broker(next(broker for broker in cluster.state.brokers if broker != coordinator))
         await expect_soon(lambda: joins(cluster) > before, True)

@@ -97,7 +97,7 @@ async def test_consumers_go_on_when_leaders_move_and_brokers_stop():
         await consumers("send orders 30")
         seen.update((one.partition, one.offset) for one in await consumers.poll("one", 30))
         await consumers("commit one")
-        await cluster.stop_broker(cluster.state.coordinator_for("workers").id)
+        await cluster.stop_broker(cluster.state.internal_topics.coordinator("workers").id)
         await consumers("send orders 30")
         seen.update((one.partition, one.offset) for one in await consumers.poll("one", 30))
         await consumers("commit one")

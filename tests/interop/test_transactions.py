@@ -86,7 +86,7 @@ async def test_a_transaction_survives_the_outage_of_a_rack(library):
     ):
         await producer.do("init", "begin", *(f"send orders {index} before{index}" for index in range(3)))
         racks = [broker.rack for broker in cluster.state.brokers.values()]
-        rack = cluster.state.coordinator_for("payments", TRANSACTIONS_TOPIC).rack
+        rack = cluster.state.internal_topics.coordinator("payments", TRANSACTIONS_TOPIC).rack
         if library == "kafka-python":  # 3.0.12 forgets the commit where it cannot connect to the coordinator
             rack = next(one for one in racks if one != rack)
         assert rack is not None

@@ -32,7 +32,7 @@ class Seen:
 async def rack_outage(network: VirtualNetwork) -> Seen:
     """A producer sends and a consumer in rack b reads while rack a stops and comes back, and connections break."""
     sim = network.sim
-    sim.cluster.create_topic("orders", PARTITIONS, 3, configs={"min.insync.replicas": "2"})
+    sim.cluster.replication_control.create("orders", PARTITIONS, 3, configs={"min.insync.replicas": "2"})
     producer = aiokafka.AIOKafkaProducer(
         bootstrap_servers=BOOTSTRAP,
         client_id="producer",  # by default it has a number, one more for each producer of the process

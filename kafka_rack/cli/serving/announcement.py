@@ -21,7 +21,7 @@ def banner(cluster: Any, control: Any, folder: SecurityFolder, new_token: str | 
     lines = [f"{counted(len(brokers), 'broker')} up, cluster id {cluster.state.id}", ""]
     lines.append(table(["broker", "rack", "address"], [[one.id, one.rack, addresses_of(one)] for one in brokers]))
     if cluster.state.other_mode is not None:
-        lines += ["", f"ZooKeeper mode, controller {cluster.state.controller_id()}"]
+        lines += ["", f"ZooKeeper mode, controller {cluster.state.support.controller_id}"]
         for broker_id, software in sorted(cluster.state.other_mode.running.items()):
             lines.append(f"  broker {broker_id}: Kafka {software.release}, {PROTOCOL_SETTING}={software.protocol}")
     topics = [cluster.state.topics[name] for name in sorted(cluster.state.topics)]

@@ -53,7 +53,7 @@ def declare(command: BrokerCommand, kind: str) -> None:
             raise conflict(command.unchanged.format(target=f"{kind} {target}"))
         if kind == "broker":
             return Changed([target])
-        return Changed(found if command.unchanged else [broker.id for broker in call.state.brokers_in(target)])
+        return Changed(found if command.unchanged else [broker.id for broker in call.state.liveness.brokers_in(target)])
 
     change.__name__ = change.__qualname__ = command.method(kind)
     change.__doc__ = command.description if kind == "broker" else command.on_rack

@@ -126,10 +126,10 @@ def cluster_of(state: Cluster, *, with_internal: bool = False) -> CoreView:
     view: CoreView = ClusterView(
         cluster_id=state.id,
         mode="proxy" if state.is_mirror else state.support.name.lower(),
-        controller=None if state.is_mirror else state.controller_id(),
+        controller=None if state.is_mirror else state.support.controller_id,
         version=state.version,
         brokers=[broker_of(state, broker) for broker in state.brokers.values()],
-        racks={rack: rack_of(state, rack) for rack in state.racks()},
+        racks={rack: rack_of(state, rack) for rack in state.liveness.racks()},
         settings={
             name: shown_setting(name, state.settings[name])
             for name in state.settings
@@ -175,7 +175,7 @@ def broker_of(state: Cluster, broker: Broker) -> BrokerView:
 
 
 def rack_of(state: Cluster, rack: str) -> RackView:
-    brokers = state.brokers_in(rack)
+    brokers = state.liveness.brokers_in(rack)
     return RackView([broker.id for broker in brokers], [broker.id for broker in brokers if is_up(state, broker)])
 
 

@@ -100,7 +100,7 @@ async def group(call: ControlCall) -> Any:
 async def move_coordinator(call: ControlCall) -> Any:
     """A broker coordinates the group, or a transactional id, as long as it is up; neither needs to exist yet."""
     call.cluster.move_coordinator(call.names["group"], known_broker(call.state, str(call.body.broker)))
-    return CoordinatorView(call.names["group"], call.state.coordinator_for(call.names["group"]).id)
+    return CoordinatorView(call.names["group"], call.state.internal_topics.coordinator(call.names["group"]).id)
 
 
 def known_group(call: ControlCall) -> str:
@@ -125,7 +125,7 @@ def group_of(state: Cluster, group_id: str) -> GroupView:
 
     found = state.groups.get(group_id)
     try:
-        coordinator = state.coordinator_for(group_id).id
+        coordinator = state.internal_topics.coordinator(group_id).id
     except ApiError:
         coordinator = None
     begun = found.begun_offsets(state) if isinstance(found, ModernGroup) else None
@@ -199,7 +199,7 @@ def modern_members_of(group: ModernGroup[Any]) -> list[MemberView]:
             {
                 name: sorted(partitions)
                 for topic_id, partitions in sorted(group.assigned_to(member).items())
-                if (name := group.context.topics.name_of(topic_id)) is not None
+                if (name := group.groups.topics.name_of(topic_id)) is not None
             },
         )
         for _, member in sorted(group.members.items())

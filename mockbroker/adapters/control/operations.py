@@ -154,9 +154,9 @@ operation = Operations()
 
 def known_rack(state: Cluster, rack: str) -> list[Broker]:
     """The brokers of a rack. Raises ControlProblem: 404."""
-    if rack not in state.racks():
-        raise not_found(f"there is no rack {rack!r}; the racks: {named(state.racks())}")
-    return state.brokers_in(rack)
+    if rack not in state.liveness.racks():
+        raise not_found(f"there is no rack {rack!r}; the racks: {named(state.liveness.racks())}")
+    return state.liveness.brokers_in(rack)
 
 
 def known_broker(state: Cluster, text: str) -> int:

@@ -73,7 +73,7 @@ def wanted(fault: Fault, name: str) -> str:
 def hints(fault: Fault, cluster: Cluster) -> list[str]:
     """What could never have matched, as this cluster is."""
     found = []
-    racks = cluster.racks()
+    racks = cluster.liveness.racks()
     there = f"there {'are' if len(racks) > 1 else 'is'} {', '.join(racks)}" if racks else "brokers have no racks"
     match = fault.match
     if match.rack is not UNSET and not any(map(name_test(match.values("rack")), racks)):

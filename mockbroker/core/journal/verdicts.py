@@ -245,7 +245,7 @@ class Verdicts:
     ) -> LocalityVerdict:
         """What ``kafka_rack.locality`` says of some bytes."""
         client = record.client
-        racks = frozenset(cluster.racks()) if cluster is not None else frozenset()
+        racks = frozenset(cluster.liveness.racks()) if cluster is not None else frozenset()
         fetch_version = record.version if record.api_key == FETCH else None
         if category == "produce":
             facts["has_partitioner"] = can_partition_by_rack(client.session.software)
@@ -307,7 +307,7 @@ def place_filed(found: ClientPlace, rules: RackRules, client: ObservedClient, cl
     """Where a client is by the racks file, if it says nothing, or names a rack that no broker has."""
     from kafka_rack.locality.client_location import locate_client
 
-    racks = frozenset(cluster.racks()) if cluster is not None else frozenset()
+    racks = frozenset(cluster.liveness.racks()) if cluster is not None else frozenset()
     filed = locate_client(found.rack, found.source, rules, client.client_id, client.address, racks)
     return found._replace(rack=filed.rack, source=filed.known_from, detail=filed.conflict)
 

@@ -162,7 +162,7 @@ class KafkaProxy(ServedCluster):
             await self._look_for_diskless()
             for broker in self.state.brokers.values():
                 self._bind(broker)
-            self.state.register_brokers(self.now_ms())
+            self.state.cluster_control.register_anew(self.now_ms())
             self._start_capture()
             for node in self._nodes.values():
                 await node.accept()
@@ -237,7 +237,7 @@ class KafkaProxy(ServedCluster):
         """Give all brokers listeners for racks that were not there when they came. Raises OSError."""
         if not self._listener_per_rack:
             return
-        racks = {RACK_LISTENER + rack: rack for rack in self.state.racks()}
+        racks = {RACK_LISTENER + rack: rack for rack in self.state.liveness.racks()}
         for node in list(self._nodes.values()):
             broker = node.broker
             for name in sorted(racks.keys() - {one.name for one in broker.listeners}):
@@ -267,7 +267,7 @@ class KafkaProxy(ServedCluster):
     def _bind(self, broker: Broker) -> ProxyNode:
         """Take a broker's addresses, once it is known which racks there are."""
         if self._listener_per_rack:
-            racks = sorted({*self.state.racks(), *([broker.rack] if broker.rack else [])})
+            racks = sorted({*self.state.liveness.racks(), *([broker.rack] if broker.rack else [])})
             broker.listeners.extend(self._listener(RACK_LISTENER + rack, rack) for rack in racks)
         tls = self._tls_listeners(broker)
         node = self._nodes[broker.id] = ProxyNode(self._runtime, broker, self.upstream, self.mirror, tls)

@@ -91,7 +91,7 @@ class ShareGroup(ModernGroup[ShareMember]):
         self.cancel_timers_of(member.id)
         epoch = self.epoch + 1
         gone = records.no_member(self.id, member.id)
-        metadata_hash = self.context.topics.hash_of(self.counts_after(member, None))
+        metadata_hash = self.groups.topics.hash_of(self.counts_after(member, None))
         gone.append(records.group_epoch(self.id, epoch, metadata_hash))
         if len(self.members) == 1:
             gone.append(records.target_epoch(self.id, epoch, 0))

@@ -65,7 +65,7 @@ def take_heartbeat(
     epoch = group.epoch
     counts = group.counts_after(None if is_new else before, member)
     if raises_epoch or group.metadata_expired():
-        metadata_hash = group.context.topics.hash_of(counts)
+        metadata_hash = group.groups.topics.hash_of(counts)
         raises_epoch = raises_epoch or metadata_hash != group.metadata_hash
         if raises_epoch:
             epoch += 1
@@ -79,7 +79,7 @@ def take_heartbeat(
     response = ShareGroupHeartbeatResponse(
         member_id=member.id,
         member_epoch=member.epoch,
-        heartbeat_interval_ms=group.context.configs.group(group.id, "share.heartbeat.interval.ms"),
+        heartbeat_interval_ms=group.groups.configs.group(group.id, "share.heartbeat.interval.ms"),
     )
     if joins or beat.subscribed_topic_names is not None or member.assigned != before.assigned:
         response.assignment = Assignment(
@@ -125,7 +125,7 @@ def new_target(
     """What the member is to read and since which epoch; worked out anew for all members where it is time."""
     if group.assignment_epoch >= epoch or not group.may_assign(now_ms):
         return group.assignment_epoch, group.target_of(member.id)
-    topics = group.context.topics
+    topics = group.groups.topics
     members = {**group.members, member.id: member}
     in_order = in_hash_order([Member(one.id, sorted(one.topics)) for one in members.values()])
     subscriptions = {one.member_id: frozenset(topics.ids_of(members[one.member_id].topics)) for one in in_order}
@@ -136,7 +136,7 @@ def new_target(
         for member_id, partitions in sorted(targets.items())
         if group.targets.get(member_id) != partitions
     ]
-    written.append(records.target_epoch(group.id, epoch, group.context.clock.at(now_ms)))
+    written.append(records.target_epoch(group.id, epoch, group.groups.clock.at(now_ms)))
     return epoch, targets[member.id]
 
 
@@ -152,7 +152,7 @@ def reconciled(
     """The member with what it is to read, at once: nobody has to give up anything first."""
     if not has_changed and member.is_reconciled(target_epoch):
         return member
-    subscribed = group.context.topics.ids_of(member.topics)
+    subscribed = group.groups.topics.ids_of(member.topics)
     assigned = {topic_id: numbers for topic_id, numbers in target.items() if topic_id in subscribed}
     after = replace(member, assigned=assigned)
     if target_epoch != member.epoch:

@@ -24,7 +24,7 @@ def begin_subscribed(group: ShareGroup, share: SharePartitions) -> None:
 
     Those of partitions that came to a known topic begin at its start, others where the group's settings say.
     """
-    topics = group.context.topics
+    topics = group.groups.topics
     known = joined(group.partitions.initialized, group.partitions.initializing)
     offsets: dict[bytes, dict[int, int]] = {}
     for name in sorted(group.counts):
@@ -42,7 +42,7 @@ def begin_subscribed(group: ShareGroup, share: SharePartitions) -> None:
 
 def begin(group: ShareGroup, share: SharePartitions, offsets: Offsets) -> dict[tuple[bytes, int], ApiError]:
     """Begin share partitions at these offsets; gives the errors of those that could not."""
-    topics = group.context.topics
+    topics = group.groups.topics
     states = {
         topic_id: TopicState(topics.name_of(topic_id) or "", frozenset(numbers))
         for topic_id, numbers in offsets.items()

@@ -76,7 +76,7 @@ def describe_members(group: ShareGroup, entry: DescribedGroup) -> None:
 
 
 def described_member(group: ShareGroup, member: ShareMember) -> DescribedMember:
-    topics = group.context.topics
+    topics = group.groups.topics
     named = sorted(
         (name, topic_id, sorted(partitions))
         for topic_id, partitions in member.assigned.items()

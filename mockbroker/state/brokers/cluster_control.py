@@ -226,9 +226,9 @@ class ClusterControl:
         Raises ValueError: a broker has listeners that its version has no names for.
         """
         self.cluster.now_ms = now_ms
-        self.register(broker for broker in self.cluster.online_brokers() if broker.has_moved())
+        self.register(broker for broker in self.cluster.liveness.online_brokers() if broker.has_moved())
         self.cluster.support = self.cluster.support.restarted()
-        for broker in self.cluster.online_brokers():
+        for broker in self.cluster.liveness.online_brokers():
             self.cluster.support.broker_started(broker, now_ms)
         self.cluster.support.brokers_changed(self.cluster.topics)
 
@@ -255,7 +255,7 @@ class ClusterControl:
         broker = self.cluster.liveness.broker(broker_id)
         self._cut([(broker.id, other) for other in (*self.cluster.brokers, CONTROLLER) if other != broker.id], now_ms)
 
-    def set_follower_lag(self, broker_id: int, records: int, now_ms: int | None) -> None:
+    def set_follower_lag(self, broker_id: int, records: int, now_ms: int | None = None) -> None:
         """Have the followers on a broker be so many records behind their leaders; 0 ends it.
 
         They serve their own readers that much less. As long as they are in sync the high watermark waits for them, and

@@ -7,7 +7,7 @@ Kafka's default; a topic's and a group's fall back to the broker's config that K
 >>> from mockbroker.state.brokers.broker import Broker
 >>> from mockbroker.state.cluster import Cluster
 >>> cluster = Cluster.create([Broker(0, "a"), Broker(1, "b")], settings={"log.retention.hours": "2"})
->>> topic = cluster.create_topic("orders", configs={"cleanup.policy": "compact"})
+>>> topic = cluster.replication_control.create("orders", configs={"cleanup.policy": "compact"})
 >>> topic.config("retention.ms"), topic.config("cleanup.policy")
 (7200000, ('compact',))
 >>> cluster.configs.broker(0, "num.io.threads")

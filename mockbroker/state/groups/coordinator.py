@@ -74,7 +74,9 @@ class Groups:
     def __post_init__(self) -> None:
         cluster = self.cluster
         self.notify = cluster.notify
-        self.timers = cluster.timers.subsystem("groups", self._on_timer, runs=lambda: bool(cluster.online_brokers()))
+        self.timers = cluster.timers.subsystem(
+            "groups", self._on_timer, runs=lambda: bool(cluster.liveness.online_brokers())
+        )
         self.topics = GroupTopics(
             cluster.topics,
             cluster.topic_by_id,

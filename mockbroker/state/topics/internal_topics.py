@@ -88,7 +88,7 @@ class InternalTopics:
         """The partition of a coordinators' topic that a key is in. Raises ApiError: COORDINATOR_NOT_AVAILABLE."""
         return self._partition_in(self.topic(name), key)
 
-    def coordinator(self, name: str, key: str) -> Broker:
+    def coordinator(self, key: str, name: str = OFFSETS_TOPIC) -> Broker:
         """The leader of a key's partition. Raises ApiError: COORDINATOR_NOT_AVAILABLE, it has none that is up."""
         partition = self.partition_of(name, key)
         broker = self.cluster.brokers.get(partition.leader)
@@ -100,7 +100,7 @@ class InternalTopics:
         """Whether a key has a coordinator at present."""
         topic = self.cluster.topics.get(name)
         if topic is None:
-            return bool(self.cluster.online_brokers())
+            return bool(self.cluster.liveness.online_brokers())
         broker = self.cluster.brokers.get(self._partition_in(topic, key).leader)
         return broker is not None and broker.online
 
@@ -114,7 +114,7 @@ class InternalTopics:
         Raises ApiError: COORDINATOR_NOT_AVAILABLE, the broker is not up.
         """
         if not broker.online:
-            up = ", ".join(str(one.id) for one in self.cluster.online_brokers()) or "none"
+            up = ", ".join(str(one.id) for one in self.cluster.liveness.online_brokers()) or "none"
             raise ApiError(
                 ErrorCode.COORDINATOR_NOT_AVAILABLE,
                 f"expected a broker that is up ({up}) for the coordinator of {key}, got {broker.id}",
@@ -127,7 +127,7 @@ class InternalTopics:
             others = [replica for replica in partition.replicas if replica != broker.id]
             replicas = [broker.id, *others][: len(partition.replicas)]
             self.cluster.replication.catch_up(partition, [broker.id])
-            self.cluster.reassign(partition.topic.name, partition.index, replicas)
+            self.cluster.replication_control.reassign(partition.topic.name, partition.index, replicas)
         return bool(elsewhere)
 
     def takes_writes(self, name: str, key: str) -> bool:
@@ -332,7 +332,7 @@ class InternalTopics:
 
     def _make(self, name: str) -> Topic:
         cluster = self.cluster
-        if not cluster.online_brokers():
+        if not cluster.liveness.online_brokers():
             raise ApiError(ErrorCode.COORDINATOR_NOT_AVAILABLE, "no broker is online")
         rules = COORDINATOR_TOPICS[name]
 
@@ -340,7 +340,7 @@ class InternalTopics:
             return int(cluster.settings[rules.settings + what])
 
         control = cluster.replication_control
-        there = control.registered() if cluster.support.is_kraft else cluster.online_brokers()
+        there = control.registered() if cluster.support.is_kraft else cluster.liveness.online_brokers()
         replicas = min(setting("replication.factor"), len(there))
         configs: dict[str, Any] = {**rules.configs, "segment.bytes": str(setting("segment.bytes"))}
         if rules.has_min_isr:  # as many may be missing as where there are all replicas
@@ -351,7 +351,7 @@ class InternalTopics:
             setting("num.partitions"),
             replicas,
             configs=configs,
-            requesting_broker_id=cluster.online_brokers()[0].id,
+            requesting_broker_id=cluster.liveness.online_brokers()[0].id,
             is_name_checked=True,
         )
 

@@ -61,7 +61,7 @@ class LeaderControl:
         """Bring leaders and in-sync replicas in line with the brokers that are online and with what replicas have."""
         from mockbroker.state.topics.election import election
 
-        online = self.cluster.online_ids()
+        online = self.cluster.liveness.online_ids()
         replication = self.cluster.replication
         clean = self.rules(online)
         unclean = clean._replace(unclean=True)
@@ -176,7 +176,7 @@ class LeaderControl:
     # inside
 
     def _acceptable(self, partition: Partition) -> frozenset[int]:
-        return self.cluster.online_ids() - overrides_of(partition).offline
+        return self.cluster.liveness.online_ids() - overrides_of(partition).offline
 
     def _interval_ms(self) -> int:
         return int(self.cluster.settings["leader.imbalance.check.interval.seconds"]) * 1000

@@ -148,7 +148,7 @@ class Reassignments:
         from mockbroker.state.topics.election import partition_change
 
         leaders = self.cluster.replication_control.leaders
-        acceptable = self.cluster.online_ids() - overrides_of(partition).offline
+        acceptable = self.cluster.liveness.online_ids() - overrides_of(partition).offline
         return partition_change(partition, isr, leaders.rules_of(partition.topic, acceptable), assignment=assignment)
 
     def _copy(self, partition: Partition) -> None:

@@ -119,7 +119,7 @@ class ReplicationControl:
             rows = [tuple(row) for row in assignment]
             self.check_rows(rows)
             if self.cluster.support.is_kraft:
-                check_in_sync(rows, self.cluster.online_ids())
+                check_in_sync(rows, self.cluster.liveness.online_ids())
         else:
             if not diskless:
                 check_numbers(partitions, replication_factor)
@@ -134,7 +134,7 @@ class ReplicationControl:
         topic_id = self._new_topic_id()
         from mockbroker.state.topics.records import topic_records
 
-        records = topic_records(name, topic_id, configs or {}, rows, self.cluster.online_ids())
+        records = topic_records(name, topic_id, configs or {}, rows, self.cluster.liveness.online_ids())
         if validate_only:
             scratch = ImageWriter()
             scratch.commit(records)
@@ -172,7 +172,7 @@ class ReplicationControl:
                 )
             self.check_rows(rows, like=[topic.partitions[0].replicas])
             if self.cluster.support.is_kraft:
-                check_in_sync(rows, self.cluster.online_ids())
+                check_in_sync(rows, self.cluster.liveness.online_ids())
         elif topic.diskless:
             check_partitions(more)
             rows = [()] * more
@@ -185,7 +185,9 @@ class ReplicationControl:
             rows = [()] * more
         from mockbroker.state.topics.records import partition_records
 
-        self.cluster.writer.commit(partition_records(topic.id, len(topic.partitions), rows, self.cluster.online_ids()))
+        self.cluster.writer.commit(
+            partition_records(topic.id, len(topic.partitions), rows, self.cluster.liveness.online_ids())
+        )
         first = len(topic.partitions)
         topic.add_partitions()
         put_replicas(self.cluster, topic.partitions[first:])
@@ -210,7 +212,7 @@ class ReplicationControl:
 
         cluster = self.cluster
         self._override(partition, leader=None)
-        online = cluster.online_ids()
+        online = cluster.liveness.online_ids()
         eligible = cluster.replication.eligible(partition, online)
         if not any(replica in eligible for replica in replicas):
             # The move is over once a replica has caught up, so it has by now.
@@ -272,7 +274,7 @@ class ReplicationControl:
             replica, ELIGIBLE_LEADERS_NOT_AVAILABLE for one that is not in sync.
         """
         name = self._check_replicas(partition, [broker_id], "a leader")
-        if broker_id not in self.cluster.replication.eligible(partition, self.cluster.online_ids()):
+        if broker_id not in self.cluster.replication.eligible(partition, self.cluster.liveness.online_ids()):
             raise ApiError(
                 ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE,
                 f"expected a leader of {name} that is up and in its ISR {list(partition.isr)}, got {broker_id}",
@@ -315,7 +317,7 @@ class ReplicationControl:
         name = self._check_replicas(partition, wanted, "followers")
         if partition.leader == NO_LEADER and not wanted <= set(partition.isr):
             raise ApiError(ErrorCode.LEADER_NOT_AVAILABLE, f"expected a leader of {name}, who keeps its ISR, got none")
-        replication, online = self.cluster.replication, self.cluster.online_ids()
+        replication, online = self.cluster.replication, self.cluster.liveness.online_ids()
         before = overrides_of(partition).out_of_sync
         was_in_sync = wanted <= set(partition.isr)
         self._override(partition, out_of_sync=before - wanted)
@@ -401,7 +403,7 @@ class ReplicationControl:
         check_partitions(partitions)
         # A broker that is down stays registered in KRaft mode, fenced; in ZooKeeper mode it is registered no more.
         cluster = self.cluster
-        registered = self.registered() if cluster.support.is_kraft else cluster.online_brokers()
+        registered = self.registered() if cluster.support.is_kraft else cluster.liveness.online_brokers()
         registered = [broker for broker in registered if not is_cordoned(cluster, broker.id)]
         if replication_factor == -1:
             replication_factor = min(cluster.settings["default.replication.factor"], len(registered))

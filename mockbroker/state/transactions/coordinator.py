@@ -76,7 +76,7 @@ class Transactions:
     def __post_init__(self) -> None:
         self._markers = Markers(self.cluster, self.end_offsets)
         self._timers = self.cluster.timers.subsystem(
-            "transactions", self._on_timer, runs=lambda: bool(self.cluster.online_brokers())
+            "transactions", self._on_timer, runs=lambda: bool(self.cluster.liveness.online_brokers())
         )
 
     def restore(self, now_ms: int) -> None:
@@ -494,7 +494,9 @@ class Transactions:
         known_epoch = value.producer_epoch
         next_id = NO_PRODUCER_ID
         if known_epoch >= EXHAUSTED_EPOCH:
-            next_id = self._new_id(broker or self.cluster.coordinator_for(transactional_id, TRANSACTIONS_TOPIC))
+            next_id = self._new_id(
+                broker or self.cluster.internal_topics.coordinator(transactional_id, TRANSACTIONS_TOPIC)
+            )
         begun = value.transaction_start_timestamp_ms
         decided = self._decide(
             transactional_id,

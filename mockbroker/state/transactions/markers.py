@@ -111,7 +111,7 @@ class Markers:
         """Whether the coordinator reaches the leader of a partition, and that one takes a write with acks=all."""
         cluster = self.cluster
         try:
-            coordinator = cluster.coordinator_for(transactional_id, TRANSACTIONS_TOPIC)
+            coordinator = cluster.internal_topics.coordinator(transactional_id, TRANSACTIONS_TOPIC)
         except ApiError:
             return False
         if not coordinator.is_running:

@@ -54,7 +54,7 @@ class OwnCluster:
             capture_bytes=plan.capture_bytes,
             users=plan.security.users,
         )
-        self.mock.state.create_topic(plan.topic, assignment=layout(len(plan.racks), plan.partitions))
+        self.mock.state.replication_control.create(plan.topic, assignment=layout(len(plan.racks), plan.partitions))
         self._racks, self.out_of_sync = list(plan.racks), set[int]()
         self._feeder = Feeder(self.mock.engine)
 
@@ -159,4 +159,4 @@ def coordinators(cluster: Cluster, groups: Iterable[str]) -> set[int]:
     known = [
         group for group in groups if OFFSETS_TOPIC in cluster.topics and topics.has_coordinator(OFFSETS_TOPIC, group)
     ]
-    return {cluster.coordinator_for(group).id for group in known}
+    return {cluster.internal_topics.coordinator(group).id for group in known}

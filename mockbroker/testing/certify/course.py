@@ -211,7 +211,7 @@ class CertifyCourse:
         """Take a replica away from a follower that is read from: it says that it has the partition no more."""
         for partition in self._partitions():
             reader = self._follower_read(partition)
-            others = [one for one in self.state.online_ids() if one not in partition.replicas]
+            others = [one for one in self.state.liveness.online_ids() if one not in partition.replicas]
             if reader is None or not others or not self.cluster.may_change(partition.topic.name):
                 continue
             self.say(f"{partition.topic.name}-{partition.index} moves away from follower broker {reader}, read there")
@@ -390,7 +390,7 @@ class CertifyCourse:
 
     def _readers_in(self, rack: str) -> list[ClientFacts]:
         """The clients that have fetched from a rack's brokers: they learn that it is down by asking for metadata."""
-        brokers = {broker.id for broker in self.state.brokers_in(rack)}
+        brokers = {broker.id for broker in self.state.liveness.brokers_in(rack)}
         return [
             self.facts.clients[key]
             for key, readers in self.observer.following.readers.items()

@@ -61,7 +61,7 @@ class WireObserver:
 
     def __init__(self, cluster: Cluster, out_of_sync: AbstractSet[int] = frozenset()) -> None:
         self.cluster, self._out_of_sync = cluster, out_of_sync
-        self.facts = WireFacts(racks=cluster.racks())
+        self.facts = WireFacts(racks=cluster.liveness.racks())
         self.following = Following(self.facts, self._layout_of)
         self.calls = 0
         """How many calls of the program have ended."""
@@ -180,7 +180,7 @@ class WireObserver:
         if partition is None:
             return None
         brokers, replicas = self.cluster.brokers, self._replicas.get(place, partition.replicas)
-        up = (one for one in self._in_sync(partition) & self.cluster.online_ids() if brokers[one].is_running)
+        up = (one for one in self._in_sync(partition) & self.cluster.liveness.online_ids() if brokers[one].is_running)
         return PartitionSnapshot(partition.leader, frozenset(up).intersection(replicas), replicas)
 
     def _in_sync(self, partition: Partition) -> set[int]:

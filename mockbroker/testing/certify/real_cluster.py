@@ -145,7 +145,7 @@ class RealCluster:
     async def _create_topic(self) -> None:
         """Make the topic, with replicas as in a cluster of certify's own."""
         racks = self.racks()
-        members = [[broker.id for broker in self.proxy.state.brokers_in(rack)] for rack in racks]
+        members = [[broker.id for broker in self.proxy.state.liveness.brokers_in(rack)] for rack in racks]
         replicas = [
             [members[rack][index % len(members[rack])] for rack in row]
             for index, row in enumerate(layout(len(racks), self._plan.partitions))
@@ -176,7 +176,7 @@ class RealCluster:
     # what the course asks
 
     def racks(self) -> list[str]:
-        return self.proxy.state.racks()
+        return self.proxy.state.liveness.racks()
 
     def feeds(self, topic: str) -> bool:
         return topic == self._plan.topic and (self._is_own_topic or self._upstream.feeds_named)
@@ -267,7 +267,7 @@ class RealCluster:
     def outage_rack(self, followers: Mapping[int, int], groups: Iterable[str]) -> str | None:
         read: dict[str, int] = {}
         for rack in reversed(self.racks()):
-            brokers = {broker.id for broker in self.proxy.state.brokers_in(rack)}
+            brokers = {broker.id for broker in self.proxy.state.liveness.brokers_in(rack)}
             if not brokers & self._coordinators:
                 read[rack] = sum(followers.get(broker, 0) for broker in brokers)
         return max(read, key=lambda rack: read[rack], default=None)
@@ -309,7 +309,7 @@ class RealCluster:
     def _hide(self, rack: str) -> None:
         """Have leaders name nobody in a rack to its readers."""
         self._hidden.racks.add(rack)
-        self.out_of_sync |= {broker.id for broker in self.proxy.state.brokers_in(rack)}
+        self.out_of_sync |= {broker.id for broker in self.proxy.state.liveness.brokers_in(rack)}
 
     def _show(self, rack: str) -> None:
         self._hidden.racks.discard(rack)

@@ -57,7 +57,7 @@ class AssignedGroupLife(RuleBasedStateMachine):
         self.records: list[Any] = []
         self.sim = Simulation(racks="a,b,c", settings={"group.consumer.assignors": assignor})
         for name in TOPICS:
-            self.sim.cluster.create_topic(name, 3, 2)
+            self.sim.cluster.replication_control.create(name, 3, 2)
         self.members = [Member(f"m{index}", None if index < 3 else f"i{index}") for index in range(5)]
         self.epoch = 0
 
@@ -69,7 +69,7 @@ class AssignedGroupLife(RuleBasedStateMachine):
             instance_id=member.instance_id,
             **fields,
         )
-        right = self.sim.cluster.coordinator_for(GROUP).id
+        right = self.sim.cluster.internal_topics.coordinator(GROUP).id
         answer = self.sim.ask(request, version=1, broker=right)
         if answer.error_code in MUST_REJOIN:
             member.is_in, member.owned = False, {}
@@ -131,13 +131,13 @@ class AssignedGroupLife(RuleBasedStateMachine):
         if name not in cluster.topics:
             self.sim.create_topic(name, partitions=2, replication_factor=2)
         elif len(cluster.topics[name].partitions) < 5:
-            cluster.add_partitions(name, len(cluster.topics[name].partitions) + 1)
+            cluster.replication_control.widen(name, len(cluster.topics[name].partitions) + 1)
         else:
             self.sim.delete_topic(name)
 
     @rule()
     def move_coordinator(self) -> None:
-        now = self.sim.cluster.coordinator_for(GROUP).id
+        now = self.sim.cluster.internal_topics.coordinator(GROUP).id
         self.sim.move_coordinator(GROUP, (now + 1) % 3)
 
     @rule()
@@ -209,7 +209,7 @@ class AssignedGroupLife(RuleBasedStateMachine):
         group = self.group()
         if group is None:
             return
-        copy = ConsumerGroup(GROUP, group.context)
+        copy = ConsumerGroup(GROUP, group.groups)
         image: Image = self.sim.cluster.image
         for record in image.modern_groups.get(GROUP, {}).values():
             copy.apply(record)

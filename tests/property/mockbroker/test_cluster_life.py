@@ -24,26 +24,28 @@ class ClusterLife(RuleBasedStateMachine):
         super().__init__()
         self.sim = Simulation(racks=RACKS)
         self.cluster = self.sim.cluster
-        self.cluster.create_topic("orders", 3, 3)
-        self.cluster.create_topic("events", 3, configs={"diskless.enable": "true"})
+        self.cluster.replication_control.create("orders", 3, 3)
+        self.cluster.replication_control.create("events", 3, configs={"diskless.enable": "true"})
         self.sent: dict[tuple[str, int], int] = {}
         self.epochs: dict[tuple[str, int], int] = {}
 
     @rule(broker=BROKERS)
     def stop(self, broker: int) -> None:
-        self.cluster.stop_broker(broker, self.sim.now_ms)
+        self.cluster.cluster_control.stop(broker, self.sim.now_ms)
 
     @rule(broker=BROKERS)
     def start(self, broker: int) -> None:
-        self.cluster.start_broker(broker, self.sim.now_ms)
+        self.cluster.cluster_control.start(broker, self.sim.now_ms)
 
     @rule(rack=st.sampled_from(["a", "b", "c"]))
     def stop_rack(self, rack: str) -> None:
-        self.cluster.stop_rack(rack, self.sim.now_ms)
+        for broker in self.cluster.liveness.brokers_in(rack):
+            self.cluster.cluster_control.stop(broker.id, self.sim.now_ms)
 
     @rule(rack=st.sampled_from(["a", "b", "c"]))
     def start_rack(self, rack: str) -> None:
-        self.cluster.start_rack(rack, self.sim.now_ms)
+        for broker in self.cluster.liveness.brokers_in(rack):
+            self.cluster.cluster_control.start(broker.id, self.sim.now_ms)
 
     @rule(topic=TOPICS, index=INDEXES, broker=BROKERS, times=st.integers(1, 3))
     def produce(self, topic: str, index: int, broker: int, times: int) -> None:
@@ -71,7 +73,7 @@ class ClusterLife(RuleBasedStateMachine):
 
     @invariant()
     def leaders_are_up_and_in_sync_and_their_epochs_never_fall(self) -> None:
-        online = self.cluster.online_ids()
+        online = self.cluster.liveness.online_ids()
         for partition in self.cluster.topics["orders"].partitions:
             assert set(partition.isr) <= set(partition.replicas)
             if partition.leader == NO_LEADER:  # the last in sync has gone, which alone may lead again (KIP-966)
@@ -90,7 +92,7 @@ class ClusterLife(RuleBasedStateMachine):
 
     @invariant()
     def diskless_metadata_names_a_broker_of_the_rack_or_of_all(self) -> None:
-        online = self.cluster.online_brokers()
+        online = self.cluster.liveness.online_brokers()
         if not online:
             return
         for rack in ("a", "b", "c", "nowhere"):

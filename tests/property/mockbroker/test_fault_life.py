@@ -111,7 +111,7 @@ class FaultLife(RuleBasedStateMachine):
     @initialize(seed=st.integers(0, 3))
     def begin(self, seed: int) -> None:
         self.sim = Simulation(seed=seed)
-        self.sim.cluster.create_topic("orders", 2, 3)
+        self.sim.cluster.replication_control.create("orders", 2, 3)
         self.clients: list[Client] = []
         self.handles: list[FaultHandle] = []
         self.outcomes: list[Outcome] = []

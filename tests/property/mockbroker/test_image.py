@@ -59,7 +59,7 @@ class ImageLife(RuleBasedStateMachine):
         self.seen = 0
         self.sequences: dict[tuple[bytes, int, int, int], int] = {}
         self.producer_ids: list[int] = []
-        self.cluster.create_topic("orders", 2, 3)
+        self.cluster.replication_control.create("orders", 2, 3)
         self.initialise_producer(0)
         for instance_id in (None, "i1"):
             self.join("readers", instance_id, 0, b"1")
@@ -89,35 +89,37 @@ class ImageLife(RuleBasedStateMachine):
     )
     def create_topic(self, name: str, partitions: int, replicas: int, configs: dict[str, Any], dry: bool) -> None:
         with suppress(ApiError):
-            self.cluster.create_topic(name, partitions, replicas, configs=configs, validate_only=dry)
+            self.cluster.replication_control.create(name, partitions, replicas, configs=configs, validate_only=dry)
 
     @rule(name=names)
     def delete_topic(self, name: str) -> None:
         with suppress(ApiError):
-            self.cluster.delete_topic(self.cluster.find_topic(name))
+            self.cluster.replication_control.delete(self.cluster.find_topic(name))
 
     @rule(name=names, count=st.integers(1, 5))
     def add_partitions(self, name: str, count: int) -> None:
         with suppress(ApiError):
-            self.cluster.add_partitions(name, count)
+            self.cluster.replication_control.widen(name, count)
 
     @rule(name=names, index=st.integers(0, 2), replicas=st.lists(brokers, min_size=1, max_size=4, unique=True))
     def reassign(self, name: str, index: int, replicas: list[int]) -> None:
         with suppress(ApiError):
-            self.cluster.reassign(name, index, replicas)
+            self.cluster.replication_control.reassign(name, index, replicas)
 
     @rule(broker=brokers, start=st.booleans())
     def change_broker(self, broker: int, start: bool) -> None:
-        (self.cluster.start_broker if start else self.cluster.stop_broker)(broker, self.now_ms)
+        (self.cluster.cluster_control.start if start else self.cluster.cluster_control.stop)(broker, self.now_ms)
 
     @rule(rack=racks, start=st.booleans())
     def change_rack(self, rack: str, start: bool) -> None:
-        (self.cluster.start_rack if start else self.cluster.stop_rack)(rack, self.now_ms)
+        for broker in self.cluster.liveness.brokers_in(rack):
+            control = self.cluster.cluster_control
+            (control.start if start else control.stop)(broker.id, self.now_ms)
 
     @rule(broker=brokers, port=st.integers(1, 3))
     def move(self, broker: int, port: int) -> None:
         self.cluster.brokers[broker].listeners[0].port = port
-        self.cluster.register_brokers(self.now_ms)
+        self.cluster.cluster_control.register_anew(self.now_ms)
 
     # producers
 

@@ -93,7 +93,7 @@ class Process:
 
     def topic_command(self) -> None:
         name = f"topic{self.count}"
-        self.cluster.create_topic(name, 1, 3)
+        self.cluster.replication_control.create(name, 1, 3)
         self.told.topics.add(name)
 
     def offset_command(self) -> None:
@@ -114,7 +114,7 @@ class Process:
         transactional_id = self.rng.choice([None, *self.told.producers])
         topic = self.rng.choice(sorted(self.told.topics) or ["orders"])
         if topic not in self.cluster.topics:
-            self.cluster.create_topic(topic, 1, 3)
+            self.cluster.replication_control.create(topic, 1, 3)
             self.told.topics.add(topic)
         value = str(self.count).encode()
         how: dict[str, Any] = {}

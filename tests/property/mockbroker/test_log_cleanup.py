@@ -50,7 +50,9 @@ STEPS = st.lists(
 
 def cluster_of(**configs: str) -> Simulation:
     sim = Simulation("a")
-    sim.cluster.create_topic(TOPIC, 1, 1, configs={name.replace("_", "."): value for name, value in configs.items()})
+    sim.cluster.replication_control.create(
+        TOPIC, 1, 1, configs={name.replace("_", "."): value for name, value in configs.items()}
+    )
     return sim
 
 

@@ -105,7 +105,7 @@ class ReplicaLife(RuleBasedStateMachine):
     def create(self, topic: str) -> None:
         configs = {"min.insync.replicas": "2"} if topic == "orders" else {"retention.bytes": "100"}
         with suppress(ApiError):
-            self.cluster.create_topic(topic, 2, 3, configs=configs)
+            self.cluster.replication_control.create(topic, 2, 3, configs=configs)
 
     @rule(topic=topics)
     def create_topic(self, topic: str) -> None:
@@ -115,21 +115,21 @@ class ReplicaLife(RuleBasedStateMachine):
     @rule(topic=topics, sure=st.sampled_from([False, False, True]))
     def delete_topic(self, topic: str, sure: bool) -> None:
         if sure and topic in self.cluster.topics:
-            self.cluster.delete_topic(self.cluster.topics[topic])
+            self.cluster.replication_control.delete(self.cluster.topics[topic])
             self.settle()
 
     @rule(topic=topics)
     def add_partition(self, topic: str) -> None:
         if topic in self.cluster.topics and len(self.cluster.topics[topic].partitions) < 3:
             with suppress(ApiError):
-                self.cluster.add_partitions(topic, len(self.cluster.topics[topic].partitions) + 1)
+                self.cluster.replication_control.widen(topic, len(self.cluster.topics[topic].partitions) + 1)
 
     @rule(topic=topics, index=indexes, replicas=st.lists(brokers, min_size=1, max_size=4, unique=True))
     def reassign(self, topic: str, index: int, replicas: list[int]) -> None:
         """Move a partition, to brokers that may be down or cut off too."""
         if topic in self.cluster.topics:
             with suppress(ApiError):
-                self.cluster.reassign(topic, index, replicas)
+                self.cluster.replication_control.reassign(topic, index, replicas)
             self.settle()
 
     @rule(
@@ -169,34 +169,34 @@ class ReplicaLife(RuleBasedStateMachine):
     def start(self, broker: int) -> None:
         """Start a broker; one that crashed and whose session has not expired leaves the ISRs as its new life begins."""
         self.leave_isr(broker)
-        self.cluster.start_broker(broker, self.sim.now_ms)
+        self.cluster.cluster_control.start(broker, self.sim.now_ms)
         self.settle()
 
     @rule(rack=racks)
     def stop_rack(self, rack: str) -> None:
-        for broker in self.cluster.brokers_in(rack):
+        for broker in self.cluster.liveness.brokers_in(rack):
             self.sim.stop_broker(broker.id)
 
     @rule(rack=racks)
     def start_rack(self, rack: str) -> None:
-        for broker in self.cluster.brokers_in(rack):
+        for broker in self.cluster.liveness.brokers_in(rack):
             self.start(broker.id)
 
     @rule(node=nodes, other=nodes)
     def cut_link(self, node: int, other: int) -> None:
         if node != other:
-            self.cluster.cut_link(node, other, self.sim.now_ms)
+            self.cluster.cluster_control.cut_link(node, other, self.sim.now_ms)
             self.settle()
 
     @rule(node=nodes, other=nodes)
     def restore_link(self, node: int, other: int) -> None:
         if node != other:
-            self.cluster.restore_link(node, other, self.sim.now_ms)
+            self.cluster.cluster_control.restore_link(node, other, self.sim.now_ms)
             self.settle()
 
     @rule(broker=brokers)
     def isolate(self, broker: int) -> None:
-        self.cluster.isolate_broker(broker, self.sim.now_ms)
+        self.cluster.cluster_control.isolate(broker, self.sim.now_ms)
         self.settle()
 
     @rule(topic=topics, index=indexes)
@@ -204,23 +204,23 @@ class ReplicaLife(RuleBasedStateMachine):
         """Isolate a leader for so long that another is elected."""
         broker = self.broker_at(LEADER, self.key(topic, index))
         if broker is not None:
-            self.cluster.isolate_broker(broker, self.sim.now_ms)
+            self.cluster.cluster_control.isolate(broker, self.sim.now_ms)
             self.advance(SESSION_TIMEOUT_MS)
 
     @rule()
     def rejoin_all(self) -> None:
         for broker in self.cluster.brokers:
-            self.cluster.rejoin_broker(broker, self.sim.now_ms)
+            self.cluster.cluster_control.rejoin(broker, self.sim.now_ms)
         self.settle()
 
     @rule(broker=brokers)
     def rejoin(self, broker: int) -> None:
-        self.cluster.rejoin_broker(broker, self.sim.now_ms)
+        self.cluster.cluster_control.rejoin(broker, self.sim.now_ms)
         self.settle()
 
     @rule(broker=brokers, records=st.integers(0, 3))
     def lag(self, broker: int, records: int) -> None:
-        self.cluster.set_follower_lag(broker, records, self.sim.now_ms)
+        self.cluster.cluster_control.set_follower_lag(broker, records, self.sim.now_ms)
         self.settle()
 
     @rule(follower=brokers, leader=brokers, per_batch_ms=st.sampled_from([None, 1, 500, 29_999, 30_000, 40_000]))
@@ -486,9 +486,9 @@ class ReplicaLife(RuleBasedStateMachine):
         assert not overrides_of(partition).out_of_sync & set(partition.isr)
         if partition.leader != NO_LEADER:
             assert partition.leader in partition.isr
-            assert partition.leader in self.cluster.online_ids() - overrides_of(partition).offline
+            assert partition.leader in self.cluster.liveness.online_ids() - overrides_of(partition).offline
         else:
-            up = self.cluster.online_ids() - overrides_of(partition).offline
+            up = self.cluster.liveness.online_ids() - overrides_of(partition).offline
             assert not up & set(partition.isr or partition.elr or partition.last_known_elr)
         leader_epoch, partition_epoch = self.epochs.get(key, (-1, -1))
         assert partition.leader_epoch >= leader_epoch
@@ -502,7 +502,7 @@ class ReplicaLife(RuleBasedStateMachine):
             leaders.append(partition.leader)
 
     def replicas_leave_the_isr_late_and_come_back_at_once(self, key: Key, partition: Partition) -> None:
-        network, online, now_ms = self.cluster.network, self.cluster.online_ids(), self.sim.now_ms
+        network, online, now_ms = self.cluster.network, self.cluster.liveness.online_ids(), self.sim.now_ms
         before = self.in_sync.get(key, ())
         leader_reaches_controller = network.connects(partition.leader, CONTROLLER)
         for broker in partition.replicas:
@@ -536,8 +536,8 @@ class ReplicaLife(RuleBasedStateMachine):
     def teardown(self) -> None:
         self.cluster.set_link_conditions({}, self.sim.now_ms)
         for broker in self.cluster.brokers:
-            self.cluster.rejoin_broker(broker, self.sim.now_ms)
-            self.cluster.set_follower_lag(broker, 0, self.sim.now_ms)
+            self.cluster.cluster_control.rejoin(broker, self.sim.now_ms)
+            self.cluster.cluster_control.set_follower_lag(broker, 0, self.sim.now_ms)
             self.start(broker)
             self.empty_disk(broker)
             self.unfence(broker)

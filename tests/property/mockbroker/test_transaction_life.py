@@ -68,7 +68,7 @@ class TransactionLife(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.sim = Simulation(settings={"transaction.state.log.min.isr": 1})  # it goes on while brokers are down
-        self.sim.cluster.create_topic(TOPIC, assignment=PARTITIONS)
+        self.sim.cluster.replication_control.create(TOPIC, assignment=PARTITIONS)
         self.model = {name: ModelId() for name in VERSIONS}
         for name, known in self.model.items():
             known.instances = [TransactionalProducer(self.sim, name, version=VERSIONS[name]) for _ in range(2)]
@@ -155,7 +155,7 @@ class TransactionLife(RuleBasedStateMachine):
 
     # the cluster
 
-    @precondition(lambda self: len(self.sim.cluster.online_brokers()) > 1)
+    @precondition(lambda self: len(self.sim.cluster.liveness.online_brokers()) > 1)
     @rule(broker=brokers)
     def stop_broker(self, broker: int) -> None:
         self.sim.stop_broker(broker)
@@ -241,7 +241,7 @@ class TransactionLife(RuleBasedStateMachine):
 
     def state(self, name: str) -> str:
         request = DescribeTransactionsRequest(transactional_ids=[name])
-        broker = self.sim.cluster.coordinator_for(name, TRANSACTIONS_TOPIC).id
+        broker = self.sim.cluster.internal_topics.coordinator(name, TRANSACTIONS_TOPIC).id
         state: str = self.sim.ask(request, broker=broker).transaction_states[0].transaction_state
         return state
 

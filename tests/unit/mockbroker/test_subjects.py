@@ -28,8 +28,8 @@ UNKNOWN_ID = bytes(15) + b"\7"
 @pytest.fixture
 def sim() -> Simulation:
     sim = Simulation()
-    sim.cluster.create_topic("orders", 3, 3)
-    sim.cluster.create_topic("events", 3, 3)
+    sim.cluster.replication_control.create("orders", 3, 3)
+    sim.cluster.replication_control.create("events", 3, 3)
     return sim
 
 

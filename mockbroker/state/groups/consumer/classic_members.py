@@ -39,7 +39,7 @@ def join(group: ConsumerGroup, joining: GroupJoin, now_ms: int, rng: Random) -> 
 
     Raises ApiError: INCONSISTENT_GROUP_PROTOCOL, GROUP_MAX_SIZE_REACHED, UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID.
     """
-    if migration.policy(group.context) == "disabled":
+    if migration.policy(group.groups) == "disabled":
         raise ApiError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
     member_id = joining.member_id or new_member_id(rng)
     check_room(group, member_id, joining.instance_id)
@@ -74,7 +74,7 @@ def join(group: ConsumerGroup, joining: GroupJoin, now_ms: int, rng: Random) -> 
             classic=migration.classic_metadata(joining.session_timeout_ms, joining.protocols),
         )
     )
-    topics = group.context.topics
+    topics = group.groups.topics
     owned = [
         (topic_id, one.partitions)
         for one in subscription.owned_partitions
@@ -173,7 +173,7 @@ def sync(
     group.put_off_session(member.id, now_ms, member.classic.session_timeout_ms)
     version = migration.protocol_version(member.classic.supported_protocols[0].metadata)
     assigned = {topic_id: frozenset(partitions) for topic_id, partitions in member.assigned.items()}
-    assignment = migration.assignment_bytes(assigned, version, group.context.topics)
+    assignment = migration.assignment_bytes(assigned, version, group.groups.topics)
     return PendingAnswer(SyncAnswer(ErrorCode.NONE, protocol_type, name, assignment))
 
 

@@ -68,14 +68,14 @@ def refresh(
     """
     if not group.expressions:
         return
-    wall_ms = group.context.clock.at(now_ms)
+    wall_ms = group.groups.clock.at(now_ms)
     if last is not None:
         if wall_ms <= last.wall_ms + MIN_REFRESH_MS:
             return
-        refresh_ms: int = group.context.configs.broker("group.consumer.regex.refresh.interval.ms")
+        refresh_ms: int = group.groups.configs.broker("group.consumer.regex.refresh.interval.ms")
         if (
             group.expressions.keys() == group.resolved.keys()
-            and last.version >= group.context.topics.last_creation()
+            and last.version >= group.groups.topics.last_creation()
             and wall_ms <= last.wall_ms + refresh_ms
         ):
             return
@@ -84,7 +84,7 @@ def refresh(
 
 def resolve(group: ConsumerGroup, wall_ms: int, may_see: Callable[[str], bool] | None = None) -> None:
     """Match all expressions of the group against the topics that there are, and that may be seen."""
-    topics = group.context.topics
+    topics = group.groups.topics
     counts = dict(group.counts)
     version = topics.version()
     found: list[CoordinatorRecord] = []

@@ -144,7 +144,7 @@ class ConsumerGroup(ModernGroup[ConsumerMember]):
                 counts = {after.assignor: 0, **counts}
             counts[after.assignor] += 1
         if not counts:
-            return assignor_names(self.context.configs)[0]
+            return assignor_names(self.groups.configs)[0]
         return max(counts, key=counts.__getitem__)
 
     def counts_after(self, before: ConsumerMember | None, after: ConsumerMember | None) -> Counts:
@@ -219,7 +219,7 @@ class ConsumerGroup(ModernGroup[ConsumerMember]):
         if epoch == member.epoch:
             return None
         said = "member epoch" if member.classic is None else "generation id"
-        if not self.context.rules.commits_by_assignment_epoch:
+        if not self.groups.rules.commits_by_assignment_epoch:
             problem = f"The received {said} {epoch} does not match the expected member epoch {member.epoch}."
             raise ApiError(stale_code(member), problem)
         if epoch > member.epoch:
@@ -227,7 +227,7 @@ class ConsumerGroup(ModernGroup[ConsumerMember]):
             raise ApiError(stale_code(member), problem)
 
         def check(at: TopicPartition) -> None:
-            topic_id = self.context.topics.id_of(at[0]) or b""
+            topic_id = self.groups.topics.id_of(at[0]) or b""
             given = member.assigned.get(topic_id, {}).get(at[1])
             if given is None:
                 given = member.pending_revocation.get(topic_id, {}).get(at[1])

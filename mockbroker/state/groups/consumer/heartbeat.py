@@ -157,7 +157,7 @@ def take_heartbeat(groups: Groups, beat: ConsumerHeartbeat, now_ms: int, rng: Ra
     group.put_off_session(after.id, now_ms)
     update.refresh_expressions(beat.may_see)
     tell = beat.epoch == JOIN_EPOCH or beat.is_full or member.assigned != after.assigned
-    interval_ms = group.context.configs.group(group.id, "consumer.heartbeat.interval.ms")
+    interval_ms = group.groups.configs.group(group.id, "consumer.heartbeat.interval.ms")
     return ConsumerHeartbeatAnswer(after.id, after.epoch, interval_ms, after.assigned if tell else None)
 
 
@@ -185,7 +185,7 @@ class MemberUpdate:
     def subscribe(self, after: ConsumerMember) -> ConsumerMember:
         """Take in what the member says of itself; the group's epoch grows where that changes its assignment."""
         group, before = self.group, self.member
-        rules = group.context.rules
+        rules = group.groups.rules
         names_changed = after.topics != before.topics
         if after != before:
             self.records.append(records.member_metadata(group.id, after))
@@ -205,7 +205,7 @@ class MemberUpdate:
             )
         self.counts_members = bump or group.metadata_expired()
         if self.counts_members:
-            metadata_hash = group.context.topics.hash_of(group.counts_after(before, after))
+            metadata_hash = group.groups.topics.hash_of(group.counts_after(before, after))
             if bump or metadata_hash != group.metadata_hash:
                 self.epoch += 1
                 self.records.append(records.group_epoch(group.id, self.epoch, metadata_hash))
@@ -231,11 +231,11 @@ class MemberUpdate:
             alike = all_subscribe_alike(
                 group.counts_after(self.member, after), len(members), group.expressions_after(self.member, after)
             )
-        targets = assign_targets(assignor, self.epoch, specs, group.context.topics, alike=alike)
+        targets = assign_targets(assignor, self.epoch, specs, group.groups.topics, alike=alike)
         for member_id in sorted(targets):
             if targets[member_id] != old_targets[member_id]:
                 self.records.append(records.target(group.id, member_id, targets[member_id]))
-        self.records.append(records.target_epoch(group.id, self.epoch, group.context.clock.at(self.now_ms)))
+        self.records.append(records.target_epoch(group.id, self.epoch, group.groups.clock.at(self.now_ms)))
         return self.epoch, targets[after.id]
 
     def reconcile(
@@ -252,7 +252,7 @@ class MemberUpdate:
     def write(self, reached: ConsumerMember) -> None:
         """Write all of it, and set the deadline by which the member is to have given up what it is to give up."""
         group, before = self.group, self.group.members.get(reached.id)
-        group.context.register(group)
+        group.groups.register(group)
         if self.replaced is not None:
             group.cancel_timers_of(self.replaced.id)
         if self.records:
@@ -282,7 +282,7 @@ def moved(before: ConsumerMember, after: ConsumerMember) -> bool:
 
 def check_room(group: ConsumerGroup, member_id: str, instance_id: str | None) -> None:
     """Raises ApiError: GROUP_MAX_SIZE_REACHED, for one that is no member of a full group."""
-    replaces = group.context.rules.static_members_replace_in_full_groups
+    replaces = group.groups.rules.static_members_replace_in_full_groups
     if not replaces or group.static_member(instance_id) is None:
         group.check_capacity(member_id)
 

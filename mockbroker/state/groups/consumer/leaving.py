@@ -60,8 +60,8 @@ def fence(group: ConsumerGroup, members: Sequence[ConsumerMember], now_ms: int) 
             if text in group.resolved:
                 count_matches(counts, group.resolved[text].topics, -1)
     epoch = group.epoch + 1
-    gone.append(records.group_epoch(group.id, epoch, group.context.topics.hash_of(counts)))
-    if len(group.members) == len(members) and group.context.rules.empty_groups_are_assigned:
+    gone.append(records.group_epoch(group.id, epoch, group.groups.topics.hash_of(counts)))
+    if len(group.members) == len(members) and group.groups.rules.empty_groups_are_assigned:
         gone.append(records.target_epoch(group.id, epoch, 0))
     for member in members:
         group.cancel_timers_of(member.id)

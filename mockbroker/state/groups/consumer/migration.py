@@ -178,8 +178,8 @@ def may_downgrade_replacing(group: ConsumerGroup, replaced: ConsumerMember) -> b
 
 
 def _may_downgrade(group: ConsumerGroup, members: int) -> bool:
-    limit: int = group.context.configs.broker("group.max.size")
-    return policy(group.context) in DOWNGRADES and members <= limit
+    limit: int = group.groups.configs.broker("group.max.size")
+    return policy(group.groups) in DOWNGRADES and members <= limit
 
 
 def downgrade(
@@ -197,7 +197,7 @@ def downgrade(
         leaving: the ids of members that are not to be in it.
         joining: takes the place of the static member with its instance id.
     """
-    groups = group.context
+    groups = group.groups
     replaced = None if joining is None else group.static_member(joining.instance_id)
     staying = [one for one in group.members.values() if one.id not in leaving and one is not replaced]
     targets = {one.id: group.target_of(one.id) for one in staying}

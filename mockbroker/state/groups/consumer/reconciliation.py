@@ -38,7 +38,7 @@ def reconcile(
     if not subscription_changed and member.is_reconciled(assignment_epoch):
         return member
     step = _ConsumerStep(group, member, assignment_epoch, target, owned)
-    at_once = group.context.rules.unsubscribing_counts_at_once
+    at_once = group.groups.rules.unsubscribing_counts_at_once
     subscription_changed = subscription_changed and at_once
     if member.state is MemberState.STABLE and member.epoch == assignment_epoch:
         return step.drop_left_topics() if subscription_changed else member
@@ -69,8 +69,8 @@ class _ConsumerStep:
         self.group, self.member = group, member
         self.assignment_epoch, self.target = assignment_epoch, target
         self.owned = None if owned is None else list(owned)
-        self.at_once = group.context.rules.unsubscribing_counts_at_once
-        self.subscribed = group.context.topics.ids_of(group.topics_of(member))
+        self.at_once = group.groups.rules.unsubscribing_counts_at_once
+        self.subscribed = group.groups.topics.ids_of(group.topics_of(member))
 
     def still_owns(self, given_up: Holding) -> bool:
         """Whether the member holds, for all it says, any of what it is to give up."""

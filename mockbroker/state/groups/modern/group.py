@@ -59,7 +59,7 @@ class ModernGroup(Generic[SomeMember]):
     expires_without_offsets: ClassVar[bool] = True
     protocol_type: ClassVar[str | None]
     id: str
-    context: Groups
+    groups: Groups
     epoch: int = field(init=False)
     metadata_hash: int = 0
     assignment_epoch: int = field(init=False)
@@ -71,13 +71,13 @@ class ModernGroup(Generic[SomeMember]):
     _metadata_version: int | None = None  # of the topics that the metadata hash was last compared with
 
     def __post_init__(self) -> None:
-        self.epoch = self.assignment_epoch = self.context.rules.first_epoch
+        self.epoch = self.assignment_epoch = self.groups.rules.first_epoch
 
     # records
 
     def write(self, records: Sequence[CoordinatorRecord]) -> None:
         """Have records of this group kept, and apply them."""
-        self.context.writer.commit(records)
+        self.groups.writer.commit(records)
         for record in records:
             self.apply(record)
 
@@ -160,11 +160,11 @@ class ModernGroup(Generic[SomeMember]):
 
     def metadata_expired(self) -> bool:
         """Whether topics may have changed since the metadata hash was worked out."""
-        return self._metadata_version != self.context.topics.version()
+        return self._metadata_version != self.groups.topics.version()
 
     def metadata_refreshed(self) -> None:
         """The metadata hash is that of the topics as they are now."""
-        self._metadata_version = self.context.topics.version()
+        self._metadata_version = self.groups.topics.version()
 
     # what admins and offset committers ask
 
@@ -211,7 +211,7 @@ class ModernGroup(Generic[SomeMember]):
 
     def check_capacity(self, member_id: str) -> None:
         """Raises ApiError: GROUP_MAX_SIZE_REACHED, for one that is no member of a full group."""
-        limit = self.context.configs.broker(f"group.{self.kind}.max.size")
+        limit = self.groups.configs.broker(f"group.{self.kind}.max.size")
         if len(self.members) >= limit and member_id not in self.members:
             problem = f"The {self.kind} group has reached its maximum capacity of {limit} members."
             raise ApiError(ErrorCode.GROUP_MAX_SIZE_REACHED, problem)
@@ -298,13 +298,13 @@ class ModernGroup(Generic[SomeMember]):
         raise NotImplementedError
 
     def set_timer(self, timer: MemberTimer, member_id: str, deadline_ms: int) -> None:
-        self.context.timers.set((self.id, timer, member_id), deadline_ms)
+        self.groups.timers.set((self.id, timer, member_id), deadline_ms)
 
     def has_timer(self, timer: MemberTimer, member_id: str) -> bool:
-        return (self.id, timer, member_id) in self.context.timers
+        return (self.id, timer, member_id) in self.groups.timers
 
     def cancel_timer(self, timer: MemberTimer, member_id: str) -> None:
-        self.context.timers.cancel((self.id, timer, member_id))
+        self.groups.timers.cancel((self.id, timer, member_id))
 
     def cancel_timers_of(self, member_id: str) -> None:
         """None of a member's deadlines counts any more."""
@@ -319,7 +319,7 @@ class ModernGroup(Generic[SomeMember]):
     def put_off_session(self, member_id: str, now_ms: int, timeout_ms: int | None = None) -> None:
         """A member has given a sign of life; its session is as long as the group's settings say, unless given."""
         if timeout_ms is None:
-            timeout_ms = self.context.configs.group(self.id, f"{self.kind}.session.timeout.ms")
+            timeout_ms = self.groups.configs.group(self.id, f"{self.kind}.session.timeout.ms")
         self.set_timer(MemberTimer.SESSION, member_id, now_ms + timeout_ms)
 
     def restart_sessions(self, now_ms: int) -> None:
@@ -329,7 +329,7 @@ class ModernGroup(Generic[SomeMember]):
 
     def may_assign(self, now_ms: int) -> bool:
         """Whether the time has come to work out another target, after the last one."""
-        interval_ms: int = self.context.configs.group(self.id, f"{self.kind}.assignment.interval.ms")
+        interval_ms: int = self.groups.configs.group(self.id, f"{self.kind}.assignment.interval.ms")
         if not self.assignment_timestamp_ms or not interval_ms:
             return True
-        return self.context.clock.at(now_ms) >= self.assignment_timestamp_ms + interval_ms
+        return self.groups.clock.at(now_ms) >= self.assignment_timestamp_ms + interval_ms

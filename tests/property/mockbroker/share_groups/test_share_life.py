@@ -51,7 +51,7 @@ class ShareLife(RuleBasedStateMachine):
         self.produce(counts)
 
     def produce(self, counts: list[int]) -> None:
-        self.sim.cluster.move_leader(TOPIC, 0, 0, self.sim.now_ms)
+        self.sim.move_leader(TOPIC, 0, 0)
         self.moved(0)
         filled(self.sim, *counts)
 
@@ -148,7 +148,7 @@ class ShareLife(RuleBasedStateMachine):
 
     @rule(leader=st.integers(0, 2))
     def another_leader(self, leader: int) -> None:
-        self.sim.cluster.move_leader(TOPIC, 0, leader, self.sim.now_ms)
+        self.sim.move_leader(TOPIC, 0, leader)
         self.moved(leader)
 
     @rule()

@@ -117,6 +117,13 @@ async def test_a_connection_that_is_being_accepted_when_its_broker_stops_is_brok
                     assert await asyncio.get_running_loop().sock_recv(sock, 1) == b""
 
 
+async def test_a_command_takes_place_at_the_present_time_however_long_nothing_has_happened(monkeypatch):
+    async with MockCluster() as cluster:
+        later = cluster.now_ms() + 3_600_000
+        monkeypatch.setattr(cluster._runtime, "now_ms", lambda: later)
+        assert cluster._change(lambda state, now_ms: (state.now_ms, now_ms)) == (later, later)
+
+
 @pytest.mark.parametrize("kind", ["topics", "diskless_topics"])
 async def test_a_broker_that_stops_says_at_once_that_it_leads_no_more(monkeypatch, kind):
     monkeypatch.setattr(served_cluster, "LAST_ANSWERS_S", 3600.0)

@@ -10,8 +10,8 @@ from tests.unit.mockbroker.handlers.records import TOPIC
 
 @pytest.fixture
 def sim(sim: Simulation) -> Simulation:
-    sim.cluster.create_topic(TOPIC, 1, 3)
-    sim.cluster.create_topic("events", 1, configs={"diskless.enable": "true"})
+    sim.cluster.replication_control.create(TOPIC, 1, 3)
+    sim.cluster.replication_control.create("events", 1, configs={"diskless.enable": "true"})
     return sim
 
 

@@ -30,7 +30,7 @@ def sim() -> Simulation:
 @pytest.fixture
 def orders(sim):
     """A topic of one partition on brokers 0, 1 and 2, led by 0."""
-    topic = sim.cluster.create_topic("orders", assignment=[[0, 1, 2]])
+    topic = sim.cluster.replication_control.create("orders", assignment=[[0, 1, 2]])
     return topic.partitions[0]
 
 
@@ -87,7 +87,7 @@ def test_a_leader_is_in_sync(sim, orders):
 
 
 def test_a_leader_has_a_replica(sim):
-    sim.cluster.create_topic("orders", assignment=[[0, 1]])
+    sim.cluster.replication_control.create("orders", assignment=[[0, 1]])
     with pytest.raises(ApiError, match=r"a leader of orders-0 among its replicas \[0, 1\], got \[2\]"):
         sim.move_leader("orders", 0, 2)
 
@@ -118,7 +118,7 @@ def test_a_broker_out_of_the_isr_is_not_elected(sim, orders):
 
 def test_a_partition_with_too_few_in_sync_refuses_acks_all():
     sim = Simulation(settings={"min.insync.replicas": 2})
-    sim.cluster.create_topic("orders", assignment=[[0, 1, 2]])
+    sim.cluster.replication_control.create("orders", assignment=[[0, 1, 2]])
     sim.shrink_isr("orders", 0, [1, 2])
     assert produce(sim, 0).error_code == ErrorCode.NOT_ENOUGH_REPLICAS
     sim.grow_isr("orders", 0, [2])
@@ -127,7 +127,7 @@ def test_a_partition_with_too_few_in_sync_refuses_acks_all():
 
 def test_unclean_election_takes_a_broker_that_was_kept_out_of_the_isr():
     sim = Simulation(settings={"unclean.leader.election.enable": True})
-    partition = sim.cluster.create_topic("orders", assignment=[[0, 1]]).partitions[0]
+    partition = sim.cluster.replication_control.create("orders", assignment=[[0, 1]]).partitions[0]
     sim.shrink_isr("orders", 0, [1])
     sim.stop_broker(0)
     assert (partition.leader, partition.isr) == (1, (1,))
@@ -143,7 +143,7 @@ def test_the_isr_keeps_its_leader(sim, orders):
 
 def test_a_follower_that_lacks_records_is_not_let_into_the_isr():
     sim = Simulation(settings={"replica.lag.time.max.ms": 1000})
-    partition = sim.cluster.create_topic("orders", assignment=[[0, 1]]).partitions[0]
+    partition = sim.cluster.replication_control.create("orders", assignment=[[0, 1]]).partitions[0]
     sim.set_follower_lag(1, 5)
     produce(sim, 0, acks=1)
     sim.advance(1000)
@@ -223,7 +223,7 @@ def test_a_disk_with_room_again_catches_up(sim, orders):
 
 
 def test_the_only_replica_on_a_full_disk_leaves_its_partition_without_a_leader(sim):
-    partition = sim.cluster.create_topic("orders", assignment=[[1]]).partitions[0]
+    partition = sim.cluster.replication_control.create("orders", assignment=[[1]]).partitions[0]
     sim.fill_disk(1)
     assert (partition.leader, partition.isr) == (-1, ())
     sim.empty_disk(1)
@@ -232,7 +232,7 @@ def test_the_only_replica_on_a_full_disk_leaves_its_partition_without_a_leader(s
 
 def test_what_is_made_after_a_disk_is_full_goes_to_the_other_one(sim):
     sim.fill_disk(1)
-    partition = sim.cluster.create_topic("orders", assignment=[[1]]).partitions[0]
+    partition = sim.cluster.replication_control.create("orders", assignment=[[1]]).partitions[0]
     assert partition.leader == 1
     assert produce(sim, 1).error_code == ErrorCode.NONE
 
@@ -251,7 +251,7 @@ def test_a_moved_coordinator_is_found_and_the_one_before_refuses(sim):
 def test_a_coordinator_that_goes_down_is_followed_by_another(sim):
     sim.move_coordinator("readers", 2)
     sim.stop_broker(2)
-    assert sim.cluster.coordinator_for("readers").id != 2
+    assert sim.cluster.internal_topics.coordinator("readers").id != 2
 
 
 def test_a_broker_that_is_down_coordinates_nothing(sim):
@@ -333,9 +333,9 @@ def test_offsets_of_a_group_with_members_stay(sim, orders):
         protocol_type="consumer",
         protocols=[protocol],
     )
-    joined = sim.ask(request, version=3, broker=sim.cluster.coordinator_for("readers").id)
+    joined = sim.ask(request, version=3, broker=sim.cluster.internal_topics.coordinator("readers").id)
     sync = SyncGroupRequest(group_id="readers", generation_id=1, member_id=joined.member_id)
-    sim.ask(sync, version=3, broker=sim.cluster.coordinator_for("readers").id)
+    sim.ask(sync, version=3, broker=sim.cluster.internal_topics.coordinator("readers").id)
     groups = sim.cluster.groups
     groups.commit("readers", 1, joined.member_id, None, {("orders", 0): Committed(3)}, sim.now_ms)
     sim.jump_clock(8 * DAY_MS)
@@ -384,7 +384,7 @@ def test_members_that_wait_at_a_coordinator_are_told_that_it_is_another(sim):
 
 
 def test_the_isr_of_a_partition_without_a_leader_is_left_alone(sim):
-    partition = sim.cluster.create_topic("orders", assignment=[[0, 1]]).partitions[0]
+    partition = sim.cluster.replication_control.create("orders", assignment=[[0, 1]]).partitions[0]
     sim.stop_broker(1)
     sim.stop_broker(0)
     with pytest.raises(ApiError, match="expected a leader of orders-0, who keeps its ISR, got none"):
@@ -434,7 +434,7 @@ def test_a_broker_has_no_link_to_itself(sim):
 def test_what_zookeeper_mode_does_not_have_is_refused(command):
     cluster = Cluster.create([Broker(0, "a")], settings={"inter.broker.protocol.version": "2.8"})
     with pytest.raises(ValueError, match="in KRaft mode only"):
-        getattr(cluster, command)(0, 0)
+        getattr(cluster.cluster_control, command)(0, 0)
 
 
 def test_a_deleted_topic_is_gone(sim, orders):

@@ -180,7 +180,7 @@ def test_no_bytes_at_all_break_a_connection_otherwise_than_by_closing_it(data, c
 @given(st.sampled_from([0, 1, 2, 3, 8, 11, 18, 19, 75]), st.integers(0, 18), st.binary(max_size=120))
 def test_no_body_of_any_api_breaks_the_cluster(api_key, version, body):
     sim = Simulation()
-    sim.cluster.create_topic(TOPIC, 1, 3)
+    sim.cluster.replication_control.create(TOPIC, 1, 3)
     header = api_key.to_bytes(2, "big") + version.to_bytes(2, "big") + bytes(4) + b"\xff\xff"
     frame = header + body
     Client(sim).write(len(frame).to_bytes(4, "big") + frame)
@@ -206,7 +206,7 @@ def test_reading_stops_while_many_bytes_wait_behind_a_call(sim, client):
 
 
 def test_a_client_that_does_not_read_its_answers_has_its_next_calls_wait(sim, client):
-    sim.cluster.create_topic("wide", 2000, 3)
+    sim.cluster.replication_control.create("wide", 2000, 3)
     requests = [client.frame(METADATA, 12) for _ in range(100)]
     client.write(b"".join(requests))
     assert client.connection.is_held
@@ -238,7 +238,7 @@ def test_the_beginning_of_a_request_behind_others_is_owed_like_any_other(sim, cl
 
 
 def test_reading_stops_while_many_bytes_wait_behind_answers_that_nobody_takes(sim, client):
-    sim.cluster.create_topic("wide", 20_000, 3)
+    sim.cluster.replication_control.create("wide", 20_000, 3)
     client.write(client.frame(METADATA, 12))
     assert not client.connection.is_full
     client.write(client.frame(METADATA, 12) + bytes(MAX_UNREAD_BYTES))

@@ -15,7 +15,7 @@ class FetchWaits(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.sim = Simulation()
-        self.sim.cluster.create_topic(TOPIC, 3, assignment=[[0]] * 3)
+        self.sim.cluster.replication_control.create(TOPIC, 3, assignment=[[0]] * 3)
         self.deadline: dict[int, int] = {}
         self.answered_at: dict[int, int] = {}
 

@@ -20,7 +20,7 @@ from protocol.records import Record, build_batch, iter_records
 def sim() -> Simulation:
     """With a topic of one partition that broker 0 leads, and one record in it."""
     sim = Simulation()
-    sim.cluster.create_topic("orders", assignment=[[0, 1, 2]])
+    sim.cluster.replication_control.create("orders", assignment=[[0, 1, 2]])
     produce(sim, b"seed")
     return sim
 
@@ -47,14 +47,14 @@ def commit(sim: Simulation, offset: int) -> None:
     partition = OffsetCommitRequest.Topic.Partition(partition_index=0, committed_offset=offset)
     topic = OffsetCommitRequest.Topic(name="orders", partitions=[partition])
     request = OffsetCommitRequest(group_id="readers", topics=[topic])
-    sim.ask(request, version=8, broker=sim.cluster.coordinator_for("readers").id)
+    sim.ask(request, version=8, broker=sim.cluster.internal_topics.coordinator("readers").id)
 
 
 def committed(sim: Simulation) -> int:
     group = OffsetFetchRequest.Group(
         group_id="readers", topics=[OffsetFetchRequest.Group.Topic(name="orders", partition_indexes=[0])]
     )
-    broker = sim.cluster.coordinator_for("readers").id
+    broker = sim.cluster.internal_topics.coordinator("readers").id
     answer = sim.ask(OffsetFetchRequest(groups=[group]), version=8, broker=broker)
     return answer.groups[0].topics[0].partitions[0].committed_offset
 
@@ -68,7 +68,7 @@ def join(sim: Simulation) -> None:
         protocol_type="consumer",
         protocols=[protocol],
     )
-    sim.send(request, version=3, broker=sim.cluster.coordinator_for("readers").id)
+    sim.send(request, version=3, broker=sim.cluster.internal_topics.coordinator("readers").id)
 
 
 def test_a_fork_has_the_records_and_what_is_written_to_either_stays_there(sim):
@@ -116,7 +116,7 @@ def test_committed_offsets_of_a_fork_are_its_own(sim):
     fork = sim.fork()
     commit(fork, 5)
     assert (committed(sim), committed(fork)) == (1, 5)
-    listed = fork.ask(ListGroupsRequest(), broker=fork.cluster.coordinator_for("readers").id)
+    listed = fork.ask(ListGroupsRequest(), broker=fork.cluster.internal_topics.coordinator("readers").id)
     assert [group.group_id for group in listed.groups] == ["readers"]
 
 
@@ -161,7 +161,7 @@ def test_a_fork_keeps_the_configs_of_topics(sim):
 
 def test_a_fork_keeps_coordinators_that_were_commanded(sim):
     sim.move_coordinator("readers", 2)
-    assert sim.fork().cluster.coordinator_for("readers").id == 2
+    assert sim.fork().cluster.internal_topics.coordinator("readers").id == 2
 
 
 def test_a_reset_is_as_at_first(sim):
@@ -173,10 +173,10 @@ def test_a_reset_is_as_at_first(sim):
     sim.reset()
     assert sim.cluster.topics == {}
     assert sim.cluster.groups.select() == []
-    assert [broker.id for broker in sim.cluster.online_brokers()] == [0, 1, 2]
+    assert [broker.id for broker in sim.cluster.liveness.online_brokers()] == [0, 1, 2]
     assert sim.cluster.clock.offset_ms == 0
     assert sim.cluster.version > version
-    assert sim.cluster.next_deadline_ms() is None
+    assert sim.cluster.timers.next_ms() is None
     with pytest.raises(ApiError):
         sim.cluster.find_topic("orders")
 
@@ -211,13 +211,13 @@ def test_a_reset_fork_is_as_it_was_forked(sim):
 @pytest.mark.zookeeper
 def test_zookeeper_mode_forks_and_is_reset(release):
     sim = Simulation(release=release)
-    sim.cluster.create_topic("orders", assignment=[[0, 1, 2]])
+    sim.cluster.replication_control.create("orders", assignment=[[0, 1, 2]])
     fork = sim.fork()
     assert fork.cluster.other_mode is not None
     assert fork.cluster.topics["orders"].partitions[0].leader == 0
     fork.reset()
     assert list(fork.cluster.topics) == ["orders"]
-    assert fork.cluster.controller_id() == 0
+    assert fork.cluster.support.controller_id == 0
 
 
 def test_a_reset_forgets_what_clients_used_of_their_quotas(sim):

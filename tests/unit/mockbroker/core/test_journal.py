@@ -67,7 +67,7 @@ def test_the_journal_keeps_the_last_calls_and_finds_what_came_after_a_mark():
 
 def test_a_reader_that_is_sent_on_was_not_served_here():
     sim = Simulation(racks="a,b,c", settings={"replica.selector.class": "rack-aware"})
-    sim.cluster.create_topic(TOPIC, 1, 3)
+    sim.cluster.replication_control.create(TOPIC, 1, 3)
     journal = Journal()
     sim.engine.path.observers.append(journal)
     client = Client(sim)

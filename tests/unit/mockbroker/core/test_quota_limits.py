@@ -17,7 +17,7 @@ RATE = 1000.0
 def sim() -> Simulation:
     """One partition, led by broker 0, with one record of 20,000 bytes."""
     sim = Simulation("a,b")
-    sim.cluster.create_topic(TOPIC, assignment=[[0], [1]])
+    sim.cluster.replication_control.create(TOPIC, assignment=[[0], [1]])
     produce(sim, 20_000)
     return sim
 

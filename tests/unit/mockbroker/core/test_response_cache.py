@@ -20,17 +20,17 @@ def test_a_cached_answer_is_the_one_that_would_be_made(sim):
 
 def test_cached_answers_end_with_any_change_of_the_cluster(sim, client):
     client.ask(METADATA, 12)
-    sim.cluster.stop_broker(2, 0)
+    sim.cluster.cluster_control.stop(2, 0)
     assert [broker.node_id for broker in client.ask(METADATA, 12).brokers] == [0, 1]
-    sim.cluster.create_topic("new")
+    sim.cluster.replication_control.create("new")
     assert "new" in [topic.name for topic in client.ask(METADATA, 12).topics]
-    sim.cluster.add_partitions("new", 5)
+    sim.cluster.replication_control.widen("new", 5)
     assert [len(topic.partitions) for topic in client.ask(METADATA, 12).topics if topic.name == "new"] == [5]
 
 
 def test_cached_answers_take_turns_evenly():
     sim = Simulation(racks="a,a,a,a,b")
-    sim.cluster.create_topic("events", 1, configs={"diskless.enable": "true"})
+    sim.cluster.replication_control.create("events", 1, configs={"diskless.enable": "true"})
     client = Client(sim)
     leaders = [
         client.ask(METADATA, 12, client_id="diskless_az=a").topics[0].partitions[0].leader_id for _ in range(3000)

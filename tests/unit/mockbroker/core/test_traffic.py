@@ -80,7 +80,7 @@ def test_a_correct_set_up_of_consumers_has_nothing_to_avoid():
 
 def test_flows_have_the_client_the_topic_and_the_partition():
     sim = Simulation("a,b,c")
-    sim.cluster.create_topic(TOPIC, assignment=[[0, 1], [0, 2]])
+    sim.cluster.replication_control.create(TOPIC, assignment=[[0, 1], [0, 2]])
     sizes = [
         produce(sim, b"v" * length, client_id=f"writer-{index},diskless_az=b", index=index)
         for index, length in enumerate((100, 3000))
@@ -104,7 +104,7 @@ def test_flows_have_the_client_the_topic_and_the_partition():
 
 def test_a_fetch_of_several_partitions_has_each_ones_bytes():
     sim = Simulation("a,b")
-    sim.cluster.create_topic(TOPIC, assignment=[[0], [0], [0]])
+    sim.cluster.replication_control.create(TOPIC, assignment=[[0], [0], [0]])
     sizes = {index: produce(sim, b"v" * 100 * (index + 1), index=index) for index in (0, 2)}
     request = fetch_request(rack_id="a")
     (first,) = request.topics[0].partitions
@@ -208,7 +208,7 @@ def test_a_connection_that_asks_for_metadata_and_for_more_is_counted_once():
 
 def test_traffic_and_the_journal_judge_alike_what_is_known_when_a_call_ends():
     sim = Simulation("a,b,c")
-    sim.cluster.create_topic(TOPIC, assignment=[[0, 1], [1, 0]])
+    sim.cluster.replication_control.create(TOPIC, assignment=[[0, 1], [1, 0]])
     for key in (None, b"key"):
         for client_id in ("diskless_az=a", "diskless_az=b", "diskless_az=c", "none"):
             produce(sim, b"value", client_id=client_id, key=key)
@@ -233,7 +233,7 @@ def test_what_followers_copy_crosses_as_replication():
 
 def test_a_diskless_topic_is_copied_by_no_follower():
     sim = cluster_of()
-    sim.cluster.create_topic("events", 1, configs={"diskless.enable": "true"})
+    sim.cluster.replication_control.create("events", 1, configs={"diskless.enable": "true"})
     produce(sim, b"value", topic="events")
     assert pairs(sim.traffic.snapshot(), "replication") == {}
 

@@ -97,7 +97,7 @@ class Runs:
 def runs(tmp_path):
     """Three brokers with the topic orders: two partitions on all brokers."""
     made = Runs(tmp_path / "data")
-    made.cluster.create_topic("orders", 2, 3)
+    made.cluster.replication_control.create("orders", 2, 3)
     yield made
     made.end()
 
@@ -168,9 +168,9 @@ def test_where_a_log_starts_is_known_though_the_process_was_killed(runs):
 def test_a_deleted_topic_leaves_nothing_and_another_of_its_name_begins_anew(runs):
     send(runs.partition(), b"one", b"two")
     runs.partition().advance_start(1)
-    runs.cluster.delete_topic(runs.cluster.topics["orders"])
+    runs.cluster.replication_control.delete(runs.cluster.topics["orders"])
     assert [one.name for one in runs.path.iterdir()] == [".lock"]
-    runs.cluster.create_topic("orders", 1, 3)
+    runs.cluster.replication_control.create("orders", 1, 3)
     send(runs.partition(), b"three")
     runs.restart()
     assert values(runs.partition()) == [b"three"]
@@ -212,7 +212,7 @@ def test_a_torn_end_is_cut_off(runs):
 
 def test_segments_begin_where_they_did_before(tmp_path):
     runs = Runs(tmp_path / "data")
-    runs.cluster.create_topic("small", 1, 3, configs={"segment.bytes": "1048576"})
+    runs.cluster.replication_control.create("small", 1, 3, configs={"segment.bytes": "1048576"})
     for _ in range(5):
         send(runs.partition("small"), b"v" * 400_000)
     before = [(one.base_offset, one.size_bytes, one.max_timestamp) for one in runs.partition("small").log.segments]
@@ -226,8 +226,8 @@ def test_segments_begin_where_they_did_before(tmp_path):
 def test_leader_epochs_are_those_of_the_batches(runs):
     send(runs.partition(), b"one")
     for broker_id in range(2):
-        runs.cluster.stop_broker(broker_id, 0)
-        runs.cluster.start_broker(broker_id, 0)
+        runs.cluster.cluster_control.stop(broker_id, 0)
+        runs.cluster.cluster_control.start(broker_id, 0)
     send(runs.partition(), b"two")
     before = runs.partition().log.leader_epochs.entries
     assert len(before) == 2
@@ -255,7 +255,7 @@ def test_a_full_disk_refuses_producers_and_goes_on_when_there_is_room(runs):
 
 def test_with_fsync_always_a_batch_is_to_be_synced_before_the_next_answer(tmp_path):
     runs = Runs(tmp_path / "data", always=True)
-    runs.cluster.create_topic("orders", 1, 3)
+    runs.cluster.replication_control.create("orders", 1, 3)
     send(runs.partition(), b"one")
     send(runs.partition(), b"two")
     assert list(runs.store.data.unsynced) == [runs.partition().log.file]
@@ -275,8 +275,8 @@ def test_with_fsync_always_a_batch_is_to_be_synced_before_the_next_answer(tmp_pa
 
 def test_flush_messages_and_flush_ms_of_a_topic_say_when_it_is_synced(tmp_path):
     runs = Runs(tmp_path / "data")
-    runs.cluster.create_topic("counted", 1, 3, configs={"flush.messages": "3"})
-    runs.cluster.create_topic("timed", 1, 3, configs={"flush.ms": "500"})
+    runs.cluster.replication_control.create("counted", 1, 3, configs={"flush.messages": "3"})
+    runs.cluster.replication_control.create("timed", 1, 3, configs={"flush.ms": "500"})
     unsynced = runs.store.data.unsynced
     send(runs.partition("counted"), b"one", b"two")
     assert not unsynced
@@ -308,7 +308,7 @@ def test_a_fork_goes_on_in_memory(runs):
 
 
 def test_old_segments_leave_the_disk_once_they_are_half_of_it(runs):
-    runs.cluster.create_topic("small", 1, 3, configs={"segment.bytes": "1048576", "retention.bytes": "1"})
+    runs.cluster.replication_control.create("small", 1, 3, configs={"segment.bytes": "1048576", "retention.bytes": "1"})
     for _ in range(3):
         send(runs.partition("small"), b"v" * 600_000)
     runs.cluster.log_cleanup.look(runs.partition("small"), 1)
@@ -331,7 +331,7 @@ def test_a_log_whose_records_are_all_gone_goes_on_at_its_offset(runs):
 
 
 def test_a_compacted_log_is_found_again_as_it_was(runs):
-    runs.cluster.create_topic(
+    runs.cluster.replication_control.create(
         "keys", 1, 3, configs={"cleanup.policy": "compact", "segment.ms": "1", "min.cleanable.dirty.ratio": "0"}
     )
     partition = runs.partition("keys")

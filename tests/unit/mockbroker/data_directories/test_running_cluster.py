@@ -100,7 +100,7 @@ async def test_with_fsync_always_coordinators_and_the_controller_sync_before_the
 ):
     disk = Disk(monkeypatch)
     async with cluster_in(tmp_path, fsync="always") as cluster, WireClient(cluster.bootstrap_servers) as client:
-        cluster.state.coordinator_for("readers")
+        cluster.state.internal_topics.coordinator("readers")
         await client.ask(commit_request(), 8)
         disk.synced.clear()
         await client.ask(ApiVersionsRequest(), 0)
@@ -113,7 +113,7 @@ async def test_with_fsync_always_coordinators_and_the_controller_sync_before_the
 async def test_a_commit_that_does_not_reach_the_disk_is_not_acknowledged(tmp_path, monkeypatch):
     disk = Disk(monkeypatch)
     async with cluster_in(tmp_path, fsync="always") as cluster:
-        cluster.state.coordinator_for("readers")
+        cluster.state.internal_topics.coordinator("readers")
         async with WireClient(cluster.bootstrap_servers) as client:
             await client.ask(commit_request(), 8)
             disk.fails_sync = True

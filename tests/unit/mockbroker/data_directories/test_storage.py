@@ -51,7 +51,7 @@ class Kept:
 def path(tmp_path: Path) -> Path:
     """A directory that a cluster of three brokers has closed, with the topic orders and a group."""
     kept = Kept(tmp_path / "data")
-    kept.cluster.create_topic("orders", 4, 3)
+    kept.cluster.replication_control.create("orders", 4, 3)
     kept.cluster.groups.commit("readers", -1, "", None, {("orders", 0): Committed(5)}, 0)
     kept.close()
     return tmp_path / "data"
@@ -123,7 +123,7 @@ def test_with_fsync_always_a_commit_of_offsets_and_of_metadata_is_synced_before_
     assert len(kept.files.synced) == 1
     assert kept.files.synced[0] != METADATA
     kept.files.synced.clear()
-    kept.cluster.create_topic("events", 1, 3)
+    kept.cluster.replication_control.create("events", 1, 3)
     kept.storage.sync()
     assert kept.files.synced == [METADATA]
     kept.close()
@@ -149,7 +149,7 @@ def test_a_cluster_of_zookeepers_time_goes_on_too(tmp_path):
     for _ in range(2):
         kept = Kept(tmp_path / "old", release="2.4")
         if "orders" not in kept.cluster.topics:
-            kept.cluster.create_topic("orders", 2, 3)
+            kept.cluster.replication_control.create("orders", 2, 3)
         topic_id = kept.cluster.topics["orders"].id
         kept.close()
     assert kept.cluster.topics["orders"].id == topic_id

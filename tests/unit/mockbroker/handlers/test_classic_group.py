@@ -27,7 +27,7 @@ class Members:
     sim: Simulation
 
     def send(self, request, version=None):
-        return self.sim.send(request, version=version, broker=self.sim.cluster.coordinator_for(READERS).id)
+        return self.sim.send(request, version=version, broker=self.sim.cluster.internal_topics.coordinator(READERS).id)
 
     def ask(self, request, version=None):
         return self.sim.replies[self.send(request, version)]
@@ -197,7 +197,7 @@ def test_a_static_member_that_comes_back_is_told_to_skip_the_assignment_since_ve
 
 
 def test_a_broker_that_does_not_coordinate_the_group_says_so(members, sim):
-    other = (sim.cluster.coordinator_for(READERS).id + 1) % 3
+    other = (sim.cluster.internal_topics.coordinator(READERS).id + 1) % 3
     requests = [
         JoinGroupRequest(group_id=READERS, session_timeout_ms=10_000),
         SyncGroupRequest(group_id=READERS, protocol_type="consumer", protocol_name="range"),
@@ -209,7 +209,7 @@ def test_a_broker_that_does_not_coordinate_the_group_says_so(members, sim):
 
 
 def test_the_empty_group_id_is_refused(sim):
-    coordinator = sim.cluster.coordinator_for("").id
+    coordinator = sim.cluster.internal_topics.coordinator("").id
     for request in (JoinGroupRequest(), SyncGroupRequest(protocol_type="", protocol_name=""), HeartbeatRequest()):
         assert sim.ask(request, broker=coordinator).error_code == ErrorCode.INVALID_GROUP_ID
     assert sim.ask(LeaveGroupRequest(), broker=coordinator).error_code == ErrorCode.INVALID_GROUP_ID
@@ -218,7 +218,7 @@ def test_the_empty_group_id_is_refused(sim):
 def test_a_group_outlives_the_broker_that_coordinates_it(members, sim):
     _, leader = members.enter()
     members.sync(leader, 1, {leader: b"all"})
-    sim.cluster.stop_broker(sim.cluster.coordinator_for(READERS).id, sim.now_ms)
+    sim.cluster.cluster_control.stop(sim.cluster.internal_topics.coordinator(READERS).id, sim.now_ms)
     assert members.heartbeat(leader, 1) == ErrorCode.NONE
 
 
@@ -235,7 +235,7 @@ def test_members_have_a_whole_session_to_find_the_broker_that_takes_their_group_
     _, leader = members.enter()
     members.sync(leader, 1, {leader: b"all"})
     sim.advance(ms=9_999)
-    sim.cluster.stop_broker(sim.cluster.coordinator_for(READERS).id, sim.now_ms)
+    sim.cluster.cluster_control.stop(sim.cluster.internal_topics.coordinator(READERS).id, sim.now_ms)
     sim.advance(ms=9_999)
     assert members.heartbeat(leader, 1) == ErrorCode.NONE
 
@@ -244,7 +244,7 @@ def test_a_stopped_broker_that_does_not_coordinate_the_group_prolongs_no_session
     _, leader = members.enter()
     members.sync(leader, 1, {leader: b"all"})
     sim.advance(ms=9_999)
-    sim.cluster.stop_broker((sim.cluster.coordinator_for(READERS).id + 1) % 3, sim.now_ms)
+    sim.cluster.cluster_control.stop((sim.cluster.internal_topics.coordinator(READERS).id + 1) % 3, sim.now_ms)
     sim.advance(ms=1)
     assert members.heartbeat(leader, 1) == ErrorCode.UNKNOWN_MEMBER_ID
 
@@ -253,9 +253,9 @@ def test_no_session_ends_while_no_broker_is_up(members, sim):
     _, leader = members.enter()
     members.sync(leader, 1, {leader: b"all"})
     for broker in range(3):
-        sim.cluster.stop_broker(broker, sim.now_ms)
+        sim.cluster.cluster_control.stop(broker, sim.now_ms)
     sim.advance(ms=60_000)
-    sim.cluster.start_broker(2, sim.now_ms)
+    sim.cluster.cluster_control.start(2, sim.now_ms)
     sim.advance(ms=9_999)
     assert members.heartbeat(leader, 1) == ErrorCode.NONE
     sim.advance(ms=10_000)

@@ -29,7 +29,7 @@ def ask(
 
 def test_a_topics_setting_comes_from_the_topic_the_broker_or_the_default():
     sim = Simulation(settings={"min.insync.replicas": "2"})
-    sim.cluster.create_topic("orders", configs={"retention.ms": "1000"})
+    sim.cluster.replication_control.create("orders", configs={"retention.ms": "1000"})
     shown = {one.name: (one.value, one.config_source) for one in ask(sim, TOPIC, "orders").configs}
     assert shown["retention.ms"] == ("1000", 1)
     assert shown["min.insync.replicas"] == ("2", 3)  # which Kafka keeps for all brokers since KIP-966
@@ -39,7 +39,7 @@ def test_a_topics_setting_comes_from_the_topic_the_broker_or_the_default():
 
 def test_synonyms_name_every_place_that_says_something():
     sim = Simulation(settings={"min.insync.replicas": "2"})
-    sim.cluster.create_topic("orders", configs={"min.insync.replicas": "3"})
+    sim.cluster.replication_control.create("orders", configs={"min.insync.replicas": "3"})
     (config,) = ask(sim, TOPIC, "orders", ["min.insync.replicas"], include_synonyms=True).configs
     assert [(one.value, one.source) for one in config.synonyms] == [("3", 1), ("2", 3), ("2", 4), ("1", 5)]
 
@@ -59,19 +59,19 @@ def test_what_is_not_there_is_refused(sim):
 
 
 def test_version_0_says_only_whether_a_value_is_the_default(sim):
-    sim.cluster.create_topic("orders", configs={"retention.ms": "1000"})
+    sim.cluster.replication_control.create("orders", configs={"retention.ms": "1000"})
     shown = {one.name: one.is_default for one in ask(sim, TOPIC, "orders", version=0).configs}
     assert (shown["retention.ms"], shown["cleanup.policy"]) == (False, True)
 
 
 def test_a_release_that_is_emulated_has_no_configs_that_came_later():
     sim = Simulation(release="4.1")
-    sim.cluster.create_topic("orders")
+    sim.cluster.replication_control.create("orders")
     shown = {one.name for one in ask(sim, TOPIC, "orders").configs}
     assert "retention.ms" in shown
     assert "max.decompressed.message.bytes" not in shown
     with pytest.raises(ApiError, match=r"unknown topic config max\.decompressed\.message\.bytes"):
-        sim.cluster.create_topic("big", configs={"max.decompressed.message.bytes": "5"})
+        sim.cluster.replication_control.create("big", configs={"max.decompressed.message.bytes": "5"})
 
 
 def change(sim: Simulation, kind: int, name: str, *, broker: int = 0, **configs: str | None) -> int:
@@ -86,7 +86,7 @@ def change(sim: Simulation, kind: int, name: str, *, broker: int = 0, **configs:
 
 
 def test_what_is_set_at_run_time_is_in_force_and_survives_a_fork_and_a_restart(sim):
-    topic = sim.cluster.create_topic("orders")
+    topic = sim.cluster.replication_control.create("orders")
     assert change(sim, TOPIC, "orders", retention_ms="1000") == 0
     assert change(sim, BROKER, "", message_max_bytes="2000") == 0
     assert change(sim, GROUP, "readers", consumer_session_timeout_ms="50000") == 0
@@ -126,7 +126,7 @@ def test_a_group_stays_within_the_bounds_of_brokers_when_those_change():
 
 
 def test_listeners_hear_of_changes_once_they_are_in_force(sim):
-    topic = sim.cluster.create_topic("orders")
+    topic = sim.cluster.replication_control.create("orders")
     heard = []
     sim.cluster.configs.on_change(lambda *what: heard.append((*what, topic.config("retention.ms"))))
     assert change(sim, TOPIC, "orders", retention_ms="1000") == 0
@@ -135,8 +135,8 @@ def test_listeners_hear_of_changes_once_they_are_in_force(sim):
 
 
 def test_a_partition_without_a_leader_gets_one_once_unclean_elections_are_allowed(sim):
-    topic = sim.cluster.create_topic("orders", assignment=[[0, 1]])
-    sim.cluster.shrink_isr("orders", 0, [1], sim.now_ms)
+    topic = sim.cluster.replication_control.create("orders", assignment=[[0, 1]])
+    sim.shrink_isr("orders", 0, [1])
     sim.crash_broker(0)
     sim.advance(sim.cluster.settings["broker.session.timeout.ms"])
     assert topic.partitions[0].leader == -1

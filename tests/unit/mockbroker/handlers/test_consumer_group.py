@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -27,7 +28,7 @@ class Driver:
 
     def beat(self, member: str, epoch: int, **fields: Any) -> Any:
         request = ConsumerGroupHeartbeatRequest(group_id=GROUP, member_id=member, member_epoch=epoch, **fields)
-        return self.sim.ask(request, version=1, broker=self.sim.cluster.coordinator_for(GROUP).id)
+        return self.sim.ask(request, version=1, broker=self.sim.cluster.internal_topics.coordinator(GROUP).id)
 
     def join(self, member: str, *topics: str, **fields: Any) -> Any:
         names = {"subscribed_topic_names": list(topics), "rebalance_timeout_ms": 30_000, "topic_partitions": []}
@@ -43,7 +44,7 @@ class Driver:
 @pytest.fixture
 def sim() -> Simulation:
     sim = Simulation(racks="a,b,c", seed=3)
-    sim.cluster.create_topic("orders", 4, 1)
+    sim.cluster.replication_control.create("orders", 4, 1)
     return sim
 
 
@@ -63,14 +64,14 @@ def test_the_cluster_finalizes_group_version_by_which_clients_find_the_protocol(
 
 def test_without_group_version_there_are_no_such_groups():
     sim = Simulation(racks="a", release="3.9")
-    sim.cluster.create_topic("orders", 1, 1)
+    sim.cluster.replication_control.create("orders", 1, 1)
     request = ConsumerGroupHeartbeatRequest(group_id=GROUP, member_id="m")
     assert sim.ask(request, version=0).error_code == ErrorCode.UNSUPPORTED_VERSION
 
 
 def test_a_broker_may_be_told_to_do_without_the_protocol():
     sim = Simulation(racks="a", settings={"group.coordinator.rebalance.protocols": "classic"})
-    sim.cluster.create_topic("orders", 1, 1)
+    sim.cluster.replication_control.create("orders", 1, 1)
     assert Driver(sim).join("m", "orders").error_code == ErrorCode.UNSUPPORTED_VERSION
     described = sim.ask(ConsumerGroupDescribeRequest(group_ids=["x"]), version=1).groups
     assert [one.error_code for one in described] == [ErrorCode.UNSUPPORTED_VERSION]
@@ -99,10 +100,20 @@ def test_a_member_with_too_much_has_its_rebalance_time_out_to_give_it_up(driver)
 def test_a_moved_coordinator_gives_members_whole_sessions(driver):
     driver.join("m", "orders")
     driver.sim.advance(ms=40_000)
-    now = driver.sim.cluster.coordinator_for(GROUP).id
+    now = driver.sim.cluster.internal_topics.coordinator(GROUP).id
     driver.sim.move_coordinator(GROUP, (now + 1) % 3)
     driver.sim.advance(ms=40_000)
     assert driver.beat("m", 2).error_code == ErrorCode.NONE
+
+
+def test_a_member_that_gives_up_its_expression_no_longer_counts_for_it(driver):
+    driver.join("m", subscribed_topic_regex="ord.*")
+    driver.join("other", subscribed_topic_regex="ord.*")
+    group = driver.group
+    assert group.expressions == {"ord.*": 2}
+    by_name = replace(group.members["m"], expression="")
+    assert group.expressions_after(group.members["m"], by_name) == {"ord.*": 1}
+    assert group.expressions_after(group.members["m"], replace(by_name, expression="o.*")) == {"ord.*": 1, "o.*": 1}
 
 
 def test_a_fork_has_the_group_with_its_epoch_and_nobody_in_it(driver):
@@ -117,7 +128,7 @@ def test_a_fork_has_the_group_with_its_epoch_and_nobody_in_it(driver):
 def test_a_restart_goes_on_with_the_members_and_what_they_hold():
     records: list[Any] = []
     cluster = Cluster.create([Broker(0, "a")], record_log=records)
-    cluster.create_topic("orders", 2, 1)
+    cluster.replication_control.create("orders", 2, 1)
     from mockbroker.state.groups.consumer.heartbeat import ConsumerHeartbeat, take_heartbeat
 
     joining = {"group_id": GROUP, "epoch": 0, "rebalance_timeout_ms": 10_000, "owned": []}
@@ -140,7 +151,7 @@ def test_a_restart_goes_on_with_the_members_and_what_they_hold():
 def test_an_expression_is_matched_again_when_a_topic_comes_and_after_ten_minutes(driver):
     driver.join("m", subscribed_topic_names=None, subscribed_topic_regex="orders|logs-.*")
     assert partitions(driver.beat("m", 1)) == [0, 1, 2, 3]
-    driver.sim.cluster.create_topic("logs-1", 1, 1)
+    driver.sim.cluster.replication_control.create("logs-1", 1, 1)
     driver.sim.advance(ms=10_000)
     driver.beat("m", 2)
     assert sorted(driver.group.counts) == ["orders"]
@@ -170,7 +181,7 @@ def test_replicas_that_move_to_another_rack_bring_a_new_epoch(driver):
 
 def test_a_leader_that_moves_within_its_replicas_changes_nothing():
     sim = Simulation(racks="a,b,c")
-    sim.cluster.create_topic("orders", 1, 3)
+    sim.cluster.replication_control.create("orders", 1, 3)
     driver = Driver(sim)
     driver.join("m", "orders")
     sim.stop_broker(sim.cluster.topics["orders"].partitions[0].leader)
@@ -181,7 +192,7 @@ def test_the_rack_of_a_member_counts_for_rack_uniform_alone():
     told = {}
     for assignor in ("uniform", "rack-uniform"):
         sim = Simulation(racks="a,b,c", settings={"group.consumer.assignors": assignor})
-        sim.cluster.create_topic("orders", assignment=[[0], [1]])
+        sim.cluster.replication_control.create("orders", assignment=[[0], [1]])
         driver = Driver(sim)
         driver.join("m1", "orders", rack_id="c")
         driver.join("m2", "orders", rack_id="a")
@@ -205,7 +216,7 @@ def test_a_group_whose_offsets_are_too_old_and_whose_members_have_gone_goes_with
     partition = OffsetCommitRequest.Topic.Partition(partition_index=0, committed_offset=0)
     topic = OffsetCommitRequest.Topic(name="orders", partitions=[partition])
     commit = OffsetCommitRequest(group_id=GROUP, generation_id_or_member_epoch=2, member_id="m", topics=[topic])
-    right = driver.sim.cluster.coordinator_for(GROUP).id
+    right = driver.sim.cluster.internal_topics.coordinator(GROUP).id
     assert driver.sim.ask(commit, version=9, broker=right).topics[0].partitions[0].error_code == 0
     week_ms = 7 * 24 * 3_600_000
     driver.sim.jump_clock(week_ms + 1)

@@ -16,7 +16,7 @@ COMPRESSED = [codec for codec in CompressionCodec if codec != CompressionCodec.N
 def sim() -> Simulation:
     """With the topic orders, of two partitions; a request's records may hold 10,000 bytes."""
     sim = Simulation(racks="a", seed=0, settings={"max.decompressed.request.bytes": 10_000})
-    sim.cluster.create_topic("orders", 2, 1)
+    sim.cluster.replication_control.create("orders", 2, 1)
     return sim
 
 
@@ -57,7 +57,7 @@ def test_an_old_consumer_is_given_what_may_be_opened_and_then_the_rest(sim):
 
 @pytest.mark.parametrize("records", [1, 20])
 def test_a_topic_bounds_each_record_that_is_compressed(sim, records):
-    sim.cluster.create_topic("short", 1, 1, configs={"max.decompressed.message.bytes": "100"})
+    sim.cluster.replication_control.create("short", 1, 1, configs={"max.decompressed.message.bytes": "100"})
     for size, error in ((80, 0), (100, ErrorCode.INVALID_RECORD)):
         sent = batch(*[bytes(size)] * records, codec=CompressionCodec.LZ4)
         assert produce(sim, sent, topic="short").error_code == error

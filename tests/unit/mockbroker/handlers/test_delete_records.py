@@ -15,7 +15,7 @@ from tests.unit.mockbroker.handlers.records import TOPIC, batch, fetch, produce
 def sim() -> Simulation:
     """Brokers 0 to 2; broker 0 leads the one partition, 1 and 2 follow."""
     sim = Simulation(racks="a,b,c")
-    sim.cluster.create_topic(TOPIC, assignment=[[0, 1, 2]])
+    sim.cluster.replication_control.create(TOPIC, assignment=[[0, 1, 2]])
     for value in (b"a", b"b", b"c"):
         produce(sim, batch(value))
     return sim
@@ -70,20 +70,20 @@ def test_only_the_leader_deletes_and_only_what_there_is(sim):
 
 
 def test_records_of_a_topic_that_is_only_compacted_stay(sim):
-    sim.cluster.create_topic("keyed", assignment=[[0]], configs={"cleanup.policy": "compact"})
-    sim.cluster.create_topic("both", assignment=[[0]], configs={"cleanup.policy": "compact,delete"})
+    sim.cluster.replication_control.create("keyed", assignment=[[0]], configs={"cleanup.policy": "compact"})
+    sim.cluster.replication_control.create("both", assignment=[[0]], configs={"cleanup.policy": "compact,delete"})
     assert answered(sim, 0, topic="keyed") == (ErrorCode.POLICY_VIOLATION, -1)
     assert answered(sim, 0, topic="both") == (0, 0)
 
 
 def test_the_answer_waits_for_followers_that_are_cut_off(sim):
-    sim.cluster.cut_link(0, 2, 0)
+    sim.cluster.cluster_control.cut_link(0, 2, 0)
     call = delete(sim, 2)
     assert call not in sim.replies
-    sim.cluster.restore_link(0, 2, 0)
+    sim.cluster.cluster_control.restore_link(0, 2, 0)
     sim.advance(ms=0)
     assert sim.replies[call].topics[0].partitions[0].low_watermark == 2
-    sim.cluster.cut_link(0, 2, sim.now_ms)
+    sim.cluster.cluster_control.cut_link(0, 2, sim.now_ms)
     call = delete(sim, 3, timeout_ms=200)
     sim.advance(ms=200)
     (entry,) = sim.replies[call].topics[0].partitions

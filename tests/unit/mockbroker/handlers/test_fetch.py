@@ -22,8 +22,8 @@ from tests.unit.mockbroker.handlers.records import (
 @pytest.fixture
 def sim(sim: Simulation) -> Simulation:
     """With the topics orders (3 partitions, partition i led by broker i) and events (diskless)."""
-    sim.cluster.create_topic(TOPIC, 3, 3)
-    sim.cluster.create_topic("events", 1, configs={"diskless.enable": "true"})
+    sim.cluster.replication_control.create(TOPIC, 3, 3)
+    sim.cluster.replication_control.create("events", 1, configs={"diskless.enable": "true"})
     return sim
 
 
@@ -85,15 +85,15 @@ def test_an_error_is_answered_without_waiting(sim):
 
 def test_a_waiting_fetch_learns_at_once_that_its_leader_has_changed(sim):
     ticket = sim.send(fetch_request(max_wait_ms=500, partition={"current_leader_epoch": 0}), version=10, broker=0)
-    sim.cluster.stop_broker(0, 0)
-    sim.cluster.start_broker(0, 0)
+    sim.cluster.cluster_control.stop(0, 0)
+    sim.cluster.cluster_control.start(0, 0)
     sim.engine.wake(0)
     assert sim.replies[ticket].responses[0].partitions[0].error_code == ErrorCode.FENCED_LEADER_EPOCH
 
 
 def test_a_deleted_topic_ends_the_wait(sim):
     ticket = sim.send(fetch_request(max_wait_ms=500), version=12)
-    sim.cluster.delete_topic(sim.cluster.topics[TOPIC])
+    sim.cluster.replication_control.delete(sim.cluster.topics[TOPIC])
     sim.engine.wake(0)
     assert sim.replies[ticket].responses[0].partitions[0].error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
@@ -108,7 +108,7 @@ def test_a_deleted_topic_ends_the_wait(sim):
     ],
 )
 def test_the_clients_leader_epoch_must_be_the_present_one(sim, epoch, error):
-    sim.cluster.stop_broker(0, 0)
+    sim.cluster.cluster_control.stop(0, 0)
     entry = fetch(sim, broker=1, partition={"current_leader_epoch": epoch})
     assert entry.error_code == error
 
@@ -137,7 +137,7 @@ def test_batches_fill_the_limits_the_last_one_cut_and_the_first_may_exceed_them(
 
 
 def test_only_the_first_partition_with_records_may_exceed_the_limit(sim):
-    sim.cluster.create_topic("wide", 2, assignment=[[0], [0]])
+    sim.cluster.replication_control.create("wide", 2, assignment=[[0], [0]])
     for index in (0, 1):
         produce(sim, batch(b"a" * 100), topic="wide", index=index)
     wanted = [FetchRequest.Topic.Partition(partition=index, partition_max_bytes=10) for index in (0, 1)]
@@ -153,7 +153,7 @@ def test_a_fetch_from_within_a_batch_gives_the_whole_batch(sim):
 
 def test_a_log_that_was_cut_differently_is_reported(sim):
     produce(sim, batch(b"a", b"b"))
-    sim.cluster.stop_broker(0, 0)
+    sim.cluster.cluster_control.stop(0, 0)
     produce(sim, batch(b"c"), broker=1)
     entry = fetch(sim, 3, broker=1, partition={"last_fetched_epoch": 0})
     assert (entry.diverging_epoch.epoch, entry.diverging_epoch.end_offset) == (0, 2)
@@ -162,7 +162,7 @@ def test_a_log_that_was_cut_differently_is_reported(sim):
 
 
 def test_a_reader_of_an_epoch_before_the_first_one_known_hears_where_that_begins(sim):
-    sim.cluster.stop_broker(0, 0)
+    sim.cluster.cluster_control.stop(0, 0)
     produce(sim, batch(b"a", b"b"), broker=1)
     sim.cluster.topics[TOPIC].partitions[0].log.advance_start(1)
     entry = fetch(sim, 2, broker=1, partition={"last_fetched_epoch": 0})
@@ -170,7 +170,7 @@ def test_a_reader_of_an_epoch_before_the_first_one_known_hears_where_that_begins
 
 
 def test_a_reader_below_the_logs_start_is_out_of_range_though_epochs_diverge(sim):
-    sim.cluster.stop_broker(0, 0)
+    sim.cluster.cluster_control.stop(0, 0)
     produce(sim, batch(b"a", b"b"), broker=1)
     sim.cluster.topics[TOPIC].partitions[0].log.advance_start(2)
     entry = fetch(sim, 1, broker=1, partition={"last_fetched_epoch": 1})
@@ -207,7 +207,7 @@ def test_topics_go_by_id_since_version_13(sim):
 
 
 def test_a_refused_fetch_says_who_leads_and_where(sim):
-    sim.cluster.create_topic("single", 1, assignment=[[1]])
+    sim.cluster.replication_control.create("single", 1, assignment=[[1]])
     topic_id = sim.cluster.topics["single"].id
     wanted = FetchRequest.Topic.Partition(partition=0, partition_max_bytes=1000)
     response = sim.ask(FetchRequest(topics=[FetchRequest.Topic(topic_id=topic_id, partitions=[wanted])]), version=16)
@@ -226,8 +226,8 @@ def test_a_broker_that_stops_names_nobody_as_leader_of_a_diskless_partition_to_r
 
 
 def test_a_fetch_with_an_old_leader_epoch_learns_who_leads_and_where(sim):
-    sim.cluster.create_topic("moving", 1, assignment=[[0, 1]])
-    sim.cluster.reassign("moving", 0, [1, 0])
+    sim.cluster.replication_control.create("moving", 1, assignment=[[0, 1]])
+    sim.cluster.replication_control.reassign("moving", 0, [1, 0])
     wanted = FetchRequest.Topic.Partition(partition=0, partition_max_bytes=1000, current_leader_epoch=0)
     topic = FetchRequest.Topic(topic_id=sim.cluster.topics["moving"].id, partitions=[wanted])
     response = sim.ask(FetchRequest(topics=[topic]), version=16)
@@ -281,7 +281,7 @@ def told(response: FetchResponse) -> list[int]:
 @pytest.fixture
 def session(sim: Simulation) -> Session:
     """A session over partitions 0-2 of the topic wide, all led by broker 0."""
-    sim.cluster.create_topic("wide", 4, assignment=[[0]] * 4)
+    sim.cluster.replication_control.create("wide", 4, assignment=[[0]] * 4)
     return Session(sim, 0, 1, 2)
 
 
@@ -323,8 +323,8 @@ def test_errors_are_told_each_time(sim, session):
 
 
 def test_a_session_ends_with_its_broker(sim, session):
-    sim.cluster.stop_broker(0, 0)
-    sim.cluster.start_broker(0, 0)
+    sim.cluster.cluster_control.stop(0, 0)
+    sim.cluster.cluster_control.start(0, 0)
     assert session.ask().error_code == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
 
 

@@ -16,7 +16,7 @@ STAY = -1
 def sim() -> Simulation:
     """Broker i in rack a, b, c; partition 0 of orders is led by broker 0, and has one record."""
     sim = Simulation(racks="a,b,c", settings={"replica.selector.class": RACK_AWARE})
-    sim.cluster.create_topic(TOPIC, 1, 3)
+    sim.cluster.replication_control.create(TOPIC, 1, 3)
     produce(sim, batch(b"one"))
     return sim
 
@@ -41,7 +41,7 @@ def test_a_follower_serves_and_sends_nobody_on(sim):
 
 def test_without_a_selector_readers_stay_with_the_leader():
     sim = Simulation(racks="a,b,c")
-    sim.cluster.create_topic(TOPIC, 1, 3)
+    sim.cluster.replication_control.create(TOPIC, 1, 3)
     assert fetch(sim, rack_id="b").preferred_read_replica == STAY
 
 
@@ -50,12 +50,12 @@ def test_versions_without_a_rack_are_served_by_the_leader(sim):
 
 
 def test_a_replica_out_of_sync_is_not_chosen(sim):
-    sim.cluster.stop_broker(1, sim.now_ms)
+    sim.cluster.cluster_control.stop(1, sim.now_ms)
     assert fetch(sim, rack_id="b").preferred_read_replica == STAY
 
 
 def test_a_follower_that_lacks_the_offset_is_not_chosen(sim):
-    sim.cluster.set_follower_lag(1, records=1)
+    sim.cluster.cluster_control.set_follower_lag(1, records=1)
     assert fetch(sim, 1, rack_id="b").preferred_read_replica == STAY
     assert fetch(sim, 0, rack_id="b").preferred_read_replica == 1
 
@@ -69,16 +69,16 @@ def test_a_reader_below_the_logs_start_hears_so_from_the_leader_and_is_not_sent_
 
 
 def test_racks_are_looked_up_once_until_a_broker_comes_or_goes(sim):
-    racks = sim.cluster.rack_by_online_broker()
+    racks = sim.cluster.liveness.rack_by_online_broker()
     assert racks == {0: "a", 1: "b", 2: "c"}
-    assert sim.cluster.rack_by_online_broker() is racks
-    sim.cluster.stop_broker(1, sim.now_ms)
-    assert sim.cluster.rack_by_online_broker() == {0: "a", 2: "c"}
+    assert sim.cluster.liveness.rack_by_online_broker() is racks
+    sim.cluster.cluster_control.stop(1, sim.now_ms)
+    assert sim.cluster.liveness.rack_by_online_broker() == {0: "a", 2: "c"}
 
 
 def test_a_follower_gives_nothing_beyond_its_own_high_watermark(sim):
     produce(sim, batch(b"two"))
-    sim.cluster.set_follower_lag(1, records=1)
+    sim.cluster.cluster_control.set_follower_lag(1, records=1)
     entry = fetch(sim, rack_id="b", broker=1)
     assert (values(entry.records), entry.high_watermark) == ([b"one"], 1)
     assert values(fetch(sim, rack_id="b", broker=2).records) == [b"one", b"two"]
@@ -86,16 +86,16 @@ def test_a_follower_gives_nothing_beyond_its_own_high_watermark(sim):
 
 def test_an_offset_that_a_follower_does_not_have_yet_is_out_of_range_there(sim):
     produce(sim, batch(b"two"))
-    sim.cluster.set_follower_lag(1, records=1)
+    sim.cluster.cluster_control.set_follower_lag(1, records=1)
     assert fetch(sim, 2, rack_id="b", broker=1).error_code == ErrorCode.OFFSET_OUT_OF_RANGE
 
 
 def test_a_reader_that_waits_at_a_follower_is_woken_when_the_follower_catches_up(sim):
     produce(sim, batch(b"two"))
-    sim.cluster.set_follower_lag(1, records=1)
+    sim.cluster.cluster_control.set_follower_lag(1, records=1)
     ticket = sim.send(fetch_request(1, rack_id="b", max_wait_ms=500), version=12, broker=1)
     assert ticket not in sim.replies
-    sim.cluster.set_follower_lag(1, records=0)
+    sim.cluster.cluster_control.set_follower_lag(1, records=0)
     sim.advance(ms=0)
     assert values(sim.replies[ticket].responses[0].partitions[0].records) == [b"two"]
 
@@ -114,9 +114,9 @@ def test_a_reader_that_waits_at_a_follower_out_of_sync_is_woken_when_the_record_
 
 def test_a_lag_below_zero_is_refused(sim):
     with pytest.raises(ValueError, match="0 is the least"):
-        sim.cluster.set_follower_lag(1, records=-1)
+        sim.cluster.cluster_control.set_follower_lag(1, records=-1)
 
 
 def test_a_diskless_partition_sends_nobody_on(sim):
-    sim.cluster.create_topic("events", 1, configs={"diskless.enable": "true"})
+    sim.cluster.replication_control.create("events", 1, configs={"diskless.enable": "true"})
     assert fetch(sim, topic="events", rack_id="b").preferred_read_replica == STAY

@@ -18,13 +18,13 @@ NO_TOPIC = bytes(15) + b"\1"
 @pytest.fixture
 def sim(sim):
     """Three brokers; topics orders (2 partitions) and events (1)."""
-    sim.cluster.create_topic("orders", 2)
-    sim.cluster.create_topic("events", 1)
+    sim.cluster.replication_control.create("orders", 2)
+    sim.cluster.replication_control.create("events", 1)
     return sim
 
 
 def ask(sim, request, version=None):
-    return sim.ask(request, version=version, broker=sim.cluster.coordinator_for(READERS).id)
+    return sim.ask(request, version=version, broker=sim.cluster.internal_topics.coordinator(READERS).id)
 
 
 def commit(sim, partitions, *, version=10, group=READERS, generation=-1, member_id="", topic="orders", metadata="note"):
@@ -135,7 +135,7 @@ def test_several_groups_are_fetched_at_once_each_with_its_own_error(sim):
     elsewhere = next(
         name
         for name in map(str, range(99))
-        if sim.cluster.coordinator_for(name) != sim.cluster.coordinator_for(READERS)
+        if sim.cluster.internal_topics.coordinator(name) != sim.cluster.internal_topics.coordinator(READERS)
     )
     topics = [OffsetFetchRequest.Group.Topic(name="orders", partition_indexes=[0])]
     groups = [OffsetFetchRequest.Group(group_id=name, topics=topics) for name in (elsewhere, READERS)]
@@ -146,7 +146,7 @@ def test_several_groups_are_fetched_at_once_each_with_its_own_error(sim):
 
 @pytest.mark.parametrize("version", range(8))
 def test_a_broker_that_does_not_coordinate_the_group_says_so_where_the_version_can(sim, version):
-    other = (sim.cluster.coordinator_for(READERS).id + 1) % 3
+    other = (sim.cluster.internal_topics.coordinator(READERS).id + 1) % 3
     topics = [OffsetFetchRequest.Topic(name="orders", partition_indexes=[0])]
     answer = sim.ask(OffsetFetchRequest(group_id=READERS, topics=topics), version=version, broker=other)
     if version >= 2:
@@ -157,7 +157,7 @@ def test_a_broker_that_does_not_coordinate_the_group_says_so_where_the_version_c
 
 
 def test_a_commit_to_a_broker_that_does_not_coordinate_the_group_is_refused_partition_by_partition(sim):
-    other = (sim.cluster.coordinator_for(READERS).id + 1) % 3
+    other = (sim.cluster.internal_topics.coordinator(READERS).id + 1) % 3
     partitions = [OffsetCommitRequest.Topic.Partition(partition_index=index) for index in (0, 1)]
     request = OffsetCommitRequest(
         group_id=READERS, topics=[OffsetCommitRequest.Topic(name="orders", partitions=partitions)]
@@ -201,7 +201,7 @@ def test_a_generation_of_no_group_is_illegal_before_version_9_and_no_group_since
 
 def test_offsets_may_be_committed_and_fetched_under_the_empty_group_id(sim):
     def to_coordinator(request):
-        return sim.ask(request, version=7, broker=sim.cluster.coordinator_for("").id)
+        return sim.ask(request, version=7, broker=sim.cluster.internal_topics.coordinator("").id)
 
     partition = OffsetCommitRequest.Topic.Partition(partition_index=0, committed_offset=5, committed_metadata="")
     to_coordinator(OffsetCommitRequest(topics=[OffsetCommitRequest.Topic(name="orders", partitions=[partition])]))

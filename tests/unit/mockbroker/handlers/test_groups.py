@@ -20,7 +20,7 @@ def sim(sim):
     joining = GroupJoin("", "i1", "client", "/127.0.0.1", 10_000, 60_000, "consumer", (("range", b"orders"),))
     sim.cluster.groups.join(READERS, joining, sim.now_ms, sim.engine.path.rng)
     sim.cluster.groups.commit(SIMPLE, -1, "", None, {("orders", 0): Committed(1)}, sim.now_ms)
-    sim.cluster.coordinator_for(READERS)
+    sim.cluster.internal_topics.coordinator(READERS)
     return sim
 
 
@@ -31,7 +31,7 @@ def settle(sim):
 
 
 def coordinator(sim, group_id):
-    return sim.cluster.coordinator_for(group_id).id
+    return sim.cluster.internal_topics.coordinator(group_id).id
 
 
 def describe(sim, group_id, version=6, **fields):

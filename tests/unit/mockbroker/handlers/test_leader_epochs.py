@@ -15,9 +15,9 @@ def ask(
 
 
 def test_an_epoch_ends_where_the_next_leader_began(sim):
-    sim.cluster.create_topic(TOPIC, 1, 3)
+    sim.cluster.replication_control.create(TOPIC, 1, 3)
     produce(sim, batch(b"a", b"b"))
-    sim.cluster.stop_broker(0, 0)
+    sim.cluster.cluster_control.stop(0, 0)
     produce(sim, batch(b"c"), broker=1)
     answers = [ask(sim, epoch, broker=1) for epoch in (0, 1)]
     assert [(one.leader_epoch, one.end_offset) for one in answers] == [(0, 2), (1, 3)]
@@ -27,17 +27,17 @@ def test_an_epoch_ends_where_the_next_leader_began(sim):
 
 
 def test_a_diskless_partition_has_one_epoch_whichever_broker_is_asked(sim):
-    sim.cluster.create_topic("events", 1, configs={"diskless.enable": "true"})
+    sim.cluster.replication_control.create("events", 1, configs={"diskless.enable": "true"})
     produce(sim, batch(b"a"), topic="events")
-    sim.cluster.stop_broker(0, 0)
+    sim.cluster.cluster_control.stop(0, 0)
     produce(sim, batch(b"b"), topic="events", broker=1)
     answers = [ask(sim, 0, broker=broker, topic="events", current=0) for broker in (1, 2)]
     assert [(one.error_code, one.leader_epoch, one.end_offset) for one in answers] == [(0, 0, 2)] * 2
 
 
 def test_an_epoch_before_the_first_record_ends_where_the_first_one_known_begins(sim):
-    sim.cluster.create_topic(TOPIC, 1, 3)
-    sim.cluster.stop_broker(0, 0)
+    sim.cluster.replication_control.create(TOPIC, 1, 3)
+    sim.cluster.cluster_control.stop(0, 0)
     produce(sim, batch(b"a", b"b"), broker=1)
     sim.cluster.topics[TOPIC].partitions[0].log.advance_start(1)
     found = ask(sim, 0, broker=1)
@@ -45,15 +45,15 @@ def test_an_epoch_before_the_first_record_ends_where_the_first_one_known_begins(
 
 
 def test_an_epoch_after_the_latest_is_undefined(sim):
-    sim.cluster.create_topic(TOPIC, 1, 3)
+    sim.cluster.replication_control.create(TOPIC, 1, 3)
     produce(sim, batch(b"a"))
     found = ask(sim, 1)
     assert (found.error_code, found.leader_epoch, found.end_offset) == (ErrorCode.NONE, -1, -1)
 
 
 def test_a_leader_that_appended_nothing_yet_began_its_epoch_where_the_log_ends(sim):
-    sim.cluster.create_topic(TOPIC, 1, 3)
+    sim.cluster.replication_control.create(TOPIC, 1, 3)
     produce(sim, batch(b"a"))
-    sim.cluster.stop_broker(0, 0)
+    sim.cluster.cluster_control.stop(0, 0)
     answers = [ask(sim, epoch, broker=1) for epoch in (0, 1)]
     assert [(one.leader_epoch, one.end_offset) for one in answers] == [(0, 1), (1, 1)]

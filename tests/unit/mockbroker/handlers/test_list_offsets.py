@@ -14,7 +14,7 @@ LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED = -1, -2, -3, -4,
 @pytest.fixture
 def sim(sim: Simulation) -> Simulation:
     """Topic orders: records at 100, 300, 200 in one batch, 250 in the next, 400 in the last."""
-    sim.cluster.create_topic(TOPIC, 1, 3)
+    sim.cluster.replication_control.create(TOPIC, 1, 3)
     produce(sim, build_batch([Record(timestamp=time, value=b"x") for time in (100, 300, 200)]))
     produce(sim, batch(b"x", timestamp=250))
     produce(sim, batch(b"x", timestamp=400))
@@ -76,7 +76,7 @@ def test_the_newest_record_keeps_its_own_offset_though_it_is_before_the_logs_sta
 
 def test_the_log_of_a_new_leader_starts_with_its_epoch(sim):
     delete_before(sim, 5)
-    sim.cluster.stop_broker(0, 0)
+    sim.cluster.cluster_control.stop(0, 0)
     assert [ask(sim, mark, broker=1).leader_epoch for mark in (EARLIEST, LATEST)] == [1, 1]
 
 
@@ -95,6 +95,6 @@ def test_version_0_gives_a_list_of_offsets(sim):
 def test_only_the_leader_answers_and_epochs_are_compared(sim):
     assert ask(sim, LATEST, broker=1).error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
     assert ask(sim, LATEST, current_leader_epoch=1).error_code == ErrorCode.UNKNOWN_LEADER_EPOCH
-    sim.cluster.stop_broker(0, 0)
+    sim.cluster.cluster_control.stop(0, 0)
     assert ask(sim, LATEST, broker=1, current_leader_epoch=0).error_code == ErrorCode.FENCED_LEADER_EPOCH
     assert ask(sim, LATEST, index=1).error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION

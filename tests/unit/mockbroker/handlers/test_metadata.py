@@ -23,8 +23,8 @@ from protocol.error_codes import ErrorCode
 def sim() -> Simulation:
     """Brokers 0-5 on racks a, b, c, a, b, c, a classic topic orders and a diskless topic events, 3 partitions each."""
     sim = Simulation(racks="a,b,c,a,b,c")
-    sim.cluster.create_topic("orders", 3, 3)
-    sim.cluster.create_topic("events", 3, configs={"diskless.enable": "true"})
+    sim.cluster.replication_control.create("orders", 3, 3)
+    sim.cluster.replication_control.create("events", 3, configs={"diskless.enable": "true"})
     return sim
 
 
@@ -66,7 +66,7 @@ def test_all_brokers_are_listed_with_their_racks(sim):
 @pytest.mark.parametrize("brokers", [1, 2, 3, 4])
 def test_three_thousand_answers_choose_each_broker_of_the_rack_equally_often(brokers):
     sim = Simulation(racks=",".join("a" * brokers + "b"))
-    sim.cluster.create_topic("events", 1, configs={"diskless.enable": "true"})
+    sim.cluster.replication_control.create("events", 1, configs={"diskless.enable": "true"})
     chosen = Counter(leader for _ in range(3000) for leader in leaders(metadata(sim, "events", rack="a")))
     assert chosen == dict.fromkeys(range(brokers), 3000 // brokers)
 
@@ -104,12 +104,12 @@ def test_older_versions_go_by_the_client_id(sim):
 
 
 def test_a_stopped_broker_leaves_the_metadata(sim):
-    sim.cluster.stop_broker(1, 0)
+    sim.cluster.cluster_control.stop(1, 0)
     for _ in range(4):
         response = metadata(sim, "events", rack="b")
         assert leaders(response) == {4}
         assert [broker.node_id for broker in response.brokers] == [0, 2, 3, 4, 5]
-    sim.cluster.stop_broker(4, 0)
+    sim.cluster.cluster_control.stop(4, 0)
     chosen = {leader for _ in range(4) for leader in leaders(metadata(sim, "events", rack="b"))}
     assert chosen == {0, 2, 3, 5}
 
@@ -117,8 +117,8 @@ def test_a_stopped_broker_leaves_the_metadata(sim):
 def test_a_classic_partition_without_a_leader_says_so(sim):
     partition = sim.cluster.topics["orders"].partitions[0]
     for broker_id in partition.replicas:
-        sim.cluster.stop_broker(broker_id, 0)
-    broker = sim.cluster.online_brokers()[0].id
+        sim.cluster.cluster_control.stop(broker_id, 0)
+    broker = sim.cluster.liveness.online_brokers()[0].id
     shown = metadata(sim, "orders", broker=broker).topics[0].partitions[0]
     assert (shown.error_code, shown.leader_id) == (ErrorCode.LEADER_NOT_AVAILABLE, -1)
     assert shown.offline_replicas == list(partition.replicas)
@@ -127,7 +127,7 @@ def test_a_classic_partition_without_a_leader_says_so(sim):
 def test_version_0_leaves_out_what_is_offline(sim):
     partition = sim.cluster.topics["orders"].partitions[0]
     gone = partition.replicas[1]
-    sim.cluster.stop_broker(gone, 0)
+    sim.cluster.cluster_control.stop(gone, 0)
     shown = metadata(sim, "orders", version=0).topics[0].partitions[0]
     assert shown.error_code == ErrorCode.REPLICA_NOT_AVAILABLE
     assert gone not in shown.replica_nodes
@@ -206,7 +206,7 @@ def test_an_unknown_topic_is_described_as_such(sim):
 def test_pages_of_any_size_give_every_partition_once_and_in_order(limit):
     sim = Simulation()
     for name, partitions in (("c", 2), ("a", 4), ("b", 1)):
-        sim.cluster.create_topic(name, partitions, 1)
+        sim.cluster.replication_control.create(name, partitions, 1)
     seen = []
     cursor = None
     while True:
@@ -224,7 +224,7 @@ def test_pages_of_any_size_give_every_partition_once_and_in_order(limit):
 
 def hashed() -> Simulation:
     sim = Simulation(racks="a,b,c,a,b,c", settings={"diskless.selection": "hash"})
-    sim.cluster.create_topic("events", 30, configs={"diskless.enable": "true"})
+    sim.cluster.replication_control.create("events", 30, configs={"diskless.enable": "true"})
     return sim
 
 
@@ -272,7 +272,7 @@ def test_a_client_id_that_names_no_rack_leaves_it_to_the_listener(sim):
 @pytest.mark.parametrize("selection", ["round-robin", "hash"])
 def test_a_broker_that_is_cut_off_names_only_diskless_leaders_that_it_lists(selection):
     sim = Simulation(racks="a,b,c", settings={"diskless.selection": selection})
-    sim.cluster.create_topic("events", 3, configs={"diskless.enable": "true"})
+    sim.cluster.replication_control.create("events", 3, configs={"diskless.enable": "true"})
     sim.stop_broker(2)
     sim.cut_link(0, CONTROLLER)
     sim.start_broker(2)

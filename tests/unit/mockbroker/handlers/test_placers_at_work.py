@@ -71,7 +71,7 @@ def test_the_placer_of_the_settings_places_topics_and_what_is_added():
 
 def test_automatic_creation_asks_the_placer_too():
     sim = Simulation(settings={"replica.placer.class.name": "unaware", "num.partitions": 3})
-    sim.cluster.create_topic("t")
+    sim.cluster.replication_control.create("t")
     assert rows(sim) == [[0, 1, 2], [1, 2, 0], [2, 0, 1]]
 
 
@@ -87,7 +87,7 @@ def test_the_default_is_kafkas_striped_placement_from_the_first_rack():
 def test_in_zookeeper_mode_placement_stays_kip_36s():
     settings = {"inter.broker.protocol.version": "2.4", "replica.placer.class.name": "striped"}
     sim = Simulation(racks="a,a,b,b,c,c", settings=settings)
-    sim.cluster.create_topic("t", 6, 3)
+    sim.cluster.replication_control.create("t", 6, 3)
     assert rows(sim)[:2] == [[0, 2, 4], [2, 4, 1]]
     assert isinstance(sim.cluster.placer, RackAwarePlacer)
 
@@ -95,8 +95,8 @@ def test_in_zookeeper_mode_placement_stays_kip_36s():
 @pytest.mark.zookeeper
 def test_in_zookeeper_mode_a_topic_grows_from_its_first_leader_as_zookeepers_kafka_grew_it():
     sim = Simulation(racks="a,b,c", settings={"inter.broker.protocol.version": "2.4"})
-    sim.cluster.create_topic("t", assignment=[[2, 0]])
-    sim.cluster.add_partitions("t", 3)
+    sim.cluster.replication_control.create("t", assignment=[[2, 0]])
+    sim.cluster.replication_control.widen("t", 3)
     assert rows(sim)[1:] == place("rack-aware", sim_brokers(sim), 1, 2, 2, start_index=2, next_replica_shift=2)
 
 
@@ -118,14 +118,14 @@ def test_kip_36s_placer_by_its_name_leaves_racks_out_where_some_brokers_have_non
 
 def test_a_broker_that_is_down_is_shown_to_placers_as_fenced():
     sim = Simulation(settings=RECORDING)
-    sim.cluster.stop_broker(1, 0)
+    sim.cluster.cluster_control.stop(1, 0)
     create(sim)
     assert Recording.shown == [UsableBroker(0, "a"), UsableBroker(1, "b", fenced=True), UsableBroker(2, "c")]
 
 
 def test_three_replicas_are_placed_while_one_of_three_brokers_is_down():
     sim = Simulation()
-    sim.cluster.stop_broker(0, 0)
+    sim.cluster.cluster_control.stop(0, 0)
     assert create(sim).error_code == ErrorCode.NONE
     for partition in sim.cluster.topics["t"].partitions:
         assert sorted(partition.replicas) == [0, 1, 2]
@@ -136,7 +136,7 @@ def test_three_replicas_are_placed_while_one_of_three_brokers_is_down():
 
 def test_a_topic_made_without_numbers_is_as_wide_as_there_are_registered_brokers():
     sim = Simulation()
-    sim.cluster.stop_broker(0, 0)
+    sim.cluster.cluster_control.stop(0, 0)
     create(sim, num_partitions=-1, replication_factor=-1)
     assert [sorted(row) for row in rows(sim)] == [[0, 1, 2]]
 
@@ -144,13 +144,13 @@ def test_a_topic_made_without_numbers_is_as_wide_as_there_are_registered_brokers
 @pytest.mark.zookeeper
 def test_in_zookeeper_mode_a_broker_that_is_down_holds_no_replicas():
     sim = Simulation(settings={"inter.broker.protocol.version": "2.4"})
-    sim.cluster.stop_broker(2, 0)
+    sim.cluster.cluster_control.stop(2, 0)
     assert create(sim, version=5).error_code == ErrorCode.INVALID_REPLICATION_FACTOR
 
 
 def test_a_partition_that_a_placer_puts_on_fenced_brokers_alone_is_refused():
     sim = Simulation(settings=RECORDING)
-    sim.cluster.stop_broker(0, 0)
+    sim.cluster.cluster_control.stop(0, 0)
     refused = sim.ask(
         CreateTopicsRequest(topics=[CreateTopicsRequest.Topic(name="t", num_partitions=1, replication_factor=1)]),
         broker=1,
@@ -162,15 +162,15 @@ def test_a_partition_that_a_placer_puts_on_fenced_brokers_alone_is_refused():
 def test_no_topic_is_made_while_every_broker_is_fenced():
     sim = Simulation()
     for broker in range(3):
-        sim.cluster.stop_broker(broker, 0)
+        sim.cluster.cluster_control.stop(broker, 0)
     with pytest.raises(ApiError, match="all brokers are fenced") as refused:
-        sim.cluster.create_topic("t", 1, 3)
+        sim.cluster.replication_control.create("t", 1, 3)
     assert refused.value.code == ErrorCode.INVALID_REPLICATION_FACTOR
 
 
 def test_replicas_given_by_hand_on_fenced_brokers_alone_are_refused():
     sim = Simulation()
-    sim.cluster.stop_broker(2, 0)
+    sim.cluster.cluster_control.stop(2, 0)
     by_hand = [BY_HAND(partition_index=0, broker_ids=[2])]
     refused = create(sim, num_partitions=-1, replication_factor=-1, assignments=by_hand)
     assert refused.error_code == ErrorCode.INVALID_REPLICA_ASSIGNMENT

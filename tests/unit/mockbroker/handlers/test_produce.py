@@ -22,8 +22,8 @@ from tests.unit.mockbroker.handlers.records import (
 @pytest.fixture
 def sim(sim: Simulation) -> Simulation:
     """With the topics orders (2 partitions, led by brokers 0 and 1) and events (diskless)."""
-    sim.cluster.create_topic("orders", 2, 3)
-    sim.cluster.create_topic("events", 2, configs={"diskless.enable": "true"})
+    sim.cluster.replication_control.create("orders", 2, 3)
+    sim.cluster.replication_control.create("events", 2, configs={"diskless.enable": "true"})
     return sim
 
 
@@ -37,7 +37,7 @@ def test_offsets_are_given_out_in_order_and_kept_bytes_differ_in_nothing_else(si
 
 
 def test_the_leader_epoch_is_written_into_the_batch(sim):
-    sim.cluster.stop_broker(0, 0)
+    sim.cluster.cluster_control.stop(0, 0)
     produce(sim, batch(b"a"), broker=1)
     (header,) = iter_batches(fetch(sim, broker=1).records)
     assert header.partition_leader_epoch == 1
@@ -97,16 +97,16 @@ def test_other_acks_are_refused(sim):
 
 
 def test_acks_all_wants_enough_replicas_in_sync(sim):
-    sim.cluster.create_topic("safe", 1, 3, configs={"min.insync.replicas": "2"})
-    sim.cluster.stop_broker(1, 0)
+    sim.cluster.replication_control.create("safe", 1, 3, configs={"min.insync.replicas": "2"})
+    sim.cluster.cluster_control.stop(1, 0)
     assert produce(sim, batch(b"a"), topic="safe").error_code == ErrorCode.NONE
-    sim.cluster.stop_broker(2, 0)
+    sim.cluster.cluster_control.stop(2, 0)
     assert produce(sim, batch(b"a"), topic="safe").error_code == ErrorCode.NOT_ENOUGH_REPLICAS
     assert produce(sim, batch(b"a"), topic="safe", acks=1).error_code == ErrorCode.NONE
 
 
 def test_no_more_replicas_have_to_be_in_sync_than_there_are(sim):
-    sim.cluster.create_topic("single", 1, 1, configs={"min.insync.replicas": "2"})
+    sim.cluster.replication_control.create("single", 1, 1, configs={"min.insync.replicas": "2"})
     assert produce(sim, batch(b"a"), topic="single").error_code == ErrorCode.NONE
 
 
@@ -121,7 +121,7 @@ def test_sequences_hold_over_a_change_of_leader_and_of_diskless_broker(sim):
     sent = batch(b"a", producer_id=1000, producer_epoch=0, base_sequence=0)
     produce(sim, sent)
     produce(sim, sent, topic="events", broker=0)
-    sim.cluster.stop_broker(0, 0)
+    sim.cluster.cluster_control.stop(0, 0)
     assert produce(sim, sent, broker=1).base_offset == 0
     assert produce(sim, sent, topic="events", broker=1).base_offset == 0
     gap = batch(b"b", producer_id=1000, producer_epoch=0, base_sequence=5)
@@ -163,13 +163,13 @@ def test_many_small_records_that_compress_well_are_taken(sim):
 
 
 def test_a_batch_over_the_topics_limit_is_too_large(sim):
-    sim.cluster.create_topic("small", 1, 1, configs={"max.message.bytes": "100"})
+    sim.cluster.replication_control.create("small", 1, 1, configs={"max.message.bytes": "100"})
     assert produce(sim, batch(b"x" * 100), topic="small").error_code == ErrorCode.MESSAGE_TOO_LARGE
     assert produce(sim, batch(b"x"), topic="small").error_code == ErrorCode.NONE
 
 
 def test_a_topic_may_set_the_time_itself(sim):
-    sim.cluster.create_topic("timed", 1, 1, configs={"message.timestamp.type": "LogAppendTime"})
+    sim.cluster.replication_control.create("timed", 1, 1, configs={"message.timestamp.type": "LogAppendTime"})
     sim.advance(ms=77)
     entry = produce(sim, batch(b"a", timestamp=5), topic="timed")
     assert entry.log_append_time_ms == 77
@@ -196,7 +196,7 @@ def test_new_batches_and_old_message_sets_do_not_mix_up_versions(sim):
 
 def test_size_retention_moves_the_start_of_the_log_by_segments_at_the_next_check(sim):
     configs = {"retention.bytes": "2000000", "segment.bytes": "1048576", "max.message.bytes": "1048576"}
-    sim.cluster.create_topic("short", 1, 1, configs=configs)
+    sim.cluster.replication_control.create("short", 1, 1, configs=configs)
     for _ in range(5):
         produce(sim, batch(b"x" * 700_000), topic="short")
     log = sim.cluster.topics["short"].partitions[0].log

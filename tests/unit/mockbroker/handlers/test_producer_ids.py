@@ -16,7 +16,9 @@ def init(sim: Simulation, transactional_id: str | None = None, *, version: int =
     request = InitProducerIdRequest(transactional_id=transactional_id, transaction_timeout_ms=1000)
     for name, value in fields.items():
         setattr(request, name, value)
-    broker = 0 if not transactional_id else sim.cluster.coordinator_for(transactional_id, TRANSACTIONS_TOPIC).id
+    broker = (
+        0 if not transactional_id else sim.cluster.internal_topics.coordinator(transactional_id, TRANSACTIONS_TOPIC).id
+    )
     return sim.ask(request, version=version, broker=broker)
 
 
@@ -41,7 +43,7 @@ def test_an_empty_transactional_id_and_a_timeout_that_is_too_long_are_refused(si
 
 
 def test_a_broker_that_does_not_coordinate_a_transactional_id_says_so(sim):
-    other = (sim.cluster.coordinator_for("t", TRANSACTIONS_TOPIC).id + 1) % 3
+    other = (sim.cluster.internal_topics.coordinator("t", TRANSACTIONS_TOPIC).id + 1) % 3
     request = InitProducerIdRequest(transactional_id="t", transaction_timeout_ms=1000)
     assert code(sim.ask(request, broker=other)) == ErrorCode.NOT_COORDINATOR
 

@@ -15,8 +15,8 @@ from tests.unit.mockbroker.handlers.records import batch, fetch, produce, values
 def sim() -> Simulation:
     """Brokers 0-3 in racks a, b, c, a; orders has one partition on 0, 1 and 2, led by 0, with one record."""
     sim = Simulation(racks="a,b,c,a")
-    sim.cluster.create_topic("orders", assignment=[[0, 1, 2]])
-    sim.cluster.create_topic("events", 1, configs={"diskless.enable": "true"})
+    sim.cluster.replication_control.create("orders", assignment=[[0, 1, 2]])
+    sim.cluster.replication_control.create("events", 1, configs={"diskless.enable": "true"})
     produce(sim, batch(b"one"))
     return sim
 
@@ -61,18 +61,18 @@ def under_way(sim: Simulation) -> list[tuple[int, list[int], list[int], list[int
 
 
 def test_a_move_to_a_broker_that_is_down_goes_on_until_it_is_back(sim):
-    sim.cluster.stop_broker(3, sim.now_ms)
+    sim.cluster.cluster_control.stop(3, sim.now_ms)
     move(sim, [3, 2])
     partition = sim.cluster.topics["orders"].partitions[0]
     assert (partition.leader, partition.isr) == (0, (2, 0, 1))
     assert under_way(sim) == [(0, [3, 2, 0, 1], [3], [0, 1])]
-    sim.cluster.start_broker(3, sim.now_ms)
+    sim.cluster.cluster_control.start(3, sim.now_ms)
     assert (partition.leader, partition.replicas, partition.isr) == (3, (3, 2), (3, 2))
     assert under_way(sim) == []
 
 
 def test_a_move_that_is_called_off_leaves_the_replicas_that_there_were(sim):
-    sim.cluster.stop_broker(3, sim.now_ms)
+    sim.cluster.cluster_control.stop(3, sim.now_ms)
     move(sim, [3, 2])
     assert move(sim, None).error_code == ErrorCode.NONE
     partition = sim.cluster.topics["orders"].partitions[0]
@@ -119,7 +119,9 @@ def test_without_its_throttle_a_move_is_over_at_once(sim):
 
 
 def test_copies_to_one_throttled_broker_come_one_behind_the_other(sim):
-    sim.cluster.create_topic("more", assignment=[[1], [2]], configs={"follower.replication.throttled.replicas": "*"})
+    sim.cluster.replication_control.create(
+        "more", assignment=[[1], [2]], configs={"follower.replication.throttled.replicas": "*"}
+    )
     for index, broker in ((0, 1), (1, 2)):
         produce(sim, batch(b"one"), topic="more", index=index, broker=broker)
     size = sim.cluster.topics["more"].partitions[0].log.size_bytes

@@ -88,7 +88,7 @@ def test_a_clients_name_or_version_of_odd_characters_is_an_invalid_request_since
 
 
 def test_a_stopped_broker_is_described_only_where_fenced_ones_are_asked_for(sim):
-    sim.cluster.stop_broker(1, 0)
+    sim.cluster.cluster_control.stop(1, 0)
     response = sim.ask(DescribeClusterRequest())
     assert [one.broker_id for one in response.brokers] == [0, 2]
     assert (response.cluster_id, response.controller_id) == (sim.cluster.id, 0)
@@ -140,7 +140,7 @@ REQUESTS = [
 
 @pytest.mark.parametrize("request_", REQUESTS, ids=lambda request: type(request).__name__)
 def test_every_answer_can_be_written_in_every_version(sim, request_):
-    sim.cluster.create_topic(TOPIC, 2, 2)
+    sim.cluster.replication_control.create(TOPIC, 2, 2)
     message = type(request_)
     asked = 0
     for version in message.stable_versions:

@@ -80,7 +80,7 @@ def test_validating_creates_nothing(sim):
 
 
 def test_topics_are_deleted_by_name_and_by_id(sim):
-    first, second = sim.cluster.create_topic("first"), sim.cluster.create_topic("second")
+    first, second = sim.cluster.replication_control.create("first"), sim.cluster.replication_control.create("second")
     by_name = sim.ask(DeleteTopicsRequest(timeout_ms=1000, topic_names=["first", "none"]), version=5).responses
     assert [(one.name, one.error_code) for one in by_name] == [
         ("first", ErrorCode.NONE),
@@ -96,7 +96,7 @@ def test_topics_are_deleted_by_name_and_by_id(sim):
 
 
 def test_a_topic_is_widened(sim):
-    sim.cluster.create_topic("orders", 2, 2)
+    sim.cluster.replication_control.create("orders", 2, 2)
     wanted = [CreatePartitionsRequest.Topic(name=name, count=4, assignments=None) for name in ("orders", "none")]
     results = sim.ask(CreatePartitionsRequest(timeout_ms=1000, topics=wanted)).results
     assert [one.error_code for one in results] == [ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
@@ -117,7 +117,7 @@ def test_in_zookeeper_mode_create_topics_is_refused_where_only_some_brokers_have
         "Not all brokers have rack information for replica rack aware assignment",
     )
     assert "orders" not in sim.cluster.topics
-    assert len(sim.cluster.create_topic("asked-for", 2, 2, requesting_broker_id=0).partitions) == 2
+    assert len(sim.cluster.replication_control.create("asked-for", 2, 2, requesting_broker_id=0).partitions) == 2
 
 
 @pytest.mark.zookeeper
@@ -125,7 +125,7 @@ def test_in_zookeeper_mode_no_topic_is_widened_where_only_some_brokers_have_rack
     """ZkAdminManager of Kafka 3.9 fails before it looks at a topic, so the whole request does, without words."""
     sim = Simulation("a,b,", settings={"inter.broker.protocol.version": "3.9", "zookeeper.connect": "here"})
     sim.tell()
-    sim.cluster.create_topic("orders", 1, 2)
+    sim.cluster.replication_control.create("orders", 1, 2)
     sim.tell()
     wanted = [
         CreatePartitionsRequest.Topic(

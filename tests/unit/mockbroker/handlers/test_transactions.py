@@ -29,7 +29,7 @@ from tests.unit.mockbroker.handlers.records import batch, produce
 def sim() -> Simulation:
     """Three brokers; topic "orders" has two partitions on each of them."""
     sim = Simulation()
-    sim.cluster.create_topic(TOPIC, 2, 3)
+    sim.cluster.replication_control.create(TOPIC, 2, 3)
     return sim
 
 
@@ -95,25 +95,25 @@ def test_the_broker_adds_partitions_for_a_client_that_leaves_it_to_it_alone(sim)
 
 def test_verification_can_be_turned_off_for_clients_that_add_partitions_themselves():
     sim = Simulation(settings={"transaction.partition.verification.enable": False})
-    sim.cluster.create_topic(TOPIC, 2, 3)
+    sim.cluster.replication_control.create(TOPIC, 2, 3)
     producer = TransactionalProducer(sim, version=OLD)
     assert producer.init() == producer.send(b"a", adds=False) == 0
 
 
 def test_a_broker_that_does_not_reach_the_coordinator_has_the_client_try_again(sim, producer):
     leader = sim.cluster.find_partition(TOPIC, 0).leader
-    sim.cluster.move_coordinator(producer.id, (leader + 1) % 3, sim.now_ms)
+    sim.move_coordinator(producer.id, (leader + 1) % 3)
     assert producer.add(0) == 0
-    sim.cluster.cut_link(leader, producer.coordinator, sim.now_ms)
+    sim.cluster.cluster_control.cut_link(leader, producer.coordinator, sim.now_ms)
     assert producer.send(b"a", adds=False) == ErrorCode.NOT_ENOUGH_REPLICAS
-    sim.cluster.restore_link(leader, producer.coordinator, sim.now_ms)
+    sim.cluster.cluster_control.restore_link(leader, producer.coordinator, sim.now_ms)
     assert producer.send(b"a", adds=False) == 0
 
 
 @pytest.mark.parametrize("indexes", [[0], [0, 1]])
 def test_without_a_transactional_id_nothing_of_a_transactional_request_is_written(sim, indexes):
     for index in indexes:
-        sim.cluster.move_leader(TOPIC, index, 0, sim.now_ms)
+        sim.move_leader(TOPIC, index, 0)
     fields: dict[str, Any] = {"producer_id": 7, "producer_epoch": 0, "base_sequence": 0}
     partitions = [
         ProduceRequest.Topic.Partition(index=index, records=batch(b"a", transactional=index == indexes[-1], **fields))
@@ -129,7 +129,7 @@ def test_without_a_transactional_id_nothing_of_a_transactional_request_is_writte
 
 def test_batches_of_two_producers_in_one_request_are_refused(sim):
     for index in (0, 1):
-        sim.cluster.move_leader(TOPIC, index, 0, sim.now_ms)
+        sim.move_leader(TOPIC, index, 0)
     partitions = [
         ProduceRequest.Topic.Partition(
             index=index,
@@ -158,7 +158,7 @@ def test_a_marker_by_hand_is_answered_once_it_is_replicated(sim, producer):
     assert producer.send(b"a") == 0
     partition = sim.cluster.find_partition(TOPIC, 0)
     follower = partition.isr[-1]
-    sim.cluster.set_follower_lag(follower, 1, sim.now_ms)
+    sim.cluster.cluster_control.set_follower_lag(follower, 1, sim.now_ms)
     marker = WriteTxnMarkersRequest.Marker(
         producer_id=producer.producer_id,
         producer_epoch=producer.epoch,
@@ -174,7 +174,7 @@ def test_a_marker_by_hand_is_answered_once_it_is_replicated(sim, producer):
 @pytest.mark.parametrize("diskless", [False, True])
 def test_a_marker_by_hand_takes_enough_replicas_in_sync_but_where_there_is_no_disk(sim, producer, diskless):
     configs = {"min.insync.replicas": "3", "diskless.enable": str(diskless).lower()}
-    sim.cluster.create_topic("strict", 1, configs=configs)
+    sim.cluster.replication_control.create("strict", 1, configs=configs)
     partition = sim.cluster.find_partition("strict", 0)
     sim.stop_broker(2)
     leader = 0 if diskless else partition.leader
@@ -218,7 +218,7 @@ def test_the_time_of_zookeeper_knows_no_features():
 
 def test_a_broker_of_zookeepers_time_has_transactions_without_bumps():
     sim = Simulation(release="3.9", settings={"zookeeper.connect": "zk:2181"})
-    sim.cluster.create_topic(TOPIC, 2, 3)
+    sim.cluster.replication_control.create(TOPIC, 2, 3)
     sim.tell()
     producer = TransactionalProducer(sim, version=OLD)
     assert producer.init() == producer.send(b"a") == producer.commit_offset(7) == producer.end() == 0
@@ -244,7 +244,7 @@ def test_transactional_ids_are_matched_by_an_expression_as_a_whole():
     sim = Simulation()
     for name in ("orders-1", "orders-2", "payments-1"):
         request = InitProducerIdRequest(transactional_id=name, transaction_timeout_ms=1000)
-        coordinator = sim.cluster.coordinator_for(name, TRANSACTIONS_TOPIC).id
+        coordinator = sim.cluster.internal_topics.coordinator(name, TRANSACTIONS_TOPIC).id
         assert sim.ask(request, broker=coordinator).error_code == ErrorCode.NONE
 
     def listed(pattern: str) -> list[str]:

@@ -56,7 +56,7 @@ def test_heartbeats_that_are_known_again_are_bounded(proxied):
 
 def test_large_records_go_both_ways_as_they_are_and_are_put_down_with_their_size():
     sim = ProxiedSimulation()
-    sim.cluster.create_topic(TOPIC, 1, assignment=[[0, 1, 2]])
+    sim.cluster.replication_control.create(TOPIC, 1, assignment=[[0, 1, 2]])
     journal = Journal()
     sim.proxy.path.observers.append(journal)
     large = bytes(range(256)) * (4 * VIEWED_BYTES // 256)

@@ -34,7 +34,7 @@ def test_a_reader_is_sent_to_the_replica_of_its_rack():
 
 def test_the_leader_of_a_group_hears_the_rack_of_a_member_that_says_version_2():
     sim = cluster_of()
-    sim.cluster.coordinator_for("readers")
+    sim.cluster.internal_topics.coordinator("readers")
     subscription = ConsumerProtocolSubscription(topics=[TOPIC], generation_id=4)
     request = JoinGroupRequest(
         group_id="readers",
@@ -54,7 +54,7 @@ def test_the_leader_of_a_group_hears_the_rack_of_a_member_that_says_version_2():
 
 def test_a_coordinator_that_assigns_knows_the_rack_of_a_member_and_keeps_it():
     sim = cluster_of()
-    sim.cluster.coordinator_for("readers")
+    sim.cluster.internal_topics.coordinator("readers")
     client = Client(sim)
     beat = {"group_id": "readers", "member_id": "a member of its own"}
     joining = ConsumerGroupHeartbeatRequest(
@@ -71,7 +71,7 @@ def test_a_coordinator_that_assigns_knows_the_rack_of_a_member_and_keeps_it():
 
 def test_diskless_topics_are_led_by_the_rack_of_a_rewritten_client_id():
     sim = cluster_of()
-    sim.cluster.create_topic("events", 3, configs={"diskless.enable": "true"})
+    sim.cluster.replication_control.create("events", 3, configs={"diskless.enable": "true"})
     client = Client(sim)
     sent = client.frame(METADATA, 12, client_id="billing")[4:]
     client_id = rewritten_client_id(Rewrites(client_id_racks="diskless_az"), "billing", "b")

@@ -24,7 +24,7 @@ class Watched:
     def __init__(self, sim: Simulation) -> None:
         self.sim = sim
         for name in TOPICS:
-            sim.cluster.create_topic(name, 1, assignment=[[0, 1, 2]])
+            sim.cluster.replication_control.create(name, 1, assignment=[[0, 1, 2]])
         if isinstance(sim, ProxiedSimulation):
             self.journal = Journal()
             sim.proxy.path.observers.append(self.journal)

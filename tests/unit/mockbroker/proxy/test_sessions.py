@@ -11,7 +11,7 @@ from tests.unit.mockbroker.proxy.proxied_simulation import ProxiedSimulation
 def sim() -> ProxiedSimulation:
     sim = ProxiedSimulation()
     for name in (TOPIC, "events"):
-        sim.cluster.create_topic(name, 1, assignment=[[0, 1, 2]])
+        sim.cluster.replication_control.create(name, 1, assignment=[[0, 1, 2]])
     return sim
 
 

@@ -26,7 +26,7 @@ AckPartition = ShareAcknowledgeRequest.Topic.Partition
 
 def begun(sim: Simulation, partitions: int = 1, *, start_offset: int = 0, group: str = GROUP) -> bytes:
     """A topic whose share partitions have begun; gives its id. Partition i is led by broker i."""
-    topic = sim.cluster.create_topic(TOPIC, partitions, 3)
+    topic = sim.cluster.replication_control.create(TOPIC, partitions, 3)
     for index in range(partitions):
         share_of(sim.cluster).begin(SharePartitionKey(group, topic.id, index), 1, start_offset)
     return topic.id
@@ -124,4 +124,6 @@ def outcome(response: ShareAcknowledgeResponse) -> int:
 
 def coordinator_of(sim: Simulation, topic_id: bytes, index: int = 0, group: str = GROUP) -> int:
     """The broker that keeps the state of a share partition."""
-    return sim.cluster.coordinator_for(coordinator_key(SharePartitionKey(group, topic_id, index)), SHARE_TOPIC).id
+    return sim.cluster.internal_topics.coordinator(
+        coordinator_key(SharePartitionKey(group, topic_id, index)), SHARE_TOPIC
+    ).id

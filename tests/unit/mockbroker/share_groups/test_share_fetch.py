@@ -324,7 +324,7 @@ def test_without_an_error_the_leader_has_kafkas_defaults(sim):
 
 
 def test_a_share_partition_that_nobody_began_is_told_of_when_the_time_is_over(sim):
-    topic = sim.cluster.create_topic(TOPIC, 1, 3).id
+    topic = sim.cluster.replication_control.create(TOPIC, 1, 3).id
     waiting = sim.send(share_fetch_request(topic, max_wait_ms=100))
     assert waiting not in sim.replies
     sim.advance(100)
@@ -336,7 +336,7 @@ def test_another_leader_goes_on_with_what_was_settled_and_forgets_locks(sim):
     filled(sim, 2, 2, 2)
     share_fetch(sim, topic, batch_size=1)
     acknowledge(sim, topic, 1, (2, 3, [ACCEPT]))
-    sim.cluster.move_leader(TOPIC, 0, 1, sim.now_ms)
+    sim.move_leader(TOPIC, 0, 1)
     assert acquired(share_fetch(sim, topic, broker=1)) == [(0, 1, 1), (4, 5, 1)]
     assert share_fetch(sim, topic, 2).responses[0].partitions[0].error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
     assert outcome(acknowledge(sim, topic, 3, (0, 1, [ACCEPT]))) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
@@ -354,7 +354,7 @@ def test_a_stopped_broker_loses_sessions_and_locks_and_no_acknowledgement(sim):
 
 @pytest.mark.parametrize("end", ["stop_broker", "crash_broker"])
 def test_locks_on_a_diskless_topic_end_with_the_broker_of_their_session(sim, end):
-    topic = sim.cluster.create_topic(TOPIC, 1, configs={"diskless.enable": "true"}).id
+    topic = sim.cluster.replication_control.create(TOPIC, 1, configs={"diskless.enable": "true"}).id
     share_of(sim.cluster).begin(SharePartitionKey(GROUP, topic, 0), 1, 0)
     filled(sim, 3)
     assert acquired(share_fetch(sim, topic)) == [(0, 2, 1)]
@@ -365,7 +365,7 @@ def test_locks_on_a_diskless_topic_end_with_the_broker_of_their_session(sim, end
 
 def test_a_fetch_that_waits_is_answered_though_a_topic_that_another_broker_leads_is_deleted(sim):
     topic = begun(sim)
-    there = sim.cluster.create_topic("there", assignment=[[1]])
+    there = sim.cluster.replication_control.create("there", assignment=[[1]])
     request = share_fetch_request(topic, max_wait_ms=500)
     request.topics.append(
         type(request).Topic(topic_id=there.id, partitions=[type(request).Topic.Partition(partition_index=0)])
@@ -432,7 +432,7 @@ def test_within_a_session_partitions_without_news_are_left_out(sim):
 
 
 def test_a_group_that_was_never_told_where_to_begin_begins_at_the_end(sim):
-    topic = sim.cluster.create_topic(TOPIC, 1, 3).id
+    topic = sim.cluster.replication_control.create(TOPIC, 1, 3).id
     filled(sim, 2)
     share_of(sim.cluster).begin(SharePartitionKey(GROUP, topic, 0), 1)
     assert acquired(share_fetch(sim, topic)) == []
@@ -443,7 +443,7 @@ def test_a_group_that_was_never_told_where_to_begin_begins_at_the_end(sim):
 @pytest.mark.parametrize(("age", "given"), [("PT+1S", []), ("PT+1H", [(0, 1, 1)])])
 def test_a_group_begins_with_the_records_of_a_duration(sim, age, given):
     sim.advance(5000)  # the records are of 1000
-    topic = sim.cluster.create_topic(TOPIC, 1, 3).id
+    topic = sim.cluster.replication_control.create(TOPIC, 1, 3).id
     filled(sim, 2)
     config = {"resource_type": GROUP_RESOURCE, "resource_name": GROUP, "name": "share.auto.offset.reset"}
     sim.cluster.writer.commit([ConfigRecord(**config, value=f"by_duration:{age}")])

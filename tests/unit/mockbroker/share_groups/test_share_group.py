@@ -19,7 +19,7 @@ SESSION_MS = 45_000
 
 
 def coordinator(sim: Simulation) -> int:
-    return sim.cluster.coordinator_for(GROUP).id
+    return sim.cluster.internal_topics.coordinator(GROUP).id
 
 
 def beat(sim: Simulation, epoch: int = 0, *, member: str = "one", **fields: Any) -> ShareGroupHeartbeatResponse:
@@ -45,14 +45,16 @@ def assigned(response: ShareGroupHeartbeatResponse) -> list[int] | None:
 
 def describe(sim: Simulation, group: str = GROUP) -> ShareGroupDescribeResponse.Group:
     request = ShareGroupDescribeRequest(group_ids=[group])
-    answer: ShareGroupDescribeResponse = sim.ask(request, broker=sim.cluster.coordinator_for(group or GROUP).id)
+    answer: ShareGroupDescribeResponse = sim.ask(
+        request, broker=sim.cluster.internal_topics.coordinator(group or GROUP).id
+    )
     return answer.groups[0]
 
 
 @pytest.fixture
 def topic(sim: Simulation) -> bytes:
     """The id of a topic with three partitions."""
-    return sim.cluster.create_topic(TOPIC, 3, 3).id
+    return sim.cluster.replication_control.create(TOPIC, 3, 3).id
 
 
 def test_a_member_is_assigned_what_has_begun_with_its_second_heartbeat(sim, topic):
@@ -128,7 +130,7 @@ def test_a_broker_that_does_not_coordinate_says_so(sim, topic):
 
 def test_a_full_group_takes_nobody_else(topic, sim):
     sim = Simulation("a,b,c", settings={"group.share.max.size": "1"})
-    sim.cluster.create_topic(TOPIC, 3, 3)
+    sim.cluster.replication_control.create(TOPIC, 3, 3)
     beat(sim)
     assert beat(sim, member="two").error_code == ErrorCode.GROUP_MAX_SIZE_REACHED
     assert beat(sim).error_code == ErrorCode.NONE
@@ -198,7 +200,7 @@ def test_admins_see_share_groups_and_delete_those_without_members(sim, topic):
 def test_a_new_partition_begins_at_its_start(sim, topic):
     beat(sim)
     beat(sim, 2)
-    sim.cluster.add_partitions(TOPIC, 4)
+    sim.cluster.replication_control.widen(TOPIC, 4)
     beat(sim, 3)
     assert assigned(beat(sim, describe(sim).group_epoch)) in ([0, 1, 2, 3], None)
     assert describe(sim).members[0].assignment.topic_partitions[0].partitions == [0, 1, 2, 3]
@@ -212,7 +214,7 @@ def test_a_new_partition_begins_at_its_start(sim, topic):
 def test_a_deleted_topic_is_forgotten(sim, topic):
     beat(sim)
     beat(sim, 2)
-    sim.cluster.delete_topic(sim.cluster.topics[TOPIC])
+    sim.cluster.replication_control.delete(sim.cluster.topics[TOPIC])
     assert not sim.cluster.image.extensions
     assert assigned(beat(sim, 3)) == []
 

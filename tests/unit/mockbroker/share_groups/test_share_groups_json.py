@@ -17,7 +17,7 @@ def sim() -> Simulation:
 
 
 def test_a_share_group_is_shown_with_members_and_how_far_it_is(sim):
-    topic = sim.cluster.create_topic(TOPIC, 2, 3)
+    topic = sim.cluster.replication_control.create(TOPIC, 2, 3)
     beat(sim, rack_id="b")
     beat(sim, 2)
     filled(sim, 10)
@@ -42,11 +42,11 @@ def test_a_share_group_is_shown_with_members_and_how_far_it_is(sim):
 
 
 def test_what_a_share_group_read_of_a_topic_that_is_gone_is_not_shown(sim):
-    topic = sim.cluster.create_topic(TOPIC, 1, 3)
+    topic = sim.cluster.replication_control.create(TOPIC, 1, 3)
     beat(sim)
     beat(sim, 2)
     filled(sim, 1)
     share_fetch(sim, topic.id)
-    sim.cluster.delete_topic(topic)
+    sim.cluster.replication_control.delete(topic)
     shown = group_of(sim.cluster, GROUP)
     assert (shown.offsets, shown.lag, shown.members[0].assignment) == ([], 0, {})

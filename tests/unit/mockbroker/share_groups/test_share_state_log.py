@@ -34,7 +34,7 @@ Shown = tuple[str, int, int | None]  # kind, share partition, and the first offs
 @pytest.fixture
 def sim(sim: Simulation) -> Simulation:
     """Three brokers, a topic with two partitions, and a share partition of the first that starts at 5."""
-    sim.cluster.create_topic("orders", 2)
+    sim.cluster.replication_control.create("orders", 2)
     share_of(sim.cluster).coordinator.initialize(key_of(sim), 0, 5)
     return sim
 
@@ -75,7 +75,7 @@ def test_whoever_reads_on_sees_each_update_and_each_deletion(sim):
 
 def test_with_the_topic_read_from_the_group_is_forgotten_in_the_log_too(sim):
     read(sim)
-    sim.cluster.delete_topic(sim.cluster.topics["orders"])
+    sim.cluster.replication_control.delete(sim.cluster.topics["orders"])
     topic = sim.cluster.topics[SHARE_TOPIC]
     (written,) = [one for one in topic.partitions if one.log.end_offset]
     assert written.log.end_offset == 2
@@ -83,7 +83,7 @@ def test_with_the_topic_read_from_the_group_is_forgotten_in_the_log_too(sim):
 
 def test_with_the_topic_of_states_they_are_gone(sim):
     read(sim)
-    sim.cluster.delete_topic(sim.cluster.topics[SHARE_TOPIC])
+    sim.cluster.replication_control.delete(sim.cluster.topics[SHARE_TOPIC])
     assert not sim.cluster.image.extensions
 
 

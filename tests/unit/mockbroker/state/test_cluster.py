@@ -12,13 +12,13 @@ from protocol.error_codes import ErrorCode
 def cluster() -> Cluster:
     """Brokers 0-5 on racks a, b, c, a, b, c; topic orders with 6 partitions of 3 replicas."""
     cluster = Cluster.create([Broker(index, "abc"[index % 3]) for index in range(6)])
-    cluster.create_topic("orders", 6, 3)
+    cluster.replication_control.create("orders", 6, 3)
     return cluster
 
 
 def refusal(cluster: Cluster, *arguments: object, **keywords: object) -> int:
     with pytest.raises(ApiError) as caught:
-        cluster.create_topic(*arguments, **keywords)  # type: ignore[arg-type]
+        cluster.replication_control.create(*arguments, **keywords)  # type: ignore[arg-type]
     return caught.value.code
 
 
@@ -32,7 +32,7 @@ def test_each_partition_has_one_replica_in_each_rack(cluster):
 def test_a_stopped_leader_hands_over_to_the_next_replica_in_sync(cluster):
     partition = next(one for one in cluster.topics["orders"].partitions if one.leader == 1)
     replicas = partition.replicas
-    cluster.stop_broker(1, 0)
+    cluster.cluster_control.stop(1, 0)
     assert partition.leader == replicas[1]
     assert partition.isr == replicas[1:]
     assert partition.leader_epoch == 1
@@ -42,7 +42,7 @@ def test_a_stopped_leader_hands_over_to_the_next_replica_in_sync(cluster):
 def test_a_stopped_follower_only_leaves_the_isr(cluster):
     partition = cluster.topics["orders"].partitions[0]
     follower = partition.replicas[2]
-    cluster.stop_broker(follower, 0)
+    cluster.cluster_control.stop(follower, 0)
     assert (partition.leader, partition.isr, partition.leader_epoch) == (
         partition.replicas[0],
         partition.replicas[:2],
@@ -52,9 +52,11 @@ def test_a_stopped_follower_only_leaves_the_isr(cluster):
 
 def test_the_preferred_leader_leads_again_once_it_is_back(cluster):
     before = [(one.leader, one.isr) for one in cluster.topics["orders"].partitions]
-    cluster.stop_rack("b", 0)
+    for broker_id in (1, 4):
+        cluster.cluster_control.stop(broker_id, 0)
     assert all(cluster.brokers[one.leader].rack != "b" for one in cluster.topics["orders"].partitions)
-    assert cluster.start_rack("b", 0) == [1, 4]
+    for broker_id in (1, 4):
+        cluster.cluster_control.start(broker_id, 0)
     assert [(one.leader, one.isr) for one in cluster.topics["orders"].partitions] == before
 
 
@@ -62,54 +64,54 @@ def test_the_last_replica_stays_eligible_and_no_other_may_lead(cluster):
     partition = cluster.topics["orders"].partitions[0]
     first, second, third = partition.replicas
     for broker_id in (second, third, first):
-        cluster.stop_broker(broker_id, 0)
+        cluster.cluster_control.stop(broker_id, 0)
     assert (partition.leader, partition.isr, partition.elr) == (-1, (), (first,))
-    cluster.start_broker(second, 0)
+    cluster.cluster_control.start(second, 0)
     assert (partition.leader, partition.isr, partition.last_known_elr) == (-1, (), (first,))
-    cluster.start_broker(first, 0)
+    cluster.cluster_control.start(first, 0)
     assert (partition.leader, partition.isr) == (first, (first, second))
 
 
 def test_unclean_election_lets_any_replica_lead():
     cluster = Cluster.create([Broker(0, "a"), Broker(1, "b")], settings={"unclean.leader.election.enable": "true"})
-    partition = cluster.create_topic("orders", 1, 2).partitions[0]
-    cluster.stop_broker(1, 0)
-    cluster.stop_broker(0, 0)
-    cluster.start_broker(1, 0)
+    partition = cluster.replication_control.create("orders", 1, 2).partitions[0]
+    cluster.cluster_control.stop(1, 0)
+    cluster.cluster_control.stop(0, 0)
+    cluster.cluster_control.start(1, 0)
     assert (partition.leader, partition.isr) == (1, (1,))
 
 
 def test_stopping_twice_changes_nothing_and_unknown_ones_are_refused(cluster):
-    assert cluster.stop_broker(1, 0)
+    assert cluster.cluster_control.stop(1, 0)
     version = cluster.version
-    assert not cluster.stop_broker(1, 0)
+    assert not cluster.cluster_control.stop(1, 0)
     assert cluster.version == version
     with pytest.raises(KeyError):
-        cluster.stop_broker(9, 0)
+        cluster.cluster_control.stop(9, 0)
     with pytest.raises(KeyError):
-        cluster.stop_rack("z", 0)
+        cluster.liveness.brokers_in("z")
 
 
 def test_the_controller_is_the_lowest_broker_that_is_up(cluster):
-    assert cluster.controller_id() == 0
-    cluster.stop_broker(0, 0)
-    assert cluster.controller_id() == 1
+    assert cluster.support.controller_id == 0
+    cluster.cluster_control.stop(0, 0)
+    assert cluster.support.controller_id == 1
 
 
 def test_a_group_keeps_its_coordinator_while_that_is_up_and_has_it_back_with_its_leadership(cluster):
-    first = cluster.coordinator_for("readers")
-    cluster.stop_broker((first.id + 1) % 6, 0)
-    assert cluster.coordinator_for("readers") is first
-    cluster.stop_broker(first.id, 0)
-    second = cluster.coordinator_for("readers")
+    first = cluster.internal_topics.coordinator("readers")
+    cluster.cluster_control.stop((first.id + 1) % 6, 0)
+    assert cluster.internal_topics.coordinator("readers") is first
+    cluster.cluster_control.stop(first.id, 0)
+    second = cluster.internal_topics.coordinator("readers")
     assert second.online
     assert second.rack != first.rack
-    cluster.start_broker(first.id, 0)
-    assert cluster.coordinator_for("readers") is first
+    cluster.cluster_control.start(first.id, 0)
+    assert cluster.internal_topics.coordinator("readers") is first
 
 
 def test_groups_are_spread_over_the_brokers(cluster):
-    assert len({cluster.coordinator_for(f"group-{index}").id for index in range(60)}) == 6
+    assert len({cluster.internal_topics.coordinator(f"group-{index}").id for index in range(60)}) == 6
 
 
 def test_a_bad_topic_is_refused_with_kafkas_error(cluster):
@@ -129,34 +131,34 @@ def test_a_bad_topic_is_refused_with_kafkas_error(cluster):
 
 def test_the_default_replication_factor_is_no_wider_than_the_cluster():
     cluster = Cluster.create([Broker(0, None), Broker(1, None)], settings={"num.partitions": "4"})
-    topic = cluster.create_topic("orders")
+    topic = cluster.replication_control.create("orders")
     assert (len(topic.partitions), topic.replication_factor) == (4, 2)
 
 
 def test_checking_a_topic_creates_nothing(cluster):
-    cluster.create_topic("new", 3, validate_only=True)
+    cluster.replication_control.create("new", 3, validate_only=True)
     assert "new" not in cluster.topics
 
 
 def test_a_topic_only_grows(cluster):
-    cluster.add_partitions("orders", 8)
+    cluster.replication_control.widen("orders", 8)
     partitions = cluster.topics["orders"].partitions
     assert [one.index for one in partitions] == list(range(8))
     assert all(len(one.replicas) == 3 for one in partitions)
     with pytest.raises(ApiError) as caught:
-        cluster.add_partitions("orders", 8)
+        cluster.replication_control.widen("orders", 8)
     assert caught.value.code == ErrorCode.INVALID_PARTITIONS
 
 
 def test_brokers_where_only_some_name_a_rack_can_still_hold_topics():
     cluster = Cluster.create([Broker(0, "a"), Broker(1, None), Broker(2, "b")])
-    assert cluster.create_topic("orders", 3, 3).replication_factor == 3
+    assert cluster.replication_control.create("orders", 3, 3).replication_factor == 3
 
 
 def test_equal_seeds_give_equal_clusters():
     def make() -> Cluster:
         cluster = Cluster.create([Broker(0, "a")], seed=5)
-        cluster.create_topic("orders")
+        cluster.replication_control.create("orders")
         return cluster
 
     assert (make().id, make().topics["orders"].id) == (make().id, make().topics["orders"].id)

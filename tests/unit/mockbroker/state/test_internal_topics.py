@@ -31,7 +31,7 @@ TOPICS_BY_KEY_TYPE = ((0, OFFSETS_TOPIC), (1, TRANSACTIONS_TOPIC))
 @pytest.fixture
 def sim(sim: Simulation) -> Simulation:
     """Three brokers on racks a, b and c; topic orders with two partitions."""
-    sim.cluster.create_topic("orders", 2)
+    sim.cluster.replication_control.create("orders", 2)
     return sim
 
 
@@ -49,7 +49,7 @@ def commit(sim: Simulation, offset: int, *, broker: int | None = None, group: st
         topics=[OffsetCommitRequest.Topic(name="orders", partitions=[place])],
     )
     if broker is None:
-        broker = sim.cluster.coordinator_for(group).id
+        broker = sim.cluster.internal_topics.coordinator(group).id
     code: int = sim.ask(request, version=8, broker=broker).topics[0].partitions[0].error_code
     return code
 
@@ -127,13 +127,13 @@ def test_clients_do_not_write_to_them_but_may_widen_and_delete_them(sim):
 def test_a_wider_topic_leaves_every_group_where_it_is(sim):
     groups = [f"group-{number}" for number in range(20)]
     before = [sim.cluster.internal_topics.partition_of(OFFSETS_TOPIC, group).index for group in groups]
-    sim.cluster.add_partitions(OFFSETS_TOPIC, 77)
+    sim.cluster.replication_control.widen(OFFSETS_TOPIC, 77)
     assert [sim.cluster.internal_topics.partition_of(OFFSETS_TOPIC, group).index for group in groups] == before
 
 
 def test_with_the_topic_of_offsets_the_groups_are_gone(sim):
     assert commit(sim, 5) == 0
-    sim.cluster.delete_topic(sim.cluster.topics[OFFSETS_TOPIC])
+    sim.cluster.replication_control.delete(sim.cluster.topics[OFFSETS_TOPIC])
     assert sim.cluster.groups.find(GROUP) is None
     assert not sim.cluster.image.offsets
     assert coordinator_answer(sim).error_code == 0
@@ -142,7 +142,7 @@ def test_with_the_topic_of_offsets_the_groups_are_gone(sim):
 def test_with_the_topic_of_transactions_the_transactional_ids_are_gone(sim):
     producer = TransactionalProducer(sim)
     assert producer.init() == producer.send(b"a") == 0
-    sim.cluster.delete_topic(sim.cluster.topics[TRANSACTIONS_TOPIC])
+    sim.cluster.replication_control.delete(sim.cluster.topics[TRANSACTIONS_TOPIC])
     assert not sim.cluster.image.transactions
     assert producer.end() == ErrorCode.INVALID_PRODUCER_ID_MAPPING
     sim.advance(100_000)  # nothing is left to time out
@@ -153,10 +153,10 @@ def test_with_the_topic_of_transactions_the_transactional_ids_are_gone(sim):
 
 def test_the_coordinator_goes_where_the_leader_goes(sim):
     assert commit(sim, 5) == 0
-    first = sim.cluster.coordinator_for(GROUP).id
+    first = sim.cluster.internal_topics.coordinator(GROUP).id
     partition = sim.cluster.internal_topics.partition_of(OFFSETS_TOPIC, GROUP)
     follower = next(one for one in partition.replicas if one != first)
-    sim.cluster.move_leader(OFFSETS_TOPIC, partition.index, follower, sim.now_ms)
+    sim.move_leader(OFFSETS_TOPIC, partition.index, follower)
     assert coordinator_answer(sim).node_id == follower
     assert commit(sim, 6, broker=first) == ErrorCode.NOT_COORDINATOR
     assert commit(sim, 6, broker=follower) == 0
@@ -166,12 +166,12 @@ def test_a_partition_without_a_leader_has_its_keys_without_a_coordinator(sim):
     coordinator_answer(sim)
     partition = sim.cluster.internal_topics.partition_of(OFFSETS_TOPIC, GROUP)
     index = partition.index
-    sim.cluster.move_replicas(OFFSETS_TOPIC, index, [1], sim.now_ms)
+    sim.move_replicas(OFFSETS_TOPIC, index, [1])
     sim.stop_broker(1)
     assert coordinator_answer(sim).error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
     assert commit(sim, 1, broker=0) == ErrorCode.NOT_COORDINATOR
     with pytest.raises(ApiError) as raised:
-        sim.cluster.coordinator_for(GROUP)
+        sim.cluster.internal_topics.coordinator(GROUP)
     assert raised.value.code == ErrorCode.COORDINATOR_NOT_AVAILABLE
     sim.start_broker(1)
     assert commit(sim, 1) == 0
@@ -179,7 +179,7 @@ def test_a_partition_without_a_leader_has_its_keys_without_a_coordinator(sim):
 
 def test_a_moved_coordinator_brings_a_replica_along_where_there_was_none():
     sim = Simulation(racks="a,b,c,a,b,c")
-    sim.cluster.create_topic("orders", 2)
+    sim.cluster.replication_control.create("orders", 2)
     partition = sim.cluster.internal_topics.partition_of(OFFSETS_TOPIC, GROUP)
     stranger = next(one for one in range(6) if one not in partition.replicas)
     assert sim.move_coordinator(GROUP, stranger)
@@ -192,7 +192,7 @@ def test_a_transactions_time_waits_for_its_coordinator(sim):
     assert producer.init() == producer.send(b"a") == 0
     partition = sim.cluster.internal_topics.partition_of(TRANSACTIONS_TOPIC, producer.id)
     home = next(one for one in range(3) if one != sim.cluster.find_partition("orders", 0).leader)
-    sim.cluster.move_replicas(TRANSACTIONS_TOPIC, partition.index, [home], sim.now_ms)
+    sim.move_replicas(TRANSACTIONS_TOPIC, partition.index, [home])
     sim.stop_broker(home)
     sim.advance(60_000)
     assert fetched(sim, isolation_level=0).last_stable_offset == 0
@@ -273,7 +273,7 @@ def test_markers_have_the_leader_epoch_of_the_coordinators_partition(sim):
     assert producer.init() == 0
     partition = sim.cluster.internal_topics.partition_of(TRANSACTIONS_TOPIC, producer.id)
     follower = next(one for one in partition.replicas if one != partition.leader)
-    sim.cluster.move_leader(TRANSACTIONS_TOPIC, partition.index, follower, sim.now_ms)
+    sim.move_leader(TRANSACTIONS_TOPIC, partition.index, follower)
     assert partition.leader_epoch == 1
     assert producer.send(b"a") == producer.end() == 0
     marker = list(iter_records(fetched(sim, isolation_level=0).records))[-1]
@@ -292,7 +292,7 @@ def test_a_fork_goes_on_with_what_was_read(sim):
 def test_what_changes_while_nobody_leads_is_there_afterwards(sim):
     assert commit(sim, 1) == 0
     partition = sim.cluster.internal_topics.partition_of(OFFSETS_TOPIC, GROUP)
-    sim.cluster.move_replicas(OFFSETS_TOPIC, partition.index, [1], sim.now_ms)
+    sim.move_replicas(OFFSETS_TOPIC, partition.index, [1])
     records_of(sim, OFFSETS_TOPIC, GROUP)
     sim.stop_broker(1)
     end_offset = partition.log.end_offset
@@ -325,7 +325,7 @@ def test_classic_groups_are_written_in_version_3(sim):
         protocol_type="consumer",
         protocols=[JoinGroupRequest.Protocol(name="range", metadata=b"orders")],
     )
-    broker = sim.cluster.coordinator_for(GROUP).id
+    broker = sim.cluster.internal_topics.coordinator(GROUP).id
     ticket = sim.send(join, version=3, broker=broker)
     sim.advance(3_000)  # group.initial.rebalance.delay.ms
     member_id = sim.replies[ticket].member_id

@@ -159,7 +159,7 @@ def test_kafka_2_8_is_in_zookeeper_mode_but_where_process_roles_is_set():
 
 def test_a_fork_emulates_the_release_of_its_cluster():
     sim = Simulation(release="3.5")
-    sim.cluster.create_topic("orders", assignment=[[0, 1, 2]])
+    sim.cluster.replication_control.create("orders", assignment=[[0, 1, 2]])
     assert sim.fork().cluster.support.served_versions(0) == kraft_versions("3.5")
 
 
@@ -179,7 +179,7 @@ def test_a_release_that_there_is_not_is_refused(release, words):
 def every_version(release, **settings):
     """A simulation, and each API with its lowest and its highest version as it is told."""
     sim = Simulation(release=release, settings=settings)
-    sim.cluster.create_topic("orders", assignment=[[0, 1, 2]])
+    sim.cluster.replication_control.create("orders", assignment=[[0, 1, 2]])
     served = sim.engine.session(sim.cluster.brokers[0]).served_versions
     return sim, [(api_key, version) for api_key, both in served.items() for version in sorted(set(both))]
 

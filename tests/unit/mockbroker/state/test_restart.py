@@ -96,7 +96,7 @@ OF_DIRECTORIES = [pytest.param(ending, marks=pytest.mark.data_directories) for e
 def runs(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Runs]:
     """A cluster of three brokers with the topic orders: two partitions on all brokers, and a setting of its own."""
     runs = Runs() if request.param == "memory" else DiskRuns(tmp_path, is_killed=request.param == "killed")
-    runs.cluster.create_topic("orders", 2, 3, configs={"min.insync.replicas": "2"})
+    runs.cluster.replication_control.create("orders", 2, 3, configs={"min.insync.replicas": "2"})
     yield runs
     if isinstance(runs, DiskRuns):
         runs.storage.close()
@@ -122,15 +122,15 @@ def test_topics_are_found_again_with_their_ids_settings_and_replicas(runs):
 
 
 def test_a_diskless_topic_stays_diskless_whatever_the_default_has_become(runs):
-    runs.cluster.create_topic("events", 1, configs={"diskless.enable": "true"})
+    runs.cluster.replication_control.create("events", 1, configs={"diskless.enable": "true"})
     assert runs.restart().topics["events"].diskless
     assert not runs.cluster.topics["orders"].diskless
 
 
 def test_leader_epochs_go_on(runs):
     for broker_id in (1, 2):
-        runs.cluster.stop_broker(broker_id, 0)
-        runs.cluster.start_broker(broker_id, 0)
+        runs.cluster.cluster_control.stop(broker_id, 0)
+        runs.cluster.cluster_control.start(broker_id, 0)
     before = [one.leader_epoch for one in runs.cluster.topics["orders"].partitions]
     after = [one.leader_epoch for one in runs.restart().topics["orders"].partitions]
     assert max(before) > 0
@@ -159,8 +159,8 @@ def test_records_and_the_sequences_of_their_producers_are_found_again(runs):
 
 def test_a_deleted_topics_records_do_not_come_back_with_a_new_topic_of_its_name(runs):
     append(runs.cluster.topics["orders"].partitions[0], batch(b"one"), 0, one_batch=True, allow_zstd=True)
-    runs.cluster.delete_topic(runs.cluster.topics["orders"])
-    runs.restart().create_topic("orders", 1, 1)
+    runs.cluster.replication_control.delete(runs.cluster.topics["orders"])
+    runs.restart().replication_control.create("orders", 1, 1)
     assert runs.cluster.topics["orders"].partitions[0].log.end_offset == 0
 
 
@@ -198,13 +198,13 @@ def test_a_transaction_whose_end_was_decided_gets_the_markers_that_are_missing(r
     """A real Kafka 4.4 that was killed had none: the record was committed with the producer's next transaction."""
     cluster = runs.cluster
     producer_id, epoch = initialise(cluster)
-    coordinator = cluster.coordinator_for("billing", TRANSACTIONS_TOPIC)
+    coordinator = cluster.internal_topics.coordinator("billing", TRANSACTIONS_TOPIC)
     index = next(one.index for one in cluster.topics["orders"].partitions if one.leader != coordinator.id)
     partition = cluster.topics["orders"].partitions[index]
     cluster.transactions.add_partitions("billing", producer_id, epoch, [("orders", index)], 0)
     sent = batch(b"one", producer_id=producer_id, producer_epoch=epoch, base_sequence=0, transactional=True)
     append(partition, sent, 0, one_batch=True, allow_zstd=True)
-    cluster.isolate_broker(partition.leader, 0)
+    cluster.cluster_control.isolate(partition.leader, 0)
     cluster.transactions.end("billing", producer_id, epoch, 0, commit=commit, broker=coordinator)
     assert (status(cluster), partition.log.end_offset) == ("PrepareCommit" if commit else "PrepareAbort", 1)
     cluster = runs.restart()
@@ -279,6 +279,6 @@ def test_a_deleted_group_stays_deleted(runs):
 
 def test_a_dry_run_leaves_no_trace(runs):
     before = list(runs.records), runs.cluster.image.copy()
-    topic = runs.cluster.create_topic("events", 4, 2, configs={"retention.ms": "5"}, validate_only=True)
+    topic = runs.cluster.replication_control.create("events", 4, 2, configs={"retention.ms": "5"}, validate_only=True)
     assert (len(topic.partitions), topic.replication_factor, topic.config("retention.ms")) == (4, 2, 5)
     assert (runs.records, runs.cluster.image) == before

@@ -16,13 +16,13 @@ from tests.transaction_driver import TransactionalProducer, fetched
 @pytest.fixture
 def sim(sim: Simulation) -> Simulation:
     """Three brokers on racks a, b and c; topic orders with two partitions."""
-    sim.cluster.create_topic("orders", 2)
+    sim.cluster.replication_control.create("orders", 2)
     return sim
 
 
 def two_down(sim: Simulation, topic: str, key: str) -> int:
     """Leave one broker of three; gives it, which coordinates the key then."""
-    left: int = sim.cluster.internal_topics.coordinator(topic, key).id
+    left: int = sim.cluster.internal_topics.coordinator(key, topic).id
     for broker in range(3):
         if broker != left:
             sim.stop_broker(broker)
@@ -88,10 +88,10 @@ def test_a_small_cluster_may_lack_as_many_replicas_as_one_with_all_of_them(racks
 
 def test_a_cluster_of_two_keeps_its_transactions_with_one_down():
     sim = Simulation(racks="a,b")
-    sim.cluster.create_topic("orders", 2)
+    sim.cluster.replication_control.create("orders", 2)
     producer = TransactionalProducer(sim)
     assert producer.init() == 0
-    other = 1 - sim.cluster.internal_topics.coordinator(TRANSACTIONS_TOPIC, producer.id).id
+    other = 1 - sim.cluster.internal_topics.coordinator(producer.id, TRANSACTIONS_TOPIC).id
     sim.stop_broker(other)
     assert producer.send(b"a") == producer.end() == 0
 
@@ -114,13 +114,13 @@ GROUP = "readers"
 def strict() -> Simulation:
     """Three brokers that ask for two replicas in sync of each topic, and an offset of orders-0 that is 1."""
     sim = Simulation(settings={"min.insync.replicas": 2})
-    sim.cluster.create_topic("orders", 2)
+    sim.cluster.replication_control.create("orders", 2)
     assert sim.ask(commit_request(1), version=8, broker=coordinator(sim)).topics[0].partitions[0].error_code == 0
     return sim
 
 
 def coordinator(sim: Simulation) -> int:
-    number: int = sim.cluster.coordinator_for(GROUP).id
+    number: int = sim.cluster.internal_topics.coordinator(GROUP).id
     return number
 
 

@@ -53,7 +53,7 @@ class Member:
             joins |= {role: [] for role in self.tasks}
         said = {"group_id": GROUP, "member_id": self.name, "member_epoch": epoch} | joins | self.always | fields
         version = said.pop("version", 1)
-        broker = self.sim.cluster.coordinator_for(said["group_id"] or GROUP).id
+        broker = self.sim.cluster.internal_topics.coordinator(said["group_id"] or GROUP).id
         answer: StreamsGroupHeartbeatResponse = self.sim.ask(
             StreamsGroupHeartbeatRequest(**said), broker=broker, version=version
         )
@@ -91,5 +91,7 @@ def statuses(answer: StreamsGroupHeartbeatResponse) -> dict[int, str]:
 
 def describe(sim: Simulation, group: str = GROUP) -> StreamsGroupDescribeResponse.Group:
     request = StreamsGroupDescribeRequest(group_ids=[group])
-    answer: StreamsGroupDescribeResponse = sim.ask(request, broker=sim.cluster.coordinator_for(group).id, version=1)
+    answer: StreamsGroupDescribeResponse = sim.ask(
+        request, broker=sim.cluster.internal_topics.coordinator(group).id, version=1
+    )
     return answer.groups[0]

@@ -31,14 +31,14 @@ ALL_TASKS = [(name, number) for name in "01" for number in range(3)]
 def sim() -> Simulation:
     """Brokers 0-2, a topic of three partitions, and no waiting for more members."""
     sim = Simulation(racks="a,b,c", settings=AT_ONCE)
-    sim.cluster.create_topic(LINES, 3, 3)
+    sim.cluster.replication_control.create(LINES, 3, 3)
     return sim
 
 
 def listed(sim: Simulation, state: str) -> list[tuple[str, str, str, str]]:
     answer = sim.ask(
         ListGroupsRequest(states_filter=[state], types_filter=["Streams"]),
-        broker=sim.cluster.coordinator_for(GROUP).id,
+        broker=sim.cluster.internal_topics.coordinator(GROUP).id,
         version=5,
     )
     return [(one.group_id, one.group_state, one.protocol_type, one.group_type) for one in answer.groups]
@@ -84,7 +84,7 @@ def test_what_is_missing_is_found_once_it_is_there():
     assert statuses(one.beat()) == {MISSING_SOURCE: f"Source topics {LINES} are missing."}
     assert listed(sim, "not_ready") == [(GROUP, "NotReady", "streams", "streams")]
     assert listed(sim, "NotReady") == []  # Kafka looks for the state by its other name
-    sim.cluster.create_topic(LINES, 3, 3)
+    sim.cluster.replication_control.create(LINES, 3, 3)
     settle(one)
     assert one.active == ALL_TASKS
     assert listed(sim, "Stable") == [(GROUP, "Stable", "streams", "streams")]
@@ -92,7 +92,7 @@ def test_what_is_missing_is_found_once_it_is_there():
 
 def test_the_first_members_are_waited_for():
     sim = Simulation(racks="a,b,c", settings={"group.streams.assignment.interval.ms": 0})
-    sim.cluster.create_topic(LINES, 3, 3)
+    sim.cluster.replication_control.create(LINES, 3, 3)
     one, two = Member(sim), Member(sim, "two")
     assert list(statuses(one.beat())) == [DELAYED, MISSING_INTERNAL]
     two.beat()
@@ -180,7 +180,7 @@ def test_a_static_member_comes_back_to_its_tasks(sim):
 def test_a_group_is_deleted_without_members_and_with_its_offsets(sim):
     one = Member(sim)
     settle(one)
-    ask = {"broker": sim.cluster.coordinator_for(GROUP).id, "version": 2}
+    ask = {"broker": sim.cluster.internal_topics.coordinator(GROUP).id, "version": 2}
     request = DeleteGroupsRequest(groups_names=[GROUP])
     assert sim.ask(request, **ask).results[0].error_code == ErrorCode.NON_EMPTY_GROUP
     one.beat(-1)
@@ -224,10 +224,10 @@ def test_another_coordinator_goes_on_with_the_group_but_for_what_no_record_has(s
     one = Member(sim)
     settle(one)
     one.owning(task_offsets=[TaskOffset(subtopology_id="1", partition=2, offset=9)])
-    epoch, before = one.epoch, sim.cluster.coordinator_for(GROUP).id
+    epoch, before = one.epoch, sim.cluster.internal_topics.coordinator(GROUP).id
     assert [told.offset for told in describe(sim).members[0].task_offsets] == [9]
     sim.stop_broker(before)
-    assert sim.cluster.coordinator_for(GROUP).id != before
+    assert sim.cluster.internal_topics.coordinator(GROUP).id != before
     assert describe(sim).members[0].task_offsets == []
     answer = one.owning()
     assert (answer.error_code, answer.member_epoch, statuses(answer)) == (ErrorCode.NONE, epoch, {})
@@ -236,7 +236,7 @@ def test_another_coordinator_goes_on_with_the_group_but_for_what_no_record_has(s
 
 def test_a_cluster_whose_release_has_no_such_groups_says_so():
     sim = Simulation(racks="a", settings={"group.coordinator.rebalance.protocols": "classic,consumer"})
-    sim.cluster.create_topic(LINES, 3, 1)
+    sim.cluster.replication_control.create(LINES, 3, 1)
     assert Member(sim).beat().error_code == ErrorCode.UNSUPPORTED_VERSION
     assert describe(sim).error_code == ErrorCode.UNSUPPORTED_VERSION
 
@@ -257,7 +257,7 @@ def test_the_control_api_shows_members_with_the_partitions_of_their_tasks(sim):
 def test_tasks_are_assigned_when_the_first_members_have_been_waited_for_without_another_heartbeat():
     """GroupMetadataManager.computeDelayedTargetAssignment, Apache Kafka 4.4."""
     sim = Simulation(racks="a,b,c", settings=AT_ONCE | {"group.streams.initial.rebalance.delay.ms": 2000})
-    sim.cluster.create_topic(LINES, 3, 3)
+    sim.cluster.replication_control.create(LINES, 3, 3)
     one = Member(sim)
     assert DELAYED in statuses(one.beat())
     assert DELAYED in statuses(one.beat())

@@ -88,7 +88,7 @@ def test_more_racks_than_three_have_a_broker_each(project):
     result = project("""
         @pytest.mark.kafka(racks="a,b,c,d")
         def test_it(kafka_cluster):
-            assert kafka_cluster.run(lambda cluster: cluster.state.racks()) == ["a", "b", "c", "d"]
+            assert kafka_cluster.run(lambda cluster: cluster.state.liveness.racks()) == ["a", "b", "c", "d"]
     """)
     result.assert_outcomes(passed=1)
 

@@ -51,19 +51,19 @@ def test_a_broker_registers_in_the_version_of_its_protocol(protocol, version, ra
 def test_what_a_broker_wrote_goes_with_it_and_comes_back_newer(era):
     registry = zookeeper_of(era).registry
     before = registry.created["/brokers/ids/1"]
-    era.cluster.stop_broker(1, 10)
+    era.cluster.cluster_control.stop(1, 10)
     assert registry.broker_ids() == [0, 2]
     with pytest.raises(KeyError):
         registry.registration(1)
-    era.cluster.start_broker(1, 20)
+    era.cluster.cluster_control.start(1, 20)
     assert json.loads(registry.registration(1))["timestamp"] == "20"
     assert registry.created["/brokers/ids/1"] > before
 
 
 def test_a_broker_forgets_what_it_was_told_when_it_stops(era):
     assert sorted(zookeeper_of(era).caches[1].brokers) == [0, 1, 2]
-    era.cluster.stop_broker(1, 0)
-    era.cluster.start_broker(1, 0)
+    era.cluster.cluster_control.stop(1, 0)
+    era.cluster.cluster_control.start(1, 0)
     assert zookeeper_of(era).caches[1].brokers == {}
     era.tell()
     assert sorted(zookeeper_of(era).caches[1].brokers) == [0, 1, 2]
@@ -76,22 +76,22 @@ def test_the_first_broker_is_elected_and_says_so_in_zookeeper(era):
     nodes = zookeeper_of(era).registry.nodes
     assert json.loads(nodes["/controller"]) == {"version": 1, "brokerid": 0, "timestamp": "0"}
     assert nodes["/controller_epoch"] == b"1"
-    assert era.cluster.controller_id() == 0
+    assert era.cluster.support.controller_id == 0
 
 
 def test_the_controller_moves_when_it_stops_and_not_when_it_comes_back(era):
-    era.cluster.stop_broker(0, 0)
-    assert (era.cluster.controller_id(), zookeeper_of(era).controller_epoch) == (1, 2)
-    era.cluster.start_broker(0, 0)
-    assert (era.cluster.controller_id(), zookeeper_of(era).controller_epoch) == (1, 2)
-    era.cluster.stop_broker(2, 0)
-    assert (era.cluster.controller_id(), zookeeper_of(era).controller_epoch) == (1, 2)
+    era.cluster.cluster_control.stop(0, 0)
+    assert (era.cluster.support.controller_id, zookeeper_of(era).controller_epoch) == (1, 2)
+    era.cluster.cluster_control.start(0, 0)
+    assert (era.cluster.support.controller_id, zookeeper_of(era).controller_epoch) == (1, 2)
+    era.cluster.cluster_control.stop(2, 0)
+    assert (era.cluster.support.controller_id, zookeeper_of(era).controller_epoch) == (1, 2)
 
 
 def test_a_new_controller_tells_everybody_everything(era):
-    era.cluster.create_topic("orders", 2, 3)
+    era.cluster.replication_control.create("orders", 2, 3)
     era.tell()
-    era.cluster.stop_broker(0, 0)
+    era.cluster.cluster_control.stop(0, 0)
     updates = era.tell()
     assert [one.broker_id for one in updates] == [1, 2]
     for one in updates:
@@ -101,19 +101,19 @@ def test_a_new_controller_tells_everybody_everything(era):
 
 
 def test_nothing_of_a_controller_that_has_gone_is_sent(era):
-    era.cluster.create_topic("orders", 1, 3)
-    era.cluster.stop_broker(0, 0)
+    era.cluster.replication_control.create("orders", 1, 3)
+    era.cluster.cluster_control.stop(0, 0)
     assert {one.controller_epoch for one in era.cluster.take_updates()} == {2}
 
 
 def test_with_no_broker_up_there_is_no_controller_until_one_starts(era):
     for broker_id in (0, 1, 2):
-        era.cluster.stop_broker(broker_id, 0)
-    assert era.cluster.controller_id() == -1
+        era.cluster.cluster_control.stop(broker_id, 0)
+    assert era.cluster.support.controller_id == -1
     assert era.tell() == []
     assert "/controller" not in zookeeper_of(era).registry.nodes
-    era.cluster.start_broker(2, 0)
-    assert (era.cluster.controller_id(), zookeeper_of(era).controller_epoch) == (2, 4)
+    era.cluster.cluster_control.start(2, 0)
+    assert (era.cluster.support.controller_id, zookeeper_of(era).controller_epoch) == (2, 4)
     assert [one.broker_id for one in era.tell()] == [2]
 
 
@@ -132,27 +132,27 @@ def test_at_first_every_broker_is_told_of_all_brokers_the_controller_itself_too(
 
 
 def test_only_what_has_changed_is_told(era):
-    era.cluster.create_topic("orders", 2, 3)
+    era.cluster.replication_control.create("orders", 2, 3)
     assert [partitions_in(one) for one in era.tell()] == [[("orders", 0), ("orders", 1)]] * 3
-    era.cluster.create_topic("returns", 1, 1)
+    era.cluster.replication_control.create("returns", 1, 1)
     assert [partitions_in(one) for one in era.tell()] == [[("returns", 0)]] * 3
-    era.cluster.add_partitions("orders", 3)
+    era.cluster.replication_control.widen("orders", 3)
     assert [partitions_in(one) for one in era.tell()] == [[("orders", 2)]] * 3
 
 
 def test_nothing_is_told_while_nothing_changes(era):
     assert era.tell() == []
-    era.cluster.set_follower_lag(1, 5)
+    era.cluster.cluster_control.set_follower_lag(1, 5)
     assert era.tell() == []
 
 
 def test_a_newcomer_is_told_everything_and_the_others_what_changed(era):
-    era.cluster.create_topic("alone", 1, assignment=[[0]])
-    era.cluster.create_topic("orders", 1, assignment=[[0, 1]])
+    era.cluster.replication_control.create("alone", 1, assignment=[[0]])
+    era.cluster.replication_control.create("orders", 1, assignment=[[0, 1]])
     era.tell()
-    era.cluster.stop_broker(1, 0)
+    era.cluster.cluster_control.stop(1, 0)
     assert {one.broker_id: partitions_in(one) for one in era.tell()} == {0: [("orders", 0)], 2: [("orders", 0)]}
-    era.cluster.start_broker(1, 0)
+    era.cluster.cluster_control.start(1, 0)
     assert {one.broker_id: partitions_in(one) for one in era.tell()} == {
         0: [("orders", 0)],
         1: [("alone", 0), ("orders", 0)],
@@ -161,9 +161,9 @@ def test_a_newcomer_is_told_everything_and_the_others_what_changed(era):
 
 
 def test_a_failed_leader_gives_its_partitions_new_states(era):
-    era.cluster.create_topic("orders", 1, assignment=[[1, 2]])
+    era.cluster.replication_control.create("orders", 1, assignment=[[1, 2]])
     era.tell()
-    era.cluster.stop_broker(1, 0)
+    era.cluster.cluster_control.stop(1, 0)
     (told,) = era.tell()[0].partitions
     assert (told.state.leader, told.state.isr, told.state.replicas) == (2, (2,), (1, 2))
     assert told.state.leader_epoch == 1
@@ -172,21 +172,21 @@ def test_a_failed_leader_gives_its_partitions_new_states(era):
 
 
 def test_a_state_keeps_the_epoch_of_the_controller_that_made_it(era):
-    era.cluster.create_topic("orders", 1, assignment=[[1, 2]])
+    era.cluster.replication_control.create("orders", 1, assignment=[[1, 2]])
     era.tell()
-    era.cluster.stop_broker(0, 0)
+    era.cluster.cluster_control.stop(0, 0)
     (told,) = era.tell()[0].partitions
     assert told.state.controller_epoch == 1
-    era.cluster.stop_broker(2, 0)
+    era.cluster.cluster_control.stop(2, 0)
     (told,) = era.tell()[0].partitions
     assert told.state.controller_epoch == 2
 
 
 def test_a_deleted_topic_is_told_and_forgotten(era):
-    topic = era.cluster.create_topic("orders", 2, 3)
+    topic = era.cluster.replication_control.create("orders", 2, 3)
     era.tell()
     assert sorted(zookeeper_of(era).caches[2].topics) == ["orders"]
-    era.cluster.delete_topic(topic)
+    era.cluster.replication_control.delete(topic)
     for update in era.tell():
         told = [(one.topic, one.partition, one.state.leader) for one in update.partitions]
         assert told == [("orders", 0, DELETED), ("orders", 1, DELETED)]
@@ -196,10 +196,10 @@ def test_a_deleted_topic_is_told_and_forgotten(era):
 
 def test_a_topic_deleted_and_made_anew_between_two_tellings_is_told_with_its_new_id():
     sim = simulation("2.8")
-    topic = sim.cluster.create_topic("orders", 1, 3)
+    topic = sim.cluster.replication_control.create("orders", 1, 3)
     sim.tell()
-    sim.cluster.delete_topic(topic)
-    again = sim.cluster.create_topic("orders", 1, assignment=[list(topic.partitions[0].replicas)])
+    sim.cluster.replication_control.delete(topic)
+    again = sim.cluster.replication_control.create("orders", 1, assignment=[list(topic.partitions[0].replicas)])
     sim.tell()
     assert zookeeper_of(sim).caches[1].topic_ids["orders"] == again.id != topic.id
 
@@ -207,8 +207,8 @@ def test_a_topic_deleted_and_made_anew_between_two_tellings_is_told_with_its_new
 def test_each_broker_is_told_by_its_own_epoch(era):
     before = {one.broker_id: one.broker_epoch for one in simulation().tell()}
     assert before == {broker_id: zookeeper_of(era).broker_epoch(broker_id) for broker_id in (0, 1, 2)}
-    era.cluster.stop_broker(2, 0)
-    era.cluster.start_broker(2, 0)
+    era.cluster.cluster_control.stop(2, 0)
+    era.cluster.cluster_control.start(2, 0)
     after = {one.broker_id: one.broker_epoch for one in era.tell()}
     assert after[2] > before[2]
     assert after[0] == before[0]
@@ -228,13 +228,13 @@ def rolling(*software: tuple[str, str]) -> Cluster:
 
 def test_a_controller_of_0_9_0_0_does_not_take_a_registration_of_version_3():
     cluster = rolling(("0.9.0.0", "0.9.0"), ("0.9.0.0", "0.9.0"), ("0.9.0.0", "0.9.0"))
-    cluster.create_topic("orders", 1, assignment=[[1, 2]])
+    cluster.replication_control.create("orders", 1, assignment=[[1, 2]])
     cluster.take_updates()
     zookeeper = cluster.other_mode
-    cluster.stop_broker(2, 0)
+    cluster.cluster_control.stop(2, 0)
     cluster.take_updates()
     zookeeper.configure(2, "0.10.0", "0.10.0")
-    cluster.start_broker(2, 0)
+    cluster.cluster_control.start(2, 0)
     assert json.loads(zookeeper.registry.registration(2))["version"] == 3
     assert zookeeper.problem == "Kafka 0.9.0.0 cannot read /brokers/ids/2: version 3, but only 1 and 2 are supported"
     assert sorted(zookeeper.live) == [0, 1]
@@ -251,14 +251,14 @@ def test_a_controller_of_0_9_0_1_takes_it_and_tells_no_racks():
 
 def test_a_broker_that_cannot_read_all_registrations_is_not_elected():
     cluster = rolling(("0.9.0.0", "0.9.0"), ("0.10.0", "0.10.0"))
-    assert cluster.controller_id() == 1
+    assert cluster.support.controller_id == 1
     assert cluster.other_mode.problem is None
 
 
 def test_the_version_told_is_the_controllers_and_moves_with_it():
     cluster = rolling(("0.10.0", "0.9.0"), ("0.10.0", "0.10.0"), ("0.10.0", "0.9.0"))
     assert {one.version for one in cluster.take_updates()} == {1}
-    cluster.stop_broker(0, 0)
+    cluster.cluster_control.stop(0, 0)
     assert {one.version for one in cluster.take_updates()} == {2}
 
 
@@ -266,14 +266,14 @@ def test_a_broker_runs_what_it_is_configured_for_from_its_next_start_on(era):
     zookeeper = zookeeper_of(era)
     zookeeper.configure(1, "0.10.2", None)
     assert str(zookeeper.running[1].release) == "0.10.0"
-    era.cluster.stop_broker(1, 0)
-    era.cluster.start_broker(1, 0)
+    era.cluster.cluster_control.stop(1, 0)
+    era.cluster.cluster_control.start(1, 0)
     assert (str(zookeeper.running[1].release), str(zookeeper.running[1].protocol)) == ("0.10.2", "0.10.0")
     assert json.loads(zookeeper.registry.registration(1))["version"] == 4
 
 
 def test_a_broker_that_is_down_is_changed_at_once(era):
-    era.cluster.stop_broker(1, 0)
+    era.cluster.cluster_control.stop(1, 0)
     zookeeper_of(era).configure(1, "0.9.0.1", "0.9.0")
     assert str(zookeeper_of(era).running[1].release) == "0.9.0.1"
 
@@ -301,13 +301,13 @@ def six_brokers(protocol: str, *, rackless: bool = False, **settings: str) -> Cl
 @pytest.mark.parametrize("placer", ["unaware", "striped", "rack-aware"])
 def test_replicas_span_racks_whatever_placer_is_set_once_racks_are_registered(placer):
     cluster = six_brokers("0.10.0", **{"replica.placer.class.name": placer})
-    cluster.create_topic("orders", 6, 3)
+    cluster.replication_control.create("orders", 6, 3)
     assert racks_of(cluster, "orders") == [{"a", "b", "c"}] * 6
 
 
 def test_replicas_are_placed_as_before_while_no_rack_is_registered():
     cluster = six_brokers("0.9.0")
-    cluster.create_topic("orders", 6, 3)
+    cluster.replication_control.create("orders", 6, 3)
     # AdminUtils of 0.9 from start index 0 and shift 0: neighbours, the leader's one further each time
     assert [row.replicas for row in cluster.topics["orders"].partitions] == [
         (0, 1, 2), (1, 2, 3), (2, 3, 4), (3, 4, 5), (4, 5, 0), (5, 0, 1),
@@ -316,7 +316,7 @@ def test_replicas_are_placed_as_before_while_no_rack_is_registered():
 
 def test_racks_are_left_out_where_one_broker_has_none():
     cluster = six_brokers("0.10.0", rackless=True)
-    cluster.create_topic("orders", 6, 3)
+    cluster.replication_control.create("orders", 6, 3)
     assert [row.replicas for row in cluster.topics["orders"].partitions][:2] == [(0, 1, 2), (1, 2, 3)]
 
 
@@ -368,10 +368,10 @@ def topics_told_by(sim: Simulation, broker: int) -> list[str]:
 
 
 def test_a_broker_that_is_cut_off_goes_on_telling_what_it_was_told(era):
-    era.cluster.create_topic("before", 1, 3)
+    era.cluster.replication_control.create("before", 1, 3)
     era.tell()
-    era.cluster.isolate_broker(2, era.now_ms)
-    era.cluster.create_topic("after", 1, 3)
+    era.cluster.cluster_control.isolate(2, era.now_ms)
+    era.cluster.replication_control.create("after", 1, 3)
     assert [update.broker_id for update in era.tell()] == [0, 1]
     era.advance(ms=SESSION_MS)
     era.tell()
@@ -382,7 +382,7 @@ def test_a_broker_that_is_cut_off_goes_on_telling_what_it_was_told(era):
 
 def test_the_registration_of_a_broker_that_is_cut_off_expires_with_its_session(era):
     registry = zookeeper_of(era).registry
-    era.cluster.isolate_broker(2, era.now_ms)
+    era.cluster.cluster_control.isolate(2, era.now_ms)
     era.advance(ms=SESSION_MS - 1)
     assert registry.broker_ids() == [0, 1, 2]
     era.advance(ms=1)
@@ -391,41 +391,41 @@ def test_the_registration_of_a_broker_that_is_cut_off_expires_with_its_session(e
 
 
 def test_a_controller_that_is_cut_off_tells_nobody_anything_and_is_followed_by_another(era):
-    era.cluster.isolate_broker(0, era.now_ms)
-    era.cluster.create_topic("orders", 1, 3)
+    era.cluster.cluster_control.isolate(0, era.now_ms)
+    era.cluster.replication_control.create("orders", 1, 3)
     assert era.tell() == []
     era.advance(ms=SESSION_MS - 1)
-    assert era.cluster.controller_id() == 0
+    assert era.cluster.support.controller_id == 0
     era.advance(ms=1)
-    assert (era.cluster.controller_id(), zookeeper_of(era).controller_epoch) == (1, 2)
+    assert (era.cluster.support.controller_id, zookeeper_of(era).controller_epoch) == (1, 2)
     assert [(update.broker_id, update.controller_id) for update in era.tell()] == [(1, 1), (2, 1)]
     assert topics_told_by(era, 2) == ["orders"]
     assert zookeeper_of(era).caches[0].controller_id == 0, "it has not heard of the other one"
 
 
 def test_a_controller_that_finds_back_in_time_makes_up_for_what_it_missed(era):
-    era.cluster.isolate_broker(0, era.now_ms)
-    era.cluster.create_topic("orders", 1, 3)
-    era.cluster.stop_broker(2, era.now_ms)
+    era.cluster.cluster_control.isolate(0, era.now_ms)
+    era.cluster.replication_control.create("orders", 1, 3)
+    era.cluster.cluster_control.stop(2, era.now_ms)
     era.advance(ms=SESSION_MS - 1)
     assert era.tell() == []
-    era.cluster.rejoin_broker(0, era.now_ms)
+    era.cluster.cluster_control.rejoin(0, era.now_ms)
     era.tell()
-    assert (era.cluster.controller_id(), zookeeper_of(era).controller_epoch) == (0, 1)
+    assert (era.cluster.support.controller_id, zookeeper_of(era).controller_epoch) == (0, 1)
     assert topics_told_by(era, 1) == ["orders"]
     assert sorted(zookeeper_of(era).caches[1].brokers) == [0, 1]
 
 
 @pytest.mark.parametrize("ms", [SESSION_MS - 1, SESSION_MS])
 def test_a_broker_that_finds_back_is_told_everything_again_and_has_forgotten_nothing(era, ms):
-    era.cluster.create_topic("before", 1, 3)
+    era.cluster.replication_control.create("before", 1, 3)
     era.tell()
-    era.cluster.isolate_broker(2, era.now_ms)
-    era.cluster.create_topic("after", 1, 3)
+    era.cluster.cluster_control.isolate(2, era.now_ms)
+    era.cluster.replication_control.create("after", 1, 3)
     era.tell()
     era.advance(ms=ms)
     epoch = zookeeper_of(era).broker_epoch(2)
-    era.cluster.rejoin_broker(2, era.now_ms)
+    era.cluster.cluster_control.rejoin(2, era.now_ms)
     assert topics_told_by(era, 2) == ["before"], "until it is told, it tells what it was told before it was cut off"
     assert (zookeeper_of(era).broker_epoch(2) > epoch) == (ms == SESSION_MS)
     [update] = [update for update in era.tell() if update.broker_id == 2]
@@ -434,6 +434,6 @@ def test_a_broker_that_finds_back_is_told_everything_again_and_has_forgotten_not
 
 
 def test_a_broker_that_is_cut_off_is_not_elected(era):
-    era.cluster.isolate_broker(1, era.now_ms)
-    era.cluster.stop_broker(0, era.now_ms)
-    assert era.cluster.controller_id() == 2
+    era.cluster.cluster_control.isolate(1, era.now_ms)
+    era.cluster.cluster_control.stop(0, era.now_ms)
+    assert era.cluster.support.controller_id == 2

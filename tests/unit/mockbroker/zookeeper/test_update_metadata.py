@@ -85,7 +85,7 @@ def test_our_controller_says_of_the_same_cluster_what_the_real_one_said(capture,
             continue
         compared.add(name)
         rows = {one.partition: list(one.state.replicas) for one in told}
-        cluster.create_topic(name, assignment=[rows[index] for index in sorted(rows)])
+        cluster.replication_control.create(name, assignment=[rows[index] for index in sorted(rows)])
         ours = cluster.take_updates()
         assert len(ours) == len(brokers)
         for one in ours:
@@ -128,7 +128,7 @@ def test_what_we_send_has_the_shape_of_kafkas_own_classes(release, version):
             if vector["message"] == "UpdateMetadataRequest" and vector["version"] == version:
                 theirs = merged(theirs, shape(vector["json"]))
     sim = Simulation(settings={PROTOCOL: release})
-    sim.cluster.create_topic("orders", 2, 3)
+    sim.cluster.replication_control.create("orders", 2, 3)
     updates = sim.cluster.take_updates()
     assert {one.version for one in updates} == {version}
     ours = shape(to_json(request_of(updates[-1]), version))
@@ -151,7 +151,7 @@ def test_the_rack_travels_since_version_2(release, rack):
     zookeeper = sim.cluster.other_mode
     assert zookeeper is not None
     zookeeper.live = {key: one._replace(rack="abc"[key]) for key, one in zookeeper.live.items()}
-    sim.cluster.create_topic("orders", 1, 3)
+    sim.cluster.replication_control.create("orders", 1, 3)
     sim.tell()
     assert zookeeper.caches[0].brokers[1].rack == rack
     assert zookeeper.caches[0].brokers[1].addresses == (("PLAINTEXT", "127.0.0.1", 9093),)
@@ -160,13 +160,13 @@ def test_the_rack_travels_since_version_2(release, rack):
 @pytest.fixture
 def told() -> Simulation:
     sim = Simulation(settings={PROTOCOL: "2.4"})
-    sim.cluster.create_topic("orders", 1, 3)
+    sim.cluster.replication_control.create("orders", 1, 3)
     sim.tell()
     return sim
 
 
 def test_an_old_controller_is_not_believed(told):
-    told.cluster.stop_broker(0, 0)
+    told.cluster.cluster_control.stop(0, 0)
     told.tell()
     old = UpdateMetadataRequest(controller_id=0, controller_epoch=1, broker_epoch=-1)
     answer = told.ask(old, version=6, broker=1)
@@ -176,15 +176,15 @@ def test_an_old_controller_is_not_believed(told):
 
 def test_what_was_meant_for_an_earlier_life_of_a_broker_is_refused(told):
     before = told.cluster.other_mode.broker_epoch(1)
-    told.cluster.stop_broker(1, 0)
-    told.cluster.start_broker(1, 0)
+    told.cluster.cluster_control.stop(1, 0)
+    told.cluster.cluster_control.start(1, 0)
     late = UpdateMetadataRequest(controller_id=0, controller_epoch=1, broker_epoch=before)
     assert told.ask(late, version=6, broker=1).error_code == ErrorCode.STALE_BROKER_EPOCH
     assert told.cluster.other_mode.caches[1].brokers == {}
 
 
 def test_a_deleted_topic_travels_as_leader_minus_2(told):
-    told.cluster.delete_topic(told.cluster.topics["orders"])
+    told.cluster.replication_control.delete(told.cluster.topics["orders"])
     request = request_of(told.cluster.take_updates()[0])
     assert [one.leader for topic in request.topic_states for one in topic.partition_states] == [DELETED] == [-2]
 

@@ -68,7 +68,7 @@ async def test_metadata_version_1_has_the_rack_once_update_metadata_brings_it(pr
 async def test_a_broker_answers_with_what_it_was_told_and_not_with_what_is_so():
     async with cluster_of("0.10.0") as cluster, WireClient(address(cluster, 1)) as client:
         assert cluster.state.other_mode is not None
-        cluster.state.create_topic("unheard", 1)  # behind the controller's back: nothing is sent yet
+        cluster.state.replication_control.create("unheard", 1)  # behind the controller's back: nothing is sent yet
         answer = await client.ask(MetadataRequest(topics=[]), 0)
         assert [one.name for one in answer.topics] == ["orders"]
         await cluster.metadata_propagated()
@@ -100,7 +100,7 @@ async def test_a_rack_goes_and_comes_back_and_the_controller_with_it():
     async with cluster_of("0.10.0") as cluster:
         mark = cluster.journal.mark()
         assert await cluster.stop_rack("a") == [0]
-        assert cluster.state.controller_id() == 1
+        assert cluster.state.support.controller_id == 1
         assert set(updates_since(cluster, mark)) == {(1, 2, "1"), (2, 2, "1")}
         async with WireClient(address(cluster, 2)) as client:
             answer = await client.ask(MetadataRequest(topics=None), 1)
@@ -119,10 +119,10 @@ async def test_all_racks_may_go_and_come_back():
     async with cluster_of("0.10.0") as cluster:
         for rack in ("a", "b", "c"):
             await cluster.stop_rack(rack)
-        assert cluster.state.controller_id() == -1
+        assert cluster.state.support.controller_id == -1
         for rack in ("c", "b", "a"):
             await cluster.start_rack(rack)
-        assert cluster.state.controller_id() == 2
+        assert cluster.state.support.controller_id == 2
         async with WireClient(address(cluster, 0)) as client:
             answer = await client.ask(MetadataRequest(topics=None), 1)
             assert [(one.node_id, one.rack) for one in answer.brokers] == [(0, "a"), (1, "b"), (2, "c")]

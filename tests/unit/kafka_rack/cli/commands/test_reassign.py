@@ -123,7 +123,7 @@ def test_brokers_partly_without_a_rack_are_named_with_the_way_out(tmp_path, caps
 
 async def test_a_repair_is_proposed_for_a_real_cluster(tmp_path):
     async with MockCluster(brokers=4, racks=("a", "a", "b", "c")) as mock:
-        mock.state.create_topic("orders", assignment=[[0, 1, 2], [2, 0, 3]])
+        mock.state.replication_control.create("orders", assignment=[[0, 1, 2], [2, 0, 3]])
         address = ("--bootstrap-server", mock.bootstrap_servers)
         assert await asyncio.to_thread(reassign, "repair", *address, "--out", tmp_path) == 0
     plan = json.loads((tmp_path / "plan.json").read_text())["partitions"]

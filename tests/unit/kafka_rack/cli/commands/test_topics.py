@@ -119,7 +119,7 @@ async def test_topics_are_described_with_the_racks_of_their_replicas(capsys):
 
 async def test_a_topic_that_grows_is_placed_as_kip_36_has_it(capsys):
     async with MockCluster(**SIX) as mock:
-        mock.state.create_topic("orders", assignment=[[2, 3, 4], [3, 4, 5]])
+        mock.state.replication_control.create("orders", assignment=[[2, 3, 4], [3, 4, 5]])
         before = replicas(mock)
         capsys.readouterr()
         assert await topics(mock, "alter", "orders", "--partitions", "9") == 0

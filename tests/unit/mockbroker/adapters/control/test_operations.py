@@ -274,7 +274,7 @@ async def test_the_clock_goes_forward_and_back(http, cluster):
 
 
 async def test_internal_topics_are_shown_to_whoever_asks_for_them(http, cluster):
-    cluster.state.coordinator_for("readers")
+    cluster.state.internal_topics.coordinator("readers")
     for path in ("/topics", "/cluster"):
         names = {
             wish: [one["name"] for one in (await http.get(path + wish)).json()["topics"]]
@@ -317,7 +317,7 @@ async def test_leaders_replicas_and_isrs_are_moved(http, cluster):
 async def test_a_groups_coordinator_is_moved_before_there_is_a_group(http, cluster):
     answer = await http.post("/groups/my%2Fgroup/coordinator", json={"broker": 3})
     assert answer.json() == {"id": "my/group", "coordinator": 3}
-    assert cluster.state.coordinator_for("my/group").id == 3
+    assert cluster.state.internal_topics.coordinator("my/group").id == 3
 
 
 @pytest.mark.parametrize(

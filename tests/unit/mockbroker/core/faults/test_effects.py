@@ -339,7 +339,7 @@ def test_a_call_whose_answer_is_on_its_way_is_dropped_when_its_client_goes(sim, 
 
 def fired_on(sim: Simulation, calls: int, **fault: Any) -> list[int]:
     """The numbers of the calls, from 1, that a fault acts on."""
-    assert sim.cluster.coordinator_for(HEARTBEAT.group_id).id == 0
+    assert sim.cluster.internal_topics.coordinator(HEARTBEAT.group_id).id == 0
     sim.faults.clear()
     sim.faults.add(match={"api": "Heartbeat"}, effect={"error": "NOT_COORDINATOR"}, **fault)
     return [number for number in range(1, calls + 1) if sim.ask(HEARTBEAT, version=4).error_code == 16]
@@ -366,7 +366,7 @@ def test_when_chooses_among_the_matching_calls(sim, when, expected):
 def test_probability_goes_by_the_seed_and_by_no_other_fault():
     def fired(seed: int, *, beside: bool = False) -> list[int]:
         sim = Simulation(seed=seed)
-        assert sim.cluster.coordinator_for(HEARTBEAT.group_id).id == 0
+        assert sim.cluster.internal_topics.coordinator(HEARTBEAT.group_id).id == 0
         if beside:
             sim.faults.add(match={"api": "Heartbeat"}, effect={"delay_ms": 0}, when={"probability": 0.5}, id="other")
         sim.faults.add(
@@ -397,7 +397,7 @@ def test_the_call_says_which_faults_hit_it_in_their_order(sim):
 
 
 def test_a_removed_handle_keeps_its_counts_and_acts_no_more(sim):
-    assert sim.cluster.coordinator_for(HEARTBEAT.group_id).id == 0
+    assert sim.cluster.internal_topics.coordinator(HEARTBEAT.group_id).id == 0
     handle = sim.faults.add(effect={"error": "NOT_COORDINATOR"}, match={"api": "Heartbeat"})
     assert sim.ask(HEARTBEAT, version=4).error_code == 16
     handle.remove()
@@ -463,11 +463,11 @@ def test_controllers_in_zookeeper_mode_are_met_only_where_their_api_is_named(sim
 
     sim = Simulation(settings={"inter.broker.protocol.version": "2.4"})
     everything = sim.faults.add(effect={"disconnect": True})
-    sim.cluster.create_topic(TOPIC, 1, 3)
+    sim.cluster.replication_control.create(TOPIC, 1, 3)
     sim.tell()
     assert everything.matched == 0
     named = sim.faults.add(match={"api": "UpdateMetadata"}, effect={"disconnect": True})
-    sim.cluster.create_topic("more", 1, 3)
+    sim.cluster.replication_control.create("more", 1, 3)
     with pytest.raises(ConnectionClosedError):
         sim.tell(0)
     assert named.fired == 1

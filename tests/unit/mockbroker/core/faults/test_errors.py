@@ -43,7 +43,7 @@ def sim(request) -> Simulation:
 
         sim = ProxiedSimulation(racks="a,b,c")
     for name in (ORDERS, OTHER):
-        sim.cluster.create_topic(name, 2, assignment=[[0, 1, 2], [0, 1, 2]])
+        sim.cluster.replication_control.create(name, 2, assignment=[[0, 1, 2], [0, 1, 2]])
     return sim
 
 
@@ -97,7 +97,7 @@ def offset_fetch_request(*groups: str, all_topics: bool = False) -> OffsetFetchR
 
 
 def coordinator(sim: Simulation, group: str = "billing") -> int:
-    return sim.cluster.coordinator_for(group).id
+    return sim.cluster.internal_topics.coordinator(group).id
 
 
 def codes(response: Any) -> dict[tuple[str, int], int]:
@@ -398,7 +398,7 @@ def test_configs_that_are_refused_do_not_change_and_the_rest_does(sim, kind, ver
         resource(resource_type=2, resource_name=name, configs=[resource.Config(name="retention.ms", value="77")])
         for name in (ORDERS, OTHER)
     ]
-    answer = sim.ask(kind(resources=wanted), version=version, broker=sim.cluster.controller_id())
+    answer = sim.ask(kind(resources=wanted), version=version, broker=sim.cluster.support.controller_id)
     assert {one.resource_name: one.error_code for one in answer.responses} == {ORDERS: 29, OTHER: 0}
     configs = {name: sim.cluster.topics[name].config("retention.ms") for name in (ORDERS, OTHER)}
     assert (configs[ORDERS] != 77, configs[OTHER]) == (True, 77)
@@ -414,7 +414,9 @@ def test_a_reassignment_that_is_refused_does_not_happen(sim):
     sim.faults.add(match={"topic": ORDERS, "partition": 0}, effect={"error": "INVALID_REPLICA_ASSIGNMENT"})
     kind = AlterPartitionReassignmentsRequest.Topic
     moves = topics(kind, lambda index: kind.Partition(partition_index=index, replicas=[1, 2, 0]))
-    response = sim.ask(AlterPartitionReassignmentsRequest(topics=moves), version=0, broker=sim.cluster.controller_id())
+    response = sim.ask(
+        AlterPartitionReassignmentsRequest(topics=moves), version=0, broker=sim.cluster.support.controller_id
+    )
     assert codes(response) == only((ORDERS, 0), code=ErrorCode.INVALID_REPLICA_ASSIGNMENT)
     assert response.error_code == 0
     assert sim.cluster.topics[ORDERS].partitions[0].replicas == (0, 1, 2)

@@ -21,7 +21,7 @@ BETWEEN = {"between": ["a", "b"]}
 def sim() -> Simulation:
     """Partition 0 of orders is led by broker 0 in rack a, with followers 1 in b and 2 in c."""
     sim = Simulation(racks="a,b,c", settings={"replica.selector.class": "rack-aware"})
-    sim.cluster.create_topic(TOPIC, 1, assignment=[[0, 1, 2]])
+    sim.cluster.replication_control.create(TOPIC, 1, assignment=[[0, 1, 2]])
     return sim
 
 
@@ -232,7 +232,7 @@ def test_another_fault_does_not_begin_a_delay_anew(sim, partition):
     produce(sim, batch(b"a"), acks=1)
     sim.advance(ms=150)
     sim.faults.add(link={"from": "c", "to": "a"}, effect={"delay_ms": 10})
-    sim.cluster.create_topic("more", 1, 3)
+    sim.cluster.replication_control.create("more", 1, 3)
     sim.stop_broker(2)
     sim.advance(ms=50)
     assert partition.high_watermark == 1
@@ -258,12 +258,12 @@ def test_what_a_fault_means_beside_the_link_leaves_followers_alone(sim, partitio
 
 def test_a_cut_by_command_and_one_by_fault_do_not_restore_each_other(sim, partition):
     handle = sim.faults.add(link=BETWEEN, effect={"cut": True})
-    sim.cluster.cut_link(0, 1, sim.now_ms)
+    sim.cluster.cluster_control.cut_link(0, 1, sim.now_ms)
     handle.remove()
     produce(sim, batch(b"a"), acks=1)
     assert partition.high_watermark == 0
     sim.faults.add(link=BETWEEN, effect={"cut": True})
-    sim.cluster.restore_link(0, 1, sim.now_ms)
+    sim.cluster.cluster_control.restore_link(0, 1, sim.now_ms)
     assert partition.high_watermark == 0
     sim.faults.clear()
     assert partition.high_watermark == 1

@@ -173,7 +173,7 @@ def test_bytes_that_cross_are_those_of_record_batches():
 
 def test_bytes_of_another_topic_in_the_same_call_do_not_count():
     sim = cluster_of()
-    sim.cluster.create_topic("other", assignment=[[0]])
+    sim.cluster.replication_control.create("other", assignment=[[0]])
     produce(sim, b"v" * 3000)
     request = fetch_request(rack_id="b")
     request.topics += fetch_request(topic="other").topics
@@ -262,7 +262,7 @@ def test_a_member_that_is_asked_for_its_id_has_met_no_error():
         protocol_type="consumer",
         protocols=protocols,
     )
-    coordinator = sim.cluster.coordinator_for("group").id
+    coordinator = sim.cluster.internal_topics.coordinator("group").id
     assert Client(sim, broker=coordinator, connection=2).ask(join, 4).error_code != 0
     assert sim.journal.find(error="MEMBER_ID_REQUIRED")
     sim.journal.assert_no_errors()

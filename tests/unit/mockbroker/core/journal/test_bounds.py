@@ -50,7 +50,7 @@ def test_the_size_that_is_told_is_about_what_entries_take(kind, calls_a_connecti
     frame = protocol.request_frame(request, version, correlation_id=1, client_id="client")[4:]
     calls = 800
     sim = Simulation("a,b")
-    sim.cluster.create_topic(TOPIC, PARTITIONS, 1)
+    sim.cluster.replication_control.create(TOPIC, PARTITIONS, 1)
     path, journal = sim.engine.path, Journal()
     path.observers[:] = []
 
@@ -99,7 +99,7 @@ def test_the_oldest_entries_go_first_when_there_is_no_more_room():
 
 def test_room_comes_back_as_entries_go():
     sim = Simulation("a,b")
-    sim.cluster.create_topic(TOPIC, PARTITIONS, 1)
+    sim.cluster.replication_control.create(TOPIC, PARTITIONS, 1)
     journal = Journal(max_bytes=200_000)
     sim.engine.path.observers.append(journal)
     for number in range(300):

@@ -36,8 +36,8 @@ def test_records_that_are_where_they_were_acknowledged_fit():
 def test_an_acknowledged_batch_that_an_unclean_leader_lacks_is_found():
     sim = Simulation("a,b,c")
     configs = {"unclean.leader.election.enable": "true"}
-    sim.cluster.create_topic(TOPIC, 1, assignment=[[0, 1]], configs=configs)
-    sim.cluster.cut_link(0, 1, sim.now_ms)
+    sim.cluster.replication_control.create(TOPIC, 1, assignment=[[0, 1]], configs=configs)
+    sim.cluster.cluster_control.cut_link(0, 1, sim.now_ms)
     sim.advance(ms=LAG_TIME_MS)
     client = Client(sim, connection=1)
     client.write(client.frame(produce_request(batch(b"lost", b"too")), 12, client_id="writer"))
@@ -78,7 +78,7 @@ def test_what_retention_drops_is_not_missed():
 
 def test_a_time_that_the_broker_gives_does_not_make_other_records():
     sim = Simulation("a")
-    sim.cluster.create_topic(TOPIC, 1, 1, configs={"message.timestamp.type": "LogAppendTime"})
+    sim.cluster.replication_control.create(TOPIC, 1, 1, configs={"message.timestamp.type": "LogAppendTime"})
     produce(sim, b"one")
     sim.journal.assert_consistent()
 
@@ -99,7 +99,7 @@ def test_a_broker_that_gives_what_was_not_asked_for_is_found(monkeypatch):
 def test_a_broker_that_shows_what_is_not_replicated_is_found(monkeypatch):
     sim = cluster_of()
     produce(sim, b"one")
-    sim.cluster.cut_link(0, 1, sim.now_ms)
+    sim.cluster.cluster_control.cut_link(0, 1, sim.now_ms)
     produce(sim, b"two", acks=1)
     log = log_of(sim)
     whole = log.read(0, 10**6)

@@ -48,7 +48,7 @@ def test_whether_a_replica_was_in_sync_is_judged_as_of_the_call():
     fetch(sim, "b")
     sim.stop_broker(1)
     fetch(sim, "b")
-    sim.cluster.start_broker(1, sim.now_ms)
+    sim.cluster.cluster_control.start(1, sim.now_ms)
     assert [entry.locality_reason for entry in sim.journal] == ["not_redirected", "no_in_sync_replica"]
 
 
@@ -81,22 +81,22 @@ def test_a_producer_elsewhere_is_judged_by_its_keys_its_software_and_where_leade
     software, key, leaders, reason, avoidable
 ):
     sim = Simulation("a,b")
-    sim.cluster.create_topic(TOPIC, assignment=leaders)
+    sim.cluster.replication_control.create(TOPIC, assignment=leaders)
     produce(sim, b"one", b"two", client_id="diskless_az=b", key=key, software=software)
     assert verdict(last(sim)) == ("produce", "cross", reason, avoidable)
 
 
 def test_keys_that_are_no_longer_in_the_log_are_not_guessed():
     sim = Simulation("a,b")
-    sim.cluster.create_topic(TOPIC, assignment=[[0, 1]])
+    sim.cluster.replication_control.create(TOPIC, assignment=[[0, 1]])
     produce(sim, b"one", client_id="diskless_az=b")
-    sim.cluster.delete_topic(sim.cluster.topics[TOPIC])
+    sim.cluster.replication_control.delete(sim.cluster.topics[TOPIC])
     assert verdict(last(sim)) == ("produce", "cross", "produce_not_read", "perhaps")
 
 
 def test_a_diskless_topic_at_a_broker_elsewhere_is_judged_by_its_own_rules():
     sim = cluster_of()
-    sim.cluster.create_topic("events", 1, configs={"diskless.enable": "true"})
+    sim.cluster.replication_control.create("events", 1, configs={"diskless.enable": "true"})
     Client(sim, connection=1).ask(produce_request(batch(b"a"), topic="events"), 12, client_id="diskless_az=b")
     assert verdict(last(sim)) == ("produce", "cross", "diskless_elsewhere", "perhaps")
 
@@ -178,7 +178,7 @@ def test_a_followers_fetch_is_replication_from_its_brokers_rack():
 
 def test_a_brokers_rack_that_nobody_set_is_not_known():
     sim = Simulation(",b")
-    sim.cluster.create_topic(TOPIC, assignment=[[0, 1]])
+    sim.cluster.replication_control.create(TOPIC, assignment=[[0, 1]])
     fetch(sim, "b")
     assert verdict(last(sim)) == ("consume", "unknown", "broker_rack_unknown", "perhaps")
 
@@ -195,7 +195,7 @@ def test_every_reason_that_an_entry_gives_is_one_of_the_table():
 
 def test_an_entry_names_topics_partitions_and_groups():
     sim = cluster_of()
-    sim.cluster.create_topic("payments", 3, 1)
+    sim.cluster.replication_control.create("payments", 3, 1)
     client = Client(sim, connection=1)
     client.ask(MetadataRequest(topics=[MetadataRequest.Topic(name="payments")]), 12)
     client.ask(fetch_request(), 12)
@@ -261,8 +261,8 @@ def test_a_call_that_waited_has_its_latency():
 
 def test_an_entrys_record_batches_and_all_else_add_up_to_its_frames():
     sim = Simulation("a,b")
-    sim.cluster.create_topic(TOPIC, assignment=[[0, 1], [1, 0]])
-    sim.cluster.create_topic("events", 1, configs={"diskless.enable": "true"})
+    sim.cluster.replication_control.create(TOPIC, assignment=[[0, 1], [1, 0]])
+    sim.cluster.replication_control.create("events", 1, configs={"diskless.enable": "true"})
     size = produce(sim, b"value")
     fetch(sim, "a")
     Client(sim, connection=7).ask(METADATA, 12)
@@ -287,7 +287,7 @@ def test_an_entry_becomes_json_with_every_field_of_the_table():
 
 def test_the_session_of_a_fetch_names_what_it_goes_on_reading():
     sim = Simulation("a")
-    sim.cluster.create_topic(TOPIC, 2, 1)
+    sim.cluster.replication_control.create(TOPIC, 2, 1)
     client = Client(sim, connection=1)
     opened = client.ask(fetch_request(session_epoch=0), 12)
     client.ask(fetch_request(index=1, session_id=opened.session_id, session_epoch=1), 12)

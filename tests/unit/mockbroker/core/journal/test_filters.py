@@ -14,7 +14,7 @@ from tests.unit.mockbroker.handlers.records import TOPIC
 def sim():
     """A produce by 'writer', fetches by 'billing-1' in rack a and 'billing-2' in b (at brokers 0, 1), one without."""
     sim = cluster_of(near=True)
-    sim.cluster.create_topic("payments", 3, 1)
+    sim.cluster.replication_control.create("payments", 3, 1)
     produce(sim, b"value")
     fetch(sim, "a", client_id="billing-1")
     fetch(sim, "b", client_id="billing-2")

@@ -78,7 +78,7 @@ def test_other_bytes_at_an_offset_show_only_where_batches_were_watched(monkeypat
 
 def test_a_claim_about_a_topic_is_not_refused_for_another():
     sim = cluster_of()
-    sim.cluster.create_topic("payments", 1, 3)
+    sim.cluster.replication_control.create("payments", 1, 3)
     produce(sim, b"one")
     produce(sim, b"two")
     log_of(sim).truncate(0)
@@ -97,8 +97,8 @@ def test_a_topic_that_is_made_anew_begins_anew(is_watched):
     produce(sim, b"one")
     produce(sim, b"two")
     topic = sim.cluster.topics[TOPIC]
-    sim.cluster.delete_topic(topic)
-    sim.cluster.create_topic(TOPIC, 1, assignment=[list(topic.partitions[0].replicas)])
+    sim.cluster.replication_control.delete(topic)
+    sim.cluster.replication_control.create(TOPIC, 1, assignment=[list(topic.partitions[0].replicas)])
     sim.advance(ms=10)
     produce(sim, b"three")
     sim.journal.assert_consistent()

@@ -14,7 +14,7 @@ RACK_AWARE = {"replica.selector.class": "rack-aware"}
 def cluster_of(racks: str = "a,b,c", *, near: bool = False, **settings: str) -> Simulation:
     """A simulation with a topic of one partition, led by broker 0 in rack a; ``near`` has it send readers on."""
     sim = Simulation(racks, settings={**(RACK_AWARE if near else {}), **settings})
-    sim.cluster.create_topic(TOPIC, assignment=[list(range(len(racks.split(","))))])
+    sim.cluster.replication_control.create(TOPIC, assignment=[list(range(len(racks.split(","))))])
     return sim
 
 

@@ -120,7 +120,7 @@ async def test_racks_that_are_given_stand_in_place_of_those_that_brokers_say():
     ):
         answer = await client.ask(ALL, 12)
         assert [one.rack for one in answer.brokers] == ["x", None, "c"]
-        assert proxy.state.racks() == ["c", "x"]
+        assert proxy.state.liveness.racks() == ["c", "x"]
 
 
 async def test_a_stopped_rack_cannot_be_reached_by_the_proxys_clients_and_serves_all_others():

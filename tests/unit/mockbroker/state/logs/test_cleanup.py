@@ -24,7 +24,7 @@ COMPACTED = {"cleanup.policy": "compact", "segment.ms": "100", "min.cleanable.di
 def cluster_of(**configs: str) -> Simulation:
     sim = Simulation("a")
     named = {name.replace("_", "."): value for name, value in configs.items()}
-    sim.cluster.create_topic("t", 1, 1, configs=named)
+    sim.cluster.replication_control.create("t", 1, 1, configs=named)
     return sim
 
 
@@ -264,9 +264,9 @@ def logs_in_memory() -> int:
 def test_the_log_of_a_deleted_topic_is_given_back_at_once():
     sim = Simulation("a")
     before = logs_in_memory()
-    sim.cluster.create_topic("t", 1, 1)
+    sim.cluster.replication_control.create("t", 1, 1)
     Client(sim).ask(produce_request(batch(b"v"), topic="t", acks=1), 9)
     assert logs_in_memory() == before + 1
-    sim.cluster.delete_topic(sim.cluster.topics["t"])
+    sim.cluster.replication_control.delete(sim.cluster.topics["t"])
     sim.advance(1)  # those who waited for it have been woken
     assert logs_in_memory() == before

@@ -19,7 +19,7 @@ def simulation(policy: str) -> Simulation:
     settings = {"records.max.bytes": LIMIT_BYTES, "records.max.bytes.policy": policy}
     sim = Simulation(racks="a", seed=0, settings=settings)
     for name in ("orders", "events"):
-        sim.cluster.create_topic(name, 2, 1)
+        sim.cluster.replication_control.create(name, 2, 1)
     return sim
 
 
@@ -52,7 +52,7 @@ def test_the_oldest_segments_of_all_topics_go_when_records_take_too_much(caplog)
 
 def test_a_single_segment_of_many_partitions_goes_too():
     sim = simulation("drop")
-    sim.cluster.create_topic("wide", 200, 1)
+    sim.cluster.replication_control.create("wide", 200, 1)
     for index in range(200):
         assert fill(sim, "wide", 1, index) == [0]
     assert held(sim) <= LIMIT_BYTES
@@ -69,7 +69,7 @@ def test_producers_are_refused_as_by_a_full_disk_until_there_is_room(caplog):
     assert sim.cluster.log_cleanup.memory.refused == errors.count(ErrorCode.KAFKA_STORAGE_ERROR)
     assert fetch(sim).log_start_offset == 0
     assert "producers are refused" in caplog.text
-    sim.cluster.delete_topic(sim.cluster.topics["orders"])
+    sim.cluster.replication_control.delete(sim.cluster.topics["orders"])
     sim.advance(ms=RECOUNT_MS)
     assert fill(sim, "events", 1) == [0]
 

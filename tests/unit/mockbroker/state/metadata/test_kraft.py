@@ -13,7 +13,7 @@ from mockbroker.state.replicas.network import CONTROLLER
 def cluster() -> Cluster:
     """Brokers 0-2; partition 0 of orders is led by broker 0."""
     cluster = Cluster.create([Broker(index, rack) for index, rack in enumerate("abc")])
-    cluster.create_topic("orders", 1, assignment=[[0, 1, 2]])
+    cluster.replication_control.create("orders", 1, assignment=[[0, 1, 2]])
     return cluster
 
 
@@ -24,44 +24,44 @@ def test_brokers_that_reach_the_controller_share_one_view(cluster):
 
 
 def test_a_broker_that_is_cut_off_keeps_the_view_that_it_had(cluster):
-    cluster.cut_link(2, CONTROLLER, 0)
-    cluster.create_topic("later", 1, 1)
-    cluster.stop_broker(0, 0)
+    cluster.cluster_control.cut_link(2, CONTROLLER, 0)
+    cluster.replication_control.create("later", 1, 1)
+    cluster.cluster_control.stop(0, 0)
     view = cluster.support.view(2)
     assert not view.is_shared
     assert (view.topic_names(), view.is_alive(0), view.controller_id) == (["orders"], True, 0)
-    cluster.restore_link(2, CONTROLLER, 0)
+    cluster.cluster_control.restore_link(2, CONTROLLER, 0)
     assert cluster.support.view(2) is cluster.support.view(1)
     assert (cluster.support.view(2).topic_names(), cluster.support.view(2).controller_id) == (["later", "orders"], 1)
 
 
 def test_a_partition_is_led_by_whom_a_broker_that_is_cut_off_knew(cluster):
     partition = cluster.find_partition("orders", 0)
-    cluster.cut_link(2, CONTROLLER, 0)
-    cluster.stop_broker(0, 0)
+    cluster.cluster_control.cut_link(2, CONTROLLER, 0)
+    cluster.cluster_control.stop(0, 0)
     assert (cluster.support.leadership(1, partition).leader, cluster.support.leadership(2, partition).leader) == (1, 0)
 
 
 def test_a_topic_made_anew_under_its_name_is_another_to_a_broker_that_is_cut_off(cluster):
-    cluster.cut_link(0, CONTROLLER, 0)
-    cluster.delete_topic(cluster.topics["orders"])
-    cluster.create_topic("orders", 1, assignment=[[1, 2]])
+    cluster.cluster_control.cut_link(0, CONTROLLER, 0)
+    cluster.replication_control.delete(cluster.topics["orders"])
+    cluster.replication_control.create("orders", 1, assignment=[[1, 2]])
     known = cluster.support.leadership(0, cluster.find_partition("orders", 0))
     assert (known.leader, known.replicas) == (-1, ())
 
 
 def test_a_leader_is_deposed_only_while_it_has_not_heard_of_its_successor(cluster):
     partition = cluster.find_partition("orders", 0)
-    cluster.cut_link(0, CONTROLLER, 0)
+    cluster.cluster_control.cut_link(0, CONTROLLER, 0)
     assert cluster.support.deposed(0, partition) is None
-    cluster.reassign("orders", 0, [1, 2])
+    cluster.replication_control.reassign("orders", 0, [1, 2])
     assert cluster.support.deposed(0, partition) is not None
     assert cluster.support.deposed(1, partition) is None
-    cluster.restore_link(0, CONTROLLER, 0)
+    cluster.cluster_control.restore_link(0, CONTROLLER, 0)
     assert cluster.support.deposed(0, partition) is None
 
 
 def test_a_leader_that_hears_of_its_successor_is_never_deposed(cluster):
     partition = cluster.find_partition("orders", 0)
-    cluster.reassign("orders", 0, [1, 2])
+    cluster.replication_control.reassign("orders", 0, [1, 2])
     assert cluster.support.deposed(0, partition) is None

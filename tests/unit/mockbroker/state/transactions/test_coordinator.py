@@ -19,7 +19,7 @@ LAST_EPOCH = 2**15 - 2
 def sim() -> Simulation:
     """Three brokers at time 0; topic "orders" has two partitions on each of them."""
     sim = Simulation()
-    sim.cluster.create_topic(TOPIC, 2, 3)
+    sim.cluster.replication_control.create(TOPIC, 2, 3)
     return sim
 
 
@@ -66,7 +66,7 @@ def test_each_partition_of_a_transaction_gets_its_marker(sim, version, commit):
 
 def test_a_transaction_that_can_not_be_marked_everywhere_is_decided_and_complete_once_it_is(sim):
     producer = begun(sim)
-    sim.cluster.isolate_broker(next(iter({0, 1, 2} - {producer.coordinator})), sim.now_ms)
+    sim.cluster.cluster_control.isolate(next(iter({0, 1, 2} - {producer.coordinator})), sim.now_ms)
     cut_off = sim.cluster.network.cut_links[0]
     assert cut_off
     assert producer.end() == 0
@@ -74,30 +74,30 @@ def test_a_transaction_that_can_not_be_marked_everywhere_is_decided_and_complete
     assert producer.send(b"next") == ErrorCode.CONCURRENT_TRANSACTIONS
     assert TransactionalProducer(sim).init() == ErrorCode.CONCURRENT_TRANSACTIONS
     for broker in range(3):
-        sim.cluster.rejoin_broker(broker, sim.now_ms)
+        sim.cluster.cluster_control.rejoin(broker, sim.now_ms)
     sim.advance(RETRY_MS)
     assert state_of(sim) == "CompleteCommit"
     assert [visible(fetched(sim, index=index)) for index in range(2)] == [[b"0"], [b"1"]]
 
 
 def test_a_marker_waits_for_as_many_replicas_in_sync_as_acks_all_does(sim):
-    sim.cluster.create_topic("few", 1, 3, configs={"min.insync.replicas": 3})
+    sim.cluster.replication_control.create("few", 1, 3, configs={"min.insync.replicas": 3})
     producer = TransactionalProducer(sim)
     assert producer.init() == producer.send(b"a", topic="few") == 0
     follower = sim.cluster.find_partition("few", 0).isr[-1]
-    sim.cluster.shrink_isr("few", 0, [follower], sim.now_ms)
+    sim.shrink_isr("few", 0, [follower])
     assert (producer.end(), state_of(sim)) == (0, "PrepareCommit")
-    sim.cluster.grow_isr("few", 0, [follower], sim.now_ms)
+    sim.grow_isr("few", 0, [follower])
     sim.advance(RETRY_MS)
     assert state_of(sim) == "CompleteCommit"
 
 
 def test_a_transaction_is_complete_once_followers_have_its_markers(sim):
     producer = begun(sim)
-    sim.cluster.set_follower_lag((sim.cluster.find_partition(TOPIC, 0).leader + 1) % 3, 1, sim.now_ms)
+    sim.cluster.cluster_control.set_follower_lag((sim.cluster.find_partition(TOPIC, 0).leader + 1) % 3, 1, sim.now_ms)
     assert (producer.end(), state_of(sim)) == (0, "PrepareCommit")
     assert visible(fetched(sim)) == []
-    sim.cluster.set_follower_lag((sim.cluster.find_partition(TOPIC, 0).leader + 1) % 3, 0, sim.now_ms)
+    sim.cluster.cluster_control.set_follower_lag((sim.cluster.find_partition(TOPIC, 0).leader + 1) % 3, 0, sim.now_ms)
     sim.advance(RETRY_MS)
     assert (state_of(sim), visible(fetched(sim))) == ("CompleteCommit", [b"0"])
 
@@ -138,7 +138,7 @@ def test_a_leader_that_was_deposed_unawares_shows_no_record_of_a_transaction_tha
 
 def test_a_topic_that_was_deleted_holds_up_nothing(sim):
     producer = begun(sim)
-    sim.cluster.delete_topic(sim.cluster.topics[TOPIC])
+    sim.cluster.replication_control.delete(sim.cluster.topics[TOPIC])
     assert (producer.end(), state_of(sim)) == (0, "CompleteCommit")
 
 
@@ -153,7 +153,7 @@ def test_another_broker_goes_on_with_the_transactions_of_a_coordinator_that_stop
 
 def test_a_transaction_goes_on_at_the_broker_that_its_coordinator_was_moved_to(sim):
     producer = begun(sim)
-    sim.cluster.move_coordinator(producer.id, (producer.coordinator + 1) % 3, sim.now_ms)
+    sim.move_coordinator(producer.id, (producer.coordinator + 1) % 3)
     assert producer.end() == 0
     assert visible(fetched(sim)) == [b"0"]
 
@@ -172,7 +172,7 @@ def test_time_is_up_at_the_next_look_and_its_producer_is_fenced(sim, version):
 
 def test_a_setting_says_how_often_the_coordinator_looks():
     sim = Simulation(settings={"transaction.abort.timed.out.transaction.cleanup.interval.ms": 100})
-    sim.cluster.create_topic(TOPIC, 2, 3)
+    sim.cluster.replication_control.create(TOPIC, 2, 3)
     begun(sim, timeout_ms=250)
     sim.advance(300)
     assert state_of(sim) == "CompleteAbort"
@@ -197,7 +197,7 @@ def test_a_clock_that_is_set_back_gives_a_transaction_more_time(sim):
 
 def test_a_transactional_id_is_forgotten_that_was_not_used_for_too_long():
     sim = Simulation(settings={"transactional.id.expiration.ms": 7_000_000})
-    sim.cluster.create_topic(TOPIC, 2, 3)
+    sim.cluster.replication_control.create(TOPIC, 2, 3)
     producer = begun(sim)
     assert producer.end() == 0
     sim.advance(7_000_000 - 1)

@@ -23,7 +23,7 @@ RACK_AWARE = {"replica.selector.class": "org.apache.kafka.common.replica.RackAwa
 def sim() -> Simulation:
     """Brokers 0, 1, 2 in racks a, b, c; broker 0 leads the one partition, broker 1 follows."""
     sim = Simulation(racks="a,b,c", settings=RACK_AWARE)
-    sim.cluster.create_topic(TOPIC, assignment=[[0, 1]])
+    sim.cluster.replication_control.create(TOPIC, assignment=[[0, 1]])
     return sim
 
 
@@ -109,7 +109,7 @@ def test_acknowledged_batches_are_kept_with_the_checksum_that_the_log_has(sim, o
 @pytest.mark.parametrize(("asks_first", "counted"), [(False, (1, 0)), (True, (0, 1))])
 def test_a_new_leader_is_reached_by_the_hint_or_after_metadata(sim, observer, asks_first, counted):
     observer.leader_moved((TOPIC, 0), 1)
-    sim.cluster.reassign(TOPIC, 0, [1, 0])
+    sim.cluster.replication_control.reassign(TOPIC, 0, [1, 0])
     produce(sim, broker=0, rack="a")
     if asks_first:
         sim.ask(MetadataRequest(topics=None), broker=2, listener_rack="a")
@@ -119,7 +119,7 @@ def test_a_new_leader_is_reached_by_the_hint_or_after_metadata(sim, observer, as
 
 def test_a_version_without_hints_reaches_a_new_leader_unseen(sim, observer):
     observer.leader_moved((TOPIC, 0), 1)
-    sim.cluster.reassign(TOPIC, 0, [1, 0])
+    sim.cluster.replication_control.reassign(TOPIC, 0, [1, 0])
     produce(sim, broker=0, rack="a", version=9)
     produce(sim, broker=1, rack="a", version=9)
     assert observer.facts.hints.seen == 0
@@ -148,7 +148,7 @@ def test_a_members_rack_is_read_from_what_it_subscribes_with(sim, observer, meta
         protocol_type="consumer",
         protocols=[protocol],
     )
-    coordinator = sim.cluster.coordinator_for("g").id
+    coordinator = sim.cluster.internal_topics.coordinator("g").id
     sim.send(request, version=5, broker=coordinator, listener_rack="b", client_id="reader")
     client = observer.facts.clients["b", "reader"]
     assert (client.subscription, client.group) == (said, "g")
