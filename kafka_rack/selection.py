@@ -1,14 +1,13 @@
-"""Which replica serves a reader, which replica should lead, and what a client's id says about its zone.
+"""Which replica serves a reader, and which replica should lead.
 
-Three questions that a broker answers with racks in hand:
+Two questions that a broker answers with racks in hand:
 
 - KIP-392: the leader names a replica near the consumer (``select_replica``, ``ReplicaSelector``).
 - Leader preferences: a topic's leaders are kept in chosen racks, ``racks:a,b`` or ``ordered_racks:a,b``
   (``LeaderPreference``). For diskless topics any broker can lead: kafka_rack.diskless chooses there.
-- Clients that cannot send their rack write it into client.id, each system under a key of its own (``ZONE_KEYS``).
 
 Source: KIP-392; LeaderSelector and RackAwareReplicaSelector, Apache Kafka 4.1.0; Redpanda's topic property
-redpanda.leaders.preference; the client guides of Inkless, WarpStream, AutoMQ and Bufstream.
+redpanda.leaders.preference.
 """
 
 from __future__ import annotations
@@ -19,12 +18,6 @@ from importlib import import_module
 from typing import Any, NamedTuple, Protocol
 
 from kafka_rack.errors import SelectionError
-from kafka_rack.zones import (  # noqa: F401 - the zones that clients name are asked for here
-    ZONE_KEYS,
-    ZoneKey,
-    zone_in_client_id,
-    zones_in_client_id,
-)
 
 SELECTOR_SETTING = "replica.selector.class"
 RACK_AWARE_SELECTOR = "org.apache.kafka.common.replica.RackAwareReplicaSelector"

@@ -1,10 +1,7 @@
 """The zone (rack) that a client writes into its client.id, by the key of each system that reads it there.
 
 Clients cannot say in Metadata which rack they are in, so the systems that keep records in object storage read it from
-client.id, each in its own way. One table says how.
-
-Sources: Inkless (its page CLIENT-BROKER-AZ-ALIGNMENT) and the diskless proposals; WarpStream's pages on clients;
-ClientIdMetadata of AutoMQ; Bufstream's page on client id options.
+client.id, each in its own way: kafka_rack.diskless has the key of each.
 """
 
 from __future__ import annotations
@@ -30,26 +27,19 @@ class ZoneKey(NamedTuple):
     key: str
     system: str
     separators: str
-    percent_encoded: bool = False
     ends: str = ""
+    percent_encoded: bool = False
     suffixed: bool = False
 
 
-ZONE_KEYS = (
-    ZoneKey("diskless_az", "Inkless and the diskless proposals", " ,|", ends="=", suffixed=True),
-    ZoneKey("warpstream_az", "WarpStream", ","),
-    ZoneKey("ws_az", "WarpStream", ","),
-    ZoneKey("automq_az", "AutoMQ", "&", percent_encoded=True),
-    ZoneKey("zone", "Bufstream", ",;"),
-)
-"""Every key that is known here, in the order in which they are looked for."""
 MAX_CLIENT_ID_BYTES = 0x7FFF  # its length is an int16
 
 
-def zones_in_client_id(client_id: str | None, keys: Iterable[ZoneKey] = ZONE_KEYS) -> list[tuple[ZoneKey, str]]:
+def zones_in_client_id(client_id: str | None, keys: Iterable[ZoneKey]) -> list[tuple[ZoneKey, str]]:
     """Every zone that a client.id names, by the rules of the system whose key it is, as it stands there.
 
-    >>> [(found.key, zone) for found, zone in zones_in_client_id("billing,ws_az=eu-1a,zone=eu-1b")]
+    >>> keys = ZoneKey("ws_az", "WarpStream", ","), ZoneKey("zone", "Bufstream", ",;")
+    >>> [(found.key, zone) for found, zone in zones_in_client_id("billing,ws_az=eu-1a,zone=eu-1b", keys)]
     [('ws_az', 'eu-1a'), ('zone', 'eu-1b')]
     """
     if not client_id or "=" not in client_id:
@@ -58,46 +48,48 @@ def zones_in_client_id(client_id: str | None, keys: Iterable[ZoneKey] = ZONE_KEY
     return [(key, zone) for key, zone in found if zone]
 
 
-def zone_in_client_id(client_id: str | None, keys: Iterable[ZoneKey] = ZONE_KEYS) -> str | None:
+def zone_in_client_id(client_id: str | None, keys: Iterable[ZoneKey]) -> str | None:
     """The zone by the first key that the client.id has, None if it has none.
 
-    >>> zone_in_client_id("automq_type=producer&automq_az=us-east-1a")
-    'us-east-1a'
+    >>> zone_in_client_id("automq_type=producer&automq_az=us-1a", [ZoneKey("automq_az", "AutoMQ", "&")])
+    'us-1a'
     """
     return next((zone for _, zone in zones_in_client_id(client_id, keys)), None)
 
 
-def known_rack_in_client_id(client_id: str | None, racks: Container[str]) -> str | None:
+def known_rack_in_client_id(client_id: str | None, racks: Container[str], keys: Iterable[ZoneKey]) -> str | None:
     """The rack that a client.id names, if brokers have it: the first of its zones that is one.
 
     Args:
         racks: the racks that there are.
 
-    >>> known_rack_in_client_id("app,diskless_az=eu-1a-StreamThread-1-producer", {"eu-1a", "eu-1b"})
+    >>> keys = [ZoneKey("diskless_az", "Inkless", ",", suffixed=True)]
+    >>> known_rack_in_client_id("app,diskless_az=eu-1a-StreamThread-1-producer", {"eu-1a", "eu-1b"}, keys)
     'eu-1a'
-    >>> known_rack_in_client_id("app,diskless_az=us-1a", {"eu-1a", "eu-1b"}) is None
+    >>> known_rack_in_client_id("app,diskless_az=us-1a", {"eu-1a", "eu-1b"}, keys) is None
     True
     """
-    for key, zone in zones_in_client_id(client_id):
+    for key, zone in zones_in_client_id(client_id, keys):
         rack = without_suffixes(zone, racks) if key.suffixed else zone
         if rack in racks:
             return rack
     return None
 
 
-def with_zone(client_id: str | None, key: ZoneKey, zone: str) -> str | None:
-    """A client.id that names this zone by this key as well, unless it names one already, by whatever key.
+def with_zone(client_id: str | None, key: ZoneKey, zone: str, keys: Iterable[ZoneKey]) -> str | None:
+    """A client.id that names this zone by this key as well, unless it names one already, by one of ``keys``.
 
     It stays as it is, too, where the zone could not be read from it again: since a letter of the zone would end it, or
     since the id would be longer than a request's header can say.
 
-    >>> diskless, _, _, automq, _ = ZONE_KEYS
-    >>> with_zone("billing", diskless, "eu-1a"), with_zone(None, automq, "eu 1")
+    >>> inkless = ZoneKey("diskless_az", "Inkless", " ,|", "=")
+    >>> automq = ZoneKey("automq_az", "AutoMQ", "&", percent_encoded=True)
+    >>> with_zone("billing", inkless, "eu-1a", [inkless]), with_zone(None, automq, "eu 1", [automq])
     ('billing,diskless_az=eu-1a', 'automq_az=eu%201')
-    >>> with_zone("billing,ws_az=b", diskless, "eu-1a"), with_zone("billing", diskless, "eu,1")
-    ('billing,ws_az=b', 'billing')
+    >>> with_zone("automq_az=b", inkless, "eu-1a", [automq]), with_zone("billing", inkless, "eu,1", [automq])
+    ('automq_az=b', 'billing')
     """
-    if any(pattern_of(known).search(client_id or "") for known in ZONE_KEYS):
+    if any(pattern_of(known).search(client_id or "") for known in keys):
         return client_id
     written = zone
     if key.percent_encoded:

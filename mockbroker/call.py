@@ -110,7 +110,7 @@ class Call:
     ``ProducedPart`` or ``FetchedPart``; ``wanted``, all that a Fetch asked for (shared with its session if it is
     ``in_session``), and ``replica_id``, whose fetch it is, -1 of a consumer. ``cached`` is what the response cache has
     of a call, ``observed`` what the first observer found out that asked. ``diskless_turn`` holds the rack whose turn an
-    answer with diskless topics took, and the broker that it named.
+    answer with diskless topics took, and the place of the broker that it named.
 
     ``faults`` has the ids of the faults that hit the call, in order, and ``injected`` what they do to it;
     ``subjects`` what the request names, once ``subjects.py`` was asked.

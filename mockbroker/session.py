@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
-from kafka_rack import diskless
+from kafka_rack.diskless import ZONE_KEYS
+from kafka_rack.zones import known_rack_in_client_id, zone_in_client_id
 from mockbroker.state.brokers.broker import DEFAULT_LISTENER
 from mockbroker.state.security.protocols import ANONYMOUS
 
@@ -72,7 +73,11 @@ class Session:
         """Take the client id of a request; with another one the rack is learned anew."""
         self.client_id = client_id
         self.observed = None
-        self.rack = diskless.client_rack(None, client_id, None, self.racks)
+        self.rack = (
+            zone_in_client_id(client_id, ZONE_KEYS)
+            if self.racks is None
+            else known_rack_in_client_id(client_id, self.racks, ZONE_KEYS)
+        )
         self.rack_source = None if self.rack is None else RackSource.CLIENT_ID
         if self.rack is None and self.listener_rack:
             self.rack, self.rack_source = self.listener_rack, RackSource.LISTENER

@@ -13,6 +13,7 @@ from functools import partial
 from operator import add
 from typing import Any, NamedTuple
 
+from kafka_rack.diskless import ZONE_KEYS
 from kafka_rack.locality.amounts import Pace, moment
 from kafka_rack.locality.client_location import UNKNOWN_LOCATION, ClientLocation, locate_client
 from kafka_rack.locality.evidence import Conclusions, host
@@ -197,7 +198,7 @@ class TrafficSums:
             client = (flow.client_id or "", address or "", group or "")
             rack, named_in = known.member_racks.get(client), "membership"
         if not rack:
-            rack, named_in = zone_in_client_id(flow.client_id), "client_id"
+            rack, named_in = zone_in_client_id(flow.client_id, ZONE_KEYS), "client_id"
         listener = flow.listener or ""
         if not rack and listener.startswith(RACK_LISTENER):
             rack, named_in = listener.removeprefix(RACK_LISTENER), "listener"

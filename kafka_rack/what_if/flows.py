@@ -11,7 +11,7 @@ from fnmatch import fnmatchcase
 from zlib import crc32
 
 from kafka_rack.assignment import Topology
-from kafka_rack.diskless import candidates
+from kafka_rack.diskless import DisklessBrokers
 from kafka_rack.locality.ledger import RECORD_BYTES
 from kafka_rack.locality.reasons import CONSUME, PRODUCE, REPLICATION, Facts, judge
 from kafka_rack.locality.tables import SUMS
@@ -139,7 +139,9 @@ class Model:
         """The brokers of a diskless topic for a client: those of the rack that it names, or all."""
         if key.topic in self.workload.diskless and self.change.client_rack is None and key.broker is not None:
             return [key.broker]  # as it was
-        return candidates(self.workload.brokers.items(), self.named_rack(client, diskless=True)) or [key.broker]
+        return DisklessBrokers(self.workload.brokers.items()).near(self.named_rack(client, diskless=True)) or [
+            key.broker
+        ]
 
     def source(self, key: TrafficKey, client: Client) -> int | None:
         """The broker that serves a client: the leader, or the one that the replica selector chooses for a reader."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
+from kafka_rack.diskless import ZONE_KEYS
 from kafka_rack.wire_capture.bodies import asked_message
 from kafka_rack.wire_capture.frames import LENGTH_BYTES, SHARE_FETCH, CapturedConnection, Frame, PendingRequest
 from kafka_rack.wire_tables.record_sizes import BatchSizes, batch_sizes
@@ -228,7 +229,7 @@ def rack_of(
 @lru_cache(maxsize=10_000)
 def zone_of(client_id: str | None) -> str | None:
     """The zone in a client id; the same few ask again and again."""
-    return zone_in_client_id(client_id)
+    return zone_in_client_id(client_id, ZONE_KEYS)
 
 
 def total_records(sizes: list[BatchSizes]) -> int:

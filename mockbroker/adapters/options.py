@@ -47,6 +47,7 @@ class ClusterOptions:
     topics: Topics | None = field(default=None, kw_only=True)
     diskless_topics: Topics | None = field(default=None, kw_only=True)
     settings: Mapping[str, Any] | None = field(default=None, kw_only=True)
+    diskless_as: str | None = field(default=None, kw_only=True)
     follower_fetching: bool = field(default=False, kw_only=True)
     host: str = field(default="127.0.0.1", kw_only=True)
     port: int = field(default=0, kw_only=True)
@@ -95,8 +96,10 @@ class ClusterOptions:
         return {**self.topics, **self.diskless_topics}  # type: ignore[dict-item] # as checked
 
     def complete_settings(self) -> Mapping[str, Any]:
-        """The settings, with those that ``follower_fetching`` and ``authorize`` mean unless they are set."""
+        """The settings, with those that other options mean unless they are set."""
         settings = self.settings or {}
+        if self.diskless_as is not None:
+            settings = {"diskless.profile": self.diskless_as, **settings}
         if self.follower_fetching:
             from kafka_rack.selection import RACK_AWARE_SELECTOR, SELECTOR_SETTING
 
@@ -131,7 +134,8 @@ class ClusterOptions:
             self,
             topics=None,
             diskless_topics=None,
-            follower_fetching=False,  # the settings of now have what these three mean
+            diskless_as=None,  # the settings of now have what these four mean
+            follower_fetching=False,
             authorize=False,
             tls=False,
             journal=self.journal is not False,

@@ -42,6 +42,8 @@ class MockCluster(ServedCluster):
             is "" or None, brokers have no rack.
         topics, diskless_topics: names, or name -> partitions, (partitions, replication factor) or a mapping with the
             arguments of ``create_topic``.
+        diskless_as: the system as which brokers serve diskless topics, such as ``inkless`` (docs/racks.md); the setting
+            ``diskless.profile``.
         follower_fetching: consumers that set ``client.rack`` read from a replica in their rack (KIP-392):
             ``replica.selector.class`` is Kafka's RackAwareReplicaSelector, unless ``settings`` names another.
         settings: broker settings under Kafka's names; a misspelt one raises ValueError. With an

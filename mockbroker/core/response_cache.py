@@ -1,7 +1,7 @@
 """Metadata answers as bytes, kept until the cluster changes: clients send the same request again and again.
 
-An answer depends on the request, on the listener, and, where it shows diskless topics, on the broker whose turn it is;
-so there is one for each such broker. Requests are compared as bytes, client.id included.
+An answer depends on the request, on the listener, and, where brokers serve diskless topics in turn, on whose turn it
+is; so there is one for each such broker. Requests are compared as bytes, client.id included.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class CachedResponses:
     rack: str | None
     takes_turns: bool
     turn_rack: str | None
-    by_broker: dict[int, bytes] = field(default_factory=dict)
+    by_place: dict[int, bytes] = field(default_factory=dict)
     observed: Any = None
     """What observers know of the request and its answers, put down by the first that asks."""
 
@@ -56,8 +56,8 @@ class ResponseCache:
         cached = self._by_request.get(key_of(call))
         if cached is None:
             return None
-        chosen = cluster.liveness.diskless_broker(cached.turn_rack) if cached.takes_turns else 0
-        answer = cached.by_broker.get(chosen)
+        place = cluster.liveness.place_in_turn(cached.turn_rack) if cached.takes_turns else 0
+        answer = cached.by_place.get(place)
         if answer is None:
             return None
         if cached.takes_turns:
@@ -75,7 +75,7 @@ class ResponseCache:
         size = len(call.frame) + len(answer)
         if len(call.frame) > MAX_REQUEST_BYTES or self.size_bytes + size > MAX_CACHED_BYTES:
             return
-        turn_rack, chosen = call.diskless_turn or (None, 0)
+        turn_rack, place = call.diskless_turn or (None, 0)
         key = key_of(call)
         cached = self._by_request.get(key)
         if cached is None:
@@ -83,8 +83,8 @@ class ResponseCache:
             rack = session.rack if session.rack_source is RackSource.REQUEST else None
             cached = self._by_request[key] = CachedResponses(rack, call.diskless_turn is not None, turn_rack)
         call.cached = cached
-        if chosen not in cached.by_broker:
-            cached.by_broker[chosen] = answer
+        if place not in cached.by_place:
+            cached.by_place[place] = answer
             self.size_bytes += size
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mockbroker.call import Call, InjectedFaults
+from mockbroker.handlers.diskless import is_taken
 from mockbroker.state.errors import ApiError
 from mockbroker.state.topics.topic import NO_LEADER, Partition
 from protocol.error_codes import ErrorCode
@@ -56,7 +57,7 @@ def check_injected(injected: InjectedFaults, topic: str, index: int) -> None:
 
 
 def served_by(call: Call, partition: Partition, *, followers_too: bool = False) -> None:
-    """Nothing where this broker serves the partition, as far as it knows: any broker a diskless one, else the leader.
+    """Nothing where this broker serves the partition, as far as it knows: the leader, of a diskless one who takes it.
 
     Args:
         followers_too: a broker with another replica will do, as for consumers since KIP-392.
@@ -70,7 +71,9 @@ def served_by(call: Call, partition: Partition, *, followers_too: bool = False) 
             f"the log directory of {partition.topic.name}-{partition.index} on broker {call.broker.id} is full",
         )
     known = call.leadership(partition)
-    if known.leader == call.broker.id or (partition.topic.diskless and call.broker.is_running):
+    if known.leader == call.broker.id:
+        return
+    if partition.topic.diskless and call.broker.is_running and is_taken(call, partition, reading=followers_too):
         return
     if followers_too and call.broker.id in known.replicas and known.leader != NO_LEADER:
         return

@@ -2,9 +2,8 @@
 
 A broker tells what it knows (``call.view``): in KRaft mode the cluster as it is, unless it is cut off from the
 controller; in ZooKeeper mode what the controller told it, so that a new topic has no leader at first.
-Classic topics show their real leaders. Every diskless partition of an answer is led by one broker of the client's rack,
-sole replica and sole in-sync replica; the next answer names the next broker of that rack. With
-``diskless.selection=hash`` each partition has one broker of the rack, the same in every answer.
+Classic topics show their real leaders, diskless ones whom the cluster's profile (``kafka_rack.diskless``) names to this
+client: by default one broker of its rack leads all of an answer, alone, and the next answer names the next one.
 
 Writes cluster.topics when it auto-creates.
 Errors, per topic: UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID, LEADER_NOT_AVAILABLE, INVALID_TOPIC_EXCEPTION and what
@@ -17,17 +16,15 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
 
-from kafka_rack import diskless
-from kafka_rack.diskless import SELECTIONS
+from kafka_rack.diskless import DisklessClient
 from mockbroker.api import Errors, Needs, RequestError, handles
 from mockbroker.call import Call
 from mockbroker.handlers.controlled import check_controller
+from mockbroker.handlers.diskless import client_of, shown_to, take_turn
 from mockbroker.state.errors import ApiError
 from mockbroker.state.metadata.view import KnownBroker, KnownPartition, KnownTopic
 from mockbroker.state.security.access import may_see_of
-from mockbroker.state.settings import DISKLESS_SELECTION
 from mockbroker.state.topics.topic import INTERNAL_TOPICS, NO_LEADER, check_topic_name
 from mockbroker.subjects import Subjects, named
 from protocol.apis.metadata import (
@@ -45,7 +42,6 @@ RACK_VERSION = 14
 DESCRIBE_RACK_VERSION = 1
 ID_VERSION = 10
 NULL_NAME_VERSION = 12
-HASH = SELECTIONS[1]
 NO_ID = bytes(16)
 MAX_PARTITIONS_DESCRIBED = 2000  # max.request.partition.size.limit
 
@@ -77,16 +73,14 @@ def metadata(call: Call, request: MetadataRequest) -> MetadataResponse:
     view = call.view
     rack_id = request.rack_id if call.version >= RACK_VERSION else None
     found = wanted_topics(call, request)
-    chosen = choose_diskless_leader(
-        call, rack_id, [one for one in found if not isinstance(one, MetadataResponse.Topic)]
-    )
+    client = diskless_client(call, rack_id, [one for one in found if not isinstance(one, MetadataResponse.Topic)])
     with_operations = request.include_topic_authorized_operations
     return MetadataResponse(
         brokers=[broker_entry(call, broker) for broker in view.live_brokers()],
         cluster_id=call.cluster.id,
         controller_id=view.controller_id,
         topics=[
-            one if isinstance(one, MetadataResponse.Topic) else topic_entry(call, one, chosen, with_operations)
+            one if isinstance(one, MetadataResponse.Topic) else topic_entry(call, one, client, with_operations)
             for one in found
         ],
         cluster_authorized_operations=(
@@ -130,7 +124,7 @@ def describe_topic_partitions(call: Call, request: DescribeTopicPartitionsReques
         hidden = [name for name, is_seen in seen.items() if not is_seen]
         wanted_names = [name for name, is_seen in seen.items() if is_seen]
     known = {name: topic for name in wanted_names if (topic := view.topic(name)) is not None}
-    chosen = choose_diskless_leader(call, rack_id, list(known.values()))
+    client = diskless_client(call, rack_id, list(known.values()))
     for name in wanted_names:
         first = first_index if name == first_name else 0
         if room == 0:
@@ -148,7 +142,7 @@ def describe_topic_partitions(call: Call, request: DescribeTopicPartitionsReques
                 name=topic.name,
                 topic_id=topic.id,
                 is_internal=topic.is_internal,
-                partitions=[described_entry(call, topic, partition, chosen) for partition in part],
+                partitions=[described_entry(call, topic, partition, client) for partition in part],
                 topic_authorized_operations=ALL_TOPIC_OPERATIONS,
             )
         )
@@ -188,40 +182,15 @@ def described_error(request: DescribeTopicPartitionsRequest, code: ErrorCode) ->
     )
 
 
-def choose_diskless_leader(call: Call, rack_id: str | None, topics: Sequence[KnownTopic]) -> DisklessChoice:
-    """Who leads the diskless partitions of this answer; no turn is taken where there are none, or none is needed."""
-    session, cluster = call.session, call.cluster
-    rack = diskless.client_rack(rack_id, session.client_id, session.listener_rack, session.racks)
+def diskless_client(call: Call, rack_id: str | None, topics: Sequence[KnownTopic]) -> DisklessClient | None:
+    """The client, to whom diskless partitions are shown; no turn is taken where there are none."""
+    client = client_of(call, rack_id)
     if rack_id:
-        session.learn_rack(rack_id)
+        call.session.learn_rack(rack_id)
     if not any(topic.diskless for topic in topics):
-        return DisklessChoice()
-    candidates = diskless_candidates(call, rack)
-    if cluster.settings[DISKLESS_SELECTION] == HASH:
-        return DisklessChoice(candidates=candidates)
-    chosen = cluster.liveness.diskless_broker(rack, candidates)
-    cluster.liveness.take_turn(rack)
-    call.diskless_turn = (rack, chosen)
-    return DisklessChoice(chosen)
-
-
-def diskless_candidates(call: Call, rack: str | None) -> list[int]:
-    """The brokers that may lead diskless partitions for this rack: of those that this answer lists."""
-    if call.view.is_shared:
-        return call.cluster.liveness.diskless_candidates(rack)
-    return diskless.candidates([(broker.id, broker.rack) for broker in call.view.live_brokers()], rack)
-
-
-class DisklessChoice(NamedTuple):
-    """Who leads diskless partitions in one answer: one broker all of them, or of the candidates the one by hash."""
-
-    broker: int = NO_LEADER
-    candidates: list[int] | None = None
-
-    def leader(self, topic: KnownTopic, partition: KnownPartition) -> int:
-        if not self.candidates:
-            return self.broker
-        return diskless.choose_by_hash(self.candidates, topic.id, partition.index)
+        return None
+    take_turn(call, client)
+    return client
 
 
 def broker_entry(call: Call, broker: KnownBroker) -> MetadataResponse.Broker:
@@ -305,21 +274,23 @@ def topic_on_demand(
     )
 
 
-def topic_entry(call: Call, topic: KnownTopic, chosen: DisklessChoice, with_operations: bool) -> MetadataResponse.Topic:
+def topic_entry(
+    call: Call, topic: KnownTopic, client: DisklessClient | None, with_operations: bool
+) -> MetadataResponse.Topic:
     return MetadataResponse.Topic(
         name=topic.name,
         topic_id=topic.id,
         is_internal=topic.is_internal,
-        partitions=[partition_entry(call, topic, partition, chosen) for partition in topic.partitions],
+        partitions=[partition_entry(call, topic, partition, client) for partition in topic.partitions],
         topic_authorized_operations=ALL_TOPIC_OPERATIONS if with_operations else NOT_ASKED_FOR,
     )
 
 
 def partition_entry(
-    call: Call, topic: KnownTopic, partition: KnownPartition, chosen: DisklessChoice
+    call: Call, topic: KnownTopic, partition: KnownPartition, client: DisklessClient | None
 ) -> MetadataResponse.Topic.Partition:
     """One partition; version 0 shows only live replicas, and says so where some are not."""
-    leader, replicas, isr, offline = shown(call, topic, partition, chosen)
+    leader, replicas, isr, offline = shown(call, topic, partition, client)
     error = ErrorCode.NONE if leader != NO_LEADER else ErrorCode.LEADER_NOT_AVAILABLE
     if call.version == 0 and not topic.diskless:
         alive = [replica for replica in replicas if call.view.is_alive(replica)]
@@ -339,9 +310,9 @@ def partition_entry(
 
 
 def described_entry(
-    call: Call, topic: KnownTopic, partition: KnownPartition, chosen: DisklessChoice
+    call: Call, topic: KnownTopic, partition: KnownPartition, client: DisklessClient | None
 ) -> DescribeTopicPartitionsResponse.Topic.Partition:
-    leader, replicas, isr, offline = shown(call, topic, partition, chosen)
+    leader, replicas, isr, offline = shown(call, topic, partition, client)
     return DescribeTopicPartitionsResponse.Topic.Partition(
         partition_index=partition.index,
         leader_id=leader,
@@ -355,13 +326,12 @@ def described_entry(
 
 
 def shown(
-    call: Call, topic: KnownTopic, partition: KnownPartition, chosen: DisklessChoice
+    call: Call, topic: KnownTopic, partition: KnownPartition, client: DisklessClient | None
 ) -> tuple[int, list[int], list[int], list[int]]:
     """Leader, replicas, in-sync and offline replicas as clients are told."""
-    if topic.diskless:
-        broker = chosen.leader(topic, partition)
-        alone = [broker] if broker != NO_LEADER else []
-        return (broker, alone, alone, [])
+    if client is not None and topic.diskless:
+        told = shown_to(call, client, topic, partition.index)
+        return told.leader, list(told.replicas), list(told.isr), list(told.offline)
     view = call.view
     leader = partition.leader if view.is_alive(partition.leader) else NO_LEADER
     isr = list(partition.isr) if leader != NO_LEADER or view.shows_isr_without_leader else []

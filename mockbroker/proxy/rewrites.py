@@ -10,8 +10,8 @@ from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from kafka_rack import diskless
-from kafka_rack.zones import ZONE_KEYS, ZoneKey, with_zone
+from kafka_rack.diskless import ZONE_KEYS, DisklessBrokers, choose, choose_by_hash
+from kafka_rack.zones import ZoneKey, with_zone
 from mockbroker.proxy.subscriptions import with_rack
 from protocol.error_codes import ErrorCode
 
@@ -154,7 +154,7 @@ def rewritten_client_id(rewrites: Rewrites, client_id: str | None, rack: str | N
     """
     if rewrites.zone_key is None or not rack:
         return client_id
-    return with_zone(client_id, rewrites.zone_key, rack)
+    return with_zone(client_id, rewrites.zone_key, rack, ZONE_KEYS)
 
 
 def shows_diskless(rewrites: Rewrites, configs: Mapping[str, str | None]) -> bool:
@@ -199,17 +199,13 @@ def rewrite_answer(
         racks = {one.node_id: broker_racks.get(one.node_id) or one.rack for one in response.brokers}
     if rack not in racks.values():
         return False
-    near = diskless.candidates(racks.items(), rack)
+    near = DisklessBrokers(racks.items()).near(rack)
     has_changed = False
     for topic in response.topics:
         if topic.error_code or topic.name not in diskless_topics:
             continue
         for one in topic.partitions:
-            leader = (
-                diskless.choose_by_hash(near, topic.topic_id, one.partition_index)
-                if turn is None
-                else diskless.choose(near, turn)
-            )
+            leader = choose_by_hash(near, topic.topic_id, one.partition_index) if turn is None else choose(near, turn)
             has_changed = show_leader(one, leader) or has_changed
     return has_changed
 

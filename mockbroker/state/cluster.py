@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import TYPE_CHECKING, Any
 
+from kafka_rack.diskless import DisklessProfile, find_profile
 from mockbroker.parts import load, merged, provided
 from mockbroker.state.brokers.broker import Broker
 from mockbroker.state.brokers.cluster_control import ClusterControl
@@ -90,6 +91,7 @@ class Cluster:
     internal_topics: InternalTopics = field(init=False)
     _placer: ReplicaPlacer | None = None
     _selector: ReplicaSelector | None = None
+    _diskless: DisklessProfile | None = None
     _groups: Groups | None = None
     _transactions: Transactions | None = None
     _extensions: dict[str, Any] = field(default_factory=dict)
@@ -238,6 +240,13 @@ class Cluster:
     def brokers(self) -> dict[int, Broker]:
         """All brokers by id, whether up or not."""
         return self.liveness.brokers
+
+    @property
+    def diskless(self) -> DisklessProfile:
+        """How diskless topics are served, as ``diskless.profile`` says."""
+        if self._diskless is None:
+            self._diskless = find_profile(self.settings)
+        return self._diskless
 
     @property
     def other_mode(self) -> Any:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from kafka_rack.diskless import SELECTIONS
+from kafka_rack.diskless import PROFILE_SETTING, PROFILES
 from mockbroker.parts import merged, parts
 
 ASSIGNORS = "group.consumer.assignors"
-DISKLESS_SELECTION = "diskless.selection"
 RECORDS_LIMIT, RECORDS_POLICY = "records.max.bytes", "records.max.bytes.policy"
 DROP, REFUSE = "drop", "refuse"
 POLICIES = (DROP, REFUSE)
@@ -21,7 +20,7 @@ DEFAULTS: dict[str, Any] = {
     "connections.max.idle.ms": 600000,
     "default.replication.factor": 3,
     "diskless.enable": False,
-    "diskless.selection": "round-robin",  # or hash: how a broker is chosen for diskless partitions
+    "diskless.profile": "kip-1163",  # ours: the system as which brokers serve diskless topics
     "fetch.max.bytes": 57671680,
     "group.consumer.assignment.interval.ms": 0,
     "group.initial.rebalance.delay.ms": 0,
@@ -232,8 +231,8 @@ def typed(name: str, value: Any, defaults: Mapping[str, Any] = DEFAULTS) -> Any:
 
     Raises: ValueError: the text is no such value; says which setting, what was given and what was expected.
     """
-    if name == DISKLESS_SELECTION and value not in SELECTIONS:
-        raise ValueError(f"{name}: expected {' or '.join(SELECTIONS)}, got {value!r}")
+    if name == PROFILE_SETTING and value not in PROFILES:
+        raise ValueError(f"{name}: expected one of {', '.join(PROFILES)}, got {value!r}")
     if name == RECORDS_POLICY and value not in POLICIES:
         raise ValueError(f"{name}: expected {' or '.join(POLICIES)}, got {value!r}")
     default = defaults.get(name)

@@ -51,8 +51,9 @@ def pytest_configure(config: pytest.Config) -> None:
     """Describe the markers. pytest ends a marker's signature at the line's first colon."""
     config.addinivalue_line(
         "markers",
-        f"{MARKER}(brokers=3, racks='a,b,c', topics={{}}, diskless_topics={{}}, settings={{}}, "
-        "follower_fetching=False, users={}, authorize=False, tls=False, listener_per_rack=False, seed=0, emulate=None, "
+        f"{MARKER}(brokers=3, racks='a,b,c', topics={{}}, diskless_topics={{}}, diskless_as=None, "
+        "settings={}, follower_fetching=False, users={}, authorize=False, tls=False, listener_per_rack=False, seed=0, "
+        "emulate=None, "
         "scope='function', unfired_faults='fail', topic={}): set up the cluster of kafka_cluster (kafka-rack).",
     )
     config.addinivalue_line(

@@ -27,7 +27,7 @@ from kafka_rack.cli.serving.running import (
 )
 from kafka_rack.cli.serving.security_folder import SecurityFolder, security_folder
 from kafka_rack.cli.serving.upstream import upstream_settings
-from kafka_rack.zones import ZONE_KEYS
+from kafka_rack.diskless import ZONE_KEYS
 from mockbroker.adapters.client_properties.settings import ClientSettings
 from mockbroker.adapters.real_cluster.cluster import addresses_of
 

@@ -31,7 +31,7 @@ from kafka_rack.cli.serving.running import (
 from kafka_rack.cli.serving.security_folder import security_folder
 
 SELECTOR = "replica.selector.class"
-SAME_NAMES = ("capture", "capture_bytes", "emulate", "authorize", "data_dir", "tls")
+SAME_NAMES = ("capture", "capture_bytes", "diskless_as", "emulate", "authorize", "data_dir", "tls")
 """The options of the command that a cluster has by the same name."""
 
 
@@ -40,6 +40,12 @@ def releases() -> list[str]:
     from mockbroker.zookeeper.releases import RELEASES
 
     return [*RELEASES, *KRAFT_ONLY, DISKLESS]
+
+
+def profiles() -> list[str]:
+    from kafka_rack.diskless import PROFILES
+
+    return list(PROFILES)
 
 
 @command(environment=True)
@@ -61,6 +67,11 @@ def releases() -> list[str]:
     "Topics",
     option("--topic", Words("TOPIC"), "Create a topic: NAME[:PARTITIONS[:REPLICAS]]; repeatable.", multiple=True),
     option("--diskless-topic", Words("NAME[:PARTITIONS]"), "Create a diskless topic; repeatable.", multiple=True),
+    option(
+        "--diskless-as",
+        Name("NAME", profiles),
+        f"Serve diskless topics as this system does: {', '.join(profiles())}; default: {profiles()[0]}.",
+    ),
     option("--memory", Size(), "Limit the size of all records, such as 512MiB; the oldest segments are dropped."),
 )
 @network_options

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from kafka_rack.diskless import ZONE_KEYS
 from kafka_rack.writers import can_partition_by_rack
 from kafka_rack.zones import zone_in_client_id
 from mockbroker.call import FetchedPart, ProducedPart
@@ -168,7 +169,7 @@ class Verdicts:
     def place_said(self, client: ObservedClient) -> ClientPlace:
         """Where a client is by what it says, now or on other connections, or by its listener."""
         rack, source, named = client.rack, client.rack_source, client.session.named_racks
-        if source not in (REQUEST, CLIENT_ID) and (zone := zone_in_client_id(client.client_id)):
+        if source not in (REQUEST, CLIENT_ID) and (zone := zone_in_client_id(client.client_id, ZONE_KEYS)):
             return ClientPlace.said(zone, CLIENT_ID)
         if rack is not None and source != RACKS_FILE:
             return ClientPlace.said(rack, source)

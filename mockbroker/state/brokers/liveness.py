@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from kafka_rack import diskless
+from kafka_rack.diskless import DisklessBrokers
 from mockbroker.state.brokers.broker import Broker
 from mockbroker.state.errors import UnknownNameError
-from mockbroker.state.topics.topic import NO_LEADER
-
-MAX_RACKS_KEPT = 1000  # clients may claim any rack
 
 
 @dataclass(slots=True, eq=False)
@@ -23,7 +20,7 @@ class Liveness:
     _online: list[Broker] | None = None
     _online_ids: frozenset[int] | None = None
     _rack_by_online_broker: Mapping[int, str | None] | None = None
-    _candidates: dict[str | None, list[int]] = field(default_factory=dict)
+    _diskless: DisklessBrokers | None = None
 
     def __post_init__(self) -> None:
         self._racks = frozenset(broker.rack for broker in self.brokers.values() if broker.rack)
@@ -64,29 +61,26 @@ class Liveness:
             raise UnknownNameError(f"expected a broker of {', '.join(map(str, self.brokers))}; got {broker_id!r}")
         return broker
 
-    def diskless_candidates(self, rack: str | None) -> list[int]:
-        """The ids of the brokers that may be named to a client of this rack as the leader of diskless partitions."""
-        found = self._candidates.get(rack)
-        if found is None:
-            found = diskless.candidates([(broker.id, broker.rack) for broker in self.online_brokers()], rack)
-            if len(self._candidates) < MAX_RACKS_KEPT:
-                self._candidates[rack] = found
-        return found
+    def for_diskless(self) -> DisklessBrokers:
+        """The brokers as those know them who name leaders of diskless partitions."""
+        if self._diskless is None:
+            self._diskless = DisklessBrokers(
+                self.rack_by_online_broker().items(), [(one.id, one.rack) for one in self.brokers.values()]
+            )
+        return self._diskless
 
     @property
     def known_racks(self) -> frozenset[str]:
         """The racks that brokers have, up or not."""
         return self._racks
 
-    def diskless_broker(self, rack: str | None, candidates: list[int] | None = None) -> int:
-        """The candidate whose turn it is for clients of this rack, -1 where there is none.
+    def turn(self, rack: str | None) -> int:
+        """How many answers with diskless topics clients of this rack had; racks without brokers share a number."""
+        return self.turns.get(rack if rack in self._racks else None, 0)
 
-        Args:
-            candidates: as a broker knows them that is cut off from the controller; by default those that are up.
-        """
-        chosen = self.diskless_candidates(rack) if candidates is None else candidates
-        turn = self.turns.get(rack if rack in self._racks else None, 0)
-        return diskless.choose(chosen, turn) if chosen else NO_LEADER
+    def place_in_turn(self, rack: str | None) -> int:
+        """The place of the broker whose turn it is among those near this rack."""
+        return self.turn(rack) % (len(self.for_diskless().near(rack)) or 1)
 
     def take_turn(self, rack: str | None) -> None:
         """The next answer to a client of this rack names the next candidate."""
@@ -111,4 +105,4 @@ class Liveness:
         self._online = None
         self._online_ids = None
         self._rack_by_online_broker = None
-        self._candidates.clear()
+        self._diskless = None

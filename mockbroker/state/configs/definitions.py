@@ -29,7 +29,7 @@ OURS: dict[str, dict[str, list[Any]]] = {
     TOPIC: {"diskless.enable": ["BOOLEAN", "false", None, "MEDIUM", "internal"]},
     BROKER: {
         "diskless.enable": ["BOOLEAN", "false", None, "MEDIUM", "internal"],
-        "diskless.selection": ["STRING", "round-robin", None, "LOW", "internal"],
+        "diskless.profile": ["STRING", "kip-1163", None, "LOW", "internal"],
         "replica.placement.failed.code": ["INT", "10660", None, "LOW", "internal"],
     },
 }

@@ -37,6 +37,7 @@ TOPICS = frozenset(
         "min.cleanable.dirty.ratio",
         "min.compaction.lag.ms",
         "min.insync.replicas",
+        "remote.storage.enable",
         "retention.bytes",
         "retention.ms",
         "segment.bytes",

@@ -1,4 +1,4 @@
-"""Who serves a reader, who leads, and what client.id says."""
+"""Who serves a reader, and who leads."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from kafka_rack.selection import (
     even_choice,
     find_selector,
     select_replica,
-    zone_in_client_id,
 )
 
 RACKS = {1: "a", 2: "a", 3: "b", 4: "c"}
@@ -125,24 +124,3 @@ def test_a_partition_without_a_live_replica_has_no_leader():
 
 def test_rows_are_moved_along_chains_to_reach_the_even_choice():
     assert Counter(even_choice([[1, 2], [1, 2], [2, 3], [2, 3], [1], [1]])) == {1: 2, 2: 2, 3: 2}
-
-
-@pytest.mark.parametrize(
-    ("client_id", "zone"),
-    [
-        (None, None),
-        ("billing", None),
-        ("billing|diskless_az=eu-1a", "eu-1a"),
-        ("billing,warpstream_az=eu-1a,other=1", "eu-1a"),
-        ("ws_az=eu-1a", "eu-1a"),
-        ("my_ws_az=eu-1a", None),
-        ("billing;ws_az=eu-1a", None),
-        ("automq_type=producer&automq_role=r&automq_az=us%2Deast+1", "us-east 1"),
-        ("my-app;zone=us-west-2b;broker_count=1", "us-west-2b"),
-        ("my-app,zone=us-west-2b", "us-west-2b"),
-        ("zone=", None),
-        ("zone=b,diskless_az=a", "a"),
-    ],
-)
-def test_the_zone_in_a_client_id_is_read_by_the_rules_of_the_system_whose_key_it_is(client_id, zone):
-    assert zone_in_client_id(client_id) == zone

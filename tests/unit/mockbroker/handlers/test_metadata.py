@@ -223,7 +223,7 @@ def test_pages_of_any_size_give_every_partition_once_and_in_order(limit):
 
 
 def hashed() -> Simulation:
-    sim = Simulation(racks="a,b,c,a,b,c", settings={"diskless.selection": "hash"})
+    sim = Simulation(racks="a,b,c,a,b,c", settings={"diskless.profile": "inkless"})
     sim.cluster.replication_control.create("events", 30, configs={"diskless.enable": "true"})
     return sim
 
@@ -232,30 +232,31 @@ def led(response: MetadataResponse) -> list[int]:
     return [partition.leader_id for partition in response.topics[0].partitions]
 
 
-def test_by_hash_each_diskless_partition_has_one_broker_of_the_rack_in_every_answer():
+def test_as_inkless_each_diskless_partition_has_one_broker_of_the_rack_in_every_answer():
     sim = hashed()
-    first = led(metadata(sim, "events", rack="b"))
+    first = led(metadata(sim, "events", client_id="app,diskless_az=b"))
     assert set(first) == {1, 4}
     topic_id = sim.cluster.topics["events"].id
     assert first == [choose_by_hash([1, 4], topic_id, partition) for partition in range(30)]
-    assert led(metadata(sim, "events", rack="b")) == first
-    assert led(metadata(sim, "events", client_id="other,diskless_az=b", rack="")) == first
+    assert led(metadata(sim, "events", client_id="other,diskless_az=b")) == first
 
 
-def test_by_hash_a_rack_whose_brokers_are_down_is_served_by_all_others():
+def test_as_inkless_the_rack_of_a_request_does_not_count():
+    assert set(led(metadata(hashed(), "events", rack="b"))) == set(range(6))
+
+
+def test_as_inkless_a_rack_whose_brokers_are_down_is_served_by_all_others():
     sim = hashed()
     sim.stop_rack("b")
-    assert set(led(metadata(sim, "events", rack="b"))) == {0, 2, 3, 5}
+    assert set(led(metadata(sim, "events", client_id="diskless_az=b"))) == {0, 2, 3, 5}
 
 
-def test_a_selection_that_there_is_not_is_refused():
-    with pytest.raises(ValueError, match=r"diskless.selection: expected round-robin or hash, got 'random'"):
-        Simulation(settings={"diskless.selection": "random"})
+def test_a_profile_that_there_is_not_is_refused():
+    with pytest.raises(ValueError, match=r"diskless.profile: expected one of kip-1163, inkless.*, got 'random'"):
+        Simulation(settings={"diskless.profile": "random"})
 
 
-@pytest.mark.parametrize(
-    "client_id", ["app,diskless_az=b", "app,diskless_az=b-StreamThread-1", "app,ws_az=b", "x=y&automq_az=b"]
-)
+@pytest.mark.parametrize("client_id", ["app,diskless_az=b", "app,diskless_az=b-StreamThread-1"])
 def test_the_rack_in_the_client_id_is_that_of_the_brokers_that_lead(sim, client_id):
     assert leaders(metadata(sim, "events", client_id=client_id)) <= {1, 4}
 
@@ -269,9 +270,9 @@ def test_a_client_id_that_names_no_rack_leaves_it_to_the_listener(sim):
     assert found == {2, 5}
 
 
-@pytest.mark.parametrize("selection", ["round-robin", "hash"])
-def test_a_broker_that_is_cut_off_names_only_diskless_leaders_that_it_lists(selection):
-    sim = Simulation(racks="a,b,c", settings={"diskless.selection": selection})
+@pytest.mark.parametrize("profile", ["kip-1163", "inkless"])
+def test_a_broker_that_is_cut_off_names_only_diskless_leaders_that_it_lists(profile):
+    sim = Simulation(racks="a,b,c", settings={"diskless.profile": profile})
     sim.cluster.replication_control.create("events", 3, configs={"diskless.enable": "true"})
     sim.stop_broker(2)
     sim.cut_link(0, CONTROLLER)
@@ -279,10 +280,10 @@ def test_a_broker_that_is_cut_off_names_only_diskless_leaders_that_it_lists(sele
     for after_ms in (0, 10_000):  # its session has expired then, and others lead
         sim.advance(after_ms)
         for rack in ("a", "b", "c"):
-            answer = metadata(sim, "events", rack=rack, broker=0)
+            answer = metadata(sim, "events", client_id=f"diskless_az={rack}", broker=0)
             assert [broker.node_id for broker in answer.brokers] == [0, 1]
             assert leaders(answer) <= ({0} if rack == "a" else {1} if rack == "b" else {0, 1})
             described = DescribeTopicPartitionsRequest(
                 topics=[DescribeTopicPartitionsRequest.Topic(name="events")], rack_id=rack
             )
-            assert leaders(sim.ask(described, version=1, broker=0)) <= {0, 1}
+            assert leaders(sim.ask(described, version=1, client_id=f"diskless_az={rack}", broker=0)) <= {0, 1}

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 import protocol
 from kafka_rack import diskless
-from kafka_rack.zones import ZONE_KEYS, zone_in_client_id
+from kafka_rack.diskless import ZONE_KEYS
+from kafka_rack.zones import zone_in_client_id
 from mockbroker.proxy.rewrites import (
     APIS_REWRITTEN,
     Rewrites,
@@ -203,7 +204,7 @@ def test_a_client_id_keeps_all_it_says_and_is_read_with_the_rack_or_stays(key, c
         return
     assert rewritten is not None
     assert rewritten.startswith(client_id or "")
-    assert zone_in_client_id(rewritten) == rack
+    assert zone_in_client_id(rewritten, ZONE_KEYS) == rack
     assert rewritten_client_id(Rewrites(client_id_racks=key), rewritten, "another") == rewritten
 
 
