@@ -50,6 +50,8 @@ def java_client(version: str) -> CertifiedClient:
             settings += ["group.id={group}", "auto.offset.reset=earliest", f"client.rack={rack}"]
         else:
             settings += ["enable.idempotence=true", "acks=all"]
+            if version == JAVA_CURRENT:
+                settings += ["partitioner.rack.aware=true", f"client.rack={rack}"]
         return [*program, work, "{topic}", *settings]
 
     return CertifiedClient("Java kafka-clients", version, command)

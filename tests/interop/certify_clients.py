@@ -32,7 +32,13 @@ READING = {
     "goes_on": "continues",
     "near_reads": "reads near",
 }
-WRITING = {"leader_hints": "hints", "no_loss": "no loss", "goes_on": "continues", "no_duplicates": "nothing twice"}
+WRITING = {
+    "leader_hints": "hints",
+    "no_loss": "no loss",
+    "goes_on": "continues",
+    "no_duplicates": "nothing twice",
+    "near_writes": "writes near",
+}
 WORDS = {"pass": "yes", "fail": "**no**", "not seen": "-"}
 
 Runs = Mapping[str, tuple[CertifiedClient, CertifyRun]]

@@ -243,6 +243,21 @@ def near_reads(facts: WireFacts) -> Judgement:
     return FAIL, f"{text}: {REASONS[avoidable.most_common(1)[0][0]].action}"
 
 
+def near_writes(facts: WireFacts) -> Judgement:
+    """Partitions for records without keys are led in the writer's rack; it counts for clients that can choose so."""
+    seen = [client for client in facts.producers if client.choices.seen]
+    able = [client for client in seen if client.has_partitioner]
+    right, wrong = (sum(getattr(client.choices, name) for client in able or seen) for name in ("right", "wrong"))
+    if not seen:
+        return NOT_SEEN, "no record without a key while the topic had leaders in the writer's rack"
+    text = f"{right} of {right + wrong} partitions for records without keys were led in the writer's rack"
+    if wrong / (right + wrong) <= STRAY_SHARE:
+        return PASS, text
+    if not able:
+        return NOT_SEEN, f"{text}; only Java clients of 4.4 and newer can choose them so (KIP-1123)"
+    return FAIL, f"{text}; {next(one for client in able for one in client.choices.examples_of_wrong)}"
+
+
 CHECKS: tuple[tuple[str, str, int, Callable[[WireFacts], Judgement]], ...] = (
     ("fetch_rack", "does Fetch carry its rack", 3, fetch_rack),
     ("rack_name", "is that rack one of the brokers'", 2, rack_name),
@@ -258,6 +273,7 @@ CHECKS: tuple[tuple[str, str, int, Callable[[WireFacts], Judgement]], ...] = (
     ("goes_on", "does it continue over the outage", 3, goes_on),
     ("no_duplicates", "does it write nothing twice", 2, no_duplicates),
     ("near_reads", "does it read near", 2, near_reads),
+    ("near_writes", "does it write unkeyed records to leaders in its rack", 2, near_writes),
 )
 REMEDIES = {
     "fetch_rack": "set client.rack to the rack that the process runs in",
@@ -274,6 +290,7 @@ REMEDIES = {
     "goes_on": "raise delivery.timeout.ms and retries, and keep polling after errors",
     "no_duplicates": "set enable.idempotence=true",
     "near_reads": "set client.rack to the rack that the process runs in, and use a client that supports KIP-392",
+    "near_writes": "set partitioner.rack.aware=true and client.rack in the producer (KIP-1123)",
 }
 """The setting or change to make, by check."""
 ESSENTIAL = ("fetch_rack", "preferred_replica")

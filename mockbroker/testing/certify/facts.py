@@ -55,11 +55,14 @@ class ClientFacts:
 
     ``subscription`` and ``assignment`` are the last of each, the latter as (topic, partition). ``last_metadata`` and
     ``last_rebalance`` are the moments when it was last answered that; ``metadata_at`` is when it asked which broker.
+    ``leader_racks`` has the racks of topics' leaders by then, ``chosen`` the last partition of each topic for records
+    without keys, and ``choices`` counts those chosen in the client's rack, while leaders were there.
     """
 
     rack: str
     client_id: str | None
     software: str | None = None
+    has_partitioner: bool | None = None
     calls: Counter[str] = field(default_factory=Counter)
     fetch_versions: Counter[int] = field(default_factory=Counter)
     produce_versions: Counter[int] = field(default_factory=Counter)
@@ -70,6 +73,9 @@ class ClientFacts:
     last_metadata: int = 0
     metadata_at: dict[int, int] = field(default_factory=dict)
     last_rebalance: int = 0
+    leader_racks: dict[str, list[str | None]] = field(default_factory=dict)
+    chosen: dict[str, int] = field(default_factory=dict)
+    choices: CallTally = field(default_factory=CallTally)
 
 
 class CallTrafficKey(NamedTuple):

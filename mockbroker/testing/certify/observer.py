@@ -13,6 +13,7 @@ from typing import Any
 
 from kafka_rack.locality import Facts as LocalityFacts
 from kafka_rack.locality import judge
+from kafka_rack.writers import can_partition_by_rack
 from mockbroker.call import Call
 from mockbroker.core.journal.keys import first_has_key
 from mockbroker.core.outcome import Outcome
@@ -36,9 +37,9 @@ from protocol.records import iter_batches
 from protocol.registry import message_class
 
 PRODUCE, FETCH, METADATA, OFFSET_COMMIT = 0, 1, 3, 8
-JOIN_GROUP, SYNC_GROUP, API_VERSIONS = 11, 14, 18
+JOIN_GROUP, SYNC_GROUP = 11, 14
 CONSUMER_GROUP_HEARTBEAT, DESCRIBE_TOPIC_PARTITIONS = 68, 75
-READ = frozenset({PRODUCE, FETCH, OFFSET_COMMIT, JOIN_GROUP, SYNC_GROUP, API_VERSIONS, CONSUMER_GROUP_HEARTBEAT})
+READ = frozenset({PRODUCE, FETCH, OFFSET_COMMIT, JOIN_GROUP, SYNC_GROUP, CONSUMER_GROUP_HEARTBEAT})
 """The APIs whose requests are looked into; the rest is counted."""
 TOPIC_ID_FETCH = TOPIC_ID_PRODUCE = 13
 FIRST_FETCH_HINT, FIRST_PRODUCE_HINT = 16, 10
@@ -94,9 +95,14 @@ class WireObserver:
         facts.first_ms = facts.first_ms or outcome.at_ms
         facts.last_ms = outcome.at_ms
         client.calls[api_name(call.api_key)] += 1
+        if call.session.software is not None:
+            client.software = " ".join(call.session.software).strip() or None
+            client.has_partitioner = can_partition_by_rack(call.session.software)
         if call.api_key in (METADATA, DESCRIBE_TOPIC_PARTITIONS):
             client.last_metadata = self._clock
             client.metadata_at[call.session.broker.id] = arrived
+            for topic in self.cluster.topics.values():
+                client.leader_racks[topic.name] = [self._rack(one.leader) for one in topic.partitions]
         request = None
         if call.api_key in READ and call.body_start:
             try:
@@ -123,8 +129,6 @@ class WireObserver:
             self._heartbeat(client, request, response_of(outcome))
         elif call.api_key == OFFSET_COMMIT:
             client.group = client.group or request.group_id
-        elif getattr(request, "client_software_name", ""):
-            client.software = f"{request.client_software_name} {request.client_software_version}".strip()
 
     # what the course of a certification tells
 
@@ -326,10 +330,25 @@ class WireObserver:
             leaders = set() if topic is None else {one.leader for one in topic.partitions}
             here = {self.cluster.brokers[one].rack for one in leaders if one in self.cluster.brokers}
             keyed = first_has_key(bytes(part.records or b""))
-            facts = LocalityFacts("produce", keyed=keyed, leader_here=client.rack in here)
+            if keyed is False:
+                self._chose(client, place)
+            facts = LocalityFacts(
+                "produce", keyed=keyed, leader_here=client.rack in here, has_partitioner=client.has_partitioner
+            )
             self._count(client, outcome, facts, size)
             left -= size
         self._count(client, outcome, LocalityFacts("other"), left)
+
+    def _chose(self, client: ClientFacts, place: TopicPartition) -> None:
+        """Note a partition for records without keys, by the leaders in the client's last metadata, or by now."""
+        topic, index = place
+        partition, known = self._partition(place), client.leader_racks.get(topic, [])
+        if partition is None or client.chosen.get(topic) == index or client.rack not in known:
+            return
+        client.chosen[topic] = index
+        led_in = {*known[index : index + 1], self._rack(partition.leader)}
+        where = ", ".join(sorted(filter(None, led_in)))
+        client.choices.note(client.rack in led_in, f"{topic}-{index} (leader in {where}) in rack {client.rack}")
 
     def _acknowledge(self, place: TopicPartition, base_offset: int, records: bytes) -> None:
         produced = self.facts.produced

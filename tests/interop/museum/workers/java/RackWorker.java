@@ -9,7 +9,7 @@ import org.apache.kafka.common.serialization.StringDeserializer;
 import org.apache.kafka.common.serialization.StringSerializer;
 
 /**
- * A worker with the Java client: reads in a group, or writes, until SIGTERM.
+ * A worker with the Java client: reads in a group, or writes with and without keys, until SIGTERM.
  *
  * <p>RackWorker consume|produce TOPIC [key=value...], the keys being the client's own settings.
  */
@@ -46,7 +46,7 @@ public class RackWorker {
     private static void produce(String topic, Properties settings) throws Exception {
         try (KafkaProducer<String, String> producer = new KafkaProducer<>(settings, new StringSerializer(), new StringSerializer())) {
             for (int i = 0; !over; i++) {
-                producer.send(new ProducerRecord<>(topic, "k" + i, "v" + i));
+                producer.send(new ProducerRecord<>(topic, i % 2 == 0 ? "k" + i : null, "v" + i));
                 Thread.sleep(10);
             }
         }

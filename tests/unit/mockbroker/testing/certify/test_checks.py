@@ -136,6 +136,25 @@ def test_bytes_around_records_do_not_hide_what_need_not_cross():
     assert verdict(facts, "near_reads") == "fail"
 
 
+@pytest.mark.parametrize(
+    ("able", "right", "wrong", "expected"),
+    [
+        (True, 3, 1, "pass"),
+        (True, 2, 1, "fail"),
+        (False, 2, 1, "not seen"),
+        (None, 2, 1, "not seen"),
+        (False, 4, 0, "pass"),
+        (True, 0, 0, "not seen"),
+    ],
+)
+def test_only_producers_that_can_choose_partitions_by_rack_must(able, right, wrong, expected):
+    client = ClientFacts("a", "writer", has_partitioner=able)
+    client.produce_versions[13] = 1
+    for number in range(right + wrong):
+        client.choices.note(number < right, "orders-1 (leader in b) in rack a")
+    assert verdict(facts_of(client), "near_writes") == expected
+
+
 def test_money_is_that_of_a_terabyte_in_the_same_proportions():
     facts = facts_of(consumer("a", "a"))
     traffic(facts, "local", 600)

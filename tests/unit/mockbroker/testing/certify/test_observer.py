@@ -98,6 +98,25 @@ def test_bytes_are_judged_by_where_the_process_runs_and_not_by_what_it_says(sim,
     assert found == {("consume", "cross", "no_client_rack", True), ("other", "cross", "cluster_work", False)}
 
 
+def test_a_partition_chosen_without_a_key_is_near_by_the_leaders_that_the_client_knew_of(sim, observer):
+    sim.cluster.replication_control.create("events", assignment=[[0], [1]])
+
+    def choose(partition: int, key: bytes | None = None) -> tuple[int, int]:
+        part = ProduceRequest.Topic.Partition(index=partition, records=build_batch([Record(key=key, value=b"v")]))
+        topic = ProduceRequest.Topic(name="events", partition_data=[part])
+        request = ProduceRequest(acks=1, timeout_ms=1000, topic_data=[topic])
+        sim.ask(request, version=11, broker=partition, listener_rack="a")
+        (client,) = observer.facts.clients.values()
+        return client.choices.right, client.choices.wrong
+
+    assert choose(1) == (0, 0)  # it knows of no leaders yet
+    sim.ask(MetadataRequest(topics=None), version=12, listener_rack="a")
+    assert choose(1) == (0, 1)
+    assert choose(1) == (0, 1)  # it stays there
+    assert choose(0) == (1, 1)
+    assert choose(1, key=b"k") == (1, 1)
+
+
 def test_acknowledged_batches_are_kept_with_the_checksum_that_the_log_has(sim, observer):
     produce(sim, 2, rack="a")
     produce(sim, 3, rack="a")
