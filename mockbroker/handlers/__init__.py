@@ -1,1 +1,1 @@
-"""Handlers, one module an API family, each loaded when a request for it first comes (``mockbroker/api.py``)."""
+"""Handlers: one module per API family, loaded at the family's first request (``mockbroker/api.py``)."""

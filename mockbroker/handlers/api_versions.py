@@ -1,9 +1,9 @@
 """ApiVersions (key 18): every version of every API that has a handler; in ZooKeeper mode those of the broker's release.
 
-Errors: UNSUPPORTED_VERSION, in version 0 form with this API's own range, for a version that is not known (KIP-511);
-INVALID_REQUEST for a client's name or version of other characters than Kafka takes, and for a cluster id without a node
-id or the reverse; REBOOTSTRAP_REQUIRED for a client that means another cluster or broker (KIP-1242). The last two come
-without any versions. On which listener a client came in makes no difference: a broker has one id on all of them.
+Errors: UNSUPPORTED_VERSION, in version 0 form with this API's own range, for an unknown version (KIP-511);
+INVALID_REQUEST for a client name or version with characters that Kafka rejects, and for a cluster id without a node id
+or the reverse; REBOOTSTRAP_REQUIRED if the client expects another cluster or broker (KIP-1242). The last two contain no
+versions. The listener makes no difference: a broker has the same id on all of them.
 Source: KIP-35, KIP-511, KIP-584, KIP-1242; KafkaApis.handleApiVersionsRequest, ApiVersionsRequest.isValid and
 getErrorResponse, Apache Kafka 4.4.
 """
@@ -20,26 +20,26 @@ from protocol.apis.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from protocol.error_codes import ErrorCode
 
 API_VERSIONS_KEY = 18
-TELEMETRY_KEYS = (71, 72)  # without a receiver of client metrics Kafka does not name them
-UNSTABLE_SETTING = "unstable.api.versions.enable"  # whether newest versions that are still to change are served
+TELEMETRY_KEYS = (71, 72)  # Kafka lists them only if it has a receiver of client metrics
+UNSTABLE_SETTING = "unstable.api.versions.enable"  # serves versions that are not yet stable
 PRODUCE = 0
-"""Is told from version 0 on also where older ones than 3 are refused: librdkafka would not compress (KAFKA-18659)."""
+"""Listed from version 0 even if versions below 3 are refused: librdkafka would not compress (KAFKA-18659)."""
 KIP_511_VERSION = 3
 FEATURE_LEVEL_0_VERSION = 4
 KIP_1242_VERSION = 5
 UNKNOWN_NODE = -1
 SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
-"""What a client's name and version may look like: ``SOFTWARE_NAME_VERSION_PATTERN`` of ApiVersionsRequest."""
+"""Pattern of a client's name and version: ``SOFTWARE_NAME_VERSION_PATTERN`` of ApiVersionsRequest."""
 
 
 @handles(ApiVersionsRequest, access=Needs(note="Nothing: it comes before the login"))
 def api_versions(call: Call, request: ApiVersionsRequest) -> ApiVersionsResponse:
-    """What the broker serves, to a client that means it."""
+    """The versions that the broker serves, and its features."""
     if not is_valid(request, call.version):
         return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
     authenticator = call.session.authenticator
     if authenticator is not None and not authenticator.is_complete:
-        authenticator.versions_told()  # Kafka does not ask here which broker is meant
+        authenticator.versions_told()  # before the login Kafka does not check the node id
     elif is_misdirected(call, request):
         return ApiVersionsResponse(error_code=ErrorCode.REBOOTSTRAP_REQUIRED)
     limits = call.session.served_versions
@@ -60,9 +60,9 @@ def api_versions(call: Call, request: ApiVersionsRequest) -> ApiVersionsResponse
 
 
 def with_features(call: Call, response: ApiVersionsResponse) -> ApiVersionsResponse:
-    """The same with the features of the cluster (KIP-584), which since v3 clients hear of.
+    """The response with the features of the cluster (KIP-584), since v3.
 
-    Before v4 a feature that may be at level 0 is not among the supported ones: Java clients up to 3.8 end over it.
+    Before v4 it omits features that support level 0: Java clients up to 3.8 fail on them.
     Source: ApiVersionsResponse.maybeFilterSupportedFeatureKeys, Apache Kafka 4.4 (KAFKA-17011).
     """
     if call.version < KIP_511_VERSION:
@@ -80,7 +80,7 @@ def with_features(call: Call, response: ApiVersionsResponse) -> ApiVersionsRespo
 
 
 def is_valid(request: ApiVersionsRequest, version: int) -> bool:
-    """Whether the client gives a name and a version as Kafka takes them, and both of cluster and node or neither."""
+    """True if Kafka accepts the client's name and version, and both or neither of cluster id and node id are set."""
     if version >= KIP_1242_VERSION and (request.cluster_id is None) != (request.node_id == UNKNOWN_NODE):
         return False
     return version < KIP_511_VERSION or all(
@@ -89,17 +89,17 @@ def is_valid(request: ApiVersionsRequest, version: int) -> bool:
 
 
 def is_misdirected(call: Call, request: ApiVersionsRequest) -> bool:
-    """Whether the client means another cluster, or another broker of this one."""
+    """True if the client expects another cluster, or another broker of this one."""
     if call.version < KIP_1242_VERSION or request.cluster_id is None:
         return False
     return (request.cluster_id, request.node_id) != (call.cluster.id, call.broker.id)
 
 
 def refuse_version(limits: Mapping[int, tuple[int, int]] | None = None) -> ApiVersionsResponse:
-    """The answer, in version 0 form, to a version that is not known.
+    """The answer, in version 0 form, to an unknown version.
 
     Args:
-        limits: what a broker in ZooKeeper mode serves; before KIP-511, in 2.4, the answer had no versions.
+        limits: the versions that a broker in ZooKeeper mode serves. Before KIP-511 (2.4) the answer had no versions.
     """
     known = [served(API_VERSIONS_KEY)]
     if limits is not None:

@@ -1,4 +1,4 @@
-"""UnregisterController (key 94): the controller there is cannot go, and there is no other.
+"""UnregisterController (key 94): always fails, because the cluster has one controller, the active one.
 
 Errors: INVALID_REQUEST for the controller itself, CONTROLLER_ID_NOT_REGISTERED.
 Source: QuorumController.unregisterController, Apache Kafka 4.4.
@@ -16,7 +16,7 @@ from protocol.error_codes import ErrorCode
 
 @handles(UnregisterControllerRequest, access=Needs(cluster="Alter"), errors=Errors(words="meaning"))
 def unregister_controller(call: Call, request: UnregisterControllerRequest) -> UnregisterControllerResponse:
-    """Refused."""
+    """Raises ApiError: INVALID_REQUEST, CONTROLLER_ID_NOT_REGISTERED."""
     check_controller(call)
     active = call.cluster.support.controller_id
     if request.controller_id == active:

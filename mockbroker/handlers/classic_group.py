@@ -1,8 +1,8 @@
 """JoinGroup (key 11), Heartbeat (12), LeaveGroup (13), SyncGroup (14): membership in a group of the classic protocol.
 
-Read and write cluster.groups. A join waits for the other members, a sync for the leader's assignment; the group answers
-both in time, so neither wait has a deadline of its own.
-Errors: NOT_COORDINATOR, INVALID_GROUP_ID, and what ``Groups`` raises; LeaveGroup v3 and later give one a member.
+They read and write cluster.groups. A join waits for the other members, a sync for the leader's assignment; the group
+has timers for both, so neither wait has its own deadline.
+Errors: NOT_COORDINATOR, INVALID_GROUP_ID, and those of ``Groups``; LeaveGroup v3 and later return one per member.
 Source: KIP-62, KIP-345, KIP-394, KIP-559, KIP-814; KafkaApis and GroupCoordinatorService, Apache Kafka 4.0.
 """
 
@@ -31,11 +31,11 @@ from protocol.apis.classic_group import (
 )
 from protocol.error_codes import ErrorCode
 
-REBALANCE_TIMEOUT_VERSION = 1  # of JoinGroup: before, the session timeout stood for both
+REBALANCE_TIMEOUT_VERSION = 1  # of JoinGroup: earlier versions use the session timeout for both
 MEMBER_ID_REQUIRED_VERSION = 4
 NULL_PROTOCOL_VERSION = 7
 SKIP_ASSIGNMENT_VERSION = 9
-SYNC_PROTOCOL_VERSION = 5  # of SyncGroup: protocol type and name have to be said
+SYNC_PROTOCOL_VERSION = 5  # of SyncGroup: protocol type and name are required
 LEAVE_BATCH_VERSION = 3
 
 Answer = TypeVar("Answer", JoinAnswer, SyncAnswer)
@@ -44,7 +44,7 @@ Reply = TypeVar("Reply")
 
 @handles(JoinGroupRequest, access=Needs(group="Read"), errors=Errors(failed={"protocol_name": None}))
 def join_group(call: Call, request: JoinGroupRequest) -> JoinGroupResponse | Wait:
-    """Join the next generation of a group; the answer comes when all members have."""
+    """Join the next generation of a group; the answer comes when all members have joined."""
     has_rebalance_timeout = call.version >= REBALANCE_TIMEOUT_VERSION
     joining = GroupJoin(
         member_id=request.member_id,
@@ -63,13 +63,13 @@ def join_group(call: Call, request: JoinGroupRequest) -> JoinGroupResponse | Wai
     try:
         call.cluster.groups.check_joining(request.group_id, request.session_timeout_ms)
         if not coordinates(call, request.group_id):
-            member_id = ""  # as Kafka leaves it out here
+            member_id = ""  # Kafka omits it here
         check_coordinator(call, request.group_id)
         parked = call.cluster.groups.join(request.group_id, joining, call.now_ms, call.rng)
     except ApiError as error:
         code = ErrorCode(error.code)
         if code is ErrorCode.UNKNOWN_SERVER_ERROR:
-            member_id = ""  # Kafka did not expect it either
+            member_id = ""  # as Kafka does for exceptions that it does not expect
         return join_response(call.version, JoinAnswer(member_id, code))
     return when_answered(parked, partial(join_response, call.version))
 
@@ -95,7 +95,7 @@ def join_response(version: int, answer: JoinAnswer) -> JoinGroupResponse:
 
 @handles(SyncGroupRequest, access=Needs(group="Read"))
 def sync_group(call: Call, request: SyncGroupRequest) -> SyncGroupResponse | Wait:
-    """Ask for the assignment, and for the leader bring it; the answer comes when the leader has."""
+    """Return the member's assignment, once the group's leader has sent all of them."""
     try:
         if call.version >= SYNC_PROTOCOL_VERSION and None in (request.protocol_type, request.protocol_name):
             raise ApiError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
@@ -126,7 +126,7 @@ def sync_response(answer: SyncAnswer) -> SyncGroupResponse:
 
 
 def when_answered(parked: PendingAnswer[Answer], respond: Callable[[Answer], Reply]) -> Reply | Wait:
-    """The response to a parked call, or a Wait for the group's answer."""
+    """The response to a pending call, or a Wait for the group's answer."""
     if parked.answer is None:
         return Wait(until_ms=None, on=(parked,), then=lambda _: when_answered(parked, respond))
     return respond(parked.answer)
@@ -134,7 +134,7 @@ def when_answered(parked: PendingAnswer[Answer], respond: Callable[[Answer], Rep
 
 @handles(HeartbeatRequest, access=Needs(group="Read"))
 def heartbeat(call: Call, request: HeartbeatRequest) -> HeartbeatResponse:
-    """A member's sign of life; REBALANCE_IN_PROGRESS sends it to join again."""
+    """Extend the member's session; REBALANCE_IN_PROGRESS makes it join again."""
     try:
         check_group_id(request.group_id)
         check_coordinator(call, request.group_id)

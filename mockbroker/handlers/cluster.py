@@ -1,5 +1,4 @@
-"""UpdateFeatures (key 57), DescribeCluster (60), UnregisterBroker (64): the brokers, the controller, and the features
-that they go by.
+"""UpdateFeatures (key 57), DescribeCluster (60), UnregisterBroker (64): the brokers, the controller and their features.
 
 Reads cluster.brokers; UpdateFeatures changes the levels of features, UnregisterBroker the registrations.
 Errors: UNSUPPORTED_ENDPOINT_TYPE, MISMATCHED_ENDPOINT_TYPE, INVALID_UPDATE_VERSION, BROKER_ID_NOT_REGISTERED.
@@ -34,7 +33,7 @@ RESULTS_VERSION = 1  # the last in which UpdateFeatures answers feature by featu
 
 @handles(DescribeClusterRequest, access=Needs(note="authorized operations: Describe on the cluster"))
 def describe_cluster(call: Call, request: DescribeClusterRequest) -> DescribeClusterResponse:
-    """The brokers that are up; those that are down too, as fenced, where the client asks for them."""
+    """The brokers that are up, and on request those that are down, as fenced."""
     cluster = call.cluster
     if call.version >= 1 and request.endpoint_type != BROKERS:
         is_known = request.endpoint_type == CONTROLLERS
@@ -69,7 +68,7 @@ def broker_entry(call: Call, broker: KnownBroker) -> DescribeClusterResponse.Bro
 
 @handles(UpdateFeaturesRequest, access=Needs(cluster="Alter"))
 def update_feature_levels(call: Call, request: UpdateFeaturesRequest) -> UpdateFeaturesResponse:
-    """Go by other levels, all of them or none. Version 0 can only go up, whatever it allows."""
+    """Change the levels of all features of the request, or of none. Version 0 can only raise levels."""
     check_controller(call)
     updates = [FeatureUpdate(one.feature, one.max_version_level, one.upgrade_type) for one in request.feature_updates]
     update_features(call.cluster, updates, validate_only=request.validate_only)
@@ -77,7 +76,7 @@ def update_feature_levels(call: Call, request: UpdateFeaturesRequest) -> UpdateF
         return UpdateFeaturesResponse(error_message=None)
     return UpdateFeaturesResponse(
         error_message=None,
-        # Kafka says NONE where elsewhere it says nothing.
+        # Kafka's message is NONE here, null elsewhere.
         results=[UpdateFeaturesResponse.Result(feature=one.name, error_message="NONE") for one in updates],
     )
 

@@ -1,8 +1,8 @@
 """DescribeConfigs (key 32), AlterConfigs (33), IncrementalAlterConfigs (44), ListConfigResources (74).
 
-They read and write cluster.configs, and the loggers of the broker that is asked.
+They read and write cluster.configs, and the loggers of the broker that serves the request.
 Errors, per resource: UNKNOWN_TOPIC_OR_PARTITION, INVALID_TOPIC_EXCEPTION, INVALID_REQUEST, INVALID_CONFIG,
-REQUEST_TIMED_OUT; of DescribeConfigs INVALID_REQUEST for all where a type is unknown.
+REQUEST_TIMED_OUT; DescribeConfigs returns INVALID_REQUEST for all if one type is unknown.
 Source: KIP-133, KIP-226, KIP-339, KIP-412, KIP-569, KIP-714, KIP-848, KIP-1142; ConfigHelper, ConfigAdminManager,
 KafkaApis, Apache Kafka 4.4.
 """
@@ -63,7 +63,7 @@ Config = DescribeConfigsResponse.Result.Config
     errors=Errors(injected="answer", words="meaning"),
 )
 def describe_configs(call: Call, request: DescribeConfigsRequest) -> DescribeConfigsResponse:
-    """Each resource's configs, all or those named."""
+    """All configs of each resource, or those that the request names."""
     unknown = [one.resource_type for one in request.resources if one.resource_type not in SERVED]
     if unknown:
         raise ApiError(ErrorCode.INVALID_REQUEST, f"expected a resource type of {list(SERVED)}, got {unknown[0]}")
@@ -79,7 +79,7 @@ def describe_configs(call: Call, request: DescribeConfigsRequest) -> DescribeCon
         except ApiError as error:
             entry.error_code, entry.error_message = error.code, error.message
             if error.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
-                entry.error_message = ""  # as Kafka, which says no more
+                entry.error_message = ""  # as Kafka
         response.results.append(entry)
     return response
 
@@ -104,7 +104,7 @@ def described_configs(call: Call, resource_type: int, name: str) -> Iterable[Des
 
 
 def check_own_id(call: Call, name: str) -> None:
-    """Nothing if the name is the id of the broker that was asked. Raises ApiError: INVALID_REQUEST."""
+    """Raises ApiError: INVALID_REQUEST, unless the name is the id of the broker that serves the request."""
     try:
         named = int(name)
     except ValueError:
@@ -177,7 +177,7 @@ def incremental_alter_configs(call: Call, request: IncrementalAlterConfigsReques
     errors=Errors(injected="request"),
 )
 def alter_configs(call: Call, request: AlterConfigsRequest) -> AlterConfigsResponse:
-    """Have each resource have these configs, and no others."""
+    """Replace all dynamic configs of each resource."""
     alterations = ConfigAlterations(call.cluster.configs, call.broker, request.validate_only)
 
     def check(resource: AlterConfigsRequest.Resource) -> Callable[[], None]:
@@ -194,9 +194,9 @@ def altered(
     entry_type: Any,
     fails: Callable[[Any], bool] = lambda _resource: False,
 ) -> list[Any]:
-    """What becomes of each resource: the broker that is asked checks all before the controller is asked for any.
+    """The result of each resource: the broker checks all of them, then forwards the valid ones to the controller.
 
-    Where the controller ``fails`` at one, all that it is asked for have UNKNOWN_SERVER_ERROR.
+    If the controller ``fails`` at one, all forwarded resources have UNKNOWN_SERVER_ERROR.
     """
     times = Counter((one.resource_type, one.resource_name) for one in resources)
     entries, forwarded, failed = [], [], False
@@ -218,7 +218,7 @@ def altered(
         try:
             check_controller(call)
             if failed:
-                raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)  # without words, as Kafka
+                raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)  # without a message, as Kafka
             write()
         except ApiError as error:
             entry.error_code, entry.error_message = error.code, error.message
@@ -227,7 +227,7 @@ def altered(
 
 @handles(ListConfigResourcesRequest, access=Needs(cluster="DescribeConfigs"))
 def list_config_resources(call: Call, request: ListConfigResourcesRequest) -> ListConfigResourcesResponse:
-    """The resources of these types that may have configs; groups and client metrics only those that do."""
+    """All topics, brokers and loggers of the requested types; groups and client metrics only if they have configs."""
     served = SERVED if call.version >= 1 else (CLIENT_METRICS_RESOURCE,)
     wanted = request.resource_types or served
     if not set(wanted) <= set(served):

@@ -1,8 +1,8 @@
 """ConsumerGroupHeartbeat (key 68), ConsumerGroupDescribe (69): groups whose coordinator assigns (KIP-848).
 
-Read and write cluster.groups.
-Errors: UNSUPPORTED_VERSION where ``group.version`` or ``group.coordinator.rebalance.protocols`` has no such groups,
-INVALID_REQUEST, UNSUPPORTED_ASSIGNOR, NOT_COORDINATOR, and those of ``take_heartbeat``; of each described group
+They read and write cluster.groups.
+Errors: UNSUPPORTED_VERSION if ``group.version`` or ``group.coordinator.rebalance.protocols`` disables consumer groups,
+INVALID_REQUEST, UNSUPPORTED_ASSIGNOR, NOT_COORDINATOR, and those of ``take_heartbeat``; per described group
 INVALID_GROUP_ID, NOT_COORDINATOR, GROUP_ID_NOT_FOUND.
 Source: KIP-848, KIP-1082, KIP-1099; KafkaApis and GroupCoordinatorService, Apache Kafka 4.4.
 """
@@ -43,7 +43,7 @@ DescribedAssignment = DescribedMember.Assignment
     errors=Errors(words="nothing"),
 )
 def consumer_group_heartbeat(call: Call, request: ConsumerGroupHeartbeatRequest) -> ConsumerGroupHeartbeatResponse:
-    """Join, stay or leave; the answer has the member's epoch, and its assignment where that changed."""
+    """Join, stay or leave; the answer has the member's epoch, and its assignment if that changed."""
     owned = request.topic_partitions
     beat = ConsumerHeartbeat(
         group_id=request.group_id,
@@ -77,12 +77,12 @@ def consumer_group_heartbeat(call: Call, request: ConsumerGroupHeartbeatRequest)
 
 
 def check_enabled(call: Call) -> None:
-    """Raises ApiError: UNSUPPORTED_VERSION, where the cluster has no groups of the consumer protocol."""
+    """Raises ApiError: UNSUPPORTED_VERSION, if the cluster does not support the consumer protocol."""
     check_protocol(call, "group.version", "consumer")
 
 
 def assignment(assigned: Holding) -> Assignment:
-    """What a member holds, by topic id."""
+    """A member's partitions, by topic id."""
     return Assignment(
         topic_partitions=[
             Assignment.TopicPartitions(topic_id=topic_id, partitions=sorted(partitions))
@@ -99,7 +99,7 @@ def assignment(assigned: Holding) -> Assignment:
     errors=Errors(injected="answer", words="nothing"),
 )
 def consumer_group_describe(call: Call, request: ConsumerGroupDescribeRequest) -> ConsumerGroupDescribeResponse:
-    """Each group with its members, and what they hold and shall hold."""
+    """Each group with its members, their current and their target assignments."""
     check_enabled(call)
     return ConsumerGroupDescribeResponse(
         groups=described_groups(call, request, ConsumerGroup, DescribedGroup, describe_members)
@@ -130,7 +130,7 @@ def described_member(group: ConsumerGroup, member: ConsumerMember) -> DescribedM
 
 
 def described_partitions(group: ConsumerGroup, partitions: Mapping[bytes, Iterable[int]]) -> DescribedAssignment:
-    """Partitions of the topics that there are, by topic name."""
+    """The partitions of existing topics, by topic name."""
     topics = group.groups.topics
     named = sorted(
         (name, topic_id, sorted(numbers))

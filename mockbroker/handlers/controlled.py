@@ -1,7 +1,7 @@
-"""Changes that the controller carries out, answered once the broker that was called knows of them itself.
+"""Changes by the controller, answered once the broker that serves the request has them in its metadata.
 
-In KRaft mode any broker takes them, as it forwards to the controller (KIP-590), and knows at once. In ZooKeeper mode
-the controller alone takes them, and is told as every broker is.
+In KRaft mode any broker accepts them: it forwards them to the controller (KIP-590) and knows the result at once. In
+ZooKeeper mode only the controller accepts them, and learns the result by UpdateMetadata, as every broker.
 Source: KafkaApis.handleCreateTopicsRequest, AdminManager, DelayedCreatePartitions, Kafka 0.10.1 to 3.9.
 """
 
@@ -20,13 +20,13 @@ Answer = TypeVar("Answer")
 
 
 def check_controller(call: Call, *, forwarding: bool = False) -> None:
-    """Nothing where the broker that was called can have a change carried out.
+    """Check that the broker can carry out a change, or forward it to the controller.
 
     Args:
-        forwarding: the broker asks for the change itself, which is possible in both modes.
+        forwarding: the broker itself requests the change, which is possible in both modes.
 
-    Raises ApiError: NOT_CONTROLLER, in ZooKeeper mode at a broker that is not the controller; REQUEST_TIMED_OUT at one
-        that is cut off from it, without the wait that a real broker makes.
+    Raises ApiError: NOT_CONTROLLER, in ZooKeeper mode at a broker that is not the controller; REQUEST_TIMED_OUT at a
+        broker that is disconnected from the controller, at once, while a real broker waits first.
     """
     cluster = call.cluster
     if not cluster.network.connects(call.broker.id, CONTROLLER):
@@ -36,7 +36,7 @@ def check_controller(call: Call, *, forwarding: bool = False) -> None:
 
 
 def check_deadline(call: Call, timeout_ms: int) -> None:
-    """In KRaft mode the controller does not begin with what has no time left. Raises ApiError: REQUEST_TIMED_OUT."""
+    """Raises ApiError: REQUEST_TIMED_OUT in KRaft mode if the timeout is not positive."""
     if timeout_ms <= 0 and call.cluster.support.is_kraft:
         raise ApiError(ErrorCode.REQUEST_TIMED_OUT)
 
@@ -48,7 +48,7 @@ def when_known(
     is_known: Callable[[MetadataView], bool],
     late: Callable[[Answer], None],
 ) -> Answer | Wait:
-    """The answer, put off until the broker's view satisfies ``is_known``, or until ``late`` was applied to it."""
+    """The answer, once the broker's view satisfies ``is_known``; after ``timeout_ms``, as ``late`` has changed it."""
     view = call.view
     until_ms = call.now_ms + max(0, timeout_ms)
 

@@ -1,8 +1,8 @@
 """CreateDelegationToken (key 38), RenewDelegationToken (39), ExpireDelegationToken (40), DescribeDelegationToken (41).
 
-No broker has a ``delegation.token.secret.key``, so there are no tokens: clients that have logged in are answered with
-DELEGATION_TOKEN_AUTH_DISABLED, others with DELEGATION_TOKEN_REQUEST_NOT_ALLOWED. With an authorizer a token for another
-user takes CreateTokens on that user, else DELEGATION_TOKEN_AUTHORIZATION_FAILED.
+No broker has a ``delegation.token.secret.key``, so tokens do not exist: clients that have logged in receive
+DELEGATION_TOKEN_AUTH_DISABLED, others DELEGATION_TOKEN_REQUEST_NOT_ALLOWED. With an authorizer, a token for another
+user requires CreateTokens on that user, else DELEGATION_TOKEN_AUTHORIZATION_FAILED.
 Source: KIP-48, KIP-373; KafkaApis.handleCreateTokenRequest, handleDescribeTokensRequest and allowTokenRequests, Apache
 Kafka 4.4.
 """
@@ -38,11 +38,11 @@ NO_TOKEN = {
     **dict.fromkeys(("principal_name", "token_requester_principal_name"), ANONYMOUS.partition(":")[2]),
     **dict.fromkeys(("issue_timestamp_ms", "expiry_timestamp_ms", "max_timestamp_ms"), NO_TIME),
 }
-"""The values of an answer with an error: no token, of an unknown user."""
+"""Fields of an answer with an error: no token, of an unknown user."""
 
 
 def has_logged_in(call: Call) -> bool:
-    """Whether the client has said who it is."""
+    """True if the client has authenticated."""
     return call.session.principal != ANONYMOUS
 
 
@@ -52,9 +52,9 @@ def has_logged_in(call: Call) -> bool:
     errors=Errors(failed=NO_TOKEN),
 )
 def create_delegation_token(call: Call, request: CreateDelegationTokenRequest) -> CreateDelegationTokenResponse:
-    """Why there is no token, and whose it would be.
+    """An error, with the owner and the requester of the token.
 
-    Raises ApiError: UNKNOWN_SERVER_ERROR for an owner without a type, at which Kafka fails.
+    Raises ApiError: UNKNOWN_SERVER_ERROR for an owner without a type, on which Kafka fails.
     """
     requester = owner = call.session.principal
     if request.owner_principal_name:
@@ -75,7 +75,7 @@ def create_delegation_token(call: Call, request: CreateDelegationTokenRequest) -
 
 
 def refusal(call: Call, owner: str, request: CreateDelegationTokenRequest) -> int:
-    """Why a broker does not ask the controller for a token, 0 where it does."""
+    """The error for which a broker does not forward the request to the controller, 0 if it forwards it."""
     if not has_logged_in(call):
         return NOT_ALLOWED
     access = access_of(call.cluster, call.session.principal, call.session.address)

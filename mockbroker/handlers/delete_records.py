@@ -1,6 +1,6 @@
-"""DeleteRecords (key 21): move where partitions' logs start, so that what is before can no longer be read.
+"""DeleteRecords (key 21): advance the start offsets of partitions' logs, so that earlier records cannot be read.
 
-Writes partitions' logs; wakes fetches that wait. The answer waits until all replicas that are up have followed.
+Writes partitions' logs; wakes waiting fetches. The answer waits until all replicas that are up have followed.
 Errors, per partition: UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER_OR_FOLLOWER, INVALID_TOPIC_EXCEPTION,
 POLICY_VIOLATION, OFFSET_OUT_OF_RANGE, KAFKA_STORAGE_ERROR, and after a wait REQUEST_TIMED_OUT.
 Source: KIP-107; KafkaApis.handleDeleteRecordsRequest, Partition.deleteRecordsOnLeader and DelayedDeleteRecords, Apache
@@ -19,16 +19,16 @@ from mockbroker.state.topics.topic import Partition
 from protocol.apis.delete_records import DeleteRecordsRequest, DeleteRecordsResponse
 from protocol.error_codes import ErrorCode
 
-HIGH_WATERMARK = -1  # in place of an offset
+HIGH_WATERMARK = -1  # as the offset: delete up to the high watermark
 UNKNOWN_OFFSET = -1
 FOLLOWED_AFTER_MS = 2
-"""Followers hear of a log's new start with their next fetch: whoever waits no longer than that is not told of it."""
+"""Followers learn a log's new start with their next fetch: a request with a shorter timeout times out."""
 
 PartitionResponse = DeleteRecordsResponse.Topic.Partition
 
 
 class Deletion(NamedTuple):
-    """A log whose start was moved on its leader: from where, the offset that was meant, and its entry of the answer."""
+    """A log whose start the leader moved: its previous start, the requested offset, and its entry of the answer."""
 
     partition: Partition
     start_before: int
@@ -40,7 +40,7 @@ class Deletion(NamedTuple):
     DeleteRecordsRequest, access=Needs(topic="Delete"), errors=Errors(injected="lookup", failed={"low_watermark": -1})
 )
 def delete_records(call: Call, request: DeleteRecordsRequest) -> DeleteRecordsResponse | Wait:
-    """Move the start of each log by itself. A partition that is named twice is meant as it is named last."""
+    """Move the start of each log. If a request names a partition twice, the last one counts."""
     wanted: dict[str, dict[int, int]] = {}
     for topic in request.topics:
         offsets = wanted.setdefault(topic.name, {})
@@ -95,7 +95,7 @@ def delete(call: Call, name: str, index: int, offset: int, entry: PartitionRespo
 def when_followed(
     call: Call, response: DeleteRecordsResponse, done: list[Deletion], until_ms: int
 ) -> DeleteRecordsResponse | Wait:
-    """The answer once all replicas have moved the start too, or once the time is over, which is an error then."""
+    """The answer, once all replicas have moved the start too; REQUEST_TIMED_OUT per partition after ``until_ms``."""
     missing = []
     for one in done:
         partition, entry = one.partition, one.entry
@@ -117,11 +117,11 @@ def when_followed(
 
 
 def has_followers(call: Call, partition: Partition) -> bool:
-    """Whether there are replicas beside the leader's that are up, and so have to move too."""
+    """True if the partition has followers that are up, which must move the start too."""
     online = call.cluster.liveness.online_ids()
     return not partition.topic.diskless and any(one in online for one in partition.replicas if one != partition.leader)
 
 
 def time_out(one: Deletion) -> None:
-    """Not all replicas have followed: what they all had left behind is what the leader had."""
+    """Set REQUEST_TIMED_OUT, with the leader's previous start as the low watermark that all replicas have passed."""
     one.entry.low_watermark, one.entry.error_code = one.start_before, ErrorCode.REQUEST_TIMED_OUT

@@ -1,4 +1,4 @@
-"""Diskless partitions as the cluster's profile has them: who leads one for a client, and who takes its requests.
+"""Diskless partitions by the cluster's profile: the leader that a client sees, and the brokers that serve its requests.
 
 Source: the profiles of ``kafka_rack.diskless``.
 """
@@ -14,7 +14,7 @@ TIERED = "remote.storage.enable"
 
 
 def client_of(call: Call, rack_id: str | None = None) -> DisklessClient:
-    """The client that asks, and the brokers as this one knows them; ``rack_id`` is what its request names."""
+    """The calling client, and the brokers that this one knows; ``rack_id`` is that of its request."""
     session, cluster = call.session, call.cluster
     rack = cluster.diskless.rack(rack_id, session.client_id, session.listener_rack, session.racks)
     brokers = cluster.liveness.for_diskless()
@@ -24,7 +24,7 @@ def client_of(call: Call, rack_id: str | None = None) -> DisklessClient:
 
 
 def take_turn(call: Call, client: DisklessClient) -> None:
-    """The next answer to a client of this rack names the next broker, where the profile goes by turns."""
+    """Advance the rotation, so that the next answer to this rack has the next broker, if the profile has a rotation."""
     if call.cluster.diskless.takes_turns:
         liveness = call.cluster.liveness
         call.diskless_turn = (client.rack, liveness.place_in_turn(client.rack))
@@ -32,14 +32,14 @@ def take_turn(call: Call, client: DisklessClient) -> None:
 
 
 def shown_to(call: Call, client: DisklessClient, topic: KnownTopic, index: int) -> ShownPartition:
-    """What Metadata tells this client of a partition."""
+    """A partition as Metadata shows it to this client."""
     known = call.cluster.topics.get(topic.name)
     tiered = known is not None and known.config(TIERED)
     return call.cluster.diskless.shown(client, DisklessPartition(topic.id, index, tiered))
 
 
 def is_taken(call: Call, partition: Partition, *, reading: bool) -> bool:
-    """Whether this broker takes the client's request for a diskless partition."""
+    """True if this broker serves the client's request for a diskless partition."""
     profile, topic = call.cluster.diskless, partition.topic
     return not profile.redirects or profile.accepts(
         client_of(call), DisklessPartition(topic.id, partition.index), call.broker.id, reading=reading

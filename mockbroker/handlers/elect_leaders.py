@@ -1,6 +1,6 @@
-"""ElectLeaders (key 43): preferred leaders lead again, or anybody leads where nobody does.
+"""ElectLeaders (key 43): elects preferred leaders, or any live replica for partitions without a leader.
 
-Changes who leads partitions. Errors, per partition: UNKNOWN_TOPIC_OR_PARTITION, ELECTION_NOT_NEEDED,
+Writes partitions' leaders. Errors, per partition: UNKNOWN_TOPIC_OR_PARTITION, ELECTION_NOT_NEEDED,
 PREFERRED_LEADER_NOT_AVAILABLE, ELIGIBLE_LEADERS_NOT_AVAILABLE; at the top INVALID_REQUEST.
 Source: KIP-183, KIP-460; ReplicationControlManager.electLeaders, Apache Kafka 4.4.
 """
@@ -20,7 +20,7 @@ Result = ElectLeadersResponse.Topic
 
 @handles(ElectLeadersRequest, access=Needs(cluster="Alter"), errors=Errors(parts="0+"))
 def elect_leaders(call: Call, request: ElectLeadersRequest) -> ElectLeadersResponse:
-    """Each partition by itself; of all there are only those that needed an election are told of."""
+    """The result per partition. A request for all partitions returns only those that needed an election."""
     check_controller(call)
     if request.topic_partitions is not None and not request.topic_partitions and call.cluster.support.is_kraft:
         return ElectLeadersResponse()

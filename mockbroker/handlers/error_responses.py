@@ -1,7 +1,7 @@
-"""The answers to requests that fail as a whole: the error, wherever that API has a field.
+"""Answers to requests that fail as a whole: the error in each error field that the API has.
 
 Some APIs have one error for the whole answer, others one for each topic, partition or group of the request; then each
-of them gets it. Which ones follows from the declarations, and from ``Errors`` of the handler's module.
+of them gets it. The declarations and ``Errors`` of the handler's module say which.
 Source: ``getErrorResponse`` of each API's request class, called by KafkaApis.handleError, Apache Kafka 4.4; for the
 versions that 4.x dropped, 3.9.
 """
@@ -20,9 +20,9 @@ def error_response(request: Any, version: int, error: Exception) -> Any:
     """The response to a request that failed as a whole.
 
     Args:
-        error: an ApiError stands for itself, any other exception for UNKNOWN_SERVER_ERROR.
+        error: an ApiError, or any other exception, which becomes UNKNOWN_SERVER_ERROR.
 
-    Returns: a response message; None where only closing the connection is left (Produce with acks=0).
+    Returns: a response message; None if the broker can only close the connection (Produce with acks=0).
 
     >>> from protocol.apis.groups import ListGroupsRequest
     >>> error_response(ListGroupsRequest(), 4, ApiError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS))
@@ -55,13 +55,13 @@ def failed_entries(
 
 
 def entries_for(api: Api, request: Any, version: int, code: int, message: str | None = None) -> list[Any]:
-    """The answer's entries for all parts that a request names, each with the error."""
+    """The answer's entries for all parts that the request names, each with the error."""
     error = request_error(ApiError(code, message))
     return failed_entries(request, api.parts(version), version, api.errors, error)
 
 
 def add_entries(entries: list[Any], added: list[Any], levels: tuple[Level, ...]) -> None:
-    """Put entries of an answer beside others, partitions beside those of the same topic."""
+    """Add entries to an answer; partitions join those of the same topic."""
     level, *further = levels
     for entry in added:
         same = next((one for one in entries if further and level.key_of(one) == level.key_of(entry)), None)
@@ -73,7 +73,7 @@ def add_entries(entries: list[Any], added: list[Any], levels: tuple[Level, ...])
 
 
 def fail(record: Any, version: int, errors: Errors, error: RequestError) -> None:
-    """Put an error into a record of an answer: its code, its words, and what its other fields are then."""
+    """Set a record of an answer to an error: its code, its message, and the other fields as ``Errors.failed`` says."""
     if name := error_field(type(record), version):
         setattr(record, name, error.code)
     for field in fields_of(type(record), version):
@@ -88,7 +88,7 @@ def fail(record: Any, version: int, errors: Errors, error: RequestError) -> None
 
 
 def request_error(error: Exception) -> RequestError:
-    """Code and words of what a handler raised. Source: ApiError.fromThrowable."""
+    """Code and message of an exception of a handler. Source: ApiError.fromThrowable."""
     if isinstance(error, ApiError) and error.code != ErrorCode.UNKNOWN_SERVER_ERROR:
         return RequestError(int(error.code), error.message, error.message or meaning(error.code))
     unknown = ErrorCode.UNKNOWN_SERVER_ERROR
@@ -96,7 +96,7 @@ def request_error(error: Exception) -> RequestError:
 
 
 def meaning(code: int) -> str:
-    """What an error means, for a number outside the table just that number."""
+    """The meaning of an error code; ``error N`` if the table does not have it."""
     try:
         return ErrorCode(code).meaning
     except ValueError:

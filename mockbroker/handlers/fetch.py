@@ -1,4 +1,4 @@
-"""Fetch (key 1): record batches from an offset on, now or when enough have come.
+"""Fetch (key 1): record batches from an offset on, at once or when ``min_bytes`` have arrived.
 
 Reads partitions' logs; writes the broker's fetch sessions.
 Errors: FETCH_SESSION_ID_NOT_FOUND, INVALID_FETCH_SESSION_EPOCH, FETCH_SESSION_TOPIC_ID_ERROR at the top (v7+), and per
@@ -45,7 +45,7 @@ from protocol.framing import Pieces
 
 MESSAGE_TIME_VERSION = 2
 BATCH_VERSION = 4
-CUT_VERSION = 4  # older ones are given whole messages, converted
+CUT_VERSION = 4  # earlier versions get whole messages, converted
 STORAGE_ERROR_VERSION = 6
 TOPIC_ID_VERSION = 13
 SESSION_VERSION = 7
@@ -57,7 +57,7 @@ NO_ID = bytes(16)
 NO_REPLICAS: tuple[int, ...] | None = ()
 BASE_OFFSET, LAST_OFFSET_DELTA = Struct(">q"), Struct(">i")
 MAGIC, LAST_OFFSET_DELTA_AT, MAGIC_OF_BATCHES = 16, 23, 2
-"""Where a batch has its magic and, of magic 2, how much later its last offset is than its first."""
+"""Byte offsets of a batch's magic and, for magic 2, of its last offset delta."""
 NO_REPLICA = -1
 FUTURE_REPLICA = -3  # of a broker's own replica on its way to another directory
 UNKNOWN_TO_METADATA: dict[int, int] = {
@@ -65,7 +65,7 @@ UNKNOWN_TO_METADATA: dict[int, int] = {
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: 2,
     ErrorCode.TOPIC_AUTHORIZATION_FAILED: 2,
 }
-"""Errors that stand before a log is asked; such partitions stand last, in this order."""
+"""Errors found before a log is read; these partitions come last in the answer, in this order."""
 LEADER_MOVED = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
 """The errors that name the leader and its address (KIP-951)."""
 
@@ -73,8 +73,8 @@ PartitionResponse = FetchResponse.Topic.Partition
 
 
 class FetchParams(NamedTuple):
-    """What a fetch asks for: its partitions in their order, its limits, its session if it has one, its rack, and
-    whether it is to see committed records alone, or as a replica all.
+    """A fetch request: its partitions in order, its limits, its session if any, its rack, and which records it may
+    read: committed ones only, or as a replica all.
     """
 
     wanted: list[FetchPartition]
@@ -90,13 +90,12 @@ class FetchParams(NamedTuple):
 
 @dataclass(slots=True)
 class PartitionRead:
-    """What one partition gives.
+    """The result of reading one partition.
 
-    ``entry`` is its share of the answer where that is no records: an error, or the way to another replica. ``seen`` is
-    what the broker had of it, by which a later look knows whether there is anything new. ``cut`` is the beginning of
-    the batch that is no longer given whole; ``size`` counts it too; ``on_older_segment`` that more is there than
-    one segment has, for which nobody waits. ``unknown``: this broker's metadata lack its topic's
-    id (1) or the partition (2).
+    ``entry`` is its part of the answer if that has no records: an error, or the preferred replica. ``seen`` is the
+    readable range at the time, which shows a later read whether anything is new. ``cut`` is the beginning of the first
+    batch that does not fit; ``size`` counts it too. ``on_older_segment``: the records extend past one segment, so the
+    fetch does not wait. ``unknown``: this broker's metadata lack its topic's id (1) or the partition (2).
     """
 
     wanted: FetchPartition
@@ -114,7 +113,7 @@ class PartitionRead:
 
 
 def in_session(request: FetchRequest, answer: FetchResponse, _error: RequestError, _version: int) -> FetchResponse:
-    """An answer with an error, in the request's session."""
+    """The answer to a failed request, with the request's session id."""
     answer.session_id = request.session_id
     return answer
 
@@ -144,7 +143,7 @@ def session_subjects(call: Call, request: FetchRequest) -> Subjects:
     subjects=session_subjects,
 )
 def fetch(call: Call, request: FetchRequest) -> FetchResponse | Wait:
-    """Find out what is wanted, then read."""
+    """Open or resume the session, then read its partitions."""
     if request.rack_id:
         call.session.learn_rack(request.rack_id)
     if request.replica_id != NO_REPLICA or request.replica_state.replica_id != NO_REPLICA:
@@ -178,16 +177,16 @@ def fetch(call: Call, request: FetchRequest) -> FetchResponse | Wait:
 def read(
     call: Call, reading: FetchParams, before: Sequence[PartitionRead] = (), version: int = -1
 ) -> FetchResponse | Wait:
-    """Read every partition; wait where that gives less than ``min_bytes`` and there is time left.
+    """Read every partition; wait while that returns less than ``min_bytes`` and time is left.
 
     Args:
-        before: what the last look gave, which stands for partitions that had nothing and have nothing new.
-        version: the cluster's at that look; with another one every partition is read anew.
+        before: the results of the last read, reused for partitions that were empty and have nothing new.
+        version: the cluster's version at that read; if it has changed, every partition is read again.
     """
     reads: list[PartitionRead] = []
     size = 0
     urgent = False
-    idle = True  # whether there is no partition to wait for
+    idle = True  # no partition to wait for
     room = reading.max_bytes
     known = before if version == call.cluster.version else ()
     for index, wanted in enumerate(reading.wanted):
@@ -209,12 +208,12 @@ def read(
 
 
 def seen_of(call: Call, partition: Partition) -> tuple[int, int]:
-    """How far a broker's replica can be read, and from where."""
+    """The end of the readable records of a broker's replica, and the log's start offset."""
     return (call.cluster.replication.readable_end(partition, call.broker.id), partition.log.start_offset)
 
 
 def open_session(call: Call, request: FetchRequest) -> tuple[FetchSession | None, bool, list[FetchPartition]]:
-    """The session to go on with or to start, whether all partitions are answered, and the partitions wanted."""
+    """The session, resumed or new, True if all partitions are answered, and the requested partitions."""
     by_topic_id = call.version >= TOPIC_ID_VERSION
     named = [
         FetchPartition(
@@ -246,7 +245,7 @@ def open_session(call: Call, request: FetchRequest) -> tuple[FetchSession | None
 
 
 def without_doubles(named: list[FetchPartition]) -> list[FetchPartition]:
-    """Each partition once, where it stood first and as it was asked for last."""
+    """Each partition once, at its first position and with its last values."""
     return list({one.key: one for one in named}.values()) if len(named) > 1 else named
 
 
@@ -261,7 +260,7 @@ def forgotten(request: FetchRequest, by_topic_id: bool) -> Iterable[tuple[TopicK
 def read_partition(
     call: Call, wanted: FetchPartition, reading: FetchParams, room: int, at_least_one: bool
 ) -> PartitionRead:
-    """One partition's share of the answer; an error is a share too, and so is the way to a replica near the reader."""
+    """One partition's part of the answer: records, an error, or a preferred replica in the reader's rack."""
     partition = None
     try:
         partition = find_wanted(call, wanted)
@@ -288,7 +287,7 @@ def read_partition(
         if error.code == ErrorCode.KAFKA_STORAGE_ERROR and call.version < STORAGE_ERROR_VERSION:
             entry.error_code = ErrorCode.NOT_LEADER_OR_FOLLOWER
         may_name = error.code in LEADER_MOVED and call.version >= ENDPOINTS_VERSION
-        if may_name and partition is not None and not partition.topic.diskless:  # which nobody leads
+        if may_name and partition is not None and not partition.topic.diskless:  # which has no leader
             known = call.leadership(partition)
             entry.current_leader = PartitionResponse.LeaderIdAndEpoch(
                 leader_id=known.leader, leader_epoch=known.leader_epoch
@@ -297,9 +296,9 @@ def read_partition(
 
 
 def check_is_follower(call: Call, partition: Partition, leader_epoch: int) -> None:
-    """Nothing if the broker that says that it fetches follows the partition. What it fetches moves nothing here.
+    """Check that the fetching replica is a follower of the partition. Its fetches change no state here.
 
-    Raises ApiError: NOT_LEADER_OR_FOLLOWER, or UNKNOWN_LEADER_EPOCH to whoever names a leader epoch. Source:
+    Raises ApiError: NOT_LEADER_OR_FOLLOWER, or UNKNOWN_LEADER_EPOCH if the request has a leader epoch. Source:
         Partition.followerReplicaOrThrow, Apache Kafka 4.4.
     """
     if call.replica_id not in partition.replicas or call.replica_id == call.broker.id:
@@ -310,7 +309,7 @@ def check_is_follower(call: Call, partition: Partition, leader_epoch: int) -> No
 
 
 def is_known(call: Call, wanted: FetchPartition) -> bool:
-    """Whether the broker's metadata have a partition, whoever leads it."""
+    """True if the broker's metadata have the partition, with any leader."""
     try:
         find_wanted(call, wanted)
     except ApiError as error:
@@ -319,10 +318,10 @@ def is_known(call: Call, wanted: FetchPartition) -> bool:
 
 
 def find_wanted(call: Call, wanted: FetchPartition) -> Partition:
-    """The partition that a fetch names. In a session a topic's id keeps the name that it once had.
+    """The partition that a fetch names. A session remembers the first name of a topic's id.
 
-    Raises ApiError: UNKNOWN_TOPIC_ID, UNKNOWN_TOPIC_OR_PARTITION; INCONSISTENT_TOPIC_ID where another topic has the
-        name by now. Source: FetchSession.CachedPartition.maybeResolveUnknownName, Apache Kafka 4.4.
+    Raises ApiError: UNKNOWN_TOPIC_ID, UNKNOWN_TOPIC_OR_PARTITION; INCONSISTENT_TOPIC_ID if another topic has the name
+        now. Source: FetchSession.CachedPartition.maybeResolveUnknownName, Apache Kafka 4.4.
     """
     if wanted.name is not None and wanted.topic not in call.cluster.topic_by_id:
         find_partition(call, wanted.name, wanted.index)
@@ -376,10 +375,10 @@ def read_log(
 
 
 def aborted_transactions(partition: Partition, offset: int, size: int) -> list[PartitionResponse.AbortedTransaction]:
-    """The aborted transactions that have records among those that are given out, or up to an index entry behind them.
+    """The aborted transactions with records among those returned, or before the next index entry.
 
-    Kafka looks up where a fetch ends in an index with an entry every ``index.interval.bytes``, and so tells of some
-    that begin later; at the end of a log, of all. Source: LocalLog.addAbortedTransactions, Apache Kafka 4.4.
+    Kafka looks up the end of a fetch in an index with an entry every ``index.interval.bytes``, and so returns some
+    that begin later; at the end of a log, all. Source: LocalLog.addAbortedTransactions, Apache Kafka 4.4.
     """
     transactions = partition.producers.transactions
     if not transactions.aborted:
@@ -399,7 +398,7 @@ def aborted_transactions(partition: Partition, offset: int, size: int) -> list[P
 def diverging_epoch(
     log: PartitionLog, wanted: FetchPartition, end_offset: int
 ) -> PartitionResponse.EpochEndOffset | None:
-    """Where a reader has to go back to, None where its last epoch ends no earlier than it has read.
+    """The epoch and offset that a reader must truncate to, None if its last epoch ends at or after its offset.
 
     Raises ApiError: OFFSET_OUT_OF_RANGE. Source: Partition.readRecords, Apache Kafka 4.4.
     """
@@ -426,7 +425,7 @@ def entry_of(
     records: bytes | Pieces = b"",
     aborted: list[PartitionResponse.AbortedTransaction] | None = None,
 ) -> PartitionResponse:
-    """A partition's share; both offsets as this replica knows them, batches as the log has them, uncopied."""
+    """A partition's part of the answer; both offsets are this replica's, batches are the log's own, not copies."""
     return PartitionResponse(
         partition_index=wanted.index,
         high_watermark=high_watermark,
@@ -438,7 +437,7 @@ def entry_of(
 
 
 def records_entry(call: Call, one: PartitionRead) -> PartitionResponse:
-    """A partition's share with its records, as this version's clients read them."""
+    """A partition's part of the answer, with records in the format of this version."""
     assert one.partition is not None
     if not one.batches:
         return entry_of(one.partition, one.wanted, one.high_watermark, one.last_stable_offset, aborted=one.aborted)
@@ -460,7 +459,7 @@ def records_entry(call: Call, one: PartitionRead) -> PartitionResponse:
 
 
 def near_replica(call: Call, partition: Partition, rack: str, fetch_offset: int) -> int | None:
-    """Where the leader sends a reader of this rack, None to stay; a diskless partition has no replicas to choose of."""
+    """The preferred read replica for this rack, None for the leader; a diskless partition has no replicas."""
     if partition.topic.diskless:
         return None
     cluster = call.cluster
@@ -469,14 +468,14 @@ def near_replica(call: Call, partition: Partition, rack: str, fetch_offset: int)
 
 
 def respond(call: Call, reading: FetchParams, reads: Sequence[PartitionRead]) -> FetchResponse:
-    """The response: everything in a full fetch, else what has changed since the client was told."""
+    """The response: all partitions in a full fetch, else those that changed since the last response."""
     session = reading.session
     topics: list[FetchResponse.Topic] = []
     endpoints = NodeEndpoints(call)
     parts = call.parts = []
     call.wanted, call.in_session = reading.wanted, session is not None
     if any(one.unknown for one in reads):
-        reads = sorted(reads, key=lambda one: one.unknown)  # these come last, the others keep their order
+        reads = sorted(reads, key=lambda one: one.unknown)  # these come last; the sort is stable
     last_topic: TopicKey | None = None
     for one in reads:
         if session is not None and not is_news(reading, one):
@@ -487,7 +486,7 @@ def respond(call: Call, reading: FetchParams, reads: Sequence[PartitionRead]) ->
         if session is not None and entry.records and not reading.full:
             session.move_to_end(wanted.key)
         key = wanted.topic
-        if last_topic == NO_ID:  # FetchResponse.matchingTopic asks for its name, which is null
+        if last_topic == NO_ID:  # FetchResponse.matchingTopic reads its name, which is null
             raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, "expected nothing behind a topic without an id")
         if key != last_topic:
             topics.append(
@@ -505,7 +504,7 @@ def respond(call: Call, reading: FetchParams, reads: Sequence[PartitionRead]) ->
 
 
 def part_of(one: PartitionRead, entry: PartitionResponse) -> Part:
-    """What observers are told of a partition's share: the fields of a ``FetchedPart``."""
+    """One partition's part of the answer for observers: the fields of a ``FetchedPart``."""
     wanted, partition = one.wanted, one.partition
     offset = wanted.fetch_offset
     name: str | None = None
@@ -523,7 +522,7 @@ def part_of(one: PartitionRead, entry: PartitionResponse) -> Part:
     if records:
         first = BASE_OFFSET.unpack_from(one.batches[0])[0]
         last = one.batches[-1]
-        behind = UNKNOWN_OFFSET  # of messages of older formats, which are not looked through
+        behind = UNKNOWN_OFFSET  # message sets of older formats are not parsed
         if last[MAGIC] == MAGIC_OF_BATCHES:
             behind = BASE_OFFSET.unpack_from(last)[0] + LAST_OFFSET_DELTA.unpack_from(last, LAST_OFFSET_DELTA_AT)[0] + 1
     return (
@@ -542,7 +541,7 @@ def part_of(one: PartitionRead, entry: PartitionResponse) -> Part:
 
 
 def is_news(reading: FetchParams, one: PartitionRead) -> bool:
-    """Whether a client is to be told of a partition: in a full fetch, and where anything has changed."""
+    """True if the response must contain the partition: in a full fetch, or if anything has changed."""
     return (
         reading.full
         or one.entry is not None
@@ -554,11 +553,11 @@ def is_news(reading: FetchParams, one: PartitionRead) -> bool:
 
 
 def records_for(call: Call, records: bytes, first_offset: int) -> bytes:
-    """The records as clients of Fetch v0-1 read them, magic 0 at most, or of v2-3, magic 1.
+    """The records for clients of Fetch v0-1, magic 0 at most, or of v2-3, magic 1.
 
-    None once as much was decompressed for the call as may be: the client asks again from there on.
+    No records once the call has used its decompression budget: the client's next fetch continues there.
 
-    Raises ApiError: UNSUPPORTED_COMPRESSION_TYPE, for zstd; clients of v4 to v9 are given it.
+    Raises ApiError: UNSUPPORTED_COMPRESSION_TYPE, for zstd; clients of v4 to v9 receive it.
     """
     version = call.version
     from protocol.records import (

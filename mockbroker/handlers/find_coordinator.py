@@ -1,9 +1,9 @@
 """FindCoordinator (key 10): which broker coordinates a group or a transactional id.
 
 Reads cluster.brokers and, through ``internal_topics.coordinator``, creates the topic of the key's type if it is
-missing. The address is that of the listener the client came in by. Where Kafka makes the topic it answers
-COORDINATOR_NOT_AVAILABLE first; here the topic is there at once.
-Errors, per key: COORDINATOR_NOT_AVAILABLE, INVALID_REQUEST for unknown key types and keys that cannot be read.
+missing. The address is that of the client's listener. While Kafka creates the topic it answers
+COORDINATOR_NOT_AVAILABLE; here the topic exists at once.
+Errors, per key: COORDINATOR_NOT_AVAILABLE, INVALID_REQUEST for unknown key types and malformed keys.
 Source: KIP-98, KIP-699; KafkaApis.handleFindCoordinatorRequest, Apache Kafka 4.0.
 """
 
@@ -40,7 +40,7 @@ def groups_named(_call: Call, request: FindCoordinatorRequest) -> Subjects:
     subjects=groups_named,
 )
 def find_coordinator(call: Call, request: FindCoordinatorRequest) -> FindCoordinatorResponse:
-    """The coordinator of one key, since v4 of each key."""
+    """The coordinator of one key, since v4 of several."""
     if call.version >= BATCH_VERSION:
         return FindCoordinatorResponse(
             coordinators=[entry(call, request.key_type, key) for key in request.coordinator_keys]
@@ -56,7 +56,7 @@ def find_coordinator(call: Call, request: FindCoordinatorRequest) -> FindCoordin
 
 
 def entry(call: Call, key_type: int, key: str) -> FindCoordinatorResponse.Coordinator:
-    """Where the coordinator of a key is, or why it has none."""
+    """The address of a key's coordinator, or an error."""
     try:
         name = TOPIC_OF_KEY_TYPE.get(key_type)
         if name is None:
@@ -79,9 +79,9 @@ def entry(call: Call, key_type: int, key: str) -> FindCoordinatorResponse.Coordi
 
 
 def coordinates(call: Call, key: str, topic: str = OFFSETS_TOPIC) -> bool:
-    """True if the broker coordinates a group, or the key of another coordinators' topic.
+    """True if the broker coordinates a group, or the key of another topic of coordinators.
 
-    Only FindCoordinator creates the topic; before it no broker coordinates anything.
+    Only FindCoordinator creates the topic; until then no broker coordinates anything.
     """
     try:
         return topic in call.cluster.topics and call.cluster.internal_topics.coordinator(key, topic) is call.broker
@@ -90,9 +90,6 @@ def coordinates(call: Call, key: str, topic: str = OFFSETS_TOPIC) -> bool:
 
 
 def check_coordinator(call: Call, key: str, topic: str = OFFSETS_TOPIC) -> None:
-    """Nothing where the broker that was called coordinates a group, or the key of another coordinators' topic.
-
-    Raises ApiError: NOT_COORDINATOR.
-    """
+    """Raises ApiError: NOT_COORDINATOR, unless the broker coordinates a group, or the key of another topic."""
     if not coordinates(call, key, topic):
         raise ApiError(ErrorCode.NOT_COORDINATOR, f"broker {call.broker.id} does not coordinate {key}")

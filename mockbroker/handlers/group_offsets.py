@@ -1,9 +1,9 @@
-"""OffsetCommit (key 8), OffsetFetch (9), OffsetDelete (47): how far groups have read.
+"""OffsetCommit (key 8), OffsetFetch (9), OffsetDelete (47): the committed offsets of groups.
 
-Read and write cluster.groups, read cluster.topics. Topics go by name, since v10 by id. What version 0 kept in ZooKeeper
-is kept with the rest.
-Errors: NOT_COORDINATOR, COORDINATOR_NOT_AVAILABLE, INVALID_GROUP_ID, GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP and what
-``Groups.commit`` raises; per partition UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID, OFFSET_METADATA_TOO_LARGE,
+They read and write cluster.groups, and read cluster.topics. Requests name topics by name, since v10 by id. Offsets of
+version 0, which Kafka stored in ZooKeeper, are stored with all others.
+Errors: NOT_COORDINATOR, COORDINATOR_NOT_AVAILABLE, INVALID_GROUP_ID, GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP and those
+of ``Groups.commit``; per partition UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID, OFFSET_METADATA_TOO_LARGE,
 UNSTABLE_OFFSET_COMMIT, GROUP_SUBSCRIBED_TO_TOPIC.
 Source: KIP-211, KIP-320, KIP-447, KIP-496, KIP-709, KIP-848; KafkaApis and OffsetMetadataManager, Apache Kafka 4.1.
 """
@@ -44,7 +44,7 @@ SUBSCRIPTION_PREFIX_VERSION = 0  # every version of ConsumerProtocolSubscription
 
 @handles(OffsetCommitRequest, access=Needs(group="Read", topic="Read"), errors=Errors(injected="request"))
 def offset_commit(call: Call, request: OffsetCommitRequest) -> OffsetCommitResponse:
-    """Commit what can be committed; every partition has its own error."""
+    """Commit the offsets of all valid partitions; every partition has its own error."""
     expires_ms = NEVER
     if request.retention_time_ms != NEVER:
         expires_ms = call.cluster.groups.clock.at(call.now_ms) + request.retention_time_ms
@@ -61,7 +61,7 @@ def offset_commit(call: Call, request: OffsetCommitRequest) -> OffsetCommitRespo
 def commit(
     call: Call, request: OffsetCommitRequest, offsets: dict[TopicPartition, Committed]
 ) -> dict[TopicPartition, ErrorCode]:
-    """The error of each partition; what is wrong with the member or the group is wrong for all."""
+    """The error of each partition; an error of the member or the group applies to all."""
     try:
         check_coordinator(call, request.group_id)
         call.cluster.internal_topics.check_takes_writes(OFFSETS_TOPIC, request.group_id)
@@ -88,7 +88,7 @@ def commit(
     errors=Errors(failed={"committed_offset": -1}),
 )
 def offset_fetch(call: Call, request: OffsetFetchRequest) -> OffsetFetchResponse:
-    """What one group, since v8 each of several, has committed: for the partitions asked for, or all."""
+    """The committed offsets of one group, since v8 of several: for the requested partitions, or all."""
     response = OffsetFetchResponse()
     if call.version >= FETCH_BATCH_VERSION:
         for group in request.groups:
@@ -141,7 +141,7 @@ def fetched_group(
 
 
 def topics_of_fetch(call: Call, group_id: str, wanted: Sequence[Any] | None, topic_class: Any) -> Sequence[Any]:
-    """The topics asked for; where that is null, those that the group has offsets of, as if they had been asked for."""
+    """The requested topics; if the request has null, all topics for which the group has offsets."""
     if wanted is not None:
         return wanted
     every = call.cluster.groups.offsets(group_id).partitions()
@@ -157,7 +157,7 @@ def topics_of_fetch(call: Call, group_id: str, wanted: Sequence[Any] | None, top
 
 
 def read(call: Call, group_id: str, topic: Any, require_stable: bool) -> list[tuple[int, Committed, ErrorCode]]:
-    """Partition, what is committed, and error, for each partition of a topic asked for."""
+    """Partition, committed offset and error, for each requested partition of a topic."""
     name = topic.name
     if call.version >= TOPIC_ID_VERSION:
         found = call.cluster.topic_by_id.get(topic.topic_id)
@@ -170,7 +170,7 @@ def read(call: Call, group_id: str, topic: Any, require_stable: bool) -> list[tu
         committed = offsets.get((name, index))
         if require_stable and offsets.is_unstable((name, index)):
             found_offsets.append((index, NOTHING_COMMITTED, ErrorCode.UNSTABLE_OFFSET_COMMIT))
-        elif call.version == 0 and committed is NOTHING_COMMITTED:  # how ZooKeeper's absent node was answered
+        elif call.version == 0 and committed is NOTHING_COMMITTED:  # as for a missing node of ZooKeeper
             found_offsets.append((index, NOTHING_COMMITTED, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
         else:
             found_offsets.append((index, committed, ErrorCode.NONE))
@@ -178,7 +178,7 @@ def read(call: Call, group_id: str, topic: Any, require_stable: bool) -> list[tu
 
 
 def refused_fetch(call: Call, request: OffsetFetchRequest, error: ApiError) -> OffsetFetchResponse:
-    """The error for the whole request, which before v2 only partitions can carry."""
+    """The answer with an error for the whole request; before v2 only partitions have an error field."""
     if call.version >= FETCH_TOP_LEVEL_ERROR_VERSION:
         return OffsetFetchResponse(error_code=error.code)
     return OffsetFetchResponse(
@@ -202,7 +202,7 @@ def refused_fetch(call: Call, request: OffsetFetchRequest, error: ApiError) -> O
 
 @handles(OffsetDeleteRequest, access=Needs(group="Delete", topic="Read"), errors=Errors(injected="request"))
 def offset_delete(call: Call, request: OffsetDeleteRequest) -> OffsetDeleteResponse:
-    """Drop the offsets of topics that the group does not read now."""
+    """Delete the offsets of topics to which the group is not subscribed."""
     known: list[TopicPartition] = []
     results: dict[TopicPartition, ErrorCode] = {}
     for topic in request.topics:
@@ -238,7 +238,7 @@ def offset_delete(call: Call, request: OffsetDeleteRequest) -> OffsetDeleteRespo
 
 
 def merged(topics: list[OffsetDeleteResponse.Topic]) -> list[OffsetDeleteResponse.Topic]:
-    """Each topic once, as Kafka has it where a partition is refused before the group is asked."""
+    """Each topic once, as in Kafka's answer if a partition is refused before the group is looked up."""
     by_name: dict[str, OffsetDeleteResponse.Topic] = {}
     for topic in topics:
         known = by_name.setdefault(topic.name, OffsetDeleteResponse.Topic(name=topic.name, partitions=[]))

@@ -1,9 +1,9 @@
-"""DescribeGroups (key 15), ListGroups (16), DeleteGroups (42): groups as admins see them.
+"""DescribeGroups (key 15), ListGroups (16), DeleteGroups (42): groups, for admin clients.
 
-Read cluster.groups; DeleteGroups writes it. A broker knows the groups that it coordinates.
+They read cluster.groups; DeleteGroups writes it. A broker knows the groups that it coordinates.
 Errors: per group NOT_COORDINATOR, INVALID_GROUP_ID, GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP, of DeleteGroups
 COORDINATOR_NOT_AVAILABLE; a group that does not exist is described as dead, without an error before v6.
-DeleteGroups v3 leaves error messages null, as Kafka 4.4 does for all but GROUP_DELETION_FAILED, which comes of Streams.
+DeleteGroups v3 leaves error messages null, as Kafka 4.4 does for all but GROUP_DELETION_FAILED, an error of Streams.
 Source: KIP-229, KIP-430, KIP-518, KIP-848, KIP-1043; KafkaApis and GroupCoordinatorService, Apache Kafka 4.0; of
 DeleteGroups v3, 4.4.
 """
@@ -32,14 +32,14 @@ STATES_VERSION, TYPES_VERSION = 4, 5  # of ListGroups
 ALL_GROUP_OPERATIONS = 3400  # READ, DELETE, DESCRIBE, DESCRIBE_CONFIGS, ALTER_CONFIGS as bits
 NOT_ASKED_FOR = -(2**31)
 MAX_TOLD_BYTES = 64 << 20
-"""Of what members have said and were assigned, in one answer, unless a single group has more."""
+"""Limit of members' metadata and assignments in one answer, unless a single group has more."""
 
 
 @handles(DescribeGroupsRequest, access=Needs(group="Describe"), errors=Errors(injected="answer", words="nothing"))
 def describe_groups(call: Call, request: DescribeGroupsRequest) -> DescribeGroupsResponse:
-    """State and members of each group, in the order asked for.
+    """State and members of each group, in the request's order.
 
-    Once much was told of others, the client is to ask for a group again, as admin clients do by themselves.
+    Groups past ``MAX_TOLD_BYTES`` get COORDINATOR_LOAD_IN_PROGRESS, on which admin clients retry.
     """
     told_bytes = 0
 
@@ -83,7 +83,7 @@ def described(call: Call, group_id: str) -> DescribeGroupsResponse.Group:
 
 
 def described_members(group: ClassicGroup) -> list[DescribeGroupsResponse.Group.Member]:
-    """The members by id; what they subscribe to shows only once the group has settled."""
+    """The members by id; their subscriptions only if the group is stable."""
     settled = group.state is ClassicGroupState.STABLE
     return [
         DescribeGroupsResponse.Group.Member(
@@ -103,7 +103,7 @@ def described_members(group: ClassicGroup) -> list[DescribeGroupsResponse.Group.
     access=Needs(note="Describe on the cluster shows all groups, without it those with Describe on the group"),
 )
 def list_groups(call: Call, request: ListGroupsRequest) -> ListGroupsResponse:
-    """The groups that this broker coordinates, by id, since v4 in some states, since v5 of some types."""
+    """The groups that this broker coordinates, by id; since v4 filtered by state, since v5 by type."""
     states = request.states_filter if call.version >= STATES_VERSION else ()
     types = request.types_filter if call.version >= TYPES_VERSION else ()
     return ListGroupsResponse(
@@ -122,7 +122,7 @@ def list_groups(call: Call, request: ListGroupsRequest) -> ListGroupsResponse:
 
 @handles(DeleteGroupsRequest, access=Needs(group="Delete"), errors=Errors(injected="request", words="nothing"))
 def delete_groups(call: Call, request: DeleteGroupsRequest) -> DeleteGroupsResponse:
-    """Delete each group by itself, in the order asked for; a name that comes twice counts once."""
+    """Delete each group, in the request's order; a repeated name counts once."""
     return DeleteGroupsResponse(results=[deleted(call, group_id) for group_id in dict.fromkeys(request.groups_names)])
 
 

@@ -1,6 +1,6 @@
-"""OffsetForLeaderEpoch (key 23): where a leader epoch ends, by which a consumer sees whether its offset still holds.
+"""OffsetForLeaderEpoch (key 23): the end offset of a leader epoch, by which a consumer detects log truncation.
 
-For an epoch before the first one known it is that epoch and where the first begins; -1 and -1 for one after the latest.
+For an epoch before the first known one: that epoch and the first one's start; for one after the latest: -1 and -1.
 Errors, per partition: UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER_OR_FOLLOWER, FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH.
 Source: KIP-101, KIP-279, KIP-320; ReplicaManager.lastOffsetForLeaderEpoch and LeaderEpochFileCache, Apache Kafka 4.4.
 """
@@ -20,7 +20,7 @@ from protocol.apis.leader_epochs import OffsetForLeaderEpochRequest, OffsetForLe
     errors=Errors(injected="lookup"),
 )
 def offset_for_leader_epoch(call: Call, request: OffsetForLeaderEpochRequest) -> OffsetForLeaderEpochResponse:
-    """The end of an epoch for each partition asked about."""
+    """The end of an epoch for each requested partition."""
     response = OffsetForLeaderEpochResponse()
     for topic in request.topics:
         entry = OffsetForLeaderEpochResponse.Topic(topic=topic.topic)

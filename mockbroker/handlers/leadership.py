@@ -1,4 +1,4 @@
-"""Finding a partition, and whether this broker serves it: for Produce, Fetch, ListOffsets and OffsetForLeaderEpoch."""
+"""Looks up a partition and checks that this broker serves it: for Produce, Fetch, ListOffsets, OffsetForLeaderEpoch."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ READ_UNCOMMITTED, READ_COMMITTED = 0, 1  # isolation levels
 
 
 def find_partition(call: Call, topic_key: str | bytes, index: int) -> Partition:
-    """The partition of a topic given by name or by id.
+    """The partition of a topic, by the topic's name or id.
 
-    Raises ApiError: UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID, and the error that a fault has for it.
+    Raises ApiError: UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID, and the error of a fault that matches it.
     """
     cluster = call.cluster
     if isinstance(topic_key, bytes):
@@ -44,26 +44,26 @@ def find_partition(call: Call, topic_key: str | bytes, index: int) -> Partition:
 
 
 def is_known(call: Call, topic_key: str | bytes) -> bool:
-    """Whether there is a topic of this name or id."""
+    """True if a topic has this name or id."""
     cluster = call.cluster
     return topic_key in (cluster.topic_by_id if isinstance(topic_key, bytes) else cluster.topics)
 
 
 def check_injected(injected: InjectedFaults, topic: str, index: int) -> None:
-    """Refuse what a fault refuses. Raises ApiError."""
+    """Raises ApiError: the error of a fault that matches the partition."""
     code = injected.error_of(topic, index)
     if code is not None:
         raise ApiError(code)
 
 
 def served_by(call: Call, partition: Partition, *, followers_too: bool = False) -> None:
-    """Nothing where this broker serves the partition, as far as it knows: the leader, of a diskless one who takes it.
+    """Check that this broker serves the partition, as far as it knows: as the leader, or as the profile says if diskless.
 
     Args:
-        followers_too: a broker with another replica will do, as for consumers since KIP-392.
+        followers_too: accepts a broker with another replica, as for consumers since KIP-392.
 
-    Raises ApiError: NOT_LEADER_OR_FOLLOWER; KAFKA_STORAGE_ERROR where the partition's log directory has failed;
-        UNKNOWN_TOPIC_OR_PARTITION where the broker was cut off before there was this partition.
+    Raises ApiError: NOT_LEADER_OR_FOLLOWER; KAFKA_STORAGE_ERROR if the partition's log directory has failed;
+        UNKNOWN_TOPIC_OR_PARTITION if the broker was disconnected before the partition was created.
     """
     if partition.overrides is not None and call.broker.id in partition.overrides.offline:
         raise ApiError(
@@ -89,9 +89,9 @@ def served_by(call: Call, partition: Partition, *, followers_too: bool = False) 
 
 
 def hosted_by(call: Call, partition: Partition, leader_epoch: int, *, followers_too: bool = False) -> None:
-    """Nothing where this broker answers for the partition to a client that knows this leader epoch, -1 for none.
+    """Check that this broker serves the partition to a client that knows this leader epoch, -1 for none.
 
-    A broker without a replica says so first, then epochs are compared, and only then it counts who leads.
+    The checks run in Kafka's order: the broker has a replica, the epochs match, the broker is the leader.
 
     Raises ApiError: those of ``served_by`` and of ``check_leader_epoch``.
     Source: ReplicaManager.getPartitionOrException and Partition.getLocalLog, Apache Kafka 4.4.
@@ -107,7 +107,7 @@ def hosted_by(call: Call, partition: Partition, leader_epoch: int, *, followers_
 
 
 def check_leader_epoch(call: Call, partition: Partition, given: int) -> None:
-    """Compare the leader epoch that a client knows, -1 if none (KIP-320).
+    """Compare the client's leader epoch, -1 for none, with the current one (KIP-320).
 
     Raises ApiError: FENCED_LEADER_EPOCH for an older one, UNKNOWN_LEADER_EPOCH for a newer one.
     """
@@ -121,13 +121,13 @@ def check_leader_epoch(call: Call, partition: Partition, given: int) -> None:
 
 
 def high_watermark_of(call: Call, partition: Partition) -> int:
-    """The high watermark in the eyes of a leader, which may have been deposed without hearing of it."""
+    """The high watermark that this broker knows; a leader may have been deposed without learning of it."""
     deposed = call.deposed(partition)
     return partition.high_watermark if deposed is None else deposed.high_watermark
 
 
 def last_stable_offset_of(call: Call, partition: Partition, end_offset: int) -> int:
-    """Up to where readers of committed records see, of what the broker shows readers before ``end_offset``."""
+    """The last stable offset, at most ``end_offset``, as this broker knows it."""
     deposed = call.deposed(partition)
     return (partition if deposed is None else deposed.fork).last_stable_offset(end_offset)
 
@@ -146,7 +146,7 @@ class NodeEndpoints:
             self._ids.append(broker_id)
 
     def entries(self, entry_class: Any) -> list[Any]:
-        """As ``NodeEndpoint`` structs of the response at hand."""
+        """The endpoints as ``NodeEndpoint`` structs of a response."""
         result = []
         for broker_id in sorted(self._ids):
             broker = self._call.cluster.brokers[broker_id]

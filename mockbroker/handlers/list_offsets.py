@@ -1,7 +1,7 @@
-"""ListOffsets (key 2): where a partition's log starts and ends, and where a timestamp falls.
+"""ListOffsets (key 2): the start and end offsets of a partition's log, and the offset for a timestamp.
 
 Errors, per partition: UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER_OR_FOLLOWER, FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH,
-UNSUPPORTED_VERSION, INVALID_REQUEST for a partition that is named twice.
+UNSUPPORTED_VERSION, INVALID_REQUEST for a partition that the request names twice.
 Source: KIP-79, KIP-98, KIP-734, KIP-405, KIP-1005, KIP-1023; UnifiedLog.fetchOffsetByTimestamp, Apache Kafka.
 """
 
@@ -33,7 +33,7 @@ EARLIEST_LOCAL = -4  # v8
 LATEST_TIERED = -5  # v9
 EARLIEST_PENDING_UPLOAD = -6  # v11
 EPOCH_VERSION = 4
-CONSUMER, DEBUGGING_REPLICA = -1, -2  # in place of a replica's id
+CONSUMER, DEBUGGING_REPLICA = -1, -2  # as the replica id
 NO_TIMESTAMP = -1
 NO_OFFSET = -1
 FIRST_VERSION_OF = {MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9, EARLIEST_PENDING_UPLOAD: 11}
@@ -45,7 +45,7 @@ Found = tuple[int, int, int]
 
 @handles(ListOffsetsRequest, access=Needs(topic="Describe"), errors=Errors(injected="lookup"))
 def list_offsets(call: Call, request: ListOffsetsRequest) -> ListOffsetsResponse:
-    """An offset for each partition asked about; one that is named twice is refused, and told of once."""
+    """An offset for each requested partition; one entry, with an error, for a partition that is named twice."""
     if request.isolation_level not in (READ_UNCOMMITTED, READ_COMMITTED):
         raise ApiError(
             ErrorCode.UNKNOWN_SERVER_ERROR, f"expected isolation level 0 or 1, got {request.isolation_level}"
@@ -69,7 +69,7 @@ def list_offsets(call: Call, request: ListOffsetsRequest) -> ListOffsetsResponse
 def partition_entry(
     call: Call, topic: str, asked: ListOffsetsRequest.Topic.Partition, request: ListOffsetsRequest
 ) -> PartitionResponse:
-    """A partition's share of the answer."""
+    """A partition's part of the answer."""
     entry = PartitionResponse(partition_index=asked.partition_index)
     timestamp = asked.timestamp
     try:
@@ -98,10 +98,10 @@ def partition_entry(
 
 
 def offset_for(log: PartitionLog, end_offset: int, timestamp: int) -> Found:
-    """Timestamp, offset and leader epoch of what a timestamp, or one of the negative marks, asks for.
+    """Timestamp, offset and leader epoch for a timestamp or one of the special negative values.
 
     Args:
-        end_offset: behind the last record that consumers of this isolation level read.
+        end_offset: the offset after the last record that consumers of this isolation level can read.
     """
     if timestamp == LATEST:
         return (NO_TIMESTAMP, end_offset, log.leader_epochs.latest_epoch())
@@ -116,7 +116,7 @@ def offset_for(log: PartitionLog, end_offset: int, timestamp: int) -> Found:
 
 
 def old_offsets(log: PartitionLog, end_offset: int, timestamp: int) -> list[int]:
-    """What v0 gives: offsets where segments start, newest first. There is one segment, and the end counts too."""
+    """The answer of v0: segments' start offsets and the log's end offset, newest first, for one segment."""
     if timestamp == EARLIEST:
         return [log.start_offset]
     if timestamp == LATEST:
@@ -128,7 +128,7 @@ def old_offsets(log: PartitionLog, end_offset: int, timestamp: int) -> list[int]
 def newest_record(log: PartitionLog) -> Found | None:
     """Timestamp, offset and leader epoch of the log's newest record, the first of several; None in an empty log.
 
-    As in Kafka it may be a record before the log's start, as long as the batch is kept that it is in.
+    As in Kafka, the record may be before the log's start, if its batch is still stored.
     """
     batch = log.newest_batch()
     if batch is None:
@@ -138,9 +138,9 @@ def newest_record(log: PartitionLog) -> Found | None:
 
 
 def first_record_since(log: PartitionLog, timestamp: int) -> Found | None:
-    """Timestamp, offset and leader epoch of the first record that is not older than this, if there is any.
+    """Timestamp, offset and leader epoch of the first record at or after this timestamp, if any.
 
-    Records before the log's start are passed over, as LogSegment.findOffsetByTimestamp does.
+    It skips records before the log's start, as LogSegment.findOffsetByTimestamp does.
     """
     batch = log.first_batch_since(timestamp)
     start = log.start_offset
@@ -155,7 +155,7 @@ def first_record_since(log: PartitionLog, timestamp: int) -> Found | None:
 
 
 def opened(batch: StoredBatch) -> Iterator[tuple[int, int]]:
-    """Timestamp and offset of each record of a batch: the one place where a request has stored records opened."""
+    """Timestamp and offset of each record of a batch: the only place where a request decodes stored records."""
     from protocol.records import iter_records
 
     records = iter_records(batch.data, crc=False)

@@ -1,8 +1,8 @@
-"""AlterReplicaLogDirs (key 34), DescribeLogDirs (35): the directories of the broker that is asked, and what is in them.
+"""AlterReplicaLogDirs (key 34), DescribeLogDirs (35): the broker's log directories and their replicas.
 
 Reads cluster.topics; AlterReplicaLogDirs moves replicas between directories, at once.
 Errors, per partition: LOG_DIR_NOT_FOUND, INVALID_REPLICA_ASSIGNMENT, UNKNOWN_TOPIC_OR_PARTITION,
-REPLICA_NOT_AVAILABLE, KAFKA_STORAGE_ERROR; the last one also of a directory that has failed.
+REPLICA_NOT_AVAILABLE, KAFKA_STORAGE_ERROR; the last one also for a directory that has failed.
 Source: KIP-113, KIP-827, KIP-1066; KafkaApis.handleAlterReplicaLogDirsRequest and handleDescribeLogDirsRequest,
 ReplicaManager.alterReplicaLogDirs and describeLogDirs, Apache Kafka 4.4.
 """
@@ -38,7 +38,7 @@ Result = DescribeLogDirsResponse.Result
 
 @handles(AlterReplicaLogDirsRequest, access=Needs(cluster="Alter"), errors=Errors(asked="dirs.topics.partitions"))
 def alter_replica_log_dirs(call: Call, request: AlterReplicaLogDirsRequest) -> AlterReplicaLogDirsResponse:
-    """Move each replica by itself; a partition that is named for several directories goes to the last of them."""
+    """Move each replica; if a request names several directories for a partition, the last one counts."""
     wanted = {
         (topic.name, index): directory.path
         for directory in request.dirs
@@ -58,7 +58,7 @@ def alter_replica_log_dirs(call: Call, request: AlterReplicaLogDirsRequest) -> A
 
 @handles(DescribeLogDirsRequest, access=Needs(cluster="Describe"), errors=Errors(parts="none"))
 def describe_log_dirs(call: Call, request: DescribeLogDirsRequest) -> DescribeLogDirsResponse:
-    """Each directory of the broker, with those of its replicas that are asked for."""
+    """Each directory of the broker, with the requested replicas that it has."""
     wanted: dict[str, set[int]] | None = None
     if request.topics is not None:
         wanted = {}

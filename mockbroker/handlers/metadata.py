@@ -1,13 +1,13 @@
-"""Metadata (key 3) and DescribeTopicPartitions (key 75): who leads what, and in which rack.
+"""Metadata (key 3) and DescribeTopicPartitions (key 75): brokers with their racks, topics, partitions and leaders.
 
-A broker tells what it knows (``call.view``): in KRaft mode the cluster as it is, unless it is cut off from the
-controller; in ZooKeeper mode what the controller told it, so that a new topic has no leader at first.
-Classic topics show their real leaders, diskless ones whom the cluster's profile (``kafka_rack.diskless``) names to this
-client: by default one broker of its rack leads all of an answer, alone, and the next answer names the next one.
+A broker returns the metadata that it knows (``call.view``): in KRaft mode the cluster's state, unless the broker is
+disconnected from the controller; in ZooKeeper mode what the controller sent, so a new topic has no leader at first.
+Classic topics show their real leaders. The cluster's profile (``kafka_rack.diskless``) chooses the leaders of diskless
+topics for the client: by default one broker of its rack leads all in an answer, the rack's next broker in the next.
 
 Writes cluster.topics when it auto-creates.
-Errors, per topic: UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID, LEADER_NOT_AVAILABLE, INVALID_TOPIC_EXCEPTION and what
-else keeps a topic from being created; per partition: LEADER_NOT_AVAILABLE, and REPLICA_NOT_AVAILABLE in v0.
+Errors, per topic: UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID, LEADER_NOT_AVAILABLE, INVALID_TOPIC_EXCEPTION and
+those of topic creation; per partition: LEADER_NOT_AVAILABLE, and REPLICA_NOT_AVAILABLE in v0.
 Source: KIP-36, KIP-516, KIP-966; KafkaApis.handleTopicMetadataRequest, Kafka 0.9 to 4.4;
 DescribeTopicPartitionsRequestHandler, Apache Kafka.
 """
@@ -49,14 +49,14 @@ MAX_PARTITIONS_DESCRIBED = 2000  # max.request.partition.size.limit
 def never_null(
     _request: MetadataRequest, answer: MetadataResponse, _error: RequestError, _version: int
 ) -> MetadataResponse:
-    """An answer with an error, whose topics have empty names where the request has ids."""
+    """The answer to a failed request, with empty topic names instead of null ones."""
     for topic in answer.topics:
         topic.name = topic.name or ""
     return answer
 
 
 def metadata_subjects(call: Call, request: MetadataRequest) -> Subjects:
-    """The topics; no topic is all of them in v0."""
+    """The requested topics; in v0 an empty list means all topics."""
     return named(call, request) if call.version or request.topics else Subjects({}, all_topics=True)
 
 
@@ -69,7 +69,7 @@ def metadata_subjects(call: Call, request: MetadataRequest) -> Subjects:
     subjects=metadata_subjects,
 )
 def metadata(call: Call, request: MetadataRequest) -> MetadataResponse:
-    """The brokers that are up, and the topics asked for."""
+    """The brokers that are up, and the requested topics."""
     view = call.view
     rack_id = request.rack_id if call.version >= RACK_VERSION else None
     found = wanted_topics(call, request)
@@ -90,7 +90,7 @@ def metadata(call: Call, request: MetadataRequest) -> MetadataResponse:
 
 
 def described_subjects(call: Call, request: DescribeTopicPartitionsRequest) -> Subjects:
-    """The topics; no topic is all of them."""
+    """The requested topics; an empty list means all topics."""
     return named(call, request) if request.topics else Subjects({}, all_topics=True)
 
 
@@ -100,7 +100,7 @@ def described_subjects(call: Call, request: DescribeTopicPartitionsRequest) -> S
     subjects=described_subjects,
 )
 def describe_topic_partitions(call: Call, request: DescribeTopicPartitionsRequest) -> DescribeTopicPartitionsResponse:
-    """The partitions of the topics asked for, by name, as many as the answer may hold, and where to go on."""
+    """The partitions of the requested topics, by name, up to the limit, and a cursor if there are more."""
     rack_id = request.rack_id if call.version >= DESCRIBE_RACK_VERSION else None
     view = call.view
     asked = {wanted.name for wanted in request.topics}
@@ -110,7 +110,7 @@ def describe_topic_partitions(call: Call, request: DescribeTopicPartitionsReques
         first_name, first_index = request.cursor.topic_name, request.cursor.partition_index
         if first_index < 0 or (asked and first_name not in asked):
             return described_error(request, ErrorCode.INVALID_REQUEST)
-    if "" in asked and not first_name:  # Kafka stumbles over it while it looks for what the client may do
+    if "" in asked and not first_name:  # Kafka fails on it in its authorization
         return described_error(request, ErrorCode.UNKNOWN_SERVER_ERROR)
     room = max(1, min(request.response_partition_limit, MAX_PARTITIONS_DESCRIBED))
     response = DescribeTopicPartitionsResponse()
@@ -156,12 +156,12 @@ def describe_topic_partitions(call: Call, request: DescribeTopicPartitionsReques
 
 
 def hidden_entry(name: str) -> DescribeTopicPartitionsResponse.Topic:
-    """The entry of a topic that the client may not see."""
+    """The entry of a topic that the client may not describe."""
     return DescribeTopicPartitionsResponse.Topic(name=name, error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED)
 
 
 def undescribed_entry(name: str) -> DescribeTopicPartitionsResponse.Topic:
-    """The entry of a topic that is not known."""
+    """The entry of an unknown topic."""
     code: int = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     try:
         check_topic_name(name)
@@ -176,14 +176,14 @@ def undescribed_entry(name: str) -> DescribeTopicPartitionsResponse.Topic:
 
 
 def described_error(request: DescribeTopicPartitionsRequest, code: ErrorCode) -> DescribeTopicPartitionsResponse:
-    """An error of the whole request; the answer has no place for it but its topics."""
+    """The answer with an error of the whole request, in each topic: it has no other error field."""
     return DescribeTopicPartitionsResponse(
         topics=[DescribeTopicPartitionsResponse.Topic(name=wanted.name, error_code=code) for wanted in request.topics]
     )
 
 
 def diskless_client(call: Call, rack_id: str | None, topics: Sequence[KnownTopic]) -> DisklessClient | None:
-    """The client, to whom diskless partitions are shown; no turn is taken where there are none."""
+    """The client for which diskless leaders are chosen; None, without a step of the rotation, if no topic is diskless."""
     client = client_of(call, rack_id)
     if rack_id:
         call.session.learn_rack(rack_id)
@@ -194,7 +194,7 @@ def diskless_client(call: Call, rack_id: str | None, topics: Sequence[KnownTopic
 
 
 def broker_entry(call: Call, broker: KnownBroker) -> MetadataResponse.Broker:
-    """A broker with the address of the listener that the client came in by."""
+    """A broker, with its address on the client's listener."""
     listener = broker.listener(call.session.listener)
     return MetadataResponse.Broker(node_id=broker.id, host=listener.host, port=listener.port, rack=broker.rack)
 
@@ -203,7 +203,7 @@ FoundTopics = list[KnownTopic | MetadataResponse.Topic]
 
 
 def wanted_topics(call: Call, request: MetadataRequest) -> FoundTopics:
-    """The topics asked for, or all by name; where one cannot be had, the entry that says why."""
+    """The requested topics, or all by name; for a topic that fails, the entry with its error."""
     if request.topics is None or (call.version == 0 and not request.topics):
         view = call.view
         return [topic for name in view.topic_names() if (topic := view.topic(name)) is not None]
@@ -213,7 +213,7 @@ def wanted_topics(call: Call, request: MetadataRequest) -> FoundTopics:
         ids = dict.fromkeys(wanted.topic_id for wanted in request.topics if wanted.topic_id != NO_ID)
         if call.version < NULL_NAME_VERSION and (ids or None in names):
             raise ApiError(ErrorCode.INVALID_REQUEST, f"version {call.version} has no topic ids, and no null names")
-    if ids:  # then names alone count for nothing
+    if ids:  # then Kafka ignores topics without an id
         return topics_by_id(call, ids)
     return topics_by_name(call, names, request)
 
@@ -242,9 +242,9 @@ def topics_by_name(call: Call, names: Iterable[str | None], request: MetadataReq
 def topic_on_demand(
     call: Call, name: str, may_create: bool, with_operations: bool
 ) -> KnownTopic | MetadataResponse.Topic:
-    """The entry of a topic that is not known, which is created where that is allowed.
+    """The entry of an unknown topic; creates the topic if that is allowed.
 
-    In KRaft mode it is shown from the next answer on, as with Kafka, which does not wait for its controller.
+    In KRaft mode the topic appears in the next answer, as in Kafka, which does not wait for its controller.
     """
     cluster = call.cluster
     is_kraft = cluster.support.is_kraft
@@ -289,7 +289,7 @@ def topic_entry(
 def partition_entry(
     call: Call, topic: KnownTopic, partition: KnownPartition, client: DisklessClient | None
 ) -> MetadataResponse.Topic.Partition:
-    """One partition; version 0 shows only live replicas, and says so where some are not."""
+    """One partition; version 0 lists only live replicas, with REPLICA_NOT_AVAILABLE if others exist."""
     leader, replicas, isr, offline = shown(call, topic, partition, client)
     error = ErrorCode.NONE if leader != NO_LEADER else ErrorCode.LEADER_NOT_AVAILABLE
     if call.version == 0 and not topic.diskless:
@@ -328,7 +328,7 @@ def described_entry(
 def shown(
     call: Call, topic: KnownTopic, partition: KnownPartition, client: DisklessClient | None
 ) -> tuple[int, list[int], list[int], list[int]]:
-    """Leader, replicas, in-sync and offline replicas as clients are told."""
+    """Leader, replicas, in-sync and offline replicas, as clients see them."""
     if client is not None and topic.diskless:
         told = shown_to(call, client, topic, partition.index)
         return told.leader, list(told.replicas), list(told.isr), list(told.offline)

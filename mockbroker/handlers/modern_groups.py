@@ -1,8 +1,8 @@
-"""What the APIs of groups whose coordinator assigns have in common: of the consumer, share and streams protocols.
+"""Common parts of the APIs of groups whose coordinator assigns: of the consumer, share and streams protocols.
 
 Reads cluster.groups.
-Errors: UNSUPPORTED_VERSION where the cluster has no such groups; of each described group INVALID_GROUP_ID,
-NOT_COORDINATOR, GROUP_ID_NOT_FOUND, which has a message; of share groups the one before it has one too.
+Errors: UNSUPPORTED_VERSION if the cluster does not support the protocol; per described group INVALID_GROUP_ID,
+NOT_COORDINATOR, GROUP_ID_NOT_FOUND. The last has a message; for share groups the errors of coordinators have one too.
 Source: KIP-848, KIP-932, KIP-1071; KafkaApis and GroupCoordinatorService, Apache Kafka 4.4.
 """
 
@@ -25,20 +25,20 @@ Entry = TypeVar("Entry", bound="GroupEntry")
 
 
 class GroupEntry(Protocol):
-    """What the three responses to Describe requests have of a group, as far as it is set here."""
+    """A group in the three Describe responses, with the field that is set here."""
 
     authorized_operations: int
 
 
 class GroupDescribeRequest(Protocol):
-    """What the three Describe requests have."""
+    """The common fields of the three Describe requests."""
 
     group_ids: list[str]
     include_authorized_operations: bool
 
 
 def check_protocol(call: Call, feature: str, protocol: str) -> None:
-    """Raises ApiError: UNSUPPORTED_VERSION, where the cluster has no groups of this protocol."""
+    """Raises ApiError: UNSUPPORTED_VERSION, if the cluster does not support this protocol."""
     protocols = call.cluster.configs.broker(None, "group.coordinator.rebalance.protocols")
     if feature_level(call.cluster, feature) < 1 or protocol not in protocols:
         raise ApiError(ErrorCode.UNSUPPORTED_VERSION)
@@ -53,7 +53,7 @@ def described_groups(
     *,
     errors_with_message: Collection[int] = (ErrorCode.GROUP_ID_NOT_FOUND,),
 ) -> list[Entry]:
-    """An entry a group, in the order asked for; ``complete`` adds members, and what only groups of its kind have."""
+    """One entry per group, in the request's order; ``complete`` adds members and the fields of its kind of group."""
     entries: list[Entry] = []
     for group_id in request.group_ids:
         try:

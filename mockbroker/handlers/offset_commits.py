@@ -1,7 +1,7 @@
-"""What OffsetCommit and TxnOffsetCommit have in common: offsets of partitions, each of which gets its own error.
+"""Common part of OffsetCommit and TxnOffsetCommit: offsets of partitions, each with its own error.
 
-A topic that is named twice is answered twice, unless some partition is refused before the group is asked: then the
-answer begins with what was refused, and has each topic once.
+A topic that is named twice has two entries in the answer, unless a partition is refused before the group is looked up:
+then the answer begins with the refused partitions, and has each topic once.
 Source: KafkaApis, OffsetCommitResponse.Builder and TxnOffsetCommitResponse.Builder, Apache Kafka 4.4.
 """
 
@@ -30,12 +30,12 @@ def keep_offsets(
     first_version_by_id: int,
     expires_ms: int = NEVER,
 ) -> CommitResponse:
-    """Fill in a response: what ``keep`` says of each partition that there is, else that there is none.
+    """Fill in a response: the result of ``keep`` for each existing partition, an error for the others.
 
     Args:
-        keep: gets the offsets of all partitions that there are, and gives the error of each.
-        first_version_by_id: from this version on topics go by id, before that by name.
-        expires_ms: when the offsets go, by the wall clock.
+        keep: called with the offsets of all existing partitions; returns the error of each.
+        first_version_by_id: the first version that names topics by id instead of name.
+        expires_ms: when the offsets expire, by the wall clock.
     """
     filled: Any = response
     refused: dict[str | bytes, Any] = {}
@@ -81,7 +81,7 @@ def keep_offsets(
 
 
 def merged(refused: dict[str | bytes, Any], accepted: list[tuple[str | bytes, Any]]) -> list[Any]:
-    """What was refused, and behind it what was not, each topic once."""
+    """The refused topics, then the accepted ones, each topic once."""
     for key, entry in accepted:
         if key in refused:
             refused[key].partitions.extend(entry.partitions)

@@ -1,8 +1,8 @@
 """Produce (key 0): append record batches to partitions.
 
-Writes partitions' logs and what they know of producers; wakes fetches that wait. With acks=all the answer waits until
-every in-sync replica has the records, for as long as the request's timeout, and where records are kept on disk and are
-to reach it first, until they have.
+Writes partitions' logs and their producer state; wakes waiting fetches. With acks=all the answer waits until every
+in-sync replica has the records, at most for the request's timeout, and, if the log's files require it, until the
+records are on disk.
 Errors, per partition: UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID, NOT_LEADER_OR_FOLLOWER, NOT_ENOUGH_REPLICAS,
 INVALID_REQUIRED_ACKS, those of ``appending.append``, in a transaction those of ``produce_transactions``, and after a
 wait REQUEST_TIMED_OUT and NOT_ENOUGH_REPLICAS_AFTER_APPEND. With acks=0 there is no answer, and an error closes the
@@ -42,7 +42,7 @@ NO_ACKS = 0
 NO_TIME = -1
 NO_ACKS = 0
 CRC = slice(17, 21)
-"""Of a batch of magic 2, its checksum."""
+"""The checksum of a batch of magic 2."""
 MAGIC_OF_BATCHES = 2
 ADMIN_CLIENT = "__admin_client"  # the one client.id that may write to internal topics
 
@@ -50,7 +50,7 @@ PartitionResponse = ProduceResponse.Topic.Partition
 
 
 class AppendedRecords(NamedTuple):
-    """Records that were appended: the offset behind them, the leader epoch it was in, and their entry of the answer."""
+    """Appended records: the offset after them, the leader epoch of the append, and their entry of the answer."""
 
     partition: Partition
     end_offset: int
@@ -61,7 +61,7 @@ class AppendedRecords(NamedTuple):
 def each_once(
     request: ProduceRequest, answer: ProduceResponse, _error: RequestError, _version: int
 ) -> ProduceResponse | None:
-    """An answer with an error for each partition once; None for a producer that expects no answer."""
+    """The answer to a failed request, with each partition once; None if the producer expects no answer."""
     if request.acks == NO_ACKS:
         return None
     topics: dict[tuple[str, bytes], ProduceResponse.Topic] = {}
@@ -80,7 +80,7 @@ def each_once(
     errors=Errors(injected="lookup", failed={"base_offset": -1}, odd=each_once),
 )
 def produce(call: Call, request: ProduceRequest) -> ProduceResponse | Verdict | Wait | None:
-    """Append to each partition by itself."""
+    """Append the records to each partition."""
     by_topic_id = call.version >= TOPIC_ID_VERSION
     endpoints = NodeEndpoints(call)
     parts = call.parts = []
@@ -118,7 +118,7 @@ def produce(call: Call, request: ProduceRequest) -> ProduceResponse | Verdict | 
                 isr = None if of.diskless else partition.isr
                 parts.append((of.name, of.id, len(records), isr, end_offset, records[CRC], entry, request.acks))
         if not entries:
-            continue  # Kafka goes through partitions, and names the topics that these have
+            continue  # Kafka's answer has only topics with partitions
         response.responses.append(
             ProduceResponse.Topic(topic_id=topic.topic_id, partition_responses=entries)
             if by_topic_id
@@ -136,7 +136,7 @@ def produce(call: Call, request: ProduceRequest) -> ProduceResponse | Verdict | 
 def when_replicated(
     call: Call, response: ProduceResponse, written: list[AppendedRecords], until_ms: int
 ) -> ProduceResponse | Wait:
-    """The response once all that was written is replicated, or once the time is over, which is an error then."""
+    """The response, once all written records are replicated; REQUEST_TIMED_OUT per partition after ``until_ms``."""
     missing = [one for one in written if not is_replicated(call, one)]
     if not missing:
         return response
@@ -149,7 +149,7 @@ def when_replicated(
 
 
 def is_replicated(call: Call, one: AppendedRecords) -> bool:
-    """Whether the wait for one partition is over: every in-sync replica has the records, or its leader has changed."""
+    """True if the wait for one partition is over: every in-sync replica has the records, or its leader has changed."""
     partition = one.partition
     if partition.topic.diskless:
         return True
@@ -157,7 +157,7 @@ def is_replicated(call: Call, one: AppendedRecords) -> bool:
         fail(one.entry, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         return True
     if call.deposed(partition) is not None:
-        return False  # the broker does not know, and nobody fetches from it
+        return False  # the broker does not know it, and no follower fetches from it
     if partition.leader != call.broker.id or was_truncated(one):
         fail(one.entry, ErrorCode.NOT_LEADER_OR_FOLLOWER)
         return True
@@ -170,7 +170,7 @@ def is_replicated(call: Call, one: AppendedRecords) -> bool:
 
 
 def was_truncated(one: AppendedRecords) -> bool:
-    """Whether another leader came meanwhile who lacked the records, even if the present one is the one before it."""
+    """True if a leader without the records led meanwhile, even if the original leader leads again."""
     partition, log = one.partition, one.partition.log
     if partition.leader_epoch == one.leader_epoch:
         return False
@@ -182,7 +182,7 @@ def fail(entry: PartitionResponse, code: int) -> None:
 
 
 def name_leader(call: Call, entry: PartitionResponse, partition: Partition, endpoints: NodeEndpoints) -> None:
-    """Say who leads a partition, to whom it can be said (KIP-951). Nobody leads a diskless one."""
+    """Add a partition's leader to the answer, in versions that have it (KIP-951). Diskless partitions have none."""
     if call.version >= CURRENT_LEADER_VERSION and not partition.topic.diskless:
         known = call.leadership(partition)
         entry.current_leader = PartitionResponse.LeaderIdAndEpoch(
@@ -192,15 +192,15 @@ def name_leader(call: Call, entry: PartitionResponse, partition: Partition, endp
 
 
 def has_one_partition(request: ProduceRequest) -> bool:
-    """Whether nothing can be named twice."""
+    """True if the request names one partition, so that none can be named twice."""
     return len(request.topic_data) == 1 and len(request.topic_data[0].partition_data) == 1
 
 
 def without_doubles(call: Call, request: ProduceRequest, refusals: dict[int, ApiError]) -> list[ProduceRequest.Topic]:
-    """Each topic once, and of a partition that is named twice only what it is sent last, as Kafka's maps have it.
+    """Each topic once, and only the last records for a partition that is named twice, as in Kafka's maps.
 
-    Records that are no batch are refused by a map of their own: where they are sent beside good ones, the good ones are
-    written and the answer is the refusal. ``refusals`` is filled with those, by the identity of what is written.
+    Kafka has a separate map for records that are not a batch: if a request has both for a partition, the valid records
+    are written and the answer is the error. ``refusals`` receives these errors, by the identity of the written entry.
     """
     if has_one_partition(request):
         return request.topic_data
@@ -230,7 +230,7 @@ def without_doubles(call: Call, request: ProduceRequest, refusals: dict[int, Api
 
 
 def has_transactional_records(call: Call, request: ProduceRequest) -> bool:
-    """Whether any partition's first batch belongs to a transaction. Raises ApiError: as ``begins_transaction``."""
+    """True if any partition's first batch belongs to a transaction. Raises ApiError: as ``begins_transaction``."""
     found = False
     for topic in request.topic_data:
         for partition in topic.partition_data:
@@ -239,10 +239,10 @@ def has_transactional_records(call: Call, request: ProduceRequest) -> bool:
 
 
 def begins_transaction(records: bytes | None, version: int, *, found: bool = False) -> bool:
-    """Whether a partition's first batch, or one before (``found``), belongs to a transaction; looks at a few bytes.
+    """True if a partition's first batch, or an earlier one (``found``), belongs to a transaction; reads a few bytes.
 
-    Raises ApiError, of the whole request: CORRUPT_MESSAGE where nobody could say where a batch ends, and
-    UNKNOWN_SERVER_ERROR for a codec that the version's check of codecs does not know.
+    Raises ApiError, for the whole request: CORRUPT_MESSAGE if the end of a batch is unknown, and UNKNOWN_SERVER_ERROR
+    for a codec that the version's check of codecs does not know.
     """
     if not records:
         return found
@@ -260,7 +260,7 @@ def begins_transaction(records: bytes | None, version: int, *, found: bool = Fal
 
 
 def find_transactional(call: Call, request: ProduceRequest) -> TransactionalPartitions:
-    """What becomes of the request's transactional batches. Raises ApiError."""
+    """The errors of the request's transactional partitions. Raises ApiError."""
     if request.transactional_id is None:
         raise ApiError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
     from mockbroker.handlers.produce_transactions import transactional_partitions
@@ -324,7 +324,7 @@ def append_records(
 
 
 def whole_batch(records: bytes, version: int) -> int:
-    """Bytes of the batch that a partition is sent. Raises RefusedAppendError."""
+    """Size in bytes of the one batch for a partition. Raises RefusedAppendError."""
     try:
         return only_batch(records, allow_zstd=version >= ZSTD_VERSION)
     except BadBatchError as error:
@@ -332,7 +332,7 @@ def whole_batch(records: bytes, version: int) -> int:
 
 
 def error_entry(index: int, error: ApiError) -> PartitionResponse:
-    """A partition's refusal, in words only where Kafka has some: of single records, and of transactions."""
+    """A partition's error; with a message only where Kafka has one: for single records and for transactions."""
     entry = PartitionResponse(index=index, error_code=int(error.code), base_offset=NO_OFFSET)
     if isinstance(error, RefusedAppendError):
         entry.log_start_offset = error.log_start_offset

@@ -1,8 +1,8 @@
-"""Produce (key 0) in a transaction: whether the producer's transaction has the partitions that it writes to.
+"""Produce (key 0) in a transaction: checks that the producer's transaction contains the partitions it writes to.
 
 Errors of the whole request: TRANSACTIONAL_ID_AUTHORIZATION_FAILED, INVALID_PRODUCER_ID_MAPPING; per partition
 INVALID_PRODUCER_ID_MAPPING, INVALID_PRODUCER_EPOCH, INVALID_TXN_STATE, TRANSACTION_ABORTABLE,
-CONCURRENT_TRANSACTIONS, and NOT_ENOUGH_REPLICAS for what older clients would not try again.
+CONCURRENT_TRANSACTIONS, and NOT_ENOUGH_REPLICAS for errors on which older clients do not retry.
 Source: KIP-890; KafkaApis.handleProduceRequest and ReplicaManager.handleProduceAppend, Apache Kafka 4.4.
 """
 
@@ -36,15 +36,12 @@ NOT_COORDINATED = frozenset(
 
 @dataclass(slots=True)
 class TransactionalPartitions:
-    """The partitions to which a request writes in a transaction that was not open there.
-
-    ``errors`` has what keeps their batches out.
-    """
+    """The errors of partitions to which a request writes in a transaction that was not open there."""
 
     errors: dict[TopicPartition, ErrorCode] = field(default_factory=dict)
 
     def check(self, partition: Partition) -> None:
-        """Raises ApiError: the partition's batch is kept out; with words only where Kafka has some, too."""
+        """Raises ApiError if the partition's batch is refused; with a message only where Kafka has one."""
         code = self.errors.get((partition.topic.name, partition.index))
         if code is None:
             return
@@ -58,7 +55,7 @@ class TransactionalPartitions:
 
 
 def transactional_partitions(call: Call, request: ProduceRequest) -> TransactionalPartitions:
-    """Ask the transaction coordinator about the partitions that the producer has no transaction open in.
+    """Verify the partitions in which the producer has no open transaction with the transaction coordinator.
 
     Raises ApiError: TRANSACTIONAL_ID_AUTHORIZATION_FAILED for a transactional batch without a transactional id,
         INVALID_PRODUCER_ID_MAPPING for batches of several producers.
@@ -76,7 +73,7 @@ def transactional_partitions(call: Call, request: ProduceRequest) -> Transaction
                 partition = find_partition(call, key, wanted.index)
                 served_by(call, partition)
             except ApiError:
-                continue  # its own error, which is told where it is appended
+                continue  # its own error, reported by the append
             place = (partition.topic.name, partition.index)
             batches[place] = pair
             deposed = call.deposed(partition)
@@ -101,10 +98,10 @@ def verified(
     pair: tuple[int, int],
     asked: list[tuple[TopicPartition, PartitionProducers, int]],
 ) -> TransactionalPartitions:
-    """What the coordinator says of the partitions in which a producer's transaction is to begin.
+    """The coordinator's errors for the partitions in which a producer's transaction begins.
 
     Args:
-        asked: each partition with what it knows of producers, and the sequence number of the batch.
+        asked: each partition with its producer state, and the sequence number of the batch.
     """
     support = support_of(call.version)
     begins_bumped = support is TransactionSupport.LEAVES_TO_BROKER
@@ -118,7 +115,7 @@ def verified(
     if not begins_bumped:
         for place, code in errors.items():
             if code is ErrorCode.CONCURRENT_TRANSACTIONS:
-                errors[place] = ErrorCode.NOT_COORDINATOR  # told as such, which older clients try again
+                errors[place] = ErrorCode.NOT_COORDINATOR  # on which older clients retry
     return TransactionalPartitions(errors)
 
 

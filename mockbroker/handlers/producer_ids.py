@@ -1,7 +1,7 @@
 """InitProducerId (key 22): an id and an epoch for a producer's sequence numbers and transactions.
 
-Writes cluster.producers and cluster.transactions. Errors: INVALID_REQUEST, NOT_COORDINATOR and what
-``Transactions.initialise`` raises, with INVALID_PRODUCER_EPOCH for PRODUCER_FENCED before v4.
+Writes cluster.producers and cluster.transactions. Errors: INVALID_REQUEST, NOT_COORDINATOR and
+those of ``Transactions.initialise``, with INVALID_PRODUCER_EPOCH for PRODUCER_FENCED before v4.
 Source: KIP-98, KIP-360, KIP-939; KafkaApis.handleInitProducerIdRequest and TransactionCoordinator.handleInitProducerId,
 Apache Kafka 4.4.
 """
@@ -49,7 +49,7 @@ def init_producer_id(call: Call, request: InitProducerIdRequest) -> InitProducer
 def initialise_transactional(
     call: Call, request: InitProducerIdRequest, transactional_id: str, present: tuple[int, int] | None
 ) -> tuple[int, int]:
-    """The pair of a transactional id. Raises ApiError."""
+    """Producer id and epoch for a transactional id. Raises ApiError."""
     transactions = call.cluster.transactions
     two_phase_commit, keep_prepared = request.enable2_pc, request.keep_prepared_txn
     timeout_ms = request.transaction_timeout_ms
@@ -67,9 +67,9 @@ def initialise_transactional(
 
 
 def named_pair(request: InitProducerIdRequest) -> tuple[int, int] | None:
-    """The producer id and epoch that the producer has, None where it names none.
+    """The producer id and epoch of the request, None if it has neither.
 
-    Raises ApiError: INVALID_REQUEST, where it names only one of them.
+    Raises ApiError: INVALID_REQUEST, if it has only one of them.
     """
     producer_id, epoch = request.producer_id, request.producer_epoch
     if (producer_id == NO_PRODUCER_ID) != (epoch == NO_EPOCH):

@@ -1,6 +1,6 @@
 """DescribeClientQuotas (key 48), AlterClientQuotas (49): limits for users, clients and addresses.
 
-Reads and changes the quotas in the image. Errors: INVALID_REQUEST, UNSUPPORTED_VERSION.
+They read and change the quotas in the image. Errors: INVALID_REQUEST, UNSUPPORTED_VERSION.
 Source: KIP-546; KafkaApis.handleDescribeClientQuotasRequest, ControllerApis.handleAlterClientQuotas, Apache Kafka 4.4.
 """
 
@@ -23,7 +23,7 @@ Altered = AlterClientQuotasResponse.Entry
 
 @handles(DescribeClientQuotasRequest, access=Needs(cluster="DescribeConfigs"), errors=Errors(failed={"entries": None}))
 def describe_client_quotas(call: Call, request: DescribeClientQuotasRequest) -> DescribeClientQuotasResponse:
-    """The limits of the entities that are asked for."""
+    """The limits of the entities that match the request."""
     components = [Component(one.entity_type, one.match_type, one.match) for one in request.components]
     return DescribeClientQuotasResponse(
         entries=[
@@ -39,7 +39,7 @@ def describe_client_quotas(call: Call, request: DescribeClientQuotasRequest) -> 
 def each_entity(
     request: AlterClientQuotasRequest, answer: AlterClientQuotasResponse, _error: RequestError, _version: int
 ) -> AlterClientQuotasResponse:
-    """An answer with an error, for each entity by name."""
+    """The answer to a failed request, with each entity's name."""
     for entry, asked in zip(answer.entries, request.entries, strict=True):
         entry.entity = [
             AlterClientQuotasResponse.Entry.Entity(entity_type=part.entity_type, entity_name=part.entity_name)
@@ -52,7 +52,7 @@ def each_entity(
     AlterClientQuotasRequest, access=Needs(cluster="AlterConfigs"), errors=Errors(words="meaning", odd=each_entity)
 )
 def alter_client_quotas(call: Call, request: AlterClientQuotasRequest) -> AlterClientQuotasResponse:
-    """Each entity by itself."""
+    """Change the limits of each entity; the result per entity."""
     check_controller(call)
     alterations = [
         Alteration(

@@ -1,7 +1,7 @@
-"""DescribeQuorum (key 55): the log of the controller, who writes it and who follows.
+"""DescribeQuorum (key 55): the controller's log, its leader, voters and observers.
 
-The controller is the only voter, and the other brokers that it reaches follow it and have read all it wrote.
-Errors, per partition: UNKNOWN_TOPIC_OR_PARTITION for anything but partition 0 of ``__cluster_metadata`` alone.
+The controller is the only voter. The other brokers that it reaches are observers and have read the whole log.
+Errors, per partition: UNKNOWN_TOPIC_OR_PARTITION, unless the request has only partition 0 of ``__cluster_metadata``.
 Source: KIP-595, KIP-836, KIP-853; KafkaRaftClient.handleDescribeQuorumRequest, Apache Kafka 4.4.
 """
 
@@ -31,7 +31,7 @@ Node = DescribeQuorumResponse.Node
     DescribeQuorumRequest, access=Needs(cluster="Describe"), errors=Errors(words="meaning"), subjects=nothing_named
 )
 def describe_quorum(call: Call, request: DescribeQuorumRequest) -> DescribeQuorumResponse:
-    """The quorum, to whoever asks for its one partition and nothing else."""
+    """The quorum, if the request has its one partition and no other."""
     check_controller(call)
     asked = [(topic.topic_name, [one.partition_index for one in topic.partitions]) for topic in request.topics]
     if asked == [(METADATA_TOPIC, [0])]:

@@ -1,6 +1,6 @@
-"""AddRaftVoter (key 80), RemoveRaftVoter (81): the controllers that vote are fixed here, as with ``kraft.version`` 0.
+"""AddRaftVoter (key 80), RemoveRaftVoter (81): always fail, because the voters are fixed, as with ``kraft.version`` 0.
 
-Errors: INCONSISTENT_CLUSTER_ID, INVALID_REQUEST, and UNSUPPORTED_VERSION for what is asked for rightly.
+Errors: INCONSISTENT_CLUSTER_ID, INVALID_REQUEST, and UNSUPPORTED_VERSION for valid requests.
 Source: KIP-853; KafkaRaftClient.handleAddVoterRequest and handleRemoveVoterRequest, Apache Kafka 4.4.
 """
 
@@ -30,7 +30,7 @@ def remove_raft_voter(call: Call, request: RemoveRaftVoterRequest) -> RemoveRaft
 
 
 def refusal(call: Call, request: AddRaftVoterRequest | RemoveRaftVoterRequest) -> ApiError:
-    """Why the voters stay as they are."""
+    """The error of a request to change the voters."""
     check_controller(call)
     if request.cluster_id is not None and request.cluster_id != call.cluster.id:
         return ApiError(

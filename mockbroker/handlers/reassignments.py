@@ -1,6 +1,6 @@
-"""AlterPartitionReassignments (key 45), ListPartitionReassignments (46): replicas move to other brokers.
+"""AlterPartitionReassignments (key 45), ListPartitionReassignments (46): moves of replicas to other brokers.
 
-A move to brokers that are up is done before its answer goes out, unless throttles hold its replicas up.
+A move to brokers that are up completes before its answer is sent, unless throttles slow its replicas.
 Reads cluster.topics; AlterPartitionReassignments changes partitions' replicas.
 Errors, per partition: UNKNOWN_TOPIC_OR_PARTITION, INVALID_REPLICA_ASSIGNMENT, INVALID_REPLICATION_FACTOR,
 NO_REASSIGNMENT_IN_PROGRESS, NOT_CONTROLLER in ZooKeeper mode.
@@ -33,7 +33,7 @@ FACTOR_VERSION = 1
     AlterPartitionReassignmentsRequest, access=Needs(cluster="Alter"), errors=Errors(injected="request", parts="0+")
 )
 def alter_reassignments(call: Call, request: AlterPartitionReassignmentsRequest) -> AlterPartitionReassignmentsResponse:
-    """Move each partition by itself; all moves begin from what was there before the request."""
+    """Move each partition; all moves start from the replicas before the request."""
     if not request.topics:
         return AlterPartitionReassignmentsResponse()
     check_deadline(call, request.timeout_ms)
@@ -62,7 +62,7 @@ def planned(
     may_resize: bool,
     moves: list[Move],
 ) -> TopicMoves.Partition:
-    """Add a move to those that are to begin; its outcome."""
+    """Add a move to ``moves``; returns its result."""
     entry = TopicMoves.Partition(partition_index=wanted.partition_index, error_message=None)
     try:
         check_controller(call)
@@ -79,7 +79,7 @@ def planned(
     errors=Errors(parts="0+", answered="topics.partitions"),
 )
 def list_reassignments(call: Call, request: ListPartitionReassignmentsRequest) -> ListPartitionReassignmentsResponse:
-    """The moves that are under way, of the partitions that are asked for or of all."""
+    """The moves in progress, of the requested partitions or of all."""
     check_controller(call)
     moving: dict[str, list[Partition]] = {}
     for partition in call.cluster.replication_control.reassignments.under_way():

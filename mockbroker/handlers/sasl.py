@@ -1,7 +1,7 @@
-"""SaslHandshake (key 17), SaslAuthenticate (36): how a client of a SASL listener says who it is.
+"""SaslHandshake (key 17), SaslAuthenticate (36): the login of a client of a SASL listener.
 
-Errors: UNSUPPORTED_SASL_MECHANISM, SASL_AUTHENTICATION_FAILED, both after a delay, and the end of the connection with
-them; ILLEGAL_SASL_STATE where nobody has to log in, or nobody has to now.
+Errors: UNSUPPORTED_SASL_MECHANISM, SASL_AUTHENTICATION_FAILED: both come after a delay and close the connection;
+ILLEGAL_SASL_STATE if the listener has no login, or the login is complete.
 Source: KIP-43, KIP-152, KIP-368; SaslServerAuthenticator, KafkaApis.handleSaslHandshakeRequest and
 handleSaslAuthenticateRequest, Apache Kafka 4.4.
 """
@@ -28,7 +28,7 @@ USER = "User:"
 
 @handles(SaslHandshakeRequest, access=Needs(note="Nothing: it comes before the login"))
 def sasl_handshake(call: Call, request: SaslHandshakeRequest) -> Any:
-    """Take the mechanism that the client names; all that there are in answer."""
+    """Choose the client's mechanism; the answer lists all mechanisms of the listener."""
     authenticator = call.session.authenticator
     if authenticator is None or authenticator.is_complete:
         return SaslHandshakeResponse(error_code=ErrorCode.ILLEGAL_SASL_STATE)
@@ -36,7 +36,7 @@ def sasl_handshake(call: Call, request: SaslHandshakeRequest) -> Any:
     if authenticator.choose(request.mechanism, has_headers=call.version >= WITH_HEADERS_VERSION):
         return SaslHandshakeResponse(mechanisms=mechanisms)
     reason = f"expected a SASL mechanism of {', '.join(mechanisms)}"
-    if authenticator.is_again:  # a broker of Kafka, too, says nothing here
+    if authenticator.is_again:  # Kafka sends no answer here either
         return Verdict(closes=reason)
     response = SaslHandshakeResponse(error_code=ErrorCode.UNSUPPORTED_SASL_MECHANISM, mechanisms=mechanisms)
     return refused(call, authenticator, response, reason)
@@ -44,7 +44,7 @@ def sasl_handshake(call: Call, request: SaslHandshakeRequest) -> Any:
 
 @handles(SaslAuthenticateRequest, access=Needs(note="Nothing: it comes before the login"))
 def sasl_authenticate(call: Call, request: SaslAuthenticateRequest) -> Any:
-    """One token for another."""
+    """Pass the client's token to the mechanism, and return the mechanism's answer."""
     authenticator = call.session.authenticator
     if authenticator is None or authenticator.state is not AuthenticationState.AUTHENTICATE:
         return SaslAuthenticateResponse(
@@ -63,7 +63,7 @@ def sasl_authenticate(call: Call, request: SaslAuthenticateRequest) -> Any:
 
 
 def settle(call: Call, authenticator: Authenticator) -> None:
-    """Take down who the client is, once that is known."""
+    """Set the session's principal once the login is complete."""
     if authenticator.is_complete:
         call.session.authenticated(USER + authenticator.user)
         if authenticator.expires_ms is None:
@@ -71,12 +71,12 @@ def settle(call: Call, authenticator: Authenticator) -> None:
 
 
 def refused(call: Call, authenticator: Authenticator, response: Any, reason: str) -> Verdict | Wait:
-    """The end of the connection with this answer, None for none, after the delay that is set for failures."""
+    """Close the connection after this answer, None for none, and the configured delay for failures."""
     verdict = Verdict(response, closes=reason)
     delay_ms = authenticator.security.failure_delay_ms
     return Wait(call.now_ms + delay_ms, (), lambda _: verdict) if delay_ms else verdict
 
 
 def reason_of(error: AuthenticationFailedError) -> str:
-    """What the log says: what is behind the words that the client is told, where something is."""
+    """The reason for the log: the cause of the error that the client sees, if it has one."""
     return str(error.__cause__ or error)

@@ -1,6 +1,6 @@
 """DescribeUserScramCredentials (key 50), AlterUserScramCredentials (51): the passwords of users.
 
-Reads and changes the credentials in the image. Errors, per user: DUPLICATE_RESOURCE, RESOURCE_NOT_FOUND,
+They read and change the credentials in the image. Errors, per user: DUPLICATE_RESOURCE, RESOURCE_NOT_FOUND,
 UNACCEPTABLE_CREDENTIAL, UNSUPPORTED_SASL_MECHANISM.
 Source: KIP-554; KafkaApis.handleDescribeUserScramCredentialsRequest, ControllerApis.handleAlterUserScramCredentials,
 Apache Kafka 4.4.
@@ -28,7 +28,7 @@ Altered = AlterUserScramCredentialsResponse.Result
 def describe_user_scram_credentials(
     call: Call, request: DescribeUserScramCredentialsRequest
 ) -> DescribeUserScramCredentialsResponse:
-    """Which mechanisms users have passwords for, never the passwords."""
+    """The mechanisms and iterations of users' passwords, never the passwords."""
     users = None if request.users is None else [user.name for user in request.users]
     return DescribeUserScramCredentialsResponse(
         results=[described(user, held) for user, held in describe_credentials(call.cluster.image, users)]
@@ -48,7 +48,7 @@ def each_user(
     error: RequestError,
     _version: int,
 ) -> AlterUserScramCredentialsResponse:
-    """An answer with an error, for each user once."""
+    """The answer to a failed request, with each user once."""
     users = sorted({one.name for one in request.deletions} | {one.name for one in request.upsertions})
     answer.results = [Altered(user=user, error_code=error.code, error_message=error.message) for user in users]
     return answer
@@ -58,7 +58,7 @@ def each_user(
 def alter_user_scram_credentials(
     call: Call, request: AlterUserScramCredentialsRequest
 ) -> AlterUserScramCredentialsResponse:
-    """Each user by himself, once."""
+    """Change the credentials of each user; the result per user."""
     check_controller(call)
     results = alter_credentials(
         call.cluster.writer,

@@ -1,7 +1,7 @@
-"""GetTelemetrySubscriptions (key 71), PushTelemetry (72): brokers ask clients for no metrics.
+"""GetTelemetrySubscriptions (key 71), PushTelemetry (72): subscriptions without metrics.
 
-ApiVersions does not name them, as Kafka's does only with a receiver of metrics. A client that asks all the same gets a
-subscription without metrics, whatever subscriptions are configured; what it pushes is dropped.
+ApiVersions does not list them, as Kafka lists them only with a receiver of metrics. A client that sends them anyway
+gets a subscription without metrics, whatever subscriptions are configured; the broker drops what it pushes.
 Errors: INVALID_REQUEST, UNKNOWN_SUBSCRIPTION_ID.
 Source: KIP-714; ClientMetricsManager, Apache Kafka 4.4.
 """
@@ -24,7 +24,7 @@ from protocol.records.checksum import crc32c
 
 INTERVAL_MS = 300_000
 RESERVED_IDS = (ZERO_UUID, bytes(15) + b"\x01")
-COMPRESSION_TYPES = (4, 3, 1, 2)  # zstd, lz4, gzip, snappy: in this order the broker likes them
+COMPRESSION_TYPES = (4, 3, 1, 2)  # zstd, lz4, gzip, snappy: in the broker's order of preference
 
 
 @handles(GetTelemetrySubscriptionsRequest, access=Needs(note="Nothing"))
@@ -47,7 +47,7 @@ def get_telemetry_subscriptions(
 
 @handles(PushTelemetryRequest, access=Needs(note="Nothing"))
 def push_telemetry(call: Call, request: PushTelemetryRequest) -> PushTelemetryResponse:
-    """Drop what a client pushes. Raises ApiError: INVALID_REQUEST for no id, UNKNOWN_SUBSCRIPTION_ID."""
+    """Drop the client's metrics. Raises ApiError: INVALID_REQUEST for no id, UNKNOWN_SUBSCRIPTION_ID."""
     if request.client_instance_id in RESERVED_IDS:
         raise ApiError(ErrorCode.INVALID_REQUEST, "expected the id of a client instance, got none")
     if request.subscription_id != subscription_number(request.client_instance_id):
@@ -56,7 +56,7 @@ def push_telemetry(call: Call, request: PushTelemetryRequest) -> PushTelemetryRe
 
 
 def subscription_number(client_id: bytes) -> int:
-    """What tells a client's subscription without metrics from others: 32 bits, with a sign."""
+    """The id of a client's subscription without metrics: a signed 32-bit number."""
     number = crc32c(f"[]{INTERVAL_MS}".encode())
     for start in range(0, 16, 4):
         number ^= int.from_bytes(client_id[start : start + 4], "big")

@@ -1,7 +1,7 @@
-"""CreateTopics (key 19), DeleteTopics (20), CreatePartitions (37). A topic has its leaders before the answer goes out.
+"""CreateTopics (key 19), DeleteTopics (20), CreatePartitions (37). A topic has its leaders before the answer is sent.
 
-Write cluster.topics. Any broker answers, as since KIP-590 a broker forwards to the controller; in ZooKeeper mode the
-controller alone, once it was told of the change itself.
+They write cluster.topics. Any broker answers, since brokers forward to the controller (KIP-590); in ZooKeeper mode
+only the controller answers, once its own metadata have the change.
 Errors, per topic: INVALID_TOPIC_EXCEPTION, TOPIC_ALREADY_EXISTS, INVALID_PARTITIONS, INVALID_REPLICATION_FACTOR,
 INVALID_REPLICA_ASSIGNMENT, INVALID_CONFIG, INVALID_REQUEST, UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID,
 NOT_CONTROLLER, REQUEST_TIMED_OUT.
@@ -41,7 +41,7 @@ DETAILS_VERSION = 5
 IDS_VERSION = 6  # of DeleteTopics
 METADATA_LOG = "__cluster_metadata"
 MAX_PARTITIONS_OF_REQUEST = 10_000
-# KIP-660 adds its error in new versions; it never got numbers for them, so the newest that there are know it.
+# KIP-660 adds its error in new versions, which never got numbers, so the newest existing versions have it.
 PLACEMENT_ERROR_VERSION = 7
 PARTITIONS_PLACEMENT_ERROR_VERSION = 3
 
@@ -52,7 +52,7 @@ PARTITIONS_PLACEMENT_ERROR_VERSION = 3
     errors=Errors(injected="request"),
 )
 def create_topics(call: Call, request: CreateTopicsRequest) -> CreateTopicsResponse | Wait:
-    """Create each topic by itself; a name that comes twice is refused."""
+    """Create each topic; a repeated name is an error."""
     times = Counter(topic.name for topic in request.topics)
     total = 0
     has_begun = False
@@ -86,14 +86,14 @@ def create_topics(call: Call, request: CreateTopicsRequest) -> CreateTopicsRespo
 
 
 def partitions_wanted(call: Call, topic: CreateTopicsRequest.Topic) -> int:
-    """How many partitions a topic of a request would have."""
+    """The number of partitions that a topic of a request would have."""
     default = topic.num_partitions == NO_NUMBER and not topic.assignments
     count: int = call.cluster.settings["num.partitions"] if default else topic.num_partitions
     return len(topic.assignments) or max(0, count)
 
 
 def check_total(total: int) -> None:
-    """Nothing if a request does not ask for too many partitions. Raises ApiError: POLICY_VIOLATION."""
+    """Raises ApiError: POLICY_VIOLATION, if a request has too many partitions."""
     if total > MAX_PARTITIONS_OF_REQUEST:
         raise ApiError(
             ErrorCode.POLICY_VIOLATION,
@@ -102,7 +102,7 @@ def check_total(total: int) -> None:
 
 
 def name_error(call: Call, name: str, times: int) -> ApiError | None:
-    """What is wrong with a new topic's name, before any topic of the request is made."""
+    """The error of a new topic's name, found before any topic of the request is created."""
     if times > 1:
         return ApiError(ErrorCode.INVALID_REQUEST, f"expected each topic once, got {name} {times} times")
     if name == METADATA_LOG:
@@ -152,7 +152,7 @@ def refused(call: Call, name: str, error: ApiError) -> CreateTopicsResponse.Topi
 
 
 def known_code(call: Call, error: ApiError, version: int) -> int:
-    """The error's code; the placer's is UNKNOWN_SERVER_ERROR to clients below ``version``."""
+    """The error's code; below ``version`` the placer's error is UNKNOWN_SERVER_ERROR."""
     if error.code != ErrorCode.REPLICA_PLACEMENT_FAILED:
         return error.code
     return int(call.cluster.settings["replica.placement.failed.code"]) if call.version >= version else UNKNOWN
@@ -174,7 +174,7 @@ def config_entry(described: DescribedConfig) -> CreateTopicsResponse.Topic.Confi
     errors=Errors(injected="request", words="nothing"),
 )
 def delete_topics(call: Call, request: DeleteTopicsRequest) -> DeleteTopicsResponse | Wait:
-    """Delete each topic, by name or since v6 by id; what names a topic twice deletes nothing."""
+    """Delete each topic, by name or since v6 by id; a topic that is named twice is not deleted."""
     if call.version >= IDS_VERSION:
         wanted = [(topic.name, topic.topic_id) for topic in request.topics]
     else:
@@ -187,7 +187,7 @@ def delete_topics(call: Call, request: DeleteTopicsRequest) -> DeleteTopicsRespo
     for name, topic_id in wanted:
         count = times[name, topic_id]
         if names_one(name, topic_id):
-            times[name, topic_id] = 0  # one answer to doubles; entries that name nothing have one each
+            times[name, topic_id] = 0  # duplicates have one answer; entries that name no topic have one each
         if not count:
             continue
         entry = DeleteTopicsResponse.Topic(name=name, topic_id=topic_id)
@@ -214,7 +214,7 @@ def delete_topics(call: Call, request: DeleteTopicsRequest) -> DeleteTopicsRespo
 
 
 def names_one(name: str | None, topic_id: bytes) -> bool:
-    """Whether an entry of DeleteTopics has a name or an id, not both and not neither."""
+    """True if an entry of DeleteTopics has either a name or an id."""
     return (name is None) is (topic_id != ZERO_UUID)
 
 
@@ -223,7 +223,7 @@ def topic_of(call: Call, name: str | None) -> Topic | None:
 
 
 def topic_to_delete(call: Call, name: str | None, topic_id: bytes, times: int) -> Topic:
-    """The topic that an entry of the request is for.
+    """The topic that an entry of the request names.
 
     Raises ApiError: INVALID_REQUEST, UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID, and those of ``check_controller``.
     """
@@ -243,9 +243,9 @@ def topic_to_delete(call: Call, name: str | None, topic_id: bytes, times: int) -
 
 @handles(CreatePartitionsRequest, access=Needs(topic="Alter"), errors=Errors(injected="request"))
 def create_partitions(call: Call, request: CreatePartitionsRequest) -> CreatePartitionsResponse | Wait:
-    """Widen each topic; in ZooKeeper mode none while only some brokers have a rack, whatever is asked for.
+    """Add partitions to each topic; in ZooKeeper mode all fail while only some brokers have a rack.
 
-    ZkAdminManager.createPartitions looks at all brokers before it looks at a topic, Kafka 1.0 to 3.9.
+    ZkAdminManager.createPartitions checks all brokers before it checks a topic, Kafka 1.0 to 3.9.
     """
     if call.cluster.support.missing_racks(call.broker.id):
         refusal: CreatePartitionsResponse = error_response(request, call.version, ApiError(UNKNOWN, MISSING_RACKS))
@@ -295,6 +295,6 @@ def create_partitions(call: Call, request: CreatePartitionsRequest) -> CreatePar
 
 
 def partitions_known(view: MetadataView, name: str) -> int:
-    """How many partitions of a topic a broker knows."""
+    """The number of a topic's partitions that a broker knows."""
     topic = view.topic(name)
     return 0 if topic is None else len(topic.partitions)

@@ -1,6 +1,6 @@
-"""DescribeProducers (key 61), DescribeTransactions (65), ListTransactions (66): to find transactions that hang.
+"""DescribeProducers (key 61), DescribeTransactions (65), ListTransactions (66): to find hanging transactions.
 
-Read cluster.transactions and what partitions know of their producers.
+They read cluster.transactions and partitions' producer state.
 Errors: per partition UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER_OR_FOLLOWER, INVALID_TOPIC_EXCEPTION,
 KAFKA_STORAGE_ERROR; per transactional id INVALID_REQUEST, NOT_COORDINATOR, COORDINATOR_NOT_AVAILABLE,
 TRANSACTIONAL_ID_NOT_FOUND; at the top of ListTransactions INVALID_REGULAR_EXPRESSION.
@@ -43,7 +43,7 @@ TransactionEntry = DescribeTransactionsResponse.Transaction
 
 @handles(DescribeProducersRequest, access=Needs(topic="Read"), errors=Errors(words="nothing"), subjects=nothing_named)
 def describe_producers(call: Call, request: DescribeProducersRequest) -> DescribeProducersResponse:
-    """The producers of whom the replicas of partitions know."""
+    """The active producers of each partition, as its replica knows them."""
     return DescribeProducersResponse(
         topics=[
             DescribeProducersResponse.Topic(
@@ -56,7 +56,7 @@ def describe_producers(call: Call, request: DescribeProducersRequest) -> Describ
 
 
 def producers_entry(call: Call, topic: str, index: int) -> ProducersOfPartition:
-    """One partition's producers; an unknown topic is told in words, an unknown partition is not."""
+    """One partition's producers; the error has a message for an unknown topic, not for an unknown partition."""
     entry = ProducersOfPartition(partition_index=index)
     try:
         check_topic_name(topic)
@@ -124,7 +124,7 @@ def transaction_entry(call: Call, transactional_id: str) -> TransactionEntry:
 
 @handles(ListTransactionsRequest, access=Needs(note="those with Describe on the transactional id are listed"))
 def list_transactions(call: Call, request: ListTransactionsRequest) -> ListTransactionsResponse:
-    """The transactional ids that the broker coordinates, as far as they are wanted and the client may describe them."""
+    """The transactional ids that the broker coordinates, match the filters and the client may describe."""
     wanted = whole_match(request.transactional_id_pattern)
     access = access_of(call.cluster, call.session.principal, call.session.address)
     names = set(STATE_NAMES.values())
@@ -153,7 +153,7 @@ def list_transactions(call: Call, request: ListTransactionsRequest) -> ListTrans
 
 
 def whole_match(pattern: str | None) -> Any:
-    """What transactional ids have to match as a whole, None for any. Raises ApiError: INVALID_REGULAR_EXPRESSION."""
+    """The pattern that whole transactional ids match, None for any. Raises ApiError: INVALID_REGULAR_EXPRESSION."""
     if not pattern:
         return None
     try:

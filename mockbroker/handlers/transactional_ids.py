@@ -1,8 +1,7 @@
-"""What a partition's leader, or a group's coordinator, asks of the transaction coordinator before it takes a write.
+"""The check of a partition's leader, or a group's coordinator, with the transaction coordinator before a write.
 
-A client that knows of transaction.version 2 leaves it to the broker to add a partition to its transaction; for any
-other the broker makes sure that the client has added it. That question goes from broker to broker, so it fails where
-they do not reach each other.
+For a client with transaction.version 2 the broker adds the partition to the transaction; for any other client it
+verifies that the client has added it. Brokers send this request to each other, so it fails if they are disconnected.
 Source: KIP-890; AddPartitionsToTxnManager, Apache Kafka 4.4.
 """
 
@@ -20,7 +19,7 @@ from protocol.error_codes import ErrorCode
 
 
 class TransactionSupport(Enum):
-    """What a client does, by the version of its request, about partitions that its transaction does not have."""
+    """How partitions are added to a client's transaction, by the version of its request."""
 
     ADDS_BEFORE = "it has added them before"
     KNOWS_ABORTABLE = "the same, and it knows TRANSACTION_ABORTABLE"
@@ -35,7 +34,7 @@ def transaction_errors(
     partitions: Collection[TopicPartition],
     support: TransactionSupport,
 ) -> dict[TopicPartition, ErrorCode]:
-    """Why partitions cannot be written to in a producer's transaction; those that can are left out."""
+    """The errors of partitions that a producer's transaction cannot write to; it omits the others."""
     cluster = call.cluster
     try:
         coordinator = cluster.internal_topics.coordinator(transactional_id, TRANSACTIONS_TOPIC)

@@ -1,13 +1,13 @@
 """AddPartitionsToTxn (key 24), AddOffsetsToTxn (25), EndTxn (26), WriteTxnMarkers (27), TxnOffsetCommit (28).
 
-Read and write cluster.transactions, cluster.groups and, for WriteTxnMarkers, partitions' logs.
+They read and write cluster.transactions, cluster.groups and, for WriteTxnMarkers, partitions' logs.
 Errors: INVALID_REQUEST, NOT_COORDINATOR, INVALID_PRODUCER_ID_MAPPING, PRODUCER_FENCED (INVALID_PRODUCER_EPOCH before
 v2), CONCURRENT_TRANSACTIONS, INVALID_TXN_STATE; per partition of AddPartitionsToTxn UNKNOWN_TOPIC_OR_PARTITION,
 TOPIC_AUTHORIZATION_FAILED, OPERATION_NOT_ATTEMPTED, TRANSACTION_ABORTABLE; of WriteTxnMarkers
 UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER_OR_FOLLOWER, NOT_ENOUGH_REPLICAS, INVALID_PRODUCER_EPOCH,
 TRANSACTION_COORDINATOR_FENCED, UNKNOWN_SERVER_ERROR for negative producers; of TxnOffsetCommit
 UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID, INVALID_GROUP_ID, OFFSET_METADATA_TOO_LARGE, those of
-``transactional_ids`` and what ``Groups.stage`` raises.
+``transactional_ids`` and of ``Groups.stage``.
 Source: KIP-98, KIP-447, KIP-890, KIP-1319; KafkaApis and GroupCoordinatorService.commitTransactionalOffsets, Apache
 Kafka 4.4.
 """
@@ -64,7 +64,7 @@ MarkerResult = WriteTxnMarkersResponse.Marker.Topic.Partition
     subjects=nothing_named,
 )
 def add_partitions_to_txn(call: Call, request: AddPartitionsToTxnRequest) -> AddPartitionsToTxnResponse:
-    """Add partitions to one transaction, since v4 to each of several, or say whether they are in it."""
+    """Add partitions to one transaction, since v4 to several, or verify that they were added."""
     if call.version < BROKERS_VERSION:
         results = added(
             call,
@@ -104,11 +104,11 @@ def added(
     *,
     verify_only: bool = False,
 ) -> list[AddPartitionsToTxnTopicResult]:
-    """The outcome for each partition; nothing is added where one of them is not there.
+    """The result for each partition; adds none of them if one does not exist.
 
-    ``told_of`` are the topics of the answer where it says the same of all partitions. They are other ones where a
-    request has a transactional id twice: all of its entries add the partitions of the last, and answer with those of
-    the first, as in Kafka.
+    ``told_of`` are the topics of an answer with the same code for all partitions. They differ from ``topics`` if a
+    request has a transactional id twice: all its entries add the partitions of the last entry, and answer with those
+    of the first, as in Kafka.
     """
     partitions = list(dict.fromkeys((topic.name, index) for topic in topics for index in topic.partitions))
     errors: dict[TopicPartition, int] = {}
@@ -137,7 +137,7 @@ def added(
 
 
 def once_each(partitions: Iterable[TopicPartition]) -> list[AddPartitionsToTxnTopic]:
-    """Partitions by topic, as answers have them that say something else of each."""
+    """Partitions by topic, each topic once, as in answers with a code per partition."""
     by_topic: dict[str, list[int]] = {}
     for name, index in partitions:
         by_topic.setdefault(name, []).append(index)
@@ -145,7 +145,7 @@ def once_each(partitions: Iterable[TopicPartition]) -> list[AddPartitionsToTxnTo
 
 
 def unfit(call: Call, one: TopicPartition) -> ErrorCode:
-    """Why a partition cannot be in a transaction, NONE where it can."""
+    """The error of a partition that cannot be in a transaction, NONE if it can."""
     name, index = one
     if name in INTERNAL_TOPICS and call.version < BROKERS_VERSION:
         return ErrorCode.TOPIC_AUTHORIZATION_FAILED
@@ -162,7 +162,7 @@ def unfit(call: Call, one: TopicPartition) -> ErrorCode:
 def results_of(
     topics: Iterable[AddPartitionsToTxnTopic], errors: dict[TopicPartition, int], others: int
 ) -> list[AddPartitionsToTxnTopicResult]:
-    """The error of each partition, ``others`` where it has none of its own."""
+    """The error of each partition, ``others`` for those without one in ``errors``."""
     results = []
     for topic in topics:
         result = AddPartitionsToTxnTopicResult(name=topic.name)
@@ -176,7 +176,7 @@ def results_of(
 
 
 def fenced_code(call: Call, error: ApiError) -> int:
-    """An error's code as this version of the five requests here has it."""
+    """The error's code in this version of the five requests of this module."""
     if error.code == ErrorCode.PRODUCER_FENCED and call.version < FENCED_VERSION:
         return ErrorCode.INVALID_PRODUCER_EPOCH
     return error.code
@@ -184,7 +184,7 @@ def fenced_code(call: Call, error: ApiError) -> int:
 
 @handles(AddOffsetsToTxnRequest, access=Needs(group="Read", transactional_id="Write"))
 def add_offsets_to_txn(call: Call, request: AddOffsetsToTxnRequest) -> AddOffsetsToTxnResponse:
-    """Add the partition that a group's offsets would be in."""
+    """Add the partition that stores a group's offsets."""
     try:
         if request.transactional_id:
             check_coordinator(call, request.transactional_id, TRANSACTIONS_TOPIC)
@@ -201,13 +201,13 @@ def add_offsets_to_txn(call: Call, request: AddOffsetsToTxnRequest) -> AddOffset
 
 
 def offsets_of(call: Call, group_id: str) -> TopicPartition:
-    """The partition that a group's offsets are in. Raises ApiError: COORDINATOR_NOT_AVAILABLE."""
+    """The partition that stores a group's offsets. Raises ApiError: COORDINATOR_NOT_AVAILABLE."""
     return (OFFSETS_TOPIC, call.cluster.internal_topics.partition_of(OFFSETS_TOPIC, group_id).index)
 
 
 @handles(EndTxnRequest, access=Needs(transactional_id="Write"))
 def end_txn(call: Call, request: EndTxnRequest) -> EndTxnResponse:
-    """Commit or abort; since v5 the producer goes on with the id and epoch in the answer."""
+    """Commit or abort; since v5 the producer continues with the id and epoch of the answer."""
     bumps = call.version >= BUMPING_VERSION
     try:
         if request.transactional_id:
@@ -228,7 +228,7 @@ def end_txn(call: Call, request: EndTxnRequest) -> EndTxnResponse:
 
 @handles(WriteTxnMarkersRequest, access=Needs(cluster="Alter", note="or ClusterAction"), subjects=nothing_named)
 def write_txn_markers(call: Call, request: WriteTxnMarkersRequest) -> WriteTxnMarkersResponse | Wait:
-    """Write markers into the logs of partitions, as brokers and admins ask; they are to be replicated."""
+    """Append markers to partitions' logs, for brokers and admins; the answer waits for their replication."""
     results: dict[int, dict[TopicPartition, MarkerResult]] = {}  # the answer has each producer and partition once
     written: list[tuple[Partition, int, MarkerResult]] = []
     for marker in request.markers:
@@ -302,7 +302,7 @@ def when_markers_replicated(
     written: Sequence[tuple[Partition, int, MarkerResult]],
     until_ms: int,
 ) -> WriteTxnMarkersResponse | Wait:
-    """The response once every replica in sync has the markers, or the time is over."""
+    """The response, once every in-sync replica has the markers; REQUEST_TIMED_OUT per partition after ``until_ms``."""
     missing = [one for one in written if one[0].high_watermark < one[1]]
     if missing and call.now_ms < until_ms:
         keys = tuple(partition for partition, _, _ in missing)
@@ -318,7 +318,7 @@ def when_markers_replicated(
     errors=Errors(injected="request"),
 )
 def txn_offset_commit(call: Call, request: TxnOffsetCommitRequest) -> TxnOffsetCommitResponse:
-    """Keep offsets that count once the transaction is committed; every partition has its own error."""
+    """Store offsets that take effect once the transaction commits; every partition has its own error."""
     return keep_offsets(
         call,
         request,
@@ -331,7 +331,7 @@ def txn_offset_commit(call: Call, request: TxnOffsetCommitRequest) -> TxnOffsetC
 def stage(
     call: Call, request: TxnOffsetCommitRequest, offsets: dict[TopicPartition, Committed]
 ) -> dict[TopicPartition, ErrorCode]:
-    """The error of each partition; what is wrong with the producer, the member or the group is wrong for all."""
+    """The error of each partition; an error of the producer, the member or the group applies to all."""
     producer_id, epoch = request.producer_id, request.producer_epoch
     try:
         check_group_id(request.group_id)
@@ -351,7 +351,7 @@ def stage(
             refused = transaction_errors(call, request.transactional_id, producer_id, epoch, [place], support)
         if refused:
             code = refused[place]
-            if code is ErrorCode.NETWORK_EXCEPTION:  # older clients do not try that again
+            if code is ErrorCode.NETWORK_EXCEPTION:  # older clients do not retry on it
                 code = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
             return dict.fromkeys(offsets, code)
         errors = call.cluster.groups.stage(

@@ -34,7 +34,7 @@ PATTERNS = {re.compile(rf"\b(?:{words})\b", re.IGNORECASE): instead for words, i
 NOT_PROSE = re.compile(r"```.*?```|<!--.*?-->|`[^`\n]*`|\]\([^)\n]*\)|<https?:[^>]*>|https?:\S+", re.DOTALL)
 """Code, comments and addresses."""
 RIDDLE = re.compile(r'"""(?:What|Whether|Nothing|Who) ')
-PLAIN_FOLDERS = ("protocol", "kafka_rack", "mockbroker/adapters", "mockbroker/testing")
+PLAIN_FOLDERS = ("protocol", "kafka_rack", "mockbroker/adapters", "mockbroker/testing", "mockbroker/handlers")
 
 
 def prose(text: str) -> str:
