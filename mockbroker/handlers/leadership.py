@@ -57,7 +57,7 @@ def check_injected(injected: InjectedFaults, topic: str, index: int) -> None:
 
 
 def served_by(call: Call, partition: Partition, *, followers_too: bool = False) -> None:
-    """Check that this broker serves the partition, as far as it knows: as the leader, or as the profile says if diskless.
+    """Check that this broker serves the partition, as far as it knows: as its leader, or, if diskless, by its profile.
 
     Args:
         followers_too: accepts a broker with another replica, as for consumers since KIP-392.

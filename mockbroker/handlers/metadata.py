@@ -183,7 +183,7 @@ def described_error(request: DescribeTopicPartitionsRequest, code: ErrorCode) ->
 
 
 def diskless_client(call: Call, rack_id: str | None, topics: Sequence[KnownTopic]) -> DisklessClient | None:
-    """The client for which diskless leaders are chosen; None, without a step of the rotation, if no topic is diskless."""
+    """The client, for the choice of diskless leaders, and a step of the rotation; None if no topic is diskless."""
     client = client_of(call, rack_id)
     if rack_id:
         call.session.learn_rack(rack_id)
