@@ -12,6 +12,7 @@ throttle_ms, bandwidth, cut, got 2: silence, error
 from __future__ import annotations
 
 from ipaddress import ip_network
+from itertools import combinations
 from random import Random
 from typing import Annotated, Any
 
@@ -33,7 +34,7 @@ Api = Annotated[
     str,
     Meta(
         description="an API of Kafka, as Fetch or Produce",
-        examples=API_NAMES,
+        extra_json_schema={"anyOf": [{"enum": API_NAMES}, {"pattern": r"\*"}]},
     ),
 ]
 Address = Annotated[str, Meta(description="an address or a CIDR block, as 10.0.0.0/8")]
@@ -191,7 +192,8 @@ class Fault(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True,
 def json_schemas(ref_template: str) -> dict[str, dict[str, Any]]:
     """JSON Schemas by name: ``Faults``, which is a file, ``Fault`` and its parts.
 
-    They are for editors and for readers of the API; the parser alone knows each rule.
+    They are for editors and for readers of the API, and allow what the parser reads, but for addresses: the parser
+    alone knows which are some.
     """
     _, found = msgspec.json.schema_components([Fault, *EFFECTS.values()], ref_template=ref_template)
 
@@ -200,12 +202,31 @@ def json_schemas(ref_template: str) -> dict[str, dict[str, Any]]:
 
     effects = [ref(kind.__name__) for kind in EFFECTS.values()]
     found["Effect"] = {"description": "What goes wrong: exactly one.", "oneOf": effects}
-    found["RackLink"]["oneOf"] = [{"required": ["between"], "maxProperties": 1}, {"required": ["from", "to"]}]
-    found["Fault"]["required"] = ["effect"]
+    found["RackLink"]["oneOf"] = [
+        {"required": ["between"], "maxProperties": 1},
+        {"required": ["from", "to"], "maxProperties": 2},
+    ]
+    found["When"]["not"] = {"anyOf": [{"required": pair} for pair in combinations(CHOICES, 2)]}
+    linked, link_in_match = (
+        {"required": ["link"]},
+        {"required": ["match"], "properties": {"match": {"required": ["link"]}}},
+    )
+    lasting = {"match": {"properties": {"link": {}}, "additionalProperties": False}, "when": {"maxProperties": 0}}
+    found["Fault"] |= {
+        "required": ["effect"],
+        "not": {"allOf": [linked, link_in_match]},
+        "if": {"properties": {"effect": {"required": ["cut"]}}},
+        "then": {"anyOf": [linked, link_in_match], "properties": lasting},
+    }
     for form in (Match, When):
         for part in msgspec.structs.fields(form):
             found[form.__name__]["properties"][part.name]["description"] = part.type.__metadata__[0].description
     several = {"type": "array", "items": ref("Fault")}
-    document = {"type": "object", "properties": {"faults": several}, "required": ["faults"]}
+    document = {
+        "type": "object",
+        "properties": {"faults": several},
+        "required": ["faults"],
+        "additionalProperties": False,
+    }
     found["Faults"] = {"title": "Faults of a kafka-rack cluster", "oneOf": [several, document]}
     return found
