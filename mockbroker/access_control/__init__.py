@@ -1,4 +1,4 @@
-"""Access control: who may do what by ACLs, and OAUTHBEARER, whose tokens say who somebody is."""
+"""Access control: authorization by ACLs, and authentication by OAUTHBEARER tokens."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""Access control at work: what somebody may not do is refused as by Kafka, and nothing is told of what he may not see.
+"""The authorization stage of a call's path: refuses unauthorized requests as Kafka does, and hides what clients must
+not see.
 
-A stage of the path of calls, asked only where brokers have an authorizer. Who may do what is decided by
-``state/security/authorizer.py``; what each API needs is beside its handler.
+It runs only if brokers have an authorizer. ``authorizer.py`` decides on each operation; the operations that an API
+needs are beside its handler.
 Source: KIP-11, KIP-140, KIP-430; KafkaApis, AuthHelper, AclApis, Apache Kafka 4.4.
 """
 
@@ -47,7 +48,7 @@ CLUSTER_OPERATIONS = (CREATE, ALTER, DESCRIBE, CLUSTER_ACTION, DESCRIBE_CONFIGS,
 
 
 def check_access(call: Call) -> Verdict | Wait | None:
-    """Refuse what the client may not do: all of a call, or a part of it."""
+    """Refuse the unauthorized part of a call, or all of it."""
     access = access_of(call.cluster, call.session.principal, call.session.address)
     if access is None or access.is_super:
         return None
@@ -59,7 +60,7 @@ def check_access(call: Call) -> Verdict | Wait | None:
 
 
 def check_needs(call: Call, access: PrincipalAccess) -> Verdict | Wait | None:
-    """Refuse a client that lacks an operation of those that the API needs, in Kafka's order."""
+    """Refuse a client that lacks an operation that the API needs, in Kafka's order."""
     api = api_of(call.api_key)
     assert api is not None, call.api_key
     needs = api.access
@@ -79,14 +80,14 @@ def check_needs(call: Call, access: PrincipalAccess) -> Verdict | Wait | None:
 
 
 def lacks_protocol(call: Call) -> bool:
-    """Whether a SyncGroup names no protocol, which is looked at before anything else."""
+    """True if a SyncGroup names no protocol, which Kafka checks first."""
     if call.api_key != SYNC_GROUP or call.version < PROTOCOL_VERSION:
         return False
     return call.request.protocol_type is None or call.request.protocol_name is None
 
 
 def asks_for_operations(request: Any) -> bool:
-    """Whether an answer says what the client may do; DescribeTopicPartitions always does."""
+    """True if the request wants its authorized operations in the answer; DescribeTopicPartitions always has them."""
     names = ("topic_authorized_operations", "cluster_authorized_operations", "authorized_operations")
     return type(request).api_key == DESCRIBE_TOPIC_PARTITIONS or any(
         getattr(request, f"include_{name}", False) for name in names
@@ -94,7 +95,7 @@ def asks_for_operations(request: Any) -> bool:
 
 
 def tell_operations(response: Any, access: PrincipalAccess) -> None:
-    """Say what the client may do, where the answer says what anybody may."""
+    """Replace the operations of the answer, which are all that exist, by those that the client may do."""
     if getattr(response, "cluster_authorized_operations", NOT_ASKED_FOR) != NOT_ASKED_FOR:
         told = access.operations(CLUSTER_OPERATIONS, CLUSTER, CLUSTER_NAME) if access.may_cluster(DESCRIBE) else 0
         response.cluster_authorized_operations = told

@@ -1,6 +1,6 @@
-"""How a client is refused what it may not do: all of a call, or a part of it, with the errors of each API.
+"""Refusals of unauthorized clients: of a whole call or a part of it, with the errors of each API.
 
-The errors get their places as those of faults do (``core/faults/errors.py``).
+``core/faults/errors.py`` places the errors in the answer, as it does for faults.
 Source: KafkaApis, ControllerApis and AuthHelper, Apache Kafka 4.4.
 """
 
@@ -21,7 +21,7 @@ from protocol.error_codes import ErrorCode
 from protocol.registry import message_class
 
 WITH_WORDS = frozenset({29, 30, 31, 43, 45, 46, 51, 57})
-"""The APIs that say in words which operation on the cluster is missing."""
+"""The APIs whose error has a message if an operation on the cluster is missing."""
 TOPIC_FAILED = ErrorCode.TOPIC_AUTHORIZATION_FAILED
 CLUSTER_FAILED = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
 GROUP_FAILED = ErrorCode.GROUP_AUTHORIZATION_FAILED
@@ -29,23 +29,23 @@ ID_FAILED = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
 
 
 def response_class(call: Call) -> Any:
-    """The message that answers a call."""
+    """The class of a call's response."""
     return message_class(call.api_key, "response")
 
 
 def amend(call: Call, change: Any) -> None:
-    """Have an answer changed before it is written."""
+    """Register a function that changes the answer before it is encoded."""
     injected_into(call).amend.append(change)
 
 
 def refuse_all(call: Call, code: ErrorCode, message: str | None = None) -> Verdict:
-    """Answer a whole call with an error; where its answer has no place for one, the connection ends."""
+    """Answer a whole call with an error; close the connection if the answer has no error field."""
     response = error_response(call.request, call.version, ApiError(code, message))
     return Verdict(closes=code.meaning) if response is None else Verdict(response)
 
 
 def check_cluster(call: Call, access: PrincipalAccess, *operations: int) -> Verdict | Wait | None:
-    """Refuse who may do none of these with the cluster."""
+    """Refuse a client that has none of these operations on the cluster."""
     if any(map(access.may_cluster, operations)):
         return None
     return refuse_all(call, CLUSTER_FAILED, CLUSTER_FAILED.meaning if call.api_key in WITH_WORDS else None)
@@ -54,14 +54,14 @@ def check_cluster(call: Call, access: PrincipalAccess, *operations: int) -> Verd
 def check_transactional_id(
     call: Call, access: PrincipalAccess, name: str | None, operation: int = WRITE
 ) -> Verdict | Wait | None:
-    """Refuse who may not do this with a transactional id."""
+    """Refuse a client that lacks an operation on a transactional id."""
     if access.may(operation, TRANSACTIONAL_ID, name or ""):
         return None
     return refuse_all(call, ID_FAILED)
 
 
 def check_groups(call: Call, access: PrincipalAccess, operation: int) -> Verdict | Wait | None:
-    """Refuse the groups that the client may not do this with."""
+    """Refuse the groups on which the client lacks an operation."""
     denied = tuple(name for name in subjects_of(call).groups if not access.may(operation, GROUP, name))
     if not denied:
         return None
@@ -73,26 +73,26 @@ def check_groups(call: Call, access: PrincipalAccess, operation: int) -> Verdict
 
 
 def check_topics(call: Call, access: PrincipalAccess, operation: int) -> Verdict | Wait | None:
-    """Refuse the topics that the client may not do this with."""
+    """Refuse the topics on which the client lacks an operation."""
     denied = denied_topics(access, operation, subjects_of(call).topics)
     return refuse_part(call, TOPIC_FAILED, Hit(topics=dict.fromkeys(denied))) if denied else None
 
 
 def denied_topics(access: PrincipalAccess, operation: int, names: Iterable[str]) -> list[str]:
-    """Those of these topics that the client may not do this with."""
+    """The topics on which the client lacks an operation."""
     return [name for name in names if not access.may_topic(operation, name)]
 
 
 def refuse_part(call: Call, code: ErrorCode, hit: Hit) -> Verdict | Wait | None:
-    """Have what is meant of a call answered with an error."""
+    """Answer the part of a call that ``hit`` selects with an error."""
     injected = inject_error(call, code, hit)
     return None if injected is None else injected.verdict
 
 
 def split(call: Call, field: str, rest: list[Any], failed: list[Any], answers: str) -> Verdict | Wait | None:
-    """Have the handler answer for the rest of a request's list, behind which the failed entries of the answer go.
+    """Pass the rest of a request's list to the handler, and append the failed entries to its answer.
 
-    Without a rest the answer has the failed entries alone.
+    Without a rest, the answer has only the failed entries.
     """
     if not failed:
         return None

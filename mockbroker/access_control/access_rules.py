@@ -1,4 +1,4 @@
-"""The APIs that ask for more than one operation on what they name: a rule each.
+"""Rules for the APIs that need several operations on one kind of resource, or other checks: one function per API.
 
 Source: KafkaApis, ControllerApis and ConfigHelper, Apache Kafka 4.4.
 """
@@ -80,7 +80,7 @@ def produce(call: Call, access: PrincipalAccess) -> Verdict | Wait | None:
 
 
 def is_transactional(records: bytes | None) -> bool:
-    """Whether the first batch is one of a transaction."""
+    """True if the first batch belongs to a transaction."""
     if records is None or len(records) <= ATTRIBUTES_AT or records[MAGIC_AT] != V2_MAGIC:
         return False
     return bool(records[ATTRIBUTES_AT] & TRANSACTIONAL_BIT)
@@ -100,7 +100,7 @@ def describe_producers(call: Call, access: PrincipalAccess) -> None:
             if not access.may_topic(READ, topic.name):
                 for partition in topic.partitions:
                     if partition.error_code == ErrorCode.INVALID_TOPIC_EXCEPTION:
-                        continue  # which is looked at first
+                        continue  # Kafka checks the name first
                     partition.error_code, partition.error_message = TOPIC_FAILED, TOPIC_FAILED.meaning
                     partition.active_producers = []
 
@@ -111,7 +111,7 @@ def describe_producers(call: Call, access: PrincipalAccess) -> None:
 
 
 def list_offsets(call: Call, access: PrincipalAccess) -> Verdict | Wait | None:
-    """Whatever is asked of a topic that is hidden, and however often."""
+    """All entries of unauthorized topics, repeated ones too, get the error."""
     denied = frozenset(denied_topics(access, DESCRIBE, [one.name for one in call.request.topics]))
     failed = [one for one in call.request.topics if one.name in denied]
     rest = [one for one in call.request.topics if one.name not in denied]
@@ -149,9 +149,9 @@ def metadata(call: Call, access: PrincipalAccess) -> Verdict | Wait | None:
 
 
 def metadata_by_id(call: Call, access: PrincipalAccess) -> None:
-    """Where any topic has an id, names alone count for nothing; of one that is hidden no name is told."""
+    """If any topic has an id, topics without one are ignored; the entry of an unauthorized topic has no name."""
     if call.version < NULL_NAMES_VERSION:
-        return  # as its handler will say
+        return  # the handler reports it
     entry = response_class(call).Topic
     failed: dict[Any, Any] = {}
     rest: list[Any] = []
@@ -166,8 +166,8 @@ def metadata_by_id(call: Call, access: PrincipalAccess) -> None:
 
 
 def hide_topics(call: Call, failed: Mapping[Any, Any], rest: list[Any]) -> None:
-    """Nothing but the error is told of topics, and once; the brokers are told of in any case."""
-    if rest or call.version:  # an empty list asks for all topics in v0
+    """Answer these topics with only the error, once each; the answer always lists the brokers."""
+    if rest or call.version:  # in v0 an empty list means all topics
         hand_over(call, "topics", rest)
 
     def put(response: Any) -> None:
@@ -177,12 +177,12 @@ def hide_topics(call: Call, failed: Mapping[Any, Any], rest: list[Any]) -> None:
 
 
 def keep_topics(response: Any, access: PrincipalAccess) -> None:
-    """Leave out of an answer with all topics those that one may not see."""
+    """Remove the topics that the client may not describe from an answer with all topics."""
     response.topics = [one for one in response.topics if access.may_topic(DESCRIBE, one.name)]
 
 
 def shown_by_its_handler(_call: Call, _access: PrincipalAccess) -> None:
-    """DescribeTopicPartitions, whose handler leaves out what is hidden before it counts partitions."""
+    """DescribeTopicPartitions: its handler omits unauthorized topics before it counts partitions."""
 
 
 def create_topics(call: Call, access: PrincipalAccess) -> Verdict | Wait | None:
@@ -210,14 +210,14 @@ def create_partitions(call: Call, access: PrincipalAccess) -> Verdict | Wait | N
     for topic in call.request.topics:
         (failed if topic.name in denied and counts[topic.name] == 1 else rest).append(topic)
     if has_no_time(call) and any(counts[topic.name] == 1 for topic in rest):
-        return None  # the controller is asked, and has no time for any of them
+        return None  # the request to the controller times out for all of them
     entry = response_class(call).Topic
     entries = [entry(name=one.name, error_code=TOPIC_FAILED) for one in failed]
     return split(call, "topics", rest, entries, "results")
 
 
 def has_no_time(call: Call) -> bool:
-    """Whether a request to the controller is late when it comes, as its handler will say."""
+    """True if the request to the controller times out at once; the handler reports it."""
     return bool(call.request.timeout_ms <= 0 and call.cluster.support.is_kraft)
 
 
@@ -230,7 +230,7 @@ def hide_configs(response: Any, access: PrincipalAccess) -> None:
 
 
 def delete_topics(call: Call, access: PrincipalAccess) -> Verdict | Wait | None:
-    """Who may not even see a topic learns nothing of it; who may see one that is not there learns that."""
+    """Without Describe on a topic the error hides whether it exists; with Describe a missing topic is unknown."""
     if has_no_time(call) or access.may_cluster(DELETE):
         return None
     entry = response_class(call).Topic
@@ -264,7 +264,7 @@ def delete_topics(call: Call, access: PrincipalAccess) -> Verdict | Wait | None:
 
 
 def configs(call: Call, access: PrincipalAccess) -> Verdict | Wait | None:
-    """DescribeConfigs, AlterConfigs, IncrementalAlterConfigs: topics and groups each, all else by the cluster."""
+    """DescribeConfigs, AlterConfigs, IncrementalAlterConfigs: each topic and group, all else on the cluster."""
     reads = call.api_key == DESCRIBE_CONFIGS_KEY
     operation = DESCRIBE_CONFIGS if reads else ALTER_CONFIGS
     rest: list[Any] = []
@@ -272,7 +272,7 @@ def configs(call: Call, access: PrincipalAccess) -> Verdict | Wait | None:
     entry = response_class(call).Result if reads else response_class(call).Resource
     named = Counter((one.resource_type, one.resource_name) for one in call.request.resources)
     if reads and any(kind not in RESOURCES for kind, _ in named):
-        return None  # as its handler will say
+        return None  # the handler reports it
     for one in call.request.resources:
         code = refused_config(access, operation, one)
         is_doubled = named[one.resource_type, one.resource_name] > 1
@@ -292,7 +292,7 @@ def configs(call: Call, access: PrincipalAccess) -> Verdict | Wait | None:
 
 
 def is_unreadable(call: Call, resource: Any) -> bool:
-    """Whether a broker refuses a change before anybody is asked who wants it: a config twice, or without a value."""
+    """True if a broker refuses a change before the authorization: a config twice, or without a value."""
     names = [config.name for config in resource.configs]
     takes_value = call.api_key == ALTER_CONFIGS_KEY
     lacks_value = any(
@@ -310,7 +310,7 @@ def refused_config(access: PrincipalAccess, operation: int, resource: Any) -> Er
         return None if access.may(operation, GROUP, name) else GROUP_FAILED
     if kind in (BROKER_RESOURCE, LOGGER_RESOURCE, METRICS_RESOURCE):
         return None if access.may_cluster(operation) else CLUSTER_FAILED
-    return None  # as its handler will say
+    return None  # the handler reports it
 
 
 # transactions
@@ -329,7 +329,7 @@ def init_producer_id(call: Call, access: PrincipalAccess) -> Verdict | Wait | No
 
 
 def add_partitions(call: Call, access: PrincipalAccess) -> Verdict | Wait | None:
-    """Of partitions that are refused or not there, all others are not attempted."""
+    """If a partition is unauthorized or unknown, all others get OPERATION_NOT_ATTEMPTED."""
     request = call.request
     if call.version >= VERIFYING_VERSION:
         return check_cluster(call, access, CLUSTER_ACTION)
@@ -388,4 +388,4 @@ RULES: dict[int, Rule] = {
     65: describe_transactions,
     75: shown_by_its_handler,
 }
-"""By the API's number; all others need what their handler's module says, and nothing else."""
+"""By API key; the other APIs need only the operations in their handler's module."""

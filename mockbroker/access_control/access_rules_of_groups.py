@@ -1,4 +1,4 @@
-"""The APIs of groups that ask for more than one operation on what they name: a rule each, as in ``access_rules.py``.
+"""Rules for the APIs of groups that need several operations: one function per API, as in ``access_rules.py``.
 
 Source: KafkaApis, Apache Kafka 4.4.
 """
@@ -88,7 +88,7 @@ def list_groups(call: Call, access: PrincipalAccess) -> None:
 
 
 def heartbeat(call: Call, access: PrincipalAccess) -> Verdict | Wait | None:
-    """ConsumerGroupHeartbeat, ShareGroupHeartbeat: who subscribes to a topic that is hidden does not get in."""
+    """ConsumerGroupHeartbeat, ShareGroupHeartbeat: refused if the member subscribes to an unauthorized topic."""
     verdict = check_groups(call, access, READ)
     names = call.request.subscribed_topic_names or ()
     if verdict is None and denied_topics(access, DESCRIBE, names):
@@ -97,7 +97,7 @@ def heartbeat(call: Call, access: PrincipalAccess) -> Verdict | Wait | None:
 
 
 def described_groups(call: Call, access: PrincipalAccess) -> Verdict | Wait | None:
-    """ConsumerGroupDescribe, ShareGroupDescribe, StreamsGroupDescribe: a group is shown with all of its topics."""
+    """ConsumerGroupDescribe, ShareGroupDescribe, StreamsGroupDescribe: the client must see all of a group's topics."""
 
     def hide(response: Any) -> None:
         entry = response.Group
@@ -113,7 +113,7 @@ def described_groups(call: Call, access: PrincipalAccess) -> Verdict | Wait | No
 
 
 def topics_of(group: Any) -> Iterator[str]:
-    """The topics that a described group tells of: those of its topology, or of its members' assignments."""
+    """The topics of a described group: those of its topology, or of its members' assignments."""
     topology = getattr(group, "topology", None)
     for one in topology.subtopologies if topology is not None else ():
         yield from (*one.source_topics, *one.repartition_sink_topics)
@@ -126,7 +126,7 @@ def topics_of(group: Any) -> Iterator[str]:
 
 
 def described_share_offsets(call: Call, access: PrincipalAccess) -> Verdict | Wait | None:
-    """Of a group whose topics are named those that are hidden say so; of all topics they are left out."""
+    """Unauthorized topics get an error if the request names them, and are omitted if it requests all topics."""
     entry = response_class(call).Group
     asked = {group.group_id: group.topics for group in call.request.groups}
 
@@ -145,7 +145,7 @@ def described_share_offsets(call: Call, access: PrincipalAccess) -> Verdict | Wa
 
 
 def hidden_offsets(topic: Any) -> Any:
-    """The entry of a topic whose offsets somebody may not see."""
+    """The entry of a topic whose offsets the client may not see."""
     for one in topic.partitions:
         one.start_offset, one.leader_epoch = 0, 0
         one.error_code, one.error_message = TOPIC_FAILED, TOPIC_FAILED.meaning
@@ -164,7 +164,7 @@ def deleted_share_offsets(call: Call, access: PrincipalAccess) -> Verdict | Wait
 
 
 def changed_share_offsets(call: Call, access: PrincipalAccess, of_group: int) -> Verdict | Wait | None:
-    """Of each topic reading it is asked for, and this of the group; who names partitions is answered by partition."""
+    """Needs Read on each topic, and ``of_group`` on the group; requests with partitions get errors per partition."""
     verdict = check_groups(call, access, of_group)
     if verdict is not None:
         return verdict
@@ -202,7 +202,7 @@ def offset_delete(call: Call, access: PrincipalAccess) -> Verdict | Wait | None:
 
 
 def merged(call: Call, rest: list[Any], failed: list[Any], answers: str) -> Verdict | Wait | None:
-    """Have the handler answer for the rest of the topics, even for none; an error of all stands before the failed."""
+    """Pass the rest of the topics to the handler, even if empty; its top-level error suppresses the failed entries."""
     if not failed:
         return None
 
@@ -216,7 +216,7 @@ def merged(call: Call, rest: list[Any], failed: list[Any], answers: str) -> Verd
 
 
 def share_state(call: Call, access: PrincipalAccess) -> Verdict | Wait | None:
-    """What brokers ask of share coordinators."""
+    """The requests of brokers to share coordinators."""
     if access.may_cluster(CLUSTER_ACTION):
         return None
     verdict = refuse_all(call, CLUSTER_FAILED)
@@ -263,4 +263,4 @@ RULES_OF_GROUPS: dict[int, Rule] = {
     91: altered_share_offsets,
     92: deleted_share_offsets,
 }
-"""By the API's number."""
+"""By API key."""

@@ -1,7 +1,7 @@
-"""DescribeAcls (key 29), CreateAcls (30), DeleteAcls (31): who may do what.
+"""DescribeAcls (key 29), CreateAcls (30), DeleteAcls (31): the entries of access control.
 
-Reads and changes the entries in the image. Errors: SECURITY_DISABLED without ``authorizer.class.name``;
-INVALID_REQUEST per entry or filter. A request with a number 0, which stands for unknown, costs the connection.
+They read and change the entries in the image. Errors: SECURITY_DISABLED without ``authorizer.class.name``;
+INVALID_REQUEST per entry or filter. A request with a number 0, for unknown, closes the connection.
 Source: KIP-140, KIP-290; AclApis, CreateAclsRequest, DescribeAclsRequest and DeleteAclsRequest, Apache Kafka 4.4.
 """
 
@@ -65,7 +65,7 @@ def describe_acls(call: Call, request: DescribeAclsRequest) -> DescribeAclsRespo
 
 @handles(CreateAclsRequest, access=Needs(cluster="Alter"))
 def create(call: Call, request: CreateAclsRequest) -> CreateAclsResponse | Verdict:
-    """Each entry by itself."""
+    """Add the entries; the result per entry."""
     acls = [
         Acl(
             one.resource_type,
@@ -88,7 +88,7 @@ def create(call: Call, request: CreateAclsRequest) -> CreateAclsResponse | Verdi
     if any(ANY in (acl.resource_type, acl.pattern_type, acl.operation, acl.permission_type) for acl in acls) or any(
         acl.pattern_type == MATCH for acl in acls
     ):
-        # Kafka fails over these, all entries with them, before it looks at any.
+        # Kafka fails on these for all entries, before it checks any.
         raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, "expected entries without 'any' and 'match'")
     return CreateAclsResponse(
         results=[
@@ -102,7 +102,7 @@ def create(call: Call, request: CreateAclsRequest) -> CreateAclsResponse | Verdi
 
 @handles(DeleteAclsRequest, access=Needs(cluster="Alter"))
 def delete(call: Call, request: DeleteAclsRequest) -> DeleteAclsResponse | Verdict:
-    """What any filter matches goes; an entry that two of them match is in the result of both."""
+    """Delete the entries that match any filter; an entry that matches two filters is in the results of both."""
     filters = []
     for wanted in request.filters:
         filter_ = filter_of(call, wanted)
@@ -125,7 +125,7 @@ def filter_result(result: Iterable[Acl] | ApiError) -> FilterResult:
 
 
 def filter_of(call: Call, wanted: DescribeAclsRequest | DeleteAclsRequest.Filter) -> AclFilter | Verdict:
-    """The filter of a request, or the end of the connection where Kafka would not read it."""
+    """The filter of a request, or the end of the connection if Kafka could not parse it."""
     pattern_type = wanted.pattern_type_filter
     if call.version == LITERAL_ONLY_VERSION and pattern_type == ANY:
         pattern_type = LITERAL
@@ -144,6 +144,6 @@ def filter_of(call: Call, wanted: DescribeAclsRequest | DeleteAclsRequest.Filter
 
 
 def check_authorizer(call: Call) -> None:
-    """Raises ApiError: SECURITY_DISABLED, there is nobody to ask who may do what."""
+    """Raises ApiError: SECURITY_DISABLED, if no authorizer is configured."""
     if not call.cluster.configs.broker(None, "authorizer.class.name"):
         raise ApiError(ErrorCode.SECURITY_DISABLED, "expected authorizer.class.name among the settings, got none")

@@ -1,4 +1,4 @@
-"""The entries of access control, as a restart finds them again.
+"""The entries of access control in the image, which a restart restores.
 
 Source: MetadataImage.write and AclsDelta, Apache Kafka 4.4.
 """
@@ -29,7 +29,7 @@ NO_ENTRIES: Final = AclEntries()
 
 
 def entries_of(image: Image) -> AclEntries:
-    """The entries of an image, to be read."""
+    """The entries of an image, read-only."""
     entries = image.metadata_extensions.get(NAME, NO_ENTRIES)
     assert isinstance(entries, AclEntries)
     return entries

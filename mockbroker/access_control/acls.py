@@ -1,4 +1,4 @@
-"""Access control: entries, what a filter matches, and whether somebody may do something, as functions of entries.
+"""Access control entries: their filters, the decision on an operation, and commands to create and delete them.
 
 The numbers are those of Kafka's enums ResourceType, PatternType, AclOperation and AclPermissionType.
 
@@ -56,7 +56,7 @@ IPV4_NETWORK = re.compile(r"\d{1,3}(?:\.\d{1,3}){3}/\d{1,2}")
 
 
 class Acl(NamedTuple):
-    """Somebody may, or may not, do something from somewhere with what a pattern names."""
+    """An entry: allows or denies a principal an operation, from a host, on the resources that match a pattern."""
 
     resource_type: int
     resource_name: str
@@ -68,9 +68,9 @@ class Acl(NamedTuple):
 
 
 class AclFilter(NamedTuple):
-    """Fields that match what they are equal to; None and 1 match anything.
+    """A filter whose fields match equal values; None and 1 match anything.
 
-    Of pattern types 2, "match", finds the entries that concern a resource of this name, by whatever pattern.
+    Pattern type 2, "match", selects the entries that cover a resource of this name, with any pattern type.
     """
 
     resource_type: int = ANY
@@ -82,7 +82,7 @@ class AclFilter(NamedTuple):
     permission_type: int = ANY
 
     def is_known(self) -> bool:
-        """Whether each of its numbers means something."""
+        """True if Kafka defines each of its numbers."""
         return (
             (self.resource_type == ANY or self.resource_type in RESOURCE_TYPES)
             and (self.pattern_type in (ANY, MATCH) or self.pattern_type in PATTERN_TYPES)
@@ -91,7 +91,7 @@ class AclFilter(NamedTuple):
         )
 
     def matches(self, acl: Acl) -> bool:
-        """Whether an entry is meant.
+        """True if the filter matches an entry.
 
         >>> orders = Acl(TOPIC, "ord", PREFIXED, "User:a", "*", READ, ALLOW)
         >>> AclFilter(resource_name="orders", pattern_type=MATCH).matches(orders)
@@ -118,7 +118,7 @@ class AclFilter(NamedTuple):
 
 
 class Action(NamedTuple):
-    """Something that somebody is about to do with one resource."""
+    """An operation on one resource."""
 
     operation: int
     resource_type: int
@@ -126,7 +126,7 @@ class Action(NamedTuple):
 
 
 def concerns(acl: Acl, name: str) -> bool:
-    """Whether an entry's pattern covers a resource of this name."""
+    """True if an entry's pattern covers a resource of this name."""
     if acl.pattern_type == PREFIXED:
         return name.startswith(acl.resource_name)
     return acl.resource_name in (name, WILDCARD)
@@ -140,10 +140,10 @@ def is_allowed(
     *,
     default: bool = False,
 ) -> bool:
-    """Whether somebody may do something: no entry denies it, and one allows it.
+    """True if a principal may do an action: no entry denies it, and one allows it.
 
     Args:
-        default: the answer where no entry concerns the resource, ``allow.everyone.if.no.acl.found``.
+        default: the answer if no entry covers the resource, ``allow.everyone.if.no.acl.found``.
 
     >>> read = Acl(TOPIC, "orders", LITERAL, "User:a", "*", READ, ALLOW)
     >>> is_allowed([read], "User:a", "10.0.0.1", Action(DESCRIBE, TOPIC, "orders"))
@@ -164,7 +164,7 @@ def is_allowed(
 
 
 def applies(acl: Acl, principal: str, host: str, operation: int) -> bool:
-    """Whether an entry speaks of this operation of somebody's; what is allowed may imply that one may look."""
+    """True if an entry applies to an operation of a principal; allowed ones may imply Describe and DescribeConfigs."""
     if acl.principal not in (principal, WILDCARD_PRINCIPAL) or not is_from(host, acl.host):
         return False
     if acl.operation in (ALL, operation):
@@ -177,7 +177,7 @@ def applies(acl: Acl, principal: str, host: str, operation: int) -> bool:
 
 
 def is_from(host: str, pattern: str) -> bool:
-    """Whether an address is this one, or in this network.
+    """True if a host equals a pattern, or is in its network.
 
     >>> is_from("10.1.2.3", "10.1.0.0/16"), is_from("10.2.2.3", "10.1.0.0/16"), is_from("::1", "*")
     (True, False, True)
@@ -193,7 +193,7 @@ def is_from(host: str, pattern: str) -> bool:
 
 
 def is_network(pattern: str) -> bool:
-    """Whether a text is a network: an address, and how many bits of it count."""
+    """True if a text is a network: an address and the length of its prefix."""
     if ":" not in pattern and not IPV4_NETWORK.fullmatch(pattern):
         return False
     try:
@@ -207,17 +207,17 @@ def is_network(pattern: str) -> bool:
 
 
 def acl_of(record: AccessControlEntryRecord) -> Acl:
-    """An entry, as a record has it."""
+    """The entry of a record."""
     return Acl(*(getattr(record, name) for name in Acl._fields))
 
 
 def find_acls(image: Image, filter_: AclFilter) -> list[Acl]:
-    """The entries that a filter matches, in order."""
+    """The entries that match a filter, sorted."""
     return sorted(acl for acl in map(acl_of, entries_of(image).values()) if filter_.matches(acl))
 
 
 def create_acls(writer: ImageWriter, rng: Random, acls: Iterable[Acl]) -> list[ApiError | None]:
-    """Add entries; gives what is wrong with each, None where it is there now. One that was there stays as it is."""
+    """Add entries; returns the error of each, None if it exists now. Existing entries stay as they are."""
     present = set(map(acl_of, entries_of(writer.image).values()))
     records: list[AccessControlEntryRecord] = []
     results: list[ApiError | None] = []
@@ -232,7 +232,7 @@ def create_acls(writer: ImageWriter, rng: Random, acls: Iterable[Acl]) -> list[A
 
 
 def delete_acls(writer: ImageWriter, filters: Iterable[AclFilter]) -> list[list[Acl] | ApiError]:
-    """Remove what any filter matches; gives the entries of each filter, or what is wrong with it."""
+    """Remove the entries that match any filter; returns the entries of each filter, or its error."""
     gone: dict[bytes, None] = {}
     results: list[list[Acl] | ApiError] = []
     for filter_ in filters:
@@ -251,7 +251,7 @@ def delete_acls(writer: ImageWriter, filters: Iterable[AclFilter]) -> list[list[
 
 
 def problem_with(acl: Acl) -> ApiError | None:
-    """What stands against an entry, in the order in which Kafka looks; None if nothing does."""
+    """The error of an invalid entry, in the order of Kafka's checks; None if it is valid."""
     problem = None
     if acl.resource_type == CLUSTER and acl.resource_name != CLUSTER_NAME:
         problem = f"expected the name {CLUSTER_NAME} for the cluster, got {acl.resource_name!r}"
@@ -275,7 +275,7 @@ def problem_with(acl: Acl) -> ApiError | None:
 
 
 def new_id(image: Image, rng: Random) -> bytes:
-    """An id that no entry has."""
+    """A new id, unique among the entries."""
     while (id_ := random_uuid(rng)) in entries_of(image):
         pass
     return id_

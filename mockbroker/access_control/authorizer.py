@@ -1,4 +1,4 @@
-"""The authorizer: entries of access control by what they speak of, and what one principal may do.
+"""The authorizer: an index of access control entries by resource, and the operations that a principal may do.
 
 Source: KIP-11, KIP-679, KIP-801; StandardAuthorizer and Authorizer.authorizeByResourceType, Apache Kafka 4.4.
 """
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
     from mockbroker.state.cluster import Cluster
 
 ANY_NAME: Final = "hardcode"
-"""The name of the resource that is asked about first, where any will do."""
+"""The resource name that Kafka checks first if an operation on any resource is enough."""
 
 
 class AclIndex:
-    """Entries by resource type and pattern, so that few are looked at for one resource.
+    """Entries by resource type and pattern, so that a lookup reads few of them.
 
     >>> index = AclIndex(
     ...     [Acl(TOPIC, "ord", PREFIXED, "User:a", "*", 3, 3), Acl(TOPIC, "x", LITERAL, "User:a", "*", 3, 3)]
@@ -70,14 +70,14 @@ class AclIndex:
 
 
 def index_of(entries: AclEntries) -> AclIndex:
-    """The index of the image's entries; made when it is first needed after a change."""
+    """The index of the image's entries; built when first needed after a change."""
     if entries.index is None:
         entries.index = AclIndex(map(acl_of, entries.values()))
     return entries.index
 
 
 class PrincipalAccess:
-    """What one principal may do from one address."""
+    """The operations that one principal may do from one address."""
 
     __slots__ = ("address", "default", "index", "is_super", "principal")
 
@@ -88,7 +88,7 @@ class PrincipalAccess:
         self.is_super = principal in {one.strip() for one in cluster.settings["super.users"].split(";")}
 
     def may(self, operation: int, resource_type: int, name: str) -> bool:
-        """Whether it may do something with a resource."""
+        """True if the principal may do an operation on a resource."""
         if self.is_super:
             return True
         acls = self.index.concerning(resource_type, name)
@@ -96,15 +96,15 @@ class PrincipalAccess:
         return is_allowed(acls, self.principal, self.address, action, default=self.default)
 
     def may_cluster(self, operation: int) -> bool:
-        """Whether it may do something with the cluster."""
+        """True if the principal may do an operation on the cluster."""
         return self.may(operation, CLUSTER, CLUSTER_NAME)
 
     def may_topic(self, operation: int, name: str | None) -> bool:
-        """Whether it may do something with a topic."""
+        """True if the principal may do an operation on a topic."""
         return self.may(operation, TOPIC, name or "")
 
     def may_any(self, operation: int, resource_type: int) -> bool:
-        """Whether it may do something with at least one resource that could be (KIP-679)."""
+        """True if the principal may do an operation on at least one resource, existing or not (KIP-679)."""
         if self.may(operation, resource_type, ANY_NAME):
             return True
         allowed: list[Acl] = []
@@ -128,12 +128,12 @@ class PrincipalAccess:
         )
 
     def operations(self, among: Iterable[int], resource_type: int, name: str) -> int:
-        """What it may do with a resource, as bits."""
+        """The operations that the principal may do on a resource, as bits."""
         return sum(1 << one for one in among if self.may(one, resource_type, name))
 
 
 def is_dominated(acl: Acl, denied: set[tuple[int, str]]) -> bool:
-    """Whether all that an entry allows is denied by another: of the same name, or of a prefix of it."""
+    """True if another entry, for the same name or a prefix of it, denies all that an entry allows."""
     name = acl.resource_name
     if acl.pattern_type == LITERAL and (LITERAL, name) in denied:
         return True
@@ -141,10 +141,10 @@ def is_dominated(acl: Acl, denied: set[tuple[int, str]]) -> bool:
 
 
 def has_authorizer(cluster: Cluster) -> bool:
-    """Whether anybody may be refused anything."""
+    """True if an authorizer is configured."""
     return AUTHORIZER in cluster.settings.given_names and bool(cluster.configs.broker(None, AUTHORIZER))
 
 
 def access_of(cluster: Cluster, principal: str, address: str) -> PrincipalAccess | None:
-    """What a principal may do; None where everybody may do everything."""
+    """The operations that a principal may do; None without an authorizer, which allows all."""
     return PrincipalAccess(cluster, principal, address) if has_authorizer(cluster) else None

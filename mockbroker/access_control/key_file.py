@@ -1,4 +1,4 @@
-"""A file of keys on disk, which may be replaced while the cluster runs."""
+"""A file of keys on disk, which users may replace while the cluster runs."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ MAX_BYTES = 1 << 20
 
 
 class WatchedFile:
-    """Gives a small file's text, and gives it again when the file was written since.
+    """Reads a small text file, and reads it again after a change.
 
-    Raises: OSError, ValueError: it cannot be read, is too large or is no text.
+    Raises: OSError, ValueError: the file cannot be read, is too large or is not text.
     """
 
     __slots__ = ("_modified_ns", "_path")
@@ -20,7 +20,7 @@ class WatchedFile:
         self._modified_ns: int | None = None
 
     def changed(self) -> str | None:
-        """The text where the file is another than when it was last asked for. Raises OSError, ValueError."""
+        """The text if the file has changed since the last call, else None. Raises OSError, ValueError."""
         status = os.stat(self._path)  # noqa: PTH116 - pathlib is not loaded with a cluster
         if status.st_mtime_ns == self._modified_ns:
             return None

@@ -1,9 +1,9 @@
-"""OAUTHBEARER: a client shows a token, whoever judges tokens says whose it is and until when.
+"""OAUTHBEARER: a client sends a token, and a validator returns its principal and expiry.
 
-A token that will not do is answered with a few words of JSON; the client acknowledges them by a single 0x01 and is
-told the same as an error. It may show another token in place of that.
+The answer to an invalid token is an error in JSON; the client acknowledges it with a single 0x01 and receives the same
+text as an error. It may send another token instead.
 Source: RFC 7628; KIP-255, KIP-342; OAuthBearerSaslServer and OAuthBearerClientInitialResponse, Apache Kafka 4.4, which
-decide what a message may look like.
+define the form of messages.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ SEPARATOR = "\x01"
 ACKNOWLEDGEMENT = b"\x01"
 KEY_AND_VALUE = rf"[A-Za-z]++=[\x21-\x7e \t\r\n]++{SEPARATOR}"
 MAX_PAIRS = 1000
-"""How many keys and values a message may have; Java's patterns fail over a few thousand."""
+"""The most keys and values in a message; Java's patterns fail on a few thousand."""
 CLIENT_FIRST = re.compile(
     rf"n,(?:a=(?P<authorization>{SASL_NAME}))?,{SEPARATOR}(?P<pairs>(?:{KEY_AND_VALUE})*+){SEPARATOR}"
 )
@@ -32,16 +32,16 @@ BEARER = "bearer"
 
 
 class BearerToken(NamedTuple):
-    """A token that was found good: whose it is, and until when by the wall clock, in ms."""
+    """A valid token: its principal, and its expiry by the wall clock, in ms."""
 
     principal: str
     expires_ms: int
 
 
 class RefusedTokenError(Exception):
-    """A token that will not do; the text is for the log and holds nothing of the token.
+    """An invalid token; the text is for the log and contains nothing of the token.
 
-    ``status`` and ``scope``, the scopes that a token has to have, are what the client is told.
+    ``status`` and ``scope``, the required scopes, are for the client.
     """
 
     def __init__(self, reason: str, status: str = "invalid_token", scope: str | None = None) -> None:
@@ -53,18 +53,18 @@ class RefusedTokenError(Exception):
 
 
 class TokenValidator(Protocol):
-    """Judges tokens."""
+    """Validates tokens."""
 
     def validate(self, token: str, wall_ms: int) -> BearerToken:
-        """Whose a token is. Raises RefusedTokenError, BrokenTokenError."""
+        """The principal and expiry of a token. Raises RefusedTokenError, BrokenTokenError."""
 
 
 class OauthBearerMechanism:
-    """A token of the client's, and whatever extensions it has to tell, in one message.
+    """The mechanism for one login: the client's token and its extensions come in one message.
 
     Args:
-        validator: who judges tokens.
-        clock: the wall clock, which tokens go by.
+        validator: validates tokens.
+        clock: the wall clock, for tokens' times.
     """
 
     __slots__ = ("expires_ms", "is_complete", "user", "_clock", "_refusal", "_validator")
@@ -77,7 +77,7 @@ class OauthBearerMechanism:
         self.expires_ms: int | None = None
 
     def answer(self, token: bytes, now_ms: int) -> bytes:
-        """The empty token for a good one, else what is wrong."""
+        """The empty answer for a valid token, else the error as JSON."""
         if token == ACKNOWLEDGEMENT and self._refusal is not None:
             raise AuthenticationFailedError(told_of(self._refusal)) from self._refusal
         self._refusal = None
@@ -98,9 +98,9 @@ class OauthBearerMechanism:
 
 
 def token_in(message: bytes) -> tuple[str, str]:
-    """For whom a client's first message wants to act, "" for itself, and its token.
+    """The authorization id of a client's first message, "" for none, and its token.
 
-    Raises: InvalidTokenError: it is no such message; BrokenTokenError: it is of another scheme.
+    Raises: InvalidTokenError: malformed message; BrokenTokenError: another scheme.
 
     >>> token_in(b"n,,\\x01auth=Bearer abc.def.\\x01team=blue\\x01\\x01")
     ('', 'abc.def.')
@@ -119,7 +119,7 @@ def token_in(message: bytes) -> tuple[str, str]:
 
 
 def told_of(refusal: RefusedTokenError) -> str:
-    """What the client is told, as JSON.
+    """The error for the client, as JSON.
 
     >>> told_of(RefusedTokenError("no", "insufficient_scope", "[read]"))
     '{"status":"insufficient_scope", "scope":"[read]"}'

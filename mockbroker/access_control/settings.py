@@ -16,4 +16,4 @@ EFFECTIVE: dict[str, tuple[str, ...]] = {
         "sasl.oauthbearer.sub.claim.name",
     ),
 }
-"""Names of Kafka's configs by their kind."""
+"""Names of Kafka's configs, by kind."""

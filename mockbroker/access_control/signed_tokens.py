@@ -1,7 +1,7 @@
-"""Signed JWTs, judged by the public keys of a JWKS file: for whom, by whom, until when, and whose.
+"""Signed JWTs, verified with the keys of a JWKS file: audience, issuer, times and principal.
 
-Signatures are PyJWT's to check, which is loaded with the first such listener. What may be in a token, and which key
-is taken for it, is decided as by the library that Kafka uses; but a token within a token is refused.
+PyJWT verifies signatures; it is loaded with the first listener that needs it. The checks of claims and the choice of a
+key follow the library that Kafka uses, except that nested tokens are refused.
 Source: RFC 7515, RFC 7517, RFC 7519; KIP-768; BrokerJwtValidator, ClaimValidationUtils and
 JwksFileVerificationKeyResolver, Apache Kafka 4.4; JwtConsumer, NumericDateValidator, AudValidator and
 VerificationJwkSelector, jose4j 0.9.6.
@@ -24,7 +24,7 @@ MAX_LONG = 2**63 - 1
 
 
 class Algorithm(NamedTuple):
-    """What a key has to be for a signature: its type, and its curve or how many bits it has at least."""
+    """The key that a signature algorithm requires: its type, and its curve or minimum size in bits."""
 
     key_type: str
     curve: str | None = None
@@ -47,9 +47,9 @@ Key = dict[str, Any]
 
 @dataclass(slots=True, frozen=True)
 class Expectations:
-    """What tokens have to be: for one of ``audiences`` and by ``issuer``, where these are set.
+    """The required claims of tokens: one of ``audiences``, and ``issuer``, if these are set.
 
-    ``subject_claim`` has the user's name, ``scope_claim`` the scopes.
+    ``subject_claim`` contains the user's name, ``scope_claim`` the scopes.
     """
 
     audiences: frozenset[str] = frozenset()
@@ -60,12 +60,12 @@ class Expectations:
 
 
 class SignedValidator:
-    """Takes tokens that one of a file's keys has signed.
+    """Accepts tokens signed by a key of a file.
 
     Args:
-        file: the JWKS file; it is read again when it has changed.
+        file: the JWKS file; it is read again after a change.
 
-    Raises: OSError, ValueError: the file cannot be read, or is no JWKS.
+    Raises: OSError, ValueError: the file cannot be read, or is not a JWKS.
     """
 
     __slots__ = ("_expected", "_file", "_keys")
@@ -76,7 +76,7 @@ class SignedValidator:
         self._refresh()
 
     def validate(self, token: str, wall_ms: int) -> BearerToken:
-        """Whose a token is. Raises RefusedTokenError, BrokenTokenError."""
+        """The principal and expiry of a token. Raises RefusedTokenError, BrokenTokenError."""
         parts = token.split(".")
         if len(parts) != 3 or not all(parts):
             raise RefusedTokenError("expected a signed token of a header, claims and a signature with '.' between them")
@@ -104,7 +104,7 @@ def keys_in(text: str) -> list[Key]:
 
 
 def object_in(data: bytes) -> dict[str, Any]:
-    """An object in JSON, none of whose names comes twice. Raises RefusedTokenError."""
+    """A JSON object without repeated names. Raises RefusedTokenError."""
     try:
         found = READER.decode(data.decode())
     except (ValueError, RecursionError):
@@ -125,7 +125,7 @@ READER = json.JSONDecoder(object_pairs_hook=without_doubles, parse_int=integer, 
 
 
 def check_signature(header: Mapping[str, Any], keys: list[Key], signed: bytes, signature: bytes) -> None:
-    """Raises RefusedTokenError: no key for a token's algorithm, or one that has not signed it."""
+    """Raises RefusedTokenError: no key for the token's algorithm, or an invalid signature."""
     name = header.get("alg")
     algorithm = ALGORITHMS.get(name) if isinstance(name, str) else None
     if algorithm is None or not isinstance(name, str):
@@ -149,7 +149,7 @@ def check_signature(header: Mapping[str, Any], keys: list[Key], signed: bytes, s
 
 
 def key_for(header: Mapping[str, Any], name: str, algorithm: Algorithm, keys: list[Key]) -> Key | None:
-    """The first key that may have signed a token."""
+    """The first key that may have signed a token, None without one."""
     found = [
         one
         for one in keys
@@ -167,7 +167,7 @@ def key_for(header: Mapping[str, Any], name: str, algorithm: Algorithm, keys: li
 
 
 def is_strong(key: Any, algorithm: Algorithm) -> bool:
-    """Whether a key is what its algorithm asks for."""
+    """True if a key meets its algorithm's requirements."""
     if algorithm.key_type == "oct":
         return len(key.key) * 8 >= algorithm.min_bits
     if algorithm.key_type == "RSA":
@@ -180,7 +180,7 @@ def public(key: Any) -> Any:
 
 
 def judged(claims: Mapping[str, Any], expected: Expectations, now_s: int) -> BearerToken:
-    """Whose the claims of a token say it is. Raises RefusedTokenError, BrokenTokenError."""
+    """The principal and expiry of a token, from its claims. Raises RefusedTokenError, BrokenTokenError."""
     check_audience(claims, expected.audiences)
     issuer = text_of(claims, "iss")
     if expected.issuer is not None and issuer != expected.issuer:
@@ -210,7 +210,7 @@ def judged(claims: Mapping[str, Any], expected: Expectations, now_s: int) -> Bea
 
 
 def check_audience(claims: Mapping[str, Any], audiences: frozenset[str]) -> None:
-    """Raises RefusedTokenError: a token is for others."""
+    """Raises RefusedTokenError: the token is for another audience."""
     if not audiences:
         return
     found = claims.get("aud")
@@ -222,7 +222,7 @@ def check_audience(claims: Mapping[str, Any], audiences: frozenset[str]) -> None
 
 
 def check_scopes(found: Any, claim: str) -> None:
-    """Raises RefusedTokenError, BrokenTokenError: what there is as scopes are none."""
+    """Raises RefusedTokenError, BrokenTokenError: the scopes are invalid."""
     scopes = [found] if isinstance(found, str) else found if isinstance(found, list) else []
     seen = set()
     for one in scopes:
@@ -235,7 +235,7 @@ def check_scopes(found: Any, claim: str) -> None:
 
 
 def text_of(claims: Mapping[str, Any], name: str) -> str | None:
-    """A claim that is text, None where there is none. Raises RefusedTokenError."""
+    """A text claim, None if missing. Raises RefusedTokenError."""
     value = claims.get(name)
     if value is not None and not isinstance(value, str):
         raise RefusedTokenError(f"expected text as the claim {name}")
@@ -243,7 +243,7 @@ def text_of(claims: Mapping[str, Any], name: str) -> str | None:
 
 
 def seconds_of(claims: Mapping[str, Any], name: str) -> int | None:
-    """A claim that is a time in whole seconds, None where there is none. Raises RefusedTokenError."""
+    """A time claim in whole seconds, None if missing. Raises RefusedTokenError."""
     value = claims.get(name)
     if value is None:
         return None

@@ -1,4 +1,4 @@
-"""What is set for tokens of OAUTHBEARER, under Kafka's names, and who judges them by it.
+"""The settings of OAUTHBEARER, under Kafka's names, and the validators that they configure.
 
 Source: KIP-768, KIP-1258; SaslChannelBuilder.createServerCallbackHandlers, OAuthBearerValidatorCallbackHandler,
 DefaultJwtValidator, BrokerJwtValidator and ConfigurationUtils, Apache Kafka 4.4.
@@ -32,7 +32,7 @@ FILE = "file:"
 def maker_of(
     settings: Mapping[str, Any], own: ListenerSettings, open_file: Callable[[str], KeyFile] | None
 ) -> Callable[[WallClock], OauthBearerMechanism]:
-    """What makes the mechanism of a listener. Raises ValueError: no login module, or what ``validator_of`` refuses."""
+    """The factory of a listener's mechanism. Raises ValueError: no login module, or an error of ``validator_of``."""
     name = own.name_of(JAAS_SETTING, OAUTHBEARER)
     if not name.startswith(OF_LISTENERS):
         raise ValueError(
@@ -46,13 +46,13 @@ def maker_of(
 def validator_of(
     own: ListenerSettings, options: Mapping[str, str], jaas_name: str, open_file: Callable[[str], KeyFile] | None
 ) -> TokenValidator:
-    """Who judges the tokens of a listener.
+    """The validator of a listener's tokens.
 
     Args:
-        options: those of the login module, which ``jaas_name`` has.
-        open_file: opens a file of keys by its path; None where there are no files.
+        options: the options of the login module in the setting ``jaas_name``.
+        open_file: opens a file of keys by its path; None without access to files.
 
-    Raises: ValueError: a setting that is missing, that cannot be, or that names what is not served.
+    Raises: ValueError: a setting that is missing, invalid or not supported.
     """
     handler = own.own_name(HANDLER_SETTING, OAUTHBEARER)
     given = own.given_value(handler) or UNSECURED_HANDLER
@@ -69,7 +69,7 @@ def validator_of(
 
 
 def signed_validator(own: ListenerSettings, open_file: Callable[[str], KeyFile] | None) -> TokenValidator:
-    """Who judges tokens by a file of keys. Raises ValueError: also where PyJWT, of the extra ``oauth``, is missing."""
+    """The validator with a file of keys. Raises ValueError, also if PyJWT, of the extra ``oauth``, is missing."""
     from mockbroker.access_control.signed_tokens import Expectations, SignedValidator
 
     def value(name: str) -> Any:

@@ -1,8 +1,8 @@
-"""Unsecured JWTs: tokens that nobody signed and anybody can make, for tests.
+"""Unsecured JWTs: tokens without a signature, for tests.
 
 Source: RFC 7515, RFC 7519; KIP-255; OAuthBearerUnsecuredValidatorCallbackHandler, OAuthBearerUnsecuredJws and
-OAuthBearerValidationUtils, Apache Kafka 4.4. Of a claim Kafka takes what Jackson makes of it as text: ``true`` and
-``null`` are words, an object is none.
+OAuthBearerValidationUtils, Apache Kafka 4.4. Kafka reads claims as Jackson converts them to text: ``true`` and
+``null`` are words, an object is empty.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ INSUFFICIENT_SCOPE = "insufficient_scope"
 
 
 class UnsecuredValidator:
-    """Takes a token at its word.
+    """Accepts any well-formed token.
 
     Args:
-        options: those of the JAAS configuration that begin with ``unsecuredValidator``.
+        options: the options of the JAAS configuration that begin with ``unsecuredValidator``.
 
-    Raises: ValueError: an option that cannot be.
+    Raises: ValueError: an invalid option.
     """
 
     __slots__ = ("clock_skew_ms", "principal_claim", "required_scopes", "scope_claim")
@@ -56,9 +56,9 @@ class UnsecuredValidator:
         self.clock_skew_ms = int(skew)
 
     def validate(self, token: str, wall_ms: int) -> BearerToken:
-        """Whose a token says it is.
+        """The principal and expiry of a token.
 
-        Raises: RefusedTokenError; BrokenTokenError: its header names no algorithm.
+        Raises: RefusedTokenError; BrokenTokenError: the header has no algorithm.
         """
         claims = unsecured_claims(token)
         scopes = scopes_in(claims, self.scope_claim)
@@ -83,7 +83,7 @@ class UnsecuredValidator:
 
 
 def unsecured_claims(token: str) -> dict[str, Any]:
-    """The claims of a token that is not signed. Raises RefusedTokenError, BrokenTokenError."""
+    """The claims of an unsigned token. Raises RefusedTokenError, BrokenTokenError."""
     parts = token.split(".")
     if ".." in token or len(parts) != 3:
         raise RefusedTokenError("expected an unsecured token of a header and claims, each with a '.' behind it")
@@ -97,7 +97,7 @@ def unsecured_claims(token: str) -> dict[str, Any]:
 
 
 def fields_in(part: str) -> dict[str, Any]:
-    """The fields of a part of a token: text, numbers, and lists of text; none where it is no object.
+    """The fields of a part of a token: text, numbers, and lists of text; empty if it is not an object.
 
     Raises: RefusedTokenError: it is not base64 or not JSON.
 
@@ -136,7 +136,7 @@ READER = json.JSONDecoder(parse_int=integer, parse_constant=no_constant)
 
 
 def taken(value: object) -> object:
-    """What is taken of a claim."""
+    """The value of a claim: a number, text or a list of texts."""
     if isinstance(value, list):
         return [as_text(one) for one in value]
     return value if isinstance(value, int | float) and not isinstance(value, bool) else as_text(value)
@@ -149,7 +149,7 @@ def as_text(value: object) -> str:
 
 
 def number(claims: Mapping[str, Any], name: str) -> float | None:
-    """A claim that is a number, None where there is none. Raises RefusedTokenError."""
+    """A number claim, None if missing. Raises RefusedTokenError."""
     value = claims.get(name)
     if value is None:
         return None
@@ -162,7 +162,7 @@ def number(claims: Mapping[str, Any], name: str) -> float | None:
 
 
 def scopes_in(claims: Mapping[str, Any], name: str) -> frozenset[str]:
-    """The scopes of a token: one text is one scope. Raises RefusedTokenError: they are a number."""
+    """The scopes of a token; one text is one scope. Raises RefusedTokenError: the claim is a number."""
     value = claims.get(name)
     if isinstance(value, int | float):
         raise RefusedTokenError(f"expected text or a list as the claim {name}")
@@ -171,6 +171,6 @@ def scopes_in(claims: Mapping[str, Any], name: str) -> frozenset[str]:
 
 
 def in_ms(seconds: float) -> int:
-    """A time in ms, as Java rounds it."""
+    """A time in ms, rounded as in Java."""
     ms = seconds * 1000
     return MAX_TIME_MS if ms >= MAX_TIME_MS else max(-MAX_TIME_MS, math.floor(max(ms, -MAX_TIME_MS) + 0.5))

@@ -34,7 +34,14 @@ PATTERNS = {re.compile(rf"\b(?:{words})\b", re.IGNORECASE): instead for words, i
 NOT_PROSE = re.compile(r"```.*?```|<!--.*?-->|`[^`\n]*`|\]\([^)\n]*\)|<https?:[^>]*>|https?:\S+", re.DOTALL)
 """Code, comments and addresses."""
 RIDDLE = re.compile(r'"""(?:What|Whether|Nothing|Who) ')
-PLAIN_FOLDERS = ("protocol", "kafka_rack", "mockbroker/adapters", "mockbroker/testing", "mockbroker/handlers")
+PLAIN_FOLDERS = (
+    "protocol",
+    "kafka_rack",
+    "mockbroker/adapters",
+    "mockbroker/testing",
+    "mockbroker/handlers",
+    "mockbroker/access_control",
+)
 
 
 def prose(text: str) -> str:
