@@ -156,9 +156,16 @@ class TransactionalProducer:
         self.producer_id, self.epoch = answer.producer_id, answer.producer_epoch
 
 
-def fetched(sim: Simulation, *, isolation_level: int = READ_COMMITTED, index: int = 0, offset: int = 0) -> Any:
+def fetched(
+    sim: Simulation,
+    *,
+    isolation_level: int = READ_COMMITTED,
+    index: int = 0,
+    offset: int = 0,
+    max_bytes: int = 10**6,
+) -> Any:
     """The entry of one partition of a Fetch answer, from its leader."""
-    wanted = FetchRequest.Topic.Partition(partition=index, fetch_offset=offset, partition_max_bytes=10**6)
+    wanted = FetchRequest.Topic.Partition(partition=index, fetch_offset=offset, partition_max_bytes=max_bytes)
     request = FetchRequest(
         isolation_level=isolation_level,
         max_bytes=10**6,

@@ -378,7 +378,8 @@ def aborted_transactions(partition: Partition, offset: int, size: int) -> list[P
     """The aborted transactions with records among those returned, or before the next index entry.
 
     Kafka looks up the end of a fetch in an index with an entry every ``index.interval.bytes``, and so returns some
-    that begin later; at the end of a log, all. Source: LocalLog.addAbortedTransactions, Apache Kafka 4.4.
+    that begin later, but before the last offset of the entry's batch; at the end of a log, all. Source:
+    LocalLog.addAbortedTransactions, LogSegment.append, Apache Kafka 4.4.
     """
     transactions = partition.producers.transactions
     if not transactions.aborted:
@@ -387,7 +388,7 @@ def aborted_transactions(partition: Partition, offset: int, size: int) -> list[P
     for batch in partition.log.batches(offset):
         room -= len(batch.data)
         if room < 0:
-            upper_bound = batch.last_offset + 1
+            upper_bound = batch.last_offset
             break
     return [
         PartitionResponse.AbortedTransaction(producer_id=one.producer_id, first_offset=one.first_offset)

@@ -56,6 +56,31 @@ def test_what_was_aborted_is_given_out_with_its_name(sim, producer):
     assert visible(entry) == []
 
 
+@pytest.mark.parametrize(
+    ("records", "max_bytes", "first_offsets"),
+    [
+        (1, 69, [0]),
+        (1, 147, [0]),
+        (1, 216, [0, 2]),
+        (1, 294, [0, 2]),
+        (2, 155, [0, 3]),
+        (2, 232, [0, 3]),
+        (2, 310, [0, 3, 6]),
+    ],
+)
+def test_later_aborted_transactions_are_named_up_to_the_next_index_entry(records, max_bytes, first_offsets):
+    """As LocalLog.read of Kafka 4.4 answers, where each batch but the first has an entry in the index."""
+    sim = Simulation()
+    sim.cluster.replication_control.create(TOPIC, 1, 1, configs={"index.interval.bytes": 10})
+    producer = TransactionalProducer(sim, version=OLD)
+    producer.init()
+    for _ in range(6):
+        assert producer.send(*[b"x"] * records) == producer.end(commit=False) == 0
+    entry = fetched(sim, max_bytes=max_bytes)
+    assert len(entry.records) == max_bytes
+    assert [one.first_offset for one in entry.aborted_transactions] == first_offsets
+
+
 def test_what_stands_behind_an_open_transaction_is_not_stable(sim, producer):
     produce(sim, batch(b"before"), broker=sim.cluster.find_partition(TOPIC, 0).leader)
     assert producer.send(b"open") == 0
