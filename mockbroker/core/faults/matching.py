@@ -15,6 +15,7 @@ from msgspec import UNSET
 
 from mockbroker.call import Call
 from mockbroker.core.faults.fault import Fault
+from mockbroker.core.faults.reading import shown
 from mockbroker.state.patterns import wildcards_match
 from mockbroker.subjects import NOTHING, Subjects, subjects_of
 from protocol.errors import ProtocolError
@@ -75,15 +76,12 @@ class NearestCalls:
     def add(self, call: Call, missed: list[str]) -> None:
         """Put down a call that missed in these fields."""
         key = miss_key(call, missed)
-        if key is not None and key in self._kept:
+        if key is None or key not in self._kept:
+            text, met_by_field = described(call), {name: met(call, name) for name in missed}
+            key = (text, *met_by_field.items()) if key is None else key
+        if key in self._kept:
             self._kept[key].count += 1
             return
-        text, met_by_field = described(call), {name: met(call, name) for name in missed}
-        if key is None:
-            key = (text, *met_by_field.items())
-            if key in self._kept:
-                self._kept[key].count += 1
-                return
         if len(self._kept) >= MAX_NEAREST:
             worst = max(self._kept, key=lambda one: (len(self._kept[one].missed), -self._kept[one].count))
             if len(self._kept[worst].missed) <= len(missed):
@@ -345,5 +343,4 @@ def listed(names: Any, what: str, *, quoted: bool = True) -> str:
 
 
 def short(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= MAX_VALUE else text[: MAX_VALUE - 3] + "..."
+    return shown(value, MAX_VALUE)

@@ -110,10 +110,10 @@ def as_object(value: object, path: str, names: Iterable[str]) -> Mapping[str, An
     return value
 
 
-def shown(value: object) -> str:
-    """A value in an error, shortened."""
+def shown(value: object, most: int = MAX_SHOWN) -> str:
+    """A value in an error, in at most this many characters."""
     text = repr(value)
-    return text if len(text) <= MAX_SHOWN else text[: MAX_SHOWN - 3] + "..."
+    return text if len(text) <= most else text[: most - 3] + "..."
 
 
 def hint(text: str, names: Iterable[str]) -> str:

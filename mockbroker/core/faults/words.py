@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import UNSET
 
+from kafka_rack.plurals import counted
 from mockbroker.core.faults.effects import Error
 from mockbroker.core.faults.fault import Fault
 from mockbroker.core.faults.matching import NearMiss, name_test
@@ -22,16 +23,16 @@ def explanation(handle: FaultHandle, cluster: Cluster) -> str:
     name = f"fault {fault.id!r}"
     if handle.fired:
         if fault.link:
-            return f"{name} fired {times(handle.fired, 'time')} on what went {fault.link}."
-        return f"{name} fired on {handle.fired} of {times(handle.matched, 'matching call')}."
+            return f"{name} fired {counted(handle.fired, 'time')} on what went {fault.link}."
+        return f"{name} fired on {handle.fired} of {counted(handle.matched, 'matching call')}."
     if handle.matched:
-        return f"{name} never fired, though {times(handle.matched, 'call')} matched: {why_not_due(handle)}."
+        return f"{name} never fired, though {counted(handle.matched, 'call')} matched: {why_not_due(handle)}."
     calls = handle.nearest.seen
     if not calls:
         sentences = [f"{name} never fired: no call came while it was set."]
     else:
         none = "it did not match" if calls == 1 else "none of them matched"
-        sentences = [f"{name} never fired: {times(calls, 'call')} came while it was set, and {none}."]
+        sentences = [f"{name} never fired: {counted(calls, 'call')} came while it was set, and {none}."]
         misses = list(handle.nearest)
         nearest = [miss for miss in misses if len(miss.missed) == len(misses[0].missed)]
         if nearest:
@@ -86,8 +87,3 @@ def hints(fault: Fault, cluster: Cluster) -> list[str]:
         if not any(map(name_test(ends), racks)):
             found.append(f"No broker is in rack {' or '.join(map(repr, ends))}; {there}.")
     return found
-
-
-def times(count: int, one: str, many: str | None = None) -> str:
-    """``1 call``, ``2 calls``."""
-    return f"{count} {one}" if count == 1 else f"{count} {many or one + 's'}"

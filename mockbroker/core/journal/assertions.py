@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from kafka_rack.plurals import counted as number_of
 from mockbroker.core.journal.entry import JournalEntry, Share
@@ -77,21 +77,17 @@ def rack_local(journal: Journal, arguments: dict[str, Any]) -> None:
     unknown = [(entry, parts) for entry, parts in counted if entry.locality == "unknown"]
     crossing = [(entry, parts) for entry, parts in counted if entry.locality == "cross"]
     if crossing:
-        raise AssertionError(
-            first_line(
-                f"{len(crossing):,} of {calls(counted)} crossed racks: expected every {who(selected, crossing)} to be "
-                f"served in {own_rack(crossing)}"
-            )
-            + listed(crossing)
-            + (f"\n{calls(unknown)} more came from an unknown rack." if unknown else "")
+        fail(
+            f"{len(crossing):,} of {calls(counted)} crossed racks: expected every {who(selected, crossing)} to be "
+            f"served in {own_rack(crossing)}",
+            crossing,
+            more=f"\n{calls(unknown)} more came from an unknown rack." if unknown else "",
         )
     if unknown:
-        raise AssertionError(
-            first_line(
-                f"{len(unknown):,} of {calls(counted)} came from an unknown rack: expected every "
-                f"{who(selected, unknown)} to be served in the client's own rack"
-            )
-            + listed(unknown)
+        fail(
+            f"{len(unknown):,} of {calls(counted)} came from an unknown rack: expected every "
+            f"{who(selected, unknown)} to be served in the client's own rack",
+            unknown,
         )
     whole(journal, selected, f"to be served in the client's own rack, as were all {calls(counted)} that are kept")
 
@@ -104,7 +100,7 @@ def served_by(journal: Journal, arguments: dict[str, Any]) -> None:
     patterns = {name: pattern_of(name, value) for name, value in wanted.items() if value is not None}
     selected = select(journal, arguments, with_records=True)
     served = [(entry, parts) for entry in selected.entries if (parts := served_shares(selected, entry))]
-    by = " and ".join(f"{name} {shown(pattern)}" for name, pattern in patterns.items())
+    by = " and ".join(f"{name} {bare(pattern)}" for name, pattern in patterns.items())
     if not served:
         raise AssertionError(
             f"expected {selected.subject} to be served by {by}, but none of {calls(selected.entries)} was served: "
@@ -116,12 +112,11 @@ def served_by(journal: Journal, arguments: dict[str, Any]) -> None:
         if not all(any(map(pattern.match, FIELDS[name](entry))) for name, pattern in patterns.items())
     ]
     if others:
-        raise AssertionError(
-            first_line(
-                f"{len(others):,} of {calls(served)} went elsewhere: expected every {who(selected, others)} "
-                f"to be served by {by}"
-            )
-            + listed(others, reasons=False)
+        fail(
+            f"{len(others):,} of {calls(served)} went elsewhere: expected every {who(selected, others)} "
+            f"to be served by {by}",
+            others,
+            reasons=False,
         )
     whole(journal, selected, f"to be served by {by}, as were all {calls(served)} that are kept")
 
@@ -136,12 +131,10 @@ def cross_rack_bytes(journal: Journal, arguments: dict[str, Any]) -> None:
     crossing = [(entry, parts) for entry, parts in known if entry.locality == "cross"]
     crossed = total(crossing)
     if crossed > at_most:
-        raise AssertionError(
-            first_line(
-                f"{amount(crossed)} in {len(crossing):,} of {calls(counted)} crossed racks: expected at most "
-                f"{amount(at_most)} of {who(selected, crossing)}"
-            )
-            + listed(crossing)
+        fail(
+            f"{amount(crossed)} in {len(crossing):,} of {calls(counted)} crossed racks: expected at most "
+            f"{amount(at_most)} of {who(selected, crossing)}",
+            crossing,
         )
     if not counted:
         raise AssertionError(
@@ -149,12 +142,10 @@ def cross_rack_bytes(journal: Journal, arguments: dict[str, Any]) -> None:
             f"{calls(selected.entries)} was served: {endings(selected.entries)}"
         )
     if not known:
-        raise AssertionError(
-            first_line(
-                f"all {calls(counted)} came from an unknown rack: expected at most {amount(at_most)} of "
-                f"{who(selected, counted)} to cross racks"
-            )
-            + listed(counted)
+        fail(
+            f"all {calls(counted)} came from an unknown rack: expected at most {amount(at_most)} of "
+            f"{who(selected, counted)} to cross racks",
+            counted,
         )
     whole(journal, selected, f"to cross racks with at most {amount(at_most)}; {amount(crossed)} are kept")
 
@@ -344,10 +335,6 @@ def quoted(text: str | None) -> str:
     return "a client without id" if text is None else repr(text)
 
 
-def shown(pattern: FilterPattern) -> str:
-    return " or ".join(pattern.texts)
-
-
 def own_rack(crossing: Counted) -> str:
     racks = sorted({text_of(entry.client_rack) for entry, _ in crossing})
     return f"rack {racks[0]}" if len(racks) == 1 else "its own rack"
@@ -366,9 +353,10 @@ def who(selected: Selected, counted: Counted) -> str:
     return found
 
 
-def first_line(text: str) -> str:
-    """The line that a failing test shows, which a table follows."""
-    return text if len(text) <= MAX_LINE else f"{text[: MAX_LINE - 1]}…"
+def fail(text: str, counted: Counted, *, reasons: bool = True, more: str = "") -> NoReturn:
+    """Raise AssertionError: the line that a failing test shows, then a table of the calls."""
+    first = text if len(text) <= MAX_LINE else f"{text[: MAX_LINE - 1]}…"
+    raise AssertionError(first + listed(counted, reasons=reasons) + more)
 
 
 def listed(counted: Counted, *, reasons: bool = True) -> str:

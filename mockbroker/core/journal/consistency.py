@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from mockbroker.call import FetchedPart, ProducedPart
 from mockbroker.core.journal.keys import written_batches
-from mockbroker.core.journal.records import FETCH, NO_REPLICA, PRODUCE, CallRecord, Observed, PartitionFacts
+from mockbroker.core.journal.records import CallRecord
 
 if TYPE_CHECKING:
     from kafka_rack.consistency import Report
@@ -44,10 +44,9 @@ def anomalies(journal: Journal, filters: JournalFilters) -> list[str]:
     found = of_calls(cluster, journal.records(filters), filters)
     if journal.history is not None:
         return found + of_history(journal.history.report(), filters)
-    from mockbroker.core.journal.history import check_records, log_starts, partitions_of
+    from mockbroker.core.journal.history import check_records
 
-    records = [record for _, record in journal.records(filters)]
-    return found + of_history(check_records(records, log_starts(cluster, partitions_of(records))), filters)
+    return found + of_history(check_records([record for _, record in journal.records(filters)], cluster), filters)
 
 
 def of_calls(cluster: Cluster, records: Iterable[tuple[int, CallRecord]], filters: JournalFilters) -> list[str]:
@@ -56,8 +55,7 @@ def of_calls(cluster: Cluster, records: Iterable[tuple[int, CallRecord]], filter
     if cluster.is_mirror:  # the logs are the real cluster's, and nobody looks into them here
         return found
     for sequence, record in records:
-        if not isinstance(record.facts, Observed):
-            found += of_call(cluster, sequence, record, filters)
+        found += of_call(cluster, sequence, record, filters)
         if len(found) >= MAX_ANOMALIES:
             break
     return found
@@ -74,18 +72,13 @@ def of_history(report: Report, filters: JournalFilters) -> list[str]:
 
 def of_call(cluster: Cluster, sequence: int, record: CallRecord, filters: JournalFilters) -> Iterator[str]:
     """What does not fit in one Produce or Fetch."""
-    facts = PartitionFacts._make(record.facts)
     who = f"{record.client.client_id!r} by broker {record.client.broker_id} (#{sequence})"
-    if record.api_key == PRODUCE and record.response_bytes:
-        for fields in facts.parts:
-            part = ProducedPart._make(fields)
-            if filters.meets(part.topic, part.entry.index):
-                yield from lost(cluster, part, who)
-    elif record.api_key == FETCH and record.response_bytes and facts.replica_id == NO_REPLICA:
-        for fields in facts.parts:
-            read = FetchedPart._make(fields)
-            if read.size_bytes and not read.error_code and filters.meets(read.topic, read.partition):
-                yield from misread(cluster, read, who)
+    for part in record.written:
+        if filters.meets(part.topic, part.entry.index):
+            yield from lost(cluster, part, who)
+    for read in record.read:
+        if read.size_bytes and not read.error_code and filters.meets(read.topic, read.partition):
+            yield from misread(cluster, read, who)
 
 
 def lost(cluster: Cluster, part: ProducedPart, who: str) -> Iterator[str]:

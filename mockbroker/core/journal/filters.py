@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, Self
 
 from mockbroker.core.journal.entry import JournalEntry
@@ -13,9 +12,14 @@ from mockbroker.state.patterns import wildcards_match
 from protocol.error_codes import ErrorCode
 from protocol.registry import APIS
 
-LOCALITIES = ("local", "cross", "unknown")
-AVOIDABLE = ("yes", "perhaps", "no")
-CATEGORIES = ("produce", "consume", "replication", "other")
+KNOWN: dict[str, tuple[str, ...]] = {
+    "api": tuple(name for _, name in APIS.values()),
+    "locality": ("local", "cross", "unknown"),
+    "avoidable": ("yes", "perhaps", "no"),
+    "category": ("produce", "consume", "replication", "other"),
+    "error": tuple(code.name for code in ErrorCode),
+}
+"""The values that a filter may have, of those with a known list."""
 NUMBERS = ("partition", "broker")
 MOST_DIGITS = 20
 NONE = ""
@@ -50,20 +54,21 @@ FIELDS: dict[str, Values] = {
     "fault": lambda entry: entry.faults or (NONE,),
 }
 """The filters that compare, and the values of an entry that each compares with: one of them is enough."""
+OF_RECORD: dict[str, Callable[[CallRecord], str]] = {
+    "broker": lambda record: str(record.client.broker_id),
+    "rack": lambda record: text_of(record.client.broker_rack),
+    "client_id": lambda record: text_of(record.client.client_id),
+    "client_address": lambda record: record.client.address,
+    "principal": lambda record: record.client.principal,
+    "api": lambda record: APIS.get(record.api_key, ("", NONE))[1],
+}
+"""Those whose value is known without a verdict."""
 OTHERS = ("since", "limit")
 COUNTED: dict[str, Values] = {
     **FIELDS,
     "client_rack_source": lambda entry: (text_of(entry.client_rack_source),),
     "ending": lambda entry: (entry.ending,),
 }
-
-
-def count_key(by: str) -> Values:
-    """What ``Journal.counts`` counts by. Raises FilterError."""
-    found = COUNTED.get(by)
-    if found is None:
-        raise FilterError(f"by: expected one of {', '.join(COUNTED)}, got {by!r}{hint(by, COUNTED)}")
-    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,22 +118,8 @@ class JournalFilters:
 
     def may_match(self, record: CallRecord) -> bool:
         """Whether a call can match, by what is known of it without a verdict."""
-        patterns, client = self.patterns, record.client
-        for name, value in (
-            ("broker", str(client.broker_id)),
-            ("rack", text_of(client.broker_rack)),
-            ("client_id", text_of(client.client_id)),
-            ("client_address", client.address),
-            ("principal", client.principal),
-        ):
-            wanted = patterns.get(name)
-            if wanted is not None and not wanted.match(value):
-                return False
-        wanted = patterns.get("api")
-        if wanted is not None:
-            known = APIS.get(record.api_key)
-            return wanted.match(known[1] if known is not None else NONE)
-        return True
+        patterns = self.patterns
+        return all(patterns[name].match(value(record)) for name, value in OF_RECORD.items() if name in patterns)
 
     def match(self, entry: JournalEntry, without: str | None = None) -> bool:
         """Whether an entry matches every filter, or every other than ``without``."""
@@ -199,25 +190,14 @@ def value_text(name: str, value: object) -> str:
 
 def check_value(name: str, text: str) -> None:
     """Refuse what no call can have. Raises FilterError."""
-    known: Sequence[str]
-    if "*" in text or not text:
+    if "*" in text or not text or (name == "error" and text.startswith("error ")):
         return
-    if name == "api":
-        known = api_names()
-    elif name == "locality":
-        known = LOCALITIES
-    elif name == "avoidable":
-        known = AVOIDABLE
-    elif name == "category":
-        known = CATEGORIES
-    elif name == "error":
-        known = error_names() if not text.startswith("error ") else (text,)
-    elif name == "locality_reason":
+    if name == "locality_reason":
         from kafka_rack.locality.reasons import REASONS
 
         known = tuple(REASONS)
     else:
-        return
+        known = KNOWN.get(name, (text,))
     if text not in known:
         listed = f"a name that Kafka knows of {name}s" if name in ("api", "error") else f"one of {', '.join(known)}"
         raise FilterError(f"{name}: expected {listed}, got {text!r}{hint(text, known)}")
@@ -241,16 +221,6 @@ def hint(text: str, known: Iterable[str]) -> str:
     alike = {one.lower(): one for one in known}
     near = get_close_matches(text.lower(), alike, 1)
     return f"; did you mean {alike[near[0]]!r}?" if near else ""
-
-
-@lru_cache(maxsize=1)
-def api_names() -> tuple[str, ...]:
-    return tuple(name for _, name in APIS.values())
-
-
-@lru_cache(maxsize=1)
-def error_names() -> tuple[str, ...]:
-    return tuple(one.name for one in ErrorCode)
 
 
 def address_range(text: str) -> Any:

@@ -6,13 +6,12 @@ checksum. Or what the journal has kept anyway: the offsets of each Produce and F
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from kafka_rack.consistency import Checker, LogStart, Operation, Poll, Read, Report, Send, check
 from kafka_rack.consistency.wire import MADE_ANEW, NO_ID, NOT_APPENDED, WireCall, WireHistory
-from mockbroker.call import FetchedPart, ProducedPart
-from mockbroker.core.journal.records import FETCH, NO_REPLICA, PRODUCE, CallRecord, Observed, PartitionFacts
+from mockbroker.core.journal.records import CallRecord
 from mockbroker.core.outcome import Outcome
 from protocol.error_codes import ErrorCode
 from protocol.errors import ProtocolError
@@ -21,15 +20,6 @@ if TYPE_CHECKING:
     from mockbroker.state.cluster import Cluster
 
 MAX_EXAMPLES = 5
-
-
-class PartitionStart(NamedTuple):
-    """Where a log begins."""
-
-    topic: str
-    topic_id: bytes
-    partition: int
-    offset: int
 
 
 class ObservedHistory:
@@ -81,80 +71,58 @@ class ObservedHistory:
         return topic.name if topic is not None else None
 
 
-def check_records(records: Iterable[CallRecord], starts: Iterable[PartitionStart]) -> Report:
+def check_records(records: Sequence[CallRecord], cluster: Cluster) -> Report:
     """What the offsets show that a journal has kept: no batches of what was read, and no transactions."""
     labels = TopicLabels()
-    history: list[Operation] = [operation for record in records for operation in operations_of(record, labels)]
-    history += [LogStart(labels.of(name, topic_id), number, offset, 0) for name, topic_id, number, offset in starts]
-    return check(history, max_examples=MAX_EXAMPLES)
+    history = [operation for record in records for operation in operations_of(record, labels)]
+    return check([*history, *log_starts(records, cluster, labels)], max_examples=MAX_EXAMPLES)
 
 
 def operations_of(record: CallRecord, labels: TopicLabels) -> Iterator[Operation]:
     """What a call that is kept did; topics are told apart by their ids, so that one that is made anew is another."""
-    if isinstance(record.facts, Observed):
-        return
-    facts = PartitionFacts._make(record.facts)
     client = f"{record.client.client_id or 'a client'} (connection {record.client.connection})"
-    if record.api_key == PRODUCE and record.response_bytes:
-        for fields in facts.parts:
-            part = ProducedPart._make(fields)
-            entry = part.entry
-            if entry.error_code in NOT_APPENDED or part.end_offset <= entry.base_offset or entry.base_offset < 0:
-                continue
-            yield Send(
-                client,
-                labels.of(part.topic, part.topic_id),
-                entry.index,
-                (part.crc, part.size_bytes, entry.base_offset),
-                record.arrived_ms,
-                record.at_ms,
-                "acknowledged" if entry.error_code == ErrorCode.NONE else "unknown",
-                entry.base_offset,
-                acks=part.acks,
-                is_idempotent=False,
-                num_offsets=part.end_offset - entry.base_offset,
-            )
-    elif record.api_key == FETCH and record.response_bytes and facts.replica_id == NO_REPLICA:
-        for fields in facts.parts:
-            read = FetchedPart._make(fields)
-            if read.error_code or not read.size_bytes or read.topic is None or read.next_offset <= read.first_offset:
-                continue
-            topic = labels.of(read.topic, read.topic_id)
-            span = read.fetch_offset, max(read.next_offset, read.fetch_offset)
-            yield Poll(
-                client,
-                [Read(topic, read.partition, read.first_offset, None, read.next_offset - read.first_offset)],
-                record.arrived_ms,
-                record.at_ms,
-                {(topic, read.partition): span},
-            )
-
-
-def partitions_of(records: Iterable[CallRecord]) -> set[tuple[bytes, int]]:
-    """The topic ids and numbers of the partitions that were written or read."""
-    found = set()
-    for record in records:
-        if isinstance(record.facts, Observed):
+    for part in record.written:
+        entry = part.entry
+        if entry.error_code in NOT_APPENDED or part.end_offset <= entry.base_offset or entry.base_offset < 0:
             continue
-        parts = PartitionFacts._make(record.facts).parts
-        if record.api_key == PRODUCE:
-            found |= {(part.topic_id, part.entry.index) for part in map(ProducedPart._make, parts)}
-        elif record.api_key == FETCH:
-            found |= {(part.topic_id, part.partition) for part in map(FetchedPart._make, parts)}
-    return found
+        yield Send(
+            client,
+            labels.of(part.topic, part.topic_id),
+            entry.index,
+            (part.crc, part.size_bytes, entry.base_offset),
+            record.arrived_ms,
+            record.at_ms,
+            "acknowledged" if entry.error_code == ErrorCode.NONE else "unknown",
+            entry.base_offset,
+            acks=part.acks,
+            is_idempotent=False,
+            num_offsets=part.end_offset - entry.base_offset,
+        )
+    for read in record.read:
+        if read.error_code or not read.size_bytes or read.topic is None or read.next_offset <= read.first_offset:
+            continue
+        topic = labels.of(read.topic, read.topic_id)
+        span = read.fetch_offset, max(read.next_offset, read.fetch_offset)
+        yield Poll(
+            client,
+            [Read(topic, read.partition, read.first_offset, None, read.next_offset - read.first_offset)],
+            record.arrived_ms,
+            record.at_ms,
+            {(topic, read.partition): span},
+        )
 
 
-def log_starts(cluster: Cluster, partitions: Iterable[tuple[bytes, int]]) -> list[PartitionStart]:
-    """Which of these partitions' logs do not begin with their first record any more."""
-    found = []
-    for topic_id, number in sorted(partitions):
+def log_starts(records: Iterable[CallRecord], cluster: Cluster, labels: TopicLabels) -> Iterator[LogStart]:
+    """Which logs of what was written or read do not begin with their first record any more."""
+    places = {(part.topic_id, part.entry.index) for record in records for part in record.written}
+    places |= {(part.topic_id, part.partition) for record in records for part in record.read}
+    for topic_id, number in sorted(places):
         topic = cluster.topic_by_id.get(topic_id)
         if topic is None or topic.is_internal or not 0 <= number < len(topic.partitions):
             continue
         offset = topic.partitions[number].log.start_offset
         if offset:
-            found.append(PartitionStart(topic.name, topic_id, number, offset))
-    return found
+            yield LogStart(labels.of(topic.name, topic_id), number, offset, 0)
 
 
 class TopicLabels:

@@ -254,9 +254,11 @@ class Journal(Assertions):
 
         Raises FilterError.
         """
-        from mockbroker.core.journal.filters import count_key
+        from mockbroker.core.journal.filters import COUNTED, FilterError, hint
 
-        key = count_key(by)
+        key = COUNTED.get(by)
+        if key is None:
+            raise FilterError(f"by: expected one of {', '.join(COUNTED)}, got {by!r}{hint(by, COUNTED)}")
         found = Counter(value for entry in self.find(**filters) for value in key(entry))
         return dict(sorted(found.items(), key=lambda one: (-one[1], one[0])))
 

@@ -70,6 +70,21 @@ class CallRecord(NamedTuple):
     facts: PartitionFacts | Observed
     size_bytes: int
 
+    @property
+    def written(self) -> list[ProducedPart]:
+        """The parts of a Produce that was answered."""
+        if self.api_key != PRODUCE or not self.response_bytes or isinstance(self.facts, Observed):
+            return []
+        return [ProducedPart._make(part) for part in PartitionFacts._make(self.facts).parts]
+
+    @property
+    def read(self) -> list[FetchedPart]:
+        """The parts of a consumer's Fetch that was answered."""
+        if self.api_key != FETCH or not self.response_bytes or isinstance(self.facts, Observed):
+            return []
+        facts = PartitionFacts._make(self.facts)
+        return [FetchedPart._make(part) for part in facts.parts] if facts.replica_id == NO_REPLICA else []
+
 
 def observed(outcome: Outcome) -> Observed:
     """What a call says of itself that has no parts."""

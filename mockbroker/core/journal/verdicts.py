@@ -7,8 +7,9 @@ once for all calls of which the same is known.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kafka_rack.diskless import ZONE_KEYS
@@ -24,6 +25,7 @@ from mockbroker.core.journal.records import (
     PRODUCE,
     SHARE_FETCH,
     CallRecord,
+    LeaderRacks,
     Observed,
     PartitionFacts,
     racks_of,
@@ -47,6 +49,8 @@ AMONG_BROKERS = frozenset({4, 5, 6, 7, 27, 56, 58, 62, 63, 67, 73})
 MAX_CLIENTS = 10_000
 """Client ids with their addresses whose racks are remembered."""
 MAX_VERDICTS = 10_000
+Judged = Callable[..., "LocalityVerdict"]
+"""What ``Verdicts.verdict`` says of some bytes of a call, by the facts of ``kafka_rack.locality``."""
 
 
 class ClientPlace(NamedTuple):
@@ -97,20 +101,24 @@ class Verdicts:
         client, facts = record.client, record.facts
         category = category_of(record)
         place = self.place(client, record, category, cluster)
+        locality = locality_of(place.rack, client.broker_rack)
+        judged = partial(self.verdict, record, place, category, cluster)
+        shares: list[Share] = []
         traffic: dict[str, int] | None = None
         redirects: dict[str, list[int]] | None = None
         groups: tuple[str, ...] = ()
         if isinstance(facts, Observed):
             topics: Mapping[str, tuple[int, ...]] = facts.subjects.topics
             groups, errors = facts.subjects.groups, facts.errors
-            shares = [self.share_of_frames(record, place, category, cluster)]
         else:
             done = PartitionFacts._make(facts)
             if record.api_key == PRODUCE:
                 produced = [ProducedPart._make(part) for part in done.parts]
                 topics, traffic = topics_produced(produced), written(produced)
                 errors = error_names(part.entry.error_code for part in produced)
-                shares = self.shares_produced(record, place, category, produced, done.leader_racks, cluster)
+                if category != "other":
+                    logs = cluster if locality == "cross" else None
+                    shares = [share_produced(judged, part, done.leader_racks, place, logs) for part in produced]
             else:
                 fetched = [FetchedPart._make(part) for part in done.parts]
                 topics = topics_wanted(done, fetched, cluster)
@@ -118,8 +126,12 @@ class Verdicts:
                     groups = groups_of(done)
                 traffic, redirects = read(fetched), sent_on(fetched)
                 errors = error_names(part.error_code for part in fetched)
-                shares = self.shares_fetched(record, place, category, fetched, cluster)
-        locality = locality_of(place.rack, client.broker_rack)
+                if category != "other":
+                    is_share = record.api_key == SHARE_FETCH
+                    shares = [share_fetched(judged, part, cluster, place, is_share) for part in fetched]
+        if not shares:
+            sizes = frame_sizes(record) if category == "other" else (0, 0)
+            shares = [share_of(judged(whole=category != "consume"), None, None, *sizes, 0)]
         most = max(shares, key=size_of_reason) if locality != "local" else NO_REASON
         return JournalEntry(
             record.at_ms,
@@ -180,67 +192,6 @@ class Verdicts:
 
     # whose bytes
 
-    def share_of_frames(self, record: CallRecord, place: ClientPlace, category: str, cluster: Cluster | None) -> Share:
-        """What a call that is about no partition moved: both frames, or no record batches."""
-        verdict = self.verdict(record, place, category, cluster, whole=category != "consume")
-        asked, answered = frame_sizes(record) if category == "other" else (0, 0)
-        return Share(None, None, asked, answered, 0, verdict.reason, verdict.avoidable, verdict.detail)
-
-    def shares_produced(
-        self,
-        record: CallRecord,
-        place: ClientPlace,
-        category: str,
-        parts: Sequence[ProducedPart],
-        leader_racks: Mapping[str, frozenset[str]],
-        cluster: Cluster | None,
-    ) -> list[Share]:
-        if not parts or category == "other":
-            return [self.share_of_frames(record, place, category, cluster)]
-        crosses = locality_of(place.rack, record.client.broker_rack) == "cross"
-        found = []
-        for part in parts:
-            leaders = leader_racks.get(part.topic)
-            verdict = self.verdict(
-                record,
-                place,
-                category,
-                cluster,
-                diskless=part.isr is None,
-                leader_here=place.rack in leaders if leaders else None,
-                keyed=has_keys(cluster, part) if crosses and part.isr is not None else None,
-            )
-            said = (verdict.reason, verdict.avoidable, verdict.detail)
-            found.append(Share(part.topic, part.entry.index, part.size_bytes, 0, part.size_bytes, *said))
-        return found
-
-    def shares_fetched(
-        self,
-        record: CallRecord,
-        place: ClientPlace,
-        category: str,
-        parts: Sequence[FetchedPart],
-        cluster: Cluster | None,
-    ) -> list[Share]:
-        if not parts or category == "other":
-            return [self.share_of_frames(record, place, category, cluster)]
-        found = []
-        for part in parts:
-            in_sync = racks_of(cluster, part.isr)
-            verdict = self.verdict(
-                record,
-                place,
-                category,
-                cluster,
-                diskless=part.isr is None,
-                redirected=part.preferred_replica >= 0,
-                replica_here=place.rack in in_sync if in_sync else None,
-                share=record.api_key == SHARE_FETCH,
-            )
-            said = (verdict.reason, verdict.avoidable, verdict.detail)
-            found.append(Share(part.topic, part.partition, 0, part.size_bytes, part.size_bytes, *said))
-        return found
-
     def verdict(
         self, record: CallRecord, place: ClientPlace, category: str, cluster: Cluster | None, **facts: Any
     ) -> LocalityVerdict:
@@ -276,6 +227,39 @@ class Verdicts:
 
 
 NO_REASON = Share(None, None, 0, 0, 0)
+
+
+def share_of(
+    verdict: LocalityVerdict, topic: str | None, partition: int | None, asked: int, answered: int, records: int
+) -> Share:
+    return Share(topic, partition, asked, answered, records, verdict.reason, verdict.avoidable, verdict.detail)
+
+
+def share_produced(
+    judged: Judged, part: ProducedPart, leader_racks: LeaderRacks, place: ClientPlace, logs: Cluster | None
+) -> Share:
+    """The share of a partition that was produced to; ``logs`` has its records, if their keys matter."""
+    leaders = leader_racks.get(part.topic)
+    verdict = judged(
+        diskless=part.isr is None,
+        leader_here=place.rack in leaders if leaders else None,
+        keyed=None if part.isr is None else has_keys(logs, part),
+    )
+    return share_of(verdict, part.topic, part.entry.index, part.size_bytes, 0, part.size_bytes)
+
+
+def share_fetched(
+    judged: Judged, part: FetchedPart, cluster: Cluster | None, place: ClientPlace, is_share: bool
+) -> Share:
+    """The share of a partition that was read."""
+    in_sync = racks_of(cluster, part.isr)
+    verdict = judged(
+        diskless=part.isr is None,
+        redirected=part.preferred_replica >= 0,
+        replica_here=place.rack in in_sync if in_sync else None,
+        share=is_share,
+    )
+    return share_of(verdict, part.topic, part.partition, 0, part.size_bytes, part.size_bytes)
 
 
 def size_of_reason(share: Share) -> int:
