@@ -32,8 +32,7 @@ class CoordinatorTopic(NamedTuple):
         records: the modules of ``protocol.embedded`` that declare its keys and values.
         key_type, since_version: of FindCoordinator.
         read_key: ``(key) -> key`` in the form that decides where it is. Raises ApiError: INVALID_REQUEST.
-        log: ``(cluster) -> object`` that deletes from the front of the topic's logs, and makes records of what the
-            image has: ``ShareStateLog`` is one.
+        log: ``(cluster) -> object`` that replays the topic's logs, and deletes from their front: ``ShareStateLog``.
     """
 
     settings: str

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from mockbroker.core.simulation import Simulation
+from mockbroker.state.cluster import Cluster
+from mockbroker.state.topics.coordinator_keys import OFFSETS_TOPIC
 from protocol.apis.fetch import FetchRequest
 from protocol.apis.list_offsets import ListOffsetsRequest
 from protocol.codec import codec
@@ -15,6 +17,13 @@ WHOLE = 1 << 30  # bytes
 
 OffsetRecord = tuple[str, str, int, int | None]
 """Group, topic, partition and the offset; None where the record deletes it."""
+
+
+def end_transaction(cluster: Cluster, producer_id: int, *, committed: bool) -> None:
+    """Apply the marker that ends a producer's transaction in all partitions of groups."""
+    topic = cluster.topics.get(OFFSETS_TOPIC)
+    for partition in topic.partitions if topic is not None else ():
+        cluster.internal_topics.end_transaction(partition, producer_id, 0, committed=committed)
 
 
 def records_of(sim: Simulation, topic: str, key: str, *, committed_only: bool = False) -> list[Record]:

@@ -23,6 +23,7 @@ from protocol.uuids import uuid_from_text, uuid_to_text
 
 if TYPE_CHECKING:
     from mockbroker.state.cluster import Cluster
+    from mockbroker.state.coordinator_shard import CoordinatorShard
 
 log = logging.getLogger("mockbroker.storage")
 
@@ -34,6 +35,7 @@ class DiskLogStore:
 
     def __init__(self, data: DataDirectory) -> None:
         self.data = data
+        self.shards: dict[tuple[bytes, int], CoordinatorShard] = {}
         self._cluster: Cluster | None = None
         self._logs: dict[bytes, dict[int, DiskLog]] = {}
         self._waiting: dict[DiskLog, bytes] = {}  # for flush.ms of the topic of this id

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 from mockbroker.data_directories.directory import METADATA, DataDirectory, DataDirectoryError
 from mockbroker.data_directories.log_file import LogFile
 from mockbroker.data_directories.metadata_records import commit_batch, records_in
-from mockbroker.state.image.coordinator_records import CoordinatorRecord
 from mockbroker.state.image.image import Image
 from protocol import ProtocolError
 
@@ -51,12 +50,9 @@ class MetadataLog:
                 self._rewrite(kept)
 
     def append(self, records: Sequence[object], /) -> None:
-        """Write what is committed together, as far as it is metadata. Raises StorageError: nothing is written."""
-        metadata = [record for record in records if not isinstance(record, CoordinatorRecord)]
-        if not metadata:
-            return
-        self._file.append(self._batch(metadata))
-        self.end_offset += len(metadata)
+        """Write what is committed together. Raises StorageError: nothing is written."""
+        self._file.append(self._batch(records))
+        self.end_offset += len(records)
         if self._data.always:
             self._data.unsynced[self._file] = None
 

@@ -16,6 +16,7 @@ from mockbroker.data_directories.directory import METADATA, DataDirectory, DataD
 from mockbroker.data_directories.disk_store import DiskLogStore, partitions_in
 from mockbroker.data_directories.files import Files, StorageError
 from mockbroker.data_directories.metadata_log import MetadataLog
+from mockbroker.state.topics.coordinator_keys import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from mockbroker.state.topics.topic import random_uuid
 from protocol.uuids import uuid_to_text
 
@@ -87,13 +88,15 @@ class Storage:
 
     def went_on(self, cluster: Cluster) -> None:
         """The cluster has been built."""
-        image, found = cluster.image, self.summary
+        image, topics, found = cluster.image, cluster.internal_topics, self.summary
         if found != "new":
             parts = [
                 counted(len(image.topics), "topic"),
                 counted(sum(len(topic.partitions) for topic in image.topics.values()), "partition"),
-                counted(len(image.groups.keys() | image.modern_groups.keys() | image.offsets.keys()), "group"),
-                counted(len(image.transactions), "transactional id"),
+                *(
+                    counted(sum(len(shard.records) for shard in topics.shards(name)), what)
+                    for name, what in ((OFFSETS_TOPIC, "group"), (TRANSACTIONS_TOPIC, "transactional id"))
+                ),
             ]
             found = f"{', '.join(parts)}; {found}; {time.monotonic() - self._began:.2f} s"
         self.summary = f"data directory {self.data.path}: {found}"

@@ -290,8 +290,8 @@ def write_marker(
     if deposed is None:
         cluster.replication.appended(partition, call.now_ms)
         if name == OFFSETS_TOPIC:
-            cluster.transactions.end_offsets(
-                marker.producer_id, marker.producer_epoch, (name, index), committed=marker.transaction_result
+            cluster.internal_topics.end_transaction(
+                partition, marker.producer_id, marker.producer_epoch, committed=marker.transaction_result
             )
         written.append((partition, end_offset, result))
 
@@ -343,11 +343,12 @@ def stage(
         support = TransactionSupport.LEAVES_TO_BROKER
         if call.version < BUMPING_VERSION:
             support = SUPPORT_OF_COMMITS[max(call.version, min(SUPPORT_OF_COMMITS))]
-        transactions = call.cluster.transactions
-        if transactions.has_overtaken_offsets(producer_id, epoch, place):
+        shard = call.cluster.internal_topics.shard(OFFSETS_TOPIC, request.group_id)
+        known_epoch = shard.producer_epochs.get(producer_id, epoch)
+        if epoch < known_epoch:
             return dict.fromkeys(offsets, ErrorCode.INVALID_PRODUCER_EPOCH)
         refused = {}
-        if not transactions.has_offsets_open(producer_id, epoch, place):
+        if epoch != known_epoch or producer_id not in shard.pending:
             refused = transaction_errors(call, request.transactional_id, producer_id, epoch, [place], support)
         if refused:
             code = refused[place]
@@ -370,6 +371,4 @@ def stage(
         if (is_absent or code is ErrorCode.STALE_MEMBER_EPOCH) and call.version < TOPIC_ID_VERSION:
             code = ErrorCode.ILLEGAL_GENERATION
         return dict.fromkeys(offsets, code)
-    if ErrorCode.NONE in errors.values():
-        transactions.offsets_staged(producer_id, epoch, place)
     return errors

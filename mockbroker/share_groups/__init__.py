@@ -21,7 +21,6 @@ PART = OptionalPart(
         for family in ("share_group", "share_fetch", "share_state", "share_offsets")
     },
     group_classes={"ShareGroup": "mockbroker.share_groups.groups.group"},
-    records={"protocol.embedded.share_state_log": "mockbroker.share_groups.share_states"},
     extensions={"share": "mockbroker.share_groups.state.share_partitions:SharePartitions"},
     coordinator_topics={
         "__share_group_state": CoordinatorTopic(

@@ -10,17 +10,16 @@ import re
 from base64 import urlsafe_b64encode
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
+from mockbroker.state.coordinator_shard import CoordinatorRecord
 from mockbroker.state.errors import ApiError
-from mockbroker.state.image.coordinator_records import CoordinatorRecord
-from protocol.embedded.share_state_log import ShareSnapshotKey, ShareSnapshotValue, ShareUpdateKey, ShareUpdateValue
+from protocol.embedded.share_state_log import ShareSnapshotValue, ShareUpdateValue
 from protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
     from mockbroker.share_groups.state.share_partitions import SharePartitions
     from mockbroker.state.cluster import Cluster
-    from mockbroker.state.image.image import Apply, Image
 
 SHARE_TOPIC = "__share_group_state"
 COORDINATOR_KEY = re.compile(
@@ -96,22 +95,20 @@ def share_of(cluster: Cluster) -> SharePartitions:
     return found
 
 
-def states_of(image: Image) -> dict[SharePartitionKey, ShareState]:
-    """The image's part of share partitions."""
-    return image.extensions.get("share", {})
-
-
-def set_snapshot(image: Image, record: CoordinatorRecord) -> None:
+def replay(states: dict[SharePartitionKey, ShareState], record: CoordinatorRecord) -> None:
+    """Apply a record of ``__share_group_state`` to the states by share partition."""
     key = SharePartitionKey(record.key.group_id, record.key.topic_id, record.key.partition)
-    value: ShareSnapshotValue | None = record.value
-    if value is None:
-        states = states_of(image)
+    before = states.get(key)
+    if record.value is None:
         states.pop(key, None)
-        if not states:
-            image.extensions.pop("share", None)
-        return
-    before = states_of(image).get(key)
-    image.extensions.setdefault("share", {})[key] = ShareState(
+    elif isinstance(record.value, ShareSnapshotValue):
+        states[key] = after_snapshot(before, record.value)
+    else:
+        states[key] = after_update(before, record.value)
+
+
+def after_snapshot(before: ShareState | None, value: ShareSnapshotValue) -> ShareState:
+    return ShareState(
         value.snapshot_epoch,
         value.state_epoch,
         value.leader_epoch,
@@ -125,14 +122,11 @@ def set_snapshot(image: Image, record: CoordinatorRecord) -> None:
     )
 
 
-def add_update(image: Image, record: CoordinatorRecord) -> None:
-    key = SharePartitionKey(record.key.group_id, record.key.topic_id, record.key.partition)
-    value: Any = record.value  # a ShareUpdateValue: updates are never deleted
-    before = states_of(image).get(key)
+def after_update(before: ShareState | None, value: ShareUpdateValue) -> ShareState:
     if before is None:  # in a log whose beginning is deleted: a snapshot comes later
         before = ShareState(value.snapshot_epoch, 0, NO_EPOCH, value.start_offset, value.delivery_complete_count)
     start_offset = before.start_offset if value.start_offset == NO_OFFSET else value.start_offset
-    image.extensions.setdefault("share", {})[key] = replace(
+    return replace(
         before,
         leader_epoch=before.leader_epoch if value.leader_epoch == NO_EPOCH else value.leader_epoch,
         start_offset=start_offset,
@@ -196,6 +190,3 @@ def append(result: list[StateBatch], batch: StateBatch) -> None:
         result[-1] = before._replace(last_offset=batch.last_offset)
     else:
         result.append(batch)
-
-
-APPLY: dict[type, Apply] = {ShareSnapshotKey: set_snapshot, ShareUpdateKey: add_update}

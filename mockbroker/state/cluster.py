@@ -130,8 +130,7 @@ class Cluster:
             log_store: where logs are kept, in memory unless given; beside an image the store of the cluster before.
             record_log: who keeps the records that change the image; nobody unless given.
             cluster_id: drawn unless given.
-            is_durable: ``record_log`` and ``log_store`` outlive the process. What coordinators keep is read from the
-                logs of their topics then, so that the image has nothing of it.
+            is_durable: ``record_log`` and ``log_store`` outlive the process.
 
         Raises: PlacerSettingsError, SelectionError: a plugin that the settings name cannot be used.
             ValueError: versions that are unknown, contradict each other, or are older than the image.
@@ -308,9 +307,7 @@ class Cluster:
         return found
 
     def extensions(self) -> list[Any]:
-        """Those that are loaded, or have something in the image."""
-        for name in self.image.extensions:
-            self.extension(name)
+        """Those that are loaded."""
         return list(self._extensions.values())
 
     @property

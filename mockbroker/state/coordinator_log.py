@@ -1,27 +1,23 @@
 """The bytes of coordinators' records in the logs of their topics: written in the versions of Kafka 4.4, and read again.
 
-A partition counts by itself: the marker of a producer ends what was pending in the groups of its partition.
-
 Source: CoordinatorRecordSerde, GroupCoordinatorRecordHelpers, ShareCoordinatorRecordHelpers, TransactionLog,
 CoordinatorLoaderImpl, GroupCoordinatorShard.replay, TransactionStateManager.loadTransactionMetadata, Apache Kafka 4.4.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from msgspec import structs
 
+from mockbroker.state.coordinator_shard import CoordinatorRecord, CoordinatorShard
 from mockbroker.state.features import feature_level
 from mockbroker.state.groups.offsets import NEVER
-from mockbroker.state.image.coordinator_records import CoordinatorRecord
-from mockbroker.state.image.image import Image
 from mockbroker.state.topics.coordinator_keys import COORDINATOR_TOPICS
 from protocol.codec import codec
-from protocol.embedded.control_records import ControlRecordTypeSchema, EndTxnMarker
 from protocol.embedded.group_log import OffsetCommitValue
 from protocol.embedded.transaction_log import TransactionLogValue
 from protocol.embedded.versioned import read_versioned, write_versioned
@@ -30,7 +26,6 @@ from protocol.records import ControlType, Record, control_type, iter_records
 if TYPE_CHECKING:
     from mockbroker.state.cluster import Cluster
     from mockbroker.state.logs.log import StoredBatch
-    from mockbroker.state.logs.store import LogStore
 
 KEY_VERSION = 0
 EXPIRING_OFFSET_VERSION = 1  # of OffsetCommitValue: the one that says when the offset goes
@@ -85,62 +80,35 @@ def version_of(value: Any, versions: Mapping[str, int]) -> int:
     return versions.get(type(value).__name__, 0)
 
 
-KEY_VERSION = 0
 TYPE_BYTES = 2  # in front of a key
 
 
-def load_coordinators(image: Image, log_store: LogStore) -> int:
-    """Bring what the logs of coordinators' topics say into an image that has nothing of it; gives how many records.
+def load_shard(topic: str, batches: Iterable[StoredBatch]) -> CoordinatorShard:
+    """Replay the log of a partition of a coordinators' topic; records of no known type are skipped.
 
     Raises DecodeError, UnsupportedVersionError: a record is of a known type, but cannot be read.
     """
-    count = 0
-    for topic_id, index in list(log_store.filled()):
-        topic = image.topics.get(topic_id)
-        if topic is not None and topic.name in COORDINATOR_TOPICS:
-            log = log_store.open(topic_id, index)
-            count += load_partition(image, topic.name, log.batches(log.start_offset))
-    return count
-
-
-def load_partition(image: Image, topic: str, batches: Iterable[StoredBatch]) -> int:
-    """Bring one partition of a coordinators' topic into the image; gives how many records it has."""
-    found = Image()
-    count = 0
-    for record in records_of(topic, batches):
-        found.apply(record)
-        count += 1
-    image.merge(found)
-    return count
-
-
-def records_of(topic: str, batches: Iterable[StoredBatch]) -> Iterator[CoordinatorRecord]:
-    """The records of a partition in order, with the markers that end transactions; those of no known type left out."""
+    shard = CoordinatorShard()
     for batch in batches:
         for one in iter_records(batch.data):
-            record = marker_of(one) if one.is_control else record_of(topic, one)
-            if record is not None:
-                yield record
+            if not one.is_control:
+                shard.replay(record_of(topic, one))
+            elif one.batch is not None and (kind := control_type(one)) in (ControlType.COMMIT, ControlType.ABORT):
+                committed = kind is ControlType.COMMIT
+                shard.end_transaction(one.batch.producer_id, one.batch.producer_epoch, committed=committed)
+    return shard
 
 
-def marker_of(record: Record) -> CoordinatorRecord | None:
-    """The marker that ends a producer's transaction, None for another control record."""
-    kind = control_type(record)
-    if kind not in (ControlType.COMMIT, ControlType.ABORT) or record.batch is None:
-        return None
-    return CoordinatorRecord(ControlRecordTypeSchema(type=kind), EndTxnMarker(), record.batch.producer_id)
-
-
-def record_of(topic: str, record: Record) -> CoordinatorRecord | None:
-    """A record of a topic of coordinators by what its bytes say, None where that is of no known type.
+def record_of(topic: str, record: Record) -> list[CoordinatorRecord]:
+    """A decoded record of a topic of coordinators; empty for one of no known type.
 
     Raises DecodeError, UnsupportedVersionError.
     """
     if record.key is None:
-        return None
+        return []
     messages = message_types(topic).get(int.from_bytes(record.key[:TYPE_BYTES], signed=True))
     if messages is None:
-        return None
+        return []
     key_type, value_type = messages
     key, _ = codec(key_type, KEY_VERSION).decode(record.key, TYPE_BYTES)
     value = None if record.value is None else read_versioned(value_type, record.value)
@@ -148,8 +116,8 @@ def record_of(topic: str, record: Record) -> CoordinatorRecord | None:
         key, value = in_present_form(key, value)
     batch = record.batch
     if batch is None or not batch.is_transactional:
-        return CoordinatorRecord(key, value)
-    return CoordinatorRecord(key, value, batch.producer_id, batch.producer_epoch)
+        return [CoordinatorRecord(key, value)]
+    return [CoordinatorRecord(key, value, batch.producer_id, batch.producer_epoch)]
 
 
 @cache

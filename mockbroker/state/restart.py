@@ -9,9 +9,9 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from mockbroker.state.coordinator_log import load_coordinators
+from mockbroker.state.coordinator_shard import CoordinatorRecord
 from mockbroker.state.features import METADATA_VERSION, initial_levels, supported_levels
-from mockbroker.state.topics.coordinator_keys import OFFSETS_TOPIC
+from mockbroker.state.topics.coordinator_keys import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from mockbroker.state.topics.topic import NO_LEADER
 
 if TYPE_CHECKING:
@@ -56,8 +56,6 @@ def check_features(levels: dict[str, int], release: str | None) -> None:
 def go_on(cluster: Cluster, now_ms: int, snapshot: ClusterSnapshot | None = None) -> None:
     """Go on from the cluster's image: fence the brokers that are gone, run its topics, groups and transactions."""
     cluster.now_ms = now_ms
-    if cluster.is_durable:
-        load_coordinators(cluster.image, cluster.log_store)
     image, control = cluster.image, cluster.replication_control
     gone = [one.id for one in image.brokers.values() if one.id not in cluster.brokers and not one.fenced]
     cluster.cluster_control.fence(gone, fenced=True)
@@ -75,10 +73,30 @@ def go_on(cluster: Cluster, now_ms: int, snapshot: ClusterSnapshot | None = None
     cluster.log_cleanup.watch_all(now_ms)
     cluster.internal_topics.restore()
     cluster.support.brokers_changed(cluster.topics)
-    if image.groups or image.modern_groups or image.offsets or image.pending_offsets:
+    if snapshot is not None:
+        forget_members(cluster)
+    if OFFSETS_TOPIC in cluster.topics:
         cluster.groups.restore(now_ms)
-    if image.transactions or (cluster.is_durable and OFFSETS_TOPIC in cluster.topics):
+    if TRANSACTIONS_TOPIC in cluster.topics:
         cluster.transactions.restore(now_ms)
+
+
+def forget_members(cluster: Cluster) -> None:
+    """Write that all groups have lost their members, which are other programs; no epoch or generation begins."""
+    from mockbroker.state.groups.classic.records import without_members
+    from protocol.embedded.group_log import GroupMetadataKey
+
+    for shard in cluster.internal_topics.shards(OFFSETS_TOPIC):
+        for group_id in list(shard.records):
+            records = [
+                CoordinatorRecord(record.key, None)
+                for record in shard.records_of(group_id)
+                if hasattr(record.key, "member_id") or hasattr(record.key, "regular_expression")
+            ]
+            value = shard.value(GroupMetadataKey, group_id)
+            if value is not None and value.members:
+                records.append(CoordinatorRecord(GroupMetadataKey(group=group_id), without_members(value)))
+            cluster.internal_topics.write(OFFSETS_TOPIC, group_id, records)
 
 
 def begin_leader_epochs(cluster: Cluster) -> None:

@@ -47,17 +47,6 @@ class ClusterSnapshot:
 
 def snapshot_of(cluster: Cluster) -> ClusterSnapshot:
     """A cluster as it is now."""
-    image = cluster.image.copy()
-    image.pending_offsets.clear()
-    image.commit_numbers.clear()
-    if image.groups:
-        from mockbroker.state.groups.classic.records import without_members
-
-        image.groups = {group_id: without_members(value) for group_id, value in image.groups.items()}
-    if image.modern_groups:
-        from mockbroker.state.image import modern_groups
-
-        image.modern_groups = modern_groups.without_members(image.modern_groups)
     overrides: dict[PartitionKey, PartitionOverrides] = {}
     producers: dict[PartitionKey, PartitionProducers] = {}
     for topic in cluster.topics.values():
@@ -69,7 +58,7 @@ def snapshot_of(cluster: Cluster) -> ClusterSnapshot:
             if partition.has_known_producers:
                 producers[topic.id, partition.index] = partition.producers.copy()
     return ClusterSnapshot(
-        image,
+        cluster.image.copy(),
         cluster.log_store.fork(),
         overrides,
         producers,

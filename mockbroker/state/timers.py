@@ -10,6 +10,8 @@ from heapq import heapify, heappop, heappush
 from itertools import count
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from mockbroker.state.topics.coordinator_keys import TRANSACTIONS_TOPIC
+
 if TYPE_CHECKING:
     from mockbroker.state.cluster import Cluster
 
@@ -217,7 +219,7 @@ def expire(cluster: Cluster, now_ms: int) -> None:
     Transactions whose time is up are aborted.
     """
     cluster.log_cleanup.clock_jumped(now_ms)
-    if cluster.image.transactions:
+    if TRANSACTIONS_TOPIC in cluster.topics:
         cluster.transactions.clock_jumped(now_ms)
     if cluster.has_groups:
         cluster.groups.expire(now_ms)

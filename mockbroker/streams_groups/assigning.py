@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from mockbroker.state.configs.topic_rules import invalid
+from mockbroker.state.coordinator_shard import CoordinatorRecord
 from mockbroker.state.groups.modern.group import MemberTimer
-from mockbroker.state.image.coordinator_records import CoordinatorRecord
 from mockbroker.streams_groups import records
 from mockbroker.streams_groups.group import NO_TASKS, StreamsGroup
 from mockbroker.streams_groups.members import StreamsMember

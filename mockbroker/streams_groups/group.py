@@ -9,11 +9,11 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
+from mockbroker.state.coordinator_shard import CoordinatorRecord
 from mockbroker.state.errors import ApiError
 from mockbroker.state.groups.kind import TopicsOf
 from mockbroker.state.groups.modern.group import MemberTimer, ModernGroup
 from mockbroker.state.groups.modern.members import MemberState
-from mockbroker.state.image.coordinator_records import CoordinatorRecord
 from mockbroker.state.image.image import TopicPartition
 from mockbroker.streams_groups import records
 from mockbroker.streams_groups.members import StreamsMember

@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 import msgspec
 
 from kafka_rack.java import hash_order, string_hash
+from mockbroker.state.coordinator_shard import CoordinatorRecord
 from mockbroker.state.errors import ApiError
 from mockbroker.state.groups.coordinator import Groups
 from mockbroker.state.groups.modern.group import MemberTimer
 from mockbroker.state.groups.modern.members import JOIN_EPOCH, LEAVE_EPOCH, STATIC_LEAVE_EPOCH, MemberState
-from mockbroker.state.image.coordinator_records import CoordinatorRecord
 from mockbroker.streams_groups import records
 from mockbroker.streams_groups.assigning import RACK_TAGS, assignment_configs, new_targets
 from mockbroker.streams_groups.endpoints import partitions_by_endpoint

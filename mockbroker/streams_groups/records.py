@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from mockbroker.state.coordinator_shard import CoordinatorRecord
 from mockbroker.state.groups.modern.records import GroupRecordTypes
-from mockbroker.state.image.coordinator_records import CoordinatorRecord
 from mockbroker.streams_groups.members import StreamsMember
 from mockbroker.streams_groups.tasks import ActiveTasks, TaskSet, task_ids
 from protocol.embedded.streams_group_log import (

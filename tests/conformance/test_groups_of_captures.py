@@ -19,6 +19,7 @@ from mockbroker.state.groups.offsets import Committed
 from mockbroker.state.topics.coordinator_keys import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from protocol.error_codes import ErrorCode
 from tests.fixture_data import CapturedFrame, captured_frames
+from tests.internal_topics import end_transaction
 
 OFFSET_COMMIT, OFFSET_FETCH, JOIN_GROUP, DESCRIBE_GROUPS, DELETE_GROUPS = 8, 9, 11, 15, 42
 GROUP_APIS = {OFFSET_COMMIT, OFFSET_FETCH, JOIN_GROUP, 12, 13, 14, DESCRIBE_GROUPS, DELETE_GROUPS}
@@ -106,7 +107,7 @@ class Replay:
         """Offsets of transactions, which are no group API, go past the broker straight into the group."""
         groups = self.sim.cluster.groups
         if frame.api_key == END_TXN:
-            groups.end_transaction(request.producer_id, committed=request.committed)
+            end_transaction(self.sim.cluster, request.producer_id, committed=request.committed)
             return
         _, response = self.response_to(frame)
         errors = {partition.error_code for topic in response.topics for partition in topic.partitions}

@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack
 import pytest
 
 from mockbroker import MockCluster
-from mockbroker.state.topics.coordinator_keys import TRANSACTIONS_TOPIC
+from mockbroker.state.topics.coordinator_keys import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from tests.interop.transactor import LIBRARIES, RefusedError, transactor
 
 pytestmark = [pytest.mark.parametrize("library", LIBRARIES)]
@@ -47,7 +47,7 @@ async def test_records_are_transformed_exactly_once_and_the_groups_offsets_with_
         assert await producer("pipe orders bills billing 30") == "30"
         assert (await producer("read bills 30")).split() == [name.upper() for name in names]
         assert cluster.state.groups.offsets("billing").get(("orders", 0)).offset >= 30
-        assert cluster.state.image.pending_offsets == {}
+        assert not any(shard.pending for shard in cluster.state.internal_topics.shards(OFFSETS_TOPIC))
 
 
 async def test_a_producer_that_another_one_took_over_from_is_fenced(library):

@@ -13,10 +13,10 @@ from mockbroker.share_groups.groups import records
 from mockbroker.share_groups.groups.members import ShareMember
 from mockbroker.share_groups.groups.records import StatePartitions
 from mockbroker.share_groups.share_states import share_of
+from mockbroker.state.coordinator_shard import CoordinatorRecord
 from mockbroker.state.groups.kind import TopicsOf
 from mockbroker.state.groups.modern.group import MemberTimer, ModernGroup
 from mockbroker.state.groups.modern.subscriptions import count_names
-from mockbroker.state.image.coordinator_records import CoordinatorRecord
 from protocol.embedded.share_group_log import (
     ShareGroupCurrentMemberAssignmentKey,
     ShareGroupMemberMetadataKey,

@@ -12,10 +12,10 @@ from mockbroker.share_groups.groups import records
 from mockbroker.share_groups.groups.group import ShareGroup
 from mockbroker.share_groups.groups.members import ShareMember
 from mockbroker.share_groups.groups.simple_assignor import assign
+from mockbroker.state.coordinator_shard import CoordinatorRecord
 from mockbroker.state.errors import ApiError
 from mockbroker.state.groups.coordinator import Groups
 from mockbroker.state.groups.modern.members import JOIN_EPOCH, LEAVE_EPOCH, MemberState, Partitions
-from mockbroker.state.image.coordinator_records import CoordinatorRecord
 from protocol.apis.share_group import ShareGroupHeartbeatRequest, ShareGroupHeartbeatResponse
 from protocol.error_codes import ErrorCode
 

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from mockbroker.share_groups.groups.members import ShareMember
+from mockbroker.state.coordinator_shard import CoordinatorRecord
 from mockbroker.state.groups.modern.records import GroupRecordTypes
-from mockbroker.state.image.coordinator_records import CoordinatorRecord
 from protocol.embedded.share_group_log import (
     ShareGroupCurrentMemberAssignmentKey,
     ShareGroupCurrentMemberAssignmentValue,

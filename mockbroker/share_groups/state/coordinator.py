@@ -1,7 +1,7 @@
 """What share coordinators do: they keep the state of share partitions, and fence leaders that were replaced.
 
 A share partition is begun by its group's coordinator, read by each new leader of the partition, written by the leader
-whenever members settle records, and deleted with the group. The image has the states, changed by Kafka's own records.
+whenever members settle records, and deleted with the group. States change by Kafka's own records alone.
 
 Source: ShareCoordinatorShard, Apache Kafka 4.4.
 """
@@ -10,18 +10,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mockbroker.share_groups.share_states import (
     NO_OFFSET,
+    SHARE_TOPIC,
     SharePartitionKey,
     ShareState,
     StateBatch,
     combined,
-    states_of,
+    coordinator_key,
+    replay,
 )
+from mockbroker.state.coordinator_shard import CoordinatorRecord
 from mockbroker.state.errors import ApiError
-from mockbroker.state.image.coordinator_records import CoordinatorRecord
 from protocol.embedded.share_state_log import ShareSnapshotKey, ShareSnapshotValue, ShareUpdateKey, ShareUpdateValue
 from protocol.error_codes import ErrorCode
 
@@ -48,16 +50,17 @@ class SharePartitionWrite(NamedTuple):
 class ShareCoordinator:
     """The states of a cluster's share partitions, whichever broker coordinates them.
 
-    ``_updates`` has how many updates count towards the next snapshot: a snapshot written for another reason than their
-    number leaves the count as it is, as in Kafka.
+    ``states`` is what the logs of ``__share_group_state`` say. ``_updates`` has how many updates count towards the next
+    snapshot: one written for another reason than their number leaves the count as it is, as in Kafka.
     """
 
     cluster: Cluster
+    states: dict[SharePartitionKey, ShareState] = field(default_factory=dict)
     _updates: dict[SharePartitionKey, int] = field(default_factory=dict)
 
     def state(self, key: SharePartitionKey) -> ShareState | None:
         """What is kept of a share partition, None where it was not begun."""
-        return states_of(self.cluster.image).get(key)
+        return self.states.get(key)
 
     def initialize(self, key: SharePartitionKey, state_epoch: int, start_offset: int) -> None:
         """Begin a share partition, or begin it anew. Raises ApiError: INVALID_REQUEST, FENCED_STATE_EPOCH,
@@ -128,17 +131,17 @@ class ShareCoordinator:
     def forget(self, keys: Iterable[SharePartitionKey]) -> None:
         """Forget share partitions, whether their topic is there or not."""
         known = [key for key in keys if self.state(key) is not None]
-        self.cluster.writer.commit([CoordinatorRecord(snapshot_key(key), None) for key in known])
         for key in known:
+            self._append(key, snapshot_key(key), None)
             self._updates.pop(key, None)
 
     def forget_topic(self, topic_id: bytes) -> None:
         """A topic was deleted."""
-        self.forget([key for key in states_of(self.cluster.image) if key.topic_id == topic_id])
+        self.forget([key for key in self.states if key.topic_id == topic_id])
 
     def repeat(self, key: SharePartitionKey) -> None:
         """Write a share partition's state as it is once more, so that what is before it may go."""
-        state = states_of(self.cluster.image)[key]
+        state = self.states[key]
         again = replace(state, snapshot_epoch=state.snapshot_epoch + 1)
         self._write_snapshot(key, state, again, create_ms=state.create_ms)
 
@@ -178,8 +181,14 @@ class ShareCoordinator:
             ],
         )
         update_key = ShareUpdateKey(group_id=key.group_id, topic_id=key.topic_id, partition=key.partition)
-        self.cluster.writer.commit([CoordinatorRecord(update_key, update)])
+        self._append(key, update_key, update)
         self._updates[key] = self._updates_of(key, state) + 1
+
+    def _append(self, key: SharePartitionKey, record_key: Any, value: Any | None) -> None:
+        """Write a record of a share partition, and apply it."""
+        record = CoordinatorRecord(record_key, value)
+        self.cluster.internal_topics.write(SHARE_TOPIC, coordinator_key(key), [record])
+        replay(self.states, record)
 
     def _updates_of(self, key: SharePartitionKey, state: ShareState) -> int:
         """How many updates count towards the next snapshot."""
@@ -196,13 +205,13 @@ class ShareCoordinator:
         now_ms = self.cluster.clock.at(self.cluster.now_ms)
         made_now = replace(state, create_ms=now_ms if create_ms is None else create_ms, write_ms=now_ms)
         updates = 0 if before is None else self._updates_of(key, before)
-        self.cluster.writer.commit([snapshot_record(key, made_now)])
+        self._append(key, snapshot_key(key), snapshot_value(made_now))
         self._updates[key] = 0 if updates >= self._updates_per_snapshot() else updates
 
 
-def snapshot_record(key: SharePartitionKey, state: ShareState) -> CoordinatorRecord:
-    """The record that has all of a state."""
-    value = ShareSnapshotValue(
+def snapshot_value(state: ShareState) -> ShareSnapshotValue:
+    """The value of a record that has all of a state."""
+    return ShareSnapshotValue(
         snapshot_epoch=state.snapshot_epoch,
         state_epoch=state.state_epoch,
         leader_epoch=state.leader_epoch,
@@ -212,7 +221,6 @@ def snapshot_record(key: SharePartitionKey, state: ShareState) -> CoordinatorRec
         write_timestamp=state.write_ms,
         state_batches=[ShareSnapshotValue.StateBatch(**batch._asdict()) for batch in state.state_batches],
     )
-    return CoordinatorRecord(snapshot_key(key), value)
 
 
 def snapshot_key(key: SharePartitionKey) -> ShareSnapshotKey:

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from mockbroker.share_groups.share_states import NO_OFFSET, SharePartitionKey, StateBatch, states_of
+from mockbroker.share_groups.share_states import NO_OFFSET, SharePartitionKey, StateBatch
 from mockbroker.share_groups.state.acknowledging import release
 from mockbroker.share_groups.state.coordinator import ShareCoordinator, SharePartitionWrite
 from mockbroker.share_groups.state.partition import ShareLimits, SharePartition
@@ -213,7 +213,7 @@ class SharePartitions:
     def forget_group(self, group_id: str, keys: Iterable[SharePartitionKey] = ()) -> None:
         """A group was deleted, or partitions of it: nothing is kept of them."""
         gone = set(keys) or {
-            key for key in self._running.keys() | states_of(self.cluster.image).keys() if key.group_id == group_id
+            key for key in self._running.keys() | self.coordinator.states.keys() if key.group_id == group_id
         }
         for key in sorted(gone):
             self.fence(key)

@@ -1,7 +1,7 @@
 """What keeps the logs of ``__share_group_state`` small: old states are written once more, and what is before the last
 snapshot of every share partition is deleted.
 
-Both are done at times, for the partitions whose log somebody looks at. The topic is not compacted: an update is worth
+Both are done at intervals. The topic is not compacted: an update is worth
 nothing without the snapshot before it.
 
 Source: ShareCoordinatorService, ShareCoordinatorShard.snapshotColdPartitions, ShareCoordinatorOffsetsManager, Apache
@@ -10,20 +10,16 @@ Kafka 4.4.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from mockbroker.share_groups.share_states import SHARE_TOPIC, SharePartitionKey, coordinator_key, share_of, states_of
-from mockbroker.share_groups.state.coordinator import snapshot_record
+from mockbroker.share_groups.share_states import SHARE_TOPIC, SharePartitionKey, coordinator_key, replay, share_of
 from mockbroker.state.timers import Timers
 from mockbroker.state.topics.topic import NO_LEADER
-from protocol.codec import codec
 from protocol.embedded.share_state_log import ShareSnapshotKey, ShareUpdateKey
 
 if TYPE_CHECKING:
     from mockbroker.state.cluster import Cluster
-    from mockbroker.state.image.coordinator_records import CoordinatorRecord
     from mockbroker.state.topics.topic import Partition
 
 Job = Literal["prune", "repeat"]
@@ -31,12 +27,11 @@ INTERVALS: dict[Job, str] = {
     "prune": "share.coordinator.state.topic.prune.interval.ms",
     "repeat": "share.coordinator.cold.partition.snapshot.interval.ms",
 }
-TYPE_BYTES = 2  # in front of a key
 
 
 @dataclass(slots=True, eq=False)
 class ShareStateLog:
-    """The logs that are written, by partition: where the last snapshot of each share partition is."""
+    """The offset of the last snapshot of each share partition, by partition of the topic."""
 
     cluster: Cluster
     _snapshots: dict[Partition, dict[SharePartitionKey, int]] = field(default_factory=dict)
@@ -46,25 +41,17 @@ class ShareStateLog:
     def __post_init__(self) -> None:
         self._timers = self.cluster.timers.subsystem("share state log", self._on_timer)
 
-    def key_of(self, key: ShareSnapshotKey | ShareUpdateKey) -> str:
-        """The coordinator's key of the share partition that a record is about."""
-        return coordinator_key(share_partition_of(key))
-
-    def snapshots(self) -> Iterator[tuple[str, CoordinatorRecord]]:
-        """The states that the image has, as records, each with its coordinator's key."""
-        for key, state in states_of(self.cluster.image).items():
-            yield coordinator_key(key), snapshot_record(key, state)
-
     def restore(self, partition: Partition) -> None:
-        """Go on with a log that has records already."""
+        """Replay a log that has records already."""
+        from mockbroker.state.coordinator_log import record_of
         from protocol.records import iter_records
 
+        states = share_of(self.cluster).coordinator.states
         for batch in partition.log.batches(partition.log.start_offset):
-            for record in iter_records(batch.data, crc=False):
-                assert record.key is not None
-                kind = ShareSnapshotKey if read_type(record.key) == key_type(ShareSnapshotKey) else ShareUpdateKey
-                key, _ = codec(kind, 0).decode(record.key, TYPE_BYTES)
-                self.appended(partition, key, record.offset, is_deleted=record.value is None)
+            for one in iter_records(batch.data, crc=False):
+                for record in record_of(SHARE_TOPIC, one):
+                    self.appended(partition, record.key, one.offset, is_deleted=record.value is None)
+                    replay(states, record)
 
     def appended(
         self, partition: Partition, key: ShareSnapshotKey | ShareUpdateKey, offset: int, *, is_deleted: bool
@@ -82,14 +69,11 @@ class ShareStateLog:
         if is_deleted:
             del snapshots[share_partition]
 
-    def forget(self, partition: Partition) -> None:
-        """A log is gone."""
-        self._snapshots.pop(partition, None)
-        self._redundant.pop(partition, None)
-
     def forget_all(self) -> None:
-        """The topic is gone, and with it all that coordinators kept."""
-        share_of(self.cluster).coordinator.forget(list(states_of(self.cluster.image)))
+        """The topic was deleted, and with it all that coordinators have written."""
+        self._snapshots.clear()
+        self._redundant.clear()
+        share_of(self.cluster).coordinator.states.clear()
 
     def _on_timer(self, job: Job, now_ms: int) -> None:
         self.cluster.now_ms = now_ms
@@ -111,8 +95,8 @@ class ShareStateLog:
 
     def _repeat(self, partition: Partition) -> None:
         """Write the states again whose snapshot is old, unless that was done with all of them."""
-        states, coordinator = states_of(self.cluster.image), share_of(self.cluster).coordinator
-        topics = self.cluster.internal_topics
+        coordinator = share_of(self.cluster).coordinator
+        states, topics = coordinator.states, self.cluster.internal_topics
         keys = [key for key in states if topics.partition_of(SHARE_TOPIC, coordinator_key(key)) is partition]
         if all(states[key].create_ms != states[key].write_ms for key in keys):
             return
@@ -132,14 +116,3 @@ class ShareStateLog:
 def share_partition_of(key: ShareSnapshotKey | ShareUpdateKey) -> SharePartitionKey:
     """The share partition that a record is about."""
     return SharePartitionKey(key.group_id, key.topic_id, key.partition)
-
-
-def read_type(key: bytes) -> int:
-    """The type in front of a key's bytes."""
-    return int.from_bytes(key[:TYPE_BYTES], signed=True)
-
-
-def key_type(kind: type) -> int:
-    """The type that stands in front of keys of a class."""
-    number: int = kind.api_key  # type: ignore[attr-defined]
-    return number

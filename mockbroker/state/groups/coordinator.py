@@ -1,7 +1,7 @@
 """The groups of a cluster by id: what members, offset committers and admins ask of them, and the groups' clock.
 
-Groups belong to the cluster, not to a broker, so they outlive a stopped coordinator. Every command takes plain values
-and the time, and raises ApiError for what the asker did wrong.
+A group is built from the records in its shard whenever another broker comes to coordinate it. Every command takes plain
+values and the time, and raises ApiError for what the asker did wrong.
 
 Source: GroupCoordinatorService, GroupMetadataManager and OffsetMetadataManager, Apache Kafka 4.4.
 """
@@ -14,6 +14,7 @@ from importlib import import_module
 from random import Random
 from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 
+from mockbroker.state.coordinator_shard import NO_PRODUCER_ID, CoordinatorRecord, CoordinatorShard
 from mockbroker.state.errors import ApiError
 from mockbroker.state.groups.classic.group import ClassicGroup
 from mockbroker.state.groups.classic.members import GroupJoin, JoinAnswer, PendingAnswer, SyncAnswer
@@ -29,13 +30,11 @@ from mockbroker.state.groups.offsets import (
     GroupOffsets,
     commits,
     deletions,
-    transaction_end,
 )
-from mockbroker.state.image.coordinator_records import NO_PRODUCER_ID
 from mockbroker.state.image.image import TopicPartition
-from mockbroker.state.image.writer import ImageWriter
 from mockbroker.state.timers import Timers, WallClock
 from mockbroker.state.topics.coordinator_keys import OFFSETS_TOPIC
+from protocol.embedded.group_log import GroupMetadataKey, OffsetCommitKey
 from protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
@@ -60,7 +59,7 @@ class Groups:
     Time runs for groups while any broker is up, and for each group while it has a coordinator. ``notify`` is called
     with what a call waits for once that has its answer.
 
-    What a restart finds again, offsets and stable generations, goes to the image; the groups that run are here.
+    Offsets and stable generations are in the shards (``coordinator_shard``); the groups that run are here.
     """
 
     cluster: Cluster
@@ -92,31 +91,37 @@ class Groups:
         return self.cluster.settings
 
     @property
-    def writer(self) -> ImageWriter:
-        """Where records of groups go."""
-        return self.cluster.writer
-
-    @property
     def clock(self) -> WallClock:
         """The brokers' wall clock."""
         return self.cluster.clock
 
     def restore(self, now_ms: int) -> None:
-        """Run the groups that are in the image: those with a generation, and those with offsets, pending or not."""
-        image = self.writer.image
-        for group_id, records in sorted(image.modern_groups.items()):
-            if group_id not in image.groups:
-                modern = class_of(next(iter(records))[0])(group_id, self)
+        """Run the groups that are in the shards."""
+        for shard in self.cluster.internal_topics.shards(OFFSETS_TOPIC):
+            self._load(shard, now_ms)
+
+    def _load(self, shard: CoordinatorShard, now_ms: int) -> None:
+        """Run the groups that a shard has: those with a generation, members, or offsets, pending or not."""
+        for group_id in sorted(shard.keys()):
+            value = shard.value(GroupMetadataKey, group_id)
+            records = [one for one in shard.records_of(group_id) if not isinstance(one.key, OffsetCommitKey)]
+            if value is None and records:
+                modern = class_of(type(records[0].key))(group_id, self)
                 self.register(modern)
-                modern.restore(records.values(), now_ms)
-        for group_id in sorted(
-            image.groups.keys() | image.offsets.keys() | set().union(*image.pending_offsets.values())
-        ):
-            if group_id in self._groups:
-                continue
-            group = self._get_or_create(group_id, now_ms)
-            if group_id in image.groups:
-                group.restore(image.groups[group_id], now_ms)
+                modern.restore(records, now_ms)
+            else:
+                group = self._get_or_create(group_id, now_ms)
+                if value is not None:
+                    group.restore(value, now_ms)
+
+    # records
+
+    def write(self, group_id: str, records: Sequence[CoordinatorRecord]) -> None:
+        """Write records of a group. Raises ApiError: see ``InternalTopics.write``."""
+        self.cluster.internal_topics.write(OFFSETS_TOPIC, group_id, records)
+
+    def _shard(self, group_id: str) -> CoordinatorShard:
+        return self.cluster.internal_topics.shard(OFFSETS_TOPIC, group_id)
 
     # groups of any kind
 
@@ -152,7 +157,7 @@ class Groups:
         before = self._groups.get(group.id)
         if before is not group and before is not None:
             before.cancel_timers()
-            self.writer.commit(before.tombstones())
+            self.write(group.id, before.tombstones())
         self._groups[group.id] = group
         self._look_later()
 
@@ -187,7 +192,7 @@ class Groups:
                 return PendingAnswer(JoinAnswer("", ErrorCode.INCONSISTENT_GROUP_PROTOCOL))
             if not joining.member_id:
                 other.cancel_timers()
-                self.writer.commit(other.tombstones())
+                self.write(group_id, other.tombstones())
                 del self._groups[group_id]
         if joining.member_id:
             group = self._group_of_member(group_id)
@@ -195,7 +200,7 @@ class Groups:
             is_new = group_id not in self._groups
             group = self._get_or_create(group_id, now_ms)
             if is_new:
-                self.writer.commit([new_group(group_id, self.clock.at(now_ms))])
+                self.write(group_id, [new_group(group_id, self.clock.at(now_ms))])
         return group.join(joining, now_ms, rng)
 
     def sync(
@@ -314,7 +319,7 @@ class Groups:
         if check is not None:
             for partition in fitting:
                 check(partition)
-        self.writer.commit(commits(group_id, fitting, self.clock.at(now_ms), producer_id, producer_epoch))
+        self.write(group_id, commits(group_id, fitting, self.clock.at(now_ms), producer_id, producer_epoch))
         return {
             partition: ErrorCode.NONE if partition in fitting else ErrorCode.OFFSET_METADATA_TOO_LARGE
             for partition in offsets
@@ -324,10 +329,6 @@ class Groups:
         """Whether an offset's metadata is not too long to keep."""
         longest: int = self.settings["offset.metadata.max.bytes"]
         return offset.metadata_length <= longest
-
-    def end_transaction(self, producer_id: int, *, committed: bool) -> None:
-        """Commit or drop what the producer's transaction staged, in every group."""
-        self.writer.commit([transaction_end(producer_id, committed=committed)])
 
     def check_fetch(self, group_id: str, member_id: str | None, epoch: int) -> None:
         """Let a member read offsets; a group that does not exist, or has none of its own, lets anybody.
@@ -345,7 +346,7 @@ class Groups:
 
     def offsets(self, group_id: str) -> GroupOffsets:
         """A group's offsets, to read; none for a group that does not exist."""
-        return GroupOffsets(self.writer.image, group_id)
+        return GroupOffsets(self._shard(group_id), group_id)
 
     def delete_offsets(
         self, group_id: str, partitions: Iterable[TopicPartition], topics_of: TopicsOf
@@ -369,14 +370,14 @@ class Groups:
         }
         known = self.offsets(group_id).all_partitions()
         gone = [partition for partition, error in errors.items() if error is ErrorCode.NONE and partition in known]
-        self.writer.commit(deletions(group_id, gone))
+        self.write(group_id, deletions(group_id, gone))
         return errors
 
     def forget_topic(self, topic: str) -> None:
         """Drop every group's offsets of a deleted topic."""
         for group_id in self._groups:
             known = self.offsets(group_id).all_partitions()
-            self.writer.commit(deletions(group_id, [partition for partition in known if partition[0] == topic]))
+            self.write(group_id, deletions(group_id, [partition for partition in known if partition[0] == topic]))
 
     # admins
 
@@ -413,12 +414,6 @@ class Groups:
         """The ids of all groups, sorted."""
         return sorted(self._groups)
 
-    def restart_sessions(self, group_ids: Iterable[str], now_ms: int) -> None:
-        """Give every member of these groups a whole session, as a coordinator does when it takes a group over."""
-        for group_id in group_ids:
-            if group_id in self._groups:
-                self._groups[group_id].restart_sessions(now_ms)
-
     def expire(self, now_ms: int) -> None:
         """Drop offsets that are too old by the wall clock, and groups that have nothing left."""
         from mockbroker.state.groups.expiry import expire
@@ -430,19 +425,23 @@ class Groups:
         group.cancel_timers()
         del self._groups[group.id]
         known = self.offsets(group.id).all_partitions()
-        self.writer.commit([*deletions(group.id, known), *group.tombstones()])
+        self.write(group.id, [*deletions(group.id, known), *group.tombstones()])
 
     def forget_all(self) -> None:
-        """The topic that has them is gone: members that wait are told that their coordinator is another."""
-        for group in list(self._groups.values()):
-            group.coordinator_moved()
-            self.remove(group)
+        """The topic that has them was deleted: members that wait get NOT_COORDINATOR."""
+        for group_id in self.ids():
+            self._unload(group_id)
 
-    def coordinator_moved(self, group_id: str, now_ms: int) -> None:
-        """Another broker coordinates a group: calls that wait at the old one are answered, sessions begin anew."""
-        if group_id in self._groups:
-            self._groups[group_id].coordinator_moved()
-            self.restart_sessions([group_id], now_ms)
+    def coordinator_moved(self, group_ids: Iterable[str], shard: CoordinatorShard, now_ms: int) -> None:
+        """Another broker coordinates a shard's groups: calls that wait get NOT_COORDINATOR, and it loads the groups."""
+        for group_id in group_ids:
+            self._unload(group_id)
+        self._load(shard, now_ms)
+
+    def _unload(self, group_id: str) -> None:
+        group = self._groups.pop(group_id)
+        group.coordinator_moved()
+        group.cancel_timers()
 
     # inside
 

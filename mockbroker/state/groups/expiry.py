@@ -41,7 +41,7 @@ def expire_offsets(groups: Groups, group: CoordinatedGroup, wall_ms: int, retent
     """Drop a group's offsets that are too old; gives whether none is left, nor pending in a transaction."""
     offsets = groups.offsets(group.id)
     known = offsets.all_partitions()
-    committed = groups.writer.image.offsets.get(group.id, {})
+    committed = offsets.committed()
     if committed:
         read = topics_read(group)
         old = [
@@ -52,7 +52,7 @@ def expire_offsets(groups: Groups, group: CoordinatedGroup, wall_ms: int, retent
             and is_over(group, value, wall_ms, retention_ms)
             and not offsets.is_unstable((topic, index))
         ]
-        groups.writer.commit(deletions(group.id, old))
+        groups.write(group.id, deletions(group.id, old))
         return len(old) == len(known)
     return not known
 

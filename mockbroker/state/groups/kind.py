@@ -8,9 +8,9 @@ send goes to its own class; everything below goes to any. A new kind of group:
 - is found or made by ``Groups.find_or_make(SomeGroup, group_id, create=...)``, which raises what Kafka raises for an id
   that is free or belongs to another kind. A group that was made is known to nobody until ``Groups.register``, so a
   request that fails leaves nothing behind;
-- changes by Kafka's own records alone: ``group.write(records)`` has them kept in the image and applies each to the
-  group that runs. A restart gives the image's records to ``apply`` again, so what ``apply`` makes of them is all that
-  survives; a fork keeps those of the group itself, and drops those of members and expressions;
+- changes by Kafka's own records alone: ``group.write(records)`` appends them to the coordinator's log and applies each
+  to the group that runs. A new coordinator gives them to ``apply`` again, so what ``apply`` makes of them is all that
+  survives; a fork keeps those of the group itself, and deletes those of members and expressions;
 - has its deadlines in ``groups.timers`` under (group id, what for, member id), and gets them by ``on_timer``.
 
 Source: Group and GroupMetadataManager.getOrMaybeCreateConsumerGroup and its like, Apache Kafka 4.4.
@@ -22,6 +22,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Any, ClassVar, Protocol
 
 from mockbroker.parts import merged
+from mockbroker.state.coordinator_shard import CoordinatorRecord
 from mockbroker.state.image.image import TopicPartition
 
 TopicsOf = Callable[[bytes], Collection[str] | None]
@@ -94,7 +95,7 @@ class CoordinatedGroup(Protocol):
     def delete(self) -> None:
         """End the group. Raises ApiError: NON_EMPTY_GROUP."""
 
-    def tombstones(self) -> Sequence[object]:
+    def tombstones(self) -> Sequence[CoordinatorRecord]:
         """The records that delete all that is kept of the group but its offsets."""
 
     def cancel_timers(self) -> None:

@@ -8,11 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from mockbroker.state.image.coordinator_records import NO_PRODUCER_ID, CoordinatorRecord
-from mockbroker.state.image.image import Image, TopicPartition
-from protocol.embedded.control_records import ControlRecordTypeSchema, EndTxnMarker
+from mockbroker.state.coordinator_shard import NO_PRODUCER_ID, CoordinatorRecord, CoordinatorShard
+from mockbroker.state.image.image import TopicPartition
 from protocol.embedded.group_log import OffsetCommitKey, OffsetCommitValue
-from protocol.records import ControlType
 
 NO_OFFSET = -1
 NO_LEADER_EPOCH = -1
@@ -46,42 +44,44 @@ NOTHING_COMMITTED = Committed(NO_OFFSET)
 
 @dataclass(slots=True, eq=False)
 class GroupOffsets:
-    """Offsets of one group by topic and partition, as the image has them.
+    """Offsets of one group by topic and partition, as its shard has them.
 
-    >>> image = Image()
-    >>> for record in commits("readers", {("orders", 0): Committed(7)}, now_ms=0):
-    ...     image.apply(record)
-    >>> offsets = GroupOffsets(image, "readers")
+    >>> shard = CoordinatorShard()
+    >>> shard.replay(commits("readers", {("orders", 0): Committed(7)}, now_ms=0))
+    >>> offsets = GroupOffsets(shard, "readers")
     >>> offsets.get(("orders", 0)).offset, offsets.get(("orders", 1)).offset
     (7, -1)
     """
 
-    image: Image
+    shard: CoordinatorShard
     group_id: str
 
     def get(self, partition: TopicPartition) -> Committed:
         """What is committed for a partition, ``NOTHING_COMMITTED`` if nothing is."""
-        value = self._committed.get(partition)
+        value = self.shard.value(OffsetCommitKey, self.group_id, *partition)
         if value is None:
             return NOTHING_COMMITTED
         return Committed(value.offset, value.leader_epoch, value.metadata, value.expire_timestamp, value.topic_id)
 
+    def committed(self) -> dict[TopicPartition, OffsetCommitValue]:
+        """The values by partition."""
+        records = self.shard.records.get(self.group_id, {})
+        values = ((at, one.record.value) for at, one in records.items() if at[0] is OffsetCommitKey)
+        return {at[2:]: value for at, value in values if value is not None}
+
     def partitions(self) -> list[TopicPartition]:
         """The partitions that have an offset, sorted."""
-        return sorted(self._committed)
+        return sorted(self.committed())
 
     def all_partitions(self) -> list[TopicPartition]:
         """The partitions that have an offset or may get one from an open transaction, sorted."""
-        pending = (by_group.get(self.group_id, {}) for by_group in self.image.pending_offsets.values())
-        return sorted(set(self._committed).union(*pending))
+        pending = (at[2:] for by_group in self.shard.pending.values() for at in by_group.get(self.group_id, ()))
+        return sorted(set(self.committed()).union(pending))
 
     def is_unstable(self, partition: TopicPartition) -> bool:
         """Whether an open transaction may yet commit another offset for the partition."""
-        return any(partition in by_group.get(self.group_id, ()) for by_group in self.image.pending_offsets.values())
-
-    @property
-    def _committed(self) -> Mapping[TopicPartition, OffsetCommitValue]:
-        return self.image.offsets.get(self.group_id, {})
+        at = (OffsetCommitKey, self.group_id, *partition)
+        return any(at in by_group.get(self.group_id, ()) for by_group in self.shard.pending.values())
 
 
 def commits(
@@ -93,9 +93,8 @@ def commits(
 ) -> list[CoordinatorRecord]:
     """A group commits offsets; with a producer id they count once its transaction is committed."""
     return [
-        offset_record(
-            group_id,
-            partition,
+        CoordinatorRecord(
+            OffsetCommitKey(group=group_id, topic=topic, partition=index),
             OffsetCommitValue(
                 offset=committed.offset,
                 leader_epoch=committed.leader_epoch,
@@ -107,22 +106,8 @@ def commits(
             producer_id,
             producer_epoch,
         )
-        for partition, committed in offsets.items()
+        for (topic, index), committed in offsets.items()
     ]
-
-
-def offset_record(
-    group_id: str,
-    partition: TopicPartition,
-    value: OffsetCommitValue,
-    producer_id: int = NO_PRODUCER_ID,
-    producer_epoch: int = NO_EPOCH,
-) -> CoordinatorRecord:
-    """A group's offset of one partition."""
-    topic, index = partition
-    return CoordinatorRecord(
-        OffsetCommitKey(group=group_id, topic=topic, partition=index), value, producer_id, producer_epoch
-    )
 
 
 def deletions(group_id: str, partitions: Iterable[TopicPartition]) -> list[CoordinatorRecord]:
@@ -131,9 +116,3 @@ def deletions(group_id: str, partitions: Iterable[TopicPartition]) -> list[Coord
         CoordinatorRecord(OffsetCommitKey(group=group_id, topic=topic, partition=index), None)
         for topic, index in partitions
     ]
-
-
-def transaction_end(producer_id: int, *, committed: bool) -> CoordinatorRecord:
-    """The marker that ends a producer's transaction."""
-    control = ControlType.COMMIT if committed else ControlType.ABORT
-    return CoordinatorRecord(ControlRecordTypeSchema(type=control), EndTxnMarker(), producer_id)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from mockbroker.state.image.coordinator_records import CoordinatorRecord
 from mockbroker.state.image.image import Image
 
 
@@ -31,21 +30,12 @@ class ImageWriter:
 
     image: Image = field(default_factory=Image)
     record_log: RecordLog | None = None
-    on_coordinator_records: Callable[[Sequence[CoordinatorRecord]], None] | None = None
-    """Keeps records of coordinators that are about to be applied."""
 
     def commit(self, records: Iterable[object]) -> None:
         """Keep records, then apply them; they have been checked before.
 
-        Raises ApiError: COORDINATOR_NOT_AVAILABLE where a coordinators' topic has to be made and no broker is up, and
-            KAFKA_STORAGE_ERROR where records cannot be kept. Nothing is applied then.
+        Raises ApiError: KAFKA_STORAGE_ERROR, records cannot be kept. Nothing is applied then.
         """
-        keep = self.on_coordinator_records
-        if keep is not None:
-            records = list(records)
-            of_coordinators = [record for record in records if isinstance(record, CoordinatorRecord)]
-            if of_coordinators:
-                keep(of_coordinators)
         if self.record_log is not None:
             records = list(records)
             if records:

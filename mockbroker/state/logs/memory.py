@@ -10,6 +10,7 @@ from mockbroker.state.logs.log import Log, LogSnapshot
 
 if TYPE_CHECKING:
     from mockbroker.state.cluster import Cluster
+    from mockbroker.state.coordinator_shard import CoordinatorShard
 
 
 @dataclass(slots=True, eq=False)
@@ -28,6 +29,7 @@ class MemoryLogStore:
     5
     """
 
+    shards: dict[tuple[bytes, int], CoordinatorShard] = field(default_factory=dict)
     _logs: dict[bytes, dict[int, Log]] = field(default_factory=dict)
     _snapshots: dict[bytes, dict[int, LogSnapshot]] = field(default_factory=dict)  # of logs not opened yet
 
@@ -66,4 +68,4 @@ class MemoryLogStore:
             of_topic = snapshots.setdefault(topic_id, {})
             for partition, log in logs.items():
                 of_topic[partition] = log.snapshot()
-        return MemoryLogStore({}, snapshots)
+        return MemoryLogStore({at: shard.copy() for at, shard in self.shards.items()}, {}, snapshots)

@@ -12,6 +12,7 @@ from mockbroker.state.logs.log import LeaderEpochCache, LogSegment, StoredBatch
 
 if TYPE_CHECKING:
     from mockbroker.state.cluster import Cluster
+    from mockbroker.state.coordinator_shard import CoordinatorShard
 
 
 class PartitionLog(Protocol):
@@ -57,7 +58,12 @@ class PartitionLog(Protocol):
 
 
 class LogStore(Protocol):
-    """Keeps logs by topic id and partition."""
+    """Keeps logs by topic id and partition.
+
+    ``shards`` has the coordinators' partitions decoded; a store that reads logs from a disk begins with none.
+    """
+
+    shards: dict[tuple[bytes, int], CoordinatorShard]
 
     def attach(self, cluster: Cluster) -> None:
         """A cluster begins with this store: there, names, replicas and configs of topics are to be had."""

@@ -190,7 +190,9 @@ class Replication:
         if states is not None:
             new_leader = states.followers.pop(partition.leader, None)
             lacks_records = new_leader is not None and new_leader.end_offset < partition.log.end_offset
-            if lacks_records and not (self.cluster.is_durable and partition.topic.is_internal):
+            if (
+                lacks_records and not partition.topic.is_internal
+            ):  # a coordinator's write is acknowledged by all at once
                 assert new_leader is not None
                 partition.truncate(new_leader.end_offset)
             end_offset = partition.log.end_offset

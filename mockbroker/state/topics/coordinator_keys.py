@@ -6,6 +6,8 @@ TransactionCoordinator.transactionStateTopicConfigs and Utils.abs, Apache Kafka 
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from kafka_rack.java import string_hash, to_int32
 from mockbroker.parts import CoordinatorTopic, merged
 
@@ -34,6 +36,7 @@ COORDINATOR_TOPICS: dict[str, CoordinatorTopic] = {
 MIN_INT = -(2**31)
 
 
+@lru_cache(maxsize=4096)
 def partition_of_key(key: str, partitions: int) -> int:
     """The partition that a group, a transactional id or a share partition's key is in, of so many.
 

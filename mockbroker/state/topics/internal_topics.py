@@ -1,11 +1,10 @@
 """The topics of coordinators, made when first needed: who leads a key's partition coordinates that key.
 
-What coordinators keep is in the image; it alone is read by them. The log of a partition of these topics is written
-from it when somebody first looks at that partition: the last record of each key, as in a log that was compacted just
-now. From then on whatever changes the image there is appended as well. In a durable cluster, whose restart reads
-these logs (``mockbroker.state.coordinator_log``), all of them are written from the beginning. They are
-compacted with all others, unless an optional part deletes from the front of them (``CoordinatorTopic.log``). A
-partition that is never read costs nothing.
+A coordinator's state is its shard, the decoded log of its partition (``mockbroker.state.coordinator_shard``); a group
+that runs is built from it. The bytes of a log are encoded when a client first reads the partition, the last record of
+each key, as in a log that was just compacted. From then on each record is encoded as it is written. In a durable
+cluster, whose restart replays these logs, all records are. Logs are compacted with all others, unless an optional part
+deletes from their front (``CoordinatorTopic.log``): those are always encoded, and have no shard.
 
 Source: DefaultAutoTopicCreationManager, Apache Kafka 4.4. In a cluster of fewer brokers than a replication factor asks
 for, Kafka makes no topic; here it gets as many replicas as there are brokers, and as many fewer of them have to be in
@@ -14,13 +13,14 @@ sync.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from mockbroker.parts import load
+from mockbroker.state.coordinator_shard import NO_PRODUCER_ID, CoordinatorRecord, CoordinatorShard
 from mockbroker.state.errors import ApiError
-from mockbroker.state.image.coordinator_records import NO_PRODUCER_ID, CoordinatorRecord
 from mockbroker.state.topics.coordinator_keys import (
     COORDINATOR_TOPICS,
     OFFSETS_TOPIC,
@@ -36,44 +36,41 @@ if TYPE_CHECKING:
 
 MAX_SEGMENT_BYTES = 1 << 18  # so that compaction, which leaves the last segment alone, keeps logs small
 MAX_BATCH_RECORDS = 500
-TOPIC_OF_RECORDS = {
-    f"protocol.embedded.{module}": name
-    for name, topic in COORDINATOR_TOPICS.items()
-    if topic.log
-    for module in topic.records
-}
-"""The topic of an optional part whose records a module declares."""
+NOTHING_WRITTEN = CoordinatorShard()  # of a partition without records; nothing writes to it
 
 
 @dataclass(slots=True, eq=False)
 class InternalTopics:
     """The coordinators' topics of a cluster.
 
-    ``_written`` are the partitions whose logs are kept in line with the image; ``_delayed`` has what such a partition
-    is to be given once it has a leader again. ``_counts`` has how many partitions coordinators go by, by topic id: as
+    ``_encoded`` are the partitions whose logs have all records as bytes; ``_delayed`` has the records that such a
+    partition gets once it has a leader again. ``_counts`` has how many partitions coordinators go by, by topic id: as
     many as there were when they began, as in Kafka.
     """
 
     cluster: Cluster
     _counts: dict[bytes, int] = field(default_factory=dict)
-    _written: set[Partition] = field(default_factory=set)
-    _delayed: dict[Partition, list[tuple[CoordinatorRecord, int]]] = field(default_factory=dict)
+    _encoded: set[Partition] = field(default_factory=set)
+    _delayed: dict[Partition, list[CoordinatorRecord]] = field(default_factory=dict)
     _logs: dict[str, Any] = field(default_factory=dict)  # of topics that have ``CoordinatorTopic.log``, by name
 
-    def __post_init__(self) -> None:
-        self._listen()
-
     def restore(self) -> None:
-        """Go on with the logs that have records already."""
-        topics = self.cluster.topic_by_id
-        for topic_id, index in self.cluster.log_store.filled():
-            topic = topics.get(topic_id)
-            if topic is not None and topic.is_internal:
-                self._written.add(topic.partitions[index])
-                log = self._log_of(topic.name)
-                if log is not None:
-                    log.restore(topic.partitions[index])
-        self._listen()
+        """Replay the logs that have records as bytes. Raises DecodeError, UnsupportedVersionError."""
+        from mockbroker.state.coordinator_log import load_shard
+
+        cluster = self.cluster
+        for topic_id, index in list(cluster.log_store.filled()):
+            topic = cluster.topic_by_id.get(topic_id)
+            if topic is None or not topic.is_internal:
+                continue
+            partition = topic.partitions[index]
+            self._encoded.add(partition)
+            replayer = self._log_of(topic.name)
+            if replayer is not None:
+                replayer.restore(partition)
+            else:
+                batches = partition.log.batches(partition.log.start_offset)
+                cluster.log_store.shards[topic_id, index] = load_shard(topic.name, batches)
 
     # coordinators
 
@@ -148,12 +145,10 @@ class InternalTopics:
         """A partition of one of these topics has another leader, or none."""
         cluster = self.cluster
         if partition.leader != NO_LEADER and partition in self._delayed:
-            for record, timestamp_ms in self._delayed.pop(partition):
-                self._append(partition, [record], timestamp_ms)
+            self._append(partition, self._delayed.pop(partition))
         if partition.topic.name == OFFSETS_TOPIC and cluster.has_groups:
-            for group_id in cluster.groups.ids():
-                if self._partition_in(partition.topic, group_id) is partition:
-                    cluster.groups.coordinator_moved(group_id, cluster.now_ms)
+            groups = [one for one in cluster.groups.ids() if self._partition_in(partition.topic, one) is partition]
+            cluster.groups.coordinator_moved(groups, self._shard_of(partition) or NOTHING_WRITTEN, cluster.now_ms)
 
     # records
 
@@ -164,109 +159,72 @@ class InternalTopics:
             self._logs[name] = load(path)(self.cluster)
         return self._logs.get(name)
 
-    def is_written(self, partition: Partition) -> bool:
-        """Whether the log of a partition has what the image has."""
-        return partition in self._written or self.cluster.is_durable
+    def shard(self, name: str, key: str) -> CoordinatorShard:
+        """The shard that a key is in, to read it."""
+        topic = self.cluster.topics.get(name)
+        return NOTHING_WRITTEN if topic is None else self._shard_of(self._partition_in(topic, key)) or NOTHING_WRITTEN
+
+    def shards(self, name: str) -> list[CoordinatorShard]:
+        """The shards of a topic that have records, by partition."""
+        topic = self.cluster.topics.get(name)
+        found = map(self._shard_of, topic.partitions if topic is not None else ())
+        return [shard for shard in found if shard is not None]
+
+    def write(self, name: str, key: str, records: Sequence[CoordinatorRecord]) -> None:
+        """Append records of a key to the log of its partition, and replay them.
+
+        Raises ApiError: COORDINATOR_NOT_AVAILABLE where the topic has to be created and no broker is up, and
+            KAFKA_STORAGE_ERROR where records cannot be stored. Nothing is replayed then.
+        """
+        if records:
+            partition = self.partition_of(name, key)
+            if self.is_encoded(partition):
+                self._append(partition, records)
+            if not COORDINATOR_TOPICS[name].log:
+                self._writable_shard(partition).replay(records)
+
+    def end_transaction(self, partition: Partition, producer_id: int, epoch: int, *, committed: bool) -> None:
+        """Apply the marker that ends a producer's transaction in a partition; its bytes are appended as any other's."""
+        self._writable_shard(partition).end_transaction(producer_id, epoch, committed=committed)
+
+    def _shard_of(self, partition: Partition) -> CoordinatorShard | None:
+        return self.cluster.log_store.shards.get((partition.topic.id, partition.index))
+
+    def _writable_shard(self, partition: Partition) -> CoordinatorShard:
+        shard = self._shard_of(partition)
+        if shard is None:
+            shard = self.cluster.log_store.shards[partition.topic.id, partition.index] = CoordinatorShard()
+        return shard
+
+    def is_encoded(self, partition: Partition) -> bool:
+        """Whether the log of a partition has all records as bytes."""
+        return (
+            partition in self._encoded or self.cluster.is_durable or bool(COORDINATOR_TOPICS[partition.topic.name].log)
+        )
 
     def open(self, partition: Partition) -> None:
-        """Somebody looks at a partition: from now on its log has what coordinators keep."""
-        if self.is_written(partition) or partition.leader == NO_LEADER:
+        """A client reads a partition: from now on its log has all records as bytes."""
+        if self.is_encoded(partition) or partition.leader == NO_LEADER:
             return
-        self._written.add(partition)
-        self._listen()
-        wall_ms = self.cluster.clock.at(self.cluster.now_ms)
-        if partition.topic.name == OFFSETS_TOPIC:
-            self._append(partition, list(self._of_groups(partition)), wall_ms)
-        elif partition.topic.name == TRANSACTIONS_TOPIC:
-            self._append(partition, list(self._of_transactions(partition)), wall_ms)
-        elif self.cluster.image.extensions:
-            kept = self._log_of(partition.topic.name).snapshots()
-            here = [record for key, record in kept if self._partition_in(partition.topic, key) is partition]
-            self._append(partition, here, wall_ms)
+        self._encoded.add(partition)
+        shard = self._shard_of(partition)
+        if shard is not None:
+            self._append(partition, shard.in_order())
 
     def forget(self, topic: Topic) -> None:
-        """A topic is gone, and so is what coordinators kept there."""
-        self._written.difference_update(topic.partitions)
-        self._listen()
+        """A topic was deleted, and with it what its coordinators have written."""
+        cluster = self.cluster
+        self._encoded.difference_update(topic.partitions)
         self._counts.pop(topic.id, None)
         for partition in topic.partitions:
             self._delayed.pop(partition, None)
-            if topic.name in self._logs:
-                self._logs[topic.name].forget(partition)
-        if topic.name == OFFSETS_TOPIC and self.cluster.has_groups:
-            self.cluster.groups.forget_all()
-        elif topic.name == TRANSACTIONS_TOPIC and self.cluster.image.transactions:
-            self.cluster.transactions.forget_all()
-        elif COORDINATOR_TOPICS[topic.name].log and self.cluster.image.extensions:
-            self._log_of(topic.name).forget_all()
-
-    def _of_groups(self, partition: Partition) -> Iterator[CoordinatorRecord]:
-        """What the image has of the groups in a partition: groups first, then offsets, then what is pending."""
-        from mockbroker.state.groups.offsets import offset_record
-        from protocol.embedded.group_log import GroupMetadataKey
-
-        image = self.cluster.image
-
-        def is_here(group_id: str) -> bool:
-            return self._partition_in(partition.topic, group_id) is partition
-
-        for group_id in filter(is_here, image.groups):
-            yield CoordinatorRecord(GroupMetadataKey(group=group_id), image.groups[group_id])
-        for group_id in filter(is_here, image.modern_groups):
-            yield from image.modern_groups[group_id].values()
-        for group_id in filter(is_here, image.offsets):
-            for place, value in image.offsets[group_id].items():
-                yield offset_record(group_id, place, value)
-        epochs = {value.producer_id: value.producer_epoch for value in image.transactions.values()}
-        for producer_id, by_group in image.pending_offsets.items():
-            for group_id in filter(is_here, by_group):
-                for place, value in by_group[group_id].items():
-                    yield offset_record(group_id, place, value, producer_id, epochs.get(producer_id, 0))
-
-    def _of_transactions(self, partition: Partition) -> Iterator[CoordinatorRecord]:
-        from mockbroker.state.transactions.states import record
-
-        for transactional_id, value in self.cluster.image.transactions.items():
-            if self._partition_in(partition.topic, transactional_id) is partition:
-                yield record(transactional_id, value)
-
-    def _listen(self) -> None:
-        """Be told of what changes the image, if any log is to have it."""
-        self.cluster.writer.on_coordinator_records = self._changed if self._written or self.cluster.is_durable else None
-
-    def _changed(self, records: Iterable[CoordinatorRecord]) -> None:
-        """Records of coordinators are about to change the image."""
-        wall_ms = self.cluster.clock.at(self.cluster.now_ms)
-        by_partition: dict[Partition, list[CoordinatorRecord]] = {}
-        for record in records:
-            partition = self.place_of(record)
-            if partition is not None and self.is_written(partition):
-                by_partition.setdefault(partition, []).append(record)
-        for partition, some in by_partition.items():
-            if partition.leader == NO_LEADER:
-                self._delayed.setdefault(partition, []).extend((one, wall_ms) for one in some)
-            else:
-                self._append(partition, some, wall_ms)
-
-    def place_of(self, record: CoordinatorRecord) -> Partition | None:
-        """The partition that a record belongs in; none for markers, which are appended with all others.
-
-        Where logs are what a restart finds, the topic is made for it. Raises ApiError: COORDINATOR_NOT_AVAILABLE.
-        """
-        key = record.key
-        transactional_id = getattr(key, "transactional_id", None)
-        if transactional_id is not None:
-            name, text = TRANSACTIONS_TOPIC, transactional_id
-        elif (other := TOPIC_OF_RECORDS.get(type(key).__module__)) is not None:
-            name, text = other, self._log_of(other).key_of(key)
-        else:
-            name, text = OFFSETS_TOPIC, getattr(key, "group", None) or getattr(key, "group_id", None)
-            if text is None:
-                return None
-        topic = self.cluster.topics.get(name)
-        if topic is None and self.cluster.is_durable and record.value is not None:
-            topic = self._make(name)
-        return None if topic is None else self._partition_in(topic, text)
+            cluster.log_store.shards.pop((topic.id, partition.index), None)
+        if topic.name in self._logs:
+            self._logs[topic.name].forget_all()
+        if topic.name == OFFSETS_TOPIC and cluster.has_groups:
+            cluster.groups.forget_all()
+        elif topic.name == TRANSACTIONS_TOPIC:
+            cluster.transactions.forget_all()
 
     def _partition_in(self, topic: Topic, key: str) -> Partition:
         """The partition that a key is in; where a topic was widened, the one that it was in before."""
@@ -275,30 +233,25 @@ class InternalTopics:
             count = self._counts[topic.id] = len(topic.partitions)
         return topic.partitions[partition_of_key(key, count)]
 
-    def _append(self, partition: Partition, records: list[CoordinatorRecord], wall_ms: int) -> None:
-        """Append records, in a batch for each stretch of one producer's."""
-        first = 0
-        while first < len(records):
-            producer = records[first].producer_id, records[first].producer_epoch
-            end = first + 1
-            while (
-                end < len(records)
-                and end - first < MAX_BATCH_RECORDS
-                and (records[end].producer_id, records[end].producer_epoch) == producer
-            ):
-                end += 1
-            self._append_batch(partition, records[first:end], *producer, wall_ms)
-            first = end
+    def _append(self, partition: Partition, records: Sequence[CoordinatorRecord]) -> None:
+        """Append records as soon as there is a leader, in a batch for each run of one producer's."""
+        if partition.leader == NO_LEADER:
+            self._delayed.setdefault(partition, []).extend(records)
+            return
+        for producer, run in groupby(records, key=lambda one: (one.producer_id, one.producer_epoch)):
+            some = list(run)
+            for first in range(0, len(some), MAX_BATCH_RECORDS):
+                self._append_batch(partition, some[first : first + MAX_BATCH_RECORDS], *producer)
 
     def _append_batch(
-        self, partition: Partition, records: list[CoordinatorRecord], producer_id: int, epoch: int, wall_ms: int
+        self, partition: Partition, records: Sequence[CoordinatorRecord], producer_id: int, epoch: int
     ) -> None:
         from mockbroker.state.coordinator_log import log_record, value_versions
         from mockbroker.state.logs.producers import NO_EPOCH, BatchMetadata
         from protocol.records import build_batch
 
         log, topic = partition.log, partition.topic
-        versions = value_versions(self.cluster)
+        versions, wall_ms = value_versions(self.cluster), self.cluster.clock.at(self.cluster.now_ms)
         base_offset, leader_epoch = log.end_offset, partition.leader_epoch
         is_transactional = producer_id != NO_PRODUCER_ID
         data = build_batch(

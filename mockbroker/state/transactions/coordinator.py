@@ -1,8 +1,8 @@
 """The transaction coordinator: who may write under a transactional id, what a transaction writes to, how it ends.
 
-Transactional ids belong to the cluster, not to a broker, so they outlive a stopped coordinator. Every command takes
-plain values and the time, and raises ApiError for what the asker did wrong. Whether the broker that was asked is the
-coordinator is the handlers' question.
+What is known of a transactional id is the last record in its shard. Every command takes plain values and the time, and
+raises ApiError for what the asker did wrong. Whether the broker that was asked is the coordinator is the handlers'
+question.
 
 A transaction ends in two steps, as in Kafka: what was decided is written down, then each partition gets its marker.
 Here the second follows at once, unless a partition has no leader in reach or too few replicas in sync: then it is tried
@@ -23,7 +23,7 @@ from mockbroker.state.features import feature_level
 from mockbroker.state.image.image import TopicPartition
 from mockbroker.state.logs.producers import MAX_EPOCH, NO_EPOCH, NO_PRODUCER_ID
 from mockbroker.state.timers import Timers, next_multiple
-from mockbroker.state.topics.coordinator_keys import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
+from mockbroker.state.topics.coordinator_keys import TRANSACTIONS_TOPIC
 from mockbroker.state.transactions.markers import Markers
 from mockbroker.state.transactions.states import (
     ENDING,
@@ -42,7 +42,7 @@ from mockbroker.state.transactions.states import (
     wrong_id,
     wrong_state,
 )
-from protocol.embedded.transaction_log import TransactionLogValue
+from protocol.embedded.transaction_log import TransactionLogKey, TransactionLogValue
 from protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
@@ -59,38 +59,44 @@ TimerKey = tuple[Literal["time-out", "markers", "expiry"], str]
 
 @dataclass(slots=True, eq=False)
 class Transactions:
-    """The transactional ids of a cluster. What a restart finds again is in the image.
+    """The transactional ids of a cluster. What is known of each is in its shard (``coordinator_shard``).
 
     ``_new`` has the ids that were begun and that the log does not take yet; they are known all the same.
-    ``_offsets_open`` has the epoch of each producer that has committed offsets in a transaction that is open, by its id
-    and the partition of ``__consumer_offsets``; ``_offsets_epochs`` has the last epoch of each that was seen there.
     """
 
     cluster: Cluster
     _timers: Timers[TimerKey] = field(init=False)
     _markers: Markers = field(init=False)
     _new: dict[str, TransactionLogValue] = field(default_factory=dict)
-    _offsets_open: dict[tuple[int, TopicPartition], int] = field(default_factory=dict)
-    _offsets_epochs: dict[tuple[int, TopicPartition], int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._markers = Markers(self.cluster, self.end_offsets)
+        self._markers = Markers(self.cluster)
         self._timers = self.cluster.timers.subsystem(
             "transactions", self._on_timer, runs=lambda: bool(self.cluster.liveness.online_brokers())
         )
 
     def restore(self, now_ms: int) -> None:
-        """Go on with the transactions that are in the image, and with what logs say of offsets committed in them."""
-        for transactional_id in sorted(self.cluster.image.transactions):
+        """Resume the transactions that are in the shards."""
+        for transactional_id in sorted(self.values()):
             self._set_timer(transactional_id, now_ms)
-        offsets = self.cluster.topics.get(OFFSETS_TOPIC)
-        for partition in offsets.partitions if offsets is not None and self.cluster.is_durable else ():
-            open_ids = partition.producers.transactions.open
-            for producer_id, producer in partition.producers.by_id.items():
-                key = (producer_id, (OFFSETS_TOPIC, partition.index))
-                self._offsets_epochs[key] = producer.epoch
-                if producer_id in open_ids:
-                    self._offsets_open[key] = producer.epoch
+
+    # what is known
+
+    def find(self, transactional_id: str) -> TransactionLogValue | None:
+        """What the log has of a transactional id."""
+        shard = self.cluster.internal_topics.shard(TRANSACTIONS_TOPIC, transactional_id)
+        return shard.value(TransactionLogKey, transactional_id)
+
+    def values(self) -> dict[str, TransactionLogValue]:
+        """What the logs have, by transactional id."""
+        shards = self.cluster.internal_topics.shards(TRANSACTIONS_TOPIC)
+        return {
+            id_: value for shard in shards for id_ in shard.records if (value := shard.value(TransactionLogKey, id_))
+        }
+
+    def _append(self, transactional_id: str, value: TransactionLogValue | None) -> None:
+        """Write the new state of a transactional id; None ends it."""
+        self.cluster.internal_topics.write(TRANSACTIONS_TOPIC, transactional_id, [record(transactional_id, value)])
 
     # producers
 
@@ -121,7 +127,7 @@ class Transactions:
         self.check_initialisation(transactional_id, timeout_ms, two_phase_commit, keep_prepared)
         if two_phase_commit:
             timeout_ms = MAX_TIMEOUT_MS
-        value = self.cluster.image.transactions.get(transactional_id) or self._new.get(transactional_id)
+        value = self.find(transactional_id) or self._new.get(transactional_id)
         if value is None:
             value = new_value(self._new_id(broker), timeout_ms, self._wall_ms(now_ms))
             if not self._takes_writes(transactional_id):
@@ -242,31 +248,11 @@ class Transactions:
             check_ended(transactional_id, value, commit=commit)
         return (value.producer_id, value.producer_epoch)
 
-    # groups
-
-    def has_offsets_open(self, producer_id: int, epoch: int, partition: TopicPartition) -> bool:
-        """Whether a producer has committed offsets there in a transaction that is open, in this epoch."""
-        return self._offsets_open.get((producer_id, partition)) == epoch
-
-    def has_overtaken_offsets(self, producer_id: int, epoch: int, partition: TopicPartition) -> bool:
-        """Whether a producer has committed offsets there, or ended a transaction, in a later epoch than this."""
-        return epoch < self._offsets_epochs.get((producer_id, partition), epoch)
-
-    def offsets_staged(self, producer_id: int, epoch: int, partition: TopicPartition) -> None:
-        """A producer has committed offsets in its transaction, to a partition of ``__consumer_offsets``."""
-        self._offsets_open[producer_id, partition] = self._offsets_epochs[producer_id, partition] = epoch
-
-    def end_offsets(self, producer_id: int, epoch: int, partition: TopicPartition, *, committed: bool) -> None:
-        """A marker was written to a partition of ``__consumer_offsets``: what the producer committed counts, or not."""
-        self._offsets_open.pop((producer_id, partition), None)
-        self._offsets_epochs[producer_id, partition] = epoch
-        self.cluster.groups.end_transaction(producer_id, committed=committed)
-
     # admins
 
     def get(self, transactional_id: str) -> TransactionLogValue:
         """A transactional id to look at. Raises ApiError: TRANSACTIONAL_ID_NOT_FOUND."""
-        value = self.cluster.image.transactions.get(transactional_id) or self._new.get(transactional_id)
+        value = self.find(transactional_id) or self._new.get(transactional_id)
         if value is None:
             raise ApiError(
                 ErrorCode.TRANSACTIONAL_ID_NOT_FOUND, f"there is no producer with transactional id {transactional_id}"
@@ -291,7 +277,7 @@ class Transactions:
         begun_before = self._wall_ms(now_ms) - min_duration_ms
         return [
             (transactional_id, value)
-            for transactional_id, value in sorted(self.cluster.image.transactions.items())
+            for transactional_id, value in sorted(self.values().items())
             if is_wanted(transactional_id)
             and (not states or STATE_NAMES[TransactionState(value.transaction_status)] in states)
             and (not producer_ids or value.producer_id in producer_ids)
@@ -300,19 +286,16 @@ class Transactions:
 
     def forget_all(self) -> None:
         """The topic that has the transactional ids is gone."""
-        for transactional_id in list(self.cluster.image.transactions):
-            self._timers.cancel(("time-out", transactional_id))
-            self._timers.cancel(("markers", transactional_id))
-            self._timers.cancel(("expiry", transactional_id))
-            self._markers.forget(transactional_id)
-            self.cluster.producers.last_epochs.pop(transactional_id, None)
-            self.cluster.writer.commit([record(transactional_id, None)])
+        for timer in list(self._timers):
+            self._timers.cancel(timer)
+        self._markers = Markers(self.cluster)
+        self.cluster.producers.last_epochs.clear()
 
     # time
 
     def clock_jumped(self, now_ms: int) -> None:
         """The wall clock shows another time: end and forget what is too old by it."""
-        for transactional_id in sorted(self.cluster.image.transactions):
+        for transactional_id in sorted(self.values()):
             self._on_timer(("time-out", transactional_id), now_ms)
 
     # how time passes, inside
@@ -323,7 +306,7 @@ class Transactions:
         if not self.cluster.internal_topics.has_coordinator(TRANSACTIONS_TOPIC, transactional_id):
             self._timers.set(key, now_ms + MARKER_RETRY_MS)
             return
-        value = self.cluster.image.transactions[transactional_id]
+        value = self.get(transactional_id)
         if value.transaction_status in ENDING:
             self._write_markers(transactional_id, value, now_ms)
         elif not self._takes_writes(transactional_id):
@@ -337,7 +320,7 @@ class Transactions:
 
     def _set_timer(self, transactional_id: str, now_ms: int) -> None:
         """Have the coordinator look at a transactional id when Kafka's would, which looks at all of them at times."""
-        value = self.cluster.image.transactions[transactional_id]
+        value = self.get(transactional_id)
         state = TransactionState(value.transaction_status)
         if state in ENDING:
             self._timers.set(("markers", transactional_id), now_ms + MARKER_RETRY_MS)
@@ -372,7 +355,7 @@ class Transactions:
 
     def _expire(self, transactional_id: str, value: TransactionLogValue, now_ms: int) -> None:
         after(value, TransactionEvent.EXPIRED, self._wall_ms(now_ms))
-        self.cluster.writer.commit([record(transactional_id, None)])
+        self._append(transactional_id, None)
         self.cluster.producers.last_epochs.pop(transactional_id, None)
         self._timers.cancel(("expiry", transactional_id))
 
@@ -400,7 +383,7 @@ class Transactions:
     def _known(self, transactional_id: str, producer_id: int, now_ms: int) -> TransactionLogValue:
         if not transactional_id:
             raise ApiError(ErrorCode.INVALID_REQUEST, "expected a transactional id, got ''")
-        value = self.cluster.image.transactions.get(transactional_id)
+        value = self.find(transactional_id)
         if value is None:
             raise wrong_id(transactional_id, producer_id)
         return self._settled(transactional_id, value, now_ms)
@@ -409,7 +392,7 @@ class Transactions:
         """What is known of a transactional id once its markers are written, if they can be by now."""
         if value.transaction_status in ENDING:
             self._write_markers(transactional_id, value, now_ms)
-            return self.cluster.image.transactions[transactional_id]
+            return self.get(transactional_id)
         return value
 
     def _next_epoch(
@@ -536,7 +519,7 @@ class Transactions:
         partitions = partitions_of(value) if value.transaction_status == TransactionState.ONGOING else []
         decided = after(value, event, self._wall_ms(now_ms), partitions=partitions, **changes)
         self.cluster.internal_topics.check_takes_writes(TRANSACTIONS_TOPIC, transactional_id)
-        self.cluster.writer.commit([record(transactional_id, decided)])
+        self._append(transactional_id, decided)
         self._timers.cancel(("time-out", transactional_id))
         self._timers.cancel(("expiry", transactional_id))
         self._write_markers(transactional_id, decided, now_ms)
@@ -544,7 +527,7 @@ class Transactions:
 
     def _write(self, transactional_id: str, value: TransactionLogValue, now_ms: int) -> None:
         self.cluster.internal_topics.check_takes_writes(TRANSACTIONS_TOPIC, transactional_id)
-        self.cluster.writer.commit([record(transactional_id, value)])
+        self._append(transactional_id, value)
         self._new.pop(transactional_id, None)
         self._set_timer(transactional_id, now_ms)
 

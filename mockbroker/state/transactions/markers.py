@@ -6,7 +6,7 @@ Source: TransactionMarkerChannelManager and TransactionMarkerRequestCompletionHa
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 from mockbroker.state.errors import ApiError
 from mockbroker.state.logs.appending import append_marker
@@ -19,12 +19,6 @@ if TYPE_CHECKING:
     from mockbroker.state.image.image import TopicPartition
     from mockbroker.state.topics.topic import Partition
     from protocol.embedded.transaction_log import TransactionLogValue
-
-
-class EndOffsets(Protocol):
-    """Ends what a producer has committed to a partition of ``__consumer_offsets``."""
-
-    def __call__(self, producer_id: int, epoch: int, partition: TopicPartition, *, committed: bool) -> None: ...
 
 
 class WrittenMarker(NamedTuple):
@@ -44,7 +38,6 @@ class Markers:
     """
 
     cluster: Cluster
-    end_offsets: EndOffsets
     _missing: dict[str, dict[TopicPartition, WrittenMarker | None]] = field(default_factory=dict)
 
     def write(self, transactional_id: str, value: TransactionLogValue, now_ms: int) -> bool:
@@ -83,8 +76,9 @@ class Markers:
             if not self._reaches_leader(transactional_id, partition):
                 return False
             if key[0] == OFFSETS_TOPIC:
-                self.end_offsets(value.producer_id, value.producer_epoch, key, committed=committed)
-                if not self.cluster.internal_topics.is_written(partition):
+                topics = self.cluster.internal_topics
+                topics.end_transaction(partition, value.producer_id, value.producer_epoch, committed=committed)
+                if not topics.is_encoded(partition):
                     return True
             try:
                 end_offset = append_marker(

@@ -12,8 +12,8 @@ from typing import Any
 
 from msgspec import structs
 
+from mockbroker.state.coordinator_shard import CoordinatorRecord
 from mockbroker.state.errors import ApiError
-from mockbroker.state.image.coordinator_records import CoordinatorRecord
 from mockbroker.state.image.image import TopicPartition
 from mockbroker.state.logs.producers import NO_EPOCH, NO_PRODUCER_ID
 from protocol.embedded.transaction_log import TransactionLogKey, TransactionLogValue

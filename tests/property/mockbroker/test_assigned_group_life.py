@@ -11,8 +11,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from mockbroker.core.simulation import Simulation
 from mockbroker.state.groups.consumer.group import ConsumerGroup
-from mockbroker.state.image.image import Image
+from mockbroker.state.topics.coordinator_keys import OFFSETS_TOPIC
 from protocol.apis.consumer_group import ConsumerGroupHeartbeatRequest
+from protocol.embedded.group_log import OffsetCommitKey
 from protocol.error_codes import ErrorCode
 
 GROUP = "readers"
@@ -210,9 +211,9 @@ class AssignedGroupLife(RuleBasedStateMachine):
         if group is None:
             return
         copy = ConsumerGroup(GROUP, group.groups)
-        image: Image = self.sim.cluster.image
-        for record in image.modern_groups.get(GROUP, {}).values():
-            copy.apply(record)
+        for record in self.sim.cluster.internal_topics.shard(OFFSETS_TOPIC, GROUP).records_of(GROUP):
+            if not isinstance(record.key, OffsetCommitKey):
+                copy.apply(record)
         for name in (
             "epoch",
             "assignment_epoch",

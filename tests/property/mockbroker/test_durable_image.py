@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from copy import deepcopy
-from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -18,9 +17,9 @@ from hypothesis.stateful import invariant, rule
 from mockbroker.data_directories.metadata_records import commit_batch, records_in
 from mockbroker.state.brokers.broker import Broker
 from mockbroker.state.cluster import Cluster
-from mockbroker.state.coordinator_log import load_coordinators, value_bytes, value_versions, version_of
+from mockbroker.state.coordinator_log import load_shard, value_bytes, value_versions, version_of
+from mockbroker.state.coordinator_shard import CoordinatorShard
 from mockbroker.state.errors import ApiError
-from mockbroker.state.image.coordinator_records import CoordinatorRecord
 from mockbroker.state.image.image import Image
 from mockbroker.state.logs.appending import append_marker
 from mockbroker.state.quotas.client_quotas import Alteration, alter_quotas
@@ -66,10 +65,8 @@ class DurableImageLife(ImageLife):
 
     def append(self, records: Sequence[object], /) -> None:
         """As a record log: one batch a commit."""
-        metadata = [record for record in records if not isinstance(record, CoordinatorRecord)]
-        if metadata:
-            self.batches.append(commit_batch(metadata, self.end_offset, self.lives, timestamp_ms=self.now_ms))
-            self.end_offset += len(metadata)
+        self.batches.append(commit_batch(records, self.end_offset, self.lives, timestamp_ms=self.now_ms))
+        self.end_offset += len(records)
 
     def kept_image(self) -> Image:
         return image_of(self.batches)
@@ -94,7 +91,9 @@ class DurableImageLife(ImageLife):
                     coordinator_epoch=0,
                     transaction_version=1,
                 )
-        self.cluster.groups.end_transaction(1000 + index, committed=committed)
+                self.cluster.internal_topics.end_transaction(
+                    partition, 1000 + index, producer.epoch, committed=committed
+                )
 
     @rule(user=users, limit=st.sampled_from([None, 1.0, 2.0]))
     def set_quota(self, user: str | None, limit: float | None) -> None:
@@ -138,8 +137,12 @@ class DurableImageLife(ImageLife):
             assert copy == as_it_was
         self.copies.clear()
         if self.has_coordinators():
-            load_coordinators(replayed, self.log_store)
-            assert in_logs_form(replayed, {}) == in_logs_form(image, value_versions(self.cluster))
+            versions = value_versions(self.cluster)
+            for partition in self.cluster.partitions():
+                if partition.topic.is_internal:
+                    found = load_shard(partition.topic.name, partition.log.batches(partition.log.start_offset))
+                    shard = self.log_store.shards.get((partition.topic.id, partition.index), CoordinatorShard())
+                    assert in_logs_form(found, {}) == in_logs_form(shard, versions)
 
     @invariant()
     def replaying_the_records_gives_the_image_again(self) -> None:
@@ -150,28 +153,14 @@ class DurableImageLife(ImageLife):
         return all(one.leader >= 0 for one in self.cluster.partitions() if one.topic.is_internal)
 
 
-def in_logs_form(image: Image, versions: dict[str, int]) -> Image:
-    """An image with what the versions of its records in logs have room for; numbers of commits are left out."""
+def in_logs_form(shard: CoordinatorShard, versions: dict[str, int]) -> list[Any]:
+    """The records of a shard, pending ones last, with what the versions of their values have room for."""
 
     def read_back(value: Any) -> Any:
         return read_versioned(type(value), value_bytes(value, version_of(value, versions))) if versions else value
 
-    kept = image.copy()
-    kept.commit_numbers.clear()
-    kept.groups = {one: read_back(value) for one, value in image.groups.items()}
-    kept.offsets = {one: {at: read_back(value) for at, value in some.items()} for one, some in image.offsets.items()}
-    kept.pending_offsets = {
-        producer_id: {
-            one: {at: read_back(value) for at, value in some.items()} for one, some in sorted(by_group.items())
-        }
-        for producer_id, by_group in image.pending_offsets.items()
-    }
-    kept.transactions = {one: read_back(value) for one, value in image.transactions.items()}
-    kept.extensions = {
-        name: {one: replace(state, updates=0) for one, state in states.items()}
-        for name, states in image.extensions.items()
-    }
-    return kept
+    values = ((record.producer_id, record.key, read_back(record.value)) for record in shard.in_order())
+    return [*sorted(values, key=repr), sorted(shard.pending)]
 
 
 TestDurableImageLife = DurableImageLife.TestCase

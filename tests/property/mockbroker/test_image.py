@@ -16,13 +16,15 @@ from mockbroker.state.groups.classic.group import ClassicGroup
 from mockbroker.state.groups.classic.members import GroupJoin
 from mockbroker.state.groups.classic.states import ClassicGroupState
 from mockbroker.state.groups.offsets import Committed
-from mockbroker.state.image.coordinator_records import CoordinatorRecord
 from mockbroker.state.image.image import Image
 from mockbroker.state.logs.appending import append
 from mockbroker.state.logs.memory import MemoryLogStore
 from mockbroker.state.logs.producers import recover
+from mockbroker.state.topics.coordinator_keys import OFFSETS_TOPIC
 from protocol.calls import encode
 from protocol.codec import decode_as
+from protocol.embedded.group_log import GroupMetadataKey
+from tests.internal_topics import end_transaction
 from tests.unit.mockbroker.handlers.records import batch
 
 RACKS = "abc"
@@ -140,7 +142,7 @@ class ImageLife(RuleBasedStateMachine):
 
     @rule(transactional_id=transactional_ids, name=names, index=st.integers(0, 2), size=st.integers(1, 3))
     def produce_in_transaction(self, transactional_id: str, name: str, index: int, size: int) -> None:
-        known = self.cluster.image.transactions.get(transactional_id)
+        known = self.cluster.transactions.find(transactional_id)
         if known is None:
             return
         producer_id, epoch = known.producer_id, known.producer_epoch
@@ -164,7 +166,7 @@ class ImageLife(RuleBasedStateMachine):
 
     @rule(transactional_id=transactional_ids, commit=st.booleans(), version=st.sampled_from([0, 2]))
     def end_transaction_of(self, transactional_id: str, commit: bool, version: int) -> None:
-        known = self.cluster.image.transactions.get(transactional_id)
+        known = self.cluster.transactions.find(transactional_id)
         if known is not None:
             with suppress(ApiError):
                 self.cluster.transactions.end(
@@ -251,7 +253,7 @@ class ImageLife(RuleBasedStateMachine):
 
     @rule(index=st.integers(0, 2), committed=st.booleans())
     def end_transaction(self, index: int, committed: bool) -> None:
-        self.cluster.groups.end_transaction(1000 + index, committed=committed)
+        end_transaction(self.cluster, 1000 + index, committed=committed)
 
     @rule(group_id=groups, name=names, index=st.integers(0, 2))
     def delete_offset(self, group_id: str, name: str, index: int) -> None:
@@ -321,10 +323,10 @@ class ImageLife(RuleBasedStateMachine):
         for broker in self.cluster.brokers.values():
             assert broker.registration is image.brokers[broker.id]
         for group in self.cluster.groups.select():
-            if group.state is ClassicGroupState.STABLE or (
-                group.state is ClassicGroupState.EMPTY and group.id in image.groups
-            ):
-                kept = image.groups[group.id]
+            shard = self.cluster.internal_topics.shard(OFFSETS_TOPIC, group.id)
+            kept = shard.value(GroupMetadataKey, group.id)
+            if group.state is ClassicGroupState.STABLE or (group.state is ClassicGroupState.EMPTY and kept is not None):
+                assert kept is not None
                 assert (kept.generation, kept.leader) == (group.generation, group.leader_id)
                 assert [one.member_id for one in kept.members] == list(group.members)
 
@@ -348,9 +350,6 @@ class ImageLife(RuleBasedStateMachine):
 
 def through_the_wire(record: Any) -> Any:
     """A record as it is after it was written in its newest version and read again."""
-    if type(record) is CoordinatorRecord:
-        value = None if record.value is None else through_the_wire(record.value)
-        return record._replace(key=through_the_wire(record.key), value=value)
     version = type(record).valid_versions.highest
     return decode_as(type(record), version, encode(record, version))
 

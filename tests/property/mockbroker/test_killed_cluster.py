@@ -166,7 +166,7 @@ def check(process: Process) -> None:
         assert found is not None
         assert found.offset >= offset
     for transactional_id, pair in told.producers.items():
-        value = cluster.image.transactions[transactional_id]
+        value = cluster.transactions.get(transactional_id)
         assert (value.producer_id, value.producer_epoch) >= pair
         assert value.transaction_status not in (TransactionState.PREPARE_COMMIT, TransactionState.PREPARE_ABORT)
     for topic, values in told.values.items():

@@ -218,7 +218,7 @@ class TransactionLife(RuleBasedStateMachine):
             if len(partition.isr) < partition.effective_min_isr():
                 continue  # its coordinator goes on, and readers wait
             values = [one.value for one in records if one.key is not None and one.key.endswith(name.encode())]
-            known = self.sim.cluster.image.transactions.get(name)
+            known = self.sim.cluster.transactions.find(name)
             assert (values[-1] if values else None) == (None if known is None else write_versioned(known, 1))
         offsets = offsets_in(committed(records_of(self.sim, OFFSETS_TOPIC, GROUP)))
         assert (offsets[-1][-1] if offsets else -1) == self.group_offset

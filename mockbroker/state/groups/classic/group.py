@@ -42,8 +42,8 @@ from mockbroker.state.groups.kind import TopicsOf
 from protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
+    from mockbroker.state.coordinator_shard import CoordinatorRecord
     from mockbroker.state.groups.coordinator import Groups
-    from mockbroker.state.image.coordinator_records import CoordinatorRecord
     from protocol.embedded.group_log import GroupMetadataValue
 
 CONSUMER_PROTOCOL_TYPE = "consumer"
@@ -74,7 +74,7 @@ class ClassicGroup(Generation):
     _joins_waiting: int = 0  # how many members have a join that waits
 
     def restore(self, value: GroupMetadataValue, now_ms: int) -> None:
-        """Go on from the generation that the image has: its members know of nothing, and have a whole session."""
+        """Resume the generation that the log has: its members do not notice, and have a whole session."""
         self.generation = value.generation
         self.protocol_type, self.protocol_name = value.protocol_type or None, value.protocol
         self.leader_id = value.leader
@@ -500,7 +500,7 @@ class ClassicGroup(Generation):
 
     def _commit_generation(self) -> None:
         """Have the present generation written."""
-        self.groups.writer.commit([records.generation(self.id, self)])
+        self.groups.write(self.id, [records.generation(self.id, self)])
 
     # members
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from mockbroker.state.coordinator_shard import CoordinatorRecord
 from mockbroker.state.groups.classic.members import ClassicGroupMember, Generation
-from mockbroker.state.image.coordinator_records import CoordinatorRecord
 from protocol.embedded.group_log import GroupMetadataKey, GroupMetadataValue
 
 
@@ -45,8 +45,6 @@ def generation(group_id: str, group: Generation) -> CoordinatorRecord:
 
 def without_members(value: GroupMetadataValue) -> GroupMetadataValue:
     """A group in the same generation, whose members have all gone."""
-    if not value.members:
-        return value
     return GroupMetadataValue(
         protocol_type=value.protocol_type,
         generation=value.generation,

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from random import Random
 
+from mockbroker.state.coordinator_shard import CoordinatorRecord
 from mockbroker.state.errors import ApiError
 from mockbroker.state.groups.classic.group import CONSUMER_PROTOCOL_TYPE
 from mockbroker.state.groups.classic.members import GroupJoin, JoinAnswer, PendingAnswer, SyncAnswer, differ
@@ -27,7 +28,6 @@ from mockbroker.state.groups.consumer.leaving import fence
 from mockbroker.state.groups.consumer.members import ConsumerMember
 from mockbroker.state.groups.modern.group import MemberTimer
 from mockbroker.state.groups.modern.members import MemberState
-from mockbroker.state.image.coordinator_records import CoordinatorRecord
 from protocol.embedded.consumer_protocol import ConsumerProtocolSubscription
 from protocol.embedded.versioned import read_versioned
 from protocol.error_codes import ErrorCode

@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterable
 from enum import Enum
 from typing import TYPE_CHECKING
 
+from mockbroker.state.coordinator_shard import CoordinatorRecord
 from mockbroker.state.errors import ApiError
 from mockbroker.state.groups.consumer import records
 from mockbroker.state.groups.consumer.members import ConsumerMember
 from mockbroker.state.groups.modern.subscriptions import count_matches
-from mockbroker.state.image.coordinator_records import CoordinatorRecord
 from mockbroker.state.patterns import PatternError, compiled
 from protocol.error_codes import ErrorCode
 

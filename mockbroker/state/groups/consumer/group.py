@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from kafka_rack.java import string_hash, to_int32
+from mockbroker.state.coordinator_shard import CoordinatorRecord
 from mockbroker.state.errors import ApiError
 from mockbroker.state.groups.consumer import records
 from mockbroker.state.groups.consumer.members import ConsumerMember
@@ -17,7 +18,6 @@ from mockbroker.state.groups.modern.assignors import assignor_names
 from mockbroker.state.groups.modern.group import MemberTimer, ModernGroup
 from mockbroker.state.groups.modern.members import NOBODY, STATIC_LEAVE_EPOCH, MemberState
 from mockbroker.state.groups.modern.subscriptions import Counts, count_matches, count_names
-from mockbroker.state.image.coordinator_records import CoordinatorRecord
 from mockbroker.state.image.image import TopicPartition
 from protocol.embedded.consumer_group_log import (
     ConsumerGroupCurrentMemberAssignmentKey,

@@ -15,6 +15,7 @@ from random import Random
 from typing import TYPE_CHECKING
 from uuid import UUID
 
+from mockbroker.state.coordinator_shard import CoordinatorRecord
 from mockbroker.state.errors import ApiError
 from mockbroker.state.groups.consumer import migration, records
 from mockbroker.state.groups.consumer.expressions import ExpressionChange, change_of, refresh
@@ -32,7 +33,6 @@ from mockbroker.state.groups.modern.members import (
     Partitions,
 )
 from mockbroker.state.groups.modern.subscriptions import all_subscribe_alike
-from mockbroker.state.image.coordinator_records import CoordinatorRecord
 from protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from mockbroker.state.coordinator_shard import CoordinatorRecord
 from mockbroker.state.groups.consumer import records
 from mockbroker.state.groups.consumer.group import ConsumerGroup, add
 from mockbroker.state.groups.consumer.members import ConsumerMember
 from mockbroker.state.groups.modern.members import STATIC_LEAVE_EPOCH
 from mockbroker.state.groups.modern.subscriptions import count_matches, count_names
-from mockbroker.state.image.coordinator_records import CoordinatorRecord
 
 
 def leave(group: ConsumerGroup, member_id: str, instance_id: str | None, epoch: int, now_ms: int) -> None:

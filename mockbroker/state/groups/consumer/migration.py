@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING
 
+from mockbroker.state.coordinator_shard import CoordinatorRecord
 from mockbroker.state.errors import ApiError
 from mockbroker.state.groups.classic.group import CONSUMER_PROTOCOL_TYPE, ClassicGroup
 from mockbroker.state.groups.classic.members import ClassicGroupMember, vote
@@ -23,7 +24,6 @@ from mockbroker.state.groups.consumer.group import ConsumerGroup
 from mockbroker.state.groups.consumer.members import ConsumerMember
 from mockbroker.state.groups.modern.members import Partitions
 from mockbroker.state.groups.modern.topics import GroupTopics
-from mockbroker.state.image.coordinator_records import CoordinatorRecord
 from protocol.embedded.consumer_group_log import ConsumerGroupMemberMetadataValue
 from protocol.embedded.consumer_protocol import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 from protocol.embedded.versioned import read_versioned, write_versioned

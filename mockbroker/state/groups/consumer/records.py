@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from mockbroker.state.coordinator_shard import CoordinatorRecord
 from mockbroker.state.groups.consumer.members import ConsumerMember, recorded_partitions
 from mockbroker.state.groups.modern.records import GroupRecordTypes
-from mockbroker.state.image.coordinator_records import CoordinatorRecord
 from protocol.embedded.consumer_group_log import (
     ConsumerGroupCurrentMemberAssignmentKey,
     ConsumerGroupCurrentMemberAssignmentValue,

@@ -1,6 +1,7 @@
 """A group whose coordinator assigns, as it runs: its epoch, its members, and the target that they move towards.
 
-It changes by records alone: ``write`` has them kept, then applies them here; a restart applies them again.
+It changes by records alone: ``write`` appends them to the log, then applies them here; a new coordinator applies them
+again.
 
 Source: ModernGroup and TargetAssignmentMetadata, Apache Kafka 4.4.
 """
@@ -12,11 +13,11 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar, cast
 
+from mockbroker.state.coordinator_shard import CoordinatorRecord
 from mockbroker.state.errors import ApiError
 from mockbroker.state.groups.kind import CommitCheck, TopicsOf
 from mockbroker.state.groups.modern.members import ModernMember, Partitions
 from mockbroker.state.groups.modern.subscriptions import Counts, count_names
-from mockbroker.state.image.coordinator_records import CoordinatorRecord
 from protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
@@ -77,12 +78,12 @@ class ModernGroup(Generic[SomeMember]):
 
     def write(self, records: Sequence[CoordinatorRecord]) -> None:
         """Have records of this group kept, and apply them."""
-        self.groups.writer.commit(records)
+        self.groups.write(self.id, records)
         for record in records:
             self.apply(record)
 
     def apply(self, record: CoordinatorRecord) -> None:
-        """Take one of this group's records in, as it is written or from the image. Each kind has its own."""
+        """Take one of this group's records in, as it is written or from the log. Each kind has its own."""
         raise NotImplementedError
 
     def tombstones(self) -> list[CoordinatorRecord]:
@@ -151,7 +152,7 @@ class ModernGroup(Generic[SomeMember]):
         raise NotImplementedError
 
     def restore(self, records: Iterable[CoordinatorRecord], now_ms: int) -> None:
-        """Go on from what the image has of the group; its members have whole sessions."""
+        """Resume from the group's records in the log; its members have whole sessions."""
         for record in records:
             self.apply(record)
         self.restart_sessions(now_ms)

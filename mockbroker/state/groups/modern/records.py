@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from mockbroker.state.coordinator_shard import CoordinatorRecord
 from mockbroker.state.groups.modern.members import Partitions
-from mockbroker.state.image.coordinator_records import CoordinatorRecord
 
 Message = type[Any]
 

@@ -14,10 +14,8 @@ from mockbroker.data_directories.directory import METADATA, DataDirectory
 from mockbroker.data_directories.files import Files, StorageError
 from mockbroker.data_directories.log_file import DamagedLogError
 from mockbroker.data_directories.metadata_log import MetadataLog
-from mockbroker.state.image.coordinator_records import CoordinatorRecord
 from mockbroker.state.image.image import Image
 from mockbroker.state.image.writer import ImageWriter
-from protocol.embedded.group_log import GroupMetadataKey
 from protocol.embedded.metadata_settings import ConfigRecord, FeatureLevelRecord, ProducerIdsRecord
 from protocol.embedded.metadata_topics import PartitionChangeRecord, PartitionRecord, RemoveTopicRecord, TopicRecord
 from protocol.records import iter_batches
@@ -99,14 +97,6 @@ def test_each_life_leads_in_an_epoch_of_its_own_and_a_commit_is_one_batch(tmp_pa
         (2, 3, 2),
         (4, 5, 3),
     ]
-
-
-def test_what_coordinators_keep_is_not_written(tmp_path):
-    log = opened(tmp_path)
-    log.append([CoordinatorRecord(GroupMetadataKey(group="readers"), None)])
-    assert log.end_offset == 0
-    log.append([CoordinatorRecord(GroupMetadataKey(group="readers"), None), feature("group.version", 1)])
-    assert log.end_offset == 1
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -11,7 +11,6 @@ from mockbroker.core.simulation import Simulation
 from mockbroker.state.brokers.broker import Broker
 from mockbroker.state.cluster import Cluster
 from mockbroker.state.groups.consumer.group import ConsumerGroup
-from mockbroker.state.image.image import Image
 from protocol.apis.api_versions import ApiVersionsRequest
 from protocol.apis.consumer_group import ConsumerGroupDescribeRequest, ConsumerGroupHeartbeatRequest
 from protocol.error_codes import ErrorCode
@@ -126,8 +125,7 @@ def test_a_fork_has_the_group_with_its_epoch_and_nobody_in_it(driver):
 
 
 def test_a_restart_goes_on_with_the_members_and_what_they_hold():
-    records: list[Any] = []
-    cluster = Cluster.create([Broker(0, "a")], record_log=records)
+    cluster = Cluster.create([Broker(0, "a")])
     cluster.replication_control.create("orders", 2, 1)
     from mockbroker.state.groups.consumer.heartbeat import ConsumerHeartbeat, take_heartbeat
 
@@ -135,11 +133,7 @@ def test_a_restart_goes_on_with_the_members_and_what_they_hold():
     take_heartbeat(cluster.groups, ConsumerHeartbeat(member_id="m1", topics=["orders"], **joining), 0, cluster.rng)
     take_heartbeat(cluster.groups, ConsumerHeartbeat(member_id="m2", topics=["orders"], **joining), 0, cluster.rng)
     take_heartbeat(cluster.groups, ConsumerHeartbeat(group_id=GROUP, member_id="m1", epoch=2), 0, cluster.rng)
-    image = Image()
-    for some in records:
-        for record in some:
-            image.apply(record)
-    after = Cluster.create([Broker(0, "a")], image=image, log_store=cluster.log_store, now_ms=500_000)
+    after = Cluster.create([Broker(0, "a")], image=cluster.image.copy(), log_store=cluster.log_store, now_ms=500_000)
     before, found = cluster.groups.get(GROUP), after.groups.get(GROUP)
     assert isinstance(before, ConsumerGroup)
     assert isinstance(found, ConsumerGroup)

@@ -65,7 +65,7 @@ def test_a_commit_in_two_phases_has_to_be_allowed_and_takes_no_timeout():
     assert code(init(sim, "t", version=6, enable2_pc=True)) == ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
     sim = Simulation(settings=UNSTABLE | {"transaction.two.phase.commit.enable": True})
     assert init(sim, "t", version=6, enable2_pc=True, transaction_timeout_ms=0).error_code == ErrorCode.NONE
-    assert sim.cluster.image.transactions["t"].transaction_timeout_ms == 2**31 - 1
+    assert sim.cluster.transactions.get("t").transaction_timeout_ms == 2**31 - 1
 
 
 def test_a_version_that_is_still_to_change_is_served_where_that_is_set_alone(sim):

@@ -259,7 +259,7 @@ def test_a_fault_keeps_the_offsets_of_the_topic_that_it_names_out_of_a_transacti
     match = {"api": "TxnOffsetCommit", "topic": TOPIC, "group": "readers"}
     handle = sim.faults.add(match=match, effect={"error": "NOT_COORDINATOR"})
     assert producer.commit_offset(7) == ErrorCode.NOT_COORDINATOR
-    assert sim.cluster.image.pending_offsets == {}
+    assert sim.cluster.groups.offsets("readers").all_partitions() == []
     handle.remove()
     assert producer.commit_offset(7) == producer.end() == 0
     assert committed_offset(sim) == (7, 0)

@@ -5,6 +5,8 @@ from typing import Any
 import pytest
 
 from mockbroker.core.simulation import Simulation
+from mockbroker.share_groups.share_states import share_of
+from mockbroker.state.topics.coordinator_keys import OFFSETS_TOPIC
 from protocol.apis.groups import DeleteGroupsRequest, ListGroupsRequest
 from protocol.apis.share_group import (
     ShareGroupDescribeRequest,
@@ -191,8 +193,8 @@ def test_admins_see_share_groups_and_delete_those_without_members(sim, topic):
     assert sim.ask(wanted, broker=coordinator(sim)).results[0].error_code == ErrorCode.NON_EMPTY_GROUP
     beat(sim, -1)
     assert sim.ask(wanted, broker=coordinator(sim)).results[0].error_code == ErrorCode.NONE
-    assert not sim.cluster.image.extensions
-    assert not sim.cluster.image.modern_groups
+    assert not share_of(sim.cluster).coordinator.states
+    assert sim.cluster.internal_topics.shard(OFFSETS_TOPIC, GROUP).keys() == set()
     beat(sim)
     assert acquired(share_fetch(sim, topic)) == [(0, 0, 1)]
 
@@ -215,7 +217,7 @@ def test_a_deleted_topic_is_forgotten(sim, topic):
     beat(sim)
     beat(sim, 2)
     sim.cluster.replication_control.delete(sim.cluster.topics[TOPIC])
-    assert not sim.cluster.image.extensions
+    assert not share_of(sim.cluster).coordinator.states
     assert assigned(beat(sim, 3)) == []
 
 

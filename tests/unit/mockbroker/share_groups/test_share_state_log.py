@@ -8,22 +8,20 @@ from mockbroker.core.simulation import Simulation
 from mockbroker.share_groups.share_states import (
     SHARE_TOPIC,
     SharePartitionKey,
+    ShareState,
     StateBatch,
     coordinator_key,
+    replay,
     share_of,
-    states_of,
 )
 from mockbroker.share_groups.state.coordinator import SharePartitionWrite
-from mockbroker.state.coordinator_log import load_partition, log_record
-from mockbroker.state.image.coordinator_records import CoordinatorRecord
-from mockbroker.state.image.image import Image
-from mockbroker.state.logs.log import StoredBatch
+from mockbroker.state.coordinator_shard import CoordinatorRecord
 from mockbroker.state.topics.coordinator_keys import partition_of_key
 from protocol.apis.find_coordinator import FindCoordinatorRequest
 from protocol.codec import codec
 from protocol.embedded.share_state_log import ShareSnapshotKey, ShareSnapshotValue, ShareUpdateKey, ShareUpdateValue
 from protocol.embedded.versioned import read_versioned
-from protocol.records import Record, build_batch
+from protocol.records import Record
 from tests.internal_topics import records_of
 
 KINDS = {0: (ShareSnapshotKey, ShareSnapshotValue), 1: (ShareUpdateKey, ShareUpdateValue)}
@@ -60,14 +58,7 @@ def shown(record: Record) -> Shown:
     return (kind, key.partition, None if value is None else value.start_offset)
 
 
-def test_whoever_looks_first_sees_the_states_as_they_are_then(sim):
-    write(sim, 6)
-    write(sim, 7, StateBatch(7, 9, 2, 1))
-    assert read(sim) == [("Snapshot", 0, 7)]
-
-
-def test_whoever_reads_on_sees_each_update_and_each_deletion(sim):
-    assert read(sim) == [("Snapshot", 0, 5)]
+def test_a_reader_sees_each_update_and_each_deletion(sim):
     write(sim, 6)
     share_of(sim.cluster).coordinator.delete(key_of(sim))
     assert read(sim) == [("Snapshot", 0, 5), ("Update", 0, 6), ("Snapshot", 0, None)]
@@ -84,7 +75,7 @@ def test_with_the_topic_read_from_the_group_is_forgotten_in_the_log_too(sim):
 def test_with_the_topic_of_states_they_are_gone(sim):
     read(sim)
     sim.cluster.replication_control.delete(sim.cluster.topics[SHARE_TOPIC])
-    assert not sim.cluster.image.extensions
+    assert not share_of(sim.cluster).coordinator.states
 
 
 def test_an_old_state_is_written_once_more_and_what_is_before_it_is_deleted(sim):
@@ -127,17 +118,8 @@ def test_updates_in_the_log_go_on_from_the_snapshot_before_them():
         snapshot_epoch=3, state_epoch=1, leader_epoch=0, start_offset=10, create_timestamp=0, write_timestamp=0
     )
     update = ShareUpdateValue(snapshot_epoch=3, leader_epoch=2, start_offset=20, state_batches=[])
-    written = [(ShareUpdateKey(**key), update), (ShareSnapshotKey(**key), snapshot), (ShareUpdateKey(**key), update)]
-    batches = [
-        StoredBatch(offset, offset, 0, 0, build_batch([log_record(CoordinatorRecord(*one), 0, {})]))
-        for offset, one in enumerate(written)
-    ]
-    image = Image()
-    load_partition(image, SHARE_TOPIC, batches)
-    (state,) = states_of(image).values()
+    states: dict[SharePartitionKey, ShareState] = {}
+    for one in [(ShareUpdateKey(**key), update), (ShareSnapshotKey(**key), snapshot), (ShareUpdateKey(**key), update)]:
+        replay(states, CoordinatorRecord(*one))
+    (state,) = states.values()
     assert (state.snapshot_epoch, state.state_epoch, state.start_offset, state.newest_leader_epoch) == (3, 1, 20, 2)
-
-
-def test_nobody_pays_for_a_log_that_nobody_reads(sim):
-    sim.advance(3 * INTERVAL_MS)
-    assert sim.cluster.timers.find("share state log") is None

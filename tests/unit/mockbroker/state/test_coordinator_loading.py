@@ -7,13 +7,14 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from mockbroker.state.coordinator_log import load_partition, log_record
+from mockbroker.state.coordinator_log import load_shard, log_record
+from mockbroker.state.coordinator_shard import CoordinatorShard, RecordsByKey
 from mockbroker.state.groups.offsets import Committed, commits, deletions
-from mockbroker.state.image.image import Image
 from mockbroker.state.logs.log import StoredBatch
 from mockbroker.state.topics.coordinator_keys import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from mockbroker.state.transactions.states import new_value, record
 from protocol import DecodeError
+from protocol.embedded.transaction_log import TransactionLogKey
 from protocol.records import Record, build_batch, build_transaction_marker, iter_batches
 
 VERSIONS = {"OffsetCommitValue": 4, "TransactionLogValue": 1}
@@ -46,31 +47,35 @@ class LogBytes:
     def commit(self, group: str, offset: int, producer_id: int = -1) -> LogBytes:
         return self.put(list(commits(group, {PLACE: Committed(offset)}, 0)), producer_id)
 
-    def end(self, producer_id: int, *, commit: bool) -> LogBytes:
+    def end(self, producer_id: int, *, commit: bool, epoch: int = 0) -> LogBytes:
         return self.add(
             build_transaction_marker(
                 commit=commit,
                 producer_id=producer_id,
-                producer_epoch=0,
+                producer_epoch=epoch,
                 coordinator_epoch=0,
                 base_offset=self.end_offset,
             )
         )
 
-    def load(self, topic: str = OFFSETS_TOPIC, image: Image | None = None) -> Image:
-        image = Image() if image is None else image
-        load_partition(image, topic, self.batches)
-        return image
+    def load(self, topic: str = OFFSETS_TOPIC) -> CoordinatorShard:
+        return load_shard(topic, self.batches)
 
 
-def offsets(image: Image) -> dict[str, int]:
-    return {group: some[PLACE].offset for group, some in image.offsets.items()}
+def offsets(shard: CoordinatorShard) -> dict[str, int]:
+    return offsets_in(shard.records)
 
 
-def pending(image: Image) -> dict[int, dict[str, int]]:
+def pending(shard: CoordinatorShard) -> dict[int, dict[str, int]]:
+    return {producer_id: offsets_in(by_group) for producer_id, by_group in shard.pending.items()}
+
+
+def offsets_in(by_group: RecordsByKey) -> dict[str, int]:
     return {
-        producer_id: {group: some[PLACE].offset for group, some in by_group.items()}
-        for producer_id, by_group in image.pending_offsets.items()
+        group: one.record.value.offset
+        for group, records in by_group.items()
+        for one in records.values()
+        if one.record.value is not None
     }
 
 
@@ -98,25 +103,31 @@ def test_a_commit_that_came_later_than_the_pending_one_counts_after_the_marker_t
     assert offsets(log.load()) == {"readers": 9}
 
 
-def test_a_marker_ends_what_is_pending_in_its_own_partition_alone():
-    image = LogBytes().commit("readers", 5, producer_id=7).end(7, commit=True).load()
-    LogBytes().commit("others", 6, producer_id=7).load(image=image)
-    assert (offsets(image), pending(image)) == ({"readers": 5}, {7: {"others": 6}})
-    LogBytes().commit("third", 8, producer_id=7).load(image=image)
-    assert pending(image) == {7: {"others": 6, "third": 8}}
+def test_a_marker_ends_what_is_pending_of_its_own_producer_alone():
+    log = LogBytes().commit("readers", 5, producer_id=7).commit("others", 6, producer_id=8).end(7, commit=True)
+    assert (offsets(log.load()), pending(log.load())) == ({"readers": 5}, {8: {"others": 6}})
 
 
-def test_the_order_of_commits_holds_when_another_partition_is_loaded_in_between():
-    image = LogBytes().commit("readers", 5, producer_id=7).commit("readers", 9).load()
-    LogBytes().commit("others", 6, producer_id=7).end(7, commit=True).load(image=image)
-    assert pending(image) == {7: {"readers": 5}}
-    numbers = image.commit_numbers
-    assert numbers.committed["readers", PLACE] > numbers.pending[7, "readers", PLACE]
+def test_a_producers_last_epoch_is_that_of_its_last_record_or_marker():
+    log = LogBytes().commit("readers", 5, producer_id=7)
+    assert log.load().producer_epochs == {7: 0}
+    log.end(7, commit=False, epoch=3)
+    assert log.load().producer_epochs == {7: 3}
+
+
+def test_a_copy_changes_by_itself():
+    log = LogBytes().commit("readers", 5, producer_id=7).commit("others", 6)
+    shard, copy = log.load(), log.load().copy()
+    assert copy == shard
+    copy.end_transaction(7, 1, committed=True)
+    copy.replay(deletions("others", [PLACE]))
+    assert (offsets(copy), pending(copy)) == ({"readers": 5}, {})
+    assert shard == log.load()
 
 
 def test_a_record_of_an_unknown_type_is_passed_over():
     unknown = build_batch([Record(key=b"\x00\x63key", value=b"\x00\x00value")])
-    assert LogBytes().add(unknown).commit("readers", 1).load().offsets.keys() == {"readers"}
+    assert LogBytes().add(unknown).commit("readers", 1).load().keys() == {"readers"}
 
 
 def test_a_record_of_a_known_type_that_cannot_be_read_is_told():
@@ -131,17 +142,21 @@ def test_an_offset_in_the_form_of_0_8_is_read():
     assert offsets(LogBytes().add(build_batch([Record(key=key, value=value)])).load()) == {"readers": 5}
 
 
+def transaction(log: LogBytes) -> Any:
+    return log.load(TRANSACTIONS_TOPIC).value(TransactionLogKey, "billing")
+
+
 def test_transactional_ids_are_found_by_their_last_value_and_gone_with_a_tombstone():
     log = LogBytes()
     for timeout_ms in (1, 2):
         log.put([record("billing", new_value(7, timeout_ms, 0))])
-    assert log.load(TRANSACTIONS_TOPIC).transactions["billing"].transaction_timeout_ms == 2
+    assert transaction(log).transaction_timeout_ms == 2
     log.put([record("billing", None)])
-    assert log.load(TRANSACTIONS_TOPIC).transactions == {}
+    assert transaction(log) is None
 
 
 def test_the_first_version_of_a_transactional_id_keeps_what_it_has_fields_for():
     value = structs.replace(new_value(7, 1000, 0), previous_producer_id=6, client_transaction_version=2)  # type: ignore[type-var]
     data = build_batch([log_record(record("billing", value), 0, {"TransactionLogValue": 0})])
-    found = LogBytes().add(data).load(TRANSACTIONS_TOPIC).transactions["billing"]
+    found = transaction(LogBytes().add(data))
     assert (found.producer_id, found.previous_producer_id, found.transaction_timeout_ms) == (7, -1, 1000)

@@ -9,7 +9,7 @@ import pytest
 from mockbroker.core.simulation import Simulation
 from mockbroker.state.errors import ApiError
 from mockbroker.state.topics.coordinator_keys import OFFSETS_TOPIC, TRANSACTIONS_TOPIC, partition_of_key
-from protocol.apis.classic_group import JoinGroupRequest, SyncGroupRequest
+from protocol.apis.classic_group import HeartbeatRequest, JoinGroupRequest, SyncGroupRequest
 from protocol.apis.find_coordinator import FindCoordinatorRequest
 from protocol.apis.group_offsets import OffsetCommitRequest
 from protocol.apis.metadata import MetadataRequest
@@ -135,7 +135,6 @@ def test_with_the_topic_of_offsets_the_groups_are_gone(sim):
     assert commit(sim, 5) == 0
     sim.cluster.replication_control.delete(sim.cluster.topics[OFFSETS_TOPIC])
     assert sim.cluster.groups.find(GROUP) is None
-    assert not sim.cluster.image.offsets
     assert coordinator_answer(sim).error_code == 0
 
 
@@ -143,7 +142,7 @@ def test_with_the_topic_of_transactions_the_transactional_ids_are_gone(sim):
     producer = TransactionalProducer(sim)
     assert producer.init() == producer.send(b"a") == 0
     sim.cluster.replication_control.delete(sim.cluster.topics[TRANSACTIONS_TOPIC])
-    assert not sim.cluster.image.transactions
+    assert not sim.cluster.transactions.values()
     assert producer.end() == ErrorCode.INVALID_PRODUCER_ID_MAPPING
     sim.advance(100_000)  # nothing is left to time out
 
@@ -199,6 +198,31 @@ def test_a_transactions_time_waits_for_its_coordinator(sim):
     sim.start_broker(home)
     sim.advance(1000)
     assert fetched(sim, isolation_level=0).last_stable_offset == 2
+
+
+def test_a_new_coordinator_knows_the_members_that_were_written_alone(sim):
+    """ClassicGroups are unloaded, and loaded from their last GroupMetadata record: GroupMetadataManager, Kafka 4.4."""
+    join = JoinGroupRequest(
+        group_id=GROUP,
+        session_timeout_ms=10_000,
+        rebalance_timeout_ms=60_000,
+        protocol_type="consumer",
+        protocols=[JoinGroupRequest.Protocol(name="range", metadata=b"orders")],
+    )
+    first = sim.cluster.internal_topics.coordinator(GROUP).id
+    ticket = sim.send(join, version=3, broker=first)
+    sim.advance(3_000)  # group.initial.rebalance.delay.ms
+    member_id = sim.replies[ticket].member_id
+    sim.ask(SyncGroupRequest(group_id=GROUP, generation_id=1, member_id=member_id), version=2, broker=first)
+    late = sim.send(join, version=3, broker=first)
+    assert len(sim.cluster.groups.get(GROUP).members) == 2
+    second = (first + 1) % 3
+    assert sim.move_coordinator(GROUP, second)
+    assert sim.replies[late].error_code == ErrorCode.NOT_COORDINATOR
+    group = sim.cluster.groups.get(GROUP)
+    assert (group.state_name, group.generation, list(group.members)) == ("Stable", 1, [member_id])
+    heartbeat = HeartbeatRequest(group_id=GROUP, generation_id=1, member_id=member_id)
+    assert sim.ask(heartbeat, version=2, broker=second).error_code == 0
 
 
 # what they say

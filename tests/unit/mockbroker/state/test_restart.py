@@ -23,6 +23,7 @@ from mockbroker.state.logs.appending import append
 from mockbroker.state.logs.memory import MemoryLogStore
 from mockbroker.state.topics.coordinator_keys import TRANSACTIONS_TOPIC
 from mockbroker.state.transactions.states import STATE_NAMES, TransactionState
+from tests.internal_topics import end_transaction
 from tests.unit.mockbroker.handlers.records import batch
 
 GROUP = "readers"
@@ -216,7 +217,7 @@ def test_a_transaction_whose_end_was_decided_gets_the_markers_that_are_missing(r
 
 
 def status(cluster: Cluster) -> str:
-    return STATE_NAMES[TransactionState(cluster.image.transactions["billing"].transaction_status)]
+    return STATE_NAMES[TransactionState(cluster.transactions.get("billing").transaction_status)]
 
 
 def test_members_of_a_stable_group_go_on_in_their_generation(runs):
@@ -267,7 +268,7 @@ def test_offsets_of_a_transaction_that_is_open_at_a_restart_count_once_it_is_com
     runs.cluster.groups.stage(GROUP, 7, -1, "", None, {("orders", 0): Committed(5)}, 0)
     groups = runs.restart().groups
     assert groups.offsets(GROUP).is_unstable(("orders", 0))
-    groups.end_transaction(7, committed=True)
+    end_transaction(runs.cluster, 7, committed=True)
     assert groups.offsets(GROUP).get(("orders", 0)) == Committed(5)
 
 

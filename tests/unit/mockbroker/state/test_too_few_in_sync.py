@@ -72,7 +72,7 @@ def test_an_id_that_could_not_be_written_is_the_same_later(sim):
     two_down(sim, TRANSACTIONS_TOPIC, producer.id)
     assert producer.init() == ErrorCode.COORDINATOR_NOT_AVAILABLE
     begun = sim.cluster.transactions.get(producer.id)
-    assert producer.id not in sim.cluster.image.transactions
+    assert producer.id not in sim.cluster.transactions.values()
     all_up(sim)
     assert producer.init() == 0
     assert sim.cluster.transactions.get(producer.id).producer_id == begun.producer_id

@@ -5,6 +5,7 @@ import pytest
 from mockbroker.adapters.control.group_operations import group_of
 from mockbroker.core.simulation import Simulation
 from mockbroker.state.cluster import Cluster
+from mockbroker.state.topics.coordinator_keys import OFFSETS_TOPIC
 from mockbroker.streams_groups.group import StreamsGroup
 from protocol.apis.groups import DeleteGroupsRequest, ListGroupsRequest
 from protocol.apis.streams_group import KeyValue, StreamsGroupHeartbeatRequest
@@ -186,7 +187,7 @@ def test_a_group_is_deleted_without_members_and_with_its_offsets(sim):
     one.beat(-1)
     assert sim.ask(request, **ask).results[0].error_code == ErrorCode.NONE
     assert describe(sim).error_code == ErrorCode.GROUP_ID_NOT_FOUND
-    assert sim.cluster.image.modern_groups == {}
+    assert sim.cluster.internal_topics.shard(OFFSETS_TOPIC, GROUP).keys() == set()
 
 
 def test_a_fork_has_the_group_with_its_topology_and_nobody_in_it(sim):

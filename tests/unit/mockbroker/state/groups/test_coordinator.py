@@ -9,6 +9,7 @@ from mockbroker.state.groups.classic.states import ClassicGroupState
 from mockbroker.state.groups.offsets import Committed
 from protocol.error_codes import ErrorCode
 from tests.group_driver import GROUP, SESSION_MS, GroupDriver
+from tests.internal_topics import end_transaction
 
 ORDERS_0, ORDERS_1 = ("orders", 0), ("orders", 1)
 
@@ -184,13 +185,13 @@ def stage(driver, generation=-1, member_id="", offset=9):
 def test_a_transactions_offsets_count_once_it_commits(driver):
     stage(driver)
     assert driver.groups.offsets(GROUP).partitions() == []
-    driver.groups.end_transaction(5, committed=True)
+    end_transaction(driver.cluster, 5, committed=True)
     assert driver.groups.offsets(GROUP).get(ORDERS_0) == Committed(9)
 
 
 def test_an_aborted_transactions_offsets_never_count(driver):
     stage(driver)
-    driver.groups.end_transaction(5, committed=False)
+    end_transaction(driver.cluster, 5, committed=False)
     assert driver.groups.offsets(GROUP).partitions() == []
 
 

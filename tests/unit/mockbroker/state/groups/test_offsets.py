@@ -7,15 +7,14 @@ from collections.abc import Iterable
 import pytest
 
 from mockbroker.state.coordinator_log import log_record
+from mockbroker.state.coordinator_shard import CoordinatorRecord, CoordinatorShard
 from mockbroker.state.groups.offsets import (
     NOTHING_COMMITTED,
     Committed,
     GroupOffsets,
     commits,
     deletions,
-    transaction_end,
 )
-from mockbroker.state.image.image import Image
 
 GROUP = "readers"
 ORDERS_0, ORDERS_1, EVENTS_0 = ("orders", 0), ("orders", 1), ("events", 0)
@@ -24,12 +23,11 @@ ORDERS_0, ORDERS_1, EVENTS_0 = ("orders", 0), ("orders", 1), ("events", 0)
 @pytest.fixture
 def offsets() -> GroupOffsets:
     """Those of a group that has committed nothing."""
-    return GroupOffsets(Image(), GROUP)
+    return GroupOffsets(CoordinatorShard(), GROUP)
 
 
-def apply(offsets: GroupOffsets, records: Iterable[object]) -> None:
-    for record in records:
-        offsets.image.apply(record)
+def apply(offsets: GroupOffsets, records: Iterable[CoordinatorRecord]) -> None:
+    offsets.shard.replay(records)
 
 
 def commit(offsets: GroupOffsets, committed: dict[tuple[str, int], Committed], producer_id: int = -1) -> None:
@@ -68,7 +66,7 @@ def test_a_deleted_offset_that_is_pending_does_not_come_back_with_the_end_of_its
     commit(offsets, {ORDERS_1: Committed(8)}, producer_id=7)
     assert offsets.all_partitions() == [EVENTS_0, ORDERS_0, ORDERS_1]
     apply(offsets, deletions(GROUP, [ORDERS_0, ORDERS_1]))
-    apply(offsets, [transaction_end(7, committed=True)])
+    offsets.shard.end_transaction(7, 0, committed=True)
     assert offsets.partitions() == [EVENTS_0]
 
 
@@ -76,7 +74,8 @@ def test_staged_offsets_show_only_when_their_transaction_commits(offsets):
     commit(offsets, {ORDERS_0: Committed(5)}, producer_id=7)
     commit(offsets, {ORDERS_1: Committed(6)}, producer_id=8)
     assert offsets.partitions() == []
-    apply(offsets, [transaction_end(7, committed=True), transaction_end(8, committed=False)])
+    offsets.shard.end_transaction(7, 0, committed=True)
+    offsets.shard.end_transaction(8, 0, committed=False)
     assert offsets.partitions() == [ORDERS_0]
 
 
@@ -84,7 +83,7 @@ def test_a_partition_is_unstable_while_a_transaction_may_commit_another_offset(o
     commit(offsets, {ORDERS_0: Committed(5)}, producer_id=7)
     assert offsets.is_unstable(ORDERS_0)
     assert not offsets.is_unstable(ORDERS_1)
-    apply(offsets, [transaction_end(7, committed=False)])
+    offsets.shard.end_transaction(7, 0, committed=False)
     assert not offsets.is_unstable(ORDERS_0)
 
 

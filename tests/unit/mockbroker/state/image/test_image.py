@@ -7,11 +7,8 @@ from dataclasses import fields
 
 import pytest
 
-from mockbroker.state.image.coordinator_records import CoordinatorRecord
 from mockbroker.state.image.image import TOPIC_RESOURCE, Image
 from protocol.apis.metadata import MetadataRequest
-from protocol.embedded.consumer_group_log import ConsumerGroupMetadataKey, ConsumerGroupMetadataValue
-from protocol.embedded.group_log import GroupMetadataKey, GroupMetadataValue, OffsetCommitKey, OffsetCommitValue
 from protocol.embedded.metadata_brokers import (
     BrokerRegistrationChangeRecord,
     FenceBrokerRecord,
@@ -37,7 +34,6 @@ from protocol.embedded.metadata_topics import (
     RemoveTopicRecord,
     TopicRecord,
 )
-from protocol.embedded.transaction_log import TransactionLogKey, TransactionLogValue
 
 TOPIC_ID = bytes(15) + b"t"
 Quota = ClientQuotaRecord
@@ -80,16 +76,8 @@ def quota(value: float, *, remove: bool = False, entities: Iterable[tuple[str, s
         ),
         (registered(), UnregisterBrokerRecord(broker_id=1, broker_epoch=7)),
         (TOPIC[0], RemoveTopicRecord(topic_id=TOPIC_ID)),
-        (
-            CoordinatorRecord(GroupMetadataKey(group="g"), GroupMetadataValue(generation=1)),
-            CoordinatorRecord(GroupMetadataKey(group="g"), None),
-        ),
-        (
-            CoordinatorRecord(TransactionLogKey(transactional_id="b"), TransactionLogValue(producer_id=1)),
-            CoordinatorRecord(TransactionLogKey(transactional_id="b"), None),
-        ),
     ],
-    ids=lambda record: type(getattr(record, "key", record)).__name__,
+    ids=lambda record: type(record).__name__,
 )
 def test_what_a_record_brings_another_takes_away(added, removed):
     assert image_of(added) != Image()
@@ -163,26 +151,6 @@ def test_what_no_subject_applies_is_refused(record):
         Image().apply(record)
 
 
-def of_group(key: object, value: object | None, producer_id: int = -1) -> CoordinatorRecord:
-    return CoordinatorRecord(key, value, producer_id)
-
-
-def offset(value: int, producer_id: int = -1) -> CoordinatorRecord:
-    return of_group(OffsetCommitKey(group="g", topic="orders"), OffsetCommitValue(offset=value), producer_id)
-
-
-def consumer_group(epoch: int) -> CoordinatorRecord:
-    return of_group(ConsumerGroupMetadataKey(group_id="c"), ConsumerGroupMetadataValue(epoch=epoch))
-
-
-def classic_group(generation: int) -> CoordinatorRecord:
-    return of_group(GroupMetadataKey(group="g"), GroupMetadataValue(generation=generation))
-
-
-def transaction(producer_id: int) -> CoordinatorRecord:
-    return of_group(TransactionLogKey(transactional_id="b"), TransactionLogValue(producer_id=producer_id))
-
-
 def config(value: str) -> ConfigRecord:
     return ConfigRecord(resource_type=TOPIC_RESOURCE, resource_name="t", name="retention.ms", value=value)
 
@@ -193,13 +161,7 @@ WRITES = {
     "brokers": ([registered()], BrokerRegistrationChangeRecord(broker_id=1, broker_epoch=7, fenced=-1)),
     "topics": (TOPIC, PartitionChangeRecord(partition_id=0, topic_id=TOPIC_ID, isr=[1])),
     "configs": ([config("1")], config("2")),
-    "groups": ([classic_group(1)], classic_group(2)),
-    "modern_groups": ([consumer_group(1)], consumer_group(2)),
-    "offsets": ([offset(1)], offset(2)),
-    "pending_offsets": ([offset(1, producer_id=7)], offset(2, producer_id=7)),
-    "commit_numbers": ([offset(1, producer_id=7)], offset(2, producer_id=8)),
     "next_producer_id": ([ProducerIdsRecord(next_producer_id=2000)], ProducerIdsRecord(next_producer_id=3000)),
-    "transactions": ([transaction(1)], transaction(2)),
     "scram_credentials": (
         [UserScramCredentialRecord(name="ann", mechanism=1, iterations=4096)],
         UserScramCredentialRecord(name="ann", mechanism=1, iterations=8192),
@@ -209,21 +171,15 @@ WRITES = {
 
 
 def test_each_field_of_the_image_is_written_here_but_that_of_optional_parts():
-    assert {one.name for one in fields(Image)} - {"extensions", "metadata_extensions"} == set(WRITES)
+    assert {one.name for one in fields(Image)} - {"metadata_extensions"} == set(WRITES)
 
 
 @pytest.mark.parametrize("name", WRITES)
-def test_a_field_is_found_again_in_a_snapshot_of_the_metadata_or_in_a_coordinators_log(name):
+def test_a_field_is_found_again_in_a_snapshot_of_the_metadata(name):
     records, _ = WRITES[name]
     image = image_of(*records)
     assert getattr(image, name) != getattr(Image(), name)
-    if isinstance(records[0], CoordinatorRecord):
-        assert list(image.metadata_records()) == []
-        merged = Image()
-        merged.merge(image)
-        assert merged == image
-    else:
-        assert image_of(*image.metadata_records()) == image
+    assert image_of(*image.metadata_records()) == image
 
 
 @pytest.mark.parametrize("name", WRITES)
@@ -235,12 +191,3 @@ def test_a_copy_does_not_change_with_the_image(name):
     image.apply(change)
     assert copy != image
     assert copy == image_of(*records)
-
-
-def test_what_optional_parts_keep_is_copied_and_merged():
-    image, partition = Image(), Image()
-    image.extensions["part"], partition.extensions["part"] = {1: "one"}, {2: "two"}
-    copy = image.copy()
-    copy.merge(partition)
-    assert copy.extensions == {"part": {1: "one", 2: "two"}}
-    assert image.extensions == {"part": {1: "one"}}

@@ -5,6 +5,7 @@ from msgspec import structs
 
 from mockbroker.core.simulation import Simulation
 from mockbroker.state.errors import ApiError
+from mockbroker.state.topics.coordinator_keys import TRANSACTIONS_TOPIC
 from mockbroker.state.transactions.states import NEXT_STATE, STATE_NAMES, TransactionEvent, TransactionState, record
 from protocol.apis.fetch import FetchRequest
 from protocol.error_codes import ErrorCode
@@ -32,13 +33,13 @@ def begun(sim: Simulation, version: int = NEW, **fields: int) -> TransactionalPr
 
 
 def state_of(sim: Simulation, transactional_id: str = "payments") -> str:
-    return STATE_NAMES[TransactionState(sim.cluster.image.transactions[transactional_id].transaction_status)]
+    return STATE_NAMES[TransactionState(sim.cluster.transactions.get(transactional_id).transaction_status)]
 
 
 def exhaust(producer: TransactionalProducer) -> None:
     """Have all epochs but the last one used up."""
-    value = structs.replace(producer.sim.cluster.image.transactions[producer.id], producer_epoch=LAST_EPOCH)
-    producer.sim.cluster.writer.commit([record(producer.id, value)])
+    value = structs.replace(producer.sim.cluster.transactions.get(producer.id), producer_epoch=LAST_EPOCH)
+    producer.sim.cluster.internal_topics.write(TRANSACTIONS_TOPIC, producer.id, [record(producer.id, value)])
     producer.epoch = LAST_EPOCH
 
 
@@ -201,9 +202,9 @@ def test_a_transactional_id_is_forgotten_that_was_not_used_for_too_long():
     producer = begun(sim)
     assert producer.end() == 0
     sim.advance(7_000_000 - 1)
-    assert producer.id in sim.cluster.image.transactions
+    assert producer.id in sim.cluster.transactions.values()
     sim.advance(3_600_000)  # transaction.remove.expired.transaction.cleanup.interval.ms
-    assert producer.id not in sim.cluster.image.transactions
+    assert producer.id not in sim.cluster.transactions.values()
     assert producer.send(b"late", adds=False) == ErrorCode.INVALID_PRODUCER_ID_MAPPING
 
 
@@ -213,7 +214,7 @@ def test_an_id_that_is_used_is_not_forgotten():
     for _ in range(3):
         assert producer.init() == 0
         sim.advance(6_000_000)
-    assert producer.id in sim.cluster.image.transactions
+    assert producer.id in sim.cluster.transactions.values()
 
 
 def test_the_last_epoch_is_followed_by_a_new_producer_id_which_the_end_of_a_transaction_brings(sim):
@@ -282,4 +283,3 @@ def test_the_earlier_of_two_commits_of_an_offset_counts_for_nothing(sim):
     sim.cluster.groups.commit("readers", -1, "", None, {(TOPIC, 0): Committed(9)}, sim.now_ms)
     assert producer.end() == 0
     assert sim.cluster.groups.offsets("readers").get((TOPIC, 0)).offset == 9
-    assert sim.cluster.image.commit_numbers.pending == {}
