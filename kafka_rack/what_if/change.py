@@ -15,7 +15,8 @@ from kafka_rack.selection import RackAwareSelector, find_selector
 
 CLIENT_RACK, SELECTOR = "client.rack", "replica.selector.class"
 ASSIGNOR, REMOTE_ASSIGNOR, PROTOCOL = "partition.assignment.strategy", "group.remote.assignor", "group.protocol"
-SETTINGS = (CLIENT_RACK, SELECTOR, ASSIGNOR, REMOTE_ASSIGNOR, PROTOCOL)
+PARTITIONER = "partitioner.rack.aware"
+SETTINGS = (CLIENT_RACK, SELECTOR, ASSIGNOR, REMOTE_ASSIGNOR, PROTOCOL, PARTITIONER)
 AUTO = "auto"
 """A client's rack is where the client is."""
 PROTOCOLS = ("classic", "consumer")
@@ -35,6 +36,7 @@ class WhatIfChange:
         client_rack: the rack that every client names: ``auto`` for where it is, or one for all.
         reads_from_followers: whether brokers have the rack-aware replica selector.
         protocol, assignor: of groups.
+        rack_aware_partitioner: of producers that have one (KIP-1123), each with the rack that it is in.
         diskless: topics, as patterns.
         placer: places all partitions again; ``placer_settings`` are a cluster's.
         replication_factor: of the topics placed again.
@@ -44,6 +46,7 @@ class WhatIfChange:
     reads_from_followers: bool | None = None
     protocol: str | None = None
     assignor: str | None = None
+    rack_aware_partitioner: bool | None = None
     diskless: tuple[str, ...] = ()
     placer: str | None = None
     placer_settings: tuple[tuple[str, str], ...] = ()
@@ -77,7 +80,7 @@ def change_of(
 
     Args:
         settings: ``client.rack``, ``replica.selector.class``, ``partition.assignment.strategy``,
-            ``group.remote.assignor``, ``group.protocol``, and settings of the placer.
+            ``group.remote.assignor``, ``group.protocol``, ``partitioner.rack.aware``, and settings of the placer.
 
     >>> change_of({"client.rack": "auto", "replica.selector.class": "rack-aware"}).reads_from_followers
     True
@@ -102,11 +105,15 @@ def change_of(
     rack = settings.get(CLIENT_RACK)
     if rack is not None and not rack:
         raise InputError(f"{CLIENT_RACK}: expected a rack, or {AUTO} for where each client is, got ''")
+    aware = settings.get(PARTITIONER)
+    if aware not in (None, "true") or (aware and (placer is not None or rack not in (None, AUTO))):
+        raise InputError(f"{PARTITIONER}: expected true, without a placer or another {CLIENT_RACK} than {AUTO}")
     return WhatIfChange(
         client_rack=rack,
         reads_from_followers=from_followers(settings.get(SELECTOR)),
         protocol=protocol,
         assignor=known_assignor(assignor, protocol) if assignor else None,
+        rack_aware_partitioner=True if aware else None,
         diskless=tuple(diskless),
         placer=placer,
         placer_settings=tuple(sorted(of_placer.items())),

@@ -85,6 +85,7 @@ class ComparedTraffic:
     brokers: dict[BrokerKey, BrokerTraffic] = field(default_factory=dict)
     groups: dict[str, GroupHistory] = field(default_factory=dict)
     store: StoreRequests = field(default_factory=StoreRequests)
+    skews: dict[str, float] = field(default_factory=dict)
 
     @property
     def bills(self) -> dict[str, Bill]:
@@ -107,6 +108,7 @@ class ComparedTraffic:
                 flows[key] = add_amounts(flows.get(key), tuple(amounts))
             found.add_load(number, cluster)
             found.groups |= cluster.groups
+            found.skews |= cluster.skews
             objects, racks = objects_of(cluster, pace.covered_us)
             puts, gets = puts + objects, gets + objects * racks
         monthly = prices_in_month(flows, prices, pace)
@@ -138,6 +140,7 @@ class ComparedTraffic:
                 {"cluster": cluster, "broker": broker, **asdict(load)}
                 for (cluster, broker), load in sorted(self.brokers.items())
             ],
+            "topics": [{"topic": name, "skew": skew} for name, skew in self.skews.items()],
             "groups": [
                 {"group": name, **{key: value for key, value in asdict(history).items() if key != "readers"}}
                 for name, history in sorted(self.groups.items())

@@ -16,6 +16,7 @@ from kafka_rack.locality.ledger import RECORD_BYTES
 from kafka_rack.locality.reasons import CONSUME, PRODUCE, REPLICATION, Facts, judge
 from kafka_rack.locality.tables import SUMS
 from kafka_rack.locality.traffic import TrafficKey
+from kafka_rack.near_writes import UNAWARE, ReaderOf, numbers_divided, skews, with_aware_partitioners
 from kafka_rack.placement import (
     CLASS_SETTING,
     SEED_SETTING,
@@ -37,12 +38,16 @@ LEADERS_ONLY = ("version_too_old", "share_group")
 
 @dataclass(slots=True)
 class ReplayedTraffic:
-    """The ledger's flows, the groups, the partitions led by broker, and the topics that any broker serves."""
+    """The ledger's flows, the groups, the partitions led by broker, the topics that any broker serves, and skews.
+
+    ``skews`` has the bytes written to each topic's fullest partition, by those of the mean.
+    """
 
     flows: dict[TrafficKey, list[int]]
     groups: dict[str, GroupHistory]
     leaders: dict[int, int]
     diskless: frozenset[str]
+    skews: dict[str, float]
     notes: list[str] = field(default_factory=list)
 
 
@@ -52,18 +57,33 @@ def as_it_was(workload: Workload) -> ReplayedTraffic:
     model.flows = {key: list(amounts) for key, amounts in workload.flows.items()}
     if not workload.replicated:
         model.replicate()
-    return ReplayedTraffic(model.flows, model.groups, model.leaders(), model.diskless)
+    return model.replayed()
 
 
 def as_it_would_be(workload: Workload, change: WhatIfChange) -> ReplayedTraffic:
     """The same records written and read, with what differs. No change gives the model of what was captured."""
+    if change.rack_aware_partitioner:
+        anywhere = [topic for topic in workload.topics if topic in workload.diskless or change.makes_diskless(topic)]
+        workload = with_aware_partitioners(workload, readers_of(workload), anywhere)
     model = Model(workload, change)
     for key, amounts in workload.flows.items():
         if key.category != REPLICATION:
             for client, part in model.clients(key, amounts[RECORD_BYTES]):
                 model.serve(key, client, part, amounts[0])
     model.replicate()
-    return ReplayedTraffic(model.flows, model.groups, model.leaders(), model.diskless, model.notes())
+    return model.replayed()
+
+
+def readers_of(workload: Workload) -> ReaderOf:
+    """Returns who reads a partition in place of a flow's client: the longest reader of its group in that window."""
+    groups = {name: as_captured(group, workload.last) for name, group in workload.groups.items()}
+
+    def reader_of(key: TrafficKey, partition: int) -> Client | None:
+        place, history = (key.topic or "", partition), groups.get(key.group_id or "")
+        readers = history.readers_between(place, key.window, key.window + workload.window_us) if history else {}
+        return max(readers, key=readers.__getitem__, default=None)
+
+    return reader_of
 
 
 class Model:
@@ -203,6 +223,11 @@ class Model:
                     found[layout.leader] = found.get(layout.leader, 0) + 1
         return found
 
+    def replayed(self) -> ReplayedTraffic:
+        counts = {topic: len(partitions) for topic, partitions in self.topics.items()}
+        skewed = skews(self.flows.items(), counts)
+        return ReplayedTraffic(self.flows, self.groups, self.leaders(), self.diskless, skewed, self.notes())
+
     def notes(self) -> list[str]:
         """Notes about the prediction."""
         workload, change = self.workload, self.change
@@ -216,6 +241,8 @@ class Model:
         nowhere = sum(workload.positions.get(client, NOWHERE).rack is None for client in clients)
         if change.client_rack == AUTO and nowhere:
             found.append(f"{nowhere} of {len(clients)} clients name no rack, since nothing says where they are")
+        if change.rack_aware_partitioner and not any(key.reason == UNAWARE and key.saves for key in workload.flows):
+            found.append("no Java client of 4.4 or newer is seen to write records without keys to other racks")
         if change.client_rack is not None and not self.reads_from_followers and readers - self.diskless:
             found.append(
                 "brokers have no rack-aware replica selector, so a reader's rack changes nothing for its fetches"
@@ -305,16 +332,3 @@ def lists_of(partitions: Mapping[int, ObservedPartition]) -> list[list[int]]:
         list(partitions[number].replicas) if number in partitions else []
         for number in range(max(partitions, default=-1) + 1)
     ]
-
-
-def numbers_divided(number: int, weights: Sequence[int]) -> list[int]:
-    """A number by weights: the parts add up to it.
-
-    >>> numbers_divided(10, [1, 2])
-    [4, 6]
-    """
-    total = sum(weights)
-    parts = [number * weight // total for weight in weights]
-    for place_of_rest in range(number - sum(parts)):
-        parts[place_of_rest % len(parts)] += 1
-    return parts

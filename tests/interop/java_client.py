@@ -68,7 +68,7 @@ class JavaClient:
 
 @asynccontextmanager
 async def java_client(version: str, work: str, topic: str, count: int, **settings: str) -> AsyncIterator[JavaClient]:
-    """``produce`` or ``consume`` with one release of the Java client. Leaving it ends the process.
+    """``produce``, ``produce-unkeyed`` or ``consume`` with one release of the Java client. Leaving it ends the process.
 
     Args:
         version: of kafka-clients, as ``4.4.0``.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
@@ -17,6 +18,7 @@ from kafka_rack.what_if.reading import read_workloads
 from kafka_rack.wire_capture.captures import Options
 from kafka_rack.wire_capture.files import find_files
 from mockbroker import MockCluster
+from tests.interop.java_client import run_java_client
 from tests.progress import wait_until
 
 confluent_kafka = pytest.importorskip(
@@ -46,12 +48,26 @@ class LeadersInA(ReplicaPlacer):
         return [[broker.id for broker in first[:num_replicas]]] * num_partitions
 
 
-LEADERS_IN_A = f"{__name__}:LeadersInA"
+class LeadersByThree(ReplicaPlacer):
+    """Of nine partitions, rack a leads the first three, rack c the next and rack b the last ones."""
+
+    def place(
+        self, start_partition: int, num_partitions: int, num_replicas: int, usable_brokers: Sequence[UsableBroker]
+    ) -> list[list[int]]:
+        ids = {broker.rack: broker.id for broker in usable_brokers}
+        rows = [[ids[rack] for rack in racks][:num_replicas] for racks in ("abc", "cab", "bca")]
+        return [rows[number // 3 % 3] for number in range(num_partitions)]
+
+
+LEADERS_IN_A, LEADERS_BY_THREE = f"{__name__}:LeadersInA", f"{__name__}:LeadersByThree"
 
 
 @dataclass(frozen=True)
 class Setup:
-    """How a run is set: topics, brokers and clients. ``shares`` are the members' partitions."""
+    """How a run is set: topics, brokers and clients.
+
+    ``shares`` are the members' partitions; ``java`` are settings of a Java producer, which chooses partitions itself.
+    """
 
     topics: tuple[str, ...] = ("orders",)
     replicas: int = 3
@@ -60,6 +76,7 @@ class Setup:
     named: bool = False
     consumer: Mapping[str, Any] = field(default_factory=lambda: {"partition.assignment.strategy": "range"})
     shares: tuple[int, ...] = (3, 3, 3)
+    java: Mapping[str, str] | None = None
 
 
 PLAIN = Setup()
@@ -72,6 +89,8 @@ UNEVEN = Setup(
     shares=(0, 0, 9),
 )
 """The range assignor gives the only partition of each topic to the first member; all leaders are in its rack."""
+WRITTEN_BY_JAVA = replace(PLAIN, replicas=2, settings={CLASS_SETTING: LEADERS_BY_THREE}, java={})
+"""The range assignor gives each rack three partitions; the first three are led where they are read, in rack a."""
 CASES = {
     "client.rack": (replace(PLAIN, settings=SELECTOR), replace(PLAIN, settings=SELECTOR, named=True), NAMED | SELECTOR),
     "the selector": (replace(PLAIN, named=True), replace(PLAIN, named=True, settings=SELECTOR), SELECTOR),
@@ -92,6 +111,11 @@ CASES = {
         replace(PLAIN, replicas=1, settings=SELECTOR),
         replace(PLAIN, named=True, settings=SELECTOR),
         {"placer": "rack-aware", "replication_factor": 3, **SELECTOR, **NAMED},
+    ),
+    "a rack-aware partitioner": (
+        WRITTEN_BY_JAVA,
+        replace(WRITTEN_BY_JAVA, java={"partitioner_rack_aware": "true", "client_rack": "a"}),
+        {"partitioner.rack.aware": "true"},
     ),
     "a placer": (PLAIN, replace(PLAIN, settings={CLASS_SETTING: LEADERS_IN_A}), {"placer": LEADERS_IN_A}),
 }
@@ -132,14 +156,17 @@ def work(cluster: Any, setup: Setup) -> None:
             return fits and time.monotonic() - since > REST_S
 
         wait_until(is_at_rest, "shares", lambda: owned)
-        producer = confluent_kafka.Producer(
-            {"bootstrap.servers": cluster.bootstrap_servers, "client.id": client_id("writer", "a"), "log_level": 0}
-        )
-        for number in range(RECORDS):
-            several = len(setup.topics) > 1
-            topic, partition = (number % PARTITIONS, 0) if several else (0, number % PARTITIONS)
-            producer.produce(setup.topics[topic], VALUE, partition=partition)
-        producer.flush()
+        servers, writer = cluster.bootstrap_servers, client_id("writer", "a")
+        if setup.java is not None:
+            own = {"bootstrap_servers": servers, "client_id": writer, "batch_size": "1", **setup.java}
+            asyncio.run(run_java_client("4.4.0", "produce-unkeyed", setup.topics[0], RECORDS, **own))
+        else:
+            producer = confluent_kafka.Producer({"bootstrap.servers": servers, "client.id": writer, "log_level": 0})
+            for number in range(RECORDS):
+                several = len(setup.topics) > 1
+                topic, partition = (number % PARTITIONS, 0) if several else (0, number % PARTITIONS)
+                producer.produce(setup.topics[topic], VALUE, partition=partition)
+            producer.flush()
         read = 0
 
         def is_read() -> bool:
@@ -190,5 +217,9 @@ def test_bytes_across_racks_are_those_that_were_predicted(recorded, case):
         assert abs(would_be - is_so) <= 0.1 * max(would_be, is_so, 0.1 * total), (kind, was, would_be, is_so, total)
         differs |= abs(was - is_so) > 0.2 * total
     assert differs, "the change moved nothing, so its prediction says nothing"
+    if change.rack_aware_partitioner:
+        was, would_be, is_so = (side.skews["orders"] for side in (predicted.measured, predicted.after, came))
+        assert abs(would_be - is_so) <= 0.1 * is_so
+        assert would_be > 2 * was
     replicated = [side.bills["replication"].total for side in (predicted.after, came)]
     assert abs(replicated[0] - replicated[1]) <= 0.1 * max(replicated)

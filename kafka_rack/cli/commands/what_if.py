@@ -35,6 +35,7 @@ WORDS = {
     "reads_from_followers": "reads from followers",
     "placer_settings": "placer's settings",
     "replication_factor": "replication factor",
+    "rack_aware_partitioner": "rack-aware partitioner",
 }
 
 
@@ -68,8 +69,8 @@ def what_if(arguments: Arguments) -> int:
     docs/cost.md explains the rules.
 
     --set takes client.rack (auto: the rack that each client is in), replica.selector.class (rack-aware or leader),
-    group.protocol (classic or consumer), partition.assignment.strategy, group.remote.assignor, and settings of the
-    placer. --placer places all replicas again.
+    group.protocol (classic or consumer), partition.assignment.strategy, group.remote.assignor, partitioner.rack.aware
+    (true), and settings of the placer. --placer places all replicas again.
 
     Examples:
       kafka-rack what-if trace.jsonl --set client.rack=auto --set replica.selector.class=rack-aware
@@ -131,6 +132,8 @@ def as_text(compared: Comparison) -> str:
         "",
         by_broker(compared),
     ]
+    if compared.change.rack_aware_partitioner and before.skews:
+        lines += ["", by_topic(before, after)]
     if before.groups:
         lines += ["", by_group(before, after)]
     lines += ["", *(f"note: {printable(note)}" for note in compared.notes)] if compared.notes else []
@@ -193,6 +196,14 @@ def by_broker(compared: Comparison) -> str:
     columns = ["broker", "rack", "bytes into", "after", "bytes out of", "after", "leads", "after"]
     more = f"\nand {counted(len(found) - MAX_ROWS, 'more broker')} in --format json" if len(found) > MAX_ROWS else ""
     return table(columns, rows) + more
+
+
+def by_topic(before: ComparedTraffic, after: ComparedTraffic) -> str:
+    """The topics whose partitions are written to least evenly afterwards."""
+    names = sorted(before.skews, key=lambda name: (-after.skews.get(name, 0), name))
+    rows = [[printable(name), f"{before.skews[name]:.2f}", f"{after.skews[name]:.2f}"] for name in names[:MAX_ROWS]]
+    more = f"\nand {counted(len(names) - MAX_ROWS, 'more topic')} in --format json" if len(names) > MAX_ROWS else ""
+    return table(["topic", "fullest partition by the mean", "after"], rows) + more
 
 
 def by_group(before: ComparedTraffic, after: ComparedTraffic) -> str:

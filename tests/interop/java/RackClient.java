@@ -15,6 +15,7 @@ import org.apache.kafka.common.serialization.StringSerializer;
  * The Java client, for tests to run as a process.
  *
  * <p>RackClient produce TOPIC COUNT [key=value...] sends the values v0, v1, ... and prints "partition offset value" for each that was acknowledged.
+ * <p>RackClient produce-unkeyed TOPIC COUNT [key=value...] does the same without keys.
  * <p>RackClient consume TOPIC COUNT [key=value...] prints the same for each record it reads, and ends after COUNT of them, or when
  * its standard input ends.
  * <p>The keys are the client's own settings. Runs from source, with Kafka's jars on the class path.
@@ -30,18 +31,18 @@ public class RackClient {
             int sign = args[i].indexOf('=');
             settings.put(args[i].substring(0, sign), args[i].substring(sign + 1));
         }
-        if (args[0].equals("produce")) {
-            produce(topic, count, settings);
+        if (args[0].startsWith("produce")) {
+            produce(topic, count, args[0].equals("produce"), settings);
         } else {
             consume(topic, count, settings);
         }
     }
 
-    private static void produce(String topic, int count, Properties settings) throws Exception {
+    private static void produce(String topic, int count, boolean keyed, Properties settings) throws Exception {
         try (KafkaProducer<String, String> producer = new KafkaProducer<>(settings, new StringSerializer(), new StringSerializer())) {
             List<Future<RecordMetadata>> sent = new ArrayList<>();
             for (int i = 0; i < count; i++) {
-                sent.add(producer.send(new ProducerRecord<>(topic, "k" + i, "v" + i)));
+                sent.add(producer.send(new ProducerRecord<>(topic, keyed ? "k" + i : null, "v" + i)));
             }
             for (int i = 0; i < count; i++) {
                 RecordMetadata where = sent.get(i).get();

@@ -340,3 +340,65 @@ def test_a_coordinators_assignor_alone_means_the_consumer_protocol():
     assert change_of({"group.remote.assignor": "uniform"}).protocol == "consumer"
     java = change_of({"partition.assignment.strategy": "org.apache.kafka.clients.consumer.CooperativeStickyAssignor"})
     assert java.assignor == "cooperative-sticky"
+
+
+# rack-aware partitioners
+
+
+def written_by_java(**given):
+    """The producer in rack a wrote 900 bytes to partition 0, which is led there, and 400 to partition 1 in rack b."""
+    found = workload(**given)
+    found.flows = {
+        key._replace(reason="unaware_partitioner", saves=True)
+        if key.category == "produce" and key.partition
+        else key: size
+        for key, size in found.flows.items()
+    }
+    return found
+
+
+AWARE = change_of({"partitioner.rack.aware": "true"})
+
+
+def test_writes_of_an_aware_partitioner_move_to_leaders_in_its_rack_with_what_is_read_and_copied_of_them():
+    replicated = {
+        (2, "orders", 1, 1): 400,
+        (0, "orders", 1, 1): 400,
+        (1, "orders", 0, 0): 900,
+        (2, "orders", 0, 0): 900,
+    }
+    after = as_it_would_be(written_by_java(replicated=replicated), AWARE)
+    sizes = {}
+    for key, amounts in after.flows.items():
+        kind = (key.category, key.client_id, key.partition, key.broker)
+        sizes[kind] = sizes.get(kind, 0) + amounts[1] + amounts[2]
+    assert sizes == {
+        ("produce", "at-a", 0, 0): 1300,
+        ("consume", "at-c", 0, 0): 1400,  # who reads partition 0, also in place of the reader of partition 1
+        ("consume", "at-b", 2, 2): 700,
+        ("replication", "broker-1-fetcher-0", 0, 0): 1300,
+        ("replication", "broker-2-fetcher-0", 0, 0): 1300,
+    }
+    assert after.skews == {"orders": 3.0}
+    assert as_it_would_be(written_by_java(), WhatIfChange()).skews == {"orders": 2.077}  # 900 of 1300 in one of three
+
+
+def test_writes_of_clients_that_cannot_choose_by_rack_stay_and_a_note_says_so():
+    after = as_it_would_be(workload(), AWARE)
+    assert after.skews == {"orders": 2.077}
+    assert "no Java client of 4.4 or newer is seen to write records without keys to other racks" in after.notes
+
+
+@pytest.mark.parametrize(
+    ("settings", "more"),
+    [
+        ({"partitioner.rack.aware": "false"}, {}),
+        ({"partitioner.rack.aware": "true", "client.rack": "a"}, {}),
+        ({"partitioner.rack.aware": "true"}, {"placer": "rack-aware"}),
+    ],
+)
+def test_an_aware_partitioner_is_not_combined_with_what_moves_leaders_or_racks(settings, more):
+    with pytest.raises(
+        InputError, match=r"partitioner\.rack\.aware: expected true, without a placer or another client"
+    ):
+        change_of(settings, **more)
