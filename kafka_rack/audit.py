@@ -21,11 +21,13 @@ UNKNOWN_BROKERS = "unknown-brokers"
 SHARED_RACK = "shared-rack"
 REPLICATION_FACTOR = "replication-factor-above-racks"
 UNWRITABLE_NOW = "unwritable-now"
+IN_SYNC_RACKS = "in-sync-racks"
 LOST_WITH_RACK = "lost-with-rack"
 UNWRITABLE_WITH_RACK = "unwritable-with-rack"
 SKEW = "skew"
 KINDS = {
     UNWRITABLE_NOW: "fewer in-sync replicas than min.insync.replicas, now",
+    IN_SYNC_RACKS: "in-sync replicas in fewer racks than --min-insync-racks, now",
     LOST_WITH_RACK: "no replica left when a rack fails",
     UNWRITABLE_WITH_RACK: "fewer in-sync replicas than min.insync.replicas when a rack fails",
     UNKNOWN_BROKERS: "replicas on brokers that are not in the cluster",
@@ -90,11 +92,18 @@ class Audit:
     brokers: tuple[BrokerLoad, ...]
 
 
-def audit(layout: ClusterLayout, *, min_insync_replicas: int | None = None, skew: float = DEFAULT_SKEW) -> Audit:
+def audit(
+    layout: ClusterLayout,
+    *,
+    min_insync_replicas: int | None = None,
+    min_insync_racks: int = 1,
+    skew: float = DEFAULT_SKEW,
+) -> Audit:
     """Look at a layout from every side.
 
     Args:
         min_insync_replicas: for topics whose own is unknown; default: 1, as in Kafka.
+        min_insync_racks: the racks in which each partition should have replicas in sync, as KIP-1290 proposes.
         skew: the number of times its even share that a broker may hold; at least 1.
 
     >>> from kafka_rack.cluster_layout import layout_of_json
@@ -113,6 +122,7 @@ def audit(layout: ClusterLayout, *, min_insync_replicas: int | None = None, skew
         *shared_racks(layout),
         *above_racks(layout),
         *unwritable_now(layout, least),
+        *few_racks_in_sync(layout, min_insync_racks),
         *(
             found
             for rack, (unwritable, lost) in failures.items()
@@ -206,6 +216,20 @@ def unwritable_now(layout: ClusterLayout, least: int) -> Iterator[Finding]:
         if found:
             text = f"{numbers_named(found, topic)} have fewer in-sync replicas than min.insync.replicas {needed}"
             yield Finding(UNWRITABLE_NOW, name, text, tuple(found))
+
+
+def few_racks_in_sync(layout: ClusterLayout, least: int) -> Iterator[Finding]:
+    """Partitions whose in-sync replicas are in too few racks; brokers without a rack count as none."""
+    for name, topic in layout.topics.items():
+        found = [
+            (name, number)
+            for number, partition in enumerate(topic.partitions)
+            if partition.isr is not None
+            and len({layout.rack_of.get(broker) for broker in partition.isr} - {None}) < least
+        ]
+        if found and least > 1:
+            text = f"{numbers_named(found, topic)} have in-sync replicas in fewer than {least} racks"
+            yield Finding(IN_SYNC_RACKS, name, text, tuple(found))
 
 
 def rack_failure(

@@ -33,6 +33,12 @@ judging_options = section(
         "min.insync.replicas of topics that do not report it; default: 1, as in Kafka.",
     ),
     option(
+        "--min-insync-racks",
+        WholeNumber(1),
+        "Report partitions whose in-sync replicas are in fewer racks than this (KIP-1290).",
+        default=1,
+    ),
+    option(
         "--skew",
         Number(1, "TIMES"),
         "Report a broker with more than this many times its even share of leaders or replicas.",
@@ -56,8 +62,8 @@ def audit(arguments: Arguments) -> int:
     Finds copies that share a rack while another has none, more replicas than racks, partitions that a failed rack makes
     unwritable or loses, uneven racks and skew, missing racks, and rack names that almost match.
 
-    KIND is lost-with-rack, missing-racks, rack-names, replication-factor-above-racks, shared-rack, skew, uneven-racks,
-    unknown-brokers, unwritable-now or unwritable-with-rack.
+    KIND is in-sync-racks, lost-with-rack, missing-racks, rack-names, replication-factor-above-racks, shared-rack, skew,
+    uneven-racks, unknown-brokers, unwritable-now or unwritable-with-rack.
 
     Examples:
       kafka-rack audit --bootstrap-server localhost:9092
@@ -70,7 +76,8 @@ def audit(arguments: Arguments) -> int:
         about(arguments.plan, lambda: current_plan_of(layout, entries))
         layout = after_plan(layout, entries)
     layout = chosen_topics(layout, arguments.topics)
-    found = audited(layout, min_insync_replicas=arguments.min_insync_replicas, skew=arguments.skew)
+    least, racks = arguments.min_insync_replicas, arguments.min_insync_racks
+    found = audited(layout, min_insync_replicas=least, min_insync_racks=racks, skew=arguments.skew)
     findings = [finding for finding in found.findings if finding.kind not in arguments.ignore]
     print(audit_json(found, findings) if arguments.format == "json" else audit_tables(found, findings))
     return FINDINGS if findings else DONE

@@ -53,7 +53,8 @@ def audit(arguments: Arguments) -> int:
         raise UsageError("--racks and --fenced need --brokers")
     brokers = None if arguments.brokers is None else brokers_of(arguments)
     job = job_module("audit.job")
-    asked = job.AuditQuestion(arguments.min_insync_replicas, arguments.skew, tuple(arguments.ignore))
+    ignored = tuple(arguments.ignore)
+    asked = job.AuditQuestion(arguments.min_insync_replicas, arguments.skew, ignored, arguments.min_insync_racks)
 
     def work(spark: Any) -> Fleet:
         how = {"asked": asked, "brokers": brokers, "tasks": arguments.tasks}

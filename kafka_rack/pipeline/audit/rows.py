@@ -60,6 +60,7 @@ class AuditQuestion(NamedTuple):
     min_insync_replicas: int | None = None
     skew: float = DEFAULT_SKEW
     ignore: tuple[str, ...] = ()
+    min_insync_racks: int = 1
 
 
 class ClusterRows(NamedTuple):
@@ -72,7 +73,8 @@ class ClusterRows(NamedTuple):
 def rows_of(described: Described, asked: AuditQuestion = AuditQuestion()) -> ClusterRows:  # noqa: B008 - it cannot change
     """Audit a cluster. Diskless topics are left out but for their number: they have no replicas to judge."""
     layout = described.layout.without_diskless()
-    found = audit(layout, min_insync_replicas=asked.min_insync_replicas, skew=asked.skew)
+    least, racks = asked.min_insync_replicas, asked.min_insync_racks
+    found = audit(layout, min_insync_replicas=least, min_insync_racks=racks, skew=asked.skew)
     findings = [one for one in found.findings if one.kind not in asked.ignore]
     which = {"cluster": described.cluster, "file": described.file, "line": described.line}
     moves, plan = repair_rows(layout)

@@ -63,6 +63,18 @@ def test_what_cannot_be_written_at_this_moment_is_a_finding_of_its_own():
 
 
 @pytest.mark.parametrize(
+    ("isr", "least", "expected"),
+    [([0, 1], 2, True), ([0, 2], 2, False), ([0, 2], 3, True), ([0, 1], 1, False), ([0, 3], 2, True)],
+)
+def test_in_sync_replicas_in_fewer_racks_than_asked_are_found(isr, least, expected):
+    brokers = [[0, "a"], [1, "a"], [2, "b"], [3]]
+    topics = {"t": {"partitions": [{"replicas": [0, 1, 2, 3], "isr": isr, "leader": 0}]}}
+    said = found(brokers, topics, min_insync_racks=least)
+    text = f"1 of 1 partitions (0) have in-sync replicas in fewer than {least} racks"
+    assert said.get(("in-sync-racks", "t")) == (text if expected else None)
+
+
+@pytest.mark.parametrize(
     ("brokers", "text"),
     [([[0, "a"], [1], [2]], "brokers 1, 2 without a rack"), ([[0], [1]], "no broker has a rack")],
 )
