@@ -11,8 +11,6 @@ from protocol.errors import ProtocolError
 from protocol.headers import read_request_header, request_header_version, response_header_version
 from protocol.registry import message_class
 
-MAX_KEPT_BYTES = 1 << 10
-"""Of a response that is kept to be compared with the next."""
 Body = tuple[Any, int, int, int]
 """A message, the bytes left over after it, the version it was read in, its header's version."""
 
@@ -42,25 +40,8 @@ def request_reader(kind: RequestKind, data: bytes) -> tuple[Codec, int]:
 
 
 def read_response(asked: PendingRequest, data: bytes) -> Body:
-    """A response's body, of a refused ApiVersions in version 0. Raises ProtocolError.
-
-    Heartbeats, commits and fetches that find nothing are answered alike again and again: a body that is the same as the
-    last one of its kind is not read again, so callers must not change it.
-    """
+    """A response's body, of a refused ApiVersions in version 0. Raises ProtocolError."""
     kind = asked.kind
-    size = len(data)
-    if size > MAX_KEPT_BYTES:
-        return read_new_response(kind, data)
-    rest, last = data[4:], kind.last_response
-    if last is not None and last[0] == rest:
-        found: Body = last[1]
-        return found
-    found = read_new_response(kind, data)
-    kind.last_response = rest, found
-    return found
-
-
-def read_new_response(kind: RequestKind, data: bytes) -> Body:
     reader, version, header = kind.response_reader or response_reader(kind)
     start = 4 + header
     if header and data[4:5] != b"\0":

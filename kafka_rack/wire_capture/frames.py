@@ -38,7 +38,7 @@ class RequestKind:
     """The properties that requests of one API, version and client id share; there is one object of each.
 
     ``header_end`` is where the client id ends, after which a flexible header has tagged fields; ``fits`` whether the
-    client id is what its length says. The readers, and the last response, are stored here by the readers of bodies.
+    client id is what its length says. The readers of bodies are stored here by them.
     """
 
     __slots__ = (
@@ -49,7 +49,6 @@ class RequestKind:
         "fits",
         "head",
         "header_end",
-        "last_response",
         "request_reader",
         "response_reader",
     )
@@ -65,7 +64,6 @@ class RequestKind:
         self.fits = self.client_id is not None or length == -1 or head == NO_CLIENT_ID
         self.request_reader: Any = None
         self.response_reader: Any = None
-        self.last_response: tuple[bytes, Any] | None = None
 
 
 KINDS: dict[bytes, RequestKind] = {}
@@ -99,7 +97,7 @@ class PendingRequest(msgspec.Struct, gc=False):
         return len(self.data) + LENGTH_BYTES
 
 
-class CapturedConnection(msgspec.Struct, eq=False):
+class CapturedConnection(msgspec.Struct, eq=False, gc=False):
     """One client's connection to one broker; ``client`` is its address, ``host:port``, ``server`` where it went.
 
     ``asked`` are the requests that wait, by correlation id and in their order, of ``asked_bytes``.

@@ -59,29 +59,46 @@ def registration(target: Target, frame: Frame, asked: PendingRequest, message: A
 
 def configs(target: Target, frame: Frame, asked: PendingRequest, message: Any) -> None:
     for found in message.results:
-        resource = RESOURCES.get(found.resource_type, str(found.resource_type))
         for config in found.configs:
-            add_setting(target, frame, asked, resource, found.resource_name, config.name, config.value)
+            row = config_setting(found.resource_type, found.resource_name, config.name, config.value)
+            add_setting(target, frame, asked, row)
 
 
 def versions(target: Target, frame: Frame, asked: PendingRequest, message: Any) -> None:
     for api in message.api_keys:
-        name = name_of_api(api.api_key)
-        add_setting(target, frame, asked, "api", "", name, f"{api.min_version}-{api.max_version}")
+        add_setting(target, frame, asked, api_setting(api.api_key, api.min_version, api.max_version))
     for feature in message.finalized_features:
-        add_setting(target, frame, asked, "feature", "", feature.name, str(feature.max_version_level))
+        add_setting(target, frame, asked, feature_setting(feature.name, feature.max_version_level))
 
 
 def software(target: Target, frame: Frame, asked: PendingRequest, message: Any) -> None:
-    name, version = message.client_software_name, message.client_software_version
-    add_setting(target, frame, asked, "client", asked.kind.client_id or "", name, version)
+    said = message.client_software_name, message.client_software_version
+    add_setting(target, frame, asked, software_setting(asked.kind.client_id, *said))
 
 
-def add_setting(
-    target: Target, frame: Frame, asked: PendingRequest, resource: str, resource_name: str, name: str, value: str | None
-) -> None:
+Setting = tuple[str, str, str, str | None]
+"""Resource, its name, name and value of a setting."""
+
+
+def config_setting(resource_type: int, resource_name: str, name: str, value: str | None) -> Setting:
+    return RESOURCES.get(resource_type, str(resource_type)), resource_name, name, value
+
+
+def api_setting(api_key: int, lowest: int, highest: int) -> Setting:
+    return "api", "", name_of_api(api_key), f"{lowest}-{highest}"
+
+
+def feature_setting(name: str, level: int) -> Setting:
+    return "feature", "", name, str(level)
+
+
+def software_setting(client_id: str | None, name: str, version: str) -> Setting:
+    return "client", client_id or "", name, version
+
+
+def add_setting(target: Target, frame: Frame, asked: PendingRequest, setting: Setting) -> None:
     if "settings" in target.wanted:
-        row = target.place(frame.connection), frame.ts, resource, resource_name, name, value, frame.index
+        row = target.place(frame.connection), frame.ts, *setting, frame.index
         target.rows.add("settings", asked.kind.api_name, row)
 
 

@@ -18,7 +18,7 @@ from kafka_rack.wire_capture.frames import (
     RequestKind,
 )
 from kafka_rack.wire_capture.learning import REPORTING_REQUESTS, REPORTING_RESPONSES, learn
-from kafka_rack.wire_tables import cluster_rows, groups, traffic
+from kafka_rack.wire_tables import cluster_rows, groups, native_rows, traffic
 from kafka_rack.wire_tables.rows import NONE, PACK, UNKNOWN, Row, Rows, Target
 from kafka_rack.wire_tables.tables import TABLES
 from protocol.errors import ProtocolError
@@ -83,9 +83,12 @@ class FrameDecoder:
         self._handling: dict[RequestKind, Handling] = {}
         self._forgotten = rows.forgotten
         self.way = NONE
+        self.native = native_rows.reader(self)
 
     def go_on(self) -> None:
         """After the rows were cleared: let go of what the shared sets have forgotten."""
+        if self.native is not None:
+            self.native.go_on()
         if self._forgotten != self.rows.forgotten:
             self._forgotten = self.rows.forgotten
             self._handling.clear()
@@ -102,6 +105,11 @@ class FrameDecoder:
         if asked is None:
             self.unknown(frame)
             return
+        if self.native is None or not self.native.decode(frame):
+            self.add_rows(frame, asked)
+
+    def add_rows(self, frame: Frame, asked: PendingRequest) -> None:
+        """Add the rows of a frame whose request is known."""
         handling = self.handling(asked.kind)
         error = self.body(self.target, frame, asked, handling)
         if self.frames_wanted:

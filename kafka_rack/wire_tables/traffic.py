@@ -8,16 +8,16 @@ from typing import Any
 from kafka_rack.diskless import ZONE_KEYS
 from kafka_rack.wire_capture.bodies import asked_message
 from kafka_rack.wire_capture.frames import LENGTH_BYTES, SHARE_FETCH, CapturedConnection, Frame, PendingRequest
-from kafka_rack.wire_tables.record_sizes import BatchSizes, batch_sizes
 from kafka_rack.wire_tables.rows import NONE, PACK, Target
 from kafka_rack.zones import zone_in_client_id
 from protocol.error_codes import ErrorCode
+from protocol.records.sizes import BatchSizes, batch_sizes
 from protocol.uuids import uuid_to_text
 
 NO_UUID = bytes(16)
 RACK_LISTENER = "RACK_"
 MOVED = (int(ErrorCode.NOT_LEADER_OR_FOLLOWER), int(ErrorCode.FENCED_LEADER_EPOCH))
-PACK_BATCH, PACK_FETCH, PACK_PRODUCE = PACK["batches"], PACK["fetches"], PACK["produces"]
+PACK_FETCH, PACK_PRODUCE = PACK["fetches"], PACK["produces"]
 Part = tuple[str | None, bytes, int | None, Any]
 """A topic's name, its id, the number of one of its partitions and what the message has of it."""
 NO_PART: Part = (None, NO_UUID, None, None)
@@ -72,7 +72,6 @@ def batches(target: Target, frame: Frame, asked: PendingRequest, parts: list[Par
     if "batches" not in target.wanted:
         return found
     api = asked.kind.api_name
-    rows = target.rows.tables["batches"][api]
     place, kind = target.place(frame.connection), target.kind(asked.kind)
     for part, sizes in zip(parts, found, strict=True):
         if not sizes:
@@ -81,13 +80,10 @@ def batches(target: Target, frame: Frame, asked: PendingRequest, parts: list[Par
         for one in sizes:
             header, counts = one.header, one.counts
             start = place, form_of(target, frame.is_request, one), part_number, kind, frame.ts
-            if header is not None and counts is not None:
-                sizes_of_it = counts.records, one.size_bytes, counts.key_bytes, counts.value_bytes, counts.headers
-                rows += PACK_BATCH(*start, *sizes_of_it, header.base_offset, header.producer_id, frame.index, NONE)
-            else:
-                offset, producer = (header.base_offset, header.producer_id) if header is not None else (None, None)
-                unread = None, one.size_bytes, None, None, None
-                target.rows.add("batches", api, (*start, *unread, offset, producer, frame.index, one.error))
+            records, key_bytes, value_bytes, headers, _ = counts if counts is not None else (None,) * 5
+            sizes_of_it = records, one.size_bytes, key_bytes, value_bytes, headers
+            offset, producer = (header.base_offset, header.producer_id) if header is not None else (None, None)
+            target.rows.add("batches", api, (*start, *sizes_of_it, offset, producer, frame.index, one.error))
     return found
 
 
@@ -136,8 +132,7 @@ def produces(
     lengths = [len(part[3].records or b"") for part in parts] or [0]
     request_shares = with_rest(asked.frame_bytes, lengths)
     response_shares = with_rest(response_bytes, [0] * len(lengths))
-    writer = target.rows.shared["client"][*rack_of(connection, asked, None), *[None] * 4, message.acks]
-    start = target.place(connection), target.kind(asked.kind), writer
+    start = target.place(connection), target.kind(asked.kind), writer_number(target, connection, asked, message.acks)
     rows = target.rows.tables["produces"][asked.kind.api_name]
     for at in range(len(lengths)):
         part = parts[at] if parts else NO_PART
@@ -210,6 +205,11 @@ def reader_number(
         who = None
     rack = rack_of(connection, asked, rack_id)
     return target.rows.shared["client"][*rack, who, replica, replica_rack, group_id, None]
+
+
+def writer_number(target: Target, connection: CapturedConnection, asked: PendingRequest, acks: int) -> int:
+    """The number of a producer with its rack."""
+    return target.rows.shared["client"][*rack_of(connection, asked, None), *[None] * 4, acks]
 
 
 def rack_of(

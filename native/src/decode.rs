@@ -11,9 +11,9 @@ use pyo3::ffi::{
 };
 use std::collections::{HashMap, HashSet};
 
-const MAX_STRING_BYTES: usize = 32767;
+pub const MAX_STRING_BYTES: usize = 32767;
 const MAX_INTERNED: usize = 4096;
-const FEW_TAGS: usize = 16;
+pub const FEW_TAGS: usize = 16;
 
 pub enum Cause {
     Words(String),
@@ -82,12 +82,12 @@ pub struct Cursor<'a> {
 }
 
 impl<'a> Cursor<'a> {
-    fn left(&self) -> usize {
+    pub fn left(&self) -> usize {
         self.data.len() - self.at
     }
 
     #[inline(always)]
-    fn take(&mut self, count: usize) -> Found<&'a [u8]> {
+    pub fn take(&mut self, count: usize) -> Found<&'a [u8]> {
         match self.data.get(self.at..self.at + count) {
             Some(taken) => {
                 self.at += count;
@@ -98,7 +98,7 @@ impl<'a> Cursor<'a> {
     }
 
     #[inline(always)]
-    fn fixed<const WIDTH: usize>(&mut self) -> Found<[u8; WIDTH]> {
+    pub fn fixed<const WIDTH: usize>(&mut self) -> Found<[u8; WIDTH]> {
         let taken = self.take(WIDTH)?;
         let mut bytes = [0; WIDTH];
         bytes.copy_from_slice(taken);
@@ -106,7 +106,7 @@ impl<'a> Cursor<'a> {
     }
 
     #[inline(always)]
-    fn uvarint(&mut self) -> Found<u32> {
+    pub fn uvarint(&mut self) -> Found<u32> {
         match self.data.get(self.at) {
             Some(&byte) if byte < 0x80 => {
                 self.at += 1;
@@ -139,7 +139,7 @@ impl<'a> Cursor<'a> {
 
     /// How many bytes or items follow; `None` is null.
     #[inline(always)]
-    fn length(&mut self, length: Length, is_text: bool) -> Found<Option<usize>> {
+    pub fn length(&mut self, length: Length, is_text: bool) -> Found<Option<usize>> {
         let start = self.at;
         let count = if length.compact {
             i64::from(self.uvarint()?) - 1

@@ -103,6 +103,22 @@ pub struct Program {
 
 type Description<'py> = Bound<'py, PyTuple>;
 
+/// The kind of number that a code names.
+pub fn number_of(code: &str) -> Option<Number> {
+    Some(match code {
+        "b" => Number::I8,
+        "h" => Number::I16,
+        "l" => Number::I32,
+        "q" => Number::I64,
+        "B" => Number::U8,
+        "H" => Number::U16,
+        "L" => Number::U32,
+        "d" => Number::F64,
+        "?" => Number::Bool,
+        _ => return None,
+    })
+}
+
 impl Op {
     fn read(found: &Description<'_>) -> PyResult<Op> {
         let code: String = found.get_item(0)?.extract()?;
@@ -110,15 +126,6 @@ impl Op {
             Ok(Length { compact: found.get_item(1)?.extract()?, nullable: found.get_item(2)?.extract()? })
         };
         Ok(match code.as_str() {
-            "b" => Op::Number(Number::I8),
-            "h" => Op::Number(Number::I16),
-            "l" => Op::Number(Number::I32),
-            "q" => Op::Number(Number::I64),
-            "B" => Op::Number(Number::U8),
-            "H" => Op::Number(Number::U16),
-            "L" => Op::Number(Number::U32),
-            "d" => Op::Number(Number::F64),
-            "?" => Op::Number(Number::Bool),
             "uuid" => Op::Uuid,
             "text" => Op::Text(length()?),
             "blob" => Op::Blob(length()?),
@@ -127,7 +134,10 @@ impl Op {
             "nullable record" => {
                 Op::NullableRecord(found.get_item(1)?.extract()?, Record::read(found.get_item(2)?.cast()?)?)
             }
-            _ => return Err(PyValueError::new_err(format!("there is no operation {code:?}"))),
+            other => match number_of(other) {
+                Some(kind) => Op::Number(kind),
+                None => return Err(PyValueError::new_err(format!("there is no operation {code:?}"))),
+            },
         })
     }
 }

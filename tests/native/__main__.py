@@ -1,7 +1,7 @@
 """``python -m tests.native``: the native codec from source to tests, in build/native, where no other test finds it.
 
-rustfmt and clippy find nothing, pip builds the wheel, and what tests the codec in Python passes on it too. Prints each
-step; exit code 1 at the first that fails.
+rustfmt and clippy find nothing, pip builds the wheel, and what tests the codec and captures in Python passes on it
+too. Prints each step; exit code 1 at the first that fails.
 """
 
 from __future__ import annotations

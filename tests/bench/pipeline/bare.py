@@ -94,7 +94,7 @@ def from_file(path: Path) -> None:
 
 def with_batches(path: Path) -> None:
     """The same and the sizes of the record batches: the bare codec that the tables are measured against."""
-    from kafka_rack.wire_tables.record_sizes import batch_sizes
+    from protocol.records.sizes import batch_sizes
 
     for frame in frames_of(path):
         for records in records_of(frame, read(frame)):

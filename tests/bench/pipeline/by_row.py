@@ -36,7 +36,7 @@ def decode_rows(spark: Any, rows: Path) -> int:
 
 def decode_row(is_request: bool, api_key: int, version: int, data: bytes) -> int:
     """The records in a frame."""
-    from kafka_rack.wire_tables.record_sizes import batch_sizes
+    from protocol.records.sizes import batch_sizes
     from tests.bench.pipeline.bare import read, records_of
 
     frame = Framed(is_request, api_key, version, bytes(data))

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from protocol.records import BatchHeader, CompressionCodec, RecordError, decompress, iter_batch_records
-from protocol.records.batches import BATCH_HEADER_SIZE, LOG_OVERHEAD, check_crc, read_header
+from protocol.records.batches import BATCH_HEADER_SIZE, LOG_OVERHEAD, BatchHeader, check_crc, read_header
+from protocol.records.compression import CompressionCodec, decompress
+from protocol.records.errors import RecordError
+from protocol.records.reading import iter_batch_records
 
 CODEC_NAMES = {codec: codec.name.lower() for codec in CompressionCodec}
 

@@ -1,0 +1,769 @@
+//! Frames to rows: bodies are walked, batches counted, and the numbers of rows written where Python keeps them.
+//!
+//! Which tables there are, what their rows are made of and which messages give which rows is declared in Python
+//! (`kafka_rack/wire_tables/native_rows.py`). Whatever is not plain here (a body that cannot be read, a header with
+//! tagged fields, records of an old format or damaged) is left to Python, before anything of it was noted.
+use crate::batches::{batches, counted, Batch, Counts};
+use crate::class::{probe, Class};
+use crate::object::{contents, Held, Obj};
+use crate::walk::{Found, Value, Walk};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::ffi::{
+    PyByteArray_AsString, PyByteArray_Resize, PyByteArray_Size, PyBytes_Check, PyLong_AsLongLong, Py_None, Py_True,
+};
+use pyo3::prelude::*;
+use pyo3::types::{PyByteArray, PyBytes, PyDict, PyString, PyTuple, PyType};
+use std::collections::HashMap;
+
+/// No value (`NONE` of `rows.py`).
+const NONE: i64 = i64::MIN;
+const LENGTH_BYTES: usize = 4;
+/// From how many bytes of records on other threads may run while they are counted.
+const LARGE: usize = 1 << 18;
+/// Of what is remembered of one sort, before all of it is forgotten.
+const MAX_REMEMBERED: usize = 10_000;
+const MAX_REMEMBERED_BYTES: usize = 8 << 20;
+
+macro_rules! quantities {
+    ($($name:ident $text:literal),*) => {
+        /// What a row may be made of; a declaration names them.
+        #[derive(Clone, Copy)]
+        enum Quantity { $($name),* }
+        const QUANTITIES: &[&str] = &[$($text),*];
+        const HOW_MANY: usize = QUANTITIES.len();
+    };
+}
+quantities!(
+    Place "place", Way "way", Kind "kind", Ts "ts", CorrelationId "correlation_id", FrameBytes "frame_bytes",
+    Error "error", Frame "frame", Offset "offset", Latency "latency_us", RequestBytes "request_bytes",
+    ResponseBytes "response_bytes", ResponseFrame "response_frame", Form "form", Part "part", Records "records",
+    Bytes "bytes", KeyBytes "key_bytes", ValueBytes "value_bytes", Headers "headers", BaseOffset "base_offset",
+    ProducerId "producer_id", Client "client", Serving "serving", RecordBytes "record_bytes",
+    Redirected "redirected", Preferred "preferred_read_replica", ErrorCode "error_code", First "first", Keyed "keyed"
+);
+
+/// The values of one row.
+struct Row([i64; HOW_MANY]);
+
+impl Row {
+    fn set<const COUNT: usize>(&mut self, values: [(Quantity, i64); COUNT]) {
+        for (quantity, value) in values {
+            self.0[quantity as usize] = value;
+        }
+    }
+}
+
+/// A column of a row: a quantity, or one of the numbers that Python makes of an item.
+#[derive(Clone, Copy)]
+enum Column {
+    Of(usize),
+    Own(usize),
+}
+
+/// Which row is meant: of a frame, a call, a batch, a partition, or an item.
+#[derive(Clone, Copy)]
+enum Event {
+    Frame,
+    Call,
+    Batch,
+    Part,
+    Item,
+}
+const EVENTS: [(&str, Event); 5] = [
+    ("frame", Event::Frame),
+    ("call", Event::Call),
+    ("batch", Event::Batch),
+    ("part", Event::Part),
+    ("item", Event::Item),
+];
+
+/// Rows of one table and API.
+struct Rows {
+    table: String,
+    /// The bytes that Python keeps, asked for when there is something for them.
+    held: Option<Py<PyByteArray>>,
+    columns: Vec<Column>,
+    fresh: Vec<i64>,
+}
+
+impl Rows {
+    /// Of the table's name and columns; only an item's row has others than quantities.
+    fn read(table: &str, names: &[String], event: Event) -> PyResult<Rows> {
+        let mut own = 0;
+        let mut columns = Vec::new();
+        for name in names {
+            columns.push(match QUANTITIES.iter().position(|one| one == name) {
+                Some(quantity) => Column::Of(quantity),
+                None if matches!(event, Event::Item) => Column::Own(own),
+                None => return Err(PyValueError::new_err(format!("{table}: nothing gives {name}"))),
+            });
+            own += usize::from(matches!(columns.last(), Some(Column::Own(_))));
+        }
+        Ok(Rows { table: table.to_owned(), held: None, columns, fresh: Vec::new() })
+    }
+
+    #[inline(always)]
+    fn add(&mut self, row: &Row, own: &[i64]) {
+        self.fresh.extend(self.columns.iter().map(|column| match column {
+            Column::Of(quantity) => row.0[*quantity],
+            Column::Own(index) => own.get(*index).copied().unwrap_or(NONE),
+        }));
+    }
+
+    /// Where Python keeps the rows: APIs follow each other there as they were first asked for.
+    fn held(&mut self, kind: &Bound<'_, PyAny>, rows: &Py<PyAny>) -> PyResult<Obj> {
+        if self.held.is_none() {
+            let found = rows.bind(kind.py()).call1((kind, &self.table))?;
+            self.held = Some(found.cast_into::<PyByteArray>()?.unbind());
+        }
+        Ok(self.held.as_ref().map_or(std::ptr::null_mut(), Py::as_ptr))
+    }
+
+    /// Moves what was added to where Python keeps it.
+    fn flush(&mut self, kind: &Bound<'_, PyAny>, rows: &Py<PyAny>) -> PyResult<()> {
+        if self.fresh.is_empty() {
+            return Ok(());
+        }
+        let held = self.held(kind, rows)?;
+        let added = std::mem::size_of_val(self.fresh.as_slice());
+        // SAFETY: the bytes are there once they were resized, and nothing else runs meanwhile.
+        unsafe {
+            let before = PyByteArray_Size(held);
+            if PyByteArray_Resize(held, before + added as isize) < 0 {
+                return Err(PyErr::fetch(kind.py()));
+            }
+            let to = PyByteArray_AsString(held).cast::<u8>().add(before as usize);
+            std::ptr::copy_nonoverlapping(self.fresh.as_ptr().cast::<u8>(), to, added);
+        }
+        self.fresh.clear();
+        Ok(())
+    }
+}
+
+/// What rows a body gives, besides those of its frame and its call.
+enum Makes {
+    Nothing,
+    Produced,
+    ProduceAnswer,
+    Fetched,
+    /// Of each level the slots of its items, and a function that returns of them the columns of the row that are its own.
+    Items(Vec<(usize, usize, Py<PyAny>)>),
+}
+
+/// How requests, or responses, of one kind are read.
+struct Side {
+    walk: Py<Walk>,
+    /// There is a header with tagged fields.
+    flexible: bool,
+    /// What does not end with its frame is another message.
+    exact: bool,
+    makes: Makes,
+}
+
+impl Side {
+    /// Of `(walk, flexible, exact, makes, levels)`.
+    fn read(found: &Bound<'_, PyAny>) -> PyResult<Option<Side>> {
+        type Parts<'py> = (Bound<'py, Walk>, bool, bool, String, Vec<(usize, usize, Py<PyAny>)>);
+        if found.is_none() {
+            return Ok(None);
+        }
+        let (walk, flexible, exact, makes, functions): Parts<'_> = found.extract()?;
+        let (slots, counted) = walk.get().counts();
+        let (makes, least) = match makes.as_str() {
+            "" => (Makes::Nothing, (0, 0)),
+            "fetch" => (Makes::Nothing, (3, 0)),
+            "produce" => (Makes::Produced, (5, 1)),
+            "produced" => (Makes::ProduceAnswer, (4, 1)),
+            "fetched" => (Makes::Fetched, (6, 1)),
+            "items" => (Makes::Items(functions), (1, counted)),
+            other => return Err(PyValueError::new_err(format!("no rows of {other:?}"))),
+        };
+        let fits = |(start, end, _): &(usize, usize, Py<PyAny>)| start <= end && *end <= slots;
+        let items_fit = match &makes {
+            Makes::Items(levels) => levels.len() == counted && levels.iter().all(fits),
+            _ => true,
+        };
+        if slots < least.0 || counted != least.1 || !items_fit {
+            return Err(PyValueError::new_err("expected other fields and levels"));
+        }
+        Ok(Some(Side { walk: walk.unbind(), flexible, exact, makes }))
+    }
+
+    /// Walks the body that begins at `start`; the bytes that are left after it.
+    fn over(&self, data: &[u8], mut start: usize, found: &mut Found) -> Option<usize> {
+        if self.flexible {
+            if *data.get(start)? != 0 {
+                return None;
+            }
+            start += 1;
+        }
+        let left = data.len() - self.walk.get().over(data, start, found)?;
+        (left == 0 || !self.exact).then_some(left)
+    }
+}
+
+/// What is known of the requests of one API, version and client id.
+struct Kind {
+    /// The object whose address the kind is found by.
+    object: Py<PyAny>,
+    number: i64,
+    header_end: usize,
+    rows: [Option<Rows>; 5],
+    request: Option<Side>,
+    response: Option<Side>,
+    ways: HashMap<(bool, usize), i64>,
+}
+
+/// A class of Python's whose instances are read.
+struct Read<const COUNT: usize> {
+    class: Class,
+    places: [usize; COUNT],
+}
+
+impl<const COUNT: usize> Read<COUNT> {
+    fn new(class: &Bound<'_, PyType>, names: [&str; COUNT]) -> PyResult<Self> {
+        let found = Class::new(class, probe(class)?)?;
+        let mut places = [0; COUNT];
+        for (place, name) in places.iter_mut().zip(names) {
+            *place = found.place(class.py(), name)?;
+        }
+        Ok(Read { class: found, places })
+    }
+
+    /// The values of an object's fields. Raises `TypeError`: it is of another class.
+    fn values(&self, py: Python<'_>, object: Obj) -> PyResult<[Held; COUNT]> {
+        // SAFETY: the places are the class's own.
+        unsafe {
+            if !self.class.is_class_of(object) {
+                return Err(PyTypeError::new_err("an object of another class"));
+            }
+            let found = self.places.map(|place| self.class.value(object, place));
+            if found.iter().any(Option::is_none) {
+                return Err(PyErr::take(py).unwrap_or_else(|| PyTypeError::new_err("a field without a value")));
+            }
+            Ok(found.map(|value| value.unwrap_or_else(|| Held::none())))
+        }
+    }
+}
+
+fn is_none(object: &Held) -> bool {
+    object.get() == unsafe { Py_None() }
+}
+
+/// A whole number; NONE of `None`.
+fn int(py: Python<'_>, object: &Held) -> PyResult<i64> {
+    if is_none(object) {
+        return Ok(NONE);
+    }
+    let value = unsafe { PyLong_AsLongLong(object.get()) };
+    match PyErr::take(py).filter(|_| value == -1) {
+        Some(error) => Err(error),
+        None => Ok(value),
+    }
+}
+
+fn data_of(object: &Held) -> PyResult<&[u8]> {
+    unsafe {
+        if PyBytes_Check(object.get()) == 0 {
+            return Err(PyTypeError::new_err("the data of a frame is bytes"));
+        }
+        Ok(contents(object))
+    }
+}
+
+/// The number of a connection, good while it and the capture have the same values.
+struct Place {
+    seen: [Py<PyAny>; 6],
+    number: i64,
+}
+
+/// Reads compressed records by Python, and remembers what they hold: a batch is fetched as it was produced.
+struct Inflater {
+    decompress: Py<PyAny>,
+    known: HashMap<Vec<u8>, Counts>,
+    known_bytes: usize,
+}
+
+impl Inflater {
+    fn counts(&mut self, codec: u16, covered: &[u8], start: usize, count: i64) -> Option<Counts> {
+        if let Some(found) = self.known.get(covered) {
+            return Some(*found);
+        }
+        let counts = Python::attach(|py| {
+            let body = self.decompress.bind(py).call1((codec, PyBytes::new(py, &covered[start..]))).ok()?;
+            counted(body.cast::<PyBytes>().ok()?.as_bytes(), count)
+        })?;
+        self.known_bytes += covered.len();
+        if self.known_bytes > MAX_REMEMBERED_BYTES {
+            self.known.clear();
+            self.known_bytes = covered.len();
+        }
+        self.known.insert(covered.to_vec(), counts);
+        Some(counts)
+    }
+}
+
+/// The slots of an item with records; a Produce request has its acks after them, a response the item's error and, of a
+/// fetch, the preferred replica.
+const NAME: usize = 0;
+const ID: usize = 1;
+const INDEX: usize = 2;
+const RECORDS: usize = 3;
+const ACKS: usize = 4;
+const FETCH_ERROR: usize = 4;
+const PREFERRED: usize = 5;
+const PRODUCE_ERROR: usize = 3;
+const NO_ID: [u8; 16] = [0; 16];
+
+/// A partition of a message with records; `batches` are those of all partitions from and to these indices.
+struct Part {
+    length: usize,
+    batches: std::ops::Range<usize>,
+    number: i64,
+    serving: i64,
+    error_code: i64,
+    preferred: i64,
+}
+
+impl Part {
+    /// A row for a message without any.
+    fn none() -> Part {
+        Part { length: 0, batches: 0..0, number: NONE, serving: NONE, error_code: NONE, preferred: NONE }
+    }
+}
+
+/// What a message holds in records.
+#[derive(Default)]
+struct Parts {
+    parts: Vec<Part>,
+    batches: Vec<Batch>,
+}
+
+impl Parts {
+    /// Counts the records of all items. False: some are not plain.
+    fn count(&mut self, py: Python<'_>, found: &Found, data: &[u8], inflater: &mut Inflater) -> bool {
+        self.parts.clear();
+        self.batches.clear();
+        for item in found.of(0) {
+            let (records, before) = (item[RECORDS].bytes(data), self.batches.len());
+            let kept = &mut self.batches;
+            let mut count =
+                || batches(records, |codec, covered, start, count| inflater.counts(codec, covered, start, count), kept);
+            if if records.len() < LARGE { count() } else { py.detach(count) }.is_none() {
+                return false;
+            }
+            self.parts.push(Part { length: records.len(), batches: before..kept.len(), ..Part::none() });
+        }
+        true
+    }
+
+    /// The records of a partition, without markers of transactions, and whether any has a key.
+    fn totals(&self, part: &Part) -> (i64, i64) {
+        let held = &self.batches[part.batches.clone()];
+        let records = held.iter().filter(|one| !one.is_control()).map(|one| one.counts.records).sum();
+        (records, i64::from(held.iter().any(|one| one.counts.keyed)))
+    }
+}
+
+/// Numbers that Python gives, remembered while they hold.
+struct Numbers {
+    plan: Py<PyAny>,
+    rows: Py<PyAny>,
+    way: Py<PyAny>,
+    place: Py<PyAny>,
+    form: Py<PyAny>,
+    part: Py<PyAny>,
+    client: Py<PyAny>,
+    connection: Read<5>,
+    state: Py<PyAny>,
+    capture: Py<PyString>,
+    places: HashMap<usize, Place>,
+    forms: HashMap<(bool, u16, bool, bool), i64>,
+    clients: HashMap<Vec<u8>, i64>,
+    items: HashMap<Vec<u8>, Vec<i64>>,
+    key: Vec<u8>,
+}
+
+impl Numbers {
+    fn clear(&mut self) {
+        self.places.clear();
+        self.forms.clear();
+        self.clients.clear();
+        self.items.clear();
+    }
+
+    /// Of a connection.
+    fn place(&mut self, py: Python<'_>, connection: &Held) -> PyResult<i64> {
+        let values = self.connection.values(py, connection.get())?;
+        let capture = self.state.bind(py).getattr(&self.capture)?;
+        let address = connection.get() as usize;
+        if let Some(known) = self.places.get(&address) {
+            let same = known.seen.iter().zip(&values).all(|(before, now)| before.as_ptr() == now.get());
+            if same && known.seen[5].as_ptr() == capture.as_ptr() {
+                return Ok(known.number);
+            }
+        }
+        let [number, broker, rack, client, listener] =
+            values.map(|value| unsafe { Bound::from_owned_ptr(py, value.into_ptr()).unbind() });
+        // SAFETY: the object lives.
+        let object = unsafe { Bound::from_borrowed_ptr(py, connection.get()) };
+        let found = self.place.bind(py).call1((object,))?.extract()?;
+        if self.places.len() >= MAX_REMEMBERED {
+            self.places.clear();
+        }
+        self.places
+            .insert(address, Place { seen: [number, broker, rack, client, listener, capture.unbind()], number: found });
+        Ok(found)
+    }
+
+    /// Of a batch's form.
+    fn form(&mut self, py: Python<'_>, is_request: bool, one: &Batch) -> PyResult<i64> {
+        let key = (is_request, one.codec(), one.is_transactional(), one.is_control());
+        if let Some(found) = self.forms.get(&key) {
+            return Ok(*found);
+        }
+        let found = self.form.bind(py).call1(key)?.extract()?;
+        self.forms.insert(key, found);
+        Ok(found)
+    }
+
+    /// Of who produces or fetches, by what the request says of it. A follower's rack may become known later.
+    fn client(
+        &mut self,
+        py: Python<'_>,
+        (connection, asked): (&Held, &Held),
+        of: [i64; 2],
+        said: &[Value],
+        data: &[u8],
+        is_fetch: bool,
+    ) -> PyResult<i64> {
+        let is_follower = is_fetch && said[0].int().is_some_and(|replica| replica >= 0);
+        key_of(&mut self.key, said, data);
+        of.iter().for_each(|number| self.key.extend(number.to_ne_bytes()));
+        if let Some(found) = self.clients.get(&self.key).filter(|_| !is_follower) {
+            return Ok(*found);
+        }
+        // SAFETY: both objects live.
+        let (connection, asked) =
+            unsafe { (Bound::from_borrowed_ptr(py, connection.get()), Bound::from_borrowed_ptr(py, asked.get())) };
+        let values = said.iter().map(|value| object(py, value, data)).collect::<PyResult<Vec<_>>>()?;
+        let found = self.client.bind(py).call1((connection, asked, PyTuple::new(py, values)?))?.extract()?;
+        if self.clients.len() >= MAX_REMEMBERED {
+            self.clients.clear();
+        }
+        self.clients.insert(self.key.clone(), found);
+        Ok(found)
+    }
+
+    /// Of the columns of an item's row that are its own.
+    fn item(&mut self, py: Python<'_>, of: &Py<PyAny>, item: &[Value], data: &[u8]) -> PyResult<&[i64]> {
+        key_of(&mut self.key, item, data);
+        self.key.extend((of.as_ptr() as usize).to_ne_bytes());
+        if !self.items.contains_key(&self.key) {
+            let values = item.iter().map(|value| object(py, value, data)).collect::<PyResult<Vec<_>>>()?;
+            let found = of.bind(py).call1(PyTuple::new(py, values)?)?.extract()?;
+            if self.items.len() >= MAX_REMEMBERED {
+                self.items.clear();
+            }
+            self.items.insert(self.key.clone(), found);
+        }
+        Ok(self.items.get(&self.key).map_or(&[], Vec::as_slice))
+    }
+}
+
+/// Writes values as bytes that are the same for the same values only.
+fn key_of(key: &mut Vec<u8>, values: &[Value], data: &[u8]) {
+    key.clear();
+    for value in values {
+        match value {
+            Value::Null => key.push(0),
+            Value::Int(number) => {
+                key.push(1);
+                key.extend(number.to_ne_bytes());
+            }
+            Value::Part(start, end) => {
+                key.push(2);
+                key.extend((end - start).to_ne_bytes());
+                key.extend(&data[*start..*end]);
+            }
+            Value::Uuid(id) => {
+                key.push(3);
+                key.extend(id);
+            }
+        }
+    }
+}
+
+/// A value as Python has it; texts and bytes are texts, as no row is made of bytes.
+fn object<'py>(py: Python<'py>, value: &Value, data: &[u8]) -> PyResult<Bound<'py, PyAny>> {
+    Ok(match value {
+        Value::Null => py.None().into_bound(py),
+        Value::Int(number) => number.into_pyobject(py)?.into_any(),
+        Value::Part(..) => PyString::from_bytes(py, value.bytes(data))?.into_any(),
+        Value::Uuid(id) => PyBytes::new(py, id).into_any(),
+    })
+}
+
+fn id_of(value: &Value) -> [u8; 16] {
+    match value {
+        Value::Uuid(id) => *id,
+        _ => NO_ID,
+    }
+}
+
+/// Decodes frames that are plain.
+#[pyclass]
+pub struct FrameReader {
+    frame: Read<8>,
+    asked: Read<5>,
+    declared: Vec<(String, Event, Vec<String>)>,
+    moved: Vec<i64>,
+    kinds: HashMap<usize, Kind>,
+    numbers: Numbers,
+    inflater: Inflater,
+    found: Found,
+    request: Found,
+    held: Parts,
+}
+
+#[pymethods]
+impl FrameReader {
+    /// Of the classes of frames, requests and connections, the state of the reading, of each table the event that it
+    /// has rows of and their columns, the error codes of partitions that have moved, and functions by name.
+    #[new]
+    fn new(
+        classes: (Bound<'_, PyType>, Bound<'_, PyType>, Bound<'_, PyType>),
+        state: Py<PyAny>,
+        declared: Vec<(String, String, Vec<String>)>,
+        moved: Vec<i64>,
+        functions: &Bound<'_, PyDict>,
+    ) -> PyResult<FrameReader> {
+        let py = functions.py();
+        let function = |name: &str| -> PyResult<Py<PyAny>> {
+            let found = functions.get_item(name)?;
+            Ok(found.ok_or_else(|| PyTypeError::new_err(format!("no function {name}")))?.unbind())
+        };
+        let mut tables = Vec::new();
+        for (table, event, columns) in declared {
+            let found = EVENTS.iter().find(|(name, _)| *name == event);
+            let (_, event) = found.ok_or_else(|| PyValueError::new_err(format!("no rows of {event}")))?;
+            tables.push((table, *event, columns));
+        }
+        let frame_fields = ["index", "ts", "connection", "is_request", "data", "asked", "correlation_id", "offset"];
+        Ok(FrameReader {
+            frame: Read::new(&classes.0, frame_fields)?,
+            asked: Read::new(&classes.1, ["frame", "ts", "correlation_id", "data", "kind"])?,
+            declared: tables,
+            moved,
+            kinds: HashMap::new(),
+            numbers: Numbers {
+                plan: function("plan")?,
+                rows: function("rows")?,
+                way: function("way")?,
+                place: function("place")?,
+                form: function("form")?,
+                part: function("part")?,
+                client: function("client")?,
+                connection: Read::new(&classes.2, ["number", "broker", "rack", "client", "listener"])?,
+                state,
+                capture: PyString::intern(py, "capture").unbind(),
+                places: HashMap::new(),
+                forms: HashMap::new(),
+                clients: HashMap::new(),
+                items: HashMap::new(),
+                key: Vec::new(),
+            },
+            inflater: Inflater { decompress: function("decompress")?, known: HashMap::new(), known_bytes: 0 },
+            found: Found::default(),
+            request: Found::default(),
+            held: Parts::default(),
+        })
+    }
+
+    /// Forgets all numbers, as the rows that have them were taken away.
+    fn go_on(&mut self) {
+        self.kinds.clear();
+        self.numbers.clear();
+    }
+
+    /// Adds the rows of a frame that has its request. False: it is not plain, and nothing was added.
+    fn decode(&mut self, py: Python<'_>, frame: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let [index, ts, connection, is_request, data, asked, correlation_id, offset] =
+            &self.frame.values(py, frame.as_ptr())?;
+        let [asked_frame, asked_ts, asked_id, asked_data, kind] = &self.asked.values(py, asked.get())?;
+        let (data, asked_data) = (data_of(data)?, data_of(asked_data)?);
+        let is_request = is_request.get() == unsafe { Py_True() };
+        let address = kind.get() as usize;
+        if !self.kinds.contains_key(&address) {
+            self.meet(py, kind)?;
+        }
+        let Some(kind) = self.kinds.get_mut(&address) else { return Ok(false) };
+        let Kind { request, response, rows, .. } = kind;
+        let kind_object = kind.object.bind(py);
+        let side = if is_request { request.as_ref() } else { response.as_ref() };
+        let Some(side) = side else { return Ok(false) };
+        let start = if is_request { kind.header_end } else { LENGTH_BYTES };
+        let Some(left) = side.over(data, start, &mut self.found) else { return Ok(false) };
+        // All that may be refused comes before the first row.
+        let is_answer = matches!(side.makes, Makes::ProduceAnswer);
+        if is_answer || matches!(side.makes, Makes::Fetched) {
+            let Some(request) = &*request else { return Ok(false) };
+            if request.over(asked_data, kind.header_end, &mut self.request).is_none() {
+                return Ok(false);
+            }
+        }
+        let has_parts = !matches!(side.makes, Makes::Nothing | Makes::Items(_));
+        let (found, bytes) = if is_answer { (&self.request, asked_data) } else { (&self.found, data) };
+        if has_parts && !self.held.count(py, found, bytes, &mut self.inflater) {
+            return Ok(false);
+        }
+        let numbers = &mut self.numbers;
+        let place = numbers.place(py, connection)?;
+        let (ts, asked_ts) = (int(py, ts)?, int(py, asked_ts)?);
+        let (index, asked_frame) = (int(py, index)?, int(py, asked_frame)?);
+        let (size, asked_size) = ((data.len() + LENGTH_BYTES) as i64, (asked_data.len() + LENGTH_BYTES) as i64);
+        let mut row = Row([NONE; HOW_MANY]);
+        row.set([(Quantity::Place, place), (Quantity::Kind, kind.number)]);
+        row.set([(Quantity::Ts, ts), (Quantity::Frame, index)]);
+        if let (Makes::Items(levels), Some(rows)) = (&side.makes, &mut rows[Event::Item as usize]) {
+            for (level, (start, end, function)) in levels.iter().enumerate() {
+                for item in found.of(level) {
+                    rows.add(&row, numbers.item(py, function, &item[*start..*end], data)?);
+                }
+            }
+        }
+        if has_parts {
+            let errors = if is_answer { errors_of(&self.found, data) } else { HashMap::new() };
+            for (part, item) in self.held.parts.iter_mut().zip(found.of(0)) {
+                let (name, id, number) = (item[NAME].bytes(bytes), id_of(&item[ID]), item[INDEX].int());
+                let (text, id_object) = (PyString::from_bytes(py, name)?, PyBytes::new(py, &id));
+                (part.number, part.serving) = numbers.part.bind(py).call1((text, id_object, number))?.extract()?;
+                if is_answer {
+                    let name = if id == NO_ID { name } else { b"" };
+                    part.error_code = errors.get(&(name, id, number)).copied().unwrap_or(NONE);
+                } else if !is_request {
+                    part.error_code = item[FETCH_ERROR].int().unwrap_or(NONE);
+                    part.preferred = item[PREFERRED].int().filter(|replica| *replica >= 0).unwrap_or(NONE);
+                }
+            }
+            if let (Some(rows), false) = (&mut rows[Event::Batch as usize], is_answer) {
+                for part in &self.held.parts {
+                    for one in &self.held.batches[part.batches.clone()] {
+                        let counts = &one.counts;
+                        row.set([(Quantity::Form, numbers.form(py, is_request, one)?), (Quantity::Part, part.number)]);
+                        row.set([(Quantity::Records, counts.records), (Quantity::Bytes, one.size as i64)]);
+                        row.set([(Quantity::KeyBytes, counts.key_bytes), (Quantity::ValueBytes, counts.value_bytes)]);
+                        row.set([(Quantity::Headers, counts.headers), (Quantity::BaseOffset, one.base_offset)]);
+                        row.set([(Quantity::ProducerId, one.producer_id), (Quantity::Error, NONE)]);
+                        rows.add(&row, &[]);
+                    }
+                }
+            }
+            let acks = if matches!(side.makes, Makes::Fetched) { None } else { found.slots[ACKS].int() };
+            if let (Some(rows), true) = (&mut rows[Event::Part as usize], !is_request || acks == Some(0)) {
+                let who = (connection, asked);
+                let client = match acks {
+                    None => {
+                        numbers.client(py, who, [place, kind.number], &self.request.slots[..3], asked_data, true)?
+                    }
+                    Some(_) => {
+                        numbers.client(py, who, [place, kind.number], &found.slots[ACKS..=ACKS], bytes, false)?
+                    }
+                };
+                if self.held.parts.is_empty() {
+                    let mut none = Part::none();
+                    let nothing = (py.None(), PyBytes::new(py, &NO_ID), py.None());
+                    (none.number, none.serving) = numbers.part.bind(py).call1(nothing)?.extract()?;
+                    self.held.parts.push(none);
+                }
+                let lengths: usize = self.held.parts.iter().map(|part| part.length).sum();
+                let answered = if is_request { 0 } else { size };
+                for (at, part) in self.held.parts.iter().enumerate() {
+                    // A frame's bytes by partition: each its records, the first the rest of the frame too.
+                    let rest =
+                        |whole: i64| if at == 0 { whole - (lengths - part.length) as i64 } else { part.length as i64 };
+                    let whole = |whole: i64| if at == 0 { whole } else { 0 };
+                    let shares = if acks.is_some() {
+                        (rest(asked_size), whole(answered))
+                    } else {
+                        (whole(asked_size), rest(answered))
+                    };
+                    let (records, keyed) = self.held.totals(part);
+                    let moved =
+                        if acks.is_some() { self.moved.contains(&part.error_code) } else { part.preferred != NONE };
+                    row.set([(Quantity::Client, client), (Quantity::Serving, part.serving)]);
+                    row.set([(Quantity::Part, part.number), (Quantity::Ts, asked_ts)]);
+                    row.set([(Quantity::RequestBytes, shares.0), (Quantity::ResponseBytes, shares.1)]);
+                    row.set([(Quantity::RecordBytes, part.length as i64), (Quantity::Records, records)]);
+                    row.set([(Quantity::Redirected, i64::from(moved)), (Quantity::Preferred, part.preferred)]);
+                    row.set([(Quantity::Keyed, keyed), (Quantity::ErrorCode, part.error_code)]);
+                    row.set([(Quantity::Frame, asked_frame), (Quantity::First, i64::from(at == 0))]);
+                    rows.add(&row, &[]);
+                }
+            }
+        }
+        if let Some(rows) = &mut rows[Event::Frame as usize] {
+            let way = match kind.ways.get(&(is_request, left)) {
+                Some(known) => *known,
+                None => {
+                    let found = numbers.way.bind(py).call1((kind_object, is_request, left))?.extract()?;
+                    if kind.ways.len() < MAX_REMEMBERED {
+                        kind.ways.insert((is_request, left), found);
+                    }
+                    found
+                }
+            };
+            row.set([(Quantity::Way, way), (Quantity::Ts, ts), (Quantity::CorrelationId, int(py, correlation_id)?)]);
+            row.set([(Quantity::FrameBytes, size), (Quantity::Error, NONE)]);
+            row.set([(Quantity::Frame, index), (Quantity::Offset, int(py, offset)?)]);
+            rows.add(&row, &[]);
+        }
+        if let (Some(rows), false) = (&mut rows[Event::Call as usize], is_request) {
+            row.set([(Quantity::Ts, asked_ts), (Quantity::CorrelationId, int(py, asked_id)?)]);
+            row.set([(Quantity::Latency, ts - asked_ts), (Quantity::RequestBytes, asked_size)]);
+            row.set([(Quantity::ResponseBytes, size), (Quantity::Frame, asked_frame)]);
+            row.set([(Quantity::ResponseFrame, index)]);
+            rows.add(&row, &[]);
+        }
+        rows.iter_mut().flatten().try_for_each(|one| one.flush(kind_object, &numbers.rows))?;
+        Ok(true)
+    }
+}
+
+impl FrameReader {
+    /// Asks what a kind that is new gives.
+    fn meet(&mut self, py: Python<'_>, object: &Held) -> PyResult<()> {
+        type Plan<'py> = (usize, i64, Vec<String>, Bound<'py, PyAny>, Bound<'py, PyAny>);
+        // SAFETY: the object lives.
+        let object = unsafe { Bound::from_borrowed_ptr(py, object.get()) };
+        let found = self.numbers.plan.bind(py).call1((&object,))?;
+        let (header_end, number, tables, request, response): Plan<'_> = found.extract()?;
+        let mut rows = [None, None, None, None, None];
+        for (table, event, columns) in &self.declared {
+            if tables.contains(table) {
+                rows[*event as usize] = Some(Rows::read(table, columns, *event)?);
+            }
+        }
+        if self.kinds.len() >= MAX_REMEMBERED {
+            self.kinds.clear();
+            self.numbers.items.clear(); // they are found by the addresses of kinds' functions
+        }
+        let (request, response) = (Side::read(&request)?, Side::read(&response)?);
+        let (address, object) = (object.as_ptr() as usize, object.unbind());
+        let kind = Kind { object, number, header_end, rows, request, response, ways: HashMap::new() };
+        self.kinds.insert(address, kind);
+        Ok(())
+    }
+}
+
+/// A topic's name, its id, and the number of one of its partitions.
+type Partition<'a> = (&'a [u8], [u8; 16], Option<i64>);
+
+/// The error codes of a Produce response, by topic and partition; a topic with an id has no name there.
+fn errors_of<'a>(found: &Found, data: &'a [u8]) -> HashMap<Partition<'a>, i64> {
+    let of = |item: &[Value]| {
+        let key = (item[NAME].bytes(data), id_of(&item[ID]), item[INDEX].int());
+        (key, item[PRODUCE_ERROR].int().unwrap_or(NONE))
+    };
+    found.of(0).map(of).collect()
+}
