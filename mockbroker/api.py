@@ -7,7 +7,7 @@ versions, is known before, from the table of releases and the names of the modul
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, NamedTuple, TypeVar
@@ -16,6 +16,7 @@ from mockbroker.api_parts import Level, error_field, parts_of
 from mockbroker.parts import merged
 from mockbroker.state.kraft_releases import newest_versions
 from mockbroker.state.security import operations
+from protocol.error_codes import ErrorCode
 from protocol.registry import APIS, message_class
 from protocol.versions import VersionRange
 
@@ -78,6 +79,7 @@ class Errors(NamedTuple):
         injected: where the error of a fault that means some parts goes: ``lookup``, the handler refuses a partition as
             it looks it up; ``request``, the handler does not see the part; ``answer``, its entry of the answer is
             replaced; ``whole``, it is the answer to all.
+        top: errors that only the whole answer has, such as those of a session, where ``injected`` is ``lookup``.
     """
 
     words: str = "own"
@@ -87,6 +89,7 @@ class Errors(NamedTuple):
     failed: Mapping[str, Any] = {}
     odd: Callable[[Any, Any, RequestError, int], Any] | None = None
     injected: str = "whole"
+    top: Sequence[ErrorCode] = ()
 
 
 FROM_NAMES = Errors()

@@ -139,7 +139,17 @@ def session_subjects(call: Call, request: FetchRequest) -> Subjects:
 @handles(
     FetchRequest,
     access=Needs(topic="Read", note="as a follower: ClusterAction on the cluster alone"),
-    errors=Errors(injected="lookup", parts="0-12", failed={"high_watermark": -1, "records": b""}, odd=in_session),
+    errors=Errors(
+        injected="lookup",
+        parts="0-12",
+        failed={"high_watermark": -1, "records": b""},
+        odd=in_session,
+        top=(
+            ErrorCode.FETCH_SESSION_ID_NOT_FOUND,
+            ErrorCode.INVALID_FETCH_SESSION_EPOCH,
+            ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR,
+        ),
+    ),
     subjects=session_subjects,
 )
 def fetch(call: Call, request: FetchRequest) -> FetchResponse | Wait:

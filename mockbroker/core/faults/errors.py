@@ -13,36 +13,22 @@ from copy import copy
 from typing import Any, NamedTuple
 
 from mockbroker.api import Api, api_of
+from mockbroker.api_parts import error_field
 from mockbroker.call import Call, InjectedFaults, Verdict
 from mockbroker.core.faults.matching import Hit, topics_named
-from mockbroker.handlers.error_responses import add_entries, entries_for, error_response
+from mockbroker.handlers.error_responses import add_entries, entries_for, error_response, fail, request_error
 from mockbroker.state.errors import ApiError
 from mockbroker.subjects import TOPIC_RESOURCE_TYPE, topic_name
 from protocol.error_codes import ErrorCode
 from protocol.errors import ProtocolError
 
-PRODUCE, FETCH, METADATA, API_VERSIONS = 0, 1, 3, 18
-SESSION_VERSION = 7
+PRODUCE, METADATA, API_VERSIONS = 0, 3, 18
 TOP_LEVEL_METADATA_VERSION = 13
 GROUPS_VERSION = 8
 NO_ACKS = 0
 NO_OFFSET = -1
 NO_LEADER = -1
 
-SESSION_ERRORS = frozenset(
-    {
-        ErrorCode.FETCH_SESSION_ID_NOT_FOUND,
-        ErrorCode.INVALID_FETCH_SESSION_EPOCH,
-        ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR,
-    }
-)
-SHARE_SESSION_ERRORS = frozenset(
-    {
-        ErrorCode.SHARE_SESSION_NOT_FOUND,
-        ErrorCode.INVALID_SHARE_SESSION_EPOCH,
-        ErrorCode.SHARE_SESSION_LIMIT_REACHED,
-    }
-)
 AFTER_APPEND = frozenset({ErrorCode.REQUEST_TIMED_OUT, ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND})
 """What Produce answers once the records are in the leader's log. Source: DelayedProduce, Apache Kafka 4.4."""
 
@@ -96,15 +82,13 @@ def into_whole(call: Call, code: ErrorCode) -> InjectedError | None:
 
 
 def into_partitions(call: Call, api: Api, code: ErrorCode, hit: Hit) -> InjectedError | None:
-    """The partitions that are meant; errors of sessions, and only those, stand at the top of a Fetch or ShareFetch."""
-    if call.api_key == FETCH and code in SESSION_ERRORS:
-        if call.version < SESSION_VERSION:
+    """Fail the partitions that are meant; errors of a session, and only those, are at the top of the answer."""
+    if code in api.errors.top:
+        if not error_field(api.response, call.version):
             return None
-        from protocol.apis.fetch import FetchResponse
-
-        return InjectedError(Verdict(FetchResponse(error_code=code)))
-    if api.name in ("ShareFetch", "ShareAcknowledge") and code in SHARE_SESSION_ERRORS:
-        return into_whole(call, code)
+        answer = api.response()
+        fail(answer, call.version, api.errors, request_error(ApiError(code)))
+        return InjectedError(Verdict(answer))
     topics = topics_named(call) if hit.topics is None else hit.topics
     if not any(indexes is None or indexes for indexes in topics.values()):
         return None

@@ -48,6 +48,15 @@ NO_REPLICA = UNKNOWN_OFFSET = -1
 
 PartitionEntry = ShareFetchResponse.Topic.Partition
 Outcomes = Mapping[TopicIndex, ApiError]
+OF_SESSIONS = Errors(
+    injected="lookup",
+    words="nothing",
+    top=(
+        ErrorCode.SHARE_SESSION_NOT_FOUND,
+        ErrorCode.INVALID_SHARE_SESSION_EPOCH,
+        ErrorCode.SHARE_SESSION_LIMIT_REACHED,
+    ),
+)
 
 
 @dataclass(slots=True)
@@ -79,7 +88,7 @@ def session_subjects(call: Call, request: ShareFetchRequest) -> Subjects:
 @handles(
     ShareFetchRequest,
     access=Needs(group="Read", topic="Read"),
-    errors=Errors(injected="lookup", words="nothing"),
+    errors=OF_SESSIONS,
     subjects=session_subjects,
 )
 def share_fetch(call: Call, request: ShareFetchRequest) -> ShareFetchResponse | Wait:
@@ -254,9 +263,7 @@ def add_outcomes(response: ShareFetchResponse, outcomes: Outcomes) -> None:
         entry.acknowledge_error_code, entry.acknowledge_error_message = outcome.code, outcome.message
 
 
-@handles(
-    ShareAcknowledgeRequest, access=Needs(group="Read", topic="Read"), errors=Errors(injected="lookup", words="nothing")
-)
+@handles(ShareAcknowledgeRequest, access=Needs(group="Read", topic="Read"), errors=OF_SESSIONS)
 def share_acknowledge(call: Call, request: ShareAcknowledgeRequest) -> ShareAcknowledgeResponse:
     """Take what a member says of records."""
     check_enabled(call)

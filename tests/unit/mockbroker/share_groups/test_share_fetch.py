@@ -485,3 +485,14 @@ def test_a_topic_named_twice_gives_the_partitions_of_both(sim):
     request.topics += share_fetch_request(topic_id, indexes=[there]).topics
     (topic,) = sim.ask(request, broker=0).responses
     assert {one.partition_index: len(one.acquired_records) for one in topic.partitions} == {here: 1, there: 1}
+
+
+@pytest.mark.parametrize("name", ["SHARE_SESSION_NOT_FOUND", "INVALID_SHARE_SESSION_EPOCH"])
+def test_injected_errors_of_sessions_are_at_the_top_of_the_answer(sim, name):
+    topic = begun(sim)
+    filled(sim, 1)
+    sim.faults.add(match={"api": ["ShareFetch", "ShareAcknowledge"]}, effect={"error": name})
+    refused = share_fetch(sim, topic)
+    assert (refused.error_code, refused.error_message, refused.responses) == (ErrorCode[name], None, [])
+    refused = acknowledge(sim, topic, 1, (0, 0, [ACCEPT]))
+    assert (refused.error_code, refused.error_message, refused.responses) == (ErrorCode[name], None, [])
