@@ -5,8 +5,8 @@
 ...     cluster.stop_rack("a")
 [0]
 
-In a coroutine ``async with`` runs it in the event loop that is there. ``KafkaProxy`` is the same before a cluster that
-really runs.
+In a coroutine, ``async with`` runs it in the running event loop. ``KafkaProxy`` is used in the same way, in front of a
+real cluster.
 """
 
 from typing import TYPE_CHECKING
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["BlockingKafkaProxy", "BlockingMockCluster", "KafkaProxy", "MockCluster"]
 
-if not TYPE_CHECKING:  # else every name would be there for a type checker, misspelt ones too
+if not TYPE_CHECKING:  # else type checkers accept every name, misspelt ones too
     _MODULES = {
         "BlockingKafkaProxy": "mockbroker.proxy.adapters.blocking",
         "BlockingMockCluster": "mockbroker.adapters.blocking",
@@ -28,7 +28,7 @@ if not TYPE_CHECKING:  # else every name would be there for a type checker, miss
     }
 
     def __getattr__(name: str) -> object:
-        """Load a class when it is asked for."""
+        """Load a class at its first use."""
         if name not in _MODULES:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         from importlib import import_module

@@ -1,8 +1,8 @@
-"""The facts that the cluster has of each API: one object beside its handler.
+"""The properties of each API: one object beside its handler.
 
-A handler's module says with ``handles`` what the declarations of request and response do not: which access the API
-needs. The module is imported when a request for one of its APIs first comes; which APIs are served, and in which
-versions, is known before, from the table of releases and the names of the modules.
+A handler's module declares with ``handles`` what the declarations of request and response lack, such as the access
+that the API needs. The module is imported at the first request for one of its APIs; the served APIs and their versions
+are known before, from the table of releases and the names of the modules.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from protocol.registry import APIS, message_class
 from protocol.versions import VersionRange
 
 Handler = Callable[[Any, Any], Any]
-"""``(call, request) -> response``, a ``Wait``, or None where the protocol has no answer."""
+"""``(call, request) -> response``, a ``Wait``, or None if the protocol has no answer."""
 Reader = Callable[[Any, Any], Any]
 """``(call, request) -> Subjects``."""
 AnyHandler = TypeVar("AnyHandler", bound=Callable[..., Any])
@@ -56,10 +56,10 @@ class Needs(NamedTuple):
 
 
 class RequestError(NamedTuple):
-    """An error as answers have it.
+    """An error for an answer.
 
-    ``message`` is the refusal's own words: None without any, and for UNKNOWN_SERVER_ERROR, whose words are for the log.
-    ``description`` is never None: those words, or what the error means.
+    ``message`` is the exception's text: None without one, and for UNKNOWN_SERVER_ERROR, whose text is for the log.
+    ``description`` is never None: that text, or the meaning of the error's code.
     """
 
     code: int
@@ -68,18 +68,19 @@ class RequestError(NamedTuple):
 
 
 class Errors(NamedTuple):
-    """The facts of an answer with an error that the declarations lack.
+    """Properties of an API's error answers that the declarations lack.
 
     Attributes:
-        words: what ``error_message`` has: the refusal's ``own`` words, or else its ``meaning``, or ``nothing``.
-        parts: the versions whose answer has the error in each part; "" for those without one for the whole.
-        asked, answered: the lists on the way to the parts, as ``topics.partitions``, where the names do not say.
-        failed: values of the other fields beside the error that are not the default.
-        odd: ``(request, answer, error, version) -> answer`` for what remains.
-        injected: where the error of a fault that means some parts goes: ``lookup``, the handler refuses a partition as
-            it looks it up; ``request``, the handler does not see the part; ``answer``, its entry of the answer is
-            replaced; ``whole``, it is the answer to all.
-        top: errors that only the whole answer has, such as those of a session, where ``injected`` is ``lookup``.
+        words: the content of ``error_message``: the exception's ``own`` text, the ``meaning`` without one, or
+            ``nothing``.
+        parts: the versions whose answer has the error in each part; "" for those without a top-level error.
+        asked, answered: the lists that lead to the parts, as ``topics.partitions``, if the names differ.
+        failed: values of the other fields of an entry with an error, if not the default.
+        odd: ``(request, answer, error, version) -> answer`` for all other differences.
+        injected: the place of the error of a fault that matches some parts: ``lookup``, the handler refuses a partition
+            as it looks it up; ``request``, the handler does not see the part; ``answer``, the error replaces the
+            part's entry of the answer; ``whole``, the error is the whole answer.
+        top: errors that only the whole answer has, such as those of a session, if ``injected`` is ``lookup``.
     """
 
     words: str = "own"
@@ -124,7 +125,7 @@ class Api:
                 )
 
     def parts(self, version: int) -> tuple[Level, ...]:
-        """The lists with the parts that a request names, and that its answer has."""
+        """The lists of parts in the request and in its answer."""
         found = self._parts.get(version)
         if found is None:
             errors = self.errors
@@ -133,7 +134,7 @@ class Api:
         return found
 
     def failed_parts(self, version: int) -> tuple[Level, ...]:
-        """The same where the error of a whole request is in each part of the answer."""
+        """The same, if the error of a whole request goes into each part of the answer; else empty."""
         stated = self.errors.parts
         is_failed = version in VersionRange.parse(stated) if stated else not error_field(self.response, version)
         return self.parts(version) if is_failed else ()
@@ -145,7 +146,7 @@ def handles(
     """Register a function as the handler of an API: ``@handles(MetadataRequest, access=Needs(topic="Describe"))``.
 
     Args:
-        subjects: what a request names, where its fields do not say.
+        subjects: returns the subjects of a request, if its fields do not name them.
     """
 
     def register(handler: AnyHandler) -> AnyHandler:
@@ -157,7 +158,7 @@ def handles(
 
 
 def api_of(api_key: int) -> Api | None:
-    """The API of a key, its module imported if need be; None if it is not served.
+    """The API of a key, after importing its module if necessary; None if it is not served.
 
     Raises ImportError: the module has no handler for it.
     """
@@ -177,24 +178,24 @@ def handler_of(api_key: int) -> Handler | None:
 
 
 def served_versions(api_key: int, *, unstable: bool) -> tuple[int, int]:
-    """Oldest and newest version of an API that is served where no release is emulated.
+    """Oldest and newest served version of an API, if no release is emulated.
 
     Args:
-        unstable: a newest version that is still to change is served too.
+        unstable: serves a newest version that is not yet stable too.
     """
     lowest, highest = SERVED[api_key]
     return (lowest, message_class(api_key, "request").valid_versions.highest if unstable else highest)
 
 
 def served_here(versions: Mapping[int, tuple[int, int]] | None) -> dict[int, tuple[int, int]] | None:
-    """The versions of a release, of the APIs that have a handler; None, all that there is, stays None."""
+    """The versions of a release, for the APIs that have a handler; None, for all, stays None."""
     if versions is None:
         return None
     return {api_key: versions[api_key] for api_key in versions if api_key in MODULES}
 
 
 def handler_modules() -> dict[int, str]:
-    """The module of each API's handler: that of an optional part, or the one here that is named as its declarations."""
+    """The module of each API's handler: that of an optional part, or the one named as its declarations' module."""
     families = merged("handlers")
     for family, _ in APIS.values():
         module = f"mockbroker.handlers.{family}"
@@ -208,4 +209,4 @@ _apis: dict[int, Api] = {}
 RELEASED = newest_versions()
 MODULES: Mapping[int, str] = handler_modules()
 SERVED: Mapping[int, tuple[int, int]] = {key: RELEASED[key] for key in RELEASED if key in MODULES}
-"""API key -> oldest and newest version that is served where no release is emulated, by key in order."""
+"""API key -> oldest and newest served version if no release is emulated, sorted by key."""

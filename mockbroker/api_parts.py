@@ -1,4 +1,4 @@
-"""Where a request names what it is about, and where its answer has the errors, as the declarations say.
+"""The places of a request's subjects and of its answer's errors, derived from the declarations.
 
 Most APIs have the same tree on both sides: a list of topics with a list of partitions in each, or of groups.
 ``parts_of`` walks both declarations side by side, down to the records of the answer that have a field of errors.
@@ -23,17 +23,17 @@ KEYS = frozenset(
         *("group_id", "key", "transactional_id", "producer_id", "resource_type", "resource_name"),
     }
 )
-"""The fields that say what an entry is about."""
+"""The fields that identify an entry."""
 ERROR_CODE = "error_code"
 
 
 class Level(NamedTuple):
-    """One list of a request, and that of the answer with an entry for each of its elements.
+    """One list of a request, and the list of the answer with an entry for each of its elements.
 
     Attributes:
-        asked: the request's field; ``dirs.topics`` for the lists in the entries of another.
+        asked: the request's field; ``dirs.topics`` for a list in the entries of another.
         answered, entry: the answer's field, and the class of its entries.
-        keys: field of the answer's entry, and of the request's; "" where the request has the value itself.
+        keys: field of the answer's entry, and of the request's; "" if the request's list contains the value itself.
     """
 
     asked: str
@@ -49,22 +49,22 @@ class Level(NamedTuple):
         return found
 
     def entry_of(self, element: Any) -> Any:
-        """The answer's entry about one element, with nothing but its keys."""
+        """The answer's entry for one element, with only its keys."""
         entry = self.entry()
         for name, asked in self.keys:
             setattr(entry, name, getattr(element, asked) if asked else element)
         return entry
 
     def key_of(self, entry: Any) -> tuple[Any, ...]:
-        """The values that say which part an entry of the answer is about."""
+        """The values that identify an entry of the answer."""
         return tuple([getattr(entry, name) for name, _ in self.keys])
 
 
 def parts_of(request: Any, response: Any, version: int, asked: str = "", answered: str = "") -> tuple[Level, ...]:
-    """The lists, from the outermost in, down to the answer's records with errors; none where it has errors at the top.
+    """The lists, outermost first, down to the answer's records with errors; none if the answer has a top-level error.
 
     Args:
-        asked, answered: the lists with points between, where they do not follow from the declarations.
+        asked, answered: the lists with dots between, if they do not follow from the declarations.
     """
     names = answered.split(".") if answered else path_to_errors(response, version)
     wanted = asked.split(".") if asked else []
@@ -82,7 +82,7 @@ def parts_of(request: Any, response: Any, version: int, asked: str = "", answere
 
 
 def path_to_errors(record: Any, version: int) -> list[str]:
-    """The lists on the way to the first records with errors of their own."""
+    """The lists that lead to the first records with an error field."""
     for field in lists_of(record, version):
         item = item_of(record, field.name)
         if declares(item):
@@ -94,13 +94,13 @@ def path_to_errors(record: Any, version: int) -> list[str]:
 
 
 def same_list(record: Any, name: str, version: int) -> str:
-    """The list of a request that an answer's list follows: of the same name, else the first."""
+    """The request's list that corresponds to an answer's list: of the same name, else the first."""
     names = [field.name for field in lists_of(record, version)]
     return name if name in names else names[0]
 
 
 def shared_keys(source: Any, target: Any, version: int) -> Iterator[tuple[str, str]]:
-    """The keys of an answer's entry with those of the request's; the first of each where none has the same name."""
+    """Pairs of keys of the answer's and the request's entries; the first of each if no names are equal."""
     keys = [field.name for field in fields_of(target, version) if field.name in KEYS]
     if not declares(source):
         yield from ((key, "") for key in keys[:1])
@@ -111,7 +111,7 @@ def shared_keys(source: Any, target: Any, version: int) -> Iterator[tuple[str, s
 
 
 def error_field(record: Any, version: int) -> str:
-    """The field of a record's own error; "" if it has none."""
+    """The name of a record's error field; "" if it has none."""
     return next((field.name for field in fields_of(record, version) if field.name.endswith(ERROR_CODE)), "")
 
 
@@ -125,7 +125,7 @@ def lists_of(record: Any, version: int) -> list[Field]:
 
 
 def item_of(record: Any, name: str) -> Any:
-    """The type of the items of a record's list: a record class, or a type of the wire.
+    """The type of the items of a record's list: a record class, or a wire type.
 
     Raises ValueError: the record has no such list.
     """

@@ -1,7 +1,7 @@
-"""The call that a handler gets, and the results that it may return.
+"""The call that a handler receives, and the results that it may return.
 
 A handler is a function ``(call, request) -> response``. It may also return a ``Wait``, to be called again later, a
-``Verdict`` that ends the connection, or None where the protocol has no answer (Produce with acks=0).
+``Verdict`` that ends the connection, or None if the protocol has no answer (Produce with acks=0).
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
     from mockbroker.state.topics.topic import Partition
 
 Part = tuple[Any, ...]
-"""The fields of a ``ProducedPart`` or a ``FetchedPart``: a plain tuple, as there are so many."""
+"""The fields of a ``ProducedPart`` or a ``FetchedPart``: a plain tuple, because a call may have thousands."""
 
 
 class ProducedPart(NamedTuple):
-    """What a Produce did to one partition.
+    """The result of a Produce for one partition.
 
-    ``topic_id`` is zeros where there is no such topic. ``size_bytes`` are those of its records. ``isr`` has the brokers
-    in sync when it was written, None of a diskless topic. ``end_offset`` is the offset behind the records, -1 where
+    ``topic_id`` is zeros for an unknown topic. ``size_bytes`` is the size of the records. ``isr`` has the in-sync
+    brokers at the time of the write, None for a diskless topic. ``end_offset`` is the offset after the records, -1 if
     they were not appended; ``crc`` the four bytes of the checksum of their first batch. ``entry`` is the partition's
     entry of the answer: its error code and base offset may change while the call waits.
     """
@@ -48,11 +48,11 @@ class ProducedPart(NamedTuple):
 
 
 class FetchedPart(NamedTuple):
-    """What a Fetch answered of one partition.
+    """The result of a Fetch for one partition.
 
-    ``topic`` is None where an id has no topic. ``preferred_replica`` is where the reader was sent, -1 nowhere.
-    ``next_offset`` is the one behind the records, ``fetch_offset`` where there are none, -1 where it was not looked
-    for. ``high_watermark`` is how far this broker let readers read.
+    ``topic`` is None for an unknown topic id. ``preferred_replica`` is the replica to which the reader was redirected,
+    -1 for none. ``next_offset`` is the offset after the records, ``fetch_offset`` without records, -1 if not
+    determined. ``high_watermark`` is the end of what this broker lets readers read.
     """
 
     topic: str | None
@@ -71,18 +71,18 @@ class FetchedPart(NamedTuple):
 Response = Any
 NO_API = -1
 UNCOUNTED_APIS = frozenset({6})
-"""UpdateMetadata, which a controller sends its brokers: it is as large as the cluster."""
+"""UpdateMetadata, from a controller to its brokers: its size grows with the cluster."""
 
 
 @dataclass(slots=True, eq=False)
 class InjectedFaults:
-    """What faults do to one call beyond having it wait or end.
+    """The effects of faults on one call, other than a wait or its end.
 
-    ``partition_errors`` has, by topic, the error of each partition that is not to be handled, the key None standing
-    for all of them; ``every_partition`` is the error of all partitions of all topics. ``amend`` changes the answer's
-    message before it is encoded, in its order. ``pace`` is asked for the time at which an answer of so many bytes has
-    gone out. ``mute_ms`` is for how long the connection is not heard once the call has ended. ``hides_part``: the
-    handler does not see the whole request.
+    ``partition_errors`` has, by topic, the error of each partition that the handler refuses, with the key None for all
+    of them; ``every_partition`` is the error of all partitions of all topics. The functions of ``amend`` change the
+    answer's message before it is encoded, in order. ``pace`` returns the time at which an answer of N bytes has been
+    sent. ``mute_ms`` is how long the connection is not read after the call. ``hides_part``: the handler does not see
+    the whole request.
     """
 
     partition_errors: dict[str, dict[int | None, int]] = field(default_factory=dict)
@@ -93,7 +93,7 @@ class InjectedFaults:
     hides_part: bool = False
 
     def error_of(self, topic: str, index: int) -> int | None:
-        """The error of a partition, None where it is handled."""
+        """The error of a partition, None if the handler serves it."""
         errors = self.partition_errors.get(topic)
         if errors is None:
             return self.every_partition
@@ -102,18 +102,18 @@ class InjectedFaults:
 
 @dataclass(slots=True, eq=False)
 class Call:
-    """One request on its way: where it arrived, from whom, and when it is now.
+    """One request: its broker, its client's session, and the current time.
 
     The path of a call fills in ``api_key``, ``version``, ``correlation_id`` and ``body_start`` from the frame's header;
-    ``request`` is read when somebody asks for it, and ``finish`` gets the call's outcome. Handlers put down for
-    observers what they did: ``parts``, one for each partition that a Produce names or a Fetch answers, as the fields of
-    ``ProducedPart`` or ``FetchedPart``; ``wanted``, all that a Fetch asked for (shared with its session if it is
-    ``in_session``), and ``replica_id``, whose fetch it is, -1 of a consumer. ``cached`` is what the response cache has
-    of a call, ``observed`` what the first observer found out that asked. ``diskless_turn`` holds the rack whose turn an
-    answer with diskless topics took, and the place of the broker that it named.
+    ``request`` is decoded at its first use, and ``finish`` is called with the outcome. Handlers record their results
+    for observers: ``parts``, one for each partition of a Produce or of a Fetch's answer, as the fields of
+    ``ProducedPart`` or ``FetchedPart``; ``wanted``, all partitions of a Fetch (shared with its session if it is
+    ``in_session``), and ``replica_id``, the fetching replica, -1 for a consumer. ``cached`` is the call's entry in the
+    response cache, ``observed`` a value that the first observer computes for the others. ``diskless_turn`` has the rack
+    whose rotation an answer with diskless topics advanced, and the place of the broker in it.
 
-    ``faults`` has the ids of the faults that hit the call, in order, and ``injected`` what they do to it;
-    ``subjects`` what the request names, once ``subjects.py`` was asked.
+    ``faults`` has the ids of the faults that match the call, in order, and ``injected`` their effects; ``subjects`` the
+    subjects of the request, once ``subjects.py`` has found them.
     """
 
     cluster: Cluster
@@ -146,28 +146,28 @@ class Call:
 
     @property
     def broker(self) -> Broker:
-        """The broker that was called."""
+        """The broker that received the call."""
         return self.session.broker
 
     @property
     def view(self) -> MetadataView:
-        """What the broker that was called knows of the cluster."""
+        """The broker's metadata of the cluster."""
         return self.cluster.support.view(self.session.broker.id)
 
     def leadership(self, partition: Partition) -> KnownPartition:
-        """Who leads a partition, as the broker that was called knows."""
+        """The leader, epoch and replicas of a partition, as the broker knows them."""
         return self.cluster.support.leadership(self.session.broker.id, partition)
 
     def deposed(self, partition: Partition) -> DeposedPartition | None:
-        """The partition, where the broker that was called leads it in its own eyes alone."""
+        """The broker's own view of a partition, if it was deposed as leader and does not know; else None."""
         return self.cluster.support.deposed(self.session.broker.id, partition)
 
     @property
     def request(self) -> Any:
-        """The request's message. Bytes that are left over behind it are ignored, as in Kafka.
+        """The request's message. Bytes after it are ignored, as in Kafka.
 
-        Raises: DecodeError, which does not say where: to find that out would take long. Also for a request whose arrays
-            have more than ``max.request.items`` elements in all, before they are made.
+        Raises: DecodeError, without the place of the error, which would take long to find. Also for a request whose
+            arrays have more than ``max.request.items`` elements in all, before they are created.
         """
         if self._request is None:
             decode = _decoders.get((self.api_key, self.version)) or decoder_of(self.api_key, self.version)
@@ -181,27 +181,27 @@ class Call:
 
     @property
     def decompression(self) -> DecompressionBudget:
-        """What may still come out of compressed records on the call's behalf."""
+        """The limit of bytes that the call may still decompress."""
         if self._decompression is None:
             self._decompression = DecompressionBudget(self.cluster.settings["max.decompressed.request.bytes"])
         return self._decompression
 
     @property
     def read_request(self) -> Any:
-        """The request's message where somebody has asked for it, else None."""
+        """The request's message if it was decoded, else None."""
         return self._request
 
     def put_request(self, request: Any) -> None:
-        """Have handlers see another message than the frame holds."""
+        """Replace the message that handlers see; the frame stays."""
         self._request = request
 
 
 class Verdict(NamedTuple):
     """The end of a call: an answer, the end of its connection, or an answer and then that end.
 
-    ``response`` is the message to answer with, in ``version`` (None: the request's); without it there is no answer.
-    ``output`` is an answer that is encoded already, of which observers see ``response``. ``closes`` says why the
-    connection is closed: so acks=0 reports errors. ``error`` is an exception that our own code did not expect.
+    ``response`` is the answer's message, in ``version`` (None: the request's); without it there is no answer.
+    ``output`` is an encoded answer, for which observers see ``response``. ``closes`` is the reason for closing the
+    connection, which is how acks=0 reports errors. ``error`` is an unexpected exception of our own code.
     """
 
     response: Any = None
@@ -213,7 +213,7 @@ class Verdict(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class Wait:
-    """An answer put off: ``then(call)`` runs when a key of ``on`` is notified or the time ``until_ms`` is reached.
+    """A delayed answer: ``then(call)`` runs when a key of ``on`` is notified or the time ``until_ms`` is reached.
 
     ``call.now_ms`` is brought up to date first. ``then`` returns what a handler returns, another Wait included.
     """
@@ -227,6 +227,6 @@ _decoders: dict[tuple[int, int], Callable[[bytes, int], tuple[Any, int]]] = {}
 
 
 def decoder_of(api_key: int, version: int) -> Callable[[bytes, int], tuple[Any, int]]:
-    """The reader of a request. Raises UnsupportedVersionError."""
+    """The decoder of a request. Raises UnsupportedVersionError."""
     found = _decoders[api_key, version] = codec(message_class(api_key, "request"), version).brief_decoder()
     return found

@@ -1,7 +1,7 @@
-"""The optional parts of a cluster: packages that bring what the core can do without.
+"""The optional parts of a cluster: packages with features that the core does not need.
 
-The package of a part has a ``PART`` that names what it brings. The core looks that up here and imports no part by
-itself; a part whose package is not there brings nothing. README.md in this folder says how a part is made.
+The package of a part has a ``PART`` that lists its features by name. The core looks them up here and never imports a
+part directly; a missing package has no features. README.md in this folder describes how to write a part.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ NOTHING: Mapping[Any, Any] = MappingProxyType({})
 
 
 class CoordinatorTopic(NamedTuple):
-    """A topic in which coordinators store what they know, and how clients ask for a key's coordinator.
+    """A topic that stores the state of coordinators, and the key type by which clients find a key's coordinator.
 
     Attributes:
-        settings: what the names of the settings begin with that size it: ``num.partitions``, ``replication.factor``,
-            ``segment.bytes``, and ``min.isr`` where ``has_min_isr``.
-        configs: its own, beside those that settings decide.
+        settings: the prefix of the settings that size it: ``num.partitions``, ``replication.factor``,
+            ``segment.bytes``, and ``min.isr`` if ``has_min_isr``.
+        configs: its own topic configs, besides those that settings decide.
         records: the modules of ``protocol.embedded`` that declare its keys and values.
         key_type, since_version: of FindCoordinator.
-        read_key: ``(key) -> key`` in the form that decides where it is. Raises ApiError: INVALID_REQUEST.
+        read_key: ``(key) -> key`` in the form that decides its partition. Raises ApiError: INVALID_REQUEST.
         log: ``(cluster) -> object`` that replays the topic's logs, and deletes from their front: ``ShareStateLog``.
     """
 
@@ -46,36 +46,36 @@ class CoordinatorTopic(NamedTuple):
 
 
 class OptionalPart(NamedTuple):
-    """What a part brings, by name, so that nothing of it is loaded before it is needed.
+    """The features of a part, by name, so that each is loaded only when it is needed.
 
     A module is named as ``mockbroker.part.module``, a function or class in it as ``mockbroker.part.module:name``.
 
     Attributes:
         handlers: the module with the handlers of a family of APIs, by its module in ``protocol.apis``.
-        handlers_by_release: the module by API key, of APIs that are served only where a broker's release names them.
+        handlers_by_release: the module by API key, of APIs that are served only if a broker's release has them.
         settings: defaults of broker settings that are read without Kafka's definitions, by name.
         effective_settings: names of Kafka's configs that have an effect by this part, by kind: broker, group, listener.
         group_configs_check: ``(configs, given) -> None`` of a group's configs as text. Raises ApiError: INVALID_CONFIG.
         group_classes: the module of a kind of groups, by the name of its class, with which its records' keys begin.
-        records: the module whose ``APPLY`` brings records into the image, by the module that declares the records.
+        records: the module whose ``APPLY`` applies records to the image, by the module that declares the records.
         coordinator_topics: the topics of coordinators, by name.
-        cluster_views: classes by the member of ``GET /cluster`` that they are the shape of; ``of(cluster)`` makes one.
-        extensions: ``(cluster) -> object`` by name: what a part has beside a cluster's state. The core calls its
+        cluster_views: classes of the members of ``GET /cluster``, by member; ``of(cluster)`` creates one.
+        extensions: ``(cluster) -> object`` by name: a part's own state beside the cluster's. The core calls its
             ``connection_closed``, ``broker_stopped``, ``leader_changed``, ``forget_topic`` and ``forget_group``.
-        followed_share_sessions: ``(cluster, size_of, max_bytes) -> FollowedShareSessions``, what is known of the share
-            sessions at a real cluster; one of so many partitions counts for ``size_of(partitions)`` bytes.
+        followed_share_sessions: ``(cluster, size_of, max_bytes) -> FollowedShareSessions``, the known share sessions at
+            a real cluster; a session with N partitions counts as ``size_of(N)`` bytes.
         sasl_mechanisms: by Kafka's name ``(settings, listener_settings, open_file) -> (clock) -> SaslMechanism``, which
-            makes a mechanism for each exchange on a listener. Raises ValueError: what is set for it is wrong.
-        access_of: ``(cluster, principal, address) -> Access | None``, what somebody may do; None: everything.
-        access_check: ``(call) -> Verdict | None``, a stage of a call's path that refuses what the client may not do.
+            creates a mechanism for each exchange on a listener. Raises ValueError: its settings are invalid.
+        access_of: ``(cluster, principal, address) -> Access | None``, a principal's allowed operations; None: all.
+        access_check: ``(call) -> Verdict | None``, the stage of a call's path that refuses unauthorized requests.
         read_oauthbearer: ``(message) -> (authorization id, token)`` of a client's first message of OAUTHBEARER. Raises
             InvalidTokenError, BrokenTokenError.
-        key_file: ``(path) -> KeyFile``, which reads a file of keys again when it has changed.
-        metadata_support: ``(brokers, settings, release) -> MetadataSupport | None``, another mode than KRaft where the
-            settings ask for one. Raises ValueError: they contradict each other.
-        storage: ``(path, fsync=...) -> Storage``, a data directory. Raises DataDirectoryError, OSError; ValueError: no
-            such way to sync.
-        update_channels: ``(cluster) -> UpdateChannels``, which carry what the controller of such a mode has to send.
+        key_file: ``(path) -> KeyFile``, which reads a file of keys again after a change.
+        metadata_support: ``(brokers, settings, release) -> MetadataSupport | None``, another mode than KRaft if the
+            settings require one. Raises ValueError: they contradict each other.
+        storage: ``(path, fsync=...) -> Storage``, a data directory. Raises DataDirectoryError, OSError; ValueError:
+            unknown ``fsync``.
+        update_channels: ``(cluster) -> UpdateChannels``, which deliver the updates of that mode's controller.
     """
 
     handlers: Mapping[str, str] = NOTHING
@@ -101,7 +101,7 @@ class OptionalPart(NamedTuple):
 
 @cache
 def parts() -> tuple[OptionalPart, ...]:
-    """The parts that are there."""
+    """The installed parts."""
     found = []
     for package in PACKAGES:
         try:
@@ -114,12 +114,12 @@ def parts() -> tuple[OptionalPart, ...]:
 
 @cache
 def provided(name: str) -> Any:
-    """What a part brings under this name, an attribute of ``OptionalPart``; None where none brings it."""
+    """The feature of this name, an attribute of ``OptionalPart``; None if no part has it."""
     return next(iter(brought(name)), None)
 
 
 def brought(name: str) -> list[Any]:
-    """What each part that has something under this name brings."""
+    """The features of this name, of all parts that have one."""
     return [load(path) for part in parts() if (path := getattr(part, name))]
 
 
@@ -130,5 +130,5 @@ def load(path: str) -> Any:
 
 
 def merged(name: str) -> dict[Any, Any]:
-    """What all parts bring in a table of this name, an attribute of ``OptionalPart``."""
+    """The tables of this name, an attribute of ``OptionalPart``, of all parts in one."""
     return {key: value for part in parts() for key, value in getattr(part, name).items()}

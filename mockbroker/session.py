@@ -1,6 +1,6 @@
-"""The other end of a connection: who it is, as far as it has said, and which rack it is in.
+"""The client at the other end of a connection: its identity and its rack, as far as known.
 
-One session a connection, made when it is accepted. The session stage of ``core/path.py`` keeps it up to date with each
+Each connection has one session, created when it is accepted. The session stage of ``core/path.py`` updates it from each
 request's header; handlers read it as ``call.session``.
 """
 
@@ -23,22 +23,22 @@ if TYPE_CHECKING:
 
 
 class RackSource(Enum):
-    """Where a client's rack was learned."""
+    """The source of a client's rack."""
 
     REQUEST = "request"  # RackId of Fetch, Metadata or DescribeTopicPartitions
     CLIENT_ID = "client.id"
     LISTENER = "listener"
-    RACKS_FILE = "racks_file"  # by client id or address, where a client says nothing; brokers know nothing of it
+    RACKS_FILE = "racks_file"  # by client id or address, if the client names no rack; brokers do not use it
 
 
 @dataclass(slots=True, eq=False)
 class Session:
     """A client's session at one broker.
 
-    ``address`` is the peer's host, ``connection`` a number that no other connection of the cluster has.
-    ``listener_rack`` is the rack of the listener it came in by, None unless there is one listener per rack.
-    ``served_versions`` has API key -> lowest and highest version, where the broker emulates a release; else None.
-    ``rack`` is what is known of the client's rack by now, and ``rack_source`` where that was learned.
+    ``address`` is the peer's host, ``connection`` a number that is unique in the cluster. ``listener_rack`` is the rack
+    of its listener, None unless each rack has a listener. ``served_versions`` has API key -> lowest and highest
+    version, if the broker emulates a release; else None. ``rack`` is the client's rack, as far as known, and
+    ``rack_source`` its source.
     """
 
     broker: Broker
@@ -48,7 +48,7 @@ class Session:
     listener_rack: str | None = None
     served_versions: Mapping[int, tuple[int, int]] | None = None
     authenticator: Authenticator | None = None
-    """What stands between the client and the cluster, where it has to say who it is, or again after some time."""
+    """The client's login, if the listener requires one, or requires it again after some time."""
     principal: str = ANONYMOUS
     client_id: str | None = None
     software: tuple[str, str] | None = None
@@ -56,21 +56,21 @@ class Session:
     rack: str | None = None
     rack_source: RackSource | None = None
     last_header: tuple[int, bytes] = (0, b"")
-    """Version and bytes, from the client id on, of the header that was read last: most requests repeat it."""
+    """Version and bytes, from the client id on, of the last header: most requests repeat it."""
     named_racks: tuple[str, ...] = ()
-    """The racks that requests on this connection named so far, two at most: a second one says that they differ."""
+    """The racks that requests on this connection have named, two at most: a second one shows that they differ."""
     racks: Container[str] | None = None
-    """The racks that brokers have: a client.id can name one of these. None: it can name any."""
+    """The brokers' racks, which a client.id can name. None: it can name any."""
     client_racks: RackRules | None = None
-    """The racks file, which is asked about clients that say nothing of their rack."""
+    """The racks file, for clients that name no rack."""
     observed: Any = None
-    """What ``core/journal/clients.py`` keeps of the client as it is now; gone with a change of its id or rack."""
+    """The client's entry in ``core/journal/clients.py``; None after a change of its id or rack."""
 
     def __post_init__(self) -> None:
         self.identify(self.client_id)
 
     def identify(self, client_id: str | None) -> None:
-        """Take the client id of a request; with another one the rack is learned anew."""
+        """Set the client id of a request; a new id resets the rack."""
         self.client_id = client_id
         self.observed = None
         self.rack = (
@@ -86,11 +86,11 @@ class Session:
             self.rack_source = None if self.rack is None else RackSource.RACKS_FILE
 
     def authenticated(self, principal: str) -> None:
-        """Take down who the client is."""
+        """Set the client's principal."""
         self.principal, self.observed = principal, None
 
     def learn_rack(self, rack: str) -> None:
-        """Take the rack that a request names."""
+        """Set the rack that a request names."""
         if rack == self.rack and self.rack_source is RackSource.REQUEST:
             return  # as nearly every fetch
         self.rack, self.rack_source = rack, RackSource.REQUEST
@@ -98,7 +98,7 @@ class Session:
         self.note_named_rack(rack)
 
     def note_named_rack(self, rack: str) -> None:
-        """Remember that this connection named a rack, which observers take for all it says."""
+        """Remember a rack that this connection named; observers use it for all requests of the connection."""
         if rack not in self.named_racks and len(self.named_racks) < 2:
             self.named_racks = (*self.named_racks, rack)
             self.observed = None

@@ -1,8 +1,8 @@
 """The subjects of a request: topics with their partitions, and groups.
 
-Most of it follows from the declarations: ``topics[].partitions[].partition_index``, ``group_id``. To find it the
-request is decoded, so look only where it is needed. The odd APIs have a function beside their handler, as Fetch, which
-names what its session has, not only what it changes.
+Most of them follow from the declarations: ``topics[].partitions[].partition_index``, ``group_id``. Finding them decodes
+the request, so call it only when needed. Some APIs have a function beside their handler, such as Fetch, whose subjects
+are all partitions of its session, not only those that the request changes.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ TOPIC_NAMES = ("name", "topic", "topic_name")
 class Subjects(NamedTuple):
     """The subjects of one request.
 
-    ``topics`` has the partitions of each topic in the request's order; none where the request names the topic as a
-    whole. Topics that are named by an id are under their name; an id that no topic has is left out. ``all_topics``
-    says that every existing topic was requested, as Metadata may; those are not listed.
+    ``topics`` has the partitions of each topic in the request's order; none if the request names the topic as a whole.
+    Topics named by id are listed under their name; unknown ids are omitted. ``all_topics``: the request is for every
+    existing topic, as Metadata may be; those are not listed.
     """
 
     topics: dict[str, tuple[int, ...]]
@@ -44,8 +44,8 @@ NOTHING = Subjects({})
 class TopicList(NamedTuple):
     """A list of topics in a record: the fields with a topic's name, with its partitions, and with their number.
 
-    ``name`` is None where the list has the names themselves, "" where topics have an id alone; ``partitions`` is ""
-    where topics are named as a whole, ``number`` where the list has the numbers themselves.
+    ``name`` is None if the list contains the names themselves, "" if topics have only an id; ``partitions`` is "" if
+    topics are named as a whole, ``number`` if the list contains the numbers themselves.
     """
 
     field: str
@@ -55,7 +55,7 @@ class TopicList(NamedTuple):
 
 
 class Names(NamedTuple):
-    """Where a record of a request names topics and groups; ``nested`` has the lists of records that name some."""
+    """The fields of a request's record that name topics and groups; ``nested`` has the lists of records with some."""
 
     topics: tuple[TopicList, ...]
     group: str
@@ -68,7 +68,7 @@ class Names(NamedTuple):
 
 
 def subjects_of(call: Call) -> Subjects:
-    """The subjects of a call's request; found once a call.
+    """The subjects of a call's request, found once per call.
 
     Raises ProtocolError: the request cannot be read.
     """
@@ -82,7 +82,7 @@ def subjects_of(call: Call) -> Subjects:
 
 
 def named(call: Call, request: Any) -> Subjects:
-    """The subjects that the fields of a request name, as its declaration says."""
+    """The subjects that the fields of a request name, by its declaration."""
     names = names_in(message_class(call.api_key, "request"), call.version)
     topics: dict[str, list[int]] = {}
     groups: list[str] = []
@@ -91,7 +91,7 @@ def named(call: Call, request: Any) -> Subjects:
 
 
 def nothing_named(_call: Call, _request: Any) -> Subjects:
-    """Of requests whose topics are not what they are about."""
+    """No subjects, for requests whose topics are not their subjects."""
     return NOTHING
 
 
@@ -140,7 +140,7 @@ def name_of_id(call: Call, topic_id: bytes) -> str | None:
 
 @cache
 def names_in(record: Any, version: int) -> Names:
-    """Where a record of a request names topics and groups, in a version.
+    """The fields of a request's record that name topics and groups, in a version.
 
     >>> from protocol.apis.group_offsets import OffsetCommitRequest
     >>> names_in(OffsetCommitRequest, 8)[:2]
@@ -162,7 +162,7 @@ def names_in(record: Any, version: int) -> Names:
 
 
 def topic_lists(lists: dict[str, Any], version: int) -> Iterator[TopicList]:
-    """Those of a record's lists that are of topics."""
+    """The lists of topics among a record's lists."""
     for name, item in lists.items():
         if name not in TOPIC_LISTS:
             continue
@@ -175,5 +175,5 @@ def topic_lists(lists: dict[str, Any], version: int) -> Iterator[TopicList]:
         number = ""
         if partitions and isinstance(inner := item_of(item, partitions), type):
             number = next(field.name for field in fields_of(inner, version) if field.name in KEYS)
-        if own or name != "topic_partitions":  # which by id are those that a member of a group owns
+        if own or name != "topic_partitions":  # by id, those are the partitions that a group's member owns
             yield TopicList(name, own, partitions, number)

@@ -1,7 +1,7 @@
-"""What a client of a SASL listener may send before it has said who it is, and when its session is over.
+"""The login of clients on SASL listeners: what they may send before it, and after their session expires.
 
-``guard`` is asked of each call on a connection with an ``Authenticator``, before the stages of the path; connections
-without one, those of PLAINTEXT listeners among them, never come here.
+``guard`` checks each call on a connection with an ``Authenticator``, before the stages of the path; other connections,
+such as those of PLAINTEXT listeners, skip it.
 Source: SaslServerAuthenticator.handleKafkaRequest and handleSaslToken, SocketServer.processCompletedReceives, Apache
 Kafka 4.4.
 """
@@ -27,7 +27,7 @@ BARE_TOKEN_VERSION = 0
 
 
 def guard(call: Call, authenticator: Authenticator) -> Verdict | Wait | None:
-    """None to let a call go on its way, or what becomes of it."""
+    """None if a call may continue, else its verdict."""
     if authenticator.takes_bare_tokens:
         return bare_token(call, authenticator)
     api_key, version, _ = REQUEST_START.unpack_from(call.frame)
@@ -48,7 +48,7 @@ def guard(call: Call, authenticator: Authenticator) -> Verdict | Wait | None:
 
 
 def illegal(call: Call, authenticator: Authenticator) -> Verdict | Wait:
-    """A request in place of a token: it is answered with an error, and ends the connection."""
+    """A request instead of a token: the answer is an error, and the connection ends."""
     call.api_key, call.version, call.correlation_id = REQUEST_START.unpack_from(call.frame)
     reason = f"expected a SaslAuthenticate, got {name_of(call.api_key)}"
     if call.api_key not in SERVED:
@@ -68,7 +68,7 @@ def illegal(call: Call, authenticator: Authenticator) -> Verdict | Wait:
 
 
 def bare_token(call: Call, authenticator: Authenticator) -> Verdict | Wait:
-    """A token without a header, which observers see as a SaslAuthenticate without its token."""
+    """A token without a header, which observers see as a SaslAuthenticate with the token removed."""
     token = call.frame
     call.api_key, call.version, call.frame = SASL_AUTHENTICATE, BARE_TOKEN_VERSION, bytes(len(token))
     call.put_request(SaslAuthenticateRequest())

@@ -1,8 +1,8 @@
-"""The commands on a cluster's state, by the names that they have everywhere: on ``MockCluster``, on
-``BlockingMockCluster`` and on ``Simulation``.
+"""The commands on a cluster's state, with the same names on ``MockCluster``, ``BlockingMockCluster`` and
+``Simulation``.
 
-Each of the three says with ``_change`` how a command reaches the state, and when. Commands that end connections stand
-with whoever has connections.
+Each of the three implements ``_change``, which applies a command to the state. Commands that end connections are in the
+classes that have connections.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ Result = TypeVar("Result")
 
 
 class BrokerCommand(NamedTuple):
-    """A command on a broker, as the control API and ``kafka-rack ctl`` have it.
+    """A command on a broker, in the control API and ``kafka-rack ctl``.
 
-    ``POST /brokers/{id}/NAME`` and ``kafka-rack ctl NAME broker ID`` call it; with ``on_rack``, which describes it for
-    a rack, there are ``POST /racks/{rack}/NAME`` and ``NAME rack RACK`` too. ``unchanged`` is the refusal if there was
-    nothing to change, with the broker or rack as ``{target}``; empty if that is no error.
+    ``POST /brokers/{id}/NAME`` and ``kafka-rack ctl NAME broker ID`` call it; with ``on_rack``, its description for a
+    rack, ``POST /racks/{rack}/NAME`` and ``NAME rack RACK`` exist too. ``unchanged`` is the error if there was nothing
+    to change, with the broker or rack as ``{target}``; empty if that is not an error.
     """
 
     name: str
@@ -33,7 +33,7 @@ class BrokerCommand(NamedTuple):
     on_rack: str = ""
 
     def method(self, kind: str = "broker") -> str:
-        """The name of the method that it calls.
+        """The name of the method that the command calls.
 
         >>> BrokerCommand("stop", "Stop a broker", "").method("rack"), BrokerCommand("fill-disk", "", "").method()
         ('stop_rack', 'fill_disk')
@@ -74,15 +74,15 @@ BROKER_COMMANDS = (
 
 
 class StateCommands(ABC):
-    """What changes a cluster without ending connections.
+    """The commands that change a cluster without ending connections.
 
-    All of them raise KeyError for a broker or a rack that is not there, and ApiError for what Kafka refuses, each with
-    a sentence. Where they give a bool, False says that there was nothing to change.
+    All raise KeyError for an unknown broker or rack, and ApiError for what Kafka refuses, each with a message. Those
+    that return a bool return False if there was nothing to change.
     """
 
     @abstractmethod
     def _change(self, command: Callable[[Cluster, int], Result]) -> Result:
-        """What ``command(state, now_ms)`` gives at the state's present time; all that follows from it is done then."""
+        """The result of ``command(state, now_ms)`` at the state's current time, after all its consequences."""
 
     # topics
 
@@ -108,7 +108,7 @@ class StateCommands(ABC):
         self._change(lambda state, _: state.replication_control.delete(state.find_topic(name)))
 
     def move_leader(self, topic: str, partition: int, broker: int) -> bool:
-        """Have another replica that is in sync lead a partition, whenever it can, until the leader is moved again.
+        """Make another in-sync replica the leader of a partition, whenever it can lead, until the leader moves again.
 
         Raises ApiError: the broker has no replica of it, or is not in its ISR.
         """
@@ -123,7 +123,7 @@ class StateCommands(ABC):
         self._change(lambda state, _: state.replication_control.reassign(topic, partition, list(brokers)))
 
     def shrink_isr(self, topic: str, partition: int, brokers: Iterable[int]) -> bool:
-        """Take these followers out of a partition's ISR; they stay out until ``grow_isr``, whatever they have.
+        """Remove these followers from a partition's ISR; they stay out until ``grow_isr``, even if they catch up.
 
         Raises ApiError: one of them leads the partition, or has no replica of it.
         """
@@ -132,7 +132,7 @@ class StateCommands(ABC):
         )
 
     def grow_isr(self, topic: str, partition: int, brokers: Iterable[int]) -> bool:
-        """Let these followers into a partition's ISR again.
+        """Add these followers to a partition's ISR again.
 
         Raises ApiError: one of them is down, lacks records, or has no replica of it.
         """
@@ -141,7 +141,7 @@ class StateCommands(ABC):
         )
 
     def set_isr(self, topic: str, partition: int, brokers: Iterable[int]) -> bool:
-        """Shrink and grow a partition's ISR until it is this one. Raises ApiError, as both do."""
+        """Shrink and grow a partition's ISR to these brokers. Raises ApiError, as both do."""
         return self._change(
             lambda state, _: state.replication_control.set_isr(state.find_partition(topic, partition), brokers)
         )
@@ -149,37 +149,37 @@ class StateCommands(ABC):
     # brokers
 
     def set_follower_lag(self, broker_id: int, records: int) -> None:
-        """Have the followers on a broker lag by this many records; 0 ends it. Raises KeyError, ValueError."""
+        """Make the followers on a broker lag by this many records; 0 ends it. Raises KeyError, ValueError."""
         self._change(lambda state, now_ms: state.cluster_control.set_follower_lag(broker_id, records, now_ms))
 
     def fence_broker(self, broker_id: int) -> bool:
-        """Have the controller fence a broker that runs, until ``unfence_broker`` or its next start.
+        """Fence a running broker, until ``unfence_broker`` or its next start.
 
-        It leads nothing and is shown to nobody, but clients that know it still reach it. Raises ValueError: there is
-        no fencing in ZooKeeper mode.
+        It leads no partition and Metadata omits it, but clients that know it still reach it. Raises ValueError:
+        ZooKeeper mode has no fencing.
         """
         return self._change(lambda state, now_ms: state.cluster_control.fence_broker(broker_id, now_ms))
 
     def unfence_broker(self, broker_id: int) -> bool:
-        """Let a broker that was fenced serve again."""
+        """Unfence a broker."""
         return self._change(lambda state, now_ms: state.cluster_control.unfence_broker(broker_id, now_ms))
 
     def fill_disk(self, broker_id: int) -> bool:
-        """Fill the disk with a broker's log directory: what it has replicas of fails there.
+        """Fill the disk with a broker's log directory, so that its replicas there fail.
 
-        It answers KAFKA_STORAGE_ERROR for these partitions, and others lead them. The broker stays up, as one with a
-        second log directory does, to which new partitions go; without a second one Kafka's halts: ``crash_broker``.
+        It answers KAFKA_STORAGE_ERROR for these partitions, and other brokers lead them. The broker stays up, as one
+        with a second log directory, which gets new partitions; with only one directory Kafka halts: ``crash_broker``.
         """
         return self._change(lambda state, now_ms: state.cluster_control.fill_disk(broker_id, now_ms))
 
     def empty_disk(self, broker_id: int) -> bool:
-        """Empty a broker's full disk: its replicas catch up and are in sync again."""
+        """Empty a broker's full disk; its replicas catch up and join the ISR again."""
         return self._change(lambda state, now_ms: state.cluster_control.empty_disk(broker_id, now_ms))
 
     def move_coordinator(self, group: str, broker: int) -> bool:
-        """Have a broker coordinate a group, or a transactional id, for as long as it is up.
+        """Make a broker the coordinator of a group, or of a transactional id, while it is up.
 
-        Raises ApiError: it is not up.
+        Raises ApiError: the broker is down.
         """
         return self._change(
             lambda state, _: state.internal_topics.move_coordinator(group, state.liveness.broker(broker))
@@ -190,8 +190,8 @@ class StateCommands(ABC):
     def cut_link(self, broker: int, other: int) -> None:
         """Cut the link between two running brokers; -1 is the controller.
 
-        A follower that does not reach its leader falls out of the ISR after ``replica.lag.time.max.ms``, a broker that
-        does not reach the controller counts as gone after ``broker.session.timeout.ms``.
+        A follower that does not reach its leader leaves the ISR after ``replica.lag.time.max.ms``; a broker that does
+        not reach the controller is fenced after ``broker.session.timeout.ms``.
         """
         self._change(lambda state, now_ms: state.cluster_control.cut_link(broker, other, now_ms))
 
@@ -200,11 +200,11 @@ class StateCommands(ABC):
         self._change(lambda state, now_ms: state.cluster_control.restore_link(broker, other, now_ms))
 
     def isolate_broker(self, broker_id: int) -> None:
-        """Cut a broker off from every other and from the controller. Clients still reach it."""
+        """Cut the links of a broker to every other broker and to the controller. Clients still reach it."""
         self._change(lambda state, now_ms: state.cluster_control.isolate(broker_id, now_ms))
 
     def rejoin_broker(self, broker_id: int) -> None:
-        """Restore every link of a broker."""
+        """Restore all links of a broker."""
         self._change(lambda state, now_ms: state.cluster_control.rejoin(broker_id, now_ms))
 
     # time
@@ -212,7 +212,7 @@ class StateCommands(ABC):
     def jump_clock(self, ms: int) -> None:
         """Move the wall clock of all brokers forward, or back by a negative number of ms.
 
-        LogAppendTime goes by it, and what has become too old is dropped: records by ``retention.ms``, offsets of
-        groups without members, producers' ids. Sessions and timeouts go by a monotonic clock and notice nothing.
+        LogAppendTime uses it, and old data expire: records by ``retention.ms``, offsets of groups without members,
+        producers' ids. Sessions and timeouts use a monotonic clock and do not change.
         """
         self._change(lambda state, now_ms: state.jump_clock(ms, now_ms))

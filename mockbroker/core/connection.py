@@ -1,8 +1,8 @@
-"""One client's connection: its bytes cut into frames, one call at a time, the answers' bytes back, and back-pressure.
+"""One client's connection: splits its bytes into frames, runs one call at a time, returns answers; with backpressure.
 
-Calls are answered in order, as in Kafka: while one waits, or while the client does not read what it was answered, the
-frames behind it wait too; and so they do while the connection is muted, after an answer that throttles the client.
-What is not a frame ends this connection and no other.
+Calls are answered in order, as in Kafka: the next frames wait while a call waits, while the client does not read its
+answers, and while the connection is muted after an answer that throttles the client. Bytes that are not a frame end
+this connection and no other.
 """
 
 from __future__ import annotations
@@ -17,30 +17,29 @@ from mockbroker.session import Session
 from protocol.errors import FrameError
 from protocol.framing import FrameReader, few_pieces
 
-MAX_UNREAD_BYTES = 1 << 20  # of frames behind a call that waits, before reading from the client stops
+MAX_UNREAD_BYTES = 1 << 20  # of frames after a waiting call; with more, the client is not read
 FIRST_BYTE, WHOLE_REQUEST = "connection.first.byte.timeout.ms", "request.read.timeout.ms"
-MAX_OUTPUT_BYTES = 1 << 18  # of answers that were not sent, before the next call waits
+MAX_OUTPUT_BYTES = 1 << 18  # of unsent answers; with more, the next call waits
 
 
 class ConnectionState(Enum):
-    """Where a connection is."""
+    """The state of a connection."""
 
-    READY = "ready"  # the next frame runs as soon as it is whole
+    READY = "ready"  # the next frame runs as soon as it is complete
     RUNNING = "running"  # frames run
     WAITING = "waiting"  # a call waits
-    HELD = "held"  # too much is to be sent: ``go_on`` once it was taken
+    HELD = "held"  # too many answers are unsent: ``go_on`` once they were taken
     MUTED = "muted"  # the client is throttled
-    BLOCKED = "blocked"  # of a proxy: too much is on its way to the real broker
+    BLOCKED = "blocked"  # of a proxy: too many bytes wait for the real broker
     CLOSED = "closed"
 
 
 class Connection:
     """Frames in, frames out; no socket.
 
-    ``take_output`` returns what is to be sent; ``on_output()`` is called for output that neither ``receive`` nor
-    ``go_on`` led to. ``closed`` says why the connection ends, None while it lives. ``now_ms`` is the time of its last
-    activity; ``owes_since_ms`` is since when its client owes a first byte, or the rest of a request, None while it owes
-    nothing.
+    ``take_output`` returns the bytes to send; ``on_output()`` is called for output that is not a result of ``receive``
+    or ``go_on``. ``closed`` is the reason for the connection's end, None while it is open. ``now_ms`` is the time of
+    its last activity; ``owes_since_ms`` is when it began to wait for its first byte or the rest of a request, or None.
     """
 
     __slots__ = (
@@ -75,12 +74,12 @@ class Connection:
 
     @property
     def is_held(self) -> bool:
-        """True if the next call waits since too much is to be sent."""
+        """True if the next call waits because too many answers are unsent."""
         return self.state is ConnectionState.HELD
 
     @property
     def is_full(self) -> bool:
-        """True if so many bytes wait behind a call or behind answers that no more should be read for now."""
+        """True if too many bytes wait for a call or for answers, so that the client should not be read."""
         return self._reader.pending > MAX_UNREAD_BYTES and self.state in HAS_NEXT_WAIT
 
     @property
@@ -90,51 +89,51 @@ class Connection:
 
     @property
     def unread_bytes(self) -> int:
-        """Bytes that came from the client and did not become calls yet."""
+        """The number of received bytes that are not yet part of a call."""
         return self._reader.pending
 
     def receive(self, data: bytes, now_ms: int) -> None:
-        """Take bytes from the client, in any cut; answers that are there at once can be taken afterwards."""
+        """Receive bytes from the client, split anywhere; ``take_output`` then returns the immediate answers."""
         if self.state is ConnectionState.CLOSED:
             return
         self.now_ms = now_ms
         if self.owes_since_ms is not None and not self._reader.pending:
-            self.owes_since_ms = now_ms  # the first byte is here
+            self.owes_since_ms = now_ms  # the first byte has come
         self._reader.add(data)
         self._run()
 
     def go_on(self, now_ms: int) -> None:
-        """Run the frames that waited until what is to be sent has been taken."""
+        """Run the frames that waited for output to be taken."""
         self.now_ms = max(self.now_ms, now_ms)
         self._run()
 
     def stopped(self) -> None:
-        """The client or the broker has gone: a call that waits is dropped, and nothing more is read or answered."""
+        """The client or the broker has gone: drop a waiting call, and read and answer no more."""
         self._close("one side has gone")
         self._drop_call()
-        self.on_output = no_output  # else it and its socket would keep each other
+        self.on_output = no_output  # else it and its socket would reference each other
         self.path.forget(self)
 
     def end(self, reason: str) -> None:
-        """End the connection from here, for this reason; a call that waits is dropped."""
+        """End the connection for this reason; drop a waiting call."""
         self._close(reason)
         self._drop_call()
         self.on_output()
 
     def refuse(self, reason: str) -> None:
-        """End the connection from here over a limit, which observers see; a call that waits is dropped."""
+        """End the connection because of a limit, which observers see; drop a waiting call."""
         self._close(reason)
         self._drop_call()
         self.path.refuse(self.session, reason, self.now_ms, self._finish)
         self.on_output()
 
     def expire(self, now_ms: int) -> None:
-        """End a connection that was silent for too long."""
+        """End a connection that was idle for too long."""
         self.now_ms = now_ms
         self.end("nothing was heard of it for connections.max.idle.ms")
 
     def end_if_late(self, now_ms: int, first_byte_ms: int, whole_request_ms: int) -> None:
-        """End a connection whose client owes a first byte, or the rest of a request, for longer than that."""
+        """End a connection whose first byte, or rest of a request, has been missing for longer than these limits."""
         since_ms = self.owes_since_ms
         if since_ms is None or self.state is ConnectionState.CLOSED:
             return
@@ -146,7 +145,7 @@ class Connection:
             self.refuse(f"nothing came for {late_ms} ms, and {FIRST_BYTE} is {first_byte_ms}")
 
     def unmute(self, now_ms: int) -> None:
-        """A throttle's time is over: run the frames that waited for it."""
+        """Run the frames that waited for the end of a throttle."""
         if self.state is ConnectionState.MUTED:
             self.state = ConnectionState.READY if self._call is None else ConnectionState.WAITING
             self.go_on(now_ms)
@@ -162,12 +161,12 @@ class Connection:
             self._call = None
 
     def take_output(self) -> list[bytes]:
-        """All that is to be sent, in few pieces: small ones are joined, large ones stay as they are."""
+        """The bytes to send, in few pieces: small ones are joined, large ones are not copied."""
         output, self._output, self._output_bytes = self._output, [], 0
         return few_pieces(output)
 
     def _run(self) -> None:
-        """Run the frames that are complete, until one waits, too much is to be sent or none is left."""
+        """Run the complete frames, until one waits, too many answers are unsent or none is left."""
         if self.state is not ConnectionState.READY and self.state is not ConnectionState.HELD:
             return
         self.state = ConnectionState.RUNNING
@@ -198,7 +197,7 @@ class Connection:
             self._call, self.state = call, ConnectionState.WAITING
 
     def _limit_frames(self) -> None:
-        """Take frames as large as what they may be just now: tokens of a mechanism, or requests."""
+        """Set the limit of the next frame's size: that of a mechanism's tokens, or of requests."""
         authenticator, reader = self.session.authenticator, self._reader
         self._is_guarded = authenticator is not None
         reader.min_frame_bytes = MIN_REQUEST_BYTES
@@ -242,4 +241,4 @@ HAS_NEXT_WAIT = frozenset(
 
 
 def no_output() -> None:
-    """What a connection calls that has ended."""
+    """The ``on_output`` of a connection that has ended."""

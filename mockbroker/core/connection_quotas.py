@@ -1,9 +1,9 @@
-"""How many connections a broker takes, in all, at one listener, from one address and in a second.
+"""Limits of the connections that a broker accepts: in all, per listener, per address and per second.
 
-What is over ``max.connections`` or ``max.connection.creation.rate``, of the broker or of one listener, waits in the
-order in which it came to its listener; one too many from its address is closed, at once or, where its address has a
-``connection_creation_rate`` (KIP-612), when that would have been kept. The listener by which brokers speak to each
-other is bound by its own limits alone, where there is another one.
+Connections over ``max.connections`` or ``max.connection.creation.rate``, of the broker or of one listener, wait in the
+order of their arrival at the listener; one over the limit of its address is closed, at once or, if the address has a
+``connection_creation_rate`` (KIP-612), after the delay for that rate. The inter-broker listener has only its own
+limits, if another listener exists.
 Source: ConnectionQuotas, Apache Kafka 4.4.
 """
 
@@ -27,13 +27,13 @@ LOCALHOST = "127.0.0.1"
 ANY = 2147483647
 MAX_WAIT_MS = 1000
 """``quota.window.size.seconds``, by default."""
-MAX_ADDRESSES = 10_000  # whose rates are counted: more are counted anew
+MAX_ADDRESSES = 10_000  # with their own rate; further ones reset the counts
 log = logging.getLogger("mockbroker")
 
 
 @dataclass(slots=True, eq=False)
 class ConnectionQuotas:
-    """The connections of one broker. ``refused`` counts those that were not taken since the last one that was."""
+    """The connections of one broker. ``refused`` counts those refused since the last accepted one."""
 
     cluster: Cluster
     broker_id: int
@@ -46,20 +46,20 @@ class ConnectionQuotas:
     _created_from: dict[str, Usage] = field(default_factory=dict)
 
     def begin_with(self, cluster: Cluster) -> None:
-        """Apply the limits of a new cluster; connections that are still open count, those of before do not."""
+        """Apply the limits of a new cluster; open connections still count, past ones do not."""
         self.cluster = cluster
         self._created = Usage()
         self._created_at.clear()
         self._created_from.clear()
 
     def has_room(self, listener: str) -> bool:
-        """Whether a listener may take one more connection before another one ends."""
+        """True if a listener may accept another connection before one ends."""
         if self._by_listener.get(listener, 0) >= self._limit(IN_ALL, listener):
             return False
         return self.is_protected(listener) or self.total < self._limit(IN_ALL)
 
     def is_protected(self, listener: str) -> bool:
-        """Whether brokers speak to each other by this listener, and others have another one."""
+        """True if this is the inter-broker listener, and another one exists."""
         listeners = self.cluster.brokers[self.broker_id].listeners
         if len(listeners) < 2:
             return False
@@ -68,11 +68,11 @@ class ConnectionQuotas:
 
     @property
     def excess(self) -> int:
-        """How many connections there are too many: a limit was lowered, or a protected listener took more."""
+        """The number of connections over the limit: it was lowered, or a protected listener accepted more."""
         return max(0, self.total - int(self._limit(IN_ALL)))
 
     def wait_ms(self, listener: str, now_ms: int) -> int:
-        """Count a connection that comes; gives how long it has to wait for the rates to be kept, a second at most."""
+        """Count a new connection; returns how long it must wait to respect the rates, at most a second."""
         wait_ms = 0
         if not self.is_protected(listener):
             wait_ms = wait_for_rate(self._created, self._limit(PER_SECOND), now_ms)
@@ -80,9 +80,9 @@ class ConnectionQuotas:
         return max(wait_ms, wait_for_rate(created, self._limit(PER_SECOND, listener), now_ms))
 
     def close_after_ms(self, listener: str, address: str, now_ms: int) -> int:
-        """Count a connection of an address; gives after how long it is to be closed, 0 where it may stay.
+        """Count a connection of an address; returns the delay until it must be closed, 0 if it may stay.
 
-        One that may not stay counts for no rate.
+        A connection that may not stay does not count for any rate.
         """
         rate = self._rate_of(address)
         if rate is None:
@@ -99,7 +99,7 @@ class ConnectionQuotas:
         return close_ms
 
     def tell_of_wait(self, listener: str, address: str) -> None:
-        """Log that a connection waits, where none did before."""
+        """Log that a connection waits, if none did before."""
         name = PER_SECOND if self.has_room(listener) else IN_ALL
         most, most_here = self._limit(name), self._limit(name, listener)
         if name == IN_ALL:
@@ -115,7 +115,7 @@ class ConnectionQuotas:
         )
 
     def admit(self, listener: str, address: str) -> bool:
-        """Count a new connection from an address; whether it may stay. Of many in a row that may not, one is logged."""
+        """Count a new connection from an address; True if it may stay. Only the first of several refusals is logged."""
         count = self._by_address.get(address, 0)
         reason = self._reason(address, count)
         if reason is None:
@@ -128,7 +128,7 @@ class ConnectionQuotas:
         return False
 
     def left(self, listener: str, address: str) -> None:
-        """A connection that was taken has ended."""
+        """Count the end of an accepted connection."""
         self.total -= 1
         self._by_listener[listener] -= 1
         count = self._by_address.get(address, 0) - 1
@@ -161,7 +161,7 @@ class ConnectionQuotas:
         return None
 
     def _limit(self, name: str, listener: str | None = None) -> Any:
-        """What is in force now; Kafka's definitions are loaded only where anything was set that takes them."""
+        """The effective limit; loads Kafka's definitions only if a setting needs them."""
         cluster = self.cluster
         given = cluster.settings.given_names
         if cluster.image.configs or (listener is not None and own_name(listener, name) in given):
@@ -175,7 +175,7 @@ class ConnectionQuotas:
 
 
 def wait_for_rate(created: Usage, rate: float, now_ms: int) -> int:
-    """Count a connection; gives for how long none should come for the rate to be kept, a second at most."""
+    """Count a connection; returns the delay that respects the rate, at most a second."""
     if rate >= ANY:
         return 0
     created.record(1, now_ms)
@@ -183,7 +183,7 @@ def wait_for_rate(created: Usage, rate: float, now_ms: int) -> int:
 
 
 def spellings(address: str) -> tuple[str, ...]:
-    """What an address may be called where something is set for it.
+    """The spellings of an address that settings may use.
 
     >>> spellings("::1")
     ('::1', '0000:0000:0000:0000:0000:0000:0000:0001', '0:0:0:0:0:0:0:1')
@@ -203,7 +203,7 @@ def spellings(address: str) -> tuple[str, ...]:
 
 
 def limits_by_address(text: str) -> dict[str, int]:
-    """The addresses with a limit of their own; what is no such pair is passed over.
+    """The limits by address; malformed pairs are skipped.
 
     >>> limits_by_address("10.0.0.1:5, ::1:7,host")
     {'10.0.0.1': 5, '::1': 7}

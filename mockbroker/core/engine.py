@@ -1,6 +1,6 @@
-"""The cluster's calls and its time in one place: frames and time in, outcomes out.
+"""The engine of a cluster: takes frames and the time, returns outcomes.
 
-No asyncio, no sockets, no clock. Whoever drives the engine passes the time with every call, and calls ``advance`` when
+No asyncio, no sockets, no clock. The caller passes the time with every call, and calls ``advance`` when
 ``next_deadline_ms`` is reached.
 """
 
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
 
 
 class Origin(NamedTuple):
-    """The start of a cluster: its state, and where the drawing of members' ids continues."""
+    """The start of a cluster: its state, and the state of the random generator of members' ids."""
 
     snapshot: ClusterSnapshot
     rng_state: Any
 
 
 class Engine:
-    """One cluster at work. ``path`` takes its calls; ``entropy`` gives bytes that nobody else can know.
+    """One running cluster. ``path`` processes its calls; ``entropy`` returns unpredictable bytes.
 
-    ``client_racks`` is a racks file, for the clients that connect from now on and say nothing of their rack.
+    ``client_racks`` is a racks file, for clients that connect later and name no rack.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class Engine:
         listener_rack: str | None = None,
         principal: str | None = None,
     ) -> Session:
-        """The session of a connection that a broker has accepted; ``principal`` is who a certificate says it is."""
+        """The session of a connection that a broker has accepted; ``principal`` is that of the client's certificate."""
         served = served_here(self.cluster.support.served_versions(broker.id))
         racks = self.cluster.liveness.known_racks
         session = Session(
@@ -66,15 +66,15 @@ class Engine:
 
     @property
     def cluster(self) -> Cluster:
-        """The cluster; a reset replaces it, so that it is looked up here each time."""
+        """The cluster; a reset replaces it, so do not store it."""
         return self.path.cluster
 
     def origin(self) -> Origin:
-        """The cluster as it is now, to begin others with."""
+        """The cluster's current state, from which others can start."""
         return Origin(self.cluster.snapshot(), self.path.rng.getstate())
 
     def begin_with(self, origin: Origin, now_ms: int) -> None:
-        """Replace the cluster by a new one that begins with what another was; no call waits."""
+        """Replace the cluster by a new one that starts from ``origin``; no call may wait."""
         self.path.begin_with(self.cluster.replaced(origin.snapshot, now_ms))
         self.path.rng.setstate(origin.rng_state)
 
@@ -82,7 +82,7 @@ class Engine:
         return CallPath(cluster, rng)
 
     def advance(self, now_ms: int) -> None:
-        """Let time reach ``now_ms``: what is due happens, and calls that waited for it go on."""
+        """Advance the time to ``now_ms``: run due timers, and continue calls that waited for them."""
         self.cluster.now_ms = now_ms
         deadline = self.cluster.timers.next_ms()
         if deadline is not None and deadline <= now_ms:
@@ -90,20 +90,20 @@ class Engine:
         self.path.purgatory.advance(now_ms)
 
     def wake(self, now_ms: int) -> None:
-        """Let the calls go on whose keys were notified outside of a call, as by a command."""
+        """Continue the calls whose keys were notified outside of a call, as by a command."""
         self.path.purgatory.wake(now_ms)
 
     def finish(self, now_ms: int) -> None:
-        """The cluster is about to end: reads that wait are answered with what there is, now and from now on."""
+        """The cluster is about to end: answer waiting and later reads at once, with the records that exist."""
         self.cluster.is_ending = True
         self.path.purgatory.look_again(now_ms)
 
     def next_deadline_ms(self) -> int | None:
-        """When ``advance`` has to run next; None while nothing waits for time."""
+        """The time at which ``advance`` must run next; None if nothing waits for a time."""
         deadlines = (self.path.purgatory.next_deadline_ms(), self.cluster.timers.next_ms())
         return min((deadline for deadline in deadlines if deadline is not None), default=None)
 
     @property
     def parked_calls(self) -> int:
-        """How many calls wait."""
+        """The number of waiting calls."""
         return len(self.path.purgatory)

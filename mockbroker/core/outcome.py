@@ -1,4 +1,4 @@
-"""How a call ended. Each call has exactly one outcome; journal, capture and log are told of it as observers."""
+"""The end of a call. Each call has exactly one outcome; journal, capture and log receive it as observers."""
 
 from __future__ import annotations
 
@@ -13,21 +13,20 @@ log = logging.getLogger("mockbroker")
 
 
 class Ending(Enum):
-    """What became of a call; ``ANSWERED`` also where the protocol has no answer (Produce with acks=0)."""
+    """The way a call ended; ``ANSWERED`` also if the protocol has no answer (Produce with acks=0)."""
 
     ANSWERED = "answered"
-    ANSWERED_LATER = "answered later"  # after it was parked
-    DROPPED = "dropped"  # the client or the broker went while it was parked
-    CLOSED = "closed"  # its connection was closed in place of an answer
+    ANSWERED_LATER = "answered later"  # after a wait
+    DROPPED = "dropped"  # the client or the broker went while it waited
+    CLOSED = "closed"  # its connection was closed instead of an answer
 
 
 class Outcome(NamedTuple):
     """A call's end.
 
-    ``output`` is the response as it goes onto the wire, its length in front, in pieces; empty where there is none.
-    ``response`` is the message behind it, None where there is none or the answer came from the cache. ``reason`` says
-    why the connection was closed, and ``error`` what our own code raised, whether that was the cause of it or was
-    answered with UNKNOWN_SERVER_ERROR.
+    ``output`` is the encoded response with its length in front, in pieces; empty without a response. ``response`` is
+    its message, None without one or if the answer came from the cache. ``reason`` is why the connection was closed, and
+    ``error`` the exception of our own code that closed it or was answered with UNKNOWN_SERVER_ERROR.
     """
 
     call: Call
@@ -40,15 +39,15 @@ class Outcome(NamedTuple):
 
     @property
     def response_bytes(self) -> int:
-        """The size of the response frame without its length field, 0 where there is none."""
+        """The size of the response frame without its length field, 0 without a response."""
         return sum(map(len, self.output)) - 4 if self.output else 0
 
 
 class Observer(Protocol):
-    """Whoever is told of calls."""
+    """Receives the outcomes of calls."""
 
     def call_ended(self, outcome: Outcome) -> None:
-        """A call has ended in this way."""
+        """Called once for each call, when it has ended."""
 
 
 def log_failure(outcome: Outcome) -> None:
@@ -58,5 +57,5 @@ def log_failure(outcome: Outcome) -> None:
     if outcome.error is not None:
         log.error("broker %d failed on API key %d", session.broker.id, call.api_key, exc_info=outcome.error)
     if outcome.ending is Ending.CLOSED:
-        level = logging.INFO if call.faults else logging.WARNING  # what a fault ends was to end
+        level = logging.INFO if call.faults else logging.WARNING  # a fault ends calls on purpose
         log.log(level, "broker %d closes the connection of %s: %s", session.broker.id, session.address, outcome.reason)

@@ -1,7 +1,7 @@
 """The path of a call: the stages that every request passes, of real clients and of simulated ones.
 
-``Stage`` names them in their order. The step of a stage returns None to have the call continue, a ``Verdict`` to end
-it, or a ``Wait``, after which the call continues. The observers get what became of the call as its one ``Outcome``.
+``Stage`` lists them in order. The step of a stage returns None to continue the call, a ``Verdict`` to end it, or a
+``Wait``, after which the call continues. The observers receive the call's one ``Outcome``.
 """
 
 from __future__ import annotations
@@ -37,32 +37,32 @@ if TYPE_CHECKING:
 PRODUCE, FETCH = 0, 1
 API_VERSIONS = 18
 OF_NO_RECORD = frozenset({FETCH, 2, 17, API_VERSIONS, 36})
-"""Fetch, ListOffsets, ApiVersions and logins: what they answer stands on nothing that is written for others."""
+"""Fetch, ListOffsets, ApiVersions and logins: their answers need no sync of earlier writes."""
 MUTED = "muted connections"
 REQUEST_START = Struct(">hhi")  # API key, version, correlation id
 RESPONSE_START = Struct(">ii")  # size, correlation id
 LENGTH = Struct(">i")
-NO_TAGS = b"\0"  # what a flexible response's header has behind the correlation id
+NO_TAGS = b"\0"  # follows the correlation id in a flexible response's header
 MIN_REQUEST_BYTES = REQUEST_START.size
 Writer = tuple[bytes, Callable[[Any], bytes] | None, Callable[[Any], list[bytes]] | None]
 _writers: dict[tuple[type, int], Writer] = {}
-"""By message and version: the tags of its header, and its encoder, of Fetch the one that returns pieces."""
+"""By message and version: the tags of its header, and its encoder; for Fetch the encoder that returns pieces."""
 
 
 class Stage(Enum):
-    """Where a call is. It passes the stages in this order; those of a path without a step for one skip it."""
+    """The stage of a call. Calls pass the stages in this order, and skip those without a step in their path."""
 
-    LOGIN = "login"  # a client that has to say who it is, or that is refused after a delay
+    LOGIN = "login"  # a client that must log in, or that is refused after a delay
     HEADER = "header"  # API key, version and correlation id
-    VERSION = "version"  # is this API served, and in this version
-    SESSION = "session"  # the rest of the header: client id, rack and where the rack was learned
+    VERSION = "version"  # the API is served in this version
+    SESSION = "session"  # the rest of the header: client id, rack and the rack's source
     LIMITS = "limits"  # quotas, limits and access
-    FAULTS = "faults"  # what a test has go wrong; a call waits here for delays
-    CACHE = "cache"  # the same request was answered before, and that still holds
-    HANDLER = "handler"  # the handler reads the body and answers, or has the call wait
-    FORWARD = "forward"  # a proxy has a real broker answer
-    PACING = "pacing"  # the answer waits for the bandwidth that a fault leaves
-    DISK = "disk"  # what the call wrote has to reach the disk
+    FAULTS = "faults"  # faults that tests inject; a call waits here for delays
+    CACHE = "cache"  # an earlier answer to the same request is still valid
+    HANDLER = "handler"  # the handler reads the body and answers, or the call waits
+    FORWARD = "forward"  # a real broker answers a proxy's call
+    PACING = "pacing"  # the answer waits for the bandwidth that a fault allows
+    DISK = "disk"  # the call's writes are synced to the disk
 
 
 Step = Callable[[Call], Verdict | Wait | None]
@@ -71,11 +71,11 @@ Finish = Callable[[Outcome], None]
 
 @dataclass(slots=True, eq=False)
 class CallPath:
-    """Takes calls from frame to outcome, for one cluster.
+    """Processes calls from frame to outcome, for one cluster.
 
-    ``limits`` and ``faults`` are steps that others put in; each sees every request that is served in its version.
-    ``arrivals`` get each call before the first stage, ``observers`` its outcome, in their order. ``sync``, if it is
-    set, writes to the disk what has to be there before an answer; it raises ApiError.
+    ``limits`` and ``faults`` are steps that others add; each sees every request in a served version. ``arrivals``
+    receive each call before the first stage, ``observers`` its outcome, in order. ``sync``, if set, writes to the disk
+    what must be there before an answer; it raises ApiError.
     """
 
     cluster: Cluster
@@ -85,12 +85,14 @@ class CallPath:
     arrivals: list[Callable[[Call], None]] = field(default_factory=list)
     observers: list[Observer] = field(default_factory=list)
     sync: Callable[[], None] | None = None
-    connections: dict[Connection, None] = field(default_factory=dict)  # those that live
+    connections: dict[Connection, None] = field(default_factory=dict)  # the open ones
     purgatory: Purgatory = field(init=False)
     response_cache: ResponseCache = field(init=False)
     steps: dict[Stage, Step] = field(init=False)
-    _header_versions: dict[bytes, int] = field(default_factory=dict)  # by API key and version, as a request begins
-    _served: set[bytes] = field(default_factory=set)  # the same, of what is served where no release is emulated
+    _header_versions: dict[bytes, int] = field(
+        default_factory=dict
+    )  # by the first bytes of a request: API key and version
+    _served: set[bytes] = field(default_factory=set)  # the same, for versions that are served if no release is emulated
     _parked: dict[Call, ParkedCall] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -108,7 +110,7 @@ class CallPath:
         }
 
     def begin_with(self, cluster: Cluster) -> None:
-        """Take calls for a new cluster from now on; no call waits."""
+        """Process calls for a new cluster from now on; no call may wait."""
         assert not self._parked, "calls wait at the cluster of before"
         self.cluster = cluster
         self.purgatory.woken = cluster.woken
@@ -117,9 +119,9 @@ class CallPath:
     # what connections do
 
     def take(self, frame: bytes, session: Session, now_ms: int, finish: Finish) -> Call | None:
-        """Take a frame in. ``finish`` gets its outcome, now or later, after the observers.
+        """Process a frame. ``finish`` is called with its outcome, now or later, after the observers.
 
-        Gives the call if it waits, for ``drop``.
+        Returns the call if it waits, for ``drop``.
         """
         self.cluster.now_ms = now_ms
         call = Call(self.cluster, session, frame, now_ms, self.rng)
@@ -132,22 +134,22 @@ class CallPath:
         return call if call in self._parked else None
 
     def _wake(self, now_ms: int) -> None:
-        """Let the calls continue whose keys were notified."""
+        """Continue the calls whose keys were notified."""
         if self._parked:
             self.purgatory.wake(now_ms)
         else:
             self.cluster.woken.clear()
 
     def refuse(self, session: Session, reason: str, now_ms: int, finish: Finish) -> None:
-        """End a connection over a limit: a call that has no more than that."""
+        """End a connection because of a limit, with a call that contains only the reason."""
         call = Call(self.cluster, session, b"", now_ms, self.rng)
         call.finish = finish
         self._conclude(call, Verdict(closes=reason))
 
     def refuse_frame(self, session: Session, reason: str, now_ms: int, finish: Finish) -> Call | None:
-        """End a connection whose bytes are no frames; before a client has said who it is, as late as a failed login.
+        """End a connection whose bytes are not frames; before the login is complete, after the delay of a failed login.
 
-        Gives the call if it waits, for ``drop``.
+        Returns the call if it waits, for ``drop``.
         """
         call = Call(self.cluster, session, b"", now_ms, self.rng)
         call.finish = finish
@@ -160,36 +162,36 @@ class CallPath:
         return call if call in self._parked else None
 
     def drop(self, call: Call, now_ms: int) -> None:
-        """Forget a call that waits, since whoever asked has gone."""
+        """Drop a waiting call, because its client has gone."""
         parked = self._parked.pop(call, None)
         if parked is not None and self.purgatory.drop(parked):
             self._end(Outcome(call, Ending.DROPPED, now_ms))
 
     def parked_calls(self) -> list[Call]:
-        """The calls that wait, in the order in which they began to."""
+        """The waiting calls, in the order in which their waits began."""
         return list(self._parked)
 
     def close(self, call: Call, reason: str, now_ms: int) -> None:
-        """Have a call that waits end by the end of its connection."""
+        """End a waiting call by closing its connection."""
         parked = self._parked.pop(call, None)
         if parked is not None and self.purgatory.drop(parked):
             call.now_ms = now_ms
             self._conclude(call, Verdict(closes=reason))
 
     def mute(self, connection: Connection, until_ms: int) -> None:
-        """Call a connection's ``unmute`` once it is so late."""
+        """Call a connection's ``unmute`` at this time."""
         timers = self.cluster.timers.find(MUTED)
-        if timers is None:  # the first, or the first since the cluster began anew
+        if timers is None:  # the first one, or the first since a reset
             timers = self.cluster.timers.subsystem(MUTED, lambda muted, now_ms: muted.unmute(now_ms))
         timers.set(connection, until_ms)
 
     def expire_idle(self, now_ms: int, max_idle_ms: int) -> None:
-        """End the connections that were silent, and were told nothing, for longer than that."""
+        """End the connections without requests and answers for longer than ``max_idle_ms``."""
         for connection in [one for one in self.connections if now_ms - one.now_ms > max_idle_ms]:
             connection.expire(now_ms)
 
     def end_late(self, now_ms: int) -> None:
-        """End the connections that owe their first byte, or the rest of a request, for too long."""
+        """End the connections whose first byte, or rest of a request, has been missing for too long."""
         settings = self.cluster.settings
         first_byte_ms, whole_request_ms = (
             settings["connection.first.byte.timeout.ms"],
@@ -213,7 +215,7 @@ class CallPath:
     # the steps
 
     def log_in(self, call: Call) -> Verdict | Wait | None:
-        """Let through what a client may send that has to say who it is."""
+        """Refuse requests that a client must not send before its login."""
         if call.session.authenticator is None:
             return None
         from mockbroker.core.authentication import guard
@@ -221,12 +223,12 @@ class CallPath:
         return guard(call, call.session.authenticator)
 
     def read_header(self, call: Call) -> Verdict | Wait | None:
-        """Read what every header begins with: API key, version and correlation id."""
+        """Read the start of the header: API key, version and correlation id."""
         call.api_key, call.version, call.correlation_id = REQUEST_START.unpack_from(call.frame)
         return None
 
     def gate_version(self, call: Call) -> Verdict | Wait | None:
-        """Refuse what the broker does not serve: ApiVersions with an answer, all else by closing the connection."""
+        """Refuse versions that the broker does not serve: ApiVersions by an answer, others by closing connections."""
         served = call.session.served_versions
         api_key, version = call.api_key, call.version
         if served is None:
@@ -254,7 +256,7 @@ class CallPath:
         return Verdict(closes=f"expected {message_class(api_key, 'request').name} version {expected}, got {version}")
 
     def open_session(self, call: Call) -> Verdict | Wait | None:
-        """Read the rest of the header, whose request it is, unless it is the one that was read last."""
+        """Read the rest of the header, with the client's id, unless it equals the previous one."""
         session = call.session
         header_version = self._header_version(call)
         known_version, known = session.last_header
@@ -269,12 +271,12 @@ class CallPath:
         if header.client_id != session.client_id:
             session.identify(header.client_id)
         if call.api_key == API_VERSIONS:
-            with suppress(ProtocolError):  # which the handler's stage answers
+            with suppress(ProtocolError):  # the handler's stage answers it
                 session.software = call.request.client_software_name, call.request.client_software_version
         return None
 
     def check_limits(self, call: Call) -> Verdict | Wait | None:
-        """Ask each of ``limits``, count what a client uses of its quotas, and ask the authorizer; if there are any."""
+        """Run the steps of ``limits``, count the client's use of its quotas, and check its access, if configured."""
         if self.cluster.writer.image.client_quotas:
             from mockbroker.core.quota_limits import check_quotas
 
@@ -286,11 +288,11 @@ class CallPath:
         return None
 
     def inject_faults(self, call: Call) -> Verdict | Wait | None:
-        """Ask each of ``faults``."""
+        """Run the steps of ``faults``."""
         return first_verdict(self.faults, call) if self.faults else None
 
     def answer_cached(self, call: Call) -> Verdict | Wait | None:
-        """Answer as the same request was answered before."""
+        """Answer from the response cache."""
         if call.api_key != CACHED_API:
             return None
         if call.injected is not None and call.injected.amend:
@@ -301,7 +303,7 @@ class CallPath:
         return Verdict(output=[RESPONSE_START.pack(4 + len(cached), call.correlation_id) + cached])
 
     def handle(self, call: Call) -> Verdict | Wait | None:
-        """Let the handler answer."""
+        """Run the handler."""
         try:
             request = call.request
         except ProtocolError as error:
@@ -316,7 +318,7 @@ class CallPath:
     # inside
 
     def _check_access(self, call: Call) -> Verdict | Wait | None:
-        """Refuse what the client may not do."""
+        """Refuse unauthorized requests."""
         check = provided("access_check")
         try:
             return None if check is None else check(call)
@@ -331,7 +333,7 @@ class CallPath:
         return version
 
     def _run(self, call: Call, steps: Mapping[Stage, Step]) -> None:
-        """Take a call through these steps."""
+        """Run these steps for a call."""
         for stage, step in steps.items():
             verdict = step(call)
             if verdict is not None:
@@ -339,7 +341,7 @@ class CallPath:
                 return
 
     def _go_on(self, call: Call, wait: Wait, stage: Stage) -> None:
-        """A wait is over: what a handler waited for is its answer; after a limit or a fault the call continues."""
+        """A wait is over: after the handler's, the call has its answer; after a limit's or a fault's, it continues."""
         del self._parked[call]
         if stage is Stage.PACING:
             self._end(wait.then(call)._replace(at_ms=call.now_ms, ending=Ending.ANSWERED_LATER))
@@ -351,7 +353,7 @@ class CallPath:
         self._proceed(call, verdict_of(result) if stage is Stage.HANDLER else result, stage)
 
     def _proceed(self, call: Call, verdict: Verdict | Wait | None, stage: Stage) -> None:
-        """Do what the step of a stage says."""
+        """Act on the result of a stage's step."""
         if verdict is None:
             steps = list(self.steps.items())
             self._run(call, dict(steps[list(self.steps).index(stage) + 1 :]))
@@ -361,7 +363,7 @@ class CallPath:
             self._conclude(call, verdict)
 
     def _failed(self, call: Call, error: Exception) -> Verdict:
-        """Tell the client of an error where its answer has a place for it; else close the connection."""
+        """Answer with an error if the answer has an error field; else close the connection."""
         unforeseen = None if isinstance(error, ApiError) else error
         response = error_response(call.request, call.version, error)
         if response is None:
@@ -369,7 +371,7 @@ class CallPath:
         return Verdict(response, error=unforeseen)
 
     def _conclude(self, call: Call, verdict: Verdict) -> None:
-        """Encode the answer, if there is any, and end the call."""
+        """Encode the answer, if any, and end the call."""
         response, version, output, closes, error = verdict
         if output is None and response is not None:
             amend = call.injected.amend if call.injected is not None else ()
@@ -388,7 +390,7 @@ class CallPath:
         self._end(Outcome(call, ending, call.now_ms, output or (), response, closes, error))
 
     def _end(self, outcome: Outcome) -> None:
-        """Tell the observers, then whoever brought the call, who may go on with the next."""
+        """Notify the observers, then the connection, which may continue with the next call."""
         call = outcome.call
         if call.injected is not None and call.injected.pace and self._held_back(outcome):
             return
@@ -397,7 +399,7 @@ class CallPath:
         self._finish(outcome)
 
     def _synced(self, outcome: Outcome, sync: Callable[[], None]) -> Outcome:
-        """An outcome once all that was written before it is on the disk, with the error if that fails."""
+        """The outcome after syncing all earlier writes to the disk, with the error if that fails."""
         call = outcome.call
         try:
             sync()
@@ -419,7 +421,7 @@ class CallPath:
         finish(outcome)
 
     def _held_back(self, outcome: Outcome) -> bool:
-        """Whether a fault's bandwidth lets an answer out only later; it ends the call then."""
+        """True if a fault's bandwidth delays the answer; the call ends later."""
         call = outcome.call
         assert call.injected is not None
         paces, call.injected.pace = call.injected.pace, []
@@ -435,7 +437,7 @@ class CallPath:
 
 
 def first_verdict(steps: list[Step], call: Call) -> Verdict | Wait | None:
-    """The first verdict among these steps."""
+    """The first verdict of these steps, None without one."""
     for step in steps:
         verdict = step(call)
         if verdict is not None:
@@ -444,12 +446,12 @@ def first_verdict(steps: list[Step], call: Call) -> Verdict | Wait | None:
 
 
 def verdict_of(result: Any) -> Verdict | Wait:
-    """What a handler's result means."""
+    """A handler's result as a verdict or a wait."""
     return result if type(result) is Wait or type(result) is Verdict else Verdict(result)
 
 
 def encoded(call: Call, response: Any, version: int) -> list[bytes]:
-    """A response frame, its length in front: in one piece unless it is large. Raises EncodeError."""
+    """A response frame with its length in front, in one piece unless it is large. Raises EncodeError."""
     message = type(response)
     tags, encode, encode_in_pieces = _writers.get((message, version)) or writer_of(message, version)
     if encode is None:
@@ -464,7 +466,7 @@ def encoded(call: Call, response: Any, version: int) -> list[bytes]:
 
 
 def writer_of(message: Any, version: int) -> Writer:
-    """How a message is written. Raises UnsupportedVersionError."""
+    """The encoder of a message. Raises UnsupportedVersionError."""
     own = codec(message, version)
     tags = NO_TAGS if response_header_version(message.api_key, version) else b""
     is_fetch = message.api_key == FETCH

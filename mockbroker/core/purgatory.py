@@ -1,6 +1,6 @@
-"""Calls that wait, for a key or for a time. Kafka calls this place the purgatory.
+"""Calls that wait for a key or for a time: Kafka's purgatory.
 
-No clock: whoever drives it passes the time with every call, and calls ``advance`` when ``next_deadline_ms`` is reached.
+No clock: the caller passes the time with every call, and calls ``advance`` when ``next_deadline_ms`` is reached.
 Source: DelayedOperationPurgatory, Apache Kafka.
 """
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from mockbroker.core.path import Stage
 
 MAX_STALE = 1000
-"""How many deadlines may be left of calls that wait no longer, before they are cleared away."""
+"""The most deadlines of calls that no longer wait, before they are removed."""
 Continue = Callable[[Call, Wait, "Stage"], None]
 
 
@@ -25,7 +25,7 @@ Continue = Callable[[Call, Wait, "Stage"], None]
 class ParkedCall:
     """A call that waits in a stage of its path.
 
-    It has neither call nor wait once it continues or was dropped: its deadline may be far.
+    Its call and wait are None once it continues or was dropped, because its deadline may be far away.
     """
 
     call: Call | None
@@ -37,7 +37,7 @@ class ParkedCall:
 class Purgatory:
     """The parked calls of one cluster.
 
-    ``woken`` collects the keys that were notified. ``go_on(call, wait, stage)`` gets each call whose wait is over.
+    ``woken`` collects the notified keys. ``go_on(call, wait, stage)`` is called for each call whose wait is over.
     """
 
     woken: list[Hashable]
@@ -49,11 +49,11 @@ class Purgatory:
     _waking: bool = False
 
     def __len__(self) -> int:
-        """How many calls wait."""
+        """The number of waiting calls."""
         return len(self._parked)
 
     def park(self, call: Call, wait: Wait, stage: Stage) -> ParkedCall:
-        """Have a call wait. The same keys in the same order wake calls in the order in which they were parked."""
+        """Park a call. The same keys in the same order wake calls in the order in which they were parked."""
         parked = ParkedCall(call, wait, stage)
         call.was_parked = True
         self._parked[parked] = None
@@ -68,16 +68,16 @@ class Purgatory:
         return parked
 
     def drop(self, parked: ParkedCall) -> bool:
-        """Forget a call, since whoever asked has gone. False if it waits no longer."""
+        """Drop a call, because its client has gone. False if it no longer waits."""
         if parked.wait is None:
             return False
         self._take_off(parked)
         return True
 
     def wake(self, now_ms: int) -> None:
-        """Let the calls go on whose keys were notified, until no key is left."""
+        """Continue the calls whose keys were notified, until no key is left."""
         if self._waking:
-            return  # an answer led to another call: the loop below sees what that one notified
+            return  # a nested call: the loop of the outer one sees its keys
         self._waking = True
         try:
             woken = self.woken
@@ -92,7 +92,7 @@ class Purgatory:
             self._waking = False
 
     def advance(self, now_ms: int) -> None:
-        """Let time reach ``now_ms``: calls that waited for it go on."""
+        """Advance the time to ``now_ms``: continue the calls that waited for it."""
         self.wake(now_ms)
         while self._deadlines and self._deadlines[0][0] <= now_ms:
             parked = heapq.heappop(self._deadlines)[2]
@@ -101,14 +101,14 @@ class Purgatory:
                 self.wake(now_ms)
 
     def look_again(self, now_ms: int) -> None:
-        """Let each call that waits for a key see whether it still has to."""
+        """Check each call that waits for a key again."""
         for parked in list(self._parked):
             if parked.wait is not None and parked.wait.on:
                 self._continue(parked, now_ms)
         self.wake(now_ms)
 
     def next_deadline_ms(self) -> int | None:
-        """When ``advance`` has to run next; None while no call waits for a time."""
+        """The time at which ``advance`` must run next; None if no call waits for a time."""
         deadlines = self._deadlines
         while deadlines and deadlines[0][2].wait is None:
             heapq.heappop(deadlines)

@@ -1,6 +1,6 @@
-"""Client quotas at work: Produce and Fetch tell a client how long to be quiet, and its connection is not heard so long.
+"""Client quotas: Produce and Fetch return a throttle time, and the connection is not read for that time.
 
-The answer itself is whole and comes at once. A broker of Kafka answers a fetch above the limit without its records.
+The answer is complete and comes at once. Kafka answers a fetch above the limit without its records.
 Source: KIP-219; KafkaApis.handleProduceRequest and handleFetchRequest, ClientQuotaManager, Apache Kafka 4.4.
 """
 
@@ -15,7 +15,7 @@ PRODUCER_BYTE_RATE, CONSUMER_BYTE_RATE = "producer_byte_rate", "consumer_byte_ra
 
 
 def check_quotas(call: Call) -> None:
-    """Throttle a client that writes too much, or that is given too much; asked only where a cluster has quotas."""
+    """Throttle a client that writes or reads more than its quota; runs only if a cluster has quotas."""
     if call.api_key == PRODUCE:
         throttle_ms = throttle_of(call, PRODUCER_BYTE_RATE, len(call.frame))
         if throttle_ms:
@@ -34,7 +34,7 @@ def throttle_reader(call: Call, response: Any) -> None:
 
 
 def throttle_of(call: Call, key: str, size_bytes: int) -> int:
-    """Count bytes of a client; gives the milliseconds for which it is to be quiet."""
+    """Count bytes of a client; returns its throttle time in ms."""
     session, cluster = call.session, call.cluster
     user = session.principal.partition(":")[2]
     return cluster.quota_usages.throttle_ms(
@@ -49,7 +49,7 @@ def injected_into(call: Call) -> InjectedFaults:
 
 
 def throttle(call: Call, response: Any, throttle_ms: int) -> None:
-    """Tell the client, in the versions that have a place for it: all of Fetch but the first, and of Produce."""
+    """Set the throttle time in versions that have it: all of Fetch and Produce except version 0."""
     if call.version:
         response.throttle_time_ms = max(response.throttle_time_ms, throttle_ms)
 

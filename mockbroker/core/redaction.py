@@ -1,6 +1,6 @@
-"""Frames without the secrets that they carry, for whoever writes them down: tokens of SASL, passwords, keys of tokens.
+"""Removes secrets from frames before they are recorded: SASL tokens, passwords, keys of tokens.
 
-What cannot be read is left out as a whole behind the first eight bytes. The frames stay frames of their kind.
+A frame that cannot be decoded loses all after its first eight bytes. The frames stay valid.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from protocol.registry import APIS, message_class
 
 SASL_AUTHENTICATE = 36
 SECRETS = ("auth_bytes", "hmac", "salted_password")
-"""The fields of bytes that are secret, in whatever message."""
+"""The secret bytes fields, in any message."""
 SECRET_CONFIGS = ("password", "jaas.config", "keystore.key", "secret", "secret.key")
 HIDDEN = "hidden"
 START_BYTES = 8
@@ -28,7 +28,7 @@ NO_API = -1
 
 
 def is_bare_token(call: Call) -> bool:
-    """Whether a call is, or is about to be taken for, a token of SASL without a header."""
+    """True if a call is a SASL token without a header, or is about to be treated as one."""
     authenticator = call.session.authenticator
     if call.api_key == NO_API:
         return authenticator is not None and authenticator.takes_bare_tokens
@@ -50,7 +50,7 @@ def redacted_request(frame: bytes) -> bytes:
 
 
 def redacted_response(call: Call, data: bytes) -> bytes:
-    """An answer without its secrets; ``data`` has no length in front."""
+    """An answer without its secrets; ``data`` does not contain the length."""
     if not has_secrets(call.api_key, "response"):
         return data
     try:
@@ -64,13 +64,13 @@ def redacted_response(call: Call, data: bytes) -> bytes:
 
 @lru_cache(maxsize=256)
 def has_secrets(api_key: int, kind: str) -> bool:
-    """True if a message may hold a secret, as its declaration says."""
+    """True if a message may contain a secret, by its declaration."""
     return api_key in APIS and bool(places(message_class(api_key, kind)))
 
 
 @cache
 def places(record: Any) -> tuple[tuple[Field, type | None], ...]:
-    """The fields of a record that are secret or have secrets in them; with their record class in the latter case."""
+    """The fields of a record that are secret, with None, or that contain secrets, with their record class."""
     found: list[tuple[Field, type | None]] = []
     for field in declaration_of(record).fields:
         inner = nested_record(field)
@@ -82,7 +82,7 @@ def places(record: Any) -> tuple[tuple[Field, type | None], ...]:
 
 
 def without_secrets(record: Any) -> Any:
-    """A record whose secrets are zeros, or hidden."""
+    """A record whose secrets are replaced by zeros or hidden."""
     changes: dict[str, Any] = {}
     own: Any = type(record)
     for field, inner in places(own):

@@ -1,7 +1,7 @@
-"""Metadata answers as bytes, kept until the cluster changes: clients send the same request again and again.
+"""A cache of encoded Metadata answers, valid until the cluster changes: clients repeat the same request.
 
-An answer depends on the request, on the listener, and, where brokers serve diskless topics in turn, on whose turn it
-is; so there is one for each such broker. Requests are compared as bytes, client.id included.
+An answer depends on the request, the listener and, if diskless topics rotate among brokers, on the broker whose turn it
+is, so each of these has an answer. Requests are compared as bytes, client.id included.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ MAX_REQUEST_BYTES = 4096
 
 @dataclass(slots=True)
 class CachedResponses:
-    """The answers to one request: one for each broker that may be named, or a single one that takes no turn.
+    """The answers to one request: one for each broker of the rotation, or a single one without rotation.
 
-    ``rack`` is what the request named, None where it named none.
+    ``rack`` is the rack of the request, None if it names none.
     """
 
     rack: str | None
@@ -31,12 +31,12 @@ class CachedResponses:
     turn_rack: str | None
     by_place: dict[int, bytes] = field(default_factory=dict)
     observed: Any = None
-    """What observers know of the request and its answers, put down by the first that asks."""
+    """The observers' data on the request and its answers, set by the first that needs them."""
 
 
 @dataclass(slots=True, eq=False)
 class ResponseCache:
-    """The answers of one cluster, by request and listener, each as the bytes behind the correlation id."""
+    """The answers of one cluster, by request and listener, each as the bytes after the correlation id."""
 
     cluster: Cluster
     size_bytes: int = 0
@@ -44,10 +44,10 @@ class ResponseCache:
     _by_request: dict[tuple[bytes, str], CachedResponses] = field(default_factory=dict)
 
     def find(self, call: Call) -> bytes | None:
-        """What was answered to the same request, None if that is not known; the turn it takes is taken."""
+        """The cached answer to the same request, None without one; advances the rotation if the answer uses it."""
         cluster = self.cluster
         if not call.view.is_shared:
-            return None  # each broker answers by what it was told
+            return None  # each broker has its own metadata
         if self._version != cluster.version:
             self._by_request.clear()
             self.size_bytes = 0
@@ -68,7 +68,7 @@ class ResponseCache:
         return answer
 
     def keep(self, call: Call, output: Sequence[bytes]) -> None:
-        """Keep what was answered to a request, a whole frame in pieces."""
+        """Store the answer to a request, a whole frame in pieces."""
         if not call.view.is_shared or self._version != self.cluster.version:
             return  # or the request itself changed the cluster
         answer = b"".join(output)[8:]

@@ -1,4 +1,4 @@
-"""The errors that a response holds, wherever in it they stand: compiled once for each class of response.
+"""The errors in a response, at any depth: a reader is compiled once for each class of response.
 
 >>> from protocol.apis.group_offsets import OffsetCommitResponse as Response
 >>> from mockbroker.core.response_errors import error_codes
@@ -22,7 +22,7 @@ _looks: dict[type, Look] = {}
 
 
 def error_codes(response: Any) -> set[int]:
-    """The numbers other than 0 in a response's fields of errors, nested ones too; none where there is no response."""
+    """The error codes other than 0 in a response, nested ones too; empty without a response."""
     if response is None:
         return set()
     kind = type(response)
@@ -35,7 +35,7 @@ def error_codes(response: Any) -> set[int]:
 
 
 def error_names(codes: Iterable[int]) -> tuple[str, ...]:
-    """Kafka's names of errors, sorted, each once; no error has none.
+    """Kafka's names of errors, sorted, each once; 0 is omitted.
 
     >>> error_names([6, 0, 3, 6])
     ('NOT_LEADER_OR_FOLLOWER', 'UNKNOWN_TOPIC_OR_PARTITION')
@@ -44,7 +44,7 @@ def error_names(codes: Iterable[int]) -> tuple[str, ...]:
 
 
 def look_at(record: type) -> Look | None:
-    """A function that looks at the errors of a record and of those in it; None where it cannot hold any."""
+    """A function that collects the errors of a record and its nested records; None if it cannot contain any."""
     own: list[str] = []
     single: list[tuple[str, Look]] = []
     listed: list[tuple[str, Look]] = []
@@ -75,11 +75,11 @@ def look_at(record: type) -> Look | None:
 
 
 def look_at_nothing(_message: Any, _found: set[int]) -> None:
-    """Of a response without any place for errors."""
+    """The reader of a response without error fields."""
 
 
 def nested_record(field: Field) -> type | None:
-    """The record class that a field holds, or holds a list of; None for plain values."""
+    """The record class of a field or of its list's items; None for plain values."""
     kind = field.type
     while isinstance(kind, Array):
         kind = kind.item

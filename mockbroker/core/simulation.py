@@ -1,4 +1,4 @@
-"""A cluster without sockets or a clock: requests go straight into the engine, and time moves only when told.
+"""A cluster without sockets or a clock: requests go straight into the engine, and only calls advance the time.
 
 >>> from mockbroker.core.simulation import Simulation
 >>> sim = Simulation(racks="a,b,c")
@@ -29,16 +29,16 @@ if TYPE_CHECKING:
 
 
 class ConnectionClosedError(Exception):
-    """The cluster closed the connection in place of an answer; the text says why."""
+    """The cluster closed the connection instead of answering; the text says why."""
 
 
 class Simulation(StateCommands):
-    """Brokers 0, 1, ... on the racks given, at time 0; only ``advance`` moves time.
+    """Brokers 0, 1, ... on these racks, at time 0; only ``advance`` moves time.
 
-    Requests go as frames along the path that those of real clients take, each on a connection of its own. ``send``
-    gives a ticket. ``replies[ticket]`` is its answer once there is one, read from its frame, None where the protocol
-    has none; ``calls[ticket]`` is the call. ``send`` and ``advance`` raise what our own code raised, and
-    ConnectionClosedError where the connection was closed in place of an answer.
+    Requests pass as frames through the path of real clients' requests, each on its own connection. ``send`` returns a
+    ticket. ``replies[ticket]`` is the decoded answer once it exists, None if the protocol has none; ``calls[ticket]``
+    is the call. ``send`` and ``advance`` raise exceptions of our own code, and ConnectionClosedError if the connection
+    was closed instead of an answer.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class Simulation(StateCommands):
 
     @property
     def faults(self) -> Faults:
-        """The faults that are set; they act from ``now_ms`` on."""
+        """The faults; new ones take effect at ``now_ms``."""
         if self._faults is None:
             from mockbroker.core.faults.faults import Faults
 
@@ -91,9 +91,9 @@ class Simulation(StateCommands):
         listener: str = DEFAULT_LISTENER,
         may_close: bool = False,
     ) -> int:
-        """Hand a request to a broker, in its newest version unless told; gives the ticket of its answer.
+        """Send a request to a broker, by default in its newest version; returns the ticket of its answer.
 
-        With ``may_close`` a connection that is closed in place of an answer counts as None for an answer.
+        With ``may_close`` the answer is None if the connection is closed instead.
         """
         ticket = self.next_ticket
         self.next_ticket += 1
@@ -116,13 +116,13 @@ class Simulation(StateCommands):
         return ticket
 
     def stop_broker(self, broker_id: int) -> bool:
-        """Stop a broker, whose connections end: what waited there is dropped. False if it was down."""
+        """Stop a broker; its connections end and its waiting calls are dropped. False if it was down."""
         was_up = self.cluster.cluster_control.stop(broker_id, self.now_ms)
         self._end_connections(broker_id)
         return was_up
 
     def crash_broker(self, broker_id: int) -> bool:
-        """The same for a broker that ends without a word to the others."""
+        """The same, without a controlled shutdown."""
         was_up = self.cluster.cluster_control.crash(broker_id, self.now_ms)
         self._end_connections(broker_id)
         return was_up
@@ -132,21 +132,21 @@ class Simulation(StateCommands):
         return self._change(lambda state, now_ms: state.cluster_control.start(broker_id, now_ms))
 
     def restart_broker(self, broker_id: int) -> bool:
-        """Stop a broker, if it is up, and start it. Gives whether it was up."""
+        """Stop a broker, if it is up, and start it. Returns True if it was up."""
         was_up = self.stop_broker(broker_id)
         self.start_broker(broker_id)
         return was_up
 
     def stop_rack(self, rack: str) -> list[int]:
-        """Stop every broker of a rack; gives the ids of those that were up."""
+        """Stop every broker of a rack; returns the ids of those that were up."""
         return [broker.id for broker in self.cluster.liveness.brokers_in(rack) if self.stop_broker(broker.id)]
 
     def start_rack(self, rack: str) -> list[int]:
-        """Start every broker of a rack; gives the ids of those that were down."""
+        """Start every broker of a rack; returns the ids of those that were down."""
         return [broker.id for broker in self.cluster.liveness.brokers_in(rack) if self.start_broker(broker.id)]
 
     def restart_rack(self, rack: str) -> list[int]:
-        """Stop every broker of a rack that is up, then start all of it; gives the ids of those that were up."""
+        """Stop every broker of a rack that is up, then start all; returns the ids of those that were up."""
         stopped = self.stop_rack(rack)
         self.start_rack(rack)
         return stopped
@@ -159,8 +159,8 @@ class Simulation(StateCommands):
         return result
 
     def fork(self) -> Simulation:
-        """A simulation of its own that goes on from what the cluster has now, at the same time: topics, records,
-        committed offsets and configs. All brokers are up, groups have no members, and nobody waits.
+        """A new simulation with the cluster's current topics, records, committed offsets and configs, at the same time.
+        All brokers are up, groups have no members, and no call waits.
         """
         racks = ",".join(broker.rack or "" for broker in self.cluster.brokers.values())
         fork = Simulation(racks, seed=self._seed, settings=self.cluster.settings, release=self.cluster.release)
@@ -171,7 +171,7 @@ class Simulation(StateCommands):
         return fork
 
     def reset(self) -> None:
-        """Make the cluster what it was at first, with nobody waiting; time goes on, tickets too."""
+        """Restore the cluster's first state, without waiting calls; time and tickets continue."""
         for call in list(self._waiting.values()):
             self.engine.path.drop(call, self.now_ms)
         if self._faults is not None:
@@ -207,15 +207,15 @@ class Simulation(StateCommands):
             self.replies[ticket] = None
 
     def ask(self, request: Any, **where: Any) -> Any:
-        """Send a request that is answered at once, and give its answer."""
+        """Send a request that is answered at once, and return its answer."""
         ticket = self.send(request, **where)
         assert ticket in self.replies, f"{type(request).__name__} waits"
         return self.replies[ticket]
 
     def tell(self, *broker_ids: int) -> Sequence[ControllerUpdate]:
-        """Carry what the controller in ZooKeeper mode has to say to these brokers, or to all; gives all there was.
+        """Deliver the updates of ZooKeeper mode's controller to these brokers, or to all; returns all of them.
 
-        What is for others is lost.
+        Updates for other brokers are lost.
         """
         updates = self.cluster.take_updates()
         for update in updates:
@@ -225,7 +225,7 @@ class Simulation(StateCommands):
         return updates
 
     def advance(self, ms: int) -> None:
-        """Let time pass, stopping at each deadline on the way."""
+        """Advance the time, stopping at each deadline."""
         until_ms = self.now_ms + ms
         while True:
             deadline = self.engine.next_deadline_ms()
@@ -238,7 +238,7 @@ class Simulation(StateCommands):
         self._raise_failures()
 
     def _settle(self) -> None:
-        """Let go on what a fault that was set or removed has woken; connections that it cut are no failures."""
+        """Continue the calls that a new or removed fault has woken; connections that it cut are not failures."""
         self.engine.advance(self.now_ms)
         self._failures = [one for one in self._failures if not isinstance(one, ConnectionClosedError)]
 

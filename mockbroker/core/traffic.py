@@ -1,8 +1,8 @@
 """The ledger of a live cluster: an observer of calls that adds up flows, in bounded memory.
 
-When a call ends its bytes are only added up, by connection and partition; they become flows of the ledger with the next
-window, and when the ledger is read. A verdict is that of the moment when the call ended: a rack that the connection
-names later changes nothing, and the first record of a Produce that crossed says whether there are keys.
+The end of a call only adds up its bytes, by connection and partition; they become flows of the ledger with the next
+window, or when the ledger is read. A verdict is that of the time when the call ended: a rack that the connection names
+later does not change it, and the first record of a Produce that crossed decides whether records have keys.
 """
 
 from __future__ import annotations
@@ -39,37 +39,37 @@ if TYPE_CHECKING:
 
 WINDOW_MS = 60_000
 MAX_FLOWS = 10_000
-"""Flows by window, client, racks, broker, kind, topic and partition. Before there are more, windows become twice as
-long; of a single window further flows are added up in rows of ``OTHERS``, by racks, broker and reason.
+"""Flows by window, client, racks, broker, kind, topic and partition. At this limit windows become twice as long; in a
+single window, further flows are added up in rows of ``OTHERS``, by racks, broker and reason.
 """
 MAX_TALLIES = 5_000
-"""Partitions of connections with sums of their own before all are added to the ledger."""
+"""The most partitions of connections with their own sums, before all are added to the ledger."""
 MAX_LISTED, MAX_CROSSINGS = 1_000, 100
-"""Clients, and clients and topics whose bytes crossed, that a snapshot lists; the rest is added up as one."""
+"""The most clients, and pairs of client and topic whose bytes crossed, in a snapshot; one row has the rest."""
 OTHERS = "(others)"
 NOTHING_TO_SAVE = (None, "redirect", "empty_fetch")
-"""Reasons that say nothing of where a client could read instead."""
+"""Reasons that do not say where a client could read instead."""
 LENGTH_BYTES = 4
 SIZE_OF_PRODUCED, ISR_OF_PRODUCED, END_OFFSET, ENTRY = 2, 3, 4, 6
 INDEX_OF_FETCHED, ERROR_OF_FETCHED, PREFERRED, FIRST_OFFSET, NEXT_OFFSET = 2, 5, 6, 8, 9
-"""Places in ``ProducedPart`` and ``FetchedPart``."""
+"""Indexes in ``ProducedPart`` and ``FetchedPart``."""
 NOT_APPENDED: tuple[int, ...] = ()
-"""The replicas in sync of records that no log has, and that no follower copies."""
+"""The in-sync replicas of records that were not appended, and that no follower copies."""
 FLOW_COLUMNS = (
     *("client_rack", "broker", "broker_rack", "category", "locality", "reason", "calls", "request_bytes"),
     *("response_bytes", "bytes"),
 )
-"""Columns of ``traffic`` that a snapshot's flows have."""
+"""Columns of ``traffic`` in a snapshot's flows."""
 PAIR = ("client_rack", "broker", "broker_rack", "locality", "reason", "saves", "at_most")
 Sums = list[int]
 """As ``kafka_rack.locality.tables.SUMS``: calls, bytes of requests, of responses and of records, records, redirects."""
 
 
 class Tally(NamedTuple):
-    """The bytes that a connection moved, of one API or partition, since all was last added to the ledger.
+    """The bytes of a connection, for one API or partition, since they were last added to the ledger.
 
     ``flow`` has the record batches, and ``rest`` the rest of their frames; or ``flow`` has all, and ``rest`` is None.
-    ``copiers`` are the replicas in sync of what was produced.
+    ``copiers`` are the in-sync replicas of produced records.
     """
 
     flow: TrafficKey
@@ -79,11 +79,11 @@ class Tally(NamedTuple):
 
 
 class Traffic:
-    """What went between racks since the start, or since ``clear``.
+    """The traffic between racks since the start, or since ``clear``.
 
     Bytes are counted as ``kafka-rack locality`` does: record batches as produce, consume or replication, the rest of
-    every frame, with its length field, as other. Replication is counted as records are written: what each follower in
-    sync copies of its leader.
+    every frame, with its length field, as other. Replication is counted when records are written: the bytes that each
+    in-sync follower copies from its leader.
     """
 
     def __init__(self) -> None:
@@ -94,7 +94,7 @@ class Traffic:
         self.clear()
 
     def clear(self) -> None:
-        """Forget what went."""
+        """Remove all traffic."""
         self._first_ms: int | None = None
         self._window_ms, self._window = WINDOW_MS, -1
         self._flows: dict[TrafficKey, Sums] = {}
@@ -106,7 +106,7 @@ class Traffic:
     # adding
 
     def call_ended(self, outcome: Outcome) -> None:
-        """Add up how a call ended."""
+        """Add up the bytes of a call."""
         call = outcome.call
         if outcome.at_ms // self._window_ms != self._window:
             self._fold()
@@ -129,7 +129,7 @@ class Traffic:
         category, size = "other", 0
         if api_key == FETCH and answered:
             category = "consume"
-        elif api_key == PRODUCE and call.read_request is not None and not answered:  # sent on: its outcome is unknown
+        elif api_key == PRODUCE and call.read_request is not None and not answered:  # forwarded: its result is unknown
             category = "produce"
             size = sum(
                 len(one.records or b"") for topic in call.read_request.topic_data for one in topic.partition_data
@@ -145,7 +145,7 @@ class Traffic:
         sums[3] += size
 
     def _add_parts(self, call: Call, client: ObservedClient, parts: Iterable[Part], asked: int, answered: int) -> None:
-        """Add the record batches of each partition; both frames go with the first."""
+        """Add the record batches of each partition; both frames count for the first."""
         api_key, version = call.api_key, call.version
         is_produce = api_key == PRODUCE
         keyed: Mapping[Any, bool | None] = {}
@@ -196,9 +196,9 @@ class Traffic:
     def _new_of_part(
         self, key: tuple[Any, ...], call: Call, client: ObservedClient, detail: bool | None, *, is_answered: bool
     ) -> Tally:
-        """The tally of a partition, by the key that ``_add_parts`` made; ``isr`` is None for a diskless topic.
+        """The tally of a partition, by the key of ``_add_parts``; ``isr`` is None for a diskless topic.
 
-        ``detail`` says for a Produce whether records have keys, for a Fetch whether it was redirected.
+        ``detail`` is, for a Produce, True if records have keys; for a Fetch, True if it was redirected.
         """
         _, api_key, _, topic, index, isr = key[:6]
         category, facts = "replication", dict[str, Any]()
@@ -250,7 +250,7 @@ class Traffic:
         broker: tuple[int | None, str | None],
         **facts: Any,
     ) -> TrafficKey:
-        """A flow with its verdict. ``place``: the client's rack, where it was learned, and the one that it told."""
+        """A flow with its verdict. ``place``: the client's rack, its source, and the rack that the client named."""
         from kafka_rack.locality.reasons import Facts, judge
         from kafka_rack.locality.traffic import TrafficKey
 
@@ -260,7 +260,7 @@ class Traffic:
         return flow._replace(reason=verdict.reason, detail=verdict.detail, saves=verdict.saves, at_most=verdict.at_most)
 
     def _look_at(self, cluster: Cluster) -> None:
-        """Look at the racks again if the cluster has changed."""
+        """Read the racks again if the cluster has changed."""
         if cluster.version != self._version:
             self._version, self._racks = cluster.version, frozenset(cluster.liveness.racks())
             self._leader_racks.clear()
@@ -284,7 +284,7 @@ class Traffic:
     # adding together
 
     def _fold(self) -> None:
-        """Add what connections have added up to the ledger."""
+        """Add the sums of connections to the ledger."""
         for (_, api_key, *_), (flow, rest, copiers, sums) in self._tallies.items():
             calls, asked, answered, size, records, redirects = sums
             self._calls[api_key if api_key in APIS else -1] += calls
@@ -296,7 +296,7 @@ class Traffic:
             self._add(rest, [0, asked - sent, answered - received, 0, 0, 0])
             brokers = self._cluster.brokers if self._cluster is not None else {}
             for follower in copiers or ():
-                if follower != flow.broker and follower in brokers:  # it copies from the leader that was written to
+                if follower != flow.broker and follower in brokers:  # it copies from this leader
                     place = (brokers[follower].rack, None, None)
                     copies = self._judged("replication", (None, None), place, (flow.broker, flow.broker_rack))
                     copies = copies._replace(topic=flow.topic, partition=flow.partition)
@@ -334,7 +334,7 @@ class Traffic:
     # reading
 
     def ledger(self) -> Ledger:
-        """All of it as a ledger, by windows of a minute, or longer ones after a long time."""
+        """The traffic as a ledger, by windows of a minute, or longer ones after a long time."""
         self._fold()
         return self._ledger_of(self._flows)
 
@@ -353,7 +353,7 @@ class Traffic:
         return ledger
 
     def _added(self, *names: str) -> dict[TrafficKey, Sums]:
-        """The flows added up by their kind and these fields."""
+        """The flows, added up by kind and these fields."""
         from kafka_rack.locality.traffic import TrafficKey
 
         fields: Callable[[TrafficKey], tuple[Any, ...]] = attrgetter("category", *names)
@@ -365,7 +365,7 @@ class Traffic:
         return {blank._replace(**dict(zip(named, values, strict=True))): amounts for values, amounts in found.items()}
 
     def _crossed(self) -> dict[TrafficKey, Sums]:
-        """The client traffic that crossed by client and topic, the most first; of many the last are added up."""
+        """The client traffic that crossed racks, by client and topic, largest first; one row has the rest."""
         crossed = [
             (key, amounts)
             for key, amounts in self._added(*PAIR, "client_id", "topic").items()
@@ -381,20 +381,20 @@ class Traffic:
         return self._cluster.now_ms if self._cluster is not None else 0
 
     def snapshot(self, prices: Prices | None = None, now_ms: int | None = None) -> dict[str, Any]:
-        """All of it as JSON has it.
+        """The traffic as JSON.
 
         Args:
-            prices: what crossing costs; ``Prices()`` unless given.
-            now_ms: until when the pace is taken for that of a month; if not given, until the last call.
+            prices: the prices of crossing; default: ``Prices()``.
+            now_ms: the end of the time that is scaled to a month; default: the last call.
 
-        ``summary`` is that of ``kafka_rack.locality.summary``: the headline, what is avoidable and how, replication.
+        ``summary`` is that of ``kafka_rack.locality.summary``: headline, avoidable traffic with actions, replication.
         ``completeness`` is a line that says what is missing. ``flows`` has ``client_rack``, ``broker``, ``broker_rack``
         (None if unknown; of replication the follower's and the leader's), ``category``, ``locality``, ``reason``,
         ``avoidable``, ``calls``, ``request_bytes``, ``response_bytes``, ``bytes``, ``cost`` and ``cost_text``.
         ``crossings`` has the same of client traffic that crossed, with ``client_id``, ``topic`` and the ``action``, the
         most bytes first. ``apis`` has ``api``, ``error`` ("" for calls without one) and ``calls``. ``clients`` has each
-        client's record batches by locality, and its last reason. Money is text, of what crossed until now;
-        ``cost_text`` is what it comes to in a month, or what was measured if less than a minute has passed.
+        client's record batches by locality, and its last reason. Costs are text, for the traffic until now;
+        ``cost_text`` is the cost of a month at this pace, or the measured cost if less than a minute has passed.
         """
         from kafka_rack.locality.amounts import Pace, plain
         from kafka_rack.locality.prices import Prices
@@ -444,7 +444,7 @@ class Traffic:
         }
 
     def _clients_json(self) -> list[dict[str, Any]]:
-        """The clients; connections without records and rack count with their client's others."""
+        """The clients; connections without records and rack are added to their client's others."""
         found: dict[tuple[str | None, str | None], dict[str, Any]] = {}
         for key, amounts in self._flows.items():
             if key.category == "replication":

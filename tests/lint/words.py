@@ -37,10 +37,10 @@ RIDDLE = re.compile(r'"""(?:What|Whether|Nothing|Who) ')
 PLAIN_FOLDERS = (
     "protocol",
     "kafka_rack",
-    "mockbroker/adapters",
-    "mockbroker/testing",
-    "mockbroker/handlers",
     "mockbroker/access_control",
+    "mockbroker/adapters",
+    "mockbroker/handlers",
+    "mockbroker/testing",
 )
 
 
