@@ -1,1 +1,1 @@
-"""A proxy before a real cluster: the path of a call whose answer somebody else gives, without a clock or a socket."""
+"""A proxy in front of a real cluster: the path of a call that a real broker answers, without a clock or a socket."""

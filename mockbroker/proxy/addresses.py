@@ -1,12 +1,12 @@
-"""Answers that carry brokers' addresses, rewritten so that clients stay with the proxy.
+"""Rewrites brokers' addresses in answers, so that clients stay with the proxy.
 
-Node ids, and whatever else an answer has, stay as they are. An entry without a host leads nowhere, as that of a
-coordinator that was not found, and stays too. ``LEFT_ALONE`` has the addresses in answers that are nobody's to connect
-to through the proxy; a test holds that every host and rack of every response is either rewritten or named there.
+Node ids and all other fields stay. An entry without a host, as for a coordinator that was not found, stays too.
+``LEFT_ALONE`` has the addresses in answers to which clients do not connect through the proxy; a test checks that every
+host and rack of every response is either rewritten or listed there.
 
-Controllers cannot be reached through the proxy, which has listeners for brokers alone. A broker that is asked for them
-by DescribeCluster answers MISMATCHED_ENDPOINT_TYPE; should an upstream name them all the same, clients are told that
-instead, rather than led past the proxy.
+Clients cannot reach controllers through the proxy, which has listeners only for brokers. A broker answers a
+DescribeCluster for controllers with MISMATCHED_ENDPOINT_TYPE; if an upstream names them anyway, clients get that error
+instead, so that they do not bypass the proxy.
 
 >>> from protocol.apis.find_coordinator import FindCoordinatorResponse
 >>> class Moved:
@@ -34,7 +34,7 @@ from protocol.registry import APIS, message_class
 
 DESCRIBE_CLUSTER = 60
 BROKERS = 1
-"""DescribeCluster's endpoint type of brokers, the other one being 2, controllers."""
+"""DescribeCluster's endpoint type of brokers; 2 is that of controllers."""
 NO_OPERATIONS = -2147483648
 NODE_IDS = ("node_id", "broker_id")
 OF_CONTROLLERS = "controllers ask each other; no client and no broker's listener has this API"
@@ -64,21 +64,21 @@ LEFT_ALONE: Mapping[tuple[str, str], str] = {
     ("UpdateRaftVoterResponse", "current_leader.host"): OF_CONTROLLERS,
     ("VoteResponse", "node_endpoints[].host"): OF_CONTROLLERS,
 }
-"""By message and field, with the reason."""
+"""Reasons by message and field."""
 
 
 class Directory(Protocol):
-    """Where clients find brokers, and in which racks."""
+    """The addresses and racks of brokers, as clients see them."""
 
     def address_of(self, node_id: int, host: str, port: int) -> tuple[str, int]:
-        """Host and port where clients reach a broker through the proxy, given its own; a new one gets a listener."""
+        """Host and port of a broker at the proxy, from its real ones; a new broker gets a listener."""
 
     def rack_of(self, node_id: int, rack: str | None) -> str | None:
-        """What clients are told of its rack."""
+        """The broker's rack, as clients see it."""
 
 
 class Nodes(NamedTuple):
-    """Where a response has nodes: ``field`` is the list of them, "" for the response itself."""
+    """The place of nodes in a response: ``field`` is their list, "" for the response itself."""
 
     field: str
     node_id: str
@@ -107,7 +107,7 @@ def nodes_in(api_key: int, version: int) -> tuple[Nodes, ...]:
 
 
 def may_carry_addresses(api_key: int, version: int) -> bool:
-    """Whether an answer has to be read, as there may be brokers' addresses in it.
+    """True if an answer must be decoded, because it may contain brokers' addresses.
 
     >>> may_carry_addresses(1, 15), may_carry_addresses(1, 16), may_carry_addresses(8, 0)
     (False, True, False)
@@ -116,9 +116,9 @@ def may_carry_addresses(api_key: int, version: int) -> bool:
 
 
 def rewrite_addresses(api_key: int, version: int, response: Any, directory: Directory) -> bool:
-    """Put addresses and racks that clients are to see into an answer, in place.
+    """Set the addresses and racks for clients in an answer, in place.
 
-    Returns: whether anything in it is another now; where not, the bytes that came can be sent as they are.
+    Returns: True if the answer changed; if not, the received bytes can be sent unchanged.
     """
     if api_key == DESCRIBE_CLUSTER and refuse_controllers(response):
         return True
@@ -146,7 +146,7 @@ def rewrite_entry(entry: Any, node_id: int, directory: Directory, *, has_racks: 
 
 
 def refuse_controllers(response: Any) -> bool:
-    """Make of an answer that names controllers the one that a broker gives; False where it names none."""
+    """Turn an answer with controllers into a broker's error; False if it has none."""
     if response.endpoint_type == BROKERS or not response.brokers:
         return False
     response.error_code = ErrorCode.MISMATCHED_ENDPOINT_TYPE

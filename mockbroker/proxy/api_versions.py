@@ -1,11 +1,11 @@
-"""What clients are told of an upstream's versions: no more than what the proxy, which reads them, knows.
+"""Limits an upstream's ApiVersions answer to versions that the proxy, which decodes them, knows.
 
-A version counts as known where both its request and its response are declared, be it stable or not: which of the
-unstable ones are served is for the upstream to say. Features, the rest of an answer, and the order of the APIs stay.
-Ids of cluster and node are in the request of version 5 alone, and are the upstream's own behind the proxy.
+A version is known if both its request and its response are declared, stable or not: the upstream decides which unstable
+ones it serves. Features, the rest of an answer, and the order of the APIs stay. Only the request of version 5 has ids
+of cluster and node, which are the upstream's own, also at the proxy.
 
-A request of a version of ApiVersions that the proxy itself does not know cannot go upstream, which might know it and
-answer in it; that it is refused in version 0 form is as in ``mockbroker.handlers.api_versions.refuse_version``.
+A request in a version of ApiVersions that the proxy does not know cannot go upstream, which might know and answer it;
+the proxy refuses it in version 0 form, as ``mockbroker.handlers.api_versions.refuse_version`` does.
 
 Source: KIP-35, KIP-511; NodeApiVersions and ApiVersionsResponse, Apache Kafka 4.4.
 """
@@ -20,9 +20,9 @@ from protocol.versions import NEVER, VersionRange
 
 
 def clamp(response: Any) -> bool:
-    """Limit an ApiVersions answer of any version, refusals too, in place; APIs of which nothing is left go.
+    """Limit an ApiVersions answer of any version, also one with an error, in place; removes APIs that have none left.
 
-    Returns: whether anything in it is another now.
+    Returns: True if the answer changed.
 
     >>> from protocol.apis.api_versions import ApiVersionsResponse as Response
     >>> told = [(3, 5, 99), (7777, 0, 1), (10, 90, 99)]
@@ -49,7 +49,7 @@ def clamp(response: Any) -> bool:
 
 @cache
 def known_versions(api_key: int) -> VersionRange:
-    """The versions of an API that can be read both ways; none of one that is not known."""
+    """The versions of an API whose request and response can be decoded; none for an unknown API."""
     if api_key not in APIS:
         return NEVER
     request, response = message_class(api_key, "request"), message_class(api_key, "response")

@@ -1,8 +1,8 @@
-"""A client's connection and the one to a real broker that belongs to it: bytes in and out on both sides, no sockets.
+"""A client's connection and its own connection to a real broker: bytes in and out on both sides, no sockets.
 
-Requests go on as soon as they have come, without waiting for the answers to those before them; answers go to the client
-in the order of the requests, also those that were given here. Each side waits for the other: where the real broker does
-not read, nothing more is read from the client, and the other way round.
+Requests are forwarded as soon as they arrive, without waiting for earlier answers; answers go to the client in the
+order of the requests, also those of the proxy itself. With backpressure: while the real broker does not read, the
+client is not read, and vice versa.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from protocol.framing import MAX_FRAME_BYTES, few_pieces
 if TYPE_CHECKING:
     from mockbroker.proxy.path import ProxyPath, ProxySession
 
-MAX_ANSWER_BYTES = 128 << 20  # of the real broker: a frame that says more ends the connection
+MAX_ANSWER_BYTES = 128 << 20  # of the real broker: a longer frame ends the connection
 MIN_ANSWER_BYTES = 4
-MAX_UNSENT_BYTES = 1 << 20  # of requests that the real broker has not taken, before the next one waits
+MAX_UNSENT_BYTES = 1 << 20  # of unsent requests; with more, the next one waits
 MAX_FORWARDED_BYTES, MAX_FORWARDED = 64 << 20, 10_000  # of requests without an answer
-MAX_WAITING_BYTES = 1 << 20  # of answers behind one that a fault holds back, before no more are read
+MAX_WAITING_BYTES = 1 << 20  # of answers after one that a fault delays; with more, the real broker is not read
 
 
 MAY_RUN = (ConnectionState.READY, ConnectionState.HELD, ConnectionState.BLOCKED)
 
 
 class BareToken:
-    """A step of a login that travels without a header, as after SaslHandshake version 0; of it the name is kept."""
+    """A login token without a header, as after SaslHandshake version 0; only its name is stored."""
 
     __slots__ = ("claim",)
 
@@ -46,14 +46,14 @@ class BareToken:
 class ProxyConnection(Connection):
     """Frames in, frames out, on both sides.
 
-    ``take_upstream`` gives what is to be sent to the real broker, and ``on_upstream()`` is called when there is
-    something. ``receive_upstream`` takes what it sends; ``upstream_closed`` says that it has gone.
+    ``take_upstream`` returns the bytes for the real broker, and ``on_upstream()`` is called when there are some.
+    ``receive_upstream`` receives its bytes; ``upstream_closed`` is called when it has gone.
 
-    How large a request may be is for the real broker to say, but for the first one: what begins with a longer one
-    speaks TLS or HTTP, and is hung up on as a broker does, where it would else be waited for.
+    The real broker limits the size of requests, except the first: a client that starts with a longer one speaks TLS or
+    HTTP, and is disconnected, as a broker does, instead of waiting for its end.
 
-    A client that sends no more, or has gone (``client_left``), has all that was taken of it sent on all the same;
-    ``is_drained`` is true once that is done. So has one whose connection ended here over a later frame.
+    If a client sends no more, or has gone (``client_left``), the received requests are still forwarded; ``is_drained``
+    is true once that is done. The same holds if a later frame has ended its connection here.
     """
 
     __slots__ = (
@@ -88,11 +88,11 @@ class ProxyConnection(Connection):
         session.link = self
         self.login = LoginFollower()
         self.identity: LoginIdentity | None = None
-        """Who logs in, once somebody has begun to."""
+        """The identity of the client's login, once one has begun."""
         self.untold: list[Outcome] = []
-        """Calls that the real broker has answered and observers are to hear of, once the client has the answers."""
+        """Calls answered by the real broker, for observers, which are notified once the client has the answers."""
         self._order: dict[Call | BareToken, Outcome | bytes | None] = {}
-        """What was sent on or answered here, in the order of the answers; None while there is none."""
+        """Forwarded and locally answered calls with their answers, in order; None for a missing answer."""
         self._unanswered: deque[Call | BareToken] = deque()
         self._forwarded_bytes = 0
         self._largest_request = self._reader.max_frame_bytes
@@ -101,8 +101,8 @@ class ProxyConnection(Connection):
         self._answers = PooledFrameReader(path.answer_rooms, MAX_ANSWER_BYTES)
         self._to_upstream: list[bytes] = []
         self._to_upstream_bytes = 0
-        self._waiting_bytes = 0  # of answers that wait for one before them
-        self._ending: str | None = None  # why the connection ends behind the last answer that it can give
+        self._waiting_bytes = 0  # of answers that wait for an earlier one
+        self._ending: str | None = None  # why the connection ends after its last answer
         self._has_left = self._is_client_gone = False
 
     @property
@@ -111,53 +111,53 @@ class ProxyConnection(Connection):
 
     @property
     def has_unsent(self) -> bool:
-        """Whether there is something that the real broker was not sent yet."""
+        """True if bytes for the real broker are unsent."""
         return bool(self._to_upstream)
 
     @property
     def is_owed_answers(self) -> bool:
-        """Whether the real broker has not answered all that it was sent."""
+        """True if the real broker has not answered all forwarded requests."""
         return bool(self._unanswered)
 
     @property
     def first_unanswered(self) -> Call | None:
-        """The call that the real broker is to answer next."""
+        """The call whose answer the real broker sends next."""
         return next((one for one in self._unanswered if not isinstance(one, BareToken)), None)
 
     @property
     def forwarded_calls(self) -> int:
-        """How many requests the real broker has yet to answer."""
+        """The number of requests that the real broker has not answered."""
         return len(self._unanswered)
 
     @property
     def is_drained(self) -> bool:
-        """Whether a client that sends no more has had all sent on that was taken of it."""
+        """True if the client sends no more and all its requests were forwarded."""
         if self.closed is not None:
             return not self._to_upstream
         return self._has_left and self.state is ConnectionState.READY and not self._to_upstream
 
     @property
     def is_quiet(self) -> bool:
-        """Whether all that came of the client has gone on, and nothing is to be told it now."""
+        """True if all received bytes were forwarded, and no answer is due."""
         return self.state is ConnectionState.READY and not self._output and self._reader.is_empty
 
     @property
     def is_answer_partial(self) -> bool:
-        """Whether a large answer is on its way that has no room."""
+        """True if a large answer is partly received, without a buffer of its own."""
         return self._answers.gathered > 0
 
     @property
     def is_upstream_full(self) -> bool:
-        """Whether so many answers wait behind one that is held back that no more should be read for now."""
+        """True if too many answers wait after a delayed one, so that the real broker should not be read."""
         return self._waiting_bytes > MAX_WAITING_BYTES
 
     @property
     def is_request_partial(self) -> bool:
-        """Whether a large request is on its way that has no room."""
+        """True if a large request is partly received, without a buffer of its own."""
         return self._reader.gathered > 0
 
     def client_left(self, now_ms: int, *, is_gone: bool) -> None:
-        """The client sends no more; where it ``is_gone`` it takes no answers either."""
+        """The client sends no more; if it ``is_gone`` it reads no answers either."""
         self._has_left = True
         self._is_client_gone |= is_gone
         if is_gone:
@@ -180,8 +180,8 @@ class ProxyConnection(Connection):
     # the real broker's side
 
     def forward(self, call: Call, frame: Sequence[bytes], *, is_answered: bool) -> None:
-        """Have a request go on; the next ones follow without waiting for its answer."""
-        if self._ending is not None:  # it had waited, and there is nobody any more to send it to
+        """Forward a request; the next ones follow without waiting for its answer."""
+        if self._ending is not None:  # it had waited, and the real broker has gone
             if is_answered:
                 self._proxy_path.lost(call, self._ending, self.now_ms)
             return
@@ -198,22 +198,22 @@ class ProxyConnection(Connection):
             self._run()
 
     def take_upstream(self) -> list[bytes]:
-        """All that is to be sent to the real broker, small pieces joined."""
+        """The bytes for the real broker, small pieces joined."""
         sent, self._to_upstream, self._to_upstream_bytes = self._to_upstream, [], 0
         return few_pieces(sent)
 
     def receive_upstream(self, data: bytes, now_ms: int) -> None:
-        """Take bytes of the real broker, in any cut."""
+        """Receive bytes of the real broker, split anywhere."""
         if self.closed is None and self._ending is None:
             self._answers.add(data)
             self._received_upstream(now_ms)
 
     def room(self) -> memoryview | None:
-        """Where bytes of the client are best put, by ``took``; None where ``receive`` is to take them."""
+        """The buffer for the client's next bytes, to be followed by ``took``; None to use ``receive``."""
         return self._reader.room() if self.closed is None else None
 
     def took(self, size: int, now_ms: int) -> None:
-        """Bytes of the client were put where ``room`` has said."""
+        """Bytes of the client were written to the buffer of ``room``."""
         if self.closed is None:
             self.now_ms = now_ms
             self._reader.took(size)
@@ -250,10 +250,7 @@ class ProxyConnection(Connection):
         self._end_if_silenced()
 
     def upstream_closed(self, reason: str, now_ms: int) -> None:
-        """The real broker has gone: what it did not answer stays without an answer, and the connection ends.
-
-        What it did answer is given first.
-        """
+        """The real broker has gone: the connection ends after the answers that it has sent."""
         if self.closed is not None or self._ending is not None:
             return
         self.now_ms = max(self.now_ms, now_ms)
@@ -263,9 +260,9 @@ class ProxyConnection(Connection):
             self.lose(reason)
 
     def lose(self, reason: str) -> None:
-        """End the connection, for what goes on on the real broker's side; the call that waits there says so.
+        """End the connection because of the real broker's side; the call that waits there records the reason.
 
-        Answers that a fault holds back are given before.
+        Answers that a fault delays are sent before.
         """
         self._ending = reason
         self._to_upstream, self._to_upstream_bytes = [], 0
@@ -276,7 +273,7 @@ class ProxyConnection(Connection):
             else:
                 calls.append(one)
         self._unanswered.clear()
-        if calls and self._has_left:  # which is why the real broker ends it
+        if calls and self._has_left:  # so the real broker ends it
             self._proxy_path.forget_forwarded(calls[0], self.now_ms)
         elif calls:
             self._proxy_path.lost(calls[0], reason, self.now_ms)
@@ -286,7 +283,7 @@ class ProxyConnection(Connection):
     # inside
 
     def _end_if_silenced(self) -> None:
-        """End a connection whose client sends no more, and is owed nothing but an answer that will never come."""
+        """End a connection whose client sends no more, and waits only for an answer that never comes."""
         if not self._has_left or self.closed is not None or self._call is None:
             return
         if (self._is_client_gone or not self._order) and self._proxy_path.is_silenced(self._call):
@@ -322,13 +319,13 @@ class ProxyConnection(Connection):
             self._proxy_path.answered(asked, frame, self.now_ms)
 
     def token_answered(self, claim: str | None, token: bytes) -> None:
-        """The real broker has taken a token of a login: take down who has logged in, once that is so."""
+        """The real broker has answered a login token: set the session's principal if the login is complete."""
         found = self.identity.answered(claim, token) if self.identity is not None else None
         if found is not None:
             self.session.authenticated(found)
 
     def _send_token(self, frame: bytes) -> None:
-        """Have a step of a login go on that has no header."""
+        """Forward a login token without a header."""
         if self.login.token_sent():
             token = BareToken(self.identity.claim_in(frame) if self.identity is not None else None)
             self._order[token] = None
@@ -338,7 +335,7 @@ class ProxyConnection(Connection):
 
     @property
     def _must_wait(self) -> bool:
-        """Whether so much is on its way that the next request waits."""
+        """True if too many bytes or requests are in flight, so that the next request waits."""
         return (
             self._ending is not None
             or self.login.waits_for_answer
@@ -348,7 +345,7 @@ class ProxyConnection(Connection):
         )
 
     def _run(self) -> None:
-        """Have the frames go on that are complete, until one waits or too much is on its way."""
+        """Forward the complete frames, until one waits or too much is in flight."""
         if self.state not in MAY_RUN:
             return
         self.state = ConnectionState.RUNNING
@@ -379,7 +376,7 @@ class ProxyConnection(Connection):
                 if not is_request:
                     self._send_token(frame)
                 elif self.identity is not None and (reason := self._proxy_path.refusal_of(frame)) is not None:
-                    # not a request, but perhaps a token: nobody is to write it down
+                    # not a request, but perhaps a token, which must not be recorded
                     self._wait_for(self.path.refuse_frame(self.session, reason, self.now_ms, self._finish))
                 else:
                     self._wait_for(self.path.take(frame, self.session, self.now_ms, self._finish))
@@ -390,7 +387,7 @@ class ProxyConnection(Connection):
                 self.on_upstream()
 
     def _finish(self, outcome: Outcome) -> None:
-        """Take what became of a call; what was answered before an earlier one waits for it."""
+        """Accept the outcome of a call; it waits for earlier calls that are not answered."""
         call = outcome.call
         if call is self._call:
             self._call_ended()
@@ -405,7 +402,7 @@ class ProxyConnection(Connection):
             self.on_output()
 
     def _give_answers(self) -> None:
-        """Give the client what is due to it, in its order."""
+        """Send the client its due answers, in order."""
         order = self._order
         while order and self.closed is None:
             asked = next(iter(order))
@@ -419,7 +416,7 @@ class ProxyConnection(Connection):
             if outcome.ending is Ending.CLOSED:
                 self._close(outcome.reason)
             elif outcome.ending is Ending.DROPPED and self._ending is not None:
-                self._close(self._ending)  # nothing after it may be answered in its place
+                self._close(self._ending)  # else the next answer would take its place
             injected = outcome.call.injected
             if injected is not None and injected.mute_ms and self.closed is None:
                 self._mute(outcome)
@@ -428,7 +425,7 @@ class ProxyConnection(Connection):
             self._close(self._ending)
 
     def _call_ended(self) -> None:
-        """The call that waited does so no more."""
+        """The waiting call has ended."""
         self._call = None
         if self.state is ConnectionState.WAITING:
             self.state = ConnectionState.READY

@@ -1,4 +1,4 @@
-"""The calls and the time of a proxy in one place, as ``core/engine.py`` has them of a cluster of ours."""
+"""The engine of a proxy, as ``core/engine.py`` is that of our own cluster."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 
 class ProxyEngine(Engine):
-    """A proxy at work: ``mirror`` keeps the state as the real cluster says that it is.
+    """A running proxy: ``mirror`` keeps the state equal to the real cluster's.
 
     Args:
         racks, listen: see ``Mirror``.
-        rewrites: what is to be put right; nothing unless given.
+        rewrites: the rewrites of requests and answers; default: none.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class ProxyEngine(Engine):
         listener_rack: str | None = None,
         principal: str | None = None,
     ) -> Session:
-        """The session of a client's connection; the real broker asks who it is."""
+        """The session of a client's connection; the real broker authenticates it."""
         racks = self.cluster.liveness.known_racks
         session = ProxySession(
             broker, address, connection, listener, listener_rack, racks=racks, client_racks=self.client_racks
@@ -61,7 +61,7 @@ class ProxyEngine(Engine):
 
     @property
     def parked_calls(self) -> int:
-        """How many calls wait, here or at the real brokers."""
+        """The number of waiting calls, here or at the real brokers."""
         links = cast("Iterable[ProxyConnection]", self.path.connections)
         return len(self.path.purgatory) + sum(link.forwarded_calls for link in links)
 

@@ -1,8 +1,8 @@
-"""Errors for some partitions of a request before a real cluster: what is not to happen is not sent.
+"""Faults on some partitions of a request in front of a real cluster: the failed part is not forwarded.
 
-Our own handlers refuse each partition that a fault means as they look it up. Here such a partition is taken out of the
-request, and its error put beside what the real broker answers of the others. A fetch in a session goes on whole, since
-the session is the real broker's, and has its answer changed.
+Our own handlers refuse each partition of a fault as they look it up. A proxy removes it from the request, and adds its
+error to the real broker's answer for the others. A fetch in a session is forwarded whole, since the session is the real
+broker's, and its answer is changed.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ PRODUCE, FETCH = 0, 1
 NO_ACKS = 0
 TOPIC_ID_VERSION = 13
 NO_SESSION = -1
-"""The epoch of a fetch that is in no session and begins none."""
+"""The epoch of a fetch that neither is in a session nor starts one."""
 
 
 Levels = tuple[Level, ...]
 
 
 class Sending(NamedTuple):
-    """What becomes of a request: ``request`` goes on, None where nothing of it does; ``answer`` is given in its place.
+    """The result of faults for a request: ``request`` is forwarded, None for nothing; ``answer`` is sent instead.
 
-    ``closes`` says why the connection ends instead, behind what goes on, where the protocol has no answer.
+    ``closes`` is the reason for the connection's end after the forwarded part, if the protocol has no answer.
     """
 
     request: Any
@@ -40,14 +40,14 @@ class Sending(NamedTuple):
 
 
 def served(api_key: int) -> Api:
-    """The API of a call that faults may mean in part."""
+    """The API of a call of which faults may match a part."""
     api = api_of(api_key)
     assert api is not None, api_key
     return api
 
 
 def sending_of(call: Call) -> Sending:
-    """What of a call goes on to the real broker under the faults that met it. Raises ProtocolError."""
+    """The part of a call that is forwarded to the real broker under its faults. Raises ProtocolError."""
     injected = call.injected
     assert injected is not None
     if not injected.partition_errors and injected.every_partition is None:
@@ -72,10 +72,10 @@ def sending_of(call: Call) -> Sending:
 def sending_of_read(
     call: Call, injected: InjectedFaults, levels: Levels, failed: dict[int, list[Any]], rest: list[Any]
 ) -> Sending:
-    """A fetch: answered here where it is about nothing else and in no session; else its answer is changed.
+    """A fetch: answered here if all its partitions fail outside of a session; else its answer is changed.
 
-    Outside of a session the rest goes on alone, so that it has the room for records to itself. What goes on does not
-    wait for records, since there is something to be told.
+    Outside of a session only the rest is forwarded, so that it can use the whole limit of bytes. The forwarded request
+    does not wait for records, since the answer has errors.
     """
     whole = call.request
     epoch = whole.session_epoch if call.api_key == FETCH else whole.share_session_epoch
@@ -102,7 +102,7 @@ def sending_of_read(
 
 
 def split(call: Call, injected: InjectedFaults, levels: Levels) -> tuple[dict[int, list[Any]], list[Any]]:
-    """The topics of a request with the partitions that are meant, by error, and with those that are not."""
+    """The topics of a request with the partitions that fail, by error, and with the others."""
     failed: dict[int, list[Any]] = {}
     rest: list[Any] = []
     partitions_in, number = levels[1].asked, levels[1].keys[0][1]
@@ -120,7 +120,7 @@ def split(call: Call, injected: InjectedFaults, levels: Levels) -> tuple[dict[in
 
 
 def failed_in_session(call: Call, injected: InjectedFaults) -> dict[int, list[Any]]:
-    """The topics with the partitions that are meant, by error, out of all that a fetch's session has."""
+    """The topics with the partitions that fail, by error, among all of a fetch's session."""
     api = served(call.api_key)
     request, number = api.request, api.parts(call.version)[1].keys[0][1]
     failed: dict[int, list[Any]] = {}
@@ -142,7 +142,7 @@ def failed_in_session(call: Call, injected: InjectedFaults) -> dict[int, list[An
 
 
 def failed_answer(call: Call, failed: dict[int, list[Any]]) -> Any:
-    """An answer with an error for each partition that is meant; None where none is."""
+    """An answer with an error for each partition that fails; None without one."""
     if not failed:
         return None
     api = served(call.api_key)
@@ -155,19 +155,19 @@ def failed_answer(call: Call, failed: dict[int, list[Any]]) -> Any:
 
 
 def merge(answer: Any, other: Any, levels: Levels) -> None:
-    """Put the partitions of another answer beside those of this one."""
+    """Add the partitions of another answer to this one."""
     if other is not None:
         name = levels[0].answered
         add_entries(getattr(answer, name), getattr(other, name), levels)
 
 
 def name_field(topic: Any) -> str:
-    """The field with a topic's name; "" if it has an id alone."""
+    """The field with a topic's name; "" if it has only an id."""
     return next((name for name in ("topic", "name") if hasattr(topic, name)), "")
 
 
 def drop_meant(call: Call, answer: Any, injected: InjectedFaults, levels: Levels) -> None:
-    """Take the partitions that are meant out of a real answer."""
+    """Remove the partitions that fail from a real answer."""
     kept = []
     number = levels[1].keys[0][0]
     for topic in getattr(answer, levels[0].answered):

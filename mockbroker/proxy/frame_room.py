@@ -1,4 +1,4 @@
-"""Frames out of a stream; large ones can be read to where they will stand, which saves copies of their bytes."""
+"""Frames from a stream; large ones can be read into their final buffer, which avoids copies."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from struct import Struct
 from protocol.framing import FrameReader
 
 MAX_ROOM_BYTES = 16 << 20
-"""Larger frames are gathered in pieces: room is taken when a length has come, and their bytes may never follow."""
+"""Larger frames are gathered in pieces: a buffer is allocated for a length whose bytes may never come."""
 MIN_ROOM_BYTES = 1 << 14
 MAX_POOLED_BYTES = 16 << 20
 MAX_POOLED = 16
@@ -18,7 +18,7 @@ LENGTH = Struct(">i")
 
 
 class RoomyFrameReader(FrameReader):
-    """Takes bytes as ``FrameReader`` does, by ``add``; or, as long as ``room`` gives some, there and then by ``took``.
+    """Accepts bytes by ``add``, as ``FrameReader`` does; or, while ``room`` returns a buffer, in it, by ``took``.
 
     >>> reader = RoomyFrameReader(1 << 24)
     >>> reader.add((1 << 20).to_bytes(4) + b"first")
@@ -40,15 +40,15 @@ class RoomyFrameReader(FrameReader):
 
     @property
     def is_empty(self) -> bool:
-        """Whether no byte is here that was not given out, whole frame or not."""
+        """True if no received byte is left, neither of a complete nor of a partial frame."""
         return not self._buffer and self._whole is None and not self._missing
 
     def room(self) -> memoryview | None:
-        """Where the rest of a large frame is to be put; None while none is on its way."""
+        """The buffer for the rest of a large frame; None if none is partly received."""
         return None if self._room is None else self._room[self.gathered :]
 
     def took(self, size: int) -> None:
-        """So many bytes were put there."""
+        """This many bytes were written to the buffer."""
         self.gathered += size
         self._missing -= size
         if not self._missing:
@@ -103,15 +103,15 @@ class RoomyFrameReader(FrameReader):
         return self._large.getbuffer()
 
     def _filled(self) -> bytes:
-        """The frame that the room is full of."""
+        """The frame in the full buffer."""
         assert self._large is not None
-        whole = self._large.getvalue()  # the bytes that were written to, and no copy
+        whole = self._large.getvalue()  # not a copy
         self._large = self._room = None
         return whole
 
 
 class RoomPool:
-    """Memory that large frames were read to, to be used again: fresh memory costs the system about as much as a read.
+    """A pool of buffers for large frames: fresh memory costs the system about as much as a read.
 
     >>> pool = RoomPool()
     >>> first, second = pool.room(100_000), pool.room(100_000)
@@ -129,13 +129,13 @@ class RoomPool:
         self._known: list[bytearray] = []  # used last first
 
     def room(self, size: int) -> memoryview:
-        """All of a bytearray of that size, which nobody else sees as long as a view of it is held."""
+        """A view of a whole bytearray of this size, which is not reused while a view of it exists."""
         known = self._known
         for place, one in enumerate(known):
             difference = size - len(one)
             if difference > len(SPARE) or len(one) > 2 * size:
                 continue
-            try:  # it cannot be resized while there are views of it, and so is nobody's where it can
+            try:  # a bytearray with views cannot be resized: if it can, it is free
                 if difference > 0:
                     one.extend(SPARE[:difference])
                 else:
@@ -156,7 +156,7 @@ class RoomPool:
 
 
 class PooledFrameReader(RoomyFrameReader):
-    """Reads large frames to rooms of a pool; such a frame is a ``memoryview``, all of a bytearray, and no ``bytes``."""
+    """Reads large frames into pooled buffers; they are ``memoryview`` objects of whole bytearrays, not ``bytes``."""
 
     __slots__ = ("_pool",)
 
@@ -169,4 +169,4 @@ class PooledFrameReader(RoomyFrameReader):
 
     def _filled(self) -> bytes:
         whole, self._room = self._room, None
-        return whole  # type: ignore[return-value]  # it is as good as bytes to whoever only looks at it
+        return whole  # type: ignore[return-value]  # readers use it as bytes

@@ -1,4 +1,4 @@
-"""Messages out of frames that go through; of large ones the records stay where they are."""
+"""Decodes forwarded frames; the records of large ones are not copied."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from protocol.headers import read_response, response_header_version
 from protocol.registry import message_class
 
 VIEWED_BYTES = 1 << 14
-"""From here on bytes fields are views of the frame, since to copy them would cost more than all else."""
+"""From this size on bytes fields are views of the frame: copying them would cost more than all other work."""
 
 
 def read_answer(frame: bytes | memoryview, api_key: int, version: int) -> Any:
     """The message of an answer. Raises ProtocolError.
 
     Args:
-        frame: of a ``memoryview`` all of its object, as rooms are.
+        frame: a ``memoryview`` must cover its whole object, as those of ``RoomPool`` do.
     """
     data = cast("bytearray", frame.obj) if isinstance(frame, memoryview) else frame
     if len(data) < VIEWED_BYTES:
@@ -32,6 +32,6 @@ def read_answer(frame: bytes | memoryview, api_key: int, version: int) -> Any:
 
 
 def read_viewed_request(call: Call) -> Any:
-    """The message of a request. Bytes that are left over behind it are ignored. Raises ProtocolError."""
+    """The message of a request. Bytes after it are ignored. Raises ProtocolError."""
     decode = codec(message_class(call.api_key, "request"), call.version).view_decoder()
     return decode(call.frame, call.body_start)[0]

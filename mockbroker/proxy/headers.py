@@ -1,8 +1,8 @@
-"""A request's frame with another client id, its body as it came."""
+"""Replaces the client id in a request's frame, without changing its body."""
 
 from __future__ import annotations
 
-CLIENT_ID_START = 8  # behind API key, version and correlation id
+CLIENT_ID_START = 8  # after API key, version and correlation id
 LENGTH_BYTES = 2
 HAS_CLIENT_ID = 1  # the first version of a header that has one
 
@@ -10,15 +10,15 @@ HAS_CLIENT_ID = 1  # the first version of a header that has one
 def with_client_id(
     frame: bytes, body_start: int, client_id: str | None, header_version: int
 ) -> list[bytes | memoryview]:
-    """A request as it goes onto the wire, in pieces: its length and header with this client id, then its body.
+    """An encoded request in pieces: its length and header with this client id, then its body.
 
-    The body is a view of the frame, not a copy; so are the tagged fields that the header of version 2 has behind the
-    client id. A header of version 0 has none and stays as it is.
+    The body is a view of the frame, not a copy; so are the tagged fields after the client id in a header of version 2.
+    A header of version 0 has no client id and stays as it is.
 
     Args:
         frame: the request without its length.
-        body_start: where its header ends.
-        header_version: as ``protocol.headers.request_header_version`` has it.
+        body_start: the end of its header.
+        header_version: from ``protocol.headers.request_header_version``.
 
     >>> frame = bytes.fromhex("0003 0009 0000002a 0003 617070 00") + b"body"
     >>> [bytes(piece).hex(" ", -4) for piece in with_client_id(frame, 14, "z", 2)]

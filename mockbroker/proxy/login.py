@@ -1,20 +1,20 @@
-"""A client's login, followed as its frames pass: what has a header, what is a bare token, and what is answered.
+"""Follows a client's login as its frames pass, to know which frames have a header and which are bare tokens.
 
-After SaslHandshake version 0 the tokens of a mechanism travel without headers, theirs and the broker's alike, and
-nothing in a frame says that it is one: the login has to be followed to know. After version 1 they are SaslAuthenticate
-requests, as any other. Nothing of a token is kept.
+After SaslHandshake version 0 the tokens of a mechanism have no headers, those of the client and of the broker, and a
+frame does not show that it is one: only the state of the login does. After version 1 they are SaslAuthenticate
+requests. Tokens are not stored.
 
     client            broker              next from the client
-    SaslHandshake v0                      not known: it waits
+    SaslHandshake v0                      unknown: it waits
                       no error            a token
     token                                 PLAIN: a request; SCRAM, first token: a token; else it waits
-                      token               OAUTHBEARER: a request behind an empty one, else a token
+                      token               OAUTHBEARER: a request after an empty one, else a token
 
-GSSAPI takes as many tokens as Kerberos does, until the broker has sent the first one that is wrapped, its offer of
-security layers. The client's choice follows, which a broker does not answer after version 0: a request is next.
+GSSAPI has as many tokens as Kerberos needs, until the broker has sent the first wrapped one, its offer of security
+layers. The client's choice follows, which a broker does not answer after version 0: a request is next.
 
-Before Kafka 0.10, GSSAPI had no handshake, and the first bytes of a connection were a token; brokers took that up to
-3.9. It is not followed: ``refusal_of_first_frame`` says so.
+Before Kafka 0.10, GSSAPI had no handshake, and the first bytes of a connection were a token; brokers accepted that up
+to 3.9. ``refusal_of_first_frame`` refuses it.
 
 >>> login = LoginFollower()
 >>> login.handshake_sent(0)
@@ -39,20 +39,20 @@ from mockbroker.state.security.mechanisms import OAUTHBEARER, PLAIN, SCRAM_MECHA
 GSSAPI = "GSSAPI"
 BARE_TOKENS_VERSION = 0
 EXCHANGES = {PLAIN: 1, **dict.fromkeys(SCRAM_MECHANISMS, 2)}
-"""The tokens of a client by mechanism, where they are always as many."""
+"""The number of a client's tokens by mechanism, if it is fixed."""
 FOLLOWED = (*EXCHANGES, OAUTHBEARER, GSSAPI)
-GENERIC_TOKEN = 0x60  # what a GSSAPI token in generic form begins with
+GENERIC_TOKEN = 0x60  # the first byte of a GSSAPI token in generic form
 OBJECT_IDENTIFIER = 0x06
 WRAP = b"\x05\x04"
 GENERIC_WRAP = b"\x02\x01"
 
 
 class LoginNotFollowedError(Exception):
-    """A login of which it cannot be known where it ends; the text says what would help."""
+    """A login whose end cannot be determined; the text says what to change."""
 
 
 class LoginState(Enum):
-    """What a client's next frame is."""
+    """The kind of a client's next frame."""
 
     REQUESTS = auto()
     HANDSHAKE = auto()  # it depends on the answer to a handshake
@@ -66,7 +66,7 @@ DEPEND_ON_ANSWERS = (LoginState.HANDSHAKE, LoginState.TOKEN_ANSWER)
 
 
 class LoginFollower:
-    """Follows one connection; each method is called as its frame passes, answers in the order of what they answer."""
+    """Follows one connection; each method is called as its frame passes, those for answers in the requests' order."""
 
     __slots__ = ("_mechanism", "_state", "_tokens_left")
 
@@ -76,26 +76,26 @@ class LoginFollower:
         self._tokens_left = 0
 
     def request_follows_header(self) -> bool:
-        """Whether the client's next frame is a request with a header; else it is a bare token.
+        """True if the client's next frame is a request with a header; else it is a bare token.
 
-        Where ``waits_for_answer`` says so that is not known yet, and the frame has to stay until it is.
+        While ``waits_for_answer`` is true this is unknown, and the frame must wait.
         """
         return self._state is REQUESTS
 
     @property
     def waits_for_answer(self) -> bool:
-        """Whether only the answer that is under way tells what the client's next frame is."""
+        """True if the kind of the client's next frame depends on an answer that has not come."""
         return self._state is not REQUESTS and self._state in DEPEND_ON_ANSWERS
 
     def handshake_sent(self, version: int) -> None:
-        """A SaslHandshake goes to the broker, the first or that of a re-authentication."""
+        """A SaslHandshake is forwarded, the first or that of a re-authentication."""
         if version == BARE_TOKENS_VERSION:
             self._state = LoginState.HANDSHAKE
 
     def handshake_answered(self, version: int, mechanism: str, error_code: int) -> None:
         """The broker has answered a SaslHandshake of that version and mechanism.
 
-        Raises: LoginNotFollowedError: bare tokens follow, of a mechanism that is not known.
+        Raises: LoginNotFollowedError: bare tokens of an unknown mechanism follow.
         """
         if version != BARE_TOKENS_VERSION:
             return
@@ -111,7 +111,7 @@ class LoginFollower:
         self._tokens_left = EXCHANGES.get(mechanism, 0)
 
     def token_sent(self) -> bool:
-        """A bare token goes to the broker. Returns: whether the broker answers it, unless it ends the connection."""
+        """A bare token is forwarded. Returns: True if the broker answers it, unless it ends the connection."""
         if self._state is LoginState.LAST_TOKEN:
             self._state = LoginState.REQUESTS
             return False
@@ -125,7 +125,7 @@ class LoginFollower:
         return True
 
     def token_answered(self, token: bytes) -> None:
-        """The broker has answered a bare token by one of its own."""
+        """The broker has answered a bare token with its own."""
         if self._state is not LoginState.TOKEN_ANSWER:
             return
         if self._mechanism == OAUTHBEARER:
@@ -135,7 +135,7 @@ class LoginFollower:
 
 
 def refusal_of_first_frame(frame: bytes) -> str | None:
-    """Why a connection whose first frame this is cannot be followed; None where it can.
+    """The reason why a connection with this first frame cannot be followed; None if it can.
 
     >>> refusal_of_first_frame(bytes.fromhex("0012000000000001ffff"))
     """
@@ -148,7 +148,7 @@ def refusal_of_first_frame(frame: bytes) -> str | None:
 
 
 def is_wrapped(token: bytes) -> bool:
-    """Whether a GSSAPI token of a broker is a wrapped message, rather than one that sets up the context.
+    """True if a GSSAPI token of a broker is a wrapped message, not one that sets up the context.
 
     >>> is_wrapped(bytes.fromhex("050401ff000c000000000000"))
     True
@@ -159,7 +159,7 @@ def is_wrapped(token: bytes) -> bool:
         return True
     if len(token) < 2 or token[0] != GENERIC_TOKEN:
         return False
-    # RFC 2743, 3.1: a length in DER, then the mechanism's object identifier, and what is the mechanism's own
+    # RFC 2743, 3.1: a length in DER, then the mechanism's object identifier and the mechanism's own data
     identifier = 2 + (token[1] & 0x7F if token[1] & 0x80 else 0)
     if token[identifier : identifier + 1] != bytes([OBJECT_IDENTIFIER]) or len(token) < identifier + 2:
         return False

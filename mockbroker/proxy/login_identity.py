@@ -1,8 +1,8 @@
-"""Who a client is that logs in to the real broker, as its tokens say once the broker has taken them.
+"""The principal of a client that logs in to the real broker, from tokens that the broker has accepted.
 
-Of a token only the name is kept, and that counts when the broker has let it in: PLAIN has it beside the password, SCRAM
-in the first of its two tokens, OAUTHBEARER in the claim ``sub`` of a JSON web token. Whoever logs in by a delegation
-token is known by its id: whose it is the broker alone knows. GSSAPI does not tell a name that can be read.
+Only the name in a token is stored, and it counts once the broker has accepted the login: PLAIN has it beside the
+password, SCRAM in the first of its two tokens, OAUTHBEARER in the claim ``sub`` of a JSON web token. A delegation
+token shows its id, since only the broker knows its owner. GSSAPI has no readable name.
 
 >>> login = LoginIdentity()
 >>> login.begin("PLAIN")
@@ -44,11 +44,11 @@ class LoginIdentity:
         self._claim: str | None = None
 
     def begin(self, mechanism: str) -> None:
-        """The broker goes on with a login by this mechanism."""
+        """The broker has accepted a handshake with this mechanism."""
         self._mechanism, self._claim = mechanism, None
 
     def claim_in(self, token: bytes) -> str | None:
-        """What a client's token says of who it is; None where it says nothing."""
+        """The name in a client's token; None without one."""
         text = token.decode("utf-8", "replace")
         if self._mechanism == PLAIN:
             parts = text.split("\0")
@@ -70,10 +70,10 @@ class LoginIdentity:
         return None
 
     def answered(self, claim: str | None, token: bytes) -> str | None:
-        """The broker has answered a token by one of its own, without an error; who has logged in by that, if anybody.
+        """The principal, if the login is complete after the broker's answer to a token, without an error; else None.
 
         Args:
-            claim: what the client's token said.
+            claim: the name in the client's token.
         """
         if claim is not None:
             self._claim = claim
@@ -88,7 +88,7 @@ class LoginIdentity:
 
 
 def subject_of(token: str) -> str | None:
-    """The claim ``sub`` of a JSON web token; None where there is none.
+    """The claim ``sub`` of a JSON web token; None without one.
 
     >>> subject_of("e30.eyJzdWIiOiAiYWxpY2UifQ.")
     'alice'

@@ -1,7 +1,7 @@
-"""What a real cluster shows of itself by Metadata, as the state of a cluster.
+"""The state of a real cluster, from its Metadata answers.
 
-Journal, faults, measures and the control API look at this state as they look at our own cluster's. Nothing in it goes
-on by itself: brokers, topics, leaders and replicas in sync are what the last answer said of them.
+Journal, faults, metrics and the control API read this state as they read our own cluster's. It changes only by answers:
+brokers, topics, leaders and in-sync replicas are those of the last one.
 """
 
 from __future__ import annotations
@@ -19,32 +19,32 @@ from protocol.embedded.metadata_topics import PartitionRecord, TopicRecord
 NO_ID = bytes(16)
 SETTINGS: Mapping[str, Any] = {
     "auto.create.topics.enable": "false",
-    "connections.max.idle.ms": -1,  # the real broker ends what is idle for it
-    "socket.request.max.bytes": 2**31 - 1,  # and refuses what is large for it
+    "connections.max.idle.ms": -1,  # the real broker ends idle connections
+    "socket.request.max.bytes": 2**31 - 1,  # and refuses large requests
     "connection.first.byte.timeout.ms": 2**31 - 1,
 }
 
 
 class BrokerAddress(NamedTuple):
-    """Where a real broker is, as its cluster tells it."""
+    """The address of a real broker, from its cluster's answers."""
 
     host: str
     port: int
 
 
 def empty_mirror(seed: int = 0, settings: Mapping[str, Any] | None = None) -> Cluster:
-    """The state of a cluster of which nothing is known yet. Raises ValueError: a setting that there is not."""
+    """The empty state of a cluster. Raises ValueError: an unknown setting."""
     cluster = Cluster.create([], settings={**SETTINGS, **(settings or {})}, seed=seed)
     cluster.is_mirror = True
     return cluster
 
 
 class Mirror:
-    """Keeps ``cluster`` as the answers say that the real one is.
+    """Keeps ``cluster`` equal to the real one, from its answers.
 
     Args:
-        racks: what brokers' racks are to be for clients and measures, where the real ones are not to count.
-        listen: is given each broker that is new, before anybody is told of it; it sees to its listeners.
+        racks: racks of brokers, for clients and metrics, that replace the real ones.
+        listen: called with each new broker, before clients see it; creates its listeners.
     """
 
     def __init__(
@@ -52,37 +52,37 @@ class Mirror:
     ) -> None:
         self.cluster, self._racks, self._listen = cluster, racks, listen
         self.upstream: dict[int, BrokerAddress] = {}
-        """Where the real brokers are, also of those that are away."""
+        """The addresses of the real brokers, also of those that are down."""
         self.diskless_topics: set[str] = set()
-        """Those that a topic config says to be so, where that is looked at."""
+        """The diskless topics by a topic config, if one is configured for it."""
         self._directories: dict[str, ListenerDirectory] = {}
         self._last_brokers: tuple[tuple[Any, ...], ...] = ()
 
     def directory(self, listener: str) -> ListenerDirectory:
-        """What clients are told that came in by this listener."""
+        """The addresses and racks for clients of this listener."""
         found = self._directories.get(listener)
         if found is None:
             found = self._directories[listener] = ListenerDirectory(self, listener)
         return found
 
     def broker_at(self, node_id: int, host: str, port: int) -> Broker:
-        """A broker that an answer says is there; a new one gets listeners."""
+        """A broker that an answer names; a new one gets listeners."""
         broker = self.cluster.brokers.get(node_id)
         if broker is None or self.upstream[node_id] != (host, port):
-            self._last_brokers = ()  # a broker that lags behind may have said it: what Metadata says next counts
+            self._last_brokers = ()  # it may come from a lagging broker: the next Metadata decides
         if broker is None:
             return self._add(node_id, host, port, None)
         self.upstream[node_id] = BrokerAddress(host, port)
         return broker
 
     def rack_of(self, node_id: int, rack: str | None) -> str | None:
-        """What clients are told of a broker's rack, where the real one names this."""
+        """A broker's rack for clients, from its real one."""
         return self._racks.get(node_id, rack)
 
     # what answers say
 
     def learn_brokers(self, brokers: Iterable[tuple[int, str, int, str | None]], *, names_racks: bool = True) -> None:
-        """Take the brokers that are up, each with its id, host, port and rack; the others are away."""
+        """Set the brokers that are up, each with its id, host, port and rack; the others are down."""
         found = tuple(sorted(brokers, key=lambda one: one[0]))
         if found == self._last_brokers or not found:
             return
@@ -102,10 +102,10 @@ class Mirror:
                 cluster.cluster_control.fence([broker.id], fenced=broker.id not in up)
         cluster.liveness.brokers_changed()
         cluster.changed()
-        self._last_brokers = found  # now that there are listeners for all
+        self._last_brokers = found  # set once all have listeners
 
     def learn(self, answer: Any, version: int, *, is_whole: bool = False) -> None:
-        """Take what a Metadata answer says; topics that are not in a whole one are gone."""
+        """Apply a Metadata answer; topics missing from a whole one were deleted."""
         names_racks = version >= 1
         self.learn_brokers(
             [(one.node_id, one.host, one.port, one.rack) for one in answer.brokers], names_racks=names_racks
@@ -125,7 +125,7 @@ class Mirror:
             self.cluster.changed()
 
     def learn_diskless(self, names: set[str]) -> None:
-        """Take which topics are diskless, by their configs."""
+        """Set which topics are diskless, by their configs."""
         if names == self.diskless_topics:
             return
         self.diskless_topics = names
@@ -134,7 +134,7 @@ class Mirror:
         self.cluster.changed()
 
     def forget_topic(self, name: str) -> None:
-        """A topic is gone."""
+        """Remove a deleted topic."""
         topic = self.cluster.topics.pop(name, None)
         if topic is not None:
             self.cluster.writer.commit([removal(topic.id)])
@@ -154,10 +154,10 @@ class Mirror:
         return broker
 
     def _learn_topic(self, said: Any) -> bool:
-        """Take what is said of a topic; whether that is news."""
+        """Apply an answer's topic; True if the state changed."""
         known = self.cluster.topics.get(said.name)
         topic_id = getattr(said, "topic_id", NO_ID)
-        if topic_id == NO_ID:  # versions before 10 tell none
+        if topic_id == NO_ID:  # versions before 10 have none
             topic_id = known.id if known is not None else made_id(said.name)
         if known is not None and (known.id != topic_id or len(known.partitions) > len(said.partitions)):
             self.forget_topic(said.name)
@@ -189,7 +189,7 @@ class Mirror:
         )
 
     def _update(self, topic: Topic, partitions: list[Any]) -> bool:
-        """Put down who leads and who is in sync as it was said: the epochs are the real cluster's."""
+        """Set leaders, ISRs and epochs to the real cluster's."""
         has_changed = False
         for partition, one in zip(topic.partitions, partitions, strict=False):
             registered = partition.registration
@@ -205,7 +205,7 @@ class Mirror:
 
 
 class ListenerDirectory:
-    """Where brokers are for clients of one listener (``addresses.Directory``)."""
+    """The brokers' addresses for clients of one listener (``addresses.Directory``)."""
 
     def __init__(self, mirror: Mirror, listener: str) -> None:
         self._mirror, self._listener = mirror, listener
@@ -216,10 +216,10 @@ class ListenerDirectory:
         return listener.host, listener.port
 
     def rack_of(self, node_id: int, rack: str | None) -> str | None:
-        """Its rack."""
+        """The broker's rack for clients."""
         return self._mirror.rack_of(node_id, rack)
 
 
 def made_id(name: str) -> bytes:
-    """An id for a topic whose cluster has told none."""
+    """An id for a topic whose cluster returns none."""
     return uuid5(NAMESPACE_OID, name).bytes

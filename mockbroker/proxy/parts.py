@@ -1,4 +1,4 @@
-"""What a Produce, a Fetch or a ShareFetch did, as its frames say; for observers, as our own handlers tell them."""
+"""The results of a Produce, Fetch or ShareFetch per partition, from its frames; for observers, as from our handlers."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ ENTRY = ProducedPart._fields.index("entry")
 
 
 def note_parts(call: Call, response: Any) -> None:
-    """Put down in a call what its request and its answer say of each partition, unless a single error stands for all.
+    """Record in a call the result of each partition, from request and answer, unless the answer is one error for all.
 
-    What was put down of an entry of a Produce before stays, so that a write counts whose answer a fault has changed.
+    Entries of a Produce that were recorded before stay, so that a write counts even if a fault changes its answer.
     """
     if call.api_key == PRODUCE:
         noted = {id(part[ENTRY]): part for part in call.parts or ()}
@@ -42,7 +42,7 @@ def note_parts(call: Call, response: Any) -> None:
 
 
 def produced_parts(call: Call, response: Any) -> list[Part]:
-    """A part for each partition that was answered, or, without an answer, that was sent."""
+    """A part for each partition of the answer, or, without an answer, of the request."""
     request = call.request
     sent = {
         (topic.name or topic.topic_id, one.index): one.records or b""
@@ -68,7 +68,7 @@ def produced_parts(call: Call, response: Any) -> list[Part]:
 
 
 def sent_parts(call: Call, response_class: Any) -> list[Part]:
-    """The parts of a Produce that nobody answers, as acks=0 asks for, with the errors of what a fault refuses."""
+    """The parts of a Produce without an answer (acks=0), with the errors of faults."""
     entry, injected = response_class.Topic.Partition, call.injected
     found: list[Part] = []
     for topic in call.request.topic_data:
@@ -95,7 +95,7 @@ def sent_parts(call: Call, response_class: Any) -> list[Part]:
 
 
 def fetched_parts(call: Call, response: Any) -> list[Part]:
-    """A part for each partition that was answered."""
+    """A part for each partition of the answer."""
     is_share = call.api_key == SHARE_FETCH
     asked = {} if is_share else {one.key: one.fetch_offset for one in call.wanted}
     found: list[Part] = []
@@ -127,38 +127,38 @@ def fetched_parts(call: Call, response: Any) -> list[Part]:
 
 
 def topic_of(cluster: Cluster, name: str | None, topic_id: bytes) -> Topic | None:
-    """The topic that an answer names by its name or its id, where it is known."""
+    """The topic with this name or id, None if unknown."""
     return cluster.topics.get(name) if name else cluster.topic_by_id.get(topic_id)
 
 
 def facts_of(
     known: Topic | None, name: str | None, topic_id: bytes
 ) -> tuple[str | None, bytes, tuple[int, ...] | None]:
-    """Name, id and replicas in sync, None of a diskless topic, as far as a topic is known."""
+    """Name, id and in-sync replicas, None for a diskless topic, as far as known."""
     if known is None:
         return name, topic_id, ()
     return known.name, known.id, None if known.diskless else ()
 
 
 def isr_of(topic: Topic, index: int) -> tuple[int, ...]:
-    """The replicas in sync, none where the partition is not known yet."""
+    """The in-sync replicas, empty if the partition is unknown."""
     return topic.partitions[index].isr if 0 <= index < len(topic.partitions) else ()
 
 
 def is_batch(records: Any) -> bool:
-    """Whether records begin with a batch of today's format."""
+    """True if records begin with a batch of magic 2."""
     return len(records) >= HEAD_BYTES and records[MAGIC_AT] == MAGIC_OF_BATCHES
 
 
 def records_in(batches: Any, at: int = 0) -> int:
-    """How many offsets the batch takes that begins there."""
+    """The number of offsets of the batch at this place."""
     return int(LAST_OFFSET_DELTA.unpack_from(batches, at + LAST_OFFSET_DELTA_AT)[0]) + 1
 
 
 def offsets_in(records: Any, asked: int) -> tuple[int, int]:
-    """The first offset of some batches, and the one behind the last; what was asked for where there are none.
+    """The first offset of some batches and the offset after the last; the requested one if there are none.
 
-    A batch at the end may be cut off; of older formats the end is not looked for.
+    The last batch may be incomplete; for older formats the end is not determined.
     """
     if not is_batch(records):
         return asked, NO_OFFSET if len(records) else asked

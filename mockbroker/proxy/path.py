@@ -1,7 +1,7 @@
-"""The path of a call whose answer a real broker gives: the stages of our own cluster, with ``forward`` at the end.
+"""The path of a call that a real broker answers: the stages of our own cluster, with ``forward`` at the end.
 
-Requests go on as they came, unless a fault took a part out of them; answers come back as they came, unless they carry
-addresses of brokers, which are to be ours, or a fault changes them.
+Requests are forwarded unchanged, unless a fault removes a part of them; answers are returned unchanged, unless they
+contain brokers' addresses, which the proxy replaces, or a fault changes them.
 """
 
 from __future__ import annotations
@@ -45,32 +45,32 @@ if TYPE_CHECKING:
 
 METADATA, SASL_HANDSHAKE, DELETE_TOPICS, SASL_AUTHENTICATE = 3, 17, 20, 36
 NOTED = (METADATA, SASL_HANDSHAKE, DELETE_TOPICS, SASL_AUTHENTICATE)
-"""APIs whose answers say what there is, who somebody is, or what comes next."""
+"""APIs whose answers the proxy reads: for metadata, the client's principal, or the login's state."""
 SHARE = (api_key_of("ShareFetch"), api_key_of("ShareAcknowledge"))
 UNSUPPORTED_VERSION = 35
 SOFTWARE_VERSION = 3
 NO_ACKS = 0
 HEARTBEATS = frozenset({12, 76, 88})
-"""Of groups: a member says the same again and again. That of KIP-848 is none, as it may name a rack."""
+"""Heartbeats of groups, which members repeat unchanged. Not that of KIP-848, which may contain a rack."""
 MAX_KNOWN, MAX_KNOWN_BYTES = 1_000, 1_000
-"""How many heartbeats are known again, and how long they may be with their answers."""
+"""The most remembered heartbeats, and their largest size with their answers."""
 
 
 FORWARDED = Verdict()
-"""A call that the real broker answers."""
+"""The verdict of a call that the real broker answers."""
 
 
 @dataclass(slots=True, eq=False)
 class ProxySession(Session):
-    """The session of a client that is served by a real broker, over ``link``."""
+    """The session of a client that a real broker serves, over ``link``."""
 
     link: Any = None
 
 
 @dataclass(slots=True, eq=False)
 class ProxyPath(CallPath):
-    """Takes calls from frame to outcome. ``mirror`` learns from the answers what there is,
-    ``rewriting`` puts right what was asked to be.
+    """Processes calls from frame to outcome. ``mirror`` learns the cluster's state from answers, ``rewriting`` applies
+    the configured rewrites.
     """
 
     mirror: Mirror = field(kw_only=True)
@@ -91,13 +91,13 @@ class ProxyPath(CallPath):
 
     @property
     def share_fetches(self) -> Any:
-        """The share sessions, loaded with the first member of a share group; None where no part follows them."""
+        """The share sessions, loaded with the first member of a share group; None if no part follows them."""
         if self._share_fetches is None and (follow := provided("followed_share_sessions")) is not None:
             self._share_fetches = follow(self.cluster, session_bytes, MAX_FOLLOWED_BYTES)
         return self._share_fetches
 
     def forget(self, connection: Connection) -> None:
-        """A connection has ended."""
+        """Drop the data of an ended connection."""
         if self._share_fetches is not None:
             session = connection.session
             self._share_fetches.connection_closed(session.broker.id, session.connection)
@@ -106,7 +106,7 @@ class ProxyPath(CallPath):
     # the steps
 
     def gate_version(self, call: Call) -> Verdict | Wait | None:
-        """Refuse what the codec does not know: brokers were said to know no more."""
+        """Refuse versions that the codec does not know: ApiVersions answers do not list them."""
         start = call.frame[:4]
         if start in self._served:
             return None
@@ -114,7 +114,7 @@ class ProxyPath(CallPath):
         if reason is not None:
             return Verdict(closes=reason)
         if call.version not in message_class(call.api_key, "request").valid_versions:
-            # of ApiVersions, whose answer might be of a form that we cannot read
+            # only ApiVersions comes here, whose answer might have an unknown form
             from mockbroker.handlers.api_versions import refuse_version
 
             return Verdict(refuse_version(None), version=0)
@@ -122,7 +122,7 @@ class ProxyPath(CallPath):
         return None
 
     def refusal_of(self, frame: bytes) -> str | None:
-        """Why a frame is no request that can go on; None where it is one, or is answered here."""
+        """The reason why a frame cannot be forwarded; None if it can, or is answered here."""
         if frame[:4] in self._served:
             return None
         api_key, version = int.from_bytes(frame[:2], signed=True), int.from_bytes(frame[2:4], signed=True)
@@ -135,14 +135,14 @@ class ProxyPath(CallPath):
         return f"expected {request.name} version {request.valid_versions}, got {version}"
 
     def open_session(self, call: Call) -> Verdict | Wait | None:
-        """Read the rest of the header, and what the request says of who sent it."""
+        """Read the rest of the header, and the client's data in the request."""
         verdict = CallPath.open_session(self, call)
         if verdict is None and call.api_key in RACK_VERSIONS:
             learn_rack(call)
         return verdict
 
     def forward(self, call: Call) -> Verdict | Wait | None:
-        """Have the real broker answer."""
+        """Forward the call to the real broker."""
         link: ProxyConnection = call.session.link  # type: ignore[attr-defined]
         try:
             changed = None
@@ -179,7 +179,7 @@ class ProxyPath(CallPath):
         return Verdict(None)
 
     def parked_calls(self) -> list[Call]:
-        """Of each connection the call that is answered next: where there is any, one that the real broker has."""
+        """The next call of each connection to be answered; a forwarded one if there is any."""
         links = cast("Iterable[ProxyConnection]", self.connections)
         forwarded = {link.session: link.first_unanswered for link in links}
         parked = [call for call in CallPath.parked_calls(self) if forwarded.get(call.session) is None]
@@ -192,7 +192,7 @@ class ProxyPath(CallPath):
             call.session.link.lose(reason)  # type: ignore[attr-defined]
 
     def is_silenced(self, call: Call) -> bool:
-        """Whether a call waits for nothing: it is never to go on, and neither is what came behind it."""
+        """True if a call waits forever, so that neither it nor the connection's next calls continue."""
         parked = self._parked.get(call)
         wait = None if parked is None else parked.wait
         return wait is not None and wait.until_ms is None and not wait.on
@@ -237,7 +237,7 @@ class ProxyPath(CallPath):
         call.session.link.untold.append(outcome)  # type: ignore[attr-defined]
 
     def tell(self, link: ProxyConnection) -> None:
-        """Tell the observers of the calls that were answered; their clients have the answers already."""
+        """Notify the observers of answered calls; the clients already have the answers."""
         untold, link.untold = link.untold, []
         for outcome in untold:
             call = outcome.call
@@ -248,14 +248,14 @@ class ProxyPath(CallPath):
                 self._known[known] = call.observed
 
     def lost(self, call: Call, reason: str, now_ms: int) -> None:
-        """The real broker will not answer a call that has gone on to it: the client's connection ends."""
+        """The real broker will not answer a forwarded call: the client's connection ends."""
         call.now_ms = now_ms
         self._conclude(call, Verdict(closes=reason))
 
     def forget_forwarded(self, call: Call, now_ms: int) -> None:
-        """Nobody waits any more for the answer to a call that has gone on."""
+        """Drop a forwarded call whose client has gone."""
         parked = self._parked.pop(call, None)
-        if parked is not None:  # its answer is there, and held back
+        if parked is not None:  # its answer has come, and is delayed
             self.purgatory.drop(parked)
         self._end(Outcome(call, Ending.DROPPED, now_ms))
 
@@ -264,11 +264,11 @@ class ProxyPath(CallPath):
     def _end(self, outcome: Outcome) -> None:
         link: ProxyConnection | None = outcome.call.session.link  # type: ignore[attr-defined]
         if link is not None and link.untold:
-            self.tell(link)  # observers hear of calls in the order of their ends
+            self.tell(link)  # observers receive calls in the order of their ends
         CallPath._end(self, outcome)
 
     def _known_again(self, outcome: Outcome) -> tuple[bytes, bytes, bytes] | None:
-        """Have a heartbeat say of itself what the same one said before; else gives what it will be known by."""
+        """Reuse the observed data of an equal earlier heartbeat; else returns the key under which to store it."""
         call = outcome.call
         frame, answer = call.frame, outcome.output[0]
         if call.faults or outcome.response is not None or len(frame) + len(answer) > MAX_KNOWN_BYTES:
@@ -285,7 +285,7 @@ class ProxyPath(CallPath):
             CallPath._conclude(self, call, verdict)
 
     def _read(self, call: Call, frame: bytes, *, is_amended: bool) -> tuple[Any, bool]:
-        """The message of an answer, where it matters to us, and whether it is another now. Raises ProtocolError."""
+        """The message of an answer, if the proxy reads it, and True if it changed. Raises ProtocolError."""
         api_key, version = call.api_key, call.version
         if not (is_amended or self._is_answer_read(call)):
             return None, False
@@ -314,7 +314,7 @@ class ProxyPath(CallPath):
         return response, is_changed
 
     def _is_answer_read(self, call: Call) -> bool:
-        """Whether the answers of an API in this version say something that matters here."""
+        """True if the proxy reads the answers of this API in this version."""
         start = call.frame[:4]
         found = self._is_read.get(start)
         if found is None:
@@ -327,7 +327,7 @@ class ProxyPath(CallPath):
         return found
 
     def _topics_deleted(self, call: Call, response: Any) -> None:
-        """Forget the topics that are gone."""
+        """Remove the deleted topics."""
         for one in response.responses:
             if not one.error_code:
                 known = call.cluster.topic_by_id.get(getattr(one, "topic_id", b""))
@@ -335,13 +335,13 @@ class ProxyPath(CallPath):
 
 
 def framed(frame: bytes) -> list[bytes]:
-    """A frame behind its length, a small one in one piece."""
+    """A frame with its length in front, a small one in one piece."""
     if len(frame) < LARGE_PIECE_BYTES:
         return [LENGTH.pack(len(frame)) + frame]
     return [LENGTH.pack(len(frame)), frame]
 
 
 def encoded_request(call: Call, request: Any) -> bytes:
-    """A request in place of the one that came, with its length."""
+    """An encoded request that replaces the received one, with its length."""
     client_id = call.session.client_id
     return request_frame(request, call.version, correlation_id=call.correlation_id, client_id=client_id)

@@ -1,7 +1,7 @@
-"""Rewrites of requests and answers at the proxy: racks above all, each off unless asked for.
+"""Rewrites of requests and answers at the proxy, mostly of racks; each is off by default.
 
-Racks come into requests that could name one and name none. What a client names itself stays as it is. Nothing here
-reads or writes bytes of a connection: a message comes decoded, and is changed in place.
+They add racks to requests that can name one and do not. A rack that the client names stays. These functions change
+decoded messages in place; they do not read or write bytes of a connection.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ APIS_REWRITTEN: Mapping[int, int] = {
     SHARE_GROUP_HEARTBEAT: 0,
     STREAMS_GROUP_HEARTBEAT: 0,
 }
-"""API key -> the first version in which a request can name a rack. ShareFetch names none: its heartbeats do."""
+"""API key -> the first version in which a request can name a rack. ShareFetch cannot: its heartbeats can."""
 ANSWERS_REWRITTEN = frozenset({METADATA, DESCRIBE_TOPIC_PARTITIONS})
 CLIENT_ID_KEYS: Mapping[str, ZoneKey] = {key.key: key for key in ZONE_KEYS}
-CONSUMER = "consumer"  # the protocol type of groups whose members say what they subscribe to
+CONSUMER = "consumer"  # the protocol type of groups whose members have subscriptions
 JOINING = 0
 NO_REPLICA = -1
 REPLICA_STATE_VERSION = 15
@@ -47,11 +47,11 @@ TRUE = "true"
 
 @dataclass(frozen=True)
 class Rewrites:
-    """Which rewrites are asked for.
+    """The configured rewrites.
 
-    ``racks``: put the client's rack into requests that name none. ``client_id_racks``: put it into client ids as well,
-    by this key. ``diskless_config``: name and value of the topic config which says that a topic is diskless; without a
-    value, ``true``. Clients are then told of brokers in their rack.
+    ``racks``: add the client's rack to requests that name none. ``client_id_racks``: add it to client ids too, with
+    this key. ``diskless_config``: name and value of the topic config that marks a diskless topic; without a value,
+    ``true``. Answers then name brokers in the client's rack as leaders of such topics.
 
     Raises ValueError: no system has this key.
     """
@@ -69,21 +69,21 @@ class Rewrites:
 
 
 def rewrites_request(rewrites: Rewrites, api_key: int, version: int) -> bool:
-    """Whether a request has to be decoded, since it might be rewritten."""
+    """True if a request must be decoded, because it might be rewritten."""
     return rewrites.racks and version >= APIS_REWRITTEN.get(api_key, version + 1)
 
 
 def rewrites_answer(rewrites: Rewrites, api_key: int) -> bool:
-    """Whether an answer has to be decoded, since it might be rewritten."""
+    """True if an answer must be decoded, because it might be rewritten."""
     return rewrites.diskless_config is not None and api_key in ANSWERS_REWRITTEN
 
 
 def rewrite_request(rewrites: Rewrites, api_key: int, version: int, request: Any, rack: str | None) -> bool:
-    """Put a client's rack into a request that could name one and does not. Gives whether anything changed.
+    """Add a client's rack to a request that can name one and does not. Returns True if anything changed.
 
     Args:
         request: decoded; it is changed in place.
-        rack: the client's, None where it is not known.
+        rack: the client's, None if unknown.
 
     >>> from protocol.apis.fetch import FetchRequest
     >>> request = FetchRequest()
@@ -98,7 +98,7 @@ def rewrite_request(rewrites: Rewrites, api_key: int, version: int, request: Any
 
 
 def put_into_fetch(request: FetchRequest, version: int, rack: str) -> bool:
-    """A consumer's alone: followers are sent nowhere else, whatever they say."""
+    """Add the rack to a consumer's fetch; followers' fetches are never redirected."""
     replica = request.replica_state.replica_id if version >= REPLICA_STATE_VERSION else request.replica_id
     if request.rack_id or replica != NO_REPLICA:
         return False
@@ -114,7 +114,7 @@ def put_into_metadata(request: MetadataRequest | DescribeTopicPartitionsRequest,
 
 
 def put_into_join(request: JoinGroupRequest, version: int, rack: str) -> bool:
-    """Into what consumers subscribe to; a member of Kafka Connect, or of a registry, has none of it."""
+    """Add the rack to consumers' subscriptions; members of Kafka Connect or of a registry have none."""
     if request.protocol_type != CONSUMER:
         return False
     has_changed = False
@@ -131,7 +131,7 @@ def put_into_heartbeat(
     version: int,
     rack: str,
 ) -> bool:
-    """When the member joins; later on null says that the rack is as it was. An empty one is for brokers to refuse."""
+    """Add the rack when the member joins; later, null means unchanged. Brokers refuse an empty rack."""
     if request.rack_id is not None or request.member_epoch != JOINING:
         return False
     request.rack_id = rack
@@ -147,7 +147,7 @@ PUT_RACK: Mapping[int, Callable[[Any, int, str], bool]] = {
 
 
 def rewritten_client_id(rewrites: Rewrites, client_id: str | None, rack: str | None) -> str | None:
-    """The client id with the client's rack, by the key that was asked for; as it is where it names a zone already.
+    """The client id with the client's rack, under the configured key; unchanged if it already names a zone.
 
     >>> rewritten_client_id(Rewrites(client_id_racks="ws_az"), "billing", "az-a")
     'billing,ws_az=az-a'
@@ -158,7 +158,7 @@ def rewritten_client_id(rewrites: Rewrites, client_id: str | None, rack: str | N
 
 
 def shows_diskless(rewrites: Rewrites, configs: Mapping[str, str | None]) -> bool:
-    """Whether a topic is diskless, by its configs.
+    """True if a topic is diskless, by its configs.
 
     >>> shows_diskless(Rewrites(diskless_config=("diskless.enable", None)), {"diskless.enable": "true"})
     True
@@ -180,17 +180,17 @@ def rewrite_answer(
     diskless_topics: Container[str],
     turn: int | None = None,
 ) -> bool:
-    """Name a broker of the client's rack as leader and only replica of diskless partitions. Gives whether it changed.
+    """Name a broker of the client's rack as leader and only replica of diskless partitions. Returns True if it changed.
 
-    Where no broker is in that rack, or where it is not known, the answer is as good as any and stays.
+    The answer stays if the rack is unknown or has no broker.
 
     Args:
         response: decoded; it is changed in place.
-        broker_racks: of the brokers that are up. Metadata names those itself; what it says of their racks comes second.
+        broker_racks: racks of the brokers that are up. They override the racks in Metadata's own list of brokers.
         diskless_topics: their names.
-        turn: of a client's answers, to go round the rack's brokers, as the proposals do it. None: each partition has
-            its broker by hash, the same in each answer to that rack, as Inkless does it; in Metadata before version 10,
-            which has no topic ids, by its number alone.
+        turn: the position in the rotation of the rack's brokers, as in the proposals. None: each partition has a broker
+            by hash, the same in each answer to that rack, as in Inkless; in Metadata before version 10, which has no
+            topic ids, by its number alone.
     """
     if not rack or not rewrites_answer(rewrites, api_key):
         return False
@@ -211,7 +211,7 @@ def rewrite_answer(
 
 
 def show_leader(partition: Any, leader: int) -> bool:
-    """Have one broker lead a partition, alone."""
+    """Make a broker the leader and only replica of a partition."""
     alone = [leader]
     error = 0 if partition.error_code in NOT_TO_BE_HAD else partition.error_code
     if (

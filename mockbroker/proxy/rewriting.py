@@ -1,4 +1,4 @@
-"""Rewrites on the way of a call: which frame goes on in place of the one that came, and what an answer says instead."""
+"""Applies rewrites to calls: to the frame that is forwarded, and to the answer."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ if TYPE_CHECKING:
 
 
 class Rewriting:
-    """Does what ``rewrites`` asks for, with the racks that sessions and the mirror know."""
+    """Applies ``rewrites``, with the racks of sessions and of the mirror."""
 
     def __init__(self, rewrites: Rewrites, mirror: Mirror) -> None:
         self.rewrites, self._mirror = rewrites, mirror
 
     def frame_of(self, call: Call, changed: Any = None) -> Sequence[bytes] | None:
-        """The frame of a request with its length, None where the one that came is to go on.
+        """The frame of a rewritten request with its length, None if the received frame stays.
 
         Args:
-            changed: the request that a fault left of the one that came.
+            changed: the request after a fault has removed a part.
 
         Raises: ProtocolError.
         """
         session, rewrites = call.session, self.rewrites
         request = changed
         if session.rack and rewrites_request(rewrites, call.api_key, call.version):
-            if request is None:  # observers see what the client said
+            if request is None:  # a copy: observers see the client's request
                 decode = codec(message_class(call.api_key, "request"), call.version).brief_decoder()
                 request, _ = decode(call.frame, call.body_start)
             is_rewritten = rewrite_request(rewrites, call.api_key, call.version, request, session.rack)
@@ -57,11 +57,11 @@ class Rewriting:
         return cast("list[bytes]", with_client_id(call.frame, call.body_start, client_id, version))
 
     def looks_at_answer(self, api_key: int) -> bool:
-        """Whether an answer might be rewritten."""
+        """True if an answer might be rewritten."""
         return rewrites_answer(self.rewrites, api_key)
 
     def rewrite_answer(self, call: Call, response: Any) -> bool:
-        """Choose the brokers of diskless topics; whether that changed the answer."""
+        """Choose the brokers of diskless topics; True if that changed the answer."""
         racks = self._mirror.cluster.liveness.rack_by_online_broker()
         diskless = self._mirror.diskless_topics
         return rewrite_answer(self.rewrites, call.api_key, call.version, response, call.session.rack, racks, diskless)

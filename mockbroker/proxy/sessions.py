@@ -1,7 +1,7 @@
-"""Clients' fetch sessions at the real brokers, as far as requests and answers tell of them (KIP-227).
+"""Clients' fetch sessions at the real brokers, followed by requests and answers (KIP-227).
 
-A request in a session names only what has changed, so that faults by topic, the journal and its claims need what was
-named before. Sessions stand where our own brokers keep theirs, for ``subjects.py`` to find.
+A request in a session names only changes, so faults by topic, the journal and its assertions need the earlier ones. The
+sessions are stored where our own brokers store theirs, so that ``subjects.py`` finds them.
 """
 
 from __future__ import annotations
@@ -24,28 +24,28 @@ from mockbroker.state.sessions.fetch_sessions import (
 
 SESSION_VERSION, TOPIC_ID_VERSION = 7, 13
 MAX_FOLLOWED_BYTES = 64 << 20
-SESSION_BYTES, PARTITION_BYTES = 600, 400  # what they take here, generously
+SESSION_BYTES, PARTITION_BYTES = 600, 400  # estimates, on the high side
 
 
 def session_bytes(partitions: int) -> int:
-    """What a session of so many partitions takes."""
+    """The memory of a session with this many partitions."""
     return SESSION_BYTES + PARTITION_BYTES * partitions
 
 
 @dataclass(slots=True)
 class FollowedSessions:
-    """The sessions of all brokers, in about so many bytes: where there is no room, the longest unused goes."""
+    """The sessions of all brokers, in bounded memory; evicts the least recently used."""
 
     cluster: Cluster
     max_bytes: int = MAX_FOLLOWED_BYTES
     size_bytes: int = 0
-    _sizes: dict[tuple[int, int], int] = field(default_factory=dict)  # by broker and session, the longest unused first
+    _sizes: dict[tuple[int, int], int] = field(default_factory=dict)  # by broker and session, least recently used first
 
     def __len__(self) -> int:
         return len(self._sizes)
 
     def forwarded(self, call: Call) -> None:
-        """A Fetch goes on to its broker: note all that it asks for. Raises ProtocolError."""
+        """A Fetch is forwarded: record all its partitions. Raises ProtocolError."""
         request, broker_id = call.request, call.broker.id
         by_topic_id = call.version >= TOPIC_ID_VERSION
         named = {one.key: one for one in named_partitions(request, by_topic_id)}
@@ -64,7 +64,7 @@ class FollowedSessions:
         self._keep(broker_id, session)
 
     def answered(self, call: Call, response: Any) -> None:
-        """A broker has answered a Fetch: a session may have begun, or have ended."""
+        """A broker has answered a Fetch, which may start or end a session."""
         if call.version < SESSION_VERSION:
             return
         request, broker_id = call.request, call.broker.id
@@ -94,7 +94,7 @@ class FollowedSessions:
 
 
 def named_partitions(request: Any, by_topic_id: bool) -> Iterator[FetchPartition]:
-    """What a Fetch names."""
+    """The partitions that a Fetch names."""
     for topic in request.topics:
         key = topic.topic_id if by_topic_id else topic.topic
         for one in topic.partitions:
@@ -102,7 +102,7 @@ def named_partitions(request: Any, by_topic_id: bool) -> Iterator[FetchPartition
 
 
 def forgotten(request: Any, by_topic_id: bool) -> Iterator[PartitionKey]:
-    """What it takes out of its session."""
+    """The partitions that a Fetch removes from its session."""
     for topic in request.forgotten_topics_data:
         for index in topic.partitions:
             yield (topic.topic_id if by_topic_id else topic.topic, index)

@@ -40,6 +40,7 @@ PLAIN_FOLDERS = (
     "mockbroker/access_control",
     "mockbroker/adapters",
     "mockbroker/handlers",
+    "mockbroker/proxy",
     "mockbroker/testing",
 )
 

@@ -1,1 +1,1 @@
-"""A proxy before a real cluster, in the world: its sockets, and what it asks the cluster itself."""
+"""The sockets of a proxy in front of a real cluster, and its own requests to the cluster."""

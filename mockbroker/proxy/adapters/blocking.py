@@ -1,4 +1,4 @@
-"""A proxy for programs without a coroutine."""
+"""A proxy for programs without coroutines."""
 
 from __future__ import annotations
 
@@ -11,6 +11,6 @@ if TYPE_CHECKING:
 
 
 class BlockingKafkaProxy(BlockingCluster["KafkaProxy"]):
-    """What ``with KafkaProxy(...) as proxy:`` gives: the commands of ``KafkaProxy``, for any thread but its own."""
+    """The result of ``with KafkaProxy(...) as proxy:``: the commands of ``KafkaProxy``, for any thread but its own."""
 
     _cluster: KafkaProxy

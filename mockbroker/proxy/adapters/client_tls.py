@@ -1,4 +1,4 @@
-"""TLS that ends at the proxy: what its listeners are made with, and what clients are left."""
+"""TLS that ends at the proxy: the keys of its listeners, and the files for clients."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ class ClientTls:
     """The keys of the proxy's listeners.
 
     Args:
-        like: a listener as all will be, by whose addresses clients may know them.
+        like: a listener with the addresses that certificates must name.
         settings: ``ssl.*`` under Kafka's names.
-        makes_keys: have an authority for tests make them; ``folder`` may have it from before.
+        makes_keys: a test authority makes the keys; ``folder`` may contain an existing one.
 
-    Raises: ValueError: settings that contradict each other, or an authority whose files do not fit. What is set of
-    stores is looked at by ``listeners_of``.
+    Raises: ValueError: settings that contradict each other, or an authority whose files do not match. ``listeners_of``
+    checks the settings of stores.
     """
 
     def __init__(
@@ -43,11 +43,11 @@ class ClientTls:
         self._made: dict[ListenerTls, TlsListener] = {}
 
     def listeners_of(self, cluster: Cluster, broker: Broker) -> dict[str, TlsListener]:
-        """What the connections to a broker's listeners are made with. Raises ValueError: stores that cannot be used."""
+        """The TLS settings of a broker's listeners. Raises ValueError: invalid stores."""
         return broker_listeners(cluster, broker, self._made)
 
     def write_client_files(self, cluster: Cluster) -> None:
-        """Put what clients need into the folder, if there is one. Raises OSError, naming it."""
+        """Write the files for clients into the folder, if any. Raises OSError, which names it."""
         if self.material is None or self._folder is None:
             return
         from pathlib import Path

@@ -1,4 +1,4 @@
-"""The two sockets of a proxied connection: the client's, and the one to the real broker that is its own."""
+"""The two sockets of a proxied connection: the client's, and its own to the real broker."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ if TYPE_CHECKING:
     from mockbroker.session import Session
 
 LEFT_S = 30.0
-"""How long a real broker may take to end the connection of a client that sends no more and has all its answers, or to
-read what one had sent that has gone.
+"""The timeout for a real broker to end the connection of a client that sends no more and has all its answers, or to
+read the last requests of a client that has gone.
 """
 
 SCRATCH_BYTES, HEAD_BYTES = 1 << 18, 1 << 14
-"""So much is read at a time of frames too large for a room of their own; and of all others, of which the large ones
-have a room once their head has come.
+"""The size of one read, for frames too large for their own buffer, and for all others; large ones get a buffer once
+their head has come.
 """
 
 NO_SLOTS: tuple[str, ...] = ()
-"""For a class beside which another one has slots: those that have both for bases have ``PROXIED_SLOTS``."""
+"""The slots of a class that is a base together with another class with slots; subclasses have ``PROXIED_SLOTS``."""
 PROXIED_SLOTS: tuple[str, ...] = ("_dialling", "_has_left", "_is_adrift", "_proxied", "_reads_upstream", "_upstream")
 log = logging.getLogger("mockbroker")
 
 
 class ProxyNode(Node):
-    """The listeners of one real broker here."""
+    """The proxy's listeners for one real broker."""
 
     def __init__(
         self, cluster: Served, broker: Broker, upstream: UpstreamSettings, mirror: Mirror, tls: dict[str, TlsListener]
@@ -48,14 +48,14 @@ class ProxyNode(Node):
         super().__init__(cluster, broker, tls)
         self.upstream, self.mirror = upstream, mirror
         self.on_unreachable: Callable[[], None] = lambda: None
-        """Called when a client's connection to the real broker failed: it may be somewhere else now."""
+        """Called when a client's connection to the real broker fails: its address may have changed."""
         self.adrift: dict[ProxiedClient, None] = {}
-        """Clients that have gone, and whose last requests go on."""
+        """Clients that have gone, whose last requests are still forwarded."""
         self.scratch = memoryview(bytearray(SCRATCH_BYTES))
-        """Where sockets are read to, one at a time; mostly only to the beginning of it, which is ``scratch_head``."""
+        """The shared read buffer of all sockets; most reads use only its start, ``scratch_head``."""
         self.scratch_head = self.scratch[:HEAD_BYTES]
         self.problem: str | None = None
-        """Why the real broker could not be reached last; None once it was."""
+        """The reason of the last failed connection to the real broker; None after a successful one."""
         self.presence = Presence(lambda: mirror.upstream[broker.id], self._refused, self._back)
 
     def _protocol_factory(self, listener: Listener) -> Callable[[], ClientProtocol]:
@@ -67,7 +67,7 @@ class ProxyNode(Node):
         return partial(TlsProxyClientProtocol, self, listener, tls)
 
     async def accept(self) -> None:
-        """Accept connections, unless the real broker refuses them: then as soon as it no longer does."""
+        """Accept connections; while the real broker refuses them, wait until it accepts them again."""
         if not self.presence.refuses:
             await super().accept()
 
@@ -86,11 +86,11 @@ class ProxyNode(Node):
         try:
             self.refuse()
         except OSError as error:
-            log.warning("broker %d: %s", self.broker.id, error)  # it is taken when the broker is back
+            log.warning("broker %d: %s", self.broker.id, error)  # bound again when the broker is back
 
     async def _back(self) -> bool:
         try:
-            if self.broker.is_running and not self.accepts:  # else it was stopped here
+            if self.broker.is_running and not self.accepts:  # else it was stopped at the proxy
                 await self.accept()
         except OSError as error:
             log.warning("broker %d: %s", self.broker.id, error)
@@ -99,7 +99,7 @@ class ProxyNode(Node):
         return True
 
     def unreachable(self, reason: str) -> None:
-        """A client's connection to the real broker failed; it is told of once until one succeeds."""
+        """A client's connection to the real broker failed; logged once until one succeeds."""
         self.on_unreachable()
         if self.problem != reason:
             self.problem = reason
@@ -113,7 +113,7 @@ class ProxyNode(Node):
 
 
 class ProxiedClient(ClientProtocol):
-    """What a client's socket does here, with TLS over it and without: a connection to the real broker belongs to it."""
+    """A client's socket, with or without TLS, and its connection to the real broker."""
 
     __slots__ = NO_SLOTS
 
@@ -133,7 +133,7 @@ class ProxiedClient(ClientProtocol):
         return connection
 
     async def _dial(self, connection: ProxyConnection) -> None:
-        """Connect to the real broker, wherever it is now."""
+        """Connect to the real broker at its current address."""
         node = cast(ProxyNode, self.node)
         address = node.mirror.upstream[node.broker.id]
         settings = node.upstream
@@ -163,7 +163,7 @@ class ProxiedClient(ClientProtocol):
             self._dialling = None
 
     def flush_upstream(self) -> None:
-        """Send on what there is, unless the real broker does not read."""
+        """Forward the pending bytes, unless the real broker does not read."""
         upstream = self._upstream
         if upstream is None or upstream.is_paused or upstream.transport.is_closing():
             return
@@ -199,24 +199,24 @@ class ProxiedClient(ClientProtocol):
     def _received(self) -> None:
         connection = self._proxied
         if connection.is_quiet and self._reads and not self._is_adrift:
-            self.cluster.schedule()  # what was taken has gone on; nothing else is to be done
+            self.cluster.schedule()  # all was forwarded; nothing else to do
         else:
             super()._received()
 
     def upstream_received(self, data: bytes) -> None:
-        """Take bytes of the real broker."""
+        """Receive bytes of the real broker."""
         self._proxied.receive_upstream(data, self.cluster.now_ms())
         self._received_upstream()
 
     def upstream_took(self, size: int) -> None:
-        """Take bytes of the real broker that stand already where its answer will."""
+        """Receive bytes of the real broker that were read into the answer's buffer."""
         self._proxied.took_upstream(size, self.cluster.now_ms())
         self._received_upstream()
 
     def _received_upstream(self) -> None:
         if self._proxied.is_upstream_full:
             self._read_upstream_or_not()
-        self.cluster.schedule()  # what became of calls may wait for a time
+        self.cluster.schedule()  # outcomes may wait for a time
 
     def upstream_closed(self, reason: str) -> None:
         """The real broker has gone, or could not be reached."""
@@ -249,7 +249,7 @@ class ProxiedClient(ClientProtocol):
     # a client that leaves
 
     def eof_received(self) -> bool:
-        """The client sends no more; it may still read, which the real broker decides."""
+        """The client sends no more; the real broker decides when to end the connection."""
         if self not in self.node.clients:
             return False
         connection = cast(ProxyConnection, self.connection)
@@ -284,7 +284,7 @@ class ProxiedClient(ClientProtocol):
         self.end_adrift()
 
     def _end_upstream(self, upstream: UpstreamProtocol) -> None:
-        """All that the client sent has gone on: tell the real broker that there is no more."""
+        """All requests were forwarded: send the real broker an EOF."""
         if self._is_adrift:
             self.end_adrift()
             return
@@ -294,19 +294,19 @@ class ProxiedClient(ClientProtocol):
             upstream.is_ended = True
             end_writing(upstream.transport)
             asyncio.get_running_loop().call_later(LEFT_S, self._abort_answered, upstream)
-        elif not self.connection.is_busy:  # over TLS it hears of the end when it has answered
+        elif not self.connection.is_busy:  # over TLS the end is sent after the answers
             upstream.is_ended = True
             upstream.transport.close()
 
     def _abort_answered(self, upstream: UpstreamProtocol) -> None:
-        """Break with a real broker that has answered all that the client had sent, and has not ended the connection."""
+        """Abort the connection to a real broker that has answered all requests, and has not ended it."""
         if self._proxied.is_owed_answers and not upstream.transport.is_closing():
             asyncio.get_running_loop().call_later(LEFT_S, self._abort_answered, upstream)
         else:
             upstream.transport.abort()
 
     def end_adrift(self) -> None:
-        """Forget a client that has gone."""
+        """Drop a client that has gone."""
         self.connection.stopped()
         self._is_adrift = False
         cast(ProxyNode, self.node).adrift.pop(self, None)
@@ -316,7 +316,7 @@ class ProxiedClient(ClientProtocol):
         if self._upstream is not None:
             transport = self._upstream.transport
             if not transport.is_closing():
-                transport.close()  # behind what is written
+                transport.close()  # after the written bytes
                 if transport.get_write_buffer_size():
                     asyncio.get_running_loop().call_later(LEFT_S, transport.abort)
         elif self._dialling is not None:
@@ -368,7 +368,7 @@ class UpstreamProtocol(asyncio.BufferedProtocol):
         self.transport = cast(asyncio.Transport, transport)
         self.writer = DirectWriter(transport)
         if self._connection.closed is not None and not self._connection.has_unsent:
-            transport.close()  # nobody waits for it any more
+            transport.close()  # the client has gone
 
     def get_buffer(self, sizehint: int) -> memoryview:
         connection = self._connection
@@ -398,5 +398,5 @@ class UpstreamProtocol(asyncio.BufferedProtocol):
         client = self.client
         if client.transport.is_closing() or self.is_ended:
             client.upstream_closed(reason)
-        else:  # a client that comes back at once is to find that the broker is away, where it is
+        else:  # so that a client that reconnects at once is refused if the broker is down
             cast(ProxyNode, client.node).presence.ask(partial(client.upstream_closed, reason))

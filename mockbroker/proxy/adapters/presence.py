@@ -1,7 +1,7 @@
-"""Whether a real broker takes connections: while it refuses them, so do its listeners here.
+"""Checks that a real broker accepts connections: while it refuses them, so do its listeners at the proxy.
 
-Clients treat a broker that refuses them otherwise than one that lets them in and hangs up: franz-go looks for another
-coordinator after the first, and takes the second for a wrong password, which it does not try again.
+Clients distinguish a refused connection from one that is accepted and closed: franz-go looks for another coordinator
+after the former, and treats the latter as a wrong password, without a retry.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ if TYPE_CHECKING:
     from mockbroker.proxy.mirror import BrokerAddress
 
 KNOCK_S = 1.0
-"""How long a broker may take to be believed there."""
+"""The timeout of a check."""
 AGAIN_S = 0.5
-"""Between two tries of one that refuses."""
+"""The pause between checks of a broker that refuses."""
 TRIES_A_LOOK = 10
-"""After so many tries in vain the whole cluster is looked at, since the broker may be somewhere else."""
+"""After this many failed checks the whole cluster is read again, since the broker's address may have changed."""
 BREAK = struct.pack("ii", 1, 0)
 
 
 class Presence:
-    """Knocks at a real broker once a connection to it has failed or ended, and again for as long as it refuses.
+    """Checks a real broker after a connection to it has failed or ended, and again while it refuses.
 
-    ``refuses`` is what was found last.
+    ``refuses`` is the last result.
 
     Args:
-        address: where the broker is, as far as is known.
-        refused: called when it refuses, with the address; also after every further ``TRIES_A_LOOK``.
-        back: awaited once it no longer refuses; gives whether clients can come again.
+        address: returns the broker's known address.
+        refused: called with the address when it refuses; again after every ``TRIES_A_LOOK`` checks.
+        back: awaited once it no longer refuses; returns True if clients can connect again.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class Presence:
         self._asked: list[Callable[[], None]] = []
 
     def ask(self, then: Callable[[], None] = lambda: None) -> None:
-        """Find out, and call ``then`` once it is known; at once where it is known that the broker refuses."""
+        """Check, and call ``then`` with the result known; at once if the broker is known to refuse."""
         if self.refuses:
             then()
             return
@@ -58,7 +58,7 @@ class Presence:
             self._knocking = asyncio.get_running_loop().create_task(self._knock())
 
     def close(self) -> None:
-        """Ask no more."""
+        """Stop checking."""
         self._asked.clear()
         if self._knocking is not None:
             self._knocking.cancel()
@@ -89,7 +89,7 @@ class Presence:
 
 
 async def is_refused(address: BrokerAddress) -> bool:
-    """Whether nobody listens at an address. A host that is silent, or not to be found, does not refuse."""
+    """True if an address refuses connections. A host that is silent or unknown does not refuse."""
     loop = asyncio.get_running_loop()
     try:
         found = await loop.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
@@ -100,7 +100,7 @@ async def is_refused(address: BrokerAddress) -> bool:
 
 
 async def is_refused_at(family: int, place: tuple[object, ...]) -> bool:
-    """The same of one of its addresses. Raises OSError: neither is so."""
+    """The same for one of its addresses. Raises OSError: it neither accepts nor refuses."""
     with socket.socket(family) as sock:
         sock.setblocking(False)
         try:
@@ -111,8 +111,8 @@ async def is_refused_at(family: int, place: tuple[object, ...]) -> bool:
 
 
 def break_when_closed(transport: asyncio.Transport) -> None:
-    """Have the client of a connection meet a reset in place of an orderly end."""
+    """Make the end of a connection a reset instead of an orderly close."""
     sock = transport.get_extra_info("socket")
     if sock is not None and not transport.get_write_buffer_size():
-        with suppress(OSError):  # it has gone already
+        with suppress(OSError):  # it is already closed
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, BREAK)

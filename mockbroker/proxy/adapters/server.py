@@ -1,4 +1,4 @@
-"""A running proxy: listeners for each broker of a real cluster, behind which that broker answers."""
+"""A running proxy: listeners for each broker of a real cluster, which answers the calls."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ if TYPE_CHECKING:
 log = logging.getLogger("mockbroker")
 
 LOOK_S = 30.0
-"""Between two looks at all brokers and topics of the real cluster."""
+"""The interval between reads of all brokers and topics of the real cluster."""
 AGAIN_S = 1.0
-"""After one in vain."""
+"""The interval after a failed read."""
 PORT_TAKEN = (errno.EADDRINUSE, errno.EACCES)
 LAST_PORT = 65535
 DOUBTFUL = 2
-"""How often in a row a cluster may say what hardly changes: a broker that goes down may have said it once."""
+"""The most doubtful answers in a row before an error counts: a broker that goes down may send one."""
 REFUSAL = (
     "a proxy does not change the real cluster: Kafka's own tools do that; here brokers and racks can be stopped for "
     "clients, and faults act on their connections"
@@ -55,26 +55,26 @@ REFUSAL = (
 class KafkaProxy(ServedCluster):
     """A proxy in front of a real cluster; ``async with`` runs it in the running event loop, ``with`` in a thread.
 
-    What ``with`` gives is a ``BlockingKafkaProxy``: the same commands, without ``await``.
+    ``with`` returns a ``BlockingKafkaProxy``: the same commands, without ``await``.
 
-    Each real broker has a listener here, with the same node id and rack; answers lead clients to these. ``journal``,
-    ``traffic``, ``faults`` and captures are those of ``MockCluster``; ``state`` shows what the cluster has said. A
-    broker that is stopped here cannot be reached by clients of the proxy, and serves all others.
+    Each real broker has a listener at the proxy, with the same node id and rack; answers contain the listeners'
+    addresses. ``journal``, ``traffic``, ``faults`` and captures are those of ``MockCluster``; ``state`` is the real
+    cluster's state, as its answers show it. Stopping a broker here only disconnects the clients of the proxy.
 
     Args:
-        upstream: where the real cluster is, as ``host:port,...``, or all of how it is reached. Raises ValueError.
+        upstream: the real cluster's addresses, as ``host:port,...``, or its connection settings. Raises ValueError.
         racks: node id -> rack, instead of what brokers report; None removes a rack.
         host, port: the broker with the lowest id listens on ``port``, the next one on the next port; 0 picks free
             ports. Later brokers get the ports after those.
-        listener_per_rack: each broker has one more listener for each rack; who comes in by it counts as in that rack.
+        listener_per_rack: each broker has one more listener for each rack; its clients count as in that rack.
         advertised_host: the address in answers; default: ``host``.
-        client_racks: a racks file, for clients that say nothing of their rack.
-        rewrites: what of clients' requests and of answers is to be put right.
-        wait_s: for so long ``start`` waits for a cluster that does not answer yet.
-        tls: end TLS here, with a test certificate; ``security_dir`` is a folder for what clients need, as for
-            ``MockCluster``. ``settings`` are ``ssl.*`` under Kafka's names, which may name keys instead.
-        client_properties: Kafka's, as in the file of ``--command-config``, where ``upstream`` is ``host:port,...``:
-            how to reach brokers that require TLS or a login.
+        client_racks: a racks file, for clients that name no rack.
+        rewrites: the rewrites of requests and answers.
+        wait_s: how long ``start`` waits for a cluster that does not answer yet.
+        tls: TLS ends at the proxy, with a test certificate; ``security_dir`` is a folder for clients' files, as for
+            ``MockCluster``. ``settings`` are ``ssl.*`` under Kafka's names, which may name other keys.
+        client_properties: Kafka's, as in the file of ``--command-config``, for brokers that require TLS or a login, if
+            ``upstream`` is ``host:port,...``.
 
     >>> from mockbroker import MockCluster
     >>> with MockCluster() as real, KafkaProxy(real.bootstrap_servers) as proxy:
@@ -122,7 +122,7 @@ class KafkaProxy(ServedCluster):
         self._next_port = port
         state, rng = empty_mirror(seed, settings), Random(seed)
         if self._client_tls is not None:
-            self._client_tls.listeners_of(state, Broker(0, None, [like]))  # refused now, not at the start
+            self._client_tls.listeners_of(state, Broker(0, None, [like]))  # errors are raised now, not at the start
         engine = ProxyEngine(state, rng, racks=racks or {}, listen=self._listen, rewrites=rewrites)
         engine.client_racks = client_racks
         super().__init__(
@@ -154,7 +154,7 @@ class KafkaProxy(ServedCluster):
     async def start(self) -> None:
         """Read brokers and topics, and listen for each broker.
 
-        Raises UpstreamError: nobody answers. OSError: an address that cannot be had.
+        Raises UpstreamError: no broker answers. OSError: an address cannot be bound.
         """
         try:
             answer, version = await self._first_answer()
@@ -202,7 +202,7 @@ class KafkaProxy(ServedCluster):
         raise ValueError(REFUSAL)
 
     async def _first_answer(self) -> tuple[Any, int]:
-        """What the real cluster says of itself, once it answers. Raises UpstreamError: it did not, or never will."""
+        """The real cluster's first Metadata answer and its version. Raises UpstreamError: no answer in time."""
         loop = asyncio.get_running_loop()
         ends_at = loop.time() + self._wait_s
         is_told, doubtful = False, 0
@@ -219,9 +219,9 @@ class KafkaProxy(ServedCluster):
             await asyncio.sleep(AGAIN_S)
 
     def _listen(self, broker: Broker) -> None:
-        """Give a broker of which nobody was told yet its listeners, and begin to accept.
+        """Create the listeners of a new broker, before clients see it, and start to accept.
 
-        Raises OSError: no address can be had, as where too many files are open.
+        Raises OSError: no address can be bound, as with too many open files.
         """
         broker.listeners.append(self._listener(self._protocol or DEFAULT_LISTENER, None))
         if self._is_running:
@@ -234,7 +234,7 @@ class KafkaProxy(ServedCluster):
         await self._listen_for_racks()
 
     async def _listen_for_racks(self) -> None:
-        """Give all brokers listeners for racks that were not there when they came. Raises OSError."""
+        """Add listeners for new racks to all brokers. Raises OSError."""
         if not self._listener_per_rack:
             return
         racks = {RACK_LISTENER + rack: rack for rack in self.state.liveness.racks()}
@@ -246,11 +246,11 @@ class KafkaProxy(ServedCluster):
                 try:
                     await node.accept_at(listener, self._tls_listeners(broker))
                 except OSError:
-                    broker.listeners.remove(listener)  # it is tried again with the next look
+                    broker.listeners.remove(listener)  # the next read tries it again
                     raise
 
     def _bind_late(self, broker: Broker) -> ProxyNode:
-        """Take the addresses of a broker that came later, on ports further on where these are another's by now."""
+        """Bind the addresses of a broker that was added later, on later ports if its own are in use."""
         while True:
             try:
                 return self._bind(broker)
@@ -265,7 +265,7 @@ class KafkaProxy(ServedCluster):
             broker.listeners[:] = [self._listener(self._protocol or DEFAULT_LISTENER, None)]
 
     def _bind(self, broker: Broker) -> ProxyNode:
-        """Take a broker's addresses, once it is known which racks there are."""
+        """Bind a broker's addresses, once the racks are known."""
         if self._listener_per_rack:
             racks = sorted({*self.state.liveness.racks(), *([broker.rack] if broker.rack else [])})
             broker.listeners.extend(self._listener(RACK_LISTENER + rack, rack) for rack in racks)
@@ -284,9 +284,9 @@ class KafkaProxy(ServedCluster):
         return Listener(name, self._advertised_host, port, rack, self._host, port, protocol)
 
     async def _look_again(self) -> None:
-        """Look at the whole real cluster every now and then, for as long as the proxy runs.
+        """Read the whole real cluster periodically, while the proxy runs.
 
-        It does so soon where a client's connection shows that a broker may be somewhere else now.
+        It reads it soon if a client's connection shows that a broker's address may have changed.
         """
         problem: str | None = None
         while True:
@@ -307,7 +307,7 @@ class KafkaProxy(ServedCluster):
                 problem = None
 
     async def look(self) -> None:
-        """Read brokers and topics again, as happens every half minute. Raises UpstreamError."""
+        """Read brokers and topics again, as the proxy does every half minute. Raises UpstreamError."""
         answer, version = await self._link.metadata()
         self.mirror.learn(answer, version, is_whole=True)
         await self._look_for_diskless()
@@ -315,7 +315,7 @@ class KafkaProxy(ServedCluster):
         self._runtime.settle()
 
     async def _look_for_diskless(self) -> None:
-        """Learn which topics are diskless, where that decides what clients are told. Raises UpstreamError."""
+        """Read which topics are diskless, if rewrites need it. Raises UpstreamError."""
         config = None if self._rewrites is None else self._rewrites.diskless_config
         if self._rewrites is None or config is None:
             return

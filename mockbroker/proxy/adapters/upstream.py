@@ -1,7 +1,7 @@
-"""What the proxy itself asks of the real cluster: who its brokers are, and which topics there are.
+"""The proxy's own requests to the real cluster: for its brokers and topics.
 
-One connection, to whichever broker can be reached; it is made anew where it breaks. Clients have connections of their
-own.
+They use one connection, to any broker that can be reached; after a failure a new one is made. Clients have their own
+connections.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ log = logging.getLogger("mockbroker")
 
 
 class UpstreamError(Exception):
-    """The real cluster cannot be asked; the text says where and why, in one line.
+    """A request to the real cluster failed; the text says where and why, in one line.
 
-    ``is_final`` where it would be no different later, as with a wrong password; ``is_doubtful`` where that is likely.
+    ``is_final`` if a retry would not help, as with a wrong password; ``is_doubtful`` if that is only likely.
     """
 
     def __init__(self, reason: str, *, is_final: bool = False, is_doubtful: bool = False) -> None:
@@ -48,21 +48,21 @@ class UpstreamError(Exception):
 
 
 class Login(Protocol):
-    """Who logs in: ``exchange`` yields the client's tokens and is sent the broker's."""
+    """A login: ``exchange`` yields the client's tokens and receives the broker's."""
 
     @property
     def mechanism(self) -> str:
         """Kafka's name of the mechanism."""
 
     def exchange(self) -> Generator[bytes, bytes, None]:
-        """One login. Raises ValueError, as it goes on: the broker proves nothing, or asks for what cannot be."""
+        """One login. Raises ValueError during the exchange: the broker's proof is wrong, or its request is invalid."""
 
 
 @dataclass(frozen=True)
 class UpstreamSettings:
-    """How the real cluster is reached.
+    """The connection settings of the real cluster.
 
-    ``servers`` are asked in turn at first. ``tls`` is for all connections, clients' too; ``login`` for the proxy's own.
+    ``servers`` are tried in turn at first. ``tls`` is for all connections, clients' too; ``login`` for the proxy's own.
     """
 
     servers: Sequence[tuple[str, int]]
@@ -73,14 +73,14 @@ class UpstreamSettings:
 
     @property
     def of_client(self) -> ClientSettings:
-        """The same for one connection."""
+        """The settings of one connection."""
         protocols = (PLAINTEXT, SSL) if self.login is None else (SASL_PLAINTEXT, SASL_SSL)
         login: Any = self.login
         return ClientSettings(protocols[self.tls is not None], login, self.tls, self.client_id)
 
     @classmethod
     def of(cls, servers: str, client_properties: Mapping[str, str] | None = None) -> UpstreamSettings:
-        """The same by ``host:port,...`` and Kafka's client properties. Raises ValueError.
+        """The settings for ``host:port,...`` and Kafka's client properties. Raises ValueError.
 
         >>> UpstreamSettings.of("staging-1:9092", {"request.timeout.ms": "5000"}).timeout_s
         5.0
@@ -101,7 +101,7 @@ class UpstreamLink:
     """The proxy's own connection, whose blocking calls run in threads.
 
     Args:
-        known: gives the addresses of brokers that are known by now, to be tried before those of ``settings``.
+        known: returns the addresses of known brokers, which are tried before those of ``settings``.
     """
 
     def __init__(self, settings: UpstreamSettings, known: Any = lambda: ()) -> None:
@@ -112,7 +112,7 @@ class UpstreamLink:
     async def ask(self, request: Any, highest: int | None = None) -> Any:
         """The answer to any other request, in the newest version that both sides speak, up to ``highest``.
 
-        It is sent once: where the connection breaks, nobody knows what became of it. Raises UpstreamError.
+        It is sent once: if the connection breaks, its result is unknown. Raises UpstreamError.
         """
 
         def asked(connection: BrokerConnection) -> Any:
@@ -122,15 +122,15 @@ class UpstreamLink:
             return await self._try(asked)
 
     async def metadata(self) -> tuple[Any, int]:
-        """All brokers and topics, and the version of Metadata that says so. Raises UpstreamError."""
+        """A Metadata answer with all brokers and topics, and its version. Raises UpstreamError."""
         async with self._turn:
             if self._connection is not None:
-                with suppress(UpstreamError):  # a connection of before may have ended meanwhile
+                with suppress(UpstreamError):  # the old connection may have ended meanwhile
                     return await self._try(metadata_of)
             return await self._try(metadata_of)
 
     async def topic_configs(self, names: Sequence[str], config: str) -> dict[str, str | None]:
-        """The value of a topic config by topic, of those whose configs the cluster tells. Raises UpstreamError."""
+        """The value of a topic config by topic, for topics whose configs the cluster returns. Raises UpstreamError."""
         async with self._turn:
             return await self._try(lambda connection: configs_of(connection, names, config))
 
@@ -152,7 +152,7 @@ class UpstreamLink:
             raise
 
     def _opened(self) -> BrokerConnection:
-        """A connection to the first broker that can be reached. Raises UpstreamError, with what was said by each."""
+        """A connection to the first broker that can be reached. Raises UpstreamError, with the error of each."""
         problems: dict[str, RealClusterError] = {}
         for address in dict.fromkeys([*self._known(), *self.settings.servers]):
             connection = BrokerConnection(tuple(address), self.settings.timeout_s, self.settings.of_client)
@@ -171,7 +171,7 @@ class UpstreamLink:
 
 
 async def in_thread(work: Callable[[], Given]) -> Given:
-    """Run a blocking call in a thread of its own, which is not waited for once this is cancelled."""
+    """Run a blocking call in its own thread; a cancellation does not wait for the thread."""
     loop = asyncio.get_running_loop()
     done: asyncio.Future[Given] = loop.create_future()
 
@@ -231,12 +231,12 @@ def configs_of(connection: BrokerConnection, names: Sequence[str], config: str) 
 
 
 def reason_of(error: BaseException) -> str:
-    """Why, in the system's own words and without its number; of TLS, which setting is about it."""
+    """The system's message of an error, without its number; for TLS, the setting to change."""
     if isinstance(error, ssl.SSLError) and not isinstance(error, ssl.SSLEOFError):
         from mockbroker.adapters.tls.troubles import tls_trouble
 
         return tls_trouble(error)
     number = getattr(error, "errno", None)
-    if isinstance(error, ConnectionError) and number:  # asyncio's own words are others
+    if isinstance(error, ConnectionError) and number:  # asyncio's own message differs
         return os.strerror(number)
     return getattr(error, "strerror", None) or str(error) or type(error).__name__
