@@ -1,6 +1,6 @@
-"""Kafka's rack awareness: where replicas go, who consumes what, which replica serves whom, what an outage costs.
+"""Kafka's rack awareness: placement of replicas, assignment of partitions, replica selection, the cost of outages.
 
-The names below are loaded when they are first used, so that ``import kafka_rack`` stays quick.
+The names below are loaded at their first use, so that ``import kafka_rack`` stays quick.
 
 >>> import kafka_rack
 >>> kafka_rack.select_replica("rack-aware", "b", {"leader": 0, "replicas": []})
@@ -91,7 +91,7 @@ NAMES = {
 """Public name -> the module that holds it."""
 
 
-if not TYPE_CHECKING:  # else every name would be there for a type checker, misspelt ones too
+if not TYPE_CHECKING:  # else type checkers accept every name, misspelt ones too
 
     def __getattr__(name: str) -> object:
         if name in NAMES:

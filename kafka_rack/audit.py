@@ -1,7 +1,7 @@
-"""Faults of a cluster's racks: in their names, in where replicas are, and in what an outage would do.
+"""Problems with a cluster's racks: in their names, in the placement of replicas, and in the effect of an outage.
 
-Findings come in the order of ``KINDS``; each says where and what, with the values met. What a failed rack costs counts
-every replica as in sync, as it is when all is well; what cannot be written as it is now is a finding of its own.
+Findings come in the order of ``KINDS``; each says where and what, with the actual values. The cost of a failed rack
+counts every replica as in sync, as in normal operation; partitions that are unwritable now are a finding of their own.
 """
 
 from __future__ import annotations
@@ -38,18 +38,18 @@ KINDS = {
     SKEW: "brokers with far more leaders or replicas than others",
     UNEVEN_RACKS: "racks with more brokers than others",
 }
-"""Kinds of findings, the worst first: what fails, what one failed rack takes, what it could take, what is untidy."""
+"""Kinds of findings, worst first: failures, losses with one failed rack, risks, inconsistencies."""
 DEFAULT_SKEW = 1.5
-"""How many times its even share of leaders or replicas a broker may have before it is a finding."""
+"""A broker with more than this multiple of an even share of leaders or replicas is a finding."""
 DEFAULT_MIN_INSYNC_REPLICAS = 1
-"""Kafka's min.insync.replicas where nothing is set."""
+"""Kafka's default of min.insync.replicas."""
 SHOWN = 8
-"""Partitions that a text names before it only counts."""
+"""The most partitions that a text lists."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that is wrong. ``partitions`` are (topic, number); ``brokers`` and ``rack`` as they apply."""
+    """One problem. ``partitions`` are (topic, number); ``brokers`` and ``rack`` if they apply."""
 
     kind: str
     where: str
@@ -72,7 +72,7 @@ class BrokerLoad:
 
 @dataclass(frozen=True, slots=True)
 class RackLoad:
-    """The contents of one rack, and how many partitions its failure takes: unwritable ones include those lost."""
+    """The contents of one rack, and how many partitions fail with it: unwritable ones include lost ones."""
 
     rack: str | None
     brokers: int
@@ -84,7 +84,7 @@ class RackLoad:
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """All that was found, and the loads by rack and broker."""
+    """All findings, and the loads by rack and broker."""
 
     partitions: int
     findings: tuple[Finding, ...]
@@ -99,12 +99,12 @@ def audit(
     min_insync_racks: int = 1,
     skew: float = DEFAULT_SKEW,
 ) -> Audit:
-    """Look at a layout from every side.
+    """Find all rack problems of a layout.
 
     Args:
         min_insync_replicas: for topics whose own is unknown; default: 1, as in Kafka.
-        min_insync_racks: the racks in which each partition should have replicas in sync, as KIP-1290 proposes.
-        skew: the number of times its even share that a broker may hold; at least 1.
+        min_insync_racks: the racks in which each partition should have in-sync replicas, as KIP-1290 proposes.
+        skew: the largest multiple of an even share that a broker may hold; at least 1.
 
     >>> from kafka_rack.cluster_layout import layout_of_json
     >>> said = {"brokers": [[0, "a"], [1, "a"], [2, "b"]], "topics": {"orders": [[2, 0], [0, 1]]}}
@@ -174,7 +174,7 @@ def strangers(layout: ClusterLayout) -> Iterator[Finding]:
 
 
 def shared_racks(layout: ClusterLayout) -> Iterator[Finding]:
-    """Topic by topic, the partitions whose replicas could be further apart."""
+    """The partitions, by topic, whose replicas could be in more racks."""
     rack_of, racks = layout.rack_of, usable_racks(layout)
     for name, topic in layout.topics.items():
         found: list[tuple[str, int]] = []
@@ -194,7 +194,7 @@ def shared_racks(layout: ClusterLayout) -> Iterator[Finding]:
 
 
 def above_racks(layout: ClusterLayout) -> Iterator[Finding]:
-    """Topics that have more replicas than there are racks, so that replicas share racks whatever is moved."""
+    """Topics with more replicas than racks, so that replicas always share racks."""
     count = len(layout.racks)
     for name, topic in layout.topics.items():
         found = [(name, number) for number, one in enumerate(topic.partitions) if len(one.replicas) > count]
@@ -235,7 +235,7 @@ def few_racks_in_sync(layout: ClusterLayout, least: int) -> Iterator[Finding]:
 def rack_failure(
     layout: ClusterLayout, rack: str, least: int
 ) -> tuple[dict[str, list[tuple[str, int]]], dict[str, list[tuple[str, int]]]]:
-    """The partitions that the failure of one rack takes, by topic: those unwritable but not lost, and those lost."""
+    """The partitions that fail with one rack, by topic: unwritable but not lost ones, and lost ones."""
     gone = {broker.id for broker in layout.brokers if broker.rack == rack}
     unwritable: dict[str, list[tuple[str, int]]] = {}
     lost: dict[str, list[tuple[str, int]]] = {}
@@ -271,7 +271,7 @@ def of_rack_failure(
 
 
 def skewed(loads: Sequence[BrokerLoad], limit: float) -> Iterator[Finding]:
-    """Brokers far above an even share, and by more than one: with few partitions one more or less says nothing."""
+    """Brokers far above an even share, and by more than one: with few partitions, one more means nothing."""
     up = [load for load in loads if not load.fenced]
     for what in ("leaders", "replicas"):
         total = sum(getattr(load, what) for load in up)
@@ -305,7 +305,7 @@ def rack_loads(
     loads: Sequence[BrokerLoad],
     failures: dict[str, tuple[dict[str, list[tuple[str, int]]], dict[str, list[tuple[str, int]]]]],
 ) -> Iterator[RackLoad]:
-    """The same by rack; brokers without a rack are one line, whose failure means nothing."""
+    """The loads by rack; brokers without a rack are one row, without the effects of a failure."""
     for rack, brokers in brokers_by_rack(layout).items():
         own = [load for load in loads if load.rack == rack]
         leaders, replicas = sum(load.leaders for load in own), sum(load.replicas for load in own)
@@ -317,7 +317,7 @@ def rack_loads(
 
 
 def named(brokers: Sequence[int]) -> str:
-    """Brokers in words.
+    """Brokers as text.
 
     >>> named([1]), named([1, 2])
     ('broker 1', 'brokers 1, 2')
@@ -326,14 +326,14 @@ def named(brokers: Sequence[int]) -> str:
 
 
 def numbers_named(partitions: Sequence[tuple[str, int]], topic: LayoutTopic) -> str:
-    """Partitions of one topic in words: how many of how many, and the first of them."""
+    """Partitions of one topic as text: how many of how many, and the first ones."""
     shown = ", ".join(str(number) for _, number in partitions[:SHOWN])
     more = ", ..." if len(partitions) > SHOWN else ""
     return f"{len(partitions)} of {len(topic.partitions)} partitions ({shown}{more})"
 
 
 def partitions_named(partitions: Sequence[tuple[str, int]]) -> str:
-    """Partitions of several topics in words."""
+    """Partitions of several topics as text."""
     shown = ", ".join(f"{topic}-{number}" for topic, number in partitions[:SHOWN])
     more = f" and {len(partitions) - SHOWN} more" if len(partitions) > SHOWN else ""
     return f"replicas of {shown}{more}"

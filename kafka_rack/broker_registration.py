@@ -1,7 +1,7 @@
 """The registrations that brokers write into ZooKeeper, and how each generation of readers reads them (KIP-36).
 
-The JSON itself is ``protocol.embedded.broker_json``; here are its two uses: a broker that registers, and a reader that
-may be as strict as Kafka 0.9.0.0, which takes versions 1 and 2 alone (KAFKA-3100).
+The JSON itself is ``protocol.embedded.broker_json``; this module writes a broker's registration, and reads it, if
+requested as strictly as Kafka 0.9.0.0, which accepts only versions 1 and 2 (KAFKA-3100).
 
 >>> data = write_broker([("PLAINTEXT", "host1", 9092)], "dc1", version=3, timestamp_ms=5)
 >>> read_broker(data).rack
@@ -24,7 +24,7 @@ SECURITY_PROTOCOL = "PLAINTEXT"
 
 
 class Registered(NamedTuple):
-    """A broker as a reader of its registration knows it: listener, host and port of each address, and the rack."""
+    """A broker's registration as read: listener, host and port of each address, and the rack."""
 
     addresses: tuple[tuple[str, str, int], ...]
     rack: str | None
@@ -48,9 +48,9 @@ def read_broker(data: bytes, *, strict: bool = False) -> Registered:
     """Read a broker's JSON.
 
     Args:
-        strict: as Kafka 0.9.0.0 does.
+        strict: reads as Kafka 0.9.0.0 does.
 
-    Raises: UnreadableRegistrationError: this reader cannot make it out.
+    Raises: UnreadableRegistrationError: this reader cannot parse it.
     """
     try:
         found = read_registration(data, strict=strict)

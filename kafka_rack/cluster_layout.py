@@ -1,6 +1,6 @@
-"""A cluster as the tools look at it: brokers with their racks, and which brokers hold each partition.
+"""The layout of a cluster: brokers with their racks, and the replicas of each partition.
 
-It comes from a live cluster or from a JSON file, of which this module reads the content:
+It comes from a live cluster or from a JSON file, whose content this module reads:
   {"brokers": [{"id": 0, "rack": "a"}, [1, "b"]],
    "topics": {"orders": [[0, 1], [1, 0]],
               "events": {"partitions": [{"partition": 0, "replicas": [0, 1], "leader": 0, "isr": [0]}],
@@ -20,12 +20,12 @@ from kafka_rack.errors import InputError
 from kafka_rack.placement import UsableBroker
 
 SHOWN_KEYS = 6
-"""Of an object that is another than was expected."""
+"""The most keys of an unexpected object in a message."""
 
 
 @dataclass(frozen=True, slots=True)
 class LayoutPartition:
-    """The brokers of one partition, preferred leader first; leader and in-sync replicas where they are known."""
+    """The brokers of one partition, preferred leader first; leader and in-sync replicas if known."""
 
     replicas: tuple[int, ...]
     leader: int | None = None
@@ -41,9 +41,9 @@ class LayoutPartition:
 
 @dataclass(frozen=True, slots=True)
 class LayoutTopic:
-    """A topic's partitions, from 0 up; min.insync.replicas where it is known.
+    """A topic's partitions, from 0 up; min.insync.replicas if known.
 
-    A diskless topic has no replicas: those that a cluster tells stand for whoever serves the client that asked.
+    A diskless topic has no replicas: those in Metadata are the brokers that serve the requesting client.
     """
 
     partitions: tuple[LayoutPartition, ...]
@@ -53,7 +53,7 @@ class LayoutTopic:
 
     @property
     def replication_factor(self) -> int:
-        """That of the partition with most replicas."""
+        """The number of replicas of the partition with the most."""
         return max((len(partition.replicas) for partition in self.partitions), default=0)
 
 
@@ -86,7 +86,7 @@ class ClusterLayout:
                 yield name, number, partition
 
     def without_diskless(self) -> ClusterLayout:
-        """The same without diskless topics, whose partitions have no replicas to judge or to move."""
+        """The layout without diskless topics, whose partitions have no replicas to judge or to move."""
         return ClusterLayout(self.brokers, {name: topic for name, topic in self.topics.items() if not topic.diskless})
 
     def unknown_brokers(self) -> dict[int, list[tuple[str, int]]]:
@@ -100,9 +100,9 @@ class ClusterLayout:
         return dict(sorted(found.items()))
 
     def only(self, wanted: Iterable[str]) -> ClusterLayout:
-        """The same with these topics alone.
+        """The layout with only these topics.
 
-        Raises: InputError: a topic that is not there.
+        Raises: InputError: an unknown topic.
         """
         names = sorted(set(wanted))
         missing = [name for name in names if name not in self.topics]
@@ -112,10 +112,10 @@ class ClusterLayout:
 
 
 def after_plan(layout: ClusterLayout, entries: Iterable[tuple[str, int, tuple[int, ...]]]) -> ClusterLayout:
-    """The layout once a plan is done, every replica in sync and preferred leaders leading.
+    """The layout after a plan, with every replica in sync and preferred leaders leading.
 
     Args:
-        entries: (topic, partition, replicas), of partitions that are there.
+        entries: (topic, partition, replicas), of existing partitions.
 
     >>> said = {"brokers": [[0, "a"], [1, "b"]], "topics": {"orders": [[0]]}}
     >>> after_plan(layout_of_json(said), [("orders", 0, (1,))]).replicas_by_topic()
@@ -137,7 +137,7 @@ def after_plan(layout: ClusterLayout, entries: Iterable[tuple[str, int, tuple[in
 def make_layout(brokers: Iterable[UsableBroker], topics: Mapping[str, LayoutTopic]) -> ClusterLayout:
     """A layout in order, its brokers checked.
 
-    Raises: InputError: a broker that is given twice.
+    Raises: InputError: a repeated broker.
     """
     ordered = sorted(brokers, key=lambda broker: broker.id)
     for one, other in pairwise(ordered):
@@ -150,12 +150,12 @@ def make_layout(brokers: Iterable[UsableBroker], topics: Mapping[str, LayoutTopi
 
 
 def layout_of_json(said: Any, brokers: Iterable[UsableBroker] | None = None) -> ClusterLayout:
-    """The layout that a file's content gives.
+    """The layout in a file's content.
 
     Args:
-        brokers: where the file names none.
+        brokers: the brokers, if the file names none.
 
-    Raises: InputError: says what is wrong, and in which topic, partition or broker.
+    Raises: InputError: an invalid file; the message names the topic, partition or broker.
 
     >>> layout_of_json({"brokers": [[0, "a"]], "topics": {"orders": [[0]]}}).topics["orders"].partitions
     (LayoutPartition(replicas=(0,), leader=None, isr=None),)
@@ -190,7 +190,7 @@ def layout_of_json(said: Any, brokers: Iterable[UsableBroker] | None = None) -> 
 
 
 def kind_of(said: Any) -> str:
-    """The kind of a JSON value, in JSON's words; of an object its keys, since it is these that are wrong.
+    """A JSON value's kind in JSON's terms; for an object with its keys, which are the usual error.
 
     >>> kind_of([1]), kind_of({"a": 1, "b": 2}), kind_of("text")
     ('a list', 'an object with a, b', '"text"')
@@ -202,7 +202,7 @@ def kind_of(said: Any) -> str:
 
 
 def broker_of_json(at: int, entry: Any) -> UsableBroker:
-    """A broker as {"id", "rack", "fenced"}, as [id, rack] or [id, rack, fenced]."""
+    """A broker from {"id", "rack", "fenced"}, [id, rack] or [id, rack, fenced]."""
     if isinstance(entry, dict):
         entry = [entry.get("id"), entry.get("rack"), entry.get("fenced", False)]
     if not isinstance(entry, list) or not 1 <= len(entry) <= 3:

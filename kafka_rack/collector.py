@@ -1,4 +1,4 @@
-"""The garbage collector, kept away while many small values are made."""
+"""Pauses the garbage collector while many small values are created."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 MANY = 5_000
-"""Rows of one call from which on the garbage collector is paused."""
+"""The number of rows of one call at which the garbage collector is paused."""
 
 
 @contextmanager
 def collector_paused(count: int = MANY) -> Iterator[None]:
-    """Keep the garbage collector away while many rows are made.
+    """Pause the garbage collector while many rows are created.
 
-    Rows hold only numbers and names and can be in no cycle, but each few hundred new ones start a walk over those
-    before: with 100,000 rows that takes several times as long as making them.
+    Rows contain only numbers and names and cannot form cycles, but every few hundred new ones trigger a scan of the
+    earlier ones: with 100,000 rows that takes several times as long as creating them.
     """
     if count < MANY or not gc.isenabled():
         yield

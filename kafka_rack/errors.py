@@ -1,6 +1,6 @@
-"""Errors of a placement, an assignment, a selection, and of the settings and files that ask for them.
+"""Errors of a placement, an assignment, a selection, and of their settings and files.
 
-Every message gives the value met and what would be right, on one line, so that a tool can print it as it is.
+Every message contains the actual and the expected value, on one line, so that tools can print it unchanged.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ class KafkaRackError(Exception):
 
 
 class InvalidReplicationFactorError(KafkaRackError):
-    """A replication factor below 1, or above what the brokers can hold (InvalidReplicationFactorException)."""
+    """A replication factor below 1, or above the number of brokers (InvalidReplicationFactorException)."""
 
 
 class ReplicaPlacementError(KafkaRackError):
@@ -39,7 +39,7 @@ class MissingRackError(ReplicaPlacementError):
 
 
 class DuplicateBrokerError(ReplicaPlacementError):
-    """The same broker id was given twice."""
+    """A repeated broker id."""
 
 
 class PlacerSettingsError(KafkaRackError):
@@ -51,12 +51,12 @@ class PartitionAssignorError(KafkaRackError):
 
 
 class SelectionError(KafkaRackError):
-    """A replica selector or a leader preference that cannot be understood."""
+    """An invalid replica selector or leader preference."""
 
 
 class InputError(KafkaRackError):
-    """A file or an argument that a person handed in does not say what it should; the message says where."""
+    """An invalid file or argument of a user; the message says where."""
 
 
 class UnreadableRegistrationError(KafkaRackError):
-    """A reader cannot make out what a broker wrote into ZooKeeper."""
+    """A reader cannot parse a broker's registration in ZooKeeper."""

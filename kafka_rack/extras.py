@@ -1,4 +1,4 @@
-"""Install instructions for optional parts, in words that work however this package was installed."""
+"""Install instructions for optional parts, which work however this package was installed."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ DISTRIBUTION = "kafka-rack"
 
 
 def pip_install(extra: str) -> str:
-    """The command that brings the packages of an extra of pyproject.toml, by their own names.
+    """The command that installs the packages of an extra of pyproject.toml, by their own names.
 
-    The extra of a package that no index has could not be asked for by its name.
+    The extra itself cannot be installed by name if no index has this package.
 
     >>> pip_install("yaml")
     'pip install "pyyaml>=6"'
@@ -28,7 +28,7 @@ def pip_install(extra: str) -> str:
 
 
 def packages_of(extra: str, requirements: list[str]) -> list[str]:
-    """Those of a distribution's requirements that belong to an extra.
+    """The requirements of a distribution that belong to an extra.
 
     >>> packages_of("yaml", ["click>=8.2", "pyyaml>=6; extra == 'yaml'", "ruff; extra == 'dev'"])
     ['pyyaml>=6']
@@ -39,5 +39,5 @@ def packages_of(extra: str, requirements: list[str]) -> list[str]:
 
 
 def quoted(requirement: str) -> str:
-    """A requirement as a shell takes it: ``>`` and ``[`` mean something to it."""
+    """A requirement quoted for a shell, to which ``>`` and ``[`` are special."""
     return f'"{requirement}"' if re.search(r"[<>\[!~*]", requirement) else requirement

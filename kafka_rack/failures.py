@@ -18,7 +18,7 @@ RACK, BROKER = "rack", "broker"
 
 @dataclass(frozen=True, slots=True)
 class WhatIf:
-    """One failure and its cost. ``busiest_broker`` leads most of what is up afterwards; None where nothing is up."""
+    """One failure and its cost. ``busiest_broker`` is the survivor with the most leaders; None without survivors."""
 
     fails: str
     rack: str | None
@@ -33,7 +33,7 @@ def what_ifs(layout: ClusterLayout, *, min_insync_replicas: int | None = None) -
     """Every rack by name, then every broker by id.
 
     Args:
-        min_insync_replicas: for topics whose own is not known; 1, as Kafka's default, unless given.
+        min_insync_replicas: for topics whose own is unknown; default: 1, as in Kafka.
 
     >>> from kafka_rack.cluster_layout import layout_of_json
     >>> said = {"brokers": [[0, "a"], [1, "b"], [2, "b"]], "topics": {"orders": [[0, 1], [1, 2]]}}
@@ -54,13 +54,13 @@ def what_ifs(layout: ClusterLayout, *, min_insync_replicas: int | None = None) -
 
 
 class ReplicasByBroker:
-    """A layout by broker, so that a failure asks only the partitions that it touches."""
+    """A layout by broker, so that a failure examines only the partitions that it affects."""
 
     def __init__(self, layout: ClusterLayout, least: int) -> None:
         self.up = [broker.id for broker in layout.brokers if not broker.fenced]
         self.held: dict[int, list[int]] = {}
         self.partitions: list[tuple[tuple[int, ...], int, int]] = []
-        """Replicas, the leader now, and the in-sync replicas that a write needs."""
+        """Replicas, the current leader, and the in-sync replicas that a write needs."""
         for name, _, partition in layout.each_partition():
             needed = layout.topics[name].min_insync_replicas or least
             for broker in partition.replicas:
@@ -69,7 +69,7 @@ class ReplicasByBroker:
         self.leaders = Counter(leading for _, leading, _ in self.partitions)
 
     def without(self, gone: set[int]) -> tuple[int, int, int | None, int]:
-        """Partitions unwritable and lost, and the busiest broker that is left with the partitions it leads."""
+        """The numbers of unwritable and lost partitions, and the busiest survivor with its number of leaders."""
         up = [broker for broker in self.up if broker not in gone]
         alive = set(up)
         leaders = Counter({broker: self.leaders[broker] for broker in up})

@@ -1,8 +1,8 @@
 """The parts of Java's library on which Kafka's decisions depend: random numbers, hashes, and the order of a hash map.
 
-Kafka walks hash maps and draws from ``java.util.Random`` while it places replicas and assigns partitions, so equal
-answers need equal orders. What is here follows OpenJDK 8 to 21, which agree on all of it. One thing is only near: the
-order of a bucket of nine or more keys, which Java keeps as a tree (java_tree), after keys were removed from it.
+Kafka iterates over hash maps and draws from ``java.util.Random`` while it places replicas and assigns partitions, so
+equal answers need equal orders. The code follows OpenJDK 8 to 21, which agree on all of it. One thing is approximate:
+the order of a bucket of nine or more keys, which Java stores as a tree (java_tree), after keys were removed from it.
 
 Source: the documented generator of java.util.Random; the behaviour of java.util.HashMap, as fixtures/oracle records it.
 """
@@ -28,13 +28,13 @@ INCREMENT = 0xB
 DEFAULT_CAPACITY = 16
 """Buckets in a fresh java.util.HashMap."""
 TREE_THRESHOLD = 8
-"""Keys in one bucket beyond which Java grows a small table, or turns the bucket of a large one into a tree."""
+"""With more keys in one bucket, Java grows a small table, or turns the bucket of a large one into a tree."""
 UNTREE_THRESHOLD = 6
-"""Keys up to which what is left of a tree, when the table grows, becomes a list again."""
+"""With at most this many keys, a part of a tree becomes a list again when the table grows."""
 CACHED_CHARACTERS = 256
-"""Strings up to so long have their hashes cached; a longer one would hold its bytes in memory."""
+"""The longest string whose hash is cached; longer ones would take too much memory."""
 TREE_CAPACITY = 64
-"""Buckets from which on Java makes trees and no longer grows early."""
+"""The number of buckets from which Java makes trees instead of growing early."""
 
 
 class JavaRandom:
@@ -83,28 +83,28 @@ def to_int32(value: int) -> int:
 
 
 def utf16_key(text: str) -> bytes:
-    """A sort key by which strings compare as Java compares them: by UTF-16 code units.
+    """A sort key that orders strings as Java does: by UTF-16 code units.
 
-    Python compares code points, which differs only where characters beyond U+FFFF meet U+E000 to U+FFFF.
+    Python compares code points, which differs only for characters beyond U+FFFF against U+E000 to U+FFFF.
     """
     return text.encode("utf-16-be", "surrogatepass")
 
 
 def in_string_order(items: Iterable[Item], text_of: Callable[[Item], str]) -> list[Item]:
-    """Items sorted by a text of theirs, as Java compares strings; those of equal text stay as they are.
+    """Items sorted by a text, as Java compares strings; a stable sort.
 
     >>> in_string_order(["b", "\uff5e", "\U0001f600", "a"], str)
     ['a', 'b', '\U0001f600', '\uff5e']
     """
     items = list(items)
     if "".join(map(text_of, items)).isascii():
-        # Here code units are code points, which Python compares itself.
+        # For ASCII, code units are code points, which Python compares.
         return sorted(items, key=text_of)
     return sorted(items, key=lambda item: utf16_key(text_of(item)))
 
 
 def string_hash(text: str) -> int:
-    """``String.hashCode`` as an unsigned 32-bit number; of short strings those that were asked for last are kept.
+    """``String.hashCode`` as an unsigned 32-bit number; hashes of recent short strings are cached.
 
     >>> string_hash("rack-a") == to_int32(string_hash("rack-a")) & 0xFFFFFFFF
     True
@@ -132,7 +132,7 @@ known_string_hash = lru_cache(maxsize=4096)(hash_of_string)
 
 
 def optional_string_hash(text: str | None) -> int:
-    """The hash of an ``Optional<String>`` or of a string that may be null: nothing hashes as 0."""
+    """The hash of an ``Optional<String>`` or of a string that may be null, whose hash is 0."""
     return 0 if text is None else string_hash(text)
 
 
@@ -199,19 +199,19 @@ def table_size_for(capacity: int) -> int:
 
 
 def set_copy_capacity(size: int) -> int:
-    """The capacity that ``new HashSet<>(collection)`` asks for: max(size / 0.75 + 1, 16)."""
+    """The capacity of ``new HashSet<>(collection)``: max(size / 0.75 + 1, 16)."""
     return max(int(size / 0.75) + 1, 16)
 
 
 def hash_order(keys: Iterable[Key], hash_of: Callable[[Key], int], capacity: int = DEFAULT_CAPACITY) -> list[Key]:
-    """The order in which a ``HashMap`` or ``HashSet`` walks ``keys`` that were put into it in the given order.
+    """The iteration order of a ``HashMap`` or ``HashSet`` after ``keys`` were added in this order.
 
     Args:
         keys: in the order of their insertion; repeated ones count once.
-        hash_of: the hash of a key, as ``string_hash`` gives it.
-        capacity: what the map was made for.
+        hash_of: the hash of a key, as ``string_hash`` returns it.
+        capacity: the map's initial capacity.
 
-    Only ``put`` and ``add`` are meant: for ``computeIfAbsent``, or where keys come and go, there is ``HashTable``.
+    This holds for ``put`` and ``add``; for ``computeIfAbsent`` and removals use ``HashTable``.
 
     >>> hash_order(["rack-a", "rack-b", "rack-c"], string_hash)
     ['rack-c', 'rack-b', 'rack-a']
@@ -248,7 +248,7 @@ def ever_overfull(hashes: list[int], length: int) -> bool:
 
 
 def tie_key(key: object) -> Any:
-    """How two keys of equal hash compare inside a tree: strings and uuids as in Java, others not at all."""
+    """The sort key of keys with equal hashes in a tree: strings and uuids compare as in Java, others do not."""
     if isinstance(key, str):
         return utf16_key(key)
     if isinstance(key, bytes):
@@ -257,7 +257,7 @@ def tie_key(key: object) -> Any:
 
 
 class HashTable(Generic[Key]):
-    """The keys of a ``HashMap`` or ``HashSet``, walked in Java's order while keys come and go.
+    """The keys of a ``HashMap`` or ``HashSet`` with insertions and removals, iterated in Java's order.
 
     ``add`` is put: a new key goes to the end of its bucket, and the table doubles once its size exceeds three quarters
     of its length. ``add_first`` is computeIfAbsent, compute and merge: a new key goes to the head of its bucket, and
@@ -275,7 +275,7 @@ class HashTable(Generic[Key]):
         self.trees: dict[int, TreeBucket[Key]] = {}
 
     def add(self, key: Key) -> bool:
-        """Put a key; False when it was there."""
+        """Add a key; False if it exists."""
         bucket = self.bucket_of(key)
         if key in bucket:
             return False
@@ -285,7 +285,7 @@ class HashTable(Generic[Key]):
         return True
 
     def add_first(self, key: Key) -> bool:
-        """Put a key as computeIfAbsent does; False when it was there."""
+        """Add a key as computeIfAbsent does; False if it exists."""
         if self.size * 4 > self.length * 3:
             self.grow()
         bucket = self.bucket_of(key)
@@ -296,7 +296,7 @@ class HashTable(Generic[Key]):
         return True
 
     def remove(self, key: Key) -> bool:
-        """Take a key out; False when it was not there."""
+        """Remove a key; False if it is missing."""
         bucket = self.bucket_of(key)
         if key not in bucket:
             return False
@@ -308,7 +308,7 @@ class HashTable(Generic[Key]):
         return True
 
     def first(self) -> Key:
-        """The key that a walk meets first.
+        """The first key of an iteration.
 
         Raises: KeyError: the table is empty.
         """
@@ -340,7 +340,7 @@ class HashTable(Generic[Key]):
                     self.buckets[part] = mine
 
     def settle(self, number: int, keys: list[Key]) -> None:
-        """Keep what a tree has left as a list when it is short, else as a tree."""
+        """Store the rest of a tree as a list if it is short, else as a tree."""
         self.buckets[number] = keys
         if len(keys) > UNTREE_THRESHOLD:
             self._make_tree(number)

@@ -1,7 +1,7 @@
-"""The order of one overfull bucket of a java.util.HashMap, which Java keeps as a red-black tree.
+"""The order of one overfull bucket of a java.util.HashMap, which Java stores as a red-black tree.
 
-A walk follows the links between the keys, not the tree; but a new key is linked behind its parent in the tree, and the
-tree's root comes first. So the order depends on the tree's shape.
+An iteration follows the links between the keys, not the tree; but a new key is linked after its parent in the tree, and
+the tree's root comes first. So the order depends on the tree's shape.
 
 Source: the behaviour of java.util.HashMap (OpenJDK 8 to 21).
 """
@@ -27,12 +27,12 @@ class _Node(Generic[Key]):
 
 
 class TreeBucket(Generic[Key]):
-    """Keys of one bucket; ``order`` is how a walk meets them.
+    """Keys of one bucket; ``order`` is their iteration order.
 
     Args:
-        keys: what the bucket held as a list, in order.
+        keys: the keys of the bucket as a list, in order.
         hash_of: the hash of a key after HashMap has spread it, as a signed 32-bit number.
-        tie_of: a sort key by which keys with equal hashes compare.
+        tie_of: a sort key for keys with equal hashes.
     """
 
     def __init__(self, keys: Iterable[Key], hash_of: Callable[[Key], int], tie_of: Callable[[Key], Any]) -> None:
@@ -45,7 +45,7 @@ class TreeBucket(Generic[Key]):
         self._root_first()
 
     def add(self, key: Key) -> None:
-        """Put a key that is not there."""
+        """Add a new key."""
         parent = self._insert(key)
         place = 0 if parent is None else self.order.index(parent.key) + 1
         self.order.insert(place, key)
@@ -57,7 +57,7 @@ class TreeBucket(Generic[Key]):
             self.order.insert(0, self._root.key)
 
     def _insert(self, key: Key) -> _Node[Key] | None:
-        """Hang a key into the tree; gives the node below which it was hung."""
+        """Insert a key into the tree; returns its parent."""
         node = _Node(key, self._hash_of(key))
         parent, below = None, self._root
         goes_left = False

@@ -1,7 +1,7 @@
-"""Text from a wire or a file, as a terminal or a log may show it: control characters as escapes.
+"""Makes text from the wire or a file safe for a terminal or a log: control characters become escapes.
 
-A client's rack, a topic or a capture may hold codes that clear the screen, change a window's title, turn the direction
-of text round or begin a line that nobody wrote.
+A client's rack, a topic or a capture may contain codes that clear the screen, change a window's title, reverse the
+direction of text or forge a line.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ UNPRINTABLE_IN_LINES = re.compile(rf"[\x00-\x09{REST}]")
 
 
 def printable(text: str) -> str:
-    r"""A text on one line, with escapes for what is no sign.
+    r"""A text on one line, with escapes for characters that are not printable.
 
     >>> printable("rack-a\x1b[2J\nbroker 1 is down\u202e"), printable("Zürich 東京")
     ('rack-a\\x1b[2J\\x0abroker 1 is down\\u202e', 'Zürich 東京')
@@ -28,7 +28,7 @@ def printable(text: str) -> str:
 
 
 def printable_lines(text: str) -> str:
-    r"""The same, where ends of lines are meant.
+    r"""The same for a text of several lines, whose line ends stay.
 
     >>> printable_lines("one\ntwo\r\x9b2J")
     'one\ntwo\\x0d\\x9b2J'
@@ -42,14 +42,14 @@ def escaped(found: re.Match[str]) -> str:
 
 
 class PrintableOutput:
-    """A text stream that shows control characters as escapes, whoever writes them, but for ends of lines."""
+    """A text stream that escapes all control characters that are written to it, except line ends."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
 
     @property
     def beneath(self) -> TextIO:
-        """The stream itself, for what writes a terminal's codes and escapes the texts between them."""
+        """The stream itself, for code that writes terminal codes and escapes the texts between them."""
         return self._stream
 
     def write(self, text: str) -> int:

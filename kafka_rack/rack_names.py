@@ -1,7 +1,7 @@
-"""Rack names that almost match: brokers and clients that mean one rack but write it in two ways never meet.
+"""Rack names that almost match: brokers and clients that spell one rack in two ways are in different racks for Kafka.
 
-Kafka compares racks letter by letter. Three slips are common: capitals, blanks, and cloud zones written by name where
-others use the zone's id (us-east-1a against use1-az1), which AWS assigns to names anew for each account.
+Kafka compares racks exactly. Three mistakes are common: capitals, blanks, and mixing a cloud zone's name and its id
+(us-east-1a and use1-az1), which AWS maps differently in each account.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ DIRECTIONS = {"north": "n", "south": "s", "east": "e", "west": "w", "central": "
 
 
 def rack_hints(names: Iterable[str | None]) -> list[str]:
-    """A line for each two racks that look like one, in sorted order.
+    """A line for each pair of racks that may be the same, sorted.
 
     >>> rack_hints(["us-east-1a", "use1-az1", "rack1"])
     ['racks us-east-1a and use1-az1: a zone name and a zone id of one region; use one kind everywhere']
@@ -33,7 +33,7 @@ def rack_hints(names: Iterable[str | None]) -> list[str]:
 
 
 def likeness(one: str, other: str) -> str | None:
-    """Why two different names may be meant to be one; None where they are just different."""
+    """Why two different names may mean the same rack; None if they do not look alike."""
     if one.strip() == other.strip():
         return "they differ in blanks only"
     if one.strip().lower() == other.strip().lower():
@@ -46,7 +46,7 @@ def likeness(one: str, other: str) -> str | None:
 
 
 def squeezed(name: str) -> str:
-    """A name without what people write in several ways."""
+    """A name normalised for comparison."""
     return re.sub(r"[\s_.-]+", "", name).lower()
 
 
@@ -72,5 +72,5 @@ def region_by_id(name: str) -> str | None:
 
 
 def shown(name: str) -> str:
-    """A name as it should be printed: in quotes where blanks would not be seen."""
+    """A name for a message: in quotes if it has blanks that would be invisible."""
     return repr(name) if name != name.strip() or not name.isprintable() else name

@@ -1,4 +1,4 @@
-"""How partitions lie over racks, and what is wrong with it: copies that share a rack while another rack has none."""
+"""The spread of partitions over racks, and its violations: copies that share a rack while another rack has none."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ class Spread:
     """The copies of one partition by rack.
 
     ``shared`` are the racks with more than one copy: rack -> brokers, in the order of the replicas.
-    ``free`` are the racks without a replica that have a broker which is up, by name.
-    ``complete`` is False where a replica is on a broker whose rack is not known.
+    ``free`` are the racks without a replica and with a broker that is up, by name.
+    ``complete`` is False if a replica is on a broker of unknown rack.
     """
 
     shared: Mapping[str, tuple[int, ...]]
@@ -24,7 +24,7 @@ class Spread:
 
     @property
     def misplaced(self) -> int:
-        """How many copies could be in a rack of their own, but are not; 0 where nothing can be better."""
+        """The number of copies that could be in their own rack, but are not; 0 if the spread is optimal."""
         return min(sum(len(brokers) - 1 for brokers in self.shared.values()), len(self.free))
 
 
@@ -47,7 +47,7 @@ def spread_of(replicas: Sequence[int], rack_of: Mapping[int, str | None], usable
 
 
 def usable_racks(layout: ClusterLayout) -> list[str]:
-    """The racks, by name, in which a broker is up: those that a copy can be moved to."""
+    """The racks with a broker that is up, by name: possible targets of a move."""
     return sorted({broker.rack for broker in layout.brokers if broker.rack is not None and not broker.fenced})
 
 

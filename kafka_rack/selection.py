@@ -1,9 +1,9 @@
-"""Which replica serves a reader, and which replica should lead.
+"""Selection of the replica that serves a reader, and of the replica that should lead.
 
-Two questions that a broker answers with racks in hand:
+Brokers make two choices by rack:
 
 - KIP-392: the leader names a replica near the consumer (``select_replica``, ``ReplicaSelector``).
-- Leader preferences: a topic's leaders are kept in chosen racks, ``racks:a,b`` or ``ordered_racks:a,b``
+- Leader preferences: a topic's leaders stay in chosen racks, ``racks:a,b`` or ``ordered_racks:a,b``
   (``LeaderPreference``). For diskless topics any broker can lead: kafka_rack.diskless chooses there.
 
 Source: KIP-392; LeaderSelector and RackAwareReplicaSelector, Apache Kafka 4.1.0; Redpanda's topic property
@@ -34,7 +34,7 @@ class ReplicaView(NamedTuple):
 
 
 class ReplicaSelector(Protocol):
-    """Chooses who serves a reader. Only leaders ask it; the leader's own id means: read from me."""
+    """Chooses the replica for a reader. Only leaders call it; the leader's own id means: read from the leader."""
 
     def select(self, client_rack: str | None, leader: int, replicas: Sequence[ReplicaView]) -> int: ...
 
@@ -47,7 +47,7 @@ class LeaderSelector:
 
 
 class RackAwareSelector:
-    """``rack-aware``: a replica in the reader's rack, the leader where it is there itself or where none is.
+    """``rack-aware``: a replica in the reader's rack; the leader if it is there itself or no replica is.
 
     Of several, the one with the highest log end offset, then with the smallest lag, then with the highest id.
     """
@@ -71,9 +71,9 @@ JAVA_NAMES = {
 def find_selector(name: str | None) -> ReplicaSelector:
     """The selector that ``replica.selector.class`` names: built in, by its Java name, or as ``module:Class``.
 
-    No name is the leader's, as in Kafka.
+    Without a name, the leader's, as in Kafka.
 
-    Raises: SelectionError: there is no such selector.
+    Raises: SelectionError: unknown selector.
 
     >>> type(find_selector("org.apache.kafka.common.replica.RackAwareReplicaSelector")).__name__
     'RackAwareSelector'
@@ -100,15 +100,15 @@ def known_names() -> str:
 
 
 def select_replica(selector: str, client_rack: str | None, partition: Mapping[str, Any]) -> int | None:
-    """Choose who serves a reader of one partition.
+    """Choose the replica for a reader of one partition.
 
     Args:
-        selector: as ``find_selector`` takes it.
-        client_rack: the reader's; None and "" are none.
+        selector: a name for ``find_selector``.
+        client_rack: the reader's; None and "" mean no rack.
         partition: ``{"leader": id or None, "replicas": [{"id", "rack", "log_end_offset", "caught_up_lag_ms"}]}``,
-            the replicas being those that may be read from, the leader among them.
+            with the replicas that may be read, the leader among them.
 
-    Returns: a broker id; None where there is no leader, since only leaders select.
+    Returns: a broker id; None without a leader, since only leaders select.
 
     >>> replicas = [
     ...     {"id": 0, "rack": "a", "log_end_offset": 9, "caught_up_lag_ms": 0},
@@ -131,16 +131,16 @@ def select_replica(selector: str, client_rack: str | None, partition: Mapping[st
 
 @dataclass(frozen=True, slots=True)
 class LeaderPreference:
-    """Where a topic's leaders should be. ``ordered``: the first of the racks that can lead, not any of them."""
+    """The racks in which a topic's leaders should be. ``ordered``: the first rack that can lead, not any of them."""
 
     racks: tuple[str, ...] = ()
     ordered: bool = False
 
     @classmethod
     def parse(cls, text: str | None) -> LeaderPreference:
-        """Read ``none``, ``racks:a,b`` or ``ordered_racks:a,b``; blanks round names do not count.
+        """Parse ``none``, ``racks:a,b`` or ``ordered_racks:a,b``; blanks around names are ignored.
 
-        Raises: SelectionError: anything else, an empty rack name, or a rack given twice.
+        Raises: SelectionError: anything else, an empty rack name, or a repeated rack.
 
         >>> LeaderPreference.parse("ordered_racks: a, b")
         LeaderPreference(racks=('a', 'b'), ordered=True)
@@ -164,7 +164,7 @@ class LeaderPreference:
         return f"{'ordered_racks' if self.ordered else 'racks'}:{','.join(self.racks)}"
 
     def candidates(self, replicas: Iterable[int], rack_of: Mapping[int, str | None]) -> list[int]:
-        """The replicas that should lead, of those that can, in the order given; all where no preferred rack has one.
+        """The replicas that should lead, of those that can, in their order; all if no preferred rack has one.
 
         >>> LeaderPreference.parse("racks:a,b").candidates([3, 1, 2], {1: "a", 2: "b", 3: "c"})
         [1, 2]
@@ -184,7 +184,7 @@ class LeaderPreference:
             rows: the replicas of each partition that can lead, preferred first.
             up: the brokers that are alive.
 
-        Returns: a broker id for each row, -1 where no replica is up.
+        Returns: a broker id for each row, -1 if no replica is up.
 
         >>> LeaderPreference.parse("racks:a").lead([[1, 2, 3]] * 2, {1: "a", 2: "a", 3: "b"}, up={1, 2, 3})
         [1, 2]
@@ -194,10 +194,10 @@ class LeaderPreference:
 
 
 def even_choice(choices: Sequence[Sequence[int]]) -> list[int]:
-    """One of each row's choices such that the busiest has as few rows as can be; -1 for a row without any.
+    """One of each row's choices, such that the busiest broker has as few rows as possible; -1 for a row without any.
 
-    Rows take the least busy choice first; then each row is moved along chains of rows while that takes load from a
-    broker to one with two less, which ends at the best.
+    Rows take the least busy choice first; then rows move along chains while that shifts load from a broker to one with
+    at least two fewer, which ends at the optimum.
     """
     load = {broker: 0 for row in choices for broker in row}
     chosen: list[int] = []
@@ -216,7 +216,7 @@ def even_choice(choices: Sequence[Sequence[int]]) -> list[int]:
 
 
 def relieved(busy: int, choices: Sequence[Sequence[int]], chosen: list[int], led: dict[int, list[int]]) -> bool:
-    """Move one row away from ``busy``, by way of others, to a broker with at least two rows less, if there is one."""
+    """Move one row from ``busy``, through others, to a broker with at least two fewer rows, if any."""
     came_by: dict[int, int] = {}
     queue = [busy]
     seen = {busy}

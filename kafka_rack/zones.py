@@ -16,12 +16,12 @@ class ZoneKey(NamedTuple):
     """How one system finds a zone in client.id.
 
     Attributes:
-        key: what stands before ``=``.
-        separators: what may stand before the key, unless it is at the start; one of them ends the zone.
-        ends: what else ends it.
-        percent_encoded: whether the zone is encoded as in an address.
-        suffixed: whether clients may have put more behind the zone, piece by piece with ``-``, as Kafka Streams does:
-            pieces are cut off from the right until what is left is a rack that there is.
+        key: the text before ``=``.
+        separators: the characters that may precede the key, unless it is at the start; each of them also ends the zone.
+        ends: further characters that end the zone.
+        percent_encoded: the zone is percent-encoded, as in a URL.
+        suffixed: clients may append ``-`` and more to the zone, as Kafka Streams does: pieces are removed from the
+            right until the rest is an existing rack.
     """
 
     key: str
@@ -36,7 +36,7 @@ MAX_CLIENT_ID_BYTES = 0x7FFF  # its length is an int16
 
 
 def zones_in_client_id(client_id: str | None, keys: Iterable[ZoneKey]) -> list[tuple[ZoneKey, str]]:
-    """Every zone that a client.id names, by the rules of the system whose key it is, as it stands there.
+    """Every zone that a client.id names, by the rules of each key's system, in their order there.
 
     >>> keys = ZoneKey("ws_az", "WarpStream", ","), ZoneKey("zone", "Bufstream", ",;")
     >>> [(found.key, zone) for found, zone in zones_in_client_id("billing,ws_az=eu-1a,zone=eu-1b", keys)]
@@ -58,10 +58,10 @@ def zone_in_client_id(client_id: str | None, keys: Iterable[ZoneKey]) -> str | N
 
 
 def known_rack_in_client_id(client_id: str | None, racks: Container[str], keys: Iterable[ZoneKey]) -> str | None:
-    """The rack that a client.id names, if brokers have it: the first of its zones that is one.
+    """The rack that a client.id names, if brokers have it: its first zone that is a rack.
 
     Args:
-        racks: the racks that there are.
+        racks: the existing racks.
 
     >>> keys = [ZoneKey("diskless_az", "Inkless", ",", suffixed=True)]
     >>> known_rack_in_client_id("app,diskless_az=eu-1a-StreamThread-1-producer", {"eu-1a", "eu-1b"}, keys)
@@ -77,10 +77,10 @@ def known_rack_in_client_id(client_id: str | None, racks: Container[str], keys: 
 
 
 def with_zone(client_id: str | None, key: ZoneKey, zone: str, keys: Iterable[ZoneKey]) -> str | None:
-    """A client.id that names this zone by this key as well, unless it names one already, by one of ``keys``.
+    """A client.id with this zone added under this key, unless it already names one, by one of ``keys``.
 
-    It stays as it is, too, where the zone could not be read from it again: since a letter of the zone would end it, or
-    since the id would be longer than a request's header can say.
+    It also stays unchanged if the zone could not be read back: because a character of the zone would end it, or because
+    the id would be too long for a request's header.
 
     >>> inkless = ZoneKey("diskless_az", "Inkless", " ,|", "=")
     >>> automq = ZoneKey("automq_az", "AutoMQ", "&", percent_encoded=True)
@@ -104,7 +104,7 @@ def with_zone(client_id: str | None, key: ZoneKey, zone: str, keys: Iterable[Zon
 
 
 def without_suffixes(zone: str, racks: Container[str]) -> str:
-    """The zone without as few ``-`` pieces at its end as make it a rack that there is; empty if nothing does.
+    """The zone without the fewest ``-`` pieces at its end that leave an existing rack; empty if none does.
 
     >>> without_suffixes("a-b-c", {"a", "a-b"}), without_suffixes("a-b", {"c"})
     ('a-b', '')
@@ -115,7 +115,7 @@ def without_suffixes(zone: str, racks: Container[str]) -> str:
 
 
 def zone_by_key(client_id: str, key: ZoneKey) -> str | None:
-    """The value that one key has in a client.id."""
+    """The value of one key in a client.id, None without it."""
     match = pattern_of(key).search(client_id)
     if match is None:
         return None
