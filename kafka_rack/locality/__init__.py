@@ -1,4 +1,4 @@
-"""Bytes and money across racks: prices, where clients are, why bytes crossed, and what a plan will cost.
+"""Bytes and costs across racks: prices, the racks of clients, reasons for crossings, and forecasts of plans.
 
 >>> from kafka_rack.locality import Prices, forecast
 >>> plan = forecast(racks=3, replication_factor=3, bytes_in=300 * 2**20, readers=2)

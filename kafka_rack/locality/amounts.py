@@ -1,4 +1,4 @@
-"""Spans of time, what they make in a month, and amounts as people read them."""
+"""Spans of time, their extrapolation to a month, and amounts as text."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from kafka_rack.locality.prices import EXACT
 
 US = 1_000_000
 MONTH_SECONDS = 730 * 3_600
-"""A month as clouds bill it: a twelfth of 365 days."""
+"""The month of cloud billing: a twelfth of 365 days."""
 SHORT_SPAN_US = 3_600 * US
-"""A capture shorter than this says little about a month."""
+"""The shortest capture with a good estimate of a month."""
 ESTIMATE_US = 60 * US
-"""A shorter one says nothing about a month."""
+"""The shortest capture with any estimate of a month."""
 TERABYTE = 10**12
 UNITS_OF_TIME = {"ms": 1_000, "s": US, "m": 60 * US, "h": 3_600 * US, "d": 86_400 * US}
 NICE_WINDOWS_US = tuple(
@@ -32,7 +32,7 @@ SIZES = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "kib": 2**10, "mi
 
 
 def covered_us(spans: Iterable[tuple[int, int]]) -> int:
-    """The time that spans cover together, first and last moment each: overlaps count once, gaps not at all.
+    """The time that spans, (first, last), cover together: overlaps count once, gaps do not count.
 
     >>> covered_us([(0, 10), (5, 20), (100, 101)])
     21
@@ -51,8 +51,8 @@ def covered_us(spans: Iterable[tuple[int, int]]) -> int:
 class Pace:
     """Converts amounts measured in ``covered_us`` microseconds to a month of 730 hours: an estimate.
 
-    ``low`` and ``high`` are the pace of the quieter and of the busier half of the windows, as parts of the mean. Less
-    than a minute says nothing of a month: amounts are then shown as measured.
+    ``low`` and ``high`` are the pace of the quieter and of the busier half of the windows, relative to the mean. Below
+    a minute there is no estimate: amounts are shown as measured.
     """
 
     covered_us: int
@@ -61,7 +61,7 @@ class Pace:
 
     @classmethod
     def of(cls, covered_us: int, windows: Iterable[int], window_us: int) -> Pace:
-        """From what was moved in each window.
+        """The pace of the bytes in each window.
 
         >>> Pace.of(240_000_000, [10, 30, 20], 60_000_000)
         Pace(covered_us=240000000, low=Decimal('0.333'), high=Decimal('1.667'))
@@ -107,7 +107,7 @@ class Pace:
         return low if low == high else f"{low} to {high}"
 
     def sentence(self, amount: Decimal, size: int, currency: str) -> str:
-        """An amount in words, with what a terabyte costs where nothing can be said about a month.
+        """An amount as text, with the cost of a terabyte if there is no estimate of a month.
 
         >>> Pace(2_000_000).sentence(Decimal("0.00002"), 1_000_000, "$")
         '$0.000020 measured, $20.00 a TB'
@@ -119,7 +119,7 @@ class Pace:
 
 
 def window_for(span_us: int) -> int:
-    """A window that cuts a span into no more than some sixty, microseconds.
+    """A window in microseconds that divides a span into at most about sixty.
 
     >>> window_for(3_600_000_000) // 1_000_000
     60
@@ -140,7 +140,7 @@ def parse_window(text: str) -> int:
 
 
 def window_text(window_us: int) -> str:
-    """The same the other way.
+    """A window as text, the inverse of ``parse_window``.
 
     >>> window_text(60_000_000)
     '1m'
@@ -152,7 +152,7 @@ def window_text(window_us: int) -> str:
 
 
 def parse_size(text: str) -> Fraction:
-    """``300MiB``, ``1.5 GB`` in bytes; ``/s`` behind it does not count. Raises InputError.
+    """``300MiB``, ``1.5 GB`` in bytes; a trailing ``/s`` is ignored. Raises InputError.
 
     >>> parse_size("300MiB/s") == 300 * 2**20
     True
@@ -164,7 +164,7 @@ def parse_size(text: str) -> Fraction:
 
 
 def bytes_text(size: int | Decimal) -> str:
-    """Bytes with three figures and more.
+    """Bytes as text with at least three digits.
 
     >>> bytes_text(999), bytes_text(1536), bytes_text(1200 * 2**20)
     ('999 B', '1.50 KiB', '1.17 GiB')
@@ -180,7 +180,7 @@ def bytes_text(size: int | Decimal) -> str:
 
 
 def share_text(part: int, whole: int) -> str:
-    """A part in percent.
+    """A share in percent.
 
     >>> share_text(1, 3), share_text(0, 0), share_text(1, 10_000), share_text(9_999, 10_000)
     ('33.3 %', '0 %', 'under 0.1 %', 'over 99.9 %')
@@ -206,7 +206,7 @@ def plain(amount: Decimal) -> str:
 
 
 def money_text(amount: Decimal | None, currency: str) -> str:
-    """Money with cents; of less than ten cents two figures that count.
+    """Money with cents; below ten cents with two significant digits.
 
     >>> money_text(Decimal("12345.678"), "$"), money_text(Decimal("0.00002345"), "$"), money_text(Decimal(0), "EUR")
     ('$12,345.68', '$0.000023', 'EUR 0.00')
@@ -222,7 +222,7 @@ def money_text(amount: Decimal | None, currency: str) -> str:
 
 
 def with_currency(shown: str, currency: str) -> str:
-    """An amount with its currency, which stands before it.
+    """An amount with its currency in front.
 
     >>> with_currency("0.0125", "$"), with_currency("0.0125", "EUR")
     ('$0.0125', 'EUR 0.0125')
@@ -240,7 +240,7 @@ def moment(us: int) -> str:
 
 
 def duration_text(span_us: int) -> str:
-    """A span as people say it.
+    """A span as text.
 
     >>> duration_text(12_300_000), duration_text(5_400_000_000), duration_text(200_000_000_000)
     ('12.3 s', '1 h 30 min', '2 d 8 h')

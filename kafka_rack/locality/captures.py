@@ -1,6 +1,6 @@
 """Captures to the result of ``locality`` in this process: one pass over their frames, without Spark.
 
-The job of the same name has Spark do the same over many processes: docs/cost.md.
+The job of the same name does this with Spark in many processes: docs/cost.md.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from kafka_rack.wire_tables.reading import decode_into
 from kafka_rack.wire_tables.rows import Rows
 
 MAX_FRAMES = 20_000
-"""Frames whose rows are held at a time."""
+"""The most frames whose rows are in memory at a time."""
 NO_CALLS = "nobody called while it was recorded, or it is no capture of Kafka's wire"
 MAX_MARKS = 16
 CLOCKS_DIFFER_US = 5_000_000
-"""By how much the clocks of two captures may differ."""
+"""The largest difference of the clocks of two captures."""
 OnRows = Callable[[CaptureFile, Rows], None]
 
 
@@ -46,7 +46,7 @@ class NothingToMeasure(Exception):
 
 @dataclass(slots=True)
 class Measured:
-    """A run's result, and of which inputs not one frame could be read."""
+    """A run's result, and the inputs without a readable frame."""
 
     result: dict[str, Any]
     unread: list[str] = field(default_factory=list)
@@ -54,7 +54,7 @@ class Measured:
 
 @dataclass(slots=True)
 class Sightings:
-    """A connection as one capture shows it. ``marks`` are the least few hashes of its frames."""
+    """A connection in one capture. ``marks`` are the smallest few hashes of its frames."""
 
     first: int
     last: int
@@ -68,7 +68,7 @@ class Sightings:
             self.marks.remove(max(self.marks))
 
     def is_same(self, other: Sightings) -> bool:
-        """True if both are of one connection: some frame is in both, and at about the same time."""
+        """True if both are the same connection: a frame is in both, at about the same time."""
         meet = self.first <= other.last + CLOCKS_DIFFER_US and other.first <= self.last + CLOCKS_DIFFER_US
         return meet and not self.marks.isdisjoint(other.marks)
 
@@ -86,7 +86,7 @@ class CaptureFlows:
         self.connections |= other.connections
 
     def see(self, rows: Rows) -> None:
-        """Take the frames of some connections."""
+        """Add the frames of some connections."""
         columns = ("conn", "client_addr", "ts", "direction", "correlation_id", "api_key", "frame_bytes")
         for conn, address, ts, *frame in rows.rows("frames", columns):
             if address is not None:
@@ -121,7 +121,7 @@ def flows_of(
 
     Args:
         on_rows: called with each piece.
-        is_alone: no other capture has the same connections, so that they need not be compared.
+        is_alone: no other capture has the same connections, so they are not compared.
     """
     found = CaptureFlows(Flows(window_us))
     for rows in pieces:
@@ -134,7 +134,7 @@ def flows_of(
 
 
 def seen_twice(captures: Sequence[CaptureFlows]) -> list[set[int]]:
-    """Numbers of each capture's connections that another capture has too, at its other end, with as many frames."""
+    """Numbers of each capture's connections that another capture has too, from the other end, with as many frames."""
     dropped: list[set[int]] = [set() for _ in captures]
     known: dict[str, list[tuple[int, int, Sightings]]] = {}
     for at, capture in enumerate(captures):
@@ -154,7 +154,7 @@ def seen_twice(captures: Sequence[CaptureFlows]) -> list[set[int]]:
 
 
 def ledgers_of(captures: Sequence[CaptureFlows], rules: RackRules | None = None) -> Iterator[Ledger]:
-    """The ledger of each capture, with its own racks. A connection that two have counts once."""
+    """The ledger of each capture, with its own racks. A connection in two captures counts once."""
     for capture, dropped in zip(captures, seen_twice(captures), strict=True):
         evidence = capture.flows.evidence
         ledger = Ledger(completeness=evidence.completeness())
@@ -182,9 +182,9 @@ def measure(
     out: str | None = None,
     on_rows: OnRows = lambda file, rows: None,
 ) -> Measured:
-    """Captures, and folders of them, to what ``locality.json`` holds.
+    """The contents of ``locality.json`` for captures and folders of captures.
 
-    Raises: FileNotFoundError: a path that is not there. NothingToMeasure.
+    Raises: FileNotFoundError: a missing path. NothingToMeasure.
     """
     settings, options = settings or Settings(), options or Options()
     files, refused = find_files(paths)

@@ -1,4 +1,4 @@
-"""Where a client is: what it names itself, what the racks file says, and what to do when they differ."""
+"""The rack of a client: from the client itself, from the racks file, and the choice if they differ."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from kafka_rack.rack_names import shown
 
 
 class ClientLocation(NamedTuple):
-    """A client's ``rack`` and how it is known; ``named_rack`` is what the client itself named, and how.
+    """A client's ``rack`` and its source; ``named_rack`` is the rack that the client itself named, with its source.
 
     ``known_from``: request, replica, connection, membership, client_id, listener, client, racks_file or None.
-    ``conflict`` says that the client and the racks file differ.
+    ``conflict`` is a text if the client and the racks file differ.
     """
 
     rack: str | None
@@ -33,9 +33,9 @@ def locate_client(
     host: str | None,
     cluster_racks: frozenset[str] = frozenset(),
 ) -> ClientLocation:
-    """Where a client is.
+    """The location of a client.
 
-    What it names holds, since brokers act on that. The racks file is asked about those who name nothing, or a rack that
+    The rack that it names wins, since brokers use it. The racks file applies to clients that name no rack, or one that
     the cluster does not have; there the client id comes before the address, which may be a proxy's.
 
     Args:

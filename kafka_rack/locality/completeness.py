@@ -1,4 +1,4 @@
-"""How complete a ledger is: the time it covers, what could not be read, and what it does not contain."""
+"""The completeness of a ledger: the time it covers, unreadable parts, and missing parts."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from kafka_rack.locality.amounts import bytes_text, covered_us, duration_text
 from kafka_rack.plurals import counted
 
 MISSING = re.compile(r"([0-9]{1,18}) bytes of (?:requests|responses) on connection")
-"""Begins the reason of a problem that says how many bytes of a connection are not in its frames."""
+"""The start of a problem's reason, with the number of bytes of a connection that are not in its frames."""
 MAX_REASONS = 10
 
 
 @dataclass(slots=True)
 class Completeness:
-    """The frames that a ledger is made of, and those that it lacks. It adds up like a ledger.
+    """The frames in a ledger, and those missing from it. It can be merged like a ledger.
 
-    ``spans`` are first and last moments of parts (microseconds since 1970); ``missing_bytes`` were cut off, lost, or
-    belong to no whole frame; ``problems`` counts what else could not be read, by reason; ``refused`` are inputs that
-    were not read, with the reason; ``connections_twice`` were captured at both ends and count once. In the captures
-    ``with_replication`` a follower fetches; ``copied_bytes`` is, of captures with replicated topics, what followers
-    copy of what is produced. ``unknown_clients`` are ids and addresses of clients without a rack.
+    ``spans`` are first and last times of parts (microseconds since 1970); ``missing_bytes`` were cut off, lost, or
+    belong to incomplete frames; ``problems`` counts other unreadable data, by reason; ``refused`` are inputs that were
+    not read, with the reason; ``connections_twice`` were captured at both ends and count once. In the captures
+    ``with_replication`` a follower fetches; ``copied_bytes`` are, in captures with replicated topics, the bytes that
+    followers copy of produced records. ``unknown_clients`` are ids and addresses of clients without a rack.
     """
 
     spans: list[tuple[int, int]] = field(default_factory=list)
@@ -37,7 +37,7 @@ class Completeness:
     unknown_clients: set[tuple[str | None, str | None]] = field(default_factory=set)
 
     def add_problem(self, reason: str, count: int = 1) -> None:
-        """Count what could not be read."""
+        """Count unreadable data."""
         match = MISSING.match(reason)
         if match is not None:
             self.missing_bytes += int(match[1]) * count
@@ -45,7 +45,7 @@ class Completeness:
             self.problems[reason] = self.problems.get(reason, 0) + count
 
     def merge(self, other: Completeness) -> Completeness:
-        """Add another's; gives this."""
+        """Add another's data; returns this."""
         self.spans = sorted({*self.spans, *other.spans})
         self.frames += other.frames
         self.unreadable_frames += other.unreadable_frames
@@ -72,12 +72,12 @@ class Completeness:
 
     @property
     def uncaptured_replication(self) -> int | None:
-        """Bytes that followers would have copied where none was captured; None where nothing of it is lacking."""
+        """Bytes that followers copied without being captured; None if no replication is missing."""
         without = self.copied_bytes.keys() - self.with_replication
         return sum(self.copied_bytes[capture] for capture in without) if without else None
 
     def lacks(self) -> list[str]:
-        """The parts that the ledger lacks, each in a few words."""
+        """The missing parts of the ledger, each in a few words."""
         found = []
         if self.missing_bytes:
             found.append(f"{bytes_text(self.missing_bytes)} of connections cut off or lost")
@@ -99,7 +99,7 @@ class Completeness:
         return found
 
     def line(self, read: str | None = None) -> str:
-        """All of it in one line; ``read`` is what was read, frames unless given."""
+        """The completeness in one line; ``read`` is the unit that was read, by default frames."""
         if not (read or self.frames):
             return "how complete these figures are was not counted"
         twice = f", {counted(self.connections_twice, 'connection')} captured twice" if self.connections_twice else ""

@@ -1,6 +1,6 @@
-"""Evidence in a capture's rows about where clients, brokers and replicas are.
+"""Evidence in a capture's rows for the racks of clients, brokers and replicas.
 
-What is shown once counts for all of the capture: a client that names its rack late was there before.
+It applies to the whole capture: a client that names its rack late was there before.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ AMONG_BROKERS = frozenset(
 SELECTOR, DISKLESS = "replica.selector.class", "diskless.enable"
 REBALANCE_PROTOCOLS, ASSIGNORS = "group.coordinator.rebalance.protocols", "group.consumer.assignors"
 SETTINGS = frozenset({SELECTOR, DISKLESS, REBALANCE_PROTOCOLS, ASSIGNORS, "Fetch", "ConsumerGroupHeartbeat"})
-"""The settings, and of ApiVersions the APIs, that say how a cluster serves racks."""
+"""The settings, and the APIs in ApiVersions, that show how a cluster uses racks."""
 OWN_EVENTS = ("join", "heartbeat", "leave")
 """Events of ``memberships`` in which a client describes itself; a leader learns of others too."""
 Key = TypeVar("Key", bound=Hashable)
@@ -36,11 +36,11 @@ Client = tuple[str, str]
 """A client id and the address without port."""
 TopicPartition = tuple[str, int]
 Setting = tuple[str, str, str]
-"""The kind of a resource, its name, and the setting's: of ``api`` the API's."""
+"""The kind of a resource, its name, and the setting's name; for ``api`` the API's name."""
 
 
 class Unanimous(Generic[Key, Value]):
-    """A value by key, as long as it is the same each time.
+    """The value of each key whose values are all equal.
 
     >>> found = Unanimous()
     >>> for key, value in (("a", 1), ("a", 1), ("b", 1), ("b", 2)):
@@ -69,9 +69,9 @@ class Unanimous(Generic[Key, Value]):
 
 @dataclass(slots=True)
 class Evidence:
-    """Gathers what rows show. ``first`` and ``last`` are moments in microseconds since 1970.
+    """Collects the evidence in rows. ``first`` and ``last`` are times in microseconds since 1970.
 
-    ``factors`` are topics' replication factors; ``unreadable`` frames have an error; ``problems`` are the files'.
+    ``factors`` are topics' replication factors; ``unreadable`` counts frames with an error; ``problems`` are files'.
     """
 
     capture: str | None = None
@@ -98,7 +98,7 @@ class Evidence:
     problems: Counter[str] = field(default_factory=Counter)
 
     def add(self, rows: Rows) -> None:
-        """Add what the next frames show."""
+        """Add the evidence of the next frames."""
         for capture, ts, error in rows.rows("frames", ("capture", "ts", "error")):
             self.capture = capture
             self.frames += 1
@@ -131,7 +131,7 @@ class Evidence:
     def add_connection(
         self, api: str, conn: int, client_id: str | None, broker: int | None, broker_rack: str | None
     ) -> None:
-        """Add what a frame shows of its connection."""
+        """Add a frame's evidence for its connection."""
         self.add_broker(broker, broker_rack)
         if broker is not None:
             self.broker_of.add(conn, broker)
@@ -184,7 +184,7 @@ class Evidence:
                 self.served_by[topic, partition, epoch] = min(least, leader), max(most, leader)
 
     def merge(self, other: Evidence) -> None:
-        """Add what other connections of the same capture show."""
+        """Add the evidence of other connections of the same capture."""
         self.capture = self.capture or other.capture
         self.frames += other.frames
         self.first, self.last = min(self.first, other.first), max(self.last, other.last)
@@ -202,7 +202,7 @@ class Evidence:
             self.served_by[key] = min(least, before[0]), max(most, before[1])
 
     def completeness(self) -> Completeness:
-        """The parts of the capture that were read, and those that were not."""
+        """The read and unread parts of the capture."""
         found = Completeness([(self.first, self.last)] if self.frames else [], self.frames, self.unreadable)
         for reason, count in self.problems.items():
             found.add_problem(reason, count)
@@ -214,7 +214,7 @@ class Evidence:
         return found
 
     def conclude(self, rules: RackRules | None = None) -> Conclusions:
-        """Draw conclusions, with the racks file's brokers where no frame names their racks."""
+        """The conclusions; brokers whose rack no frame names have that of the racks file."""
         racks = self.broker_racks.agreed()
         filed = rules.brokers if rules is not None else {}
         known = {**filed, **racks}
@@ -278,15 +278,15 @@ class Conclusions(NamedTuple):
     led_anywhere: frozenset[str]
 
     def rack_of_broker(self, broker: int) -> str | None:
-        """A broker's rack as frames tell it, else as the racks file does."""
+        """A broker's rack, from frames, else from the racks file."""
         return self.broker_racks.get(broker) or self.filed_brokers.get(broker)
 
     def racks_of(self, brokers: Iterable[int] | None) -> frozenset[str] | None:
-        """The racks of brokers where known; None of None."""
+        """The known racks of brokers; None for None."""
         return None if brokers is None else frozenset(filter(None, map(self.rack_of_broker, brokers)))
 
     def follower(self, conn: int, client: Client) -> int | None:
-        """Which broker copies by this client, None for one that is no follower."""
+        """The broker that replicates as this client, None if it is not a follower."""
         found = self.follower_of.get(conn, self.followers.get(client))
         if found is None and (match := FETCHER.fullmatch(client[0])):
             found = int(match[1] or match[2])
@@ -294,7 +294,7 @@ class Conclusions(NamedTuple):
 
 
 def client_of(client_id: str | None, address: str | None) -> Client | None:
-    """The client that sent it; None without a client id or address."""
+    """The client of a frame; None without a client id or address."""
     found = host(address)
     return (client_id, found) if client_id and found else None
 

@@ -1,6 +1,6 @@
-"""The bytes of frames as flows: what has the same client, broker, API, topic, partition and window, added up.
+"""The bytes of frames as flows: sums by client, broker, API, topic, partition and window.
 
-Every byte is counted once: by rows of ``fetches``, by rows of ``produces``, or by its frame where neither covers it.
+Every byte is counted once: by rows of ``fetches``, by rows of ``produces``, or by its frame if neither covers it.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ TOPIC = ("topic", "topic_id", "partition", "redirected", "client_rack", "client_
 OF_FETCHES = (*CLIENT, *TOPIC, "who", "replica_id", "replica_rack", "group_id", "isr")
 OF_PRODUCES = (*CLIENT, *TOPIC, "keyed")
 STEPS_US = tuple(US * seconds for seconds in (86_400, 21_600, 3_600, 600, 60, 10, 1))
-"""Windows that flows are summed in until it is known how long the window is to be: each divides those before it, and
-all windows that ``window_for`` gives for spans so long."""
+"""Windows for sums until the final window is known: each divides the earlier ones, and all windows that ``window_for``
+returns for spans of that length."""
 
 
 class Flow(NamedTuple):
-    """The properties that bytes share, as their rows have them. ``kind`` is fetch, produce, or frame: neither.
+    """The common properties of some bytes, from their rows. ``kind`` is fetch, produce, or frame for neither.
 
-    ``in_sync``: the replicas in sync of the partition, None where none were reported.
+    ``in_sync``: the in-sync replicas of the partition, None if none were reported.
     """
 
     kind: str
@@ -55,7 +55,7 @@ class Flow(NamedTuple):
 
 
 FlowKey = tuple[Flow, int]
-"""A flow, and the begin of its window."""
+"""A flow and the start of its window."""
 
 
 @dataclass(slots=True)
@@ -63,10 +63,10 @@ class Flows:
     """The flows of a capture, or of some of its connections, in one pass over their frames, and their evidence.
 
     Args:
-        window_us: the window's length; None where it follows from how long the captures last.
+        window_us: the window's length; None to derive it from the captures' span.
 
-    ``amounts`` has the sums by flow; ``waiting`` has those of requests that no row covers yet, by frame. ``step_us`` is
-    the length of the windows in both.
+    ``amounts`` has the sums by flow; ``waiting`` those of requests that no row covers yet, by frame. ``step_us`` is the
+    length of the windows in both.
     """
 
     window_us: int | None = None
@@ -79,7 +79,7 @@ class Flows:
         self.step_us = self.window_us or self.step_us
 
     def add(self, rows: Rows) -> None:
-        """Add the next frames, in the order of the capture, and what they show."""
+        """Add the next frames, in the order of the capture, and their evidence."""
         self.evidence.add(rows)
         covered = {frame for table in ("fetches", "produces") for (frame,) in rows.rows(table, ("frame",))}
         self.add_frames(rows, covered)
@@ -124,7 +124,7 @@ class Flows:
         return ts // self.step_us * self.step_us
 
     def _widen(self) -> None:
-        """Sum up by longer windows as soon as the capture is so long that they are sure to be needed."""
+        """Switch to longer windows once the capture is so long that they are certainly needed."""
         if not self.window_us:
             self._widen_to(step_for(self.evidence.last - self.evidence.first))
 
@@ -136,13 +136,13 @@ class Flows:
                 self._add_up((flow, self._window(window)), sums)
 
     def each(self) -> Iterator[tuple[FlowKey, Amounts]]:
-        """All flows, with those of requests that have no row."""
+        """All flows, including requests without a row."""
         for (flow, window), sums in (*self.amounts.items(), *self.waiting.values()):
             yield (flow, self._window(window)), sums
 
 
 def rows_with_records(rows: Rows, table: str, columns: Sequence[str]) -> Iterator[tuple[int, Amounts, Sequence[Any]]]:
-    """The moment, sums and some columns of each row of ``fetches`` or ``produces``."""
+    """The time, sums and some columns of each row of ``fetches`` or ``produces``."""
     redirected = columns.index("redirected")
     sums = ("first", "request_bytes", "response_bytes", "record_bytes", "records")
     for ts, first, asked, answered, sent, records, *known in rows.rows(table, ("ts", *sums, *columns)):
@@ -150,7 +150,7 @@ def rows_with_records(rows: Rows, table: str, columns: Sequence[str]) -> Iterato
 
 
 def step_for(span_us: int) -> int:
-    """A window that divides the one that captures of this length or longer will have.
+    """A window that divides the final window of captures of this length or longer.
 
     >>> step_for(30_000_000) // US, step_for(600_000_000) // US, step_for(3_600_000_000) // US
     (1, 10, 60)

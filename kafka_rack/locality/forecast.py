@@ -1,4 +1,4 @@
-"""The traffic across racks in a month of a cluster that is still a plan.
+"""The forecast of a planned cluster's traffic across racks.
 
 >>> plan = forecast(racks=3, replication_factor=3, bytes_in=300 << 20, readers=2)
 >>> {kind: int(size) >> 20 for kind, size in plan.cross_by_kind.items()}
@@ -25,7 +25,7 @@ KINDS = ("produce", "replication", "consume")
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """Bytes a second of each kind of ``KINDS``: all, and what of them crosses racks. Exact fractions."""
+    """Bytes a second by kind of ``KINDS``: all, and those that cross racks. Exact fractions."""
 
     by_kind: dict[str, Fraction]
     cross_by_kind: dict[str, Fraction]
@@ -73,15 +73,15 @@ def forecast(
     local_producers: Fraction | float = 0,
     local_consumers: Fraction | float = 0,
 ) -> Forecast:
-    """Bytes a second across racks, where brokers, leaders, producers and consumers are spread evenly over racks.
+    """Bytes a second across racks, if brokers, leaders, producers and consumers are spread evenly over racks.
 
     Args:
-        racks: how many, all alike.
-        replication_factor: copies of each partition, spread over racks as evenly as they can be; leaders too.
-        bytes_in: produced, bytes a second.
-        readers: how many times everything is read.
-        local_producers, local_consumers: the share of what is produced, and of what is read, that stays in its rack
-            (by diskless topics, by client.rack with a replica in each rack). By chance 1/racks of the rest stays too.
+        racks: the number of racks, all alike.
+        replication_factor: copies of each partition; they and the leaders are spread evenly over racks.
+        bytes_in: produced bytes a second.
+        readers: how many times all records are read.
+        local_producers, local_consumers: the shares of produced and of read bytes that stay in their rack (by diskless
+            topics, by client.rack with a replica in each rack). By chance 1/racks of the rest stays too.
 
     Raises: InputError: a number out of its range.
     """
@@ -106,7 +106,7 @@ def forecast(
 
 
 def copies_elsewhere(racks: int, replication_factor: int) -> Fraction:
-    """How many copies of a partition are not in its leader's rack, on average over which copy leads.
+    """The number of a partition's copies outside its leader's rack, on average over the possible leaders.
 
     >>> copies_elsewhere(3, 3), copies_elsewhere(2, 3), copies_elsewhere(1, 3)
     (Fraction(2, 1), Fraction(4, 3), Fraction(0, 1))

@@ -1,6 +1,6 @@
-"""The ledger: flows of bytes added up, with their verdicts, and how complete they are.
+"""The ledger: sums of flows with their verdicts, and their completeness.
 
-Ledgers of parts, captures, brokers or clusters add up in any order. Every view of one says how complete it is.
+Ledgers of parts, captures, brokers or clusters can be merged in any order. Every view of one shows its completeness.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ RECORD_BYTES = SUMS.index("record_bytes")
 
 @dataclass(slots=True)
 class Ledger:
-    """Flows by ``TrafficKey``, and how complete they are."""
+    """Flows by ``TrafficKey``, and their completeness."""
 
     flows: dict[TrafficKey, Amounts] = field(default_factory=dict)
     completeness: Completeness = field(default_factory=Completeness)
 
     def add(self, flows: Mapping[TrafficKey, Amounts], factors: Mapping[str, int] | None = None) -> None:
-        """Add flows, and what they say of completeness.
+        """Add flows, and update the completeness.
 
         Args:
-            factors: topics' replication factors, where any is known.
+            factors: topics' replication factors, if known.
         """
         factors = factors or {}
         known = self.completeness
@@ -42,7 +42,7 @@ class Ledger:
                 known.copied_bytes[key.capture] = known.copied_bytes.get(key.capture, 0) + copied
 
     def merge(self, other: Ledger) -> Ledger:
-        """Add another's flows; gives this."""
+        """Add another ledger's flows; returns this ledger."""
         for key, amounts in other.flows.items():
             self.flows[key] = add_amounts(self.flows.get(key), amounts)
         self.completeness.merge(other.completeness)

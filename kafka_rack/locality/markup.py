@@ -1,6 +1,6 @@
-"""Parts of the page about racks: escaped text, names of which every character is visible, amounts in words, tables.
+"""Parts of the page: escaped text, names with only visible characters, amounts as text, tables.
 
-Names in a capture are whatever a client sent: ``html`` and ``text`` escape everything that is not ``Html`` already.
+Names in a capture are untrusted input of clients: ``html`` and ``text`` escape everything that is not ``Html``.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from typing import Any
 from kafka_rack.locality.amounts import Pace, bytes_text
 
 LOCALITIES = {"cross": "crossed racks", "unknown": "unknown", "local": "stayed in a rack"}
-"""In the order in which bars are stacked: what matters most from the base line."""
+"""In the order in which bars are stacked, the most important at the base."""
 MAX_NAME_CHARACTERS, MAX_TITLE_CHARACTERS = 64, 400
 
 
 class Html(str):
-    """Text that is a part of a page as it is."""
+    """Text that is markup and needs no escaping."""
 
     __slots__ = ()
 
 
 def seen(given: str) -> str:
-    r"""A text of which every character can be seen.
+    r"""A text with escapes for invisible characters.
 
     >>> print(seen("a\x00\u202e"))
     a\x00\u202e
@@ -36,7 +36,7 @@ def seen(given: str) -> str:
 
 
 def text(given: object) -> Html:
-    r"""Anything as a part of the page: markup escaped, and what cannot be seen written out.
+    r"""Any value as markup: escaped, with escapes for invisible characters too.
 
     >>> print(text("<b>\x00\u202e'"), text("az-ä"), text(Html("<br>")))
     &lt;b&gt;\x00\u202e&#x27; az-ä <br>
@@ -45,7 +45,7 @@ def text(given: object) -> Html:
 
 
 def html(form: str, *parts: object) -> Html:
-    """A form with parts in the places of its braces.
+    """A template with parts in place of its braces.
 
     >>> html("<b>{}</b>", "a < b")
     '<b>a &lt; b</b>'
@@ -54,13 +54,13 @@ def html(form: str, *parts: object) -> Html:
 
 
 def joined(parts: Iterable[object]) -> Html:
-    """Parts one after the other."""
+    """The concatenated parts."""
     return Html("".join(map(text, parts)))
 
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """In what amounts are shown: the currency, and the pace that makes a month of them."""
+    """The units of amounts: the currency, and the pace that scales them to a month."""
 
     currency: str
     pace: Pace
@@ -71,12 +71,12 @@ class Terms:
         return self.pace.heading
 
     def money(self, amount: str | Decimal) -> Html:
-        """An amount of the captures as that of a ``period``."""
+        """An amount of the captures, scaled to a ``period``."""
         return text(self.pace.money(Decimal(amount), self.currency))
 
 
 def name(given: str | None, absent: str) -> Html:
-    """A name, in italics the word for none or an empty one; a long one is cut, and its title has more of it."""
+    """A name, or in italics the text for a missing or empty one; a long name is cut, with more of it in its title."""
     if given is None:
         return html("<i>{}</i>", absent)
     if not given.strip():
@@ -89,7 +89,7 @@ def name(given: str | None, absent: str) -> Html:
 def table(
     head: Sequence[str], rows: Sequence[Sequence[str]], numbers: int, otherwise: str = "", caption: str = ""
 ) -> Html:
-    """A table whose last columns are numbers, or a sentence if it has no rows."""
+    """A table whose last columns are numbers; a sentence if it has no rows."""
     if not rows:
         return html("<p>{}</p>", otherwise) if otherwise else Html("")
     kinds = [*[""] * (len(head) - numbers), *[Html(' class="number"')] * numbers]
@@ -107,6 +107,6 @@ def table(
 
 
 def split_text(row: Mapping[str, Any]) -> Html:
-    """Where a row's bytes went, in words, as markup."""
+    """A row's bytes by locality, as markup."""
     told = [f"{bytes_text(row[f'{way}_bytes'])} {words}" for way, words in LOCALITIES.items() if row[f"{way}_bytes"]]
     return text(", ".join(told) or "no bytes")

@@ -1,6 +1,6 @@
-"""The result of ``locality`` as one page without scripts, pictures or style sheets beside it.
+"""The result of ``locality`` as one self-contained page, without scripts, images or external style sheets.
 
-``report`` takes what ``locality.json`` holds and nothing else, not even the time.
+``report`` depends only on the contents of ``locality.json``, not even on the time.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from kafka_rack.locality.svg import bar, over_time
 from kafka_rack.plurals import counted
 
 MAX_RACKS = 16
-"""Racks on each side of the map; all others are one."""
+"""The most racks on each side of the map; all others are one."""
 REST = "\0rest"
 LEVELS = 5
-"""Strengths of a colour."""
+"""The number of a colour's shades."""
 SIGNS = {"cross": "↗", "unknown": "?", "local": "="}
 MAX_EXAMPLES = 6
-"""Lines of the racks file that is proposed."""
+"""The most lines of the proposed racks file."""
 PLAIN_ID = re.compile(r"[A-Za-z0-9._-]{1,100}")
-"""Client ids that are patterns of themselves in a racks file."""
+"""Client ids that a racks file can contain as patterns unchanged."""
 PLAIN_HOST = re.compile(r"[0-9A-Fa-f:.]{1,45}")
 SECTIONS = {
     "avoidable": "What to do",
@@ -52,7 +52,7 @@ LISTS = {
     "groups": (("group", "group_id", "no group"), ("topic", "topic", "no topic")),
     "apis": (("API", "api", ""), ("kind", "category", "")),
 }
-"""For each list its columns of names: heading, key, and the word if there is none."""
+"""Columns of names by list: heading, key, and the text for a missing name."""
 CSS = files(__package__) / "page.css"
 PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8">
@@ -86,7 +86,7 @@ def report(result: Mapping[str, Any]) -> str:
     """The page.
 
     Args:
-        result: what ``kafka_rack.locality.captures.measure`` returns and ``locality.json`` holds.
+        result: the result of ``kafka_rack.locality.captures.measure``, the contents of ``locality.json``.
     """
     terms, span = Terms(result["prices"]["currency"], pace_of_result(result)), result["span"]
     bodies = sections(result, terms)
@@ -115,7 +115,7 @@ def report(result: Mapping[str, Any]) -> str:
 
 
 def at(told: str) -> str:
-    """A moment of the result, to the second.
+    """A time of the result, to the second.
 
     >>> at("2026-01-01T00:00:00.250000Z")
     '2026-01-01 00:00:00'
@@ -124,7 +124,7 @@ def at(told: str) -> str:
 
 
 def cards(result: Mapping[str, Any], terms: Terms) -> list[tuple[str, str, str, str]]:
-    """The figures that matter most: what, the class of its colour, how much, and more of it."""
+    """The main figures: title, colour class, amount, and a detail."""
     summary, period = result["summary"], terms.period
     client, copies, actions = summary["client"], summary["replication"], summary["actions"]
     crossed = f"{bytes_text(client['cross_bytes'])} of {bytes_text(client['bytes'])}, {client['cost_text']} {period}"
@@ -169,7 +169,7 @@ def sections(result: Mapping[str, Any], terms: Terms) -> dict[str, Html]:
 
 
 def what_to_do(actions: Sequence[Mapping[str, Any]], terms: Terms) -> Html:
-    """The actions with what they save, and why the bytes crossed."""
+    """The actions with their savings, and why the bytes crossed."""
     rows = []
     for row in actions:
         details = joined(html("<li>{}</li>", detail) for detail in row["details"])
@@ -233,7 +233,7 @@ def rack_map(pairs: Sequence[Mapping[str, Any]], terms: Terms) -> Html:
 
 
 def axis(pairs: Sequence[Mapping[str, Any]], side: str) -> list[str | None]:
-    """Racks by name, unknown last; of many those with the most bytes, and one for the rest."""
+    """Racks by name, unknown last; if there are many, those with the most bytes, and one for the rest."""
     sizes: Counter[str | None] = Counter()
     for row in pairs:
         sizes[row[side]] += row["bytes"]
@@ -304,7 +304,7 @@ def what_is_unknown(result: Mapping[str, Any], terms: Terms) -> Html:
 
 
 def example(clients: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Lines of a racks file for clients without a rack: by address, or by id if several share an address."""
+    """Racks file lines for clients without a rack: by address, or by id if several share an address."""
     ids: dict[str, Counter[str]] = defaultdict(Counter)
     for row in clients:
         host = row["client_host"] or ""

@@ -1,9 +1,8 @@
 """Prices of a byte between racks, and of requests to object stores.
 
-Clouds charge by who sends and who receives, so a price has two halves: the sender's egress and the receiver's ingress.
-``price_lists`` has those of AWS (the default: 0.01 $/GB each way), GCP and Azure, dated and with their source; a
-contract may differ: a prices file says what yours are. Amounts are Decimal throughout: 18 places, of which sums lose
-none.
+Clouds charge the sender and the receiver, so a price has two parts: the sender's egress and the receiver's ingress.
+``price_lists`` has those of AWS (the default: 0.01 $/GB each way), GCP and Azure, with date and source; for other
+contracts use a prices file. Amounts are Decimal with 18 places, so sums are exact.
 """
 
 from __future__ import annotations
@@ -23,14 +22,14 @@ from kafka_rack.errors import InputError
 from kafka_rack.printable import printable
 
 UNITS = {"GB": 10**9, "GiB": 2**30}
-"""Bytes of what a price is for."""
+"""Bytes by unit of a price."""
 CENT = Decimal("0.01")
 NOTHING = Decimal(0)
 PLACES = Decimal(1).scaleb(-18)
 EXACT = Context(prec=60, rounding=ROUND_HALF_EVEN)
 LISTS = Path(__file__).with_name("price_lists")
 BUILT_IN = tuple(sorted(path.stem for path in LISTS.glob("*.toml")))
-"""Price lists of clouds, by the names that ``--prices`` takes: those of the files."""
+"""Names of the clouds' price lists for ``--prices``: those of the files."""
 
 
 class Tier(NamedTuple):
@@ -42,7 +41,7 @@ class Tier(NamedTuple):
 
 
 class Rate(NamedTuple):
-    """Money for one unit of bytes: the sender's part and the receiver's. ``tiers`` are in ascending order."""
+    """The price of one unit of bytes: the sender's part and the receiver's. ``tiers`` are in ascending order."""
 
     egress: Decimal
     ingress: Decimal
@@ -87,11 +86,11 @@ NO_FEES = StoreFees()
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """Prices of crossing. ``unit`` is GB (10^9 bytes) or GiB (2^30).
+    """Prices of traffic between racks. ``unit`` is GB (10^9 bytes) or GiB (2^30).
 
-    ``default`` holds for two different racks that ``pairs``, (from, to) -> rate, does not have; bytes that stay in
-    their rack are free unless ``pairs`` has the rack with itself. ``source`` and ``dated`` say where prices are from.
-    Rates with tiers need ``in_month`` first; ``ceiling`` is then the highest price before.
+    ``default`` applies to two different racks that are not in ``pairs``, (from, to) -> rate; traffic within a rack is
+    free unless ``pairs`` has the rack with itself. ``source`` and ``dated`` are the origin of the prices. Rates with
+    tiers need ``in_month`` first; ``ceiling`` is then the highest price without it.
     """
 
     currency: str = "$"
@@ -116,7 +115,7 @@ class Prices:
         return self.default if sender != receiver else FREE
 
     def cost(self, sender: str, receiver: str, size_bytes: int, *, replication: bool = False) -> Decimal:
-        """The cost of bytes, both halves together, to 18 places.
+        """The cost of bytes, egress and ingress together, to 18 places.
 
         >>> Prices().cost("az-a", "az-b", 3_000_000_000)
         Decimal('0.060000000000000000')
@@ -138,10 +137,10 @@ class Prices:
         return EXACT.divide(whole, Decimal(UNITS[self.unit])).quantize(PLACES, context=EXACT)
 
     def in_month(self, months: Mapping[tuple[str, str], Decimal]) -> Prices:
-        """The same with one rate a direction: its mean in a month.
+        """The prices with one rate per direction, its mean in a month.
 
         Args:
-            months: (from, to) -> bytes that go there in a month.
+            months: (from, to) -> bytes in a month.
         """
         units = {way: EXACT.divide(size, Decimal(UNITS[self.unit])) for way, size in months.items()}
         others = sum((size for way, size in units.items() if way not in self.pairs and way[0] != way[1]), NOTHING)
@@ -149,14 +148,14 @@ class Prices:
         return replace(self, default=self.default.mean(others), pairs=pairs, ceiling=self.highest)
 
     def racks(self) -> set[str]:
-        """Every rack that has a price of its own."""
+        """All racks with their own price."""
         return {rack for pair in self.pairs for rack in pair}
 
     def with_free_replication(self) -> Prices:
         return replace(self, free_replication=True)
 
     def as_json(self) -> dict[str, Any]:
-        """The prices as a file of them has them, amounts as text."""
+        """The prices in the form of a prices file, amounts as text."""
         return {
             "currency": self.currency,
             "unit": self.unit,
@@ -189,7 +188,7 @@ def price_list(name: str) -> Prices:
 
 
 class TierLine(msgspec.Struct, forbid_unknown_fields=True):
-    """A tier in a prices file. What it leaves out is as in the rate that it belongs to."""
+    """A tier in a prices file. Omitted parts are those of its rate."""
 
     above: Decimal
     egress: Decimal | None = None
@@ -230,12 +229,12 @@ class PricesFile(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def read_prices(text: str, name: str) -> Prices:
-    """Prices out of a file's text: TOML if its name ends so, else JSON.
+    """The prices in a file's text: TOML if its name ends in ``.toml``, else JSON.
 
     Args:
-        name: the file's, for messages.
+        name: the file's name, for messages.
 
-    Raises: InputError: what is wrong, where, and what would be right.
+    Raises: InputError: an invalid file; the message has the place and the expected value.
 
     >>> prices = read_prices(
     ...     'egress = 0.01\\ningress = 0\\n[[pairs]]\\nbetween = ["a", "b"]\\negress = 0.002', "p.toml"
@@ -259,7 +258,7 @@ def read_prices(text: str, name: str) -> Prices:
 
 
 def pairs_of(lines: Iterable[PairLine], default: Rate, name: str) -> dict[tuple[str, str], Rate]:
-    """Each direction's price. A half that a pair leaves out is the default's."""
+    """Each direction's price. Omitted parts of a pair are the default's."""
     rates: dict[tuple[str, str], Rate] = {}
     for number, line in enumerate(lines, start=1):
         where = f"{name}, pair {number}"
@@ -286,7 +285,7 @@ def rate_of(line: PricesFile | PairLine, default: Rate, where: str) -> Rate:
 
 
 def amount(value: Decimal | None, default: Decimal, where: str) -> Decimal:
-    """A price in bounds, the default if it is left out. Raises InputError."""
+    """A valid price, the default if omitted. Raises InputError."""
     found = default if value is None else value
     if not found.is_finite() or not 0 <= found <= 10**6 or found.normalize().as_tuple().exponent < -9:  # type: ignore[operator]
         raise InputError(f"{where}: expected a price from 0 to 1,000,000 with at most 9 decimals, got {found}")

@@ -1,7 +1,7 @@
-"""Where clients are, as a file says it, for those that do not say it themselves: producers above all.
+"""The racks file: the racks of clients that do not name one themselves, mostly producers.
 
 A line is ``RACK@WHAT``: an address range, one address, ``client:PATTERN`` for client ids, or ``broker:ID``. Blank lines
-and what follows a ``#`` do not count.
+and text after a ``#`` are ignored.
 
     az-a@10.0.1.0/24
     az-b@10.0.2.17
@@ -40,7 +40,7 @@ class ClientIdPattern(NamedTuple):
 
 @dataclass(slots=True)
 class RackRules:
-    """A racks file, read. The longest range that holds an address decides, and of patterns the one that says most.
+    """The rules of a racks file. The longest matching range of an address wins, and the most specific pattern of an id.
 
     ``ranges`` is (version of IP, length of prefix) -> network as a number -> rack.
     """
@@ -51,7 +51,7 @@ class RackRules:
 
     @classmethod
     def read(cls, text: str, name: str) -> RackRules:
-        """A file's text. Raises InputError with the line, and what would be right.
+        """Parse a file's text. Raises InputError with the line and the expected form.
 
         >>> rules = RackRules.read("az-a@10.0.0.0/8\\naz-b@10.0.2.0/24\\naz-c@client:etl-*", "racks")
         >>> rules.of_address("10.0.2.7"), rules.of_address("10.9.9.9"), rules.of_client_id("etl-7")
@@ -93,7 +93,7 @@ class RackRules:
             raise InputError(f"{where}: {what} is in {rack} here, but in {before[0]} in line {before[1]}; keep one")
 
     def of_address(self, address: str | None) -> str | None:
-        """The rack of an address without port, None where no range holds it."""
+        """The rack of an address without port, None if no range contains it."""
         found = parsed_address(address)
         if found is None:
             return None
@@ -107,7 +107,7 @@ class RackRules:
         return None
 
     def of_client_id(self, client_id: str | None) -> str | None:
-        """The rack of a client id; None where no pattern fits, or several that say as much and not the same."""
+        """The rack of a client id; None if no pattern matches, or equally specific ones contradict each other."""
         best: ClientIdPattern | None = None
         for pattern in self.patterns:
             if best is not None and pattern.literals < best.literals:
@@ -119,7 +119,7 @@ class RackRules:
         return best.rack if best is not None else None
 
     def of_client(self, client_id: str | None, address: str | None) -> str | None:
-        """The rack of a client: by its id before its address, which may be a proxy's.
+        """The rack of a client: by its id first, because the address may be a proxy's.
 
         >>> RackRules.read("az-a@10.0.0.0/8\\naz-c@client:etl-*", "racks").of_client("etl-7", "10.0.0.1")
         'az-c'
@@ -127,13 +127,13 @@ class RackRules:
         return self.of_client_id(client_id) or self.of_address(address)
 
     def racks(self) -> set[str]:
-        """Every rack that the file names."""
+        """All racks in the file."""
         ranges = {rack for by_network in self.ranges.values() for rack in by_network.values()}
         return ranges | {pattern.rack for pattern in self.patterns} | set(self.brokers.values())
 
 
 def uncommented(line: str) -> str:
-    """A line without its comment, which begins the line or follows a blank: client ids may hold a ``#``."""
+    """A line without its comment, which starts the line or follows a blank: client ids may contain a ``#``."""
     return re.split(r"(?:^|\s)#", line, maxsplit=1)[0].strip()
 
 
@@ -150,7 +150,7 @@ def network_of(text: str, where: str) -> IPv4Network | IPv6Network:
 
 
 def parsed_address(address: str | None) -> Address | None:
-    """An address, of IPv4 also where it is written within IPv6."""
+    """A parsed address; an IPv4 address mapped to IPv6 becomes IPv4."""
     try:
         found = ip_address((address or "").strip("[]").partition("%")[0])
     except ValueError:

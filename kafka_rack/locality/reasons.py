@@ -1,7 +1,7 @@
-"""Why bytes crossed racks, or why it cannot be told; what would keep them in, and whether that is certain.
+"""The reasons why bytes crossed racks, or why that is unknown; the actions against it, and their certainty.
 
-``judge`` takes what is known of some bytes and answers. It guesses nothing: without a client's rack the answer is
-unknown, and a saving is certain only where the capture showed that what it takes was there.
+``judge`` returns a verdict from the known facts about some bytes. It does not guess: without a client's rack the
+verdict is unknown, and a saving is certain only if the capture shows that its preconditions hold.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ CATEGORIES = (PRODUCE, REPLICATION, CONSUME, OTHER)
 FIRST_FETCH_WITH_RACK = 11
 """KIP-392, Apache Kafka 2.4."""
 TOLD_TO_BROKERS = ("client_id", "listener")
-"""How a client of a diskless topic tells its rack today."""
+"""The ways in which a client of a diskless topic can name its rack today."""
 
 
 AVOIDABLE_WORDS: dict[Avoidable, str] = {"yes": "avoidable", "perhaps": "cannot tell", "no": "unavoidable"}
-"""How people read whether crossing bytes could have stayed in their rack."""
+"""Text for ``Avoidable``."""
 
 
 class Reason(NamedTuple):
-    """Why bytes crossed racks, or why it is not known.
+    """Why bytes crossed racks, or why that is unknown.
 
-    ``action`` is what to do about it, in a sentence; ``who`` does it: client, brokers or nobody. ``avoidable``: ``yes``
-    keeps the bytes in their rack where the capture shows what that takes, ``perhaps`` may, ``no`` does not. ``in_test``
-    is the action in a test with a ``MockCluster``, if it is another.
+    ``action`` is the remedy, in a sentence; ``who`` does it: client, brokers or nobody. ``avoidable``: ``yes``, the
+    action keeps the bytes in their rack if the capture shows its preconditions; ``perhaps``, it may; ``no``, it does
+    not. ``in_test`` is the action in a test with a ``MockCluster``, if different.
     """
 
     name: str
@@ -43,7 +43,7 @@ class Reason(NamedTuple):
 
     @property
     def docs(self) -> str:
-        """Where the documentation explains it."""
+        """The place in the documentation that explains it."""
         return f"cost.md#{self.name.replace('_', '-')}"
 
 
@@ -194,21 +194,21 @@ REASONS = {
         ),
     )
 }
-"""Every reason by its name: a new one takes a row here, and a rule in ``judge``."""
+"""Every reason by name: a new one needs a row here and a rule in ``judge``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Facts about some bytes between a client and a broker. None is not known.
+    """Facts about some bytes between a client and a broker. None: unknown.
 
     Args:
         category: consume, produce, replication or other.
-        client_rack: where the client is, or the follower.
+        client_rack: the rack of the client or follower.
         told_rack, told_in: the rack that the client itself named, and where: request, client_id, listener, ...
         share: of a share group.
-        cluster_racks: racks of the cluster's brokers, empty where none is known.
+        cluster_racks: racks of the cluster's brokers, empty if none is known.
         diskless: the topic is served by any broker.
-        redirected: told to read elsewhere. whole: the bytes are of a partition, not of a fetch without any.
+        redirected: the answer names another replica. whole: the bytes are of a partition, not of a fetch without any.
         replica_here: an in-sync replica is in the client's rack. leader_here: so is a leader of the topic.
         keyed: some record has a key. has_partitioner: the client has partitioner.rack.aware.
         unread_fetch: a fetch of category other, which may be a consumer's or a follower's.
@@ -233,7 +233,7 @@ class Facts:
 
 
 class LocalityVerdict(NamedTuple):
-    """``saves``: the fix keeps these bytes in for certain; ``at_most``: it may. ``detail``: say, a near match."""
+    """``saves``: the action certainly keeps the bytes in their rack; ``at_most``: it may. ``detail``: a near match."""
 
     locality: Locality
     reason: str | None = None
@@ -243,7 +243,7 @@ class LocalityVerdict(NamedTuple):
 
     @property
     def avoidable(self) -> Avoidable | None:
-        """How sure it is that the reason's action keeps these bytes in their rack; None for local bytes."""
+        """The certainty that the reason's action keeps these bytes in their rack; None for local bytes."""
         if self.reason is None:
             return None
         return "yes" if self.saves else "perhaps" if self.at_most else "no"
@@ -253,7 +253,7 @@ LOCAL = LocalityVerdict("local")
 
 
 def judge(facts: Facts) -> LocalityVerdict:
-    """Where bytes went and why.
+    """The locality of bytes and its reason.
 
     >>> judge(Facts("consume", "az-a", broker_rack="az-b", api_version=12, replica_here=True))
     LocalityVerdict(locality='cross', reason='no_client_rack', saves=True, at_most=True, detail=None)
@@ -276,7 +276,7 @@ def judge(facts: Facts) -> LocalityVerdict:
 
 
 def without_rack(facts: Facts) -> LocalityVerdict:
-    """Bytes of a client of unknown rack: for a consumer, why its rack is unknown."""
+    """The verdict for a client of unknown rack: for a consumer, why its rack is unknown."""
     if facts.unread_fetch:
         return LocalityVerdict("unknown", "fetch_not_read", at_most=True)
     if facts.category == REPLICATION:
@@ -325,7 +325,7 @@ def produced(facts: Facts) -> LocalityVerdict:
 
 
 def diskless(facts: Facts) -> LocalityVerdict:
-    """Bytes of a topic that any broker serves: clients are sent to their own rack's, if they tell it."""
+    """The verdict for a topic that any broker serves: brokers of the client's rack do, if it names its rack."""
     if facts.told_in not in TOLD_TO_BROKERS:
         here = facts.client_rack in facts.cluster_racks
         return LocalityVerdict("cross", "diskless_without_zone", saves=here, at_most=True)
@@ -333,9 +333,9 @@ def diskless(facts: Facts) -> LocalityVerdict:
 
 
 def not_in_cluster(facts: Facts) -> LocalityVerdict | None:
-    """A rack that a client names and no broker has; with the rack that is probably meant.
+    """The verdict for a rack that a client names and no broker has, with the rack that is probably meant.
 
-    A name that is right saves the bytes for certain only where the racks file says where the client really is.
+    A corrected name saves the bytes for certain only if the racks file has the client's real rack.
     """
     told = facts.told_rack
     if not facts.cluster_racks or told is None or told in facts.cluster_racks:
@@ -357,7 +357,7 @@ def docs_table() -> str:
 
 
 def near_match(rack: str, cluster_racks: frozenset[str]) -> str | None:
-    """The racks that a name may mean, in words.
+    """The racks that a name may mean, as text.
 
     >>> near_match("AZ-A", frozenset({"az-a", "az-b"}))
     'AZ-A is almost az-a: they differ in capitals only'

@@ -1,6 +1,6 @@
-"""The result of ``locality``, small enough for one file: ``locality.json``, which a page and a terminal can show.
+"""The result of ``locality``, small enough for one file: ``locality.json``, the input of the page and the terminal.
 
-Amounts of money are text with all their decimals; bytes are numbers.
+Amounts of money are text with all decimals; bytes are numbers.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ MAX_DETAILS = 10
 MAX_TITLES = 3
 MAX_WINDOWS = 5_000
 LISTS = ("topics", "clients", "groups", "apis")
-"""Tables whose largest crossers the result lists."""
+"""The tables of which the result lists the rows with the most crossing bytes."""
 Row = Mapping[str, Any]
 
 
@@ -51,7 +51,7 @@ def collect_result(
     racks_file: str | None = None,
     out: str | None = None,
 ) -> dict[str, Any]:
-    """The result of the tables of ``grouped``, and of each capture's first and last moment.
+    """The result from the tables of ``grouped`` and each capture's first and last time.
 
     Args:
         completeness: the ledger's; by default that of its spans alone.
@@ -113,13 +113,13 @@ def pace_of(windows: Iterable[Row], span_us: int, window_us: int) -> Pace:
 
 
 def pace_of_result(result: Mapping[str, Any]) -> Pace:
-    """The same out of a result."""
+    """The pace of a result."""
     span = result["span"]
     return Pace(span["covered_us"], Decimal(span["month_low"]), Decimal(span["month_high"]))
 
 
 def listed(rows: Sequence[Row], top: int) -> dict[str, Any]:
-    """The first rows, and all others in one."""
+    """The first rows, and the sum of the others."""
     others = rows[top:]
     rest = {"rows": len(others), **shown(added(others))} if others else None
     return {"top": [shown(row) for row in rows[:top]], "others": rest}
@@ -134,12 +134,12 @@ def added(rows: Iterable[Row]) -> dict[str, Any]:
 
 
 def shown(row: Mapping[str, Any]) -> dict[str, Any]:
-    """A row as JSON has it."""
+    """A row as JSON."""
     return {name: plain(value) if isinstance(value, Decimal) else value for name, value in row.items()}
 
 
 def assumptions(prices: Prices, pace: Pace, window_us: int) -> list[str]:
-    """The assumptions behind the figures, in sentences."""
+    """The assumptions of the figures, as sentences."""
     egress, ingress = (with_currency(plain(part), prices.currency) for part in prices.default[:2])
     unit = "GB (10^9 bytes)" if prices.unit == "GB" else "GiB (2^30 bytes)"
     price = f"A {unit} that crosses costs {egress} where it leaves a rack and {ingress} where it enters one"

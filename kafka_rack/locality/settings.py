@@ -1,4 +1,4 @@
-"""Settings of a run over captures."""
+"""The settings of a run over captures."""
 
 from __future__ import annotations
 

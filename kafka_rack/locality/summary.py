@@ -1,6 +1,6 @@
-"""A ledger's main figures: client traffic, how much of it is avoidable and how, and replication by itself.
+"""A ledger's main figures: client traffic, its avoidable part with actions, and replication separately.
 
-The command line, the control API and the pages all show these figures and these sentences.
+The command line, the control API and the pages all show these figures and sentences.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from kafka_rack.locality.reasons import AVOIDABLE_WORDS, CONSUME, OTHER, PRODUCE
 from kafka_rack.locality.traffic import MONEY
 
 KINDS = {"client": (PRODUCE, CONSUME), "replication": (REPLICATION,), "other": (OTHER,)}
-"""Parts of a summary, and the kinds of flows in each."""
+"""Part of a summary -> the kinds of its flows."""
 BYTES = ("local_bytes", "cross_bytes", "unknown_bytes", "avoidable_bytes", "perhaps_bytes", "unavoidable_bytes")
 MAX_DETAILS = 10
 Row = Mapping[str, Any]
@@ -29,9 +29,9 @@ def summary_of(rows: Iterable[Row], pace: Pace, currency: str) -> dict[str, Any]
         rows: with ``category``, ``locality``, ``reason``, ``bytes``, ``saves_bytes``, ``at_most_bytes`` and ``MONEY``,
             and ``detail`` if any: those of ``traffic``, or sums of them.
 
-    Returns ``client``, ``replication`` and ``other``: bytes by where they went, those that crossed by whether that was
-    avoidable, and money; ``actions``: what to do about client traffic that crossed or may have, by reason, and what
-    that saves, the largest first; ``lines``: sentences for ``client``, ``avoidable``, ``unknown`` and ``replication``.
+    Returns ``client``, ``replication`` and ``other``: bytes by locality, crossing ones by avoidability, and costs;
+    ``actions``: remedies for client traffic that crossed or may have, by reason, with their savings, largest first;
+    ``lines``: sentences for ``client``, ``avoidable``, ``unknown`` and ``replication``.
     """
     parts = {name: no_sums() for name in KINDS}
     by_reason: dict[str, dict[str, Any]] = {}
@@ -84,7 +84,7 @@ def add(sums: dict[str, Any], row: Row) -> None:
 
 
 def action(name: str, sums: Row, details: Counter[str], pace: Pace, currency: str) -> dict[str, Any]:
-    """The action for client traffic that crossed racks, or may have, for one reason."""
+    """The action against client traffic that crossed racks, or may have, for one reason."""
     reason = REASONS[name]
     return {
         "reason": name,

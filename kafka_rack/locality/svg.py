@@ -1,7 +1,7 @@
-"""Pictures of traffic as SVG: bytes over time, and the bars of tables.
+"""Charts of traffic as SVG: bytes over time, and the bars of tables.
 
-Colours come from the page's style, so that they follow its light or dark. Each picture and column has a title with the
-figures, which browsers show and screen readers read.
+Colours come from the page's style, for its light and dark modes. Each chart and column has a title with the figures,
+for browsers and screen readers.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ COLUMNS = tuple(f"{way}_bytes" for way in LOCALITIES)
 
 
 def over_time(windows: Sequence[Mapping[str, Any]], window_us: int) -> str:
-    """A column for each window, stacked; of very many windows several share one."""
+    """A stacked column for each window; with very many windows, several share one."""
     starts = [time_of(row["window_start"]) for row in windows]
     first, window = min(starts), timedelta(microseconds=window_us)
     step = window * ceil(((max(starts) - first) // window + 1) / MAX_COLUMNS)
@@ -51,7 +51,7 @@ def over_time(windows: Sequence[Mapping[str, Any]], window_us: int) -> str:
 
 
 def bar(row: Mapping[str, Any], longest: int) -> str:
-    """A row's bytes beside those of the longest row."""
+    """A bar of a row's bytes, relative to the longest row."""
     parts = [
         f'<svg role="img" width="{BAR}" height="{BAR_HEIGHT}" viewBox="0 0 {BAR} {BAR_HEIGHT}">',
         f"<title>{split_text(row)}</title>",
@@ -66,5 +66,5 @@ def bar(row: Mapping[str, Any], longest: int) -> str:
 
 
 def time_of(text: str) -> datetime:
-    """The time of a moment in the result."""
+    """The parsed time of a text in the result."""
     return datetime.strptime(text, "%Y-%m-%dT%H:%M:%S.%fZ").replace(tzinfo=UTC)

@@ -1,4 +1,4 @@
-"""The decoded tables that locality reads, and the sums that it makes of their rows."""
+"""The decoded tables that locality reads, and the sums of their rows."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Flows to traffic: bytes with their client's rack, local, cross or unknown, and the reason; summed up, with money.
+"""Flows to traffic: bytes with their client's rack, local, cross or unknown, and the reason; summed up, with costs.
 
-``TrafficSums`` judges the flows of a capture. Money is computed from whole sums of bytes, so that it is the same in
-whatever order they were added.
+``TrafficSums`` judges the flows of a capture. Costs are computed from total bytes, so that they do not depend on the
+order of additions.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from kafka_rack.zones import zone_in_client_id
 
 RACK_LISTENER = "RACK_"
 COUNTS = (*SUMS, "bytes", "saves_bytes", "at_most_bytes")
-"""``SUMS``; all bytes; and of them those that the reason's action keeps in their rack for certain, and at most."""
+"""``SUMS``, all bytes, and the bytes that the reason's action keeps in their rack for certain and at most."""
 MONEY = ("cost", "possible_cost", "saves_cost", "at_most_cost")
 """The cost of the bytes, 0 if unknown; the cost of unknown bytes if all of them cross, at the highest price; and
 the costs of ``saves_bytes`` and ``at_most_bytes``, unknown ones at the highest price."""
@@ -43,7 +43,7 @@ GROUPINGS: dict[str, tuple[str, ...]] = {
     "windows": ("window_start", "category"),
     "reasons": ("category", "reason", "detail", "locality"),
 }
-"""Table -> the columns that it sums ``ALL_SUMS`` by."""
+"""Table -> the columns by which it groups ``ALL_SUMS``."""
 TrafficRow = dict[str, Any]
 """A row of ``traffic``: the fields of ``TrafficKey``, ``COUNTS`` and ``MONEY``."""
 
@@ -121,7 +121,7 @@ class TrafficSums:
         return flow.topic or self.conclusions.topics.get(flow.topic_id or "", flow.topic_id)
 
     def judge(self, flow: Flow) -> tuple[TrafficKey, TrafficKey | None]:
-        """Whose bytes these are, where both ends are, and what follows; without the window.
+        """The client, both racks and the verdict of a flow, without the window.
 
         Returns the key of the record batches and that of the rest of their frames, or the key of all and None.
         """
@@ -189,7 +189,7 @@ class TrafficSums:
         return UNKNOWN_LOCATION
 
     def locate(self, flow: Flow, address: str | None, group: str | None = None) -> ClientLocation:
-        """Where a client is, by the first that says it."""
+        """A client's location, from the first source that has it."""
         known, cluster = self.conclusions, self.conclusions.cluster_racks
         rack, named_in = flow.client_rack, flow.client_rack_from
         if not rack:
@@ -210,7 +210,7 @@ class TrafficSums:
 
 
 def rewindowed(traffic: Mapping[TrafficKey, Amounts], window_us: int) -> dict[TrafficKey, Amounts]:
-    """The same by longer windows, whose length is a multiple of theirs."""
+    """The traffic by longer windows, whose length is a multiple of theirs."""
     found: dict[TrafficKey, Amounts] = {}
     for key, amounts in traffic.items():
         wide = key._replace(window=key.window // window_us * window_us)
@@ -223,7 +223,7 @@ def add_amounts(before: Amounts | None, more: Amounts) -> Amounts:
 
 
 def prices_in_month(flows: Mapping[TrafficKey, Amounts], prices: Prices, pace: Pace) -> Prices:
-    """The prices of a month of these flows: tiers follow its volume, or below a minute what was measured."""
+    """The prices for a month of these flows: tiers use the month's volume, or, below a minute, the measured one."""
     sizes: dict[tuple[str, str], int] = {}
     for key, amounts in flows.items():
         client, broker = key.client_rack, key.broker_rack
@@ -266,7 +266,7 @@ def traffic_row(key: TrafficKey, amounts: Amounts, prices: Prices) -> TrafficRow
 
 
 def grouped(traffic: Mapping[TrafficKey, Amounts], prices: Prices) -> dict[str, list[TrafficRow]]:
-    """The tables of ``GROUPINGS``: the largest crossers first, of equal ones by their names, None last."""
+    """The tables of ``GROUPINGS``: most crossing bytes first, equal ones by name, None last."""
     sums: dict[tuple[Any, ...], tuple[Any, ...]] = {}
     for key, amounts in traffic.items():
         row = traffic_row(key, amounts, prices)
@@ -286,5 +286,5 @@ def grouped(traffic: Mapping[TrafficKey, Amounts], prices: Prices) -> dict[str, 
 
 
 def by_size(row: Mapping[str, Any], sizes: Iterable[str], names: Iterable[str]) -> tuple[Any, ...]:
-    """Sorts rows with the most bytes first, equal ones by their names, None last."""
+    """A sort key: most bytes first, equal ones by name, None last."""
     return (*(-row[size] for size in sizes), *((row[name] is None, row[name] or "") for name in names))
