@@ -1,6 +1,6 @@
-"""The cost of an outage: how likely failed brokers or racks leave partitions unwritable or without a replica.
+"""The cost of an outage: the probability that failed brokers or racks make partitions unwritable or lose them.
 
-``layout_availability`` judges any layout; ``availability_row`` asks the same of a placer on a cluster of some size.
+``layout_availability`` evaluates any layout; ``availability_row`` a placer on a cluster of some size.
 """
 
 from __future__ import annotations

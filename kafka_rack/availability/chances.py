@@ -1,10 +1,10 @@
-"""How likely a random outage is to hit any of some sets of brokers: counted where that can be done, else tried out.
+"""The probability that a random outage hits any of some sets of brokers: counted exactly if possible, else simulated.
 
-An outage is a number of racks, all of them lost, and a number of further brokers among those that remain; every choice
-is as likely as any other. A set is hit when at least its threshold of members is lost.
+An outage is a number of lost racks and a number of further brokers among the remaining ones; all choices are equally
+likely. A set is hit if at least its threshold of members is lost.
 
-Counting is exact in three cases: no outage is large enough; all sets still need as many losses as there are failed
-brokers, when the distinct subsets are counted; or there are few enough outages to go through all of them.
+Counting is exact in three cases: no outage is large enough; all sets need as many losses as brokers fail, so that the
+distinct subsets are counted; or the outages are few enough to enumerate.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from random import Random
 EXACT = "exact"
 MONTE_CARLO = "monte-carlo"
 MAX_STEPS = 4_000_000
-"""About how many steps an exact answer may take before trying out is chosen: some seconds."""
+"""The approximate limit of steps for an exact answer, some seconds; beyond it the outages are simulated."""
 MAX_RACK_CHOICES = 2_000
 DEEPEST_WALK = 400
-"""Failures that are gone through one inside the other; few of more outages than this are few enough."""
+"""The most failures in one enumeration, which is recursive; outages of more are rarely few enough anyway."""
 SUBSETS, WALK = "subsets", "walk"
-"""Two ways to count: distinct subsets of the sets, or one outage after the other."""
+"""Two ways to count: distinct subsets of the sets, or an enumeration of outages."""
 
 
 @dataclass(frozen=True, slots=True)
 class Chance:
-    """A probability; ``error`` is the standard error of the estimate, 0 where it was counted."""
+    """A probability; ``error`` is the standard error of the estimate, 0 if exact."""
 
     value: float
     error: float = 0.0
@@ -49,7 +49,7 @@ class Outage:
 
 @dataclass(frozen=True, slots=True)
 class Remaining:
-    """The brokers that an outage of racks leaves up, and those that it takes."""
+    """The brokers that an outage of racks leaves up, and the lost ones."""
 
     up: tuple[int, ...]
     lost: frozenset[int]
@@ -68,7 +68,7 @@ def after_racks(racks: Mapping[int, str | None], rack_failures: int) -> Iterator
 
 
 def number_of_rack_choices(racks: Mapping[int, str | None], rack_failures: int) -> int:
-    """How many ways there are to lose that many racks."""
+    """The number of choices of that many failed racks."""
     return comb(len({rack for rack in racks.values() if rack is not None}), rack_failures)
 
 
@@ -103,7 +103,7 @@ def chance_of_any(
         sets: of broker ids.
         threshold: size of a set -> how many of its members must be lost for it to be hit.
         racks: broker id -> rack, of every broker of the cluster.
-        random, trials: for trying out where counting would take more than ``max_steps``, by default MAX_STEPS.
+        random, trials: for a simulation, if counting would take more than ``max_steps``, by default MAX_STEPS.
 
     >>> groups = [frozenset({0, 1, 2}), frozenset({3, 4, 5})]
     >>> chance_of_any(groups, {3: 2}, dict.fromkeys(range(6)), Outage(failures=2), Random(0), 100).value
@@ -123,7 +123,7 @@ def counted_chance(
     outage: Outage,
     max_steps: int | None = None,
 ) -> float | None:
-    """The exact chance that an outage hits any of the sets; None where counting would take too many steps."""
+    """The exact chance that an outage hits any of the sets; None if counting would take too many steps."""
     max_steps = MAX_STEPS if max_steps is None else max_steps
     distinct = sorted(set(sets), key=sorted)
     choices = number_of_rack_choices(racks, outage.rack_failures)
@@ -151,7 +151,7 @@ def count_any(
     failures: int,
     max_steps: int,
 ) -> float | None:
-    """The exact chance once racks are lost; None where counting would take too many steps."""
+    """The exact chance once racks are lost; None if counting would take too many steps."""
     open_sets = open_after(sets, threshold, remaining, failures)
     if not open_sets:
         return 1.0 if open_sets is None else 0.0
@@ -183,7 +183,7 @@ def open_after(
 def way_to_count(
     open_sets: Iterable[tuple[frozenset[int], int]], remaining: Remaining, failures: int, max_steps: int
 ) -> str | None:
-    """How the outages that hit any open set are best counted; None where each way takes too many steps."""
+    """The best way to count the outages that hit any open set; None if each takes too many steps."""
     if all(need == failures for _, need in open_sets):
         subsets = sum(comb(len(left), need) for left, need in open_sets)
         if subsets <= max_steps:
@@ -194,9 +194,9 @@ def way_to_count(
 
 
 def walk_outages(open_sets: Sequence[tuple[frozenset[int], int]], up: Sequence[int], failures: int) -> int:
-    """How many choices of ``failures`` brokers hit any set, by losing one broker after the other.
+    """The number of choices of ``failures`` brokers that hit any set, by enumeration.
 
-    Where the brokers lost so far hit a set, all choices of the rest are counted at once.
+    If the brokers lost so far hit a set, all choices of the others are counted at once.
     """
     sets_of: dict[int, list[int]] = {broker: [] for broker in up}
     for number, (left, _) in enumerate(open_sets):
@@ -231,7 +231,7 @@ def drawn_hits(
     random: Random,
     trials: int,
 ) -> int:
-    """How many of ``trials`` outages drawn at random hit any of the sets."""
+    """The number of ``trials`` random outages that hit any of the sets."""
     distinct = list(set(sets))
     sets_of: dict[int, list[int]] = {broker: [] for broker in racks}
     for number, members in enumerate(distinct):
@@ -248,7 +248,7 @@ def drawn_hits(
 def drawn_outages(
     racks: Mapping[int, str | None], outage: Outage, random: Random, trials: int
 ) -> Iterator[frozenset[int]]:
-    """The lost brokers of ``trials`` outages drawn at random."""
+    """The lost brokers of ``trials`` random outages."""
     names = sorted({rack for rack in racks.values() if rack is not None})
     brokers = sorted(racks)
     for _ in range(trials):

@@ -1,7 +1,7 @@
 """KAFKA-1736's table: the chance that two failed brokers leave any of 54 partitions unwritable, computed exactly.
 
-The issue simulated it. Its figures for broker-replica placement are noise round the exact ones. What its "random"
-column placed, it does not say; the exact values of two readings stand beside it, and neither is claimed to be it.
+The issue simulated it. Its figures for broker-replica placement vary randomly around the exact ones. It does not define
+the placement of its "random" column; the table has the exact values of two interpretations beside it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from kafka_rack.availability.survey import Row, availability_row
 
 PARTITIONS, REPLICATION_FACTOR, MIN_INSYNC_REPLICAS, FAILURES = 54, 3, 2, 2
 ISSUE_FIGURES = {6: (0.999, 0.424), 9: (0.986, 0.228), 12: (0.894, 0.168)}
-"""Brokers -> what the issue printed for random and for broker-replica placement."""
+"""Brokers -> the issue's figures for random and for broker-replica placement."""
 COMPARED_PLACERS = ("random", "unaware", "broker-replica")
 NOTE = (
     "Left out by the table: outages become rarer but larger. The expected share of partitions that two failed brokers "
@@ -29,7 +29,7 @@ NOTE = (
 
 @dataclass(frozen=True, slots=True)
 class ComparisonRow:
-    """The chance that any partition is unwritable, by placement; ``issue_noise`` is the issue's figure less ours."""
+    """The chance that any partition is unwritable, by placement; ``issue_noise`` is the issue's figure minus ours."""
 
     brokers: int
     broker_replica: float
@@ -67,7 +67,7 @@ def kafka_1736_table() -> list[ComparisonRow]:
 
 
 def compared(rows: Iterable[Row]) -> list[ComparisonRow]:
-    """The issue's table out of rows of any clusters; clusters of which a placer is missing are left out."""
+    """The issue's table from rows of any clusters; omits clusters without a row of each placer."""
     cells = {(row.brokers, row.placer): row for row in rows if is_cell(row)}
     table = []
     for brokers, (issue_random, issue_broker_replica) in ISSUE_FIGURES.items():
@@ -90,7 +90,7 @@ def compared(rows: Iterable[Row]) -> list[ComparisonRow]:
 
 
 def is_cell(row: Row) -> bool:
-    """True if a row answers the issue's question, for some cluster without racks."""
+    """True if a row answers the issue's question, for any cluster without racks."""
     asked = (row.partitions, row.replication_factor, row.min_insync_replicas, row.failures)
     wanted = (PARTITIONS, REPLICATION_FACTOR, MIN_INSYNC_REPLICAS, FAILURES)
     return asked == wanted and row.racks is None and row.rack_failures == 0

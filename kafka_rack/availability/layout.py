@@ -22,17 +22,17 @@ from kafka_rack.availability.rack_losses import Kind, kinds_of_racks, ways_to_lo
 from kafka_rack.errors import InputError
 
 MAX_LEADER_STEPS = 400_000
-"""About how many moves of leaders are gone through for the worst survivor before outages are drawn instead."""
+"""The approximate limit of leader moves in an enumeration for the worst survivor; beyond it outages are drawn."""
 DRAWN_LEADER_OUTAGES = 200
 DEFAULT_TRIALS = 20_000
 
 
 @dataclass(frozen=True, slots=True)
 class LayoutAvailability:
-    """The effect of an outage on a layout, in expectation over all outages of its kind.
+    """The expected effect of an outage on a layout, over all outages of its kind.
 
     Unwritable: fewer in-sync replicas left than min.insync.replicas. Lost: no replica left. ``worst_leader_load`` is
-    the number of leaders on the survivor that has most, as a multiple of an even share before the outage.
+    the number of leaders on the survivor with the most, as a multiple of an even share before the outage.
     """
 
     any_unwritable: Chance
@@ -55,15 +55,15 @@ def layout_availability(
     with_leaders: bool = True,
     max_steps: int | None = None,
 ) -> LayoutAvailability:
-    """Judge a layout.
+    """The effect of an outage on a layout.
 
     Args:
-        rows: the replicas of each partition, leader first; rows may be of several lengths.
-        racks: broker id -> rack or None, of every broker of the cluster, those without replicas too.
-        random, trials: for what cannot be counted in ``max_steps``, by default ``chances.MAX_STEPS``.
-        with_leaders: False leaves ``worst_leader_load`` out, which takes longest.
+        rows: the replicas of each partition, leader first; rows may have different lengths.
+        racks: broker id -> rack or None, for every broker of the cluster, also those without replicas.
+        random, trials: for a simulation, if counting takes more than ``max_steps``, by default ``chances.MAX_STEPS``.
+        with_leaders: False omits ``worst_leader_load``, which takes longest.
 
-    Raises: InputError: no rows, unknown brokers, or more failures than there is to fail.
+    Raises: InputError: no rows, unknown brokers, or more failures than brokers or racks.
 
     >>> rows = [[0, 1, 2], [3, 4, 5]]
     >>> judged = layout_availability(
@@ -91,7 +91,7 @@ def layout_availability(
 def check(
     rows: Sequence[Sequence[int]], racks: Mapping[int, str | None], outage: Outage, min_insync_replicas: int
 ) -> None:
-    """Refuse what cannot be judged."""
+    """Raises InputError: invalid arguments."""
     if not rows:
         raise InputError("a layout without partitions")
     for number, row in enumerate(rows):
@@ -109,7 +109,7 @@ def check(
 
 
 def check_outage(racks: Mapping[int, str | None], outage: Outage) -> None:
-    """Refuse an outage of more than there is."""
+    """Raises InputError: more failures than brokers or racks."""
     sizes = Counter(rack for rack in racks.values() if rack is not None)
     if outage.rack_failures < 0 or outage.failures < 0:
         raise InputError(
@@ -125,7 +125,7 @@ def check_outage(racks: Mapping[int, str | None], outage: Outage) -> None:
 def expected_share(
     sets: Mapping[frozenset[int], int], threshold: Mapping[int, int], racks: Mapping[int, str | None], outage: Outage
 ) -> float:
-    """The expected share of partitions that an outage hits; always exact, as each partition counts for itself."""
+    """The expected share of partitions that an outage hits; always exact, since it is a sum over partitions."""
     shapes: Counter[tuple[int, tuple[tuple[Kind, int], ...]]] = Counter()
     without = kinds_of_racks(racks)
     in_rack = Counter(rack for rack in racks.values() if rack is not None)
@@ -147,7 +147,7 @@ def expected_share(
 
 
 def scatter_width(sets: Mapping[frozenset[int], int], num_brokers: int) -> float:
-    """With how many others a broker shares partitions, on average over all brokers."""
+    """The number of other brokers with which a broker shares partitions, on average over all brokers."""
     partners: dict[int, set[int]] = {}
     for members in sets:
         for broker in members:
@@ -158,9 +158,9 @@ def scatter_width(sets: Mapping[frozenset[int], int], num_brokers: int) -> float
 def worst_leader_load(
     rows: Sequence[Sequence[int]], racks: Mapping[int, str | None], outage: Outage, random: Random
 ) -> float:
-    """The leaders on the most loaded survivor, against an even share before the outage, in expectation.
+    """The expected leaders on the most loaded survivor, as a multiple of an even share before the outage.
 
-    Each partition is led by the first of its replicas that is up.
+    The leader of each partition is its first replica that is up.
     """
     led: dict[int, list[Sequence[int]]] = {broker: [] for broker in racks}
     for row in rows:
@@ -175,7 +175,7 @@ def worst_leader_load(
 def exact_leader_load(
     led: Mapping[int, Sequence[Sequence[int]]], racks: Mapping[int, str | None], outage: Outage, steps_each: int
 ) -> float | None:
-    """The mean over every outage of the most leaders on one survivor; None where there are too many outages."""
+    """The mean over all outages of the most leaders on one survivor; None if there are too many outages."""
     choices = number_of_rack_choices(racks, outage.rack_failures)
     if choices * comb(len(racks), outage.failures) * steps_each > MAX_LEADER_STEPS:
         return None
@@ -187,7 +187,7 @@ def exact_leader_load(
 
 
 def busiest(led: Mapping[int, Sequence[Sequence[int]]], lost: frozenset[int]) -> int:
-    """The most leaders on one survivor once the lost brokers' partitions are led by the next replica that is up."""
+    """The most leaders on one survivor, after the next replica that is up leads each lost broker's partitions."""
     taken = {broker: len(rows) for broker, rows in led.items() if broker not in lost}
     for broker in lost:
         for row in led[broker]:

@@ -30,7 +30,7 @@ class Question:
         return Outage(self.failures, self.rack_failures)
 
     def usable_brokers(self) -> list[UsableBroker]:
-        """Brokers 0 and on, dealt to the racks in turn."""
+        """Brokers from 0 on, assigned to the racks in turn."""
         return [
             UsableBroker(number, f"rack-{number % self.racks}" if self.racks else None)
             for number in range(self.brokers)
@@ -38,7 +38,7 @@ class Question:
 
 
 def check_question(question: Question) -> None:
-    """Refuse what no placer could answer, in the words of a user."""
+    """Raises InputError, InvalidReplicationFactorError, with messages for users: an invalid question."""
     if question.placer not in PLACERS:
         raise InputError(f"placer: expected one of {', '.join(PLACERS)}, got {question.placer!r}")
     if question.partitions < 1:

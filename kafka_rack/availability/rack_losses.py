@@ -1,7 +1,7 @@
-"""How many ways there are to lose racks, by what they take: without going through them one by one.
+"""The number of ways to lose racks, by the lost brokers and replicas, without an enumeration.
 
-Racks that hold equally many brokers, and equally many replicas of a partition, are one kind. Ways are counted kind by
-kind, so that sixty racks of which ten fail take no longer than six of which one fails.
+Racks with the same number of brokers, and of replicas of a partition, are one kind. Ways are counted by kind, so ten
+failures among sixty racks take no longer than one among six.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from collections.abc import Mapping
 from math import comb
 
 Kind = tuple[int, int]
-"""A rack's brokers, and how many of them are replicas."""
+"""The numbers of a rack's brokers and of its replicas."""
 
 
 def ways_to_lose(kinds: Mapping[Kind, int], rack_failures: int) -> dict[tuple[int, int], int]:
-    """(brokers lost, replicas lost) -> how many choices of ``rack_failures`` racks lose just that.
+    """(brokers lost, replicas lost) -> the number of choices of ``rack_failures`` racks that lose exactly these.
 
     Args:
-        kinds: kind of rack -> how many racks are of it.
+        kinds: kind of rack -> the number of its racks.
 
     >>> ways_to_lose({(4, 1): 2, (4, 0): 1}, 2)  # two racks with a replica, and one without
     {(8, 1): 2, (8, 2): 1}
@@ -38,5 +38,5 @@ def ways_to_lose(kinds: Mapping[Kind, int], rack_failures: int) -> dict[tuple[in
 
 
 def kinds_of_racks(racks: Mapping[int, str | None]) -> Counter[Kind]:
-    """The kinds of a cluster's racks, without replicas; brokers without a rack are in none."""
+    """The kinds of a cluster's racks, without replicas; omits brokers without a rack."""
     return Counter((size, 0) for size in Counter(rack for rack in racks.values() if rack is not None).values())

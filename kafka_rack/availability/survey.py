@@ -1,7 +1,7 @@
 """The cost of an outage by placer: one row for each cluster size and placer.
 
-Placements that Kafka starts at a drawn place are averaged over every start and shift, or over drawn ones where that is
-too many; ``random`` means that each partition's brokers are drawn independently and uniformly, in expectation.
+Placements with a random start in Kafka are averaged over every start and shift, or over drawn ones if these are too
+many; ``random`` is the expectation for partitions with independently and uniformly drawn brokers.
 """
 
 from __future__ import annotations
@@ -21,31 +21,32 @@ from kafka_rack.availability.rack_losses import kinds_of_racks, ways_to_lose
 from kafka_rack.placement import place
 
 MAX_PLACED_PARTITIONS = 500_000
-"""About how many partitions may be placed for one row, over all starts and shifts, before some are drawn instead."""
+"""The approximate limit of placed partitions for one row, over all starts and shifts; beyond it some are drawn."""
 MAX_LAYOUTS = 2_000
 MIN_LAYOUTS = 20
 MAX_SETS = 10**100
-"""Of more possible sets than this, no partition draws one that another has."""
+"""With more possible sets than this, no two partitions draw the same one."""
 STEPS_TO_PLACE = 20
-"""About how many steps of a trial it takes to place and look at one replica."""
+"""The approximate cost, in steps of a trial, of placing and examining one replica."""
 MAX_ROTATIONS = 1_000_000
-"""Pairs of start and shift beyond which they are drawn without going through all."""
+"""The most pairs of start and shift to enumerate; beyond it they are drawn."""
 STRIPED_SEEDS = 200
-"""How many seeds stand for all of the striped placer's."""
+"""The number of seeds that represent all of the striped placer's."""
 LAYOUTS_WITH_LEADERS, MAX_LEADERS_FOLLOWED = 50, 50_000_000
-"""For how many layouts of one row the leaders are followed, fewer where all of them and their outages have more leaders
-than this: it takes longest and varies least."""
+"""The most layouts of one row, and leaders in them and their outages, for ``worst_leader_load``: it takes longest and
+varies least."""
 MAX_STEPS_OF_ALL = 60_000_000
-"""About how many steps exact answers for all layouts of a row may take, before trying out is chosen: half a minute."""
+"""The approximate limit of steps for exact answers for all layouts of a row, half a minute; beyond it they are
+simulated."""
 MIN_TRIALS = 100
-"""How often each of many layouts is tried at the least."""
+"""The fewest trials of each of many layouts."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """The answer. ``error`` is the standard error of the less certain of the two chances, 0 where both are exact.
+    """The answer. ``error`` is the standard error of the less certain of the two chances, 0 if both are exact.
 
-    ``scatter_width`` and ``worst_leader_load`` are means, ``copysets`` is a mean where the placer has many layouts;
+    ``scatter_width`` and ``worst_leader_load`` are means, ``copysets`` is a mean if the placer has many layouts;
     ``worst_leader_load`` is None for ``random``, which has no layout.
     """
 
@@ -80,8 +81,8 @@ def availability_row(
     """Answer one question; equal arguments give equal answers.
 
     Args:
-        settings: what the placer understands, such as ``replica.placer.scatter.width``.
-        seed, trials: for what cannot be counted.
+        settings: the placer's, such as ``replica.placer.scatter.width``.
+        seed, trials: for simulations, if the answer cannot be counted.
 
     Raises: InputError, InvalidReplicationFactorError, ReplicaPlacementError: the question cannot be answered.
 
@@ -149,7 +150,7 @@ def row_of(
     scatter_width: float,
     worst_leader_load: float | None,
 ) -> Row:
-    """A row: the question beside its answer."""
+    """A row of the question and its answer."""
     error = max(unwritable.error, lost.error)
     return Row(
         brokers=question.brokers,
@@ -172,7 +173,7 @@ def row_of(
 
 
 def layouts_of(question: Question, random: Random) -> tuple[list[tuple[int, dict[str, int]]], bool]:
-    """The layouts that a placer may give, as (weight, arguments of the placer), and whether they are all of them."""
+    """The layouts of a placer, as (weight, arguments of the placer), and True if they are all of them."""
     told: list[dict[str, int]]
     if question.placer == "striped":
         told = [{"seed": random.getrandbits(48)} for _ in range(few(question, STRIPED_SEEDS))]
@@ -196,23 +197,23 @@ def layouts_of(question: Question, random: Random) -> tuple[list[tuple[int, dict
 
 
 def trials_each(layouts: int, trials: int) -> int:
-    """How often each of so many layouts is tried, ``trials`` being those of all together."""
+    """The trials of each layout, of ``trials`` for all together."""
     return max(MIN_TRIALS, trials // layouts)
 
 
 def layouts_with_leaders(question: Question) -> int:
-    """For how many layouts of a question the leaders are followed."""
+    """The number of a question's layouts for which ``worst_leader_load`` is computed."""
     each = DRAWN_LEADER_OUTAGES * (question.brokers + question.partitions)
     return max(1, min(LAYOUTS_WITH_LEADERS, MAX_LEADERS_FOLLOWED // each))
 
 
 def few(question: Question, most: int) -> int:
-    """How many layouts may be placed for a question."""
+    """The most layouts to place for a question."""
     return max(MIN_LAYOUTS, min(most, MAX_PLACED_PARTITIONS // question.partitions))
 
 
 def racks_are_alike(question: Question) -> bool:
-    """True if all racks are of one size, so that another start only renames brokers."""
+    """True if all racks have the same size, so that another start only renames brokers."""
     return not question.racks or question.brokers % question.racks == 0
 
 
@@ -221,10 +222,10 @@ def number_of_rotations(question: Question) -> int:
 
 
 def rotations_of(question: Question) -> Counter[tuple[int, int]]:
-    """Every start and first shift that differ in what they lead to -> how many of Kafka's draws do.
+    """Every start and first shift with a distinct result -> the number of Kafka's draws with that result.
 
-    Both are drawn from the number of brokers. Shifts count modulo one less. Where all racks are of one size, another
-    start only renames brokers within a placement that is otherwise the same, so that one start stands for all.
+    Both are drawn from the number of brokers. Shifts count modulo one less. If all racks have the same size, another
+    start only renames brokers within the same placement, so one start represents all.
     """
     count = question.brokers
     alike = racks_are_alike(question)
@@ -239,9 +240,9 @@ def rotations_of(question: Question) -> Counter[tuple[int, int]]:
 
 
 def steps_of(question: Question, trials: int) -> int:
-    """About how many steps a row takes at the most: placing its layouts, and trying each out.
+    """The approximate maximum of steps for a row: placing its layouts, and simulating each.
 
-    What counting takes is bounded by MAX_STEPS_OF_ALL.
+    MAX_STEPS_OF_ALL limits the steps of counting.
     """
     if question.placer == RANDOM:
         return 0
@@ -263,19 +264,19 @@ def mean(values: Sequence[tuple[int, float]]) -> float:
 
 
 def mean_chance(chances: Sequence[tuple[int, Chance]], complete: bool) -> Chance:
-    """The mean over layouts; its error has the errors of each and, where layouts were drawn, how much they differ."""
+    """The mean over layouts; its error combines their errors and, if layouts were drawn, their variance."""
     value = mean([(weight, chance.value) for weight, chance in chances])
     total = sum(weight for weight, _ in chances)
     variance = sum((weight / total * chance.error) ** 2 for weight, chance in chances)
     if not complete:
         spread = mean([(weight, (chance.value - value) ** 2) for weight, chance in chances])
-        # Layouts that all agree may still differ from those not drawn: by no more than one in all of them would.
+        # Even if all drawn layouts agree, the others may differ: by no more than one in all of them would.
         variance += max(spread, value * (1 - value) / total, 1 / (total + 4) ** 2) / total
     return Chance(min(1.0, value), sqrt(variance))
 
 
 def random_row(question: Question, racks: Mapping[int, str | None]) -> Row:
-    """Independent uniform sets: given the lost brokers, each partition is hit or not for itself."""
+    """The row of independent uniform sets: for given lost brokers, partitions are hit independently."""
     count, replicas, partitions = question.brokers, question.replication_factor, question.partitions
     unwritable = lost = share = 0.0
     for probability, number_lost in lost_counts(racks, question.outage):
@@ -298,14 +299,14 @@ def random_row(question: Question, racks: Mapping[int, str | None]) -> Row:
 
 
 def lost_counts(racks: Mapping[int, str | None], outage: Outage) -> Iterator[tuple[float, int]]:
-    """How many brokers an outage takes: (probability, number)."""
+    """The numbers of brokers that an outage loses: (probability, number)."""
     choices = number_of_rack_choices(racks, outage.rack_failures)
     for (lost, _), ways in ways_to_lose(kinds_of_racks(racks), outage.rack_failures).items():
         yield ways / choices, lost + outage.failures
 
 
 def any_of(number: int, chance: float) -> float:
-    """The chance that any of so many independent things happens, to full precision where it is small.
+    """The chance that any of ``number`` independent events happens, to full precision if it is small.
 
     >>> any_of(2, 0.5), any_of(54, 1e-20)
     (0.75, 5.4e-19)

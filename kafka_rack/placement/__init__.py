@@ -1,7 +1,7 @@
-"""Where replicas go: Kafka's placements, decision by decision, and those that its proposals add.
+"""Placement of replicas: Kafka's placers, with identical results, and those of its proposals.
 
-``place`` is one placement as a pure function; ``load_placer`` and ``place_checked`` are what a cluster uses, behind
-KIP-660's ReplicaPlacer.
+``place`` is one placement as a pure function; clusters use ``load_placer`` and ``place_checked``, with KIP-660's
+ReplicaPlacer.
 """
 
 from __future__ import annotations
@@ -108,13 +108,13 @@ def place(
 
     Args:
         placer: a name of ``BUILT_IN``.
-        brokers: order counts where racks do not: ``unaware``, and ``rack-aware`` when no broker has a rack.
+        brokers: their order matters if racks do not: for ``unaware``, and for ``rack-aware`` if no broker has a rack.
         start_index, next_replica_shift: rotation of leaders and of followers, for ``rack-aware`` and ``unaware``;
             drawn in this order from ``seed`` if it is set, else 0. ``striped`` uses a start index only if it is set.
-        seed: of java.util.Random; where ``striped`` gets none it is 0.
-        settings: what else the placer understands, such as ``replica.placer.scatter.width``.
+        seed: of java.util.Random; default for ``striped``: 0.
+        settings: further settings of the placer, such as ``replica.placer.scatter.width``.
 
-    Returns: one row a partition, leader first.
+    Returns: one row per partition, leader first.
 
     Raises:
         InvalidReplicationFactorError: below 1, above the brokers, or all brokers are fenced.

@@ -1,8 +1,8 @@
-"""Brokers that are replicas of each other (KAFKA-1736), so that few failures can take away all replicas of a partition.
+"""Brokers that are replicas of each other (KAFKA-1736), so that few sets of failures lose all replicas of a partition.
 
-The brokers are cut into groups as large as the replication factor; every partition lives in one group. Inside a
-group the leaders go round, so they are truly even: the issue's own list puts brokers 8, 7 and 6 first three times
-each, against the condition that the same issue states.
+The brokers are divided into groups of the size of the replication factor; every partition is in one group. Inside a
+group the leaders rotate, so they are exactly even: the issue's own list has brokers 8, 7 and 6 first three times each,
+against the condition in the same issue.
 
 Source: KAFKA-1736.
 """
@@ -21,7 +21,7 @@ from kafka_rack.placement.placer import (
 )
 
 UNEVEN_SETTING = "replica.placer.uneven.last.group"
-"""``true``: brokers need be no multiple of the replication factor; the last group then has the brokers left over."""
+"""``true``: brokers need not be a multiple of the replication factor; the last group has the remaining brokers."""
 
 
 class BrokerReplicaPlacer(ReplicaPlacer):
@@ -45,12 +45,12 @@ class BrokerReplicaPlacer(ReplicaPlacer):
 
 
 def broker_groups(brokers: Sequence[UsableBroker], num_replicas: int, uneven: bool = False) -> list[list[int]]:
-    """Cut brokers into groups of ``num_replicas``, no two of a rack in one group where racks are small enough.
+    """Divide brokers into groups of ``num_replicas``, no two of a rack in one group if racks are small enough.
 
-    In the order of racks, brokers are dealt to the groups in turn: a rack with no more brokers than there are groups
-    gives each at most one, a larger one gives each as few as can be.
+    In the order of racks, brokers are dealt to the groups in turn: a rack with at most as many brokers as groups adds
+    at most one to each, a larger one as few as possible.
 
-    Raises: ReplicaPlacementError: the brokers are no multiple of ``num_replicas``, and ``uneven`` is not asked for.
+    Raises: ReplicaPlacementError: the brokers are not a multiple of ``num_replicas``, and ``uneven`` is False.
 
     >>> broker_groups([UsableBroker(id) for id in range(9)], 3)
     [[0, 3, 6], [1, 4, 7], [2, 5, 8]]
@@ -64,7 +64,7 @@ def broker_groups(brokers: Sequence[UsableBroker], num_replicas: int, uneven: bo
 
 
 def check_multiple(num_brokers: int, num_replicas: int, uneven: bool) -> None:
-    """Refuse brokers that do not fall into whole groups, unless the last group may be uneven."""
+    """Refuse brokers that do not form complete groups, unless the last group may be uneven."""
     if num_brokers % num_replicas and not uneven:
         below = num_brokers - num_brokers % num_replicas
         raise ReplicaPlacementError(
@@ -76,11 +76,11 @@ def check_multiple(num_brokers: int, num_replicas: int, uneven: bool) -> None:
 def rows_of_groups(
     layers: Sequence[Sequence[Sequence[int]]], start_partition: int, num_partitions: int, num_replicas: int
 ) -> list[list[int]]:
-    """Rows for partitions over layers of groups: each layer cuts the brokers into groups, and leads for one round.
+    """Rows for partitions over layers of groups: each layer divides the brokers into groups, and is used for one round.
 
-    A round has as many partitions as there are brokers, and each broker leads once in it: first one broker of each
-    group, then the next. Followers are the leader's group, going round; each round over all layers starts with
-    another follower, so that no broker takes over all that a failed one led.
+    A round has as many partitions as brokers, and each broker leads once in it: first one broker of each group, then
+    the next. Followers are the rest of the leader's group, in rotation; each round over all layers starts with another
+    follower, so that no broker takes over all partitions of a failed leader.
     """
     leads = [
         (group, turn)

@@ -1,9 +1,9 @@
-"""Copysets with a chosen scatter width: broker-replica placement, generalised.
+"""Copysets with a chosen scatter width: a generalisation of broker-replica placement.
 
-The brokers are cut into groups several times over, each time so that brokers meet new partners. The scatter width is
-the number of other brokers with which a broker shares partitions: a small one means few sets whose loss loses data, a
-large one means that many brokers take over the load of a failed one. With a scatter width of replication factor - 1
-there is one cut, and this is the broker-replica placement.
+The brokers are divided into groups several times, each time so that brokers get new partners. The scatter width is the
+number of other brokers with which a broker shares partitions: with a small one, few sets of failures lose data; with a
+large one, many brokers take over the load of a failed one. With a scatter width of replication factor - 1 there is one
+division, and this is the broker-replica placement.
 
 Source: Cidon and others, Copysets: Reducing the Frequency of Data Loss in Cloud Storage, USENIX ATC 2013; KAFKA-1736.
 """
@@ -25,13 +25,13 @@ from kafka_rack.placement.placer import (
 )
 
 SCATTER_WIDTH_SETTING = "replica.placer.scatter.width"
-"""How many other brokers each broker should share partitions with; unless set, twice the replication factor - 1."""
+"""The number of other brokers that share partitions with each broker; default: twice the replication factor - 1."""
 SPARE_CUTS = 50
-"""Cuts beyond the least that could do, after which a scatter width counts as out of reach."""
+"""Divisions beyond the theoretical minimum after which a scatter width counts as unreachable."""
 
 
 class CopysetPlacer(ReplicaPlacer):
-    """``copyset``: rounds of leaders over each cut of the brokers in turn."""
+    """``copyset``: rounds of leaders over each division of the brokers in turn."""
 
     needs_all_racks = True
 
@@ -40,7 +40,7 @@ class CopysetPlacer(ReplicaPlacer):
         self.uneven_last_group = uneven_last_group
         self.seed = seed
         self.cuts_of: tuple[object, list[list[list[int]]]] = (None, [])
-        """The cuts made last, and what they were made for."""
+        """The last divisions, and their input."""
 
     def configure(self, settings: Mapping[str, str]) -> None:
         self.scatter_width = optional_whole_number(settings, SCATTER_WIDTH_SETTING)
@@ -64,9 +64,9 @@ class CopysetPlacer(ReplicaPlacer):
 def broker_cuts(
     brokers: Sequence[UsableBroker], num_replicas: int, scatter_width: int, uneven: bool, random: JavaRandom
 ) -> list[list[list[int]]]:
-    """Cut the brokers into groups until each has met ``scatter_width`` others.
+    """Divide the brokers into groups until each has been with ``scatter_width`` others.
 
-    Raises: ReplicaPlacementError: the brokers are no multiple of ``num_replicas``, or cannot reach the scatter width.
+    Raises: ReplicaPlacementError: not a multiple of ``num_replicas`` brokers, or an unreachable scatter width.
     """
     check_multiple(len(brokers), num_replicas, uneven)
     limit = widest(brokers, num_replicas)
@@ -89,7 +89,7 @@ def broker_cuts(
 
 
 def widest(brokers: Sequence[UsableBroker], num_replicas: int) -> int:
-    """The largest scatter width that every broker can reach while groups hold no two brokers of one rack."""
+    """The largest scatter width that every broker can reach if groups contain no two brokers of one rack."""
     group_count = len(brokers) // num_replicas
     largest = max(map(len, rack_columns(brokers, group_count)))
     named = any(broker.rack is not None for broker in brokers)
@@ -97,7 +97,7 @@ def widest(brokers: Sequence[UsableBroker], num_replicas: int) -> int:
 
 
 def rack_columns(brokers: Sequence[UsableBroker], group_count: int) -> list[list[int]]:
-    """Brokers by rack, racks larger than ``group_count`` cut into equal parts; without racks each stands alone."""
+    """Brokers by rack; racks larger than ``group_count`` are split into equal parts; without racks, single brokers."""
     racks: dict[object, list[int]] = {}
     for broker in sorted(brokers, key=lambda broker: broker.id):
         racks.setdefault((broker.rack,) if broker.rack is not None else broker.id, []).append(broker.id)
@@ -109,7 +109,7 @@ def rack_columns(brokers: Sequence[UsableBroker], group_count: int) -> list[list
 
 
 def meet(groups: Sequence[Sequence[int]], partners: dict[int, set[int]]) -> None:
-    """Note who shares a group with whom."""
+    """Record the brokers that share a group."""
     for group in groups:
         for broker in group:
             partners[broker].update(other for other in group if other != broker)
@@ -118,9 +118,9 @@ def meet(groups: Sequence[Sequence[int]], partners: dict[int, set[int]]) -> None
 def next_cut(
     brokers: Sequence[UsableBroker], num_replicas: int, partners: Mapping[int, set[int]], random: JavaRandom
 ) -> list[list[int]]:
-    """Groups of brokers in different racks that have met as little as possible; the last one takes all that is left.
+    """Groups of brokers in different racks that have shared groups least; the last one contains the remaining ones.
 
-    A rack with as many brokers left as there are groups must give one to each group, or two would meet in the end.
+    A rack with as many brokers left as groups must add one to each group, or two would share the last one.
     """
     group_count = len(brokers) // num_replicas
     columns = rack_columns(brokers, group_count)

@@ -1,6 +1,6 @@
-"""Find the placer that ``replica.placer.class.name`` names: a built-in, ``module:Class``, or an entry point.
+"""Loads the placer that ``replica.placer.class.name`` names: a built-in, ``module:Class``, or an entry point.
 
-Source: KIP-660. A package offers a placer of its own under the entry point group ``kafka_rack.placers``.
+Source: KIP-660. Packages can provide placers in the entry point group ``kafka_rack.placers``.
 """
 
 from __future__ import annotations
@@ -51,11 +51,11 @@ JAVA_NAMES = {
     "org.apache.kafka.controller.StripedReplicaPlacer": "striped",
     "org.apache.kafka.metadata.placement.StripedReplicaPlacer": "striped",
 }
-"""The classes that KIP-660 and Apache Kafka name, so that a real server.properties can be taken as it is."""
+"""The class names of KIP-660 and Apache Kafka, so that a real server.properties works unchanged."""
 
 
 def load_placer(settings: Mapping[str, str], default: str = "rack-aware") -> ReplicaPlacer:
-    """Make and configure the placer that the settings name, or the default.
+    """Create and configure the placer that the settings name, or the default.
 
     Raises: PlacerSettingsError: the placer is unknown, has no ``place``, or refuses its settings.
 
@@ -66,7 +66,7 @@ def load_placer(settings: Mapping[str, str], default: str = "rack-aware") -> Rep
     made = find_placer(name)
     try:
         placer = made()
-    except Exception as error:  # anybody's code; the setting's reader needs to know which class failed
+    except Exception as error:  # third-party code; the message must name the class
         raise PlacerSettingsError(f"{CLASS_SETTING}={name}: cannot be made: {error}") from error
     if not callable(getattr(placer, "place", None)):
         raise PlacerSettingsError(f"{CLASS_SETTING}={name}: has no method place, so it is no ReplicaPlacer")
@@ -81,7 +81,7 @@ def load_placer(settings: Mapping[str, str], default: str = "rack-aware") -> Rep
 
 
 def close_placer(placer: ReplicaPlacer) -> None:
-    """Tell a placer that it is asked no more; one with only ``place`` has nothing to give up.
+    """Close a placer; one with only ``place`` has no resources.
 
     Raises: ReplicaPlacementError: its ``close`` failed.
     """
@@ -90,13 +90,13 @@ def close_placer(placer: ReplicaPlacer) -> None:
         return
     try:
         close()
-    except Exception as error:  # anybody's code; the reader needs to know whose
+    except Exception as error:  # third-party code; the message must name it
         name = type(placer).__name__
         raise ReplicaPlacementError(f"{name} failed to close: {type(error).__name__}: {error}") from error
 
 
 def find_placer(name: str) -> type[ReplicaPlacer]:
-    """The class by the name of a built-in, by a Java name, as ``module:Class``, or by an entry point's name."""
+    """The class of a built-in's name, a Java name, ``module:Class``, or an entry point's name."""
     built_in = BUILT_IN.get(JAVA_NAMES.get(name, name))
     if built_in is not None:
         return built_in
@@ -129,12 +129,12 @@ def imported_class(name: str) -> type[ReplicaPlacer]:
 
 
 def checked_class(found: object, name: str) -> type[ReplicaPlacer]:
-    """``found``, where it is a class."""
+    """``found``, if it is a class. Raises PlacerSettingsError."""
     if not isinstance(found, type):
         raise PlacerSettingsError(f"{CLASS_SETTING}={name}: is no class")
     return found
 
 
 def placer_names() -> list[str]:
-    """Every name that can be chosen: built-ins and entry points."""
+    """All available names: built-ins and entry points."""
     return sorted({*BUILT_IN, *(found.name for found in entry_points(group=ENTRY_POINT_GROUP))})

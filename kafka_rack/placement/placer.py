@@ -1,4 +1,4 @@
-"""The interface of every placer (KIP-660's ReplicaPlacer), and the checks outside all of them.
+"""The interface of every placer (KIP-660's ReplicaPlacer), and the checks common to all.
 
 Source: KIP-660; the checks of Apache Kafka's AdminUtils and ReplicationControlManager.
 """
@@ -22,25 +22,25 @@ from kafka_rack.errors import (
 from kafka_rack.java import JavaRandom
 
 SEED_SETTING = "replica.placer.seed"
-"""Seed of the java.util.Random from which a placer draws; 0 unless set, so that equal runs place equally."""
+"""The seed of a placer's java.util.Random; default: 0, so that equal runs place equally."""
 START_INDEX_SETTING = "replica.placer.start.index"
-"""Where the first leader stands in the list of brokers, or of racks; drawn for each topic unless set."""
+"""The first leader's index in the list of brokers or racks; drawn for each topic unless set."""
 SHIFT_SETTING = "replica.placer.next.replica.shift"
-"""How far the first follower stands from its leader; as the start index unless set."""
+"""The distance of the first follower from its leader; default: the start index if set, else drawn for each topic."""
 
 ENFORCED = "enforced"
-"""Tools: brokers partly without a rack are refused and named."""
+"""For tools: refuses clusters in which only some brokers have a rack, and names the others."""
 SAFE = "safe"
-"""Automatic creation: when any broker has no rack, racks are ignored."""
+"""For automatic creation: ignores racks if any broker has none."""
 DISABLED = "disabled"
 """``--ignore-racks``, Kafka's ``--disable-rack-aware``: racks are ignored."""
 RACK_MODES = (ENFORCED, SAFE, DISABLED)
 
 MAX_REPLICAS = 10_000_000
-"""Partitions x replication factor that are placed at once: some GB of memory, and more than any cluster holds."""
+"""The most partitions x replication factor in one placement: some GB of memory, and more than any cluster has."""
 MAX_INT = 2**31 - 1
 MAX_LONG = 2**63 - 1
-"""Kafka's settings are Java's int, a seed is its long."""
+"""Kafka's settings are Java ints, a seed is a Java long."""
 
 
 class UsableBroker(NamedTuple):
@@ -54,32 +54,32 @@ class UsableBroker(NamedTuple):
 class ReplicaPlacer(ABC):
     """Decides which brokers hold the replicas of new partitions.
 
-    A placer is made without arguments, configured once with all settings of the cluster, and asked again and again.
+    A placer is created without arguments, configured once with all settings of the cluster, and then called repeatedly.
     """
 
     needs_all_racks = False
-    """True where either every broker has a rack or none is looked at (KIP-36), so that rack modes are applied."""
+    """True if the placer uses racks only if every broker has one (KIP-36), so that rack modes apply."""
 
     def configure(self, settings: Mapping[str, str]) -> None:  # noqa: B027 - most placers have nothing to set
-        """Take what this placer understands from the cluster's settings, by Kafka's names; ignore the rest.
+        """Read this placer's settings from the cluster's, by Kafka's names; ignore the others.
 
-        Raises: PlacerSettingsError: a setting that cannot be used.
+        Raises: PlacerSettingsError: an invalid setting.
         """
 
     @abstractmethod
     def place(
         self, start_partition: int, num_partitions: int, num_replicas: int, usable_brokers: Sequence[UsableBroker]
     ) -> list[list[int]]:
-        """Choose brokers for partitions ``start_partition`` and on.
+        """Choose brokers for partitions from ``start_partition`` on.
 
         Args:
-            start_partition: 0 for a new topic, the present number of partitions for one that grows.
+            start_partition: 0 for a new topic, the current number of partitions for a growing one.
             num_partitions, num_replicas: both >= 1; ``num_replicas`` <= ``len(usable_brokers)``: callers check.
             usable_brokers: without repeated ids.
 
-        Returns: one row a partition, ``num_replicas`` distinct broker ids wide, preferred leader first.
+        Returns: one row per partition, ``num_replicas`` distinct broker ids wide, preferred leader first.
 
-        Raises: ReplicaPlacementError: these brokers cannot be used as this placer wants.
+        Raises: ReplicaPlacementError: this placer cannot use these brokers.
         """
 
     def close(self) -> None:  # noqa: B027 - most placers hold nothing
@@ -87,7 +87,7 @@ class ReplicaPlacer(ABC):
 
 
 class RotatingPlacer(ReplicaPlacer):
-    """A placer that starts somewhere in a list of brokers: at a set place, or at one drawn as Java draws it."""
+    """A placer that starts at an index in a list of brokers: a configured one, or one drawn as in Java."""
 
     def __init__(self, start_index: int | None = None, next_replica_shift: int | None = None, seed: int = 0) -> None:
         self.start_index = start_index
@@ -100,7 +100,7 @@ class RotatingPlacer(ReplicaPlacer):
         self.random = JavaRandom(seed_setting(settings))
 
     def rotation(self, num_brokers: int) -> tuple[int, int]:
-        """Start index and first shift for one topic, drawn in this order where they are not set."""
+        """Start index and first shift for one topic, drawn in this order unless set."""
         if self.start_index is not None:
             shift = self.start_index if self.next_replica_shift is None else self.next_replica_shift
             return self.start_index, shift
@@ -109,12 +109,12 @@ class RotatingPlacer(ReplicaPlacer):
 
 
 def check_request(num_partitions: int, num_replicas: int, brokers: Sequence[UsableBroker]) -> None:
-    """Refuse what no placer could place.
+    """Check a request before any placer.
 
     Raises:
         InvalidPartitionsError: fewer than one partition, or more replicas than MAX_REPLICAS in all.
         InvalidReplicationFactorError: fewer than one replica, more than brokers, or no broker that is up.
-        DuplicateBrokerError: a broker id given twice.
+        DuplicateBrokerError: a repeated broker id.
     """
     if num_partitions < 1:
         raise InvalidPartitionsError(f"{num_partitions} partitions, but there must be at least 1")
@@ -138,7 +138,7 @@ def check_request(num_partitions: int, num_replicas: int, brokers: Sequence[Usab
 
 
 def count_text(count: int) -> str:
-    """A number for a line of text, also where it has more digits than str() takes.
+    """A number as text, also with more digits than str() accepts.
 
     >>> count_text(12), count_text(10**5000)
     ('12', 'over 10^18')
@@ -147,19 +147,19 @@ def count_text(count: int) -> str:
 
 
 def without_racks(brokers: Iterable[UsableBroker]) -> list[UsableBroker]:
-    """The same brokers, their racks forgotten."""
+    """The brokers without their racks."""
     return [UsableBroker(broker.id, None, broker.fenced) for broker in brokers]
 
 
 def missing_racks(brokers: Iterable[UsableBroker]) -> tuple[int, ...]:
-    """The sorted ids of brokers without a rack, where others have one; empty when all or none have a rack."""
+    """The sorted ids of brokers without a rack, if others have one; empty if all or none have a rack."""
     brokers = list(brokers)
     bare = tuple(sorted(broker.id for broker in brokers if broker.rack is None))
     return bare if len(bare) < len(brokers) else ()
 
 
 def apply_rack_mode(brokers: Iterable[UsableBroker], mode: str) -> list[UsableBroker]:
-    """Brokers as a placer should see them when racks may be missing (KIP-36): sorted by id, with all racks or none.
+    """Brokers for a placer if racks may be missing (KIP-36): sorted by id, with all racks or none.
 
     Raises: MissingRackError: mode ``enforced``, and only some brokers have a rack.
 
@@ -184,19 +184,19 @@ def place_checked(
     *,
     rack_mode: str = SAFE,
 ) -> list[list[int]]:
-    """Ask any placer, with the checks that are common to all: of the request before, and of its answer after.
+    """Place with any placer, with the common checks of the request before and of the result after.
 
-    This is what topic creation calls, in the cluster and in the tools.
+    Topic creation calls it, in the cluster and in the tools.
 
     Raises:
         InvalidReplicationFactorError, InvalidPartitionsError: see ``check_request``.
         MissingRackError: see ``apply_rack_mode``.
-        ReplicaPlacementError: the placer failed, in its own words, or its answer has the wrong shape.
+        ReplicaPlacementError: the placer failed, with its own message, or its result has the wrong shape.
     """
     name = type(placer).__name__
     brokers = sorted(usable_brokers, key=lambda broker: broker.id)
     check_request(num_partitions, num_replicas, brokers)
-    if getattr(placer, "needs_all_racks", False):  # a class that only places has no such attribute
+    if getattr(placer, "needs_all_racks", False):  # a class with only ``place`` lacks the attribute
         brokers = apply_rack_mode(brokers, rack_mode)
     elif rack_mode == DISABLED:
         brokers = without_racks(brokers)
@@ -208,7 +208,7 @@ def place_checked(
         raise
     except KafkaRackError as error:
         raise ReplicaPlacementError(str(error)) from error
-    except Exception as error:  # a placer may be anybody's code, and topic creation must answer whatever it does
+    except Exception as error:  # a placer may be third-party code, and topic creation must always answer
         raise ReplicaPlacementError(f"{name} failed: {type(error).__name__}: {error}") from error
     check_placement(name, rows, num_partitions, num_replicas, brokers)
     return rows
@@ -236,13 +236,13 @@ def check_placement(
 
 
 def unfenced_where_possible(brokers: Sequence[UsableBroker], num_replicas: int) -> list[UsableBroker]:
-    """The brokers that are up, or all of them where too few are up for the replication factor."""
+    """The brokers that are up, or all of them if too few are up for the replication factor."""
     up = [broker for broker in brokers if not broker.fenced]
     return up if len(up) >= num_replicas else list(brokers)
 
 
 def fenced_last(rows: list[list[int]], brokers: Sequence[UsableBroker]) -> list[list[int]]:
-    """Rows with fenced brokers moved behind the others, so that none is preferred as leader without need."""
+    """Rows with fenced brokers moved to the end, so that none is the preferred leader without need."""
     fenced = {broker.id for broker in brokers if broker.fenced}
     if not fenced:
         return rows
@@ -250,7 +250,7 @@ def fenced_last(rows: list[list[int]], brokers: Sequence[UsableBroker]) -> list[
 
 
 def optional_whole_number(settings: Mapping[str, str], name: str, least: int = 0, most: int = MAX_INT) -> int | None:
-    """A setting that is a whole number of at least ``least``, or None where it is absent or empty."""
+    """A setting that is a whole number of at least ``least``; None if absent or empty."""
     text = str(settings.get(name, "")).strip()
     if not text:
         return None
@@ -266,12 +266,12 @@ def optional_whole_number(settings: Mapping[str, str], name: str, least: int = 0
 
 
 def seed_setting(settings: Mapping[str, str]) -> int:
-    """The seed that the settings name; 0 where they name none."""
+    """The seed in the settings; default: 0."""
     return optional_whole_number(settings, SEED_SETTING, least=-MAX_LONG - 1, most=MAX_LONG) or 0
 
 
 def yes_or_no(settings: Mapping[str, str], name: str) -> bool:
-    """A setting that is ``true`` or ``false``, whatever the case; false where it is absent."""
+    """A setting that is ``true`` or ``false``, in any case; default: false."""
     text = str(settings.get(name, "false")).strip().lower()
     if text not in ("true", "false"):
         raise PlacerSettingsError(f"{name}: expected true or false, got {text}")

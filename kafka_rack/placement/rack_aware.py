@@ -1,7 +1,7 @@
 """KIP-36's placement over racks, and the classic one without.
 
-Leaders go round a list of brokers in which racks alternate; the followers of a partition start some way behind
-their leader, one shift further with each round, and skip racks that already hold a replica while others do not.
+Leaders rotate over a list of brokers in which racks alternate; the followers of a partition start at a distance after
+their leader, one shift further with each round, and skip racks that already have a replica while others have none.
 
 Source: KIP-36; AdminUtils.assignReplicasToBrokers, Apache Kafka 3.9.1.
 """
@@ -22,7 +22,7 @@ from kafka_rack.placement.placer import (
 
 
 class RackAwarePlacer(RotatingPlacer):
-    """``rack-aware``: each partition over as many racks as it can be; ``unaware`` where no broker has a rack."""
+    """``rack-aware``: each partition over as many racks as possible; ``unaware`` if no broker has a rack."""
 
     needs_all_racks = True
 
@@ -44,7 +44,7 @@ class RackAwarePlacer(RotatingPlacer):
 
 
 class UnawarePlacer(RotatingPlacer):
-    """``unaware``: round robin over the brokers in the order given, racks ignored."""
+    """``unaware``: round robin over the brokers in their order, without racks."""
 
     def place(
         self, start_partition: int, num_partitions: int, num_replicas: int, usable_brokers: Sequence[UsableBroker]
@@ -57,7 +57,7 @@ class UnawarePlacer(RotatingPlacer):
 
 
 def rack_alternated(racks: Mapping[int, str]) -> list[int]:
-    """Brokers with neighbours in different racks: one of each rack, in the order of rack names, again and again.
+    """Brokers with neighbours in different racks: one of each rack, in the order of rack names, repeatedly.
 
     Args:
         racks: broker id -> rack.
@@ -77,7 +77,7 @@ def rack_alternated(racks: Mapping[int, str]) -> list[int]:
 def place_round_robin(
     brokers: Sequence[int], start_partition: int, num_partitions: int, num_replicas: int, start: int, shift: int
 ) -> list[list[int]]:
-    """Leaders in turn, the followers of each ``shift`` brokers behind it and on; one more with each round.
+    """Leaders in turn, with followers from ``shift`` brokers after each leader on; one more with each round.
 
     All partitions of a round share their shift, so a round is a zip of rotated lists.
 
@@ -101,7 +101,7 @@ def place_over_racks(
 
     Args:
         racks: broker id -> rack, for every broker.
-        start, shift: where the first leader stands in the alternated list, and the first shift of followers.
+        start, shift: the first leader's index in the alternated list, and the first shift of followers.
 
     >>> racks = {0: "rack1", 1: "rack3", 2: "rack3", 3: "rack2", 4: "rack2", 5: "rack1"}
     >>> place_over_racks(racks, 0, 3, 3, start=0, shift=0)
@@ -158,10 +158,10 @@ def place_by_table(
     start: int,
     shift: int,
 ) -> list[list[int]]:
-    """KIP-36's algorithm where there are at least as many racks as replicas, for many partitions.
+    """KIP-36's algorithm with at least as many racks as replicas, for many partitions.
 
-    Then the followers depend only on the leader's rack and on where their walk begins: the walk passes over the
-    leader because it passes over its whole rack. So they come from a table of racks x positions.
+    Then the followers depend only on the leader's rack and on the start of their walk, which skips the leader because
+    it skips its whole rack. So they come from a table of racks x positions.
     """
     count = len(arranged)
     tables = [followers_by_position(arranged, rack_at, rack, num_replicas - 1) for rack in range(num_racks)]
@@ -180,7 +180,7 @@ def place_by_table(
 def followers_by_position(
     arranged: list[int], rack_at: list[int], leader_rack: int, num_followers: int
 ) -> list[tuple[int, ...]]:
-    """For each position: the first brokers from there on, going round, in distinct racks that are not the leader's."""
+    """For each position: the first brokers from there on, cyclically, in distinct racks other than the leader's."""
     count = len(arranged)
     table = []
     for begin in range(count):
@@ -197,7 +197,7 @@ def followers_by_position(
 
 
 def rounds(start_partition: int, num_partitions: int, count: int, start: int, shift: int) -> list[tuple[int, int, int]]:
-    """Cut partitions where the shift grows: (position of the first leader, number of partitions, shift) each.
+    """Split partitions where the shift grows: (position of the first leader, number of partitions, shift) each.
 
     The shift grows before each partition whose number is a positive multiple of the number of brokers.
     """
@@ -215,7 +215,7 @@ def rounds(start_partition: int, num_partitions: int, count: int, start: int, sh
 
 
 def rotated(twice: Sequence[int], begin: int, length: int, count: int) -> Sequence[int]:
-    """``length`` brokers from place ``begin`` on, of ``count`` brokers written twice in a row."""
+    """``length`` brokers from index ``begin`` on, of ``count`` brokers listed twice in a row."""
     begin %= count
     return twice[begin : begin + length]
 
@@ -223,8 +223,8 @@ def rotated(twice: Sequence[int], begin: int, length: int, count: int) -> Sequen
 def start_index_of_growth(brokers: Sequence[UsableBroker], first_leader: int) -> int:
     """The start index and shift by which Kafka in ZooKeeper mode adds partitions to a topic.
 
-    It is the place, among the brokers in id order, of the first one whose id is not below the preferred leader of
-    partition 0 (AdminManager and AdminZkClient.addPartitions, Apache Kafka 3.9.1); 0 when there is none.
+    It is the index, among the brokers in id order, of the first one whose id is not below the preferred leader of
+    partition 0 (AdminManager and AdminZkClient.addPartitions, Apache Kafka 3.9.1); 0 if there is none.
     """
     if not brokers:
         raise ReplicaPlacementError("no brokers to place on")

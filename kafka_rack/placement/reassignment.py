@@ -12,7 +12,7 @@ from kafka_rack.java import utf16_key
 
 
 def reassignment_json(layout: Mapping[str, Sequence[Sequence[int]]]) -> str:
-    """A layout as the tool prints it, byte for byte: sorted by topic, then partition; any log directory.
+    """A layout in the tool's format, byte for byte: sorted by topic, then partition; any log directory.
 
     Args:
         layout: topic -> the replicas of partition 0, 1, ..., preferred leader first.

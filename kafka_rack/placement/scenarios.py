@@ -1,11 +1,11 @@
-"""KIP-660's three scenarios as placers: new brokers, brokers on their way out, and brokers near capacity.
+"""KIP-660's three scenarios as placers: new brokers, brokers to be decommissioned, and brokers near capacity.
 
-Each narrows the brokers and leaves the placing to another placer. Which brokers are meant stands in a JSON file that
-may change while the cluster runs; it is read again when its time or size has changed:
+Each restricts the brokers and delegates the placement to another placer. The brokers are in a JSON file that may change
+while the cluster runs; it is read again when its time or size has changed:
 
     {"new": [7, 8], "decommissioned": [3], "used_capacity": {"1": 0.93, "2": 0.4}, "capacity_limit": 0.85}
 
-All keys may be left out. Brokers that are not in the cluster are no error: they may only be down.
+All keys are optional. Brokers that are not in the cluster are not an error: they may be down.
 
 Source: KIP-660, motivation.
 """
@@ -42,7 +42,7 @@ class BrokerState:
 
 
 class ScenarioPlacer(ReplicaPlacer):
-    """Reads the state file, narrows the brokers, and has the rack-aware placer, or another one, place on the rest."""
+    """Reads the state file, restricts the brokers, and delegates to the rack-aware placer, or to another one."""
 
     needs_all_racks = True
 
@@ -65,9 +65,9 @@ class ScenarioPlacer(ReplicaPlacer):
             )
 
     def state(self) -> BrokerState:
-        """The present state.
+        """The current state.
 
-        Raises: PlacerSettingsError: the file is missing, or does not say what it should.
+        Raises: PlacerSettingsError: the file is missing or invalid.
         """
         if self.path is None:
             return self.fixed_state or BrokerState()
@@ -91,9 +91,9 @@ class ScenarioPlacer(ReplicaPlacer):
 
 
 class NewBrokersPlacer(ScenarioPlacer):
-    """``new-brokers``: a rack with new brokers places on them alone, one without on all of its own.
+    """``new-brokers``: a rack with new brokers uses only them, a rack without uses all of its brokers.
 
-    So racks stay spread as before. Where that gives too few brokers for a replica each, others fill up the rows.
+    So the spread over racks stays. If there are then fewer brokers than replicas, others fill up the rows.
     """
 
     def place(
@@ -116,7 +116,7 @@ class NewBrokersPlacer(ScenarioPlacer):
 
 
 class DecommissionedBrokersPlacer(ScenarioPlacer):
-    """``decommissioned-brokers``: nothing new on brokers that are on their way out, whatever it costs."""
+    """``decommissioned-brokers``: never places on brokers that will be decommissioned."""
 
     def place(
         self, start_partition: int, num_partitions: int, num_replicas: int, usable_brokers: Sequence[UsableBroker]
@@ -133,7 +133,7 @@ class DecommissionedBrokersPlacer(ScenarioPlacer):
 
 
 class CapacityPlacer(ScenarioPlacer):
-    """``capacity``: brokers near capacity are avoided; where too few are left, the least full of them are taken."""
+    """``capacity``: avoids brokers near capacity; if too few others are left, it uses the least full of them."""
 
     def place(
         self, start_partition: int, num_partitions: int, num_replicas: int, usable_brokers: Sequence[UsableBroker]
@@ -150,7 +150,7 @@ class CapacityPlacer(ScenarioPlacer):
 def filled_up(
     rows: list[list[int]], num_replicas: int, brokers: Sequence[UsableBroker], others: Sequence[UsableBroker]
 ) -> list[list[int]]:
-    """Rows with replicas added from other brokers: of the rack that a row has least of, then of the least used."""
+    """Rows with replicas added from other brokers: in the rack with the fewest of the row, then the least used."""
     rack_of = {broker.id: broker.rack for broker in brokers}
     load = {broker.id: 0 for broker in others}
     full_rows = []
@@ -169,9 +169,9 @@ def filled_up(
 
 
 def parse_state(text: str, where: str) -> BrokerState:
-    """Read a state file's text.
+    """Parse a state file's text.
 
-    Raises: PlacerSettingsError: no JSON object, unknown keys, wrong values, or a broker that is both new and leaving.
+    Raises: PlacerSettingsError: not a JSON object, unknown keys, wrong values, or a broker that is new and leaving.
 
     >>> parse_state('{"new": [7]}', "brokers.json").new
     frozenset({7})

@@ -1,8 +1,8 @@
 """KRaft's striped placement: stripes over racks, and inside each rack over its brokers, fenced brokers last.
 
-The order of a Java hash map and the draws of a java.util.Random decide it, so that equal seeds place as Kafka does.
-With a start index each topic begins at the same place instead, so that a test can tell who leads its first partitions.
-Rows are made one by one where lists of brokers can run dry, and a whole cycle at a time where they cannot.
+It depends on the order of a Java hash map and on the draws of a java.util.Random, so that equal seeds place as Kafka.
+With a start index each topic starts at the same place instead, so that tests can know the leaders of its first
+partitions. Rows are computed one by one if lists of brokers can run empty, else a whole cycle at a time.
 
 Source: org.apache.kafka.controller / metadata.placement StripedReplicaPlacer, Apache Kafka 4.1.0 to 4.4.0.
 """
@@ -26,8 +26,9 @@ from kafka_rack.placement.placer import (
 class StripedPlacer(ReplicaPlacer):
     """``striped``: one Random for the placer's life, so a topic's rows depend on the topics placed before.
 
-    With ``start_index`` they do not: its rack, going round, leads partition 0, its broker of each rack comes first,
-    only the shuffles between cycles are drawn, and a topic that grows goes on as if it had been made as large.
+    With ``start_index`` they do not: the rack with that index, modulo the racks, leads partition 0, the broker with it
+    comes first in each rack, only the shuffles between cycles are drawn, and a growing topic continues as if it had
+    been created with its new size.
 
     >>> brokers = [UsableBroker(0, "a"), UsableBroker(1, "b"), UsableBroker(2, "c")]
     >>> StripedPlacer(start_index=0).place(0, 3, 2, brokers)
@@ -55,7 +56,7 @@ class StripedPlacer(ReplicaPlacer):
 
 
 class BrokerList:
-    """The fenced or the unfenced brokers of one rack, handed out in turn; each cycle step starts one further."""
+    """The fenced or the unfenced brokers of one rack, returned in rotation; each step of a cycle starts one further."""
 
     __slots__ = ("brokers", "epoch", "index", "offset")
 
@@ -71,7 +72,7 @@ class BrokerList:
             self.offset = draw(len(self.brokers))
 
     def next(self, epoch: int) -> int:
-        """The next broker for partition ``epoch`` of the cycle; -1 when all have been handed out for it."""
+        """The next broker for partition ``epoch`` of the cycle; -1 if all were returned for it."""
         if not self.brokers:
             return -1
         if self.epoch != epoch:
@@ -100,7 +101,7 @@ class Rack:
 
 
 class Stripes:
-    """The racks of one placement, and how far it has come."""
+    """The racks of one placement, and its position."""
 
     def __init__(self, brokers: Sequence[UsableBroker], random: JavaRandom, start_index: int | None = None) -> None:
         self.random = random
@@ -111,22 +112,22 @@ class Stripes:
             (rack.fenced if broker.fenced else rack.unfenced).brokers.append(broker.id)
         self.num_unfenced = sum(not broker.fenced for broker in brokers)
         self.walk = [by_name[name] for name in hash_order(by_name, optional_string_hash)]
-        """Racks in the order of Java's hash map, in which they draw and are shuffled."""
+        """Racks in the order of Java's hash map, for draws and shuffles."""
         for rack in self.walk:
             rack.fenced.initialize(draw)
             rack.unfenced.initialize(draw)
         self.stripe = [by_name[name] for name in sorted(by_name, key=rack_name_key)]
-        """Racks in the order in which partitions take them."""
+        """Racks in the order in which partitions use them."""
         self.offset = draw(len(self.stripe))
         self.epoch = 0
 
     def rows(self, num_partitions: int, num_replicas: int) -> list[list[int]]:
-        """The next partitions: by whole cycles where no list can run dry, else row by row."""
+        """The next partitions: by whole cycles if no list can run empty, else row by row."""
         rows: list[list[int]] = []
         if not self.cycles_are_regular(num_replicas):
             return [self.row(num_replicas) for _ in range(num_partitions)]
         while len(rows) < num_partitions:
-            # The first row of a cycle may meet a list whose last epoch was also 0, which then is not turned.
+            # The first row of a cycle may use a list whose last epoch was also 0, which then does not rotate.
             rows.append(self.row(num_replicas))
             rest = min(self.num_unfenced - self.epoch, num_partitions - len(rows))
             rows += self.regular_rows(rest, num_replicas)
@@ -149,7 +150,7 @@ class Stripes:
         position = self.offset
         while len(row) < num_replicas:
             if position == leader_rack:
-                leader_rack = -1  # passed over once, so that the second replica is elsewhere
+                leader_rack = -1  # skipped once, so that the second replica is in another rack
             else:
                 broker = stripe[position].next(epoch)
                 if broker >= 0:
@@ -168,8 +169,8 @@ class Stripes:
     def cycles_are_regular(self, num_replicas: int) -> bool:
         """True if every row takes the same number of unfenced brokers from consecutive racks, with none missing.
 
-        Cycles must be at least twice as long as there are racks: in shorter ones a list may be met again in the very
-        epoch in which the cycle before last touched it, and then hands out its next broker without a turn.
+        Cycles must be at least twice as long as the number of racks: in shorter ones a list may be used again in the
+        epoch in which the cycle before last used it, and then returns its next broker without a rotation.
         """
         laps = -(-num_replicas // len(self.stripe))
         enough = all(len(rack.unfenced.brokers) >= laps for rack in self.stripe)
@@ -178,8 +179,8 @@ class Stripes:
     def regular_rows(self, count: int, num_replicas: int) -> list[list[int]]:
         """``count`` rows of one cycle after its first; slot j of a row is in the rack j places past the row's own.
 
-        Rows a lap of the racks apart take their slots from the same racks, so each slot of them is a slice of what a
-        rack hands out in turn.
+        Rows that are one lap of the racks apart take their slots from the same racks, so each slot of them is a slice
+        of a rack's rotation.
         """
         if count <= 0:
             return []
@@ -197,16 +198,16 @@ class Stripes:
         return rows
 
     def feed(self, position: int, count: int, num_replicas: int) -> Callable[[int, int], list[int]]:
-        """The brokers that a rack supplies in the next ``count`` rows; its state is then as after them.
+        """The brokers of a rack in the next ``count`` rows; advances its state past them.
 
-        Returns: for the first of the rows that are a lap of the racks apart, and the lap inside the row, one broker
-            for each of those rows.
+        Returns: a function of the first of the rows that are a lap of the racks apart, and of the lap inside the row;
+            it returns one broker for each of those rows.
         """
         brokers, num_racks = self.stripe[position].unfenced, len(self.stripe)
         turned = brokers.brokers[brokers.offset + 1 :] + brokers.brokers[: brokers.offset + 1]
         brokers.epoch = self.epoch + count - 1
         if num_replicas > num_racks:
-            # The rack is in every row, and turns with each; a later lap takes the next broker.
+            # The rack is in every row, and rotates with each; a later lap takes the next broker.
             brokers.offset = (brokers.offset + count) % len(turned)
             handed_out = turned * ((count + num_replicas) // len(turned) + 1)
             return lambda first, lap: handed_out[first + lap : count + lap : num_racks]
@@ -214,13 +215,13 @@ class Stripes:
         touched = touches(first_row, count, num_racks, num_replicas)
         brokers.offset = (brokers.offset + touched) % len(turned)
         handed_out = (turned * (touched // len(turned) + 1))[:touched]
-        # It turns with each row that it is in: so many in each lap of the racks, so many of them before a row.
+        # It rotates with each row that it is in, and ``touches`` counts those before a row.
         return lambda first, _: handed_out[touches(first_row, first, num_racks, num_replicas) :: num_replicas]
 
 
 @lru_cache(maxsize=4096)
 def touches(first_row: int, count: int, num_racks: int, num_replicas: int) -> int:
-    """In how many of ``count`` rows a rack has a slot, whose turn as the leader's rack first comes at ``first_row``."""
+    """The number of ``count`` rows with a slot of a rack that is first the leader's rack at ``first_row``."""
     whole, rest = divmod(count, num_racks)
     return whole * num_replicas + sum((first_row - row) % num_racks < num_replicas for row in range(rest))
 

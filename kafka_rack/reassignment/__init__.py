@@ -1,4 +1,4 @@
-"""Where replicas should move: Kafka's own proposal, and the fewest moves that restore what racks are for."""
+"""Moves of replicas: Kafka's own proposal, and the fewest moves that repair rack violations."""
 
 from __future__ import annotations
 

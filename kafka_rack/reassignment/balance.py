@@ -1,8 +1,8 @@
-"""Which copies move, and to which brokers, so that replicas end up as even as the number of moves allows.
+"""The choice of copies to move and of their targets, so that replicas are as even as the number of moves allows.
 
-It is a flow: a move takes one from its source broker, passes through its partition, and gives one to its target. The
-sum of squares of the brokers' replicas is least when no path of the rest network leads from a broker to one with at
-least two fewer replicas; while there is such a path, the choices along it are changed.
+It is a flow: a move takes a replica from its source broker, passes through its partition, and adds it to its target.
+The sum of squares of the brokers' replicas is minimal if no path of the residual network leads from a broker to one
+with at least two fewer replicas; while such a path exists, the choices along it are changed.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ Node = tuple[str, int, str]
 
 @dataclass(slots=True)
 class Choice:
-    """How one partition can be restored, and how it is.
+    """The possible and the chosen moves of one partition.
 
-    ``wanted`` moves are due; ``candidates`` are the brokers that may give one up, by rack, of which at most
-    ``limits[rack]`` do; ``free`` are the racks that may take one each.
+    ``wanted`` is the number of moves; ``candidates`` are the brokers that may lose a replica, by rack, of which at most
+    ``limits[rack]`` do; ``free`` are the racks that may get one each.
     """
 
     wanted: int
@@ -34,7 +34,7 @@ class Choice:
     """Rack -> broker."""
 
     def open_sources(self) -> Iterator[tuple[int, str]]:
-        """Brokers that may still give one up, with their racks."""
+        """Brokers that may still lose a replica, with their racks."""
         given = Counter(self.sources.values())
         for rack, brokers in self.candidates.items():
             if given[rack] < self.limits[rack]:
@@ -44,7 +44,7 @@ class Choice:
 
 
 def first_choices(choices: Sequence[Choice], load: Counter[int], targets: Mapping[str, Sequence[int]]) -> None:
-    """Choose for each partition in turn: from the fullest broker, to the emptiest. ``load`` follows."""
+    """Choose for each partition in turn: from the fullest broker to the emptiest. Updates ``load``."""
     for choice in choices:
         for _ in range(choice.wanted):
             source, rack = min(choice.open_sources(), key=lambda pair: (-load[pair[0]], pair[0]))
@@ -59,7 +59,7 @@ def first_choices(choices: Sequence[Choice], load: Counter[int], targets: Mappin
 
 
 def balance(choices: Sequence[Choice], load: Counter[int], targets: Mapping[str, Sequence[int]]) -> None:
-    """Change choices until no change makes the replicas more even. ``load`` follows."""
+    """Change choices until no change makes the replicas more even. Updates ``load``."""
     network = ChoiceNetwork(choices, targets)
     improved = bool(choices)
     while improved:
@@ -73,7 +73,7 @@ def balance(choices: Sequence[Choice], load: Counter[int], targets: Mapping[str,
 
 
 class ChoiceNetwork:
-    """The rest network of the choices: which choice could be changed into which."""
+    """The residual network of the choices: the possible changes between them."""
 
     def __init__(self, choices: Sequence[Choice], targets: Mapping[str, Sequence[int]]) -> None:
         self.choices, self.targets = choices, targets
@@ -88,7 +88,7 @@ class ChoiceNetwork:
                 self.takes.setdefault(broker, set()).add((index, rack))
 
     def path(self, starts: Sequence[int], load: Mapping[int, int], most: int) -> list[Node]:
-        """The shortest way from one of ``starts`` to a broker with at most ``most`` replicas; empty without one."""
+        """The shortest path from one of ``starts`` to a broker with at most ``most`` replicas; empty without one."""
         if most < min(load.values()):
             return []
         came_from: dict[Node, Node | None] = {("broker", broker, ""): None for broker in starts}
@@ -108,7 +108,7 @@ class ChoiceNetwork:
         return []
 
     def neighbours(self, node: Node, unseen: Mapping[str, list[int]]) -> Iterator[Node]:
-        """Where a changed choice can lead on to; ``unseen`` brokers of a rack are given out once."""
+        """The nodes that a changed choice can reach; each of the ``unseen`` brokers of a rack is returned once."""
         kind, number, rack = node
         if kind == "broker":
             for index, own_rack in self.may_give.get(number, ()):
@@ -133,7 +133,7 @@ class ChoiceNetwork:
             yield from (("to", number, free) for free in choice.free if free not in choice.targets)
 
     def change(self, path: Sequence[Node]) -> None:
-        """Change the choices along a path: what leaves a place is taken back there, what enters one is added."""
+        """Change the choices along a path: undo them where it leaves a node, add them where it enters one."""
         for one, other in pairwise(path):
             if one[0] == "broker":
                 self.leave(one[1], other)
@@ -142,7 +142,7 @@ class ChoiceNetwork:
                 self.enter(one, other[1])
 
     def leave(self, broker: int, place: Node) -> None:
-        """The broker gets one replica less: it gives one up, or takes one less."""
+        """The broker has one replica less: it loses one, or gets one less."""
         kind, index, rack = place
         if kind == "from":
             self.choices[index].sources[broker] = rack
@@ -152,7 +152,7 @@ class ChoiceNetwork:
             self.takes[broker].discard((index, rack))
 
     def enter(self, place: Node, broker: int) -> None:
-        """The broker gets one replica more: it gives none up, or takes one."""
+        """The broker has one replica more: it loses none, or gets one."""
         kind, index, rack = place
         if kind == "from":
             del self.choices[index].sources[broker]

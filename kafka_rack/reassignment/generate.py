@@ -1,8 +1,8 @@
-"""The proposal of ``kafka-reassign-partitions --generate``: each topic placed again, whatever it costs to move.
+"""The proposal of ``kafka-reassign-partitions --generate``: places each topic again, without regard to moves.
 
-Each topic is placed in one call of the striped placer, with one java.util.Random for all, in the order in which a
-Java hash map walks the topics; the replication factor is that of the partition which such a map meets first. Equal
-seeds give Kafka's text byte for byte; Kafka itself draws a new seed each time.
+Each topic is placed in one call of the striped placer, with one java.util.Random for all, in the order of a Java hash
+map of the topics; the replication factor is that of the first partition in such a map. Equal seeds produce Kafka's text
+byte for byte; Kafka itself draws a new seed each time.
 
 Source: ReassignPartitionsCommand.calculateAssignment, Apache Kafka 4.1.0; fixtures/oracle.
 """
@@ -32,7 +32,7 @@ def propose(
     Raises:
         InputError: no topics.
         MissingRackError: see ``apply_rack_mode``.
-        InvalidReplicationFactorError: a topic has more replicas than there are brokers; its name is in the text.
+        InvalidReplicationFactorError: a topic has more replicas than brokers exist; the message names it.
 
     >>> propose({"orders": [[0], [0]]}, [UsableBroker(0), UsableBroker(1)], seed=0)
     {'orders': [[1], [0]]}

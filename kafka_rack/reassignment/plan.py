@@ -12,7 +12,7 @@ from kafka_rack.java import utf16_key
 
 
 class Entry(NamedTuple):
-    """Where the replicas of one partition are, or shall be; preferred leader first."""
+    """The current or planned replicas of one partition, preferred leader first."""
 
     topic: str
     partition: int
@@ -20,7 +20,7 @@ class Entry(NamedTuple):
 
 
 def plan_json(entries: Iterable[Entry]) -> str:
-    """A plan byte for byte as kafka-reassign-partitions prints it: by topic, then partition; any log directory.
+    """A plan in the format of kafka-reassign-partitions, byte for byte: by topic, then partition; any log directory.
 
     >>> plan_json([Entry("orders", 4, (1, 2))])
     '{"version":1,"partitions":[{"topic":"orders","partition":4,"replicas":[1,2],"log_dirs":["any","any"]}]}'
@@ -38,7 +38,7 @@ def plan_json(entries: Iterable[Entry]) -> str:
 
 
 def entries_of(layout: Mapping[str, Sequence[Sequence[int]]]) -> list[Entry]:
-    """Every partition of topic -> the replicas of partition 0, 1, ..."""
+    """The entries of all partitions of a layout: topic -> the replicas of partition 0, 1, ..."""
     return [
         Entry(topic, number, tuple(replicas))
         for topic in sorted(layout, key=utf16_key)
@@ -47,7 +47,7 @@ def entries_of(layout: Mapping[str, Sequence[Sequence[int]]]) -> list[Entry]:
 
 
 def current_plan_of(layout: ClusterLayout, entries: Iterable[Entry]) -> list[Entry]:
-    """Where the partitions of a plan are now: what to keep for the way back.
+    """The current replicas of a plan's partitions: the plan that reverts it.
 
     Raises: InputError: a topic, partition or broker of the plan is not in the cluster.
     """

@@ -1,11 +1,10 @@
 """The fewest moves after which no partition has two replicas in a rack while another rack has none.
 
-A partition's replicas that share a rack must leave it as far as there are free racks, one move each: fewer cannot do.
-What is open is which of them moves and to which broker. A replica alone in its rack stays, even if the rack is down:
-moving it would leave the others together, and the partition would be wrong again once the rack is back. The preferred
-leader never moves, and the broker that leads now only where nothing else could. The rest is chosen so that the replicas
-are spread over the brokers as evenly as that number of moves allows (the sum of squares of the brokers' replica counts
-is the least there can be).
+A partition's replicas that share a rack must move to free racks as far as there are any, one move each: that is the
+minimum. The choice is which of them moves and to which broker. A replica alone in its rack stays, even if the rack is
+down: moving it would leave the others together, and violate the rule again once the rack is back. The preferred leader
+never moves, and the current leader only if no other replica can. Within that, the replicas are spread over the brokers
+as evenly as that number of moves allows (with the least sum of squares of the brokers' replica counts).
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ class Repair:
     entries: tuple[Entry, ...]
     """The partitions that change, with all their replicas."""
     left_alone: tuple[tuple[str, int, str], ...]
-    """(topic, partition, why) of those that may be wrong but cannot be judged."""
+    """(topic, partition, reason) of partitions that cannot be judged."""
     before: dict[int, int]
     after: dict[int, int]
 
@@ -53,11 +52,11 @@ def repair(layout: ClusterLayout, topics: Iterable[str] | None = None) -> Repair
     """Repair the rack violations of a layout.
 
     Args:
-        topics: those to repair; the others count for balance alone. None: all.
+        topics: the topics to repair; the others only count for balance. None: all.
 
     Raises:
         MissingRackError: some brokers have a rack and some have none.
-        InputError: no broker has a rack, or a topic is not there.
+        InputError: no broker has a rack, or a topic is unknown.
 
     >>> from kafka_rack.cluster_layout import layout_of_json
     >>> said = {"brokers": [[0, "a"], [1, "a"], [2, "b"]], "topics": {"orders": [[0, 1], [1, 2]]}}
@@ -104,7 +103,7 @@ def repair(layout: ClusterLayout, topics: Iterable[str] | None = None) -> Repair
 
 
 def choice_of(partition: LayoutPartition, spread: Spread) -> Choice:
-    """The replicas that may move: no preferred leader; the current leader only if the others are too few."""
+    """The replicas that may move: never the preferred leader; the current leader only if the others are too few."""
     preferred = partition.replicas[0]
     without_leader = {
         rack: [broker for broker in brokers if broker not in (preferred, partition.leader)]
@@ -132,7 +131,7 @@ def moves_of(topic: str, number: int, partition: LayoutPartition, spread: Spread
 
 
 def listed(brokers: Sequence[int]) -> str:
-    """Numbers as a person lists them.
+    """Numbers as a list in text.
 
     >>> listed([1, 2, 3])
     '1, 2 and 3'
