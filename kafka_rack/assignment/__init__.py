@@ -1,6 +1,6 @@
 """Partition assignors: Kafka's own, with the rack awareness of KIP-881.
 
-``assign`` gives what Apache Kafka 4.1's classes give, member for member; ``rack-uniform`` has no class there.
+``assign`` returns the same result as Apache Kafka 4.1's classes; ``rack-uniform`` has no class there.
 """
 
 from __future__ import annotations
@@ -62,21 +62,21 @@ PROPOSED = ("rack-uniform",)
 
 
 def assign(assignor: str, cluster: Mapping[str, Any], members: Mapping[str, Any]) -> Assignment:
-    """Share the partitions out among the members of a group as Apache Kafka's ``assignor`` does.
+    """Assign the partitions to the members of a group as Apache Kafka's ``assignor`` does.
 
     Args:
         assignor: a name in ``ASSIGNORS``.
         cluster: ``nodes`` [[broker id, rack or None]], ``topics`` {topic: [[replica ids of partition 0], ...]},
-            ``topic_ids`` {topic: id in Kafka's base64} for the coordinator's assignors. ``offline`` may be there and
-            changes nothing: a replica that is down still counts for its rack.
+            ``topic_ids`` {topic: id in Kafka's base64} for the coordinator's assignors. ``offline`` is allowed and has
+            no effect: a replica that is down still counts for its rack.
         members: {member id: {"topics", "rack", "instance_id", "owned" [[topic, [partitions]]], "generation",
-            "user_data" in hex}}; all but ``topics`` may be missing. Their order can decide ties, as in Java.
+            "user_data" in hex}}; all but ``topics`` are optional. Their order can decide ties, as in Java.
 
-    Returns: {member id: [(topic, partition), ...]}, each list sorted; every member is there.
+    Returns: {member id: [(topic, partition), ...]}, each list sorted, with every member.
 
     Raises:
-        InputError: an unknown assignor, or a cluster or members of another form; says where.
-        PartitionAssignorError: a coordinator's assignor meets a subscribed topic that does not exist.
+        InputError: an unknown assignor, or a malformed cluster or members; says where.
+        PartitionAssignorError: for a coordinator's assignor, a subscribed topic does not exist.
 
     >>> cluster = {"nodes": [[0, "a"], [1, "b"]], "topics": {"orders": [[0], [1], [0], [1]]}}
     >>> assign(
@@ -88,7 +88,7 @@ def assign(assignor: str, cluster: Mapping[str, Any], members: Mapping[str, Any]
 
 
 def assign_members(assignor: str, topology: Topology, members: Sequence[Member]) -> Assignment:
-    """As ``assign``, over typed values; ``members`` in Java's map order (``in_hash_order``)."""
+    """As ``assign``, for typed values; ``members`` in Java's map order (``in_hash_order``)."""
     if assignor not in ASSIGNORS:
         raise InputError(f"assignor: expected one of {', '.join(ASSIGNORS)}, got {assignor!r}")
     with collector_paused(sum(map(len, topology.replicas.values()))):

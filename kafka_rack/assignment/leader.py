@@ -1,9 +1,9 @@
-"""When the leader of a classic group asks for a new rebalance because the metadata has changed.
+"""The rule by which the leader of a classic group requests a rebalance after a change of metadata.
 
-It compares what metadata says with what it said when the leader last assigned. A change in the number of a subscribed
-topic's partitions always counts. A change in the racks of a partition's replicas counts only when the leader itself has
-a rack (KIP-881). A broker that is merely down disappears from the metadata, and its rack with it: up to Apache Kafka
-4.3 that counted as a change, and its return as another; since KAFKA-20778 it does not.
+It compares the metadata with those of the leader's last assignment. A change in the number of a subscribed topic's
+partitions always counts. A change in the racks of a partition's replicas counts only if the leader itself has a rack
+(KIP-881). A broker that is only down disappears from the metadata with its rack: up to Apache Kafka 4.3 that counted as
+a change, and its return as another; since KAFKA-20778 it does not.
 
 Source: ConsumerCoordinator.MetadataSnapshot, Apache Kafka 4.1; KAFKA-20778 for the newer rule.
 """
@@ -15,16 +15,16 @@ from dataclasses import dataclass
 from typing import Any
 
 Replicas = Mapping[int, str | None]
-"""Replica id -> its broker's rack; a replica whose broker the metadata does not list is left out."""
+"""Replica id -> its broker's rack; without replicas whose broker the metadata do not list."""
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionRacks:
-    """One partition as the metadata shows it.
+    """One partition in the metadata.
 
     Attributes:
         racks: replica id -> rack, None for a broker without one; only replicas on listed brokers.
-        unlisted: replicas on brokers that the metadata does not list: they are down.
+        unlisted: replicas on brokers that the metadata do not list: they are down.
     """
 
     racks: Replicas
@@ -35,15 +35,15 @@ class PartitionRacks:
 
 
 Snapshot = Mapping[str, Sequence[PartitionRacks]]
-"""Topic -> its partitions in order; topics that do not exist are left out."""
+"""Existing topic -> its partitions in order."""
 
 
 class LeaderWatch:
     """The leader's rule, from one assignment to the next.
 
     Args:
-        rack: the leader's client.rack; None or empty: it has none, so racks never count.
-        broker_down_is_change: the rule of Apache Kafka 3.5 to 4.3, by which a broker's end and its return each cause
+        rack: the leader's client.rack; None or empty: none, so racks never count.
+        broker_down_is_change: the rule of Apache Kafka 3.5 to 4.3, by which a broker's stop and its return each cause
             a rebalance.
 
     >>> up = {"nodes": [[0, "a"], [1, "b"]], "topics": {"orders": [[0, 1]]}}
@@ -63,16 +63,16 @@ class LeaderWatch:
         self._seen: Snapshot = {}
 
     def assigned(self, cluster: Mapping[str, Any], topics: Iterable[str]) -> None:
-        """Remember the metadata by which the leader has just assigned the topics of all members."""
+        """Store the metadata of the leader's assignment of all members' topics."""
         self._topics = tuple(sorted(set(topics)))
         self._seen = snapshot(cluster, self._topics)
 
     def reason_to_rebalance(self, cluster: Mapping[str, Any]) -> str | None:
-        """Why newer metadata asks for a rebalance; None where it does not.
+        """Why newer metadata require a rebalance; None if they do not.
 
         Args:
-            cluster: ``nodes`` and ``topics`` as ``kafka_rack.assignment.assign`` takes them; only brokers that are
-                up are in ``nodes``, as in a Metadata response.
+            cluster: ``nodes`` and ``topics`` as for ``kafka_rack.assignment.assign``; only brokers that are up are in
+                ``nodes``, as in a Metadata response.
         """
         now = snapshot(cluster, self._topics)
         for topic in self._topics:
@@ -106,7 +106,7 @@ def snapshot(cluster: Mapping[str, Any], topics: Iterable[str]) -> Snapshot:
 
 
 def _same_racks(old: PartitionRacks, new: PartitionRacks) -> bool:
-    """Equal, save for racks that only a replica knows whose broker is down in the other view."""
+    """True if equal, except for racks of replicas whose broker is down in the other view."""
     return _only_hidden(old, new) and _only_hidden(new, old)
 
 
@@ -116,7 +116,7 @@ def _only_hidden(view: PartitionRacks, other: PartitionRacks) -> bool:
 
 
 def _same_racks_strictly(old: PartitionRacks, new: PartitionRacks) -> bool:
-    """Equal sets, where a broker that is down counts as one without a rack."""
+    """True if the sets are equal; a broker that is down counts as one without a rack."""
     return _with_none(old) == _with_none(new)
 
 

@@ -1,4 +1,4 @@
-"""The members of a group as an assignor meets them, and the order in which Java's maps hand them over."""
+"""The members of a group as input of an assignor, and their order in Java's maps."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ class Member:
 
     Attributes:
         member_id: unique in the group.
-        topics: what it subscribes to, in its own order.
-        rack: its client.rack; None or empty: it has none.
+        topics: its subscription, in its own order.
+        rack: its client.rack; None or empty: none.
         instance_id: group.instance.id of a static member.
-        owned: the partitions it says it owns: topic -> partition numbers, in its order. For the group coordinator's
-            assignors: its present target assignment.
-        generation: the generation it was last stable in; None: it sent none, or one below 0.
-        user_data: the bytes that its assignor put into the subscription.
+        owned: the partitions that it claims to own: topic -> partition numbers, in its order. For the group
+            coordinator's assignors: its current target assignment.
+        generation: its last stable generation; None: it sent none, or one below 0.
+        user_data: the bytes of its assignor in the subscription.
     """
 
     member_id: str
@@ -48,7 +48,7 @@ class Member:
 
     @classmethod
     def from_plain(cls, member_id: str, plain: Any) -> Member:
-        """Read the plain form, as ``kafka_rack.assignment.assign`` takes it.
+        """Parse the plain form of ``kafka_rack.assignment.assign``.
 
         Raises: InputError, naming the member and the field.
         """
@@ -90,14 +90,14 @@ class Member:
 
 
 def members_from_plain(members: Any) -> list[Member]:
-    """The members of the plain form, in the order in which a Java HashMap filled in the listed order gives them."""
+    """The members of the plain form, in the iteration order of a Java HashMap filled in the listed order."""
     if not isinstance(members, Mapping):
         raise InputError(f"members: expected an object of member ids, got {members!r}")
     return in_hash_order([Member.from_plain(member_id, plain) for member_id, plain in members.items()])
 
 
 def in_hash_order(members: Sequence[Member]) -> list[Member]:
-    """Members in the order of a HashMap keyed by member id into which they were put in the given order."""
+    """Members in the iteration order of a HashMap by member id, filled in this order."""
     by_id = {member.member_id: member for member in members}
     return [by_id[member_id] for member_id in hash_order(by_id, string_hash)]
 
@@ -127,13 +127,13 @@ def subscribed_topics(members: Iterable[Member]) -> list[str]:
 
 
 def pairs_of(topic: str, count: int) -> list[TopicPartition]:
-    """The partitions of a topic, as assignments have them."""
+    """The partitions of a topic as pairs."""
     return list(zip(repeat(topic, count), range(count), strict=True))
 
 
 @lru_cache(maxsize=64)
 def _topic_set(topics: tuple[str, ...]) -> frozenset[str]:
-    """The topics as a set: mostly all members of a group have the same, and then share it and its hash."""
+    """The topics as a set, cached: members of a group usually have the same topics and share the set and its hash."""
     return frozenset(topics)
 
 

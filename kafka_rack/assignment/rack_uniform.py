@@ -1,15 +1,15 @@
 """``rack-uniform``: the rack-aware assignor that the group coordinator lacks. Proposed (KAFKA-19909), in no release.
 
-Three aims, each before the next, and each reached as far as can be:
+Three goals by priority, each reached as far as possible:
 
 1. balance: equal subscribers differ by one partition at most, others are as even as their subscriptions permit;
 2. racks: as many partitions as possible have a replica in their owner's rack;
 3. stickiness: as few partitions as possible leave the member that has them.
 
-``even_loads`` settles the first. What is left are flows from kinds of partitions to members, cheapest in the two aims
-that follow: from kinds to classes of members for the racks, then over what the cheapest such flows have in common, from
-kinds to single members for the moves. A class is members of one rack with the same topics; a kind, partitions with the
-same subscribers and the same racks.
+``even_loads`` solves the first. The others are flows of least cost from kinds of partitions to members: first from
+kinds to classes of members for the racks, then, over the arcs that any cheapest flow may use, from kinds to single
+members for the moves. A class is the members of one rack with the same topics; a kind, the partitions with the same
+subscribers and the same racks.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from kafka_rack.assignment.topology import Topology
 from kafka_rack.errors import PartitionAssignorError
 
 SOURCE, SINK, SPARE = 0, 1, 2
-"""Nodes of every network: where partitions come from, where they end, and who counts those above the base."""
+"""Nodes of every network: the source of partitions, their sink, and the counter of those above the base."""
 
 
 @dataclass(slots=True)
@@ -72,7 +72,7 @@ def assign_rack_uniform(topology: Topology, members: Sequence[Member]) -> Assign
     kinds = _kinds(topology, ordered, pools, classes)
     assigned: list[list[TopicPartition]] = [[] for _ in ordered]
     for base in sorted({one.base for one in classes}):
-        # What members of one base may have is nobody's of another.
+        # Members of different bases share no partitions.
         here = [one for one in classes if one.base == base]
         their_pools = {pool for one in here for pool in one.pools}
         _Deal(here, [kind for kind in kinds if kind.pool in their_pools]).run(assigned)

@@ -1,4 +1,4 @@
-"""The assignors that a group coordinator can be told to offer: ``group.consumer.assignors``, by name or by class.
+"""The assignors that a group coordinator can be configured with, ``group.consumer.assignors``, by name or class.
 
 Apache Kafka has ``uniform`` and ``range``; ``rack-uniform`` is a proposal and has no class there.
 
@@ -17,7 +17,7 @@ from kafka_rack.assignment.topology import Topology
 from kafka_rack.errors import InputError
 
 ServerAssignor = Callable[[Topology, Sequence[Member]], Assignment]
-"""Gives the target assignment; ``owned`` of each member is its present one. Members come in Java's map order."""
+"""Returns the target assignment; ``owned`` of each member is its current one. Members are in Java's map order."""
 
 SERVER_ASSIGNORS: Mapping[str, ServerAssignor] = {
     "uniform": assign_uniform,
@@ -26,12 +26,12 @@ SERVER_ASSIGNORS: Mapping[str, ServerAssignor] = {
 }
 """Name in ``group.consumer.assignors`` and in heartbeats -> assignor."""
 DEFAULT_SERVER_ASSIGNORS = ("uniform", "range")
-"""The assignors of a coordinator without settings; members that name none get the first."""
+"""The default assignors of a coordinator; members that name none get the first."""
 CLASS_NAMES: Mapping[str, str] = {
     "org.apache.kafka.coordinator.group.assignor.UniformAssignor": "uniform",
     "org.apache.kafka.coordinator.group.assignor.RangeAssignor": "range",
 }
-"""Kafka's classes, which may stand in the place of names."""
+"""Kafka's classes, which may be used instead of names."""
 
 
 def server_assignors(configured: Iterable[str]) -> dict[str, ServerAssignor]:
@@ -40,7 +40,7 @@ def server_assignors(configured: Iterable[str]) -> dict[str, ServerAssignor]:
     Args:
         configured: names and class names, as the setting lists them.
 
-    Raises: InputError: one that is not known, or is there twice.
+    Raises: InputError: an unknown or repeated one.
 
     >>> list(server_assignors(["rack-uniform", "org.apache.kafka.coordinator.group.assignor.RangeAssignor"]))
     ['rack-uniform', 'range']

@@ -17,10 +17,10 @@ def check(history: Iterable[Operation], *, is_lossy: IsLossy | None = None, max_
     """Find the anomalies of a history that Kafka never permits.
 
     Args:
-        history: operations, in about the order of their ends; a generator is read once.
-        is_lossy: says of a topic whether Kafka may drop its acknowledged records: by compaction, retention or unclean
-            leader election.
-        max_examples: anomalies of each kind with their evidence. All are counted.
+        history: operations, approximately in the order of their ends; a generator is read once.
+        is_lossy: returns True for a topic of which Kafka may drop acknowledged records: by compaction, retention or
+            unclean leader election.
+        max_examples: the most anomalies of each kind with evidence. All are counted.
 
     >>> check([]).is_consistent
     True
@@ -32,7 +32,7 @@ def check(history: Iterable[Operation], *, is_lossy: IsLossy | None = None, max_
 
 
 class Checker:
-    """The same for a history that continues; ``report`` may be called at any time."""
+    """``check`` for a history that continues; ``report`` may be called at any time."""
 
     def __init__(self, *, is_lossy: IsLossy | None = None, max_examples: int = MAX_EXAMPLES) -> None:
         self._is_lossy, self._max_examples = is_lossy, max_examples
@@ -41,7 +41,7 @@ class Checker:
         self._sends = self._polls = self._reads = 0
 
     def add(self, operation: Operation) -> None:
-        """Take the next operation."""
+        """Add the next operation."""
         match operation:
             case Send():
                 self._sends += 1
@@ -59,7 +59,7 @@ class Checker:
                 raise TypeError(f"expected an operation of a history, got {type(operation).__name__}")
 
     def report(self) -> Report:
-        """The anomalies, by all that is known up to now."""
+        """The anomalies in all operations until now."""
         found: dict[Kind, list[Anomaly]] = {kind: [] for kind in KINDS}
         counts: Counter[Kind] = Counter()
         for history in self._partitions.values():

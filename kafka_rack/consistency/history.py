@@ -1,6 +1,6 @@
 """The operations of a history: plain values, one for each operation of a client.
 
-Times are numbers of ms on one clock. Operations come in about the order of their ends.
+Times are in ms on one clock. Operations are approximately in the order of their ends.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ Ending = Literal["committed", "aborted", "unknown"]
 class Send(NamedTuple):
     """A producer's record, or its batch of ``num_offsets`` records at consecutive offsets.
 
-    ``value`` differs from all others of its partition; None: unknown. ``form`` is how it is stored: values are
-    compared where their forms are equal (a batch has another checksum once it is recompressed).
+    ``value`` is unique in its partition; None: unknown. ``form`` is its stored form: values are compared only if their
+    forms are equal (a recompressed batch has another checksum).
     """
 
     client: str
@@ -42,8 +42,8 @@ class Send(NamedTuple):
 class Read(NamedTuple):
     """A record that a poll returned, or a batch of ``num_offsets`` offsets. ``is_control``: a transaction's marker.
 
-    Without a value, its offsets are read, whatever records they have. ``is_idempotent``: its producer was, as the batch
-    itself says. ``lacks_records``: compaction removed some of the batch.
+    Without a value, only its offsets count as read. ``is_idempotent``: its producer was, by the batch's header.
+    ``lacks_records``: compaction removed some of the batch.
     """
 
     topic: str
@@ -64,8 +64,8 @@ class Read(NamedTuple):
 class Poll(NamedTuple):
     """A consumer's poll and what it returned, in that order.
 
-    ``spans``: the offsets of partitions that it read from, and up to which (that one excluded). Without one, a poll
-    spans from its first record of a partition to its last.
+    ``spans``: the first and the end offset (exclusive) that it read, by partition. Without one, a poll spans from its
+    first record of a partition to its last.
     """
 
     client: str
@@ -77,7 +77,7 @@ class Poll(NamedTuple):
 
 
 class Transaction(NamedTuple):
-    """A transaction's end as its producer requested it: from the request until the answer."""
+    """A transaction's end, as its producer requested it: from the request to the answer."""
 
     client: str
     id: Hashable

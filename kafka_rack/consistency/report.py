@@ -1,4 +1,4 @@
-"""The anomalies that a checker found, for programs and for people."""
+"""The anomalies that a checker found, as values and as text."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ KINDS: dict[Kind, str] = {
     "internal-nonmonotonic-poll": "one poll returned a lower offset after a higher one",
     "nonmonotonic-send": "a producer's later send has the lower offset",
 }
-"""Their names are those of Jepsen's public analyses of Kafka-like systems."""
+"""The kinds have the names of Jepsen's public analyses of Kafka-like systems."""
 assert tuple(KINDS) == get_args(Kind)
 
 MAX_SHOWN_CHARACTERS = 60
@@ -27,7 +27,7 @@ shortened.maxstring = shortened.maxother = MAX_SHOWN_CHARACTERS
 
 
 class Anomaly(NamedTuple):
-    """One anomaly: where, who, and the operations that show it, in a sentence."""
+    """One anomaly: its place, the clients, and the operations that show it, in a sentence."""
 
     kind: Kind
     topic: str
@@ -42,7 +42,7 @@ class Anomaly(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """All that was found. ``anomalies`` has the first few of each kind, ``counts`` the number of all.
+    """The result of a check. ``anomalies`` has the first few of each kind, ``counts`` the number of all.
 
     ``sends``, ``polls`` and ``reads`` say how much was checked.
     """

@@ -1,4 +1,4 @@
-"""A cluster that runs in a thread of its own, and its commands for all other threads, which wait for them."""
+"""A cluster that runs in its own thread, with blocking commands for all other threads."""
 
 from __future__ import annotations
 
@@ -64,15 +64,15 @@ class LoopThread:
 
     async def _live(self) -> None:
         await self._ended.wait()
-        await asyncio.sleep(0)  # what was closed last is closed
+        await asyncio.sleep(0)  # completes the last closes
 
 
 def waiting(
     command: Callable[Concatenate[ServedCluster, Parameters], Coroutine[Any, Any, Result]],
 ) -> Callable[Concatenate[BlockingCluster[Any], Parameters], Result]:
-    """The same command for a ``BlockingCluster``, which returns when it has taken effect."""
+    """The blocking form of a command, for a ``BlockingCluster``; it returns when the command has taken effect."""
 
-    @wraps(command, updated=())  # one that is abstract there is not abstract here
+    @wraps(command, updated=())  # abstract there, not here
     def wait(blocking: BlockingCluster[Any], /, *args: Any, **kwargs: Any) -> Result:
         result: Result = blocking._wait_for(getattr(blocking._cluster, command.__name__)(*args, **kwargs))
         return result
@@ -81,10 +81,10 @@ def waiting(
 
 
 class BlockingCluster(StateCommands, Generic[Served_co]):
-    """A cluster with sockets, ours or a proxy, that runs in a thread of its own: its commands for any other thread.
+    """A cluster with sockets, ours or a proxy, that runs in its own thread, with commands for any other thread.
 
-    Each command returns when it has taken effect and raises what it raises there; RuntimeError once the cluster has
-    ended. ``journal`` and ``run`` stay readable then.
+    Each command returns when it has taken effect, and raises its exceptions in the caller's thread; RuntimeError once
+    the cluster has ended. ``journal`` and ``run`` still work then.
     """
 
     def __init__(self, cluster: Served_co, thread: LoopThread | None = None, *, is_started: bool = False) -> None:
@@ -106,12 +106,12 @@ class BlockingCluster(StateCommands, Generic[Served_co]):
         self.close()
 
     def finish(self, within_s: float = FINISH_S) -> None:
-        """Before ``close``: read no more requests, and answer those that were read, within ``within_s`` seconds."""
+        """Before ``close``: read no more requests, and answer those received, within ``within_s`` seconds."""
         if self._thread.is_alive():
             self._wait_for(self._cluster.finish(within_s))
 
     def close(self) -> None:
-        """Stop accepting, close every connection, end its forks and, but for a fork, the thread."""
+        """Stop accepting, close every connection, end its forks and, unless it is a fork, the thread."""
         if self._is_closed:
             return
         self._is_closed = True
@@ -128,12 +128,12 @@ class BlockingCluster(StateCommands, Generic[Served_co]):
         return self.run(servers_of)
 
     def bootstrap_servers_for(self, rack: str) -> str:
-        """The same for clients of one rack: its own listeners where there is one listener per rack."""
+        """The same for clients of one rack: its own listeners if each rack has a listener."""
         return self.run(partial(servers_of, rack=rack))
 
     @property
     def journal(self) -> BlockingJournal:
-        """The last calls, and what can be claimed of them; docs/journal.md."""
+        """The last calls, and assertions about them; docs/journal.md."""
         return BlockingJournal(self, lambda cluster: cluster.journal)
 
     @property
@@ -149,13 +149,13 @@ class BlockingCluster(StateCommands, Generic[Served_co]):
         return BlockingFaults(self, lambda cluster: cluster.faults)
 
     def now_ms(self) -> int:
-        """The time of journal entries, in ms since 1970, that never goes back."""
+        """The time of journal entries, in ms since 1970, monotonic."""
         return self._cluster.now_ms()
 
     def run(self, function: Callable[[Served_co], Result]) -> Result:
         """Return ``function(cluster)``, called in the cluster's thread, so that nothing changes meanwhile.
 
-        This is the way to look at ``cluster.state``. No request is served until it returns, so give back values.
+        Use it to read ``cluster.state``. No request is served until it returns, so return plain values.
         """
         if self._is_closed or not self._thread.is_alive():
             return function(self._cluster)
@@ -167,7 +167,7 @@ class BlockingCluster(StateCommands, Generic[Served_co]):
 
     @property
     def tls(self) -> TlsMaterial | None:
-        """The test certificates, where the cluster has some: ``tls.client_context()`` is for clients."""
+        """The test certificates, if any: ``tls.client_context()`` is for clients."""
         return self._cluster.tls
 
     # commands
@@ -202,10 +202,10 @@ class BlockingMockCluster(BlockingCluster["MockCluster"]):
     # forks
 
     def fork(self) -> BlockingMockCluster:
-        """A cluster of its own with the topics, records, committed offsets and configs that there are now, started.
+        """A new, started cluster with the current topics, records, committed offsets and configs.
 
         It runs in the same thread on free ports, with all brokers up, an empty journal and no faults; groups have
-        their offsets but no members. ``close`` ends it, or ``with``; it ends with this one, if not before.
+        their offsets but no members. ``close`` or ``with`` ends it; it ends with this one, if not before.
         """
 
         async def forked() -> MockCluster:
@@ -220,7 +220,7 @@ class BlockingMockCluster(BlockingCluster["MockCluster"]):
     def client_settings(
         self, client: str = "confluent", *, user: str | None = None, mechanism: str | None = None
     ) -> dict[str, Any]:
-        """The settings with which a client reaches the cluster and logs in, as of ``MockCluster.client_settings``."""
+        """The settings for a client to connect and log in, as ``MockCluster.client_settings``."""
         return self.run(lambda cluster: cluster.client_settings(client, user=user, mechanism=mechanism))
 
     @property
@@ -230,13 +230,13 @@ class BlockingMockCluster(BlockingCluster["MockCluster"]):
 
     @property
     def settings_without_effect(self) -> tuple[str, ...]:
-        """The settings that Kafka has and that change nothing here; sorted."""
+        """Kafka's settings that have no effect here; sorted."""
         return self._cluster.settings_without_effect
 
     # commands
 
     def configure_broker(self, broker_id: int, *, emulate: str | None = None, protocol: str | None = None) -> None:
-        """In ZooKeeper mode change what a broker runs from its next start on. Raises ValueError."""
+        """In ZooKeeper mode change a broker's release or protocol from its next start on. Raises ValueError."""
         self.run(lambda cluster: cluster.configure_broker(broker_id, emulate=emulate, protocol=protocol))
 
 

@@ -1,4 +1,4 @@
-"""The common part of clusters with sockets, ours and those before a real one: listeners that stop and
+"""The common part of clusters with sockets, our own and proxies of real ones: listeners that stop and
 start, faults, journal, traffic, captures, and an orderly end.
 """
 
@@ -35,13 +35,13 @@ BUSY_MS = 1000  # a connection that said something within this time may still be
 
 
 class ServedCluster(StateCommands):
-    """A cluster at work: ``journal`` and ``traffic`` look at its calls.
+    """A running cluster; ``journal`` and ``traffic`` observe its calls.
 
     Args:
-        seed: of what chance decides in faults.
+        seed: of the random decisions of faults.
         journal: store the last calls in ``.journal``; True, False or a Journal.
-        traffic: add up in ``.traffic`` what goes between racks.
-        capture: write every frame into this file, and into further ones once it has ``capture_bytes``.
+        traffic: add up the traffic between racks in ``.traffic``.
+        capture: write every frame into this file, and into further files after ``capture_bytes``.
     """
 
     def __init__(
@@ -75,11 +75,11 @@ class ServedCluster(StateCommands):
     @property
     @abstractmethod
     def tls(self) -> TlsMaterial | None:
-        """The test certificates, where there are some: ``tls.client_context()`` is for clients."""
+        """The test certificates, if any: ``tls.client_context()`` is for clients."""
 
     @abstractmethod
     async def start(self) -> None:
-        """Listen, and begin to serve. Raises OSError: an address that cannot be had."""
+        """Listen and start to serve. Raises OSError: an address cannot be bound."""
 
     @abstractmethod
     async def close(self) -> None:
@@ -87,28 +87,28 @@ class ServedCluster(StateCommands):
 
     @property
     def _answers_to_the_end(self) -> bool:
-        """True if a broker that stops answers, until its connections end, that it leads nothing."""
+        """True if a stopping broker answers that it is no leader, until its connections end."""
         return False
 
     @abstractmethod
     def _go_down(self, broker_id: int) -> bool:
-        """Have a broker be down for clients; False if it was. Raises KeyError: unknown broker."""
+        """Stop a broker for clients; False if it was down. Raises KeyError: unknown broker."""
 
     @abstractmethod
     def _come_up(self, broker_id: int) -> bool:
-        """Have it be up again."""
+        """Start a broker for clients; False if it was up."""
 
     @abstractmethod
     def _crash(self, broker_id: int) -> bool:
-        """Have it be down without a word; False if it was. Raises KeyError: unknown broker."""
+        """Stop a broker without a controlled shutdown; False if it was down. Raises KeyError: unknown broker."""
 
     @abstractmethod
     async def reset(self) -> None:
-        """Have it be what it was when it started. Raises ValueError: it cannot."""
+        """Restore the state at the start. Raises ValueError: not possible."""
 
     @abstractmethod
     def configure_broker(self, broker_id: int, *, emulate: str | None = None, protocol: str | None = None) -> None:
-        """Change what a broker runs from its next start on. Raises ValueError: it cannot."""
+        """Change a broker's release or protocol from its next start on. Raises ValueError: not possible."""
 
     async def __aenter__(self) -> Self:
         await self.start()
@@ -118,9 +118,9 @@ class ServedCluster(StateCommands):
         await self.close()
 
     async def finish(self, within_s: float = FINISH_S) -> None:
-        """Before ``close``: read no more requests, and answer those that were read, within ``within_s`` seconds.
+        """Before ``close``: read no more requests, and answer those received, within ``within_s`` seconds.
 
-        Fetches are answered with what there is. What still waits at the end is dropped by ``close``.
+        Fetches are answered with the existing records. ``close`` drops the calls that still wait.
         """
         if self._is_running:
             await finish(self._runtime, self._nodes.values(), within_s, BUSY_MS)
@@ -134,7 +134,7 @@ class ServedCluster(StateCommands):
         return ",".join(f"{broker.host}:{broker.port}" for broker in self.state.brokers.values())
 
     def bootstrap_servers_for(self, rack: str) -> str:
-        """The same for clients of one rack: its own listeners where there is one listener per rack."""
+        """The same for clients of one rack: its own listeners if each rack has a listener."""
         self._must_run()
         addresses = []
         for broker in self.state.brokers.values():
@@ -152,11 +152,11 @@ class ServedCluster(StateCommands):
         return self._faults
 
     def connections(self) -> dict[int, int]:
-        """How many connections of clients are open, by broker."""
+        """The number of open client connections by broker."""
         return {broker_id: len(node.clients) for broker_id, node in self._nodes.items()}
 
     def now_ms(self) -> int:
-        """The time of journal entries, in ms since 1970, that never goes back."""
+        """The time of journal entries, in ms since 1970, monotonic."""
         return self._runtime.now_ms()
 
     @property
@@ -165,19 +165,19 @@ class ServedCluster(StateCommands):
         return self._runtime.engine
 
     def settle(self) -> None:
-        """Let happen what a change of ``state``, or a call without a socket, has led to."""
+        """Process the consequences of a change of ``state``, or of a call without a socket."""
         self._runtime.settle()
 
     async def metadata_propagated(self) -> None:
-        """In ZooKeeper mode wait until the controller has updated its brokers; one that refuses it is
-        not waited for. In KRaft mode it returns at once.
+        """In ZooKeeper mode wait until the controller has updated its brokers, except those that refuse
+        it. In KRaft mode return at once.
         """
         await self._runtime.metadata_propagated()
 
     # commands
 
     async def stop_broker(self, broker_id: int) -> bool:
-        """Stop a broker: its partitions have new leaders and its connections are closed. False if it was down."""
+        """Stop a broker: its partitions get new leaders and its connections are closed. False if it was down."""
         stopped = self._go_down(broker_id)
         if stopped:
             await self._stopped([broker_id])
@@ -191,7 +191,7 @@ class ServedCluster(StateCommands):
         return True
 
     async def restart_broker(self, broker_id: int) -> bool:
-        """Stop a broker, if it is up, and start it on its old port. Gives whether it was up. Raises KeyError."""
+        """Stop a broker, if it is up, and start it on its old port. Returns True if it was up. Raises KeyError."""
         was_up = await self.stop_broker(broker_id)
         await self.start_broker(broker_id)
         return was_up
@@ -199,7 +199,7 @@ class ServedCluster(StateCommands):
     async def crash_broker(self, broker_id: int) -> bool:
         """End a broker at once: its connections break, and the others notice only once its session has expired.
 
-        Gives False if it was down. Raises KeyError: unknown broker.
+        Returns False if it was down. Raises KeyError: unknown broker.
         """
         crashed = self._crash(broker_id)
         if crashed:
@@ -213,19 +213,19 @@ class ServedCluster(StateCommands):
         return crashed
 
     async def stop_rack(self, rack: str) -> list[int]:
-        """Stop every broker of a rack; gives the ids of those that were up. Raises KeyError: unknown rack."""
+        """Stop every broker of a rack; returns the ids of those that were up. Raises KeyError: unknown rack."""
         stopped = [broker.id for broker in self.state.liveness.brokers_in(rack) if self._go_down(broker.id)]
         await self._stopped(stopped)
         return stopped
 
     async def start_rack(self, rack: str) -> list[int]:
-        """Start every broker of a rack; gives the ids of those that were down. Raises KeyError: unknown rack."""
+        """Start every broker of a rack; returns the ids of those that were down. Raises KeyError: unknown rack."""
         down = [broker.id for broker in self.state.liveness.brokers_in(rack) if not broker.is_running]
         await self._starting(down)
         return down
 
     async def restart_rack(self, rack: str) -> list[int]:
-        """Stop every broker of a rack that is up, then start all of it; gives the ids of those that were up.
+        """Stop every broker of a rack that is up, then start all; returns the ids of those that were up.
 
         Raises KeyError: unknown rack.
         """
@@ -305,6 +305,6 @@ class ServedCluster(StateCommands):
         leaders = [
             (topic.name, topic.id, [partition.leader for partition in topic.partitions])
             for topic in topics
-            if not topic.diskless  # led by whoever is told to a client
+            if not topic.diskless  # its leader depends on the client
         ]
         return {"kafka": "kafka-rack", "routes": routes}, leaders

@@ -1,7 +1,6 @@
-"""A running cluster: its life, and the commands that stop and start brokers and racks.
+"""A running cluster: its start and end, and the commands that stop and start brokers and racks.
 
-An adapter: bytes go by ``sockets`` to ``connection``, time by ``runtime`` to ``engine``. Nothing of Kafka is decided
-here.
+An adapter: ``sockets`` passes bytes to ``connection``, ``runtime`` passes time to ``engine``. It has no logic of Kafka.
 """
 
 from __future__ import annotations
@@ -31,44 +30,44 @@ if TYPE_CHECKING:
 
 
 class MockCluster(ServedCluster):
-    """A running cluster: ``async with`` runs it in the running event loop, ``with`` in a thread of its own.
+    """A running cluster: ``async with`` runs it in the running event loop, ``with`` in its own thread.
 
-    Blocking clients hang in the thread of ``async with``; for them, for scripts and for notebooks there is ``with``,
-    which gives a ``BlockingMockCluster``: the same commands, without ``await``.
+    Blocking clients would block the event loop of ``async with``; for them, scripts and notebooks use ``with``, which
+    returns a ``BlockingMockCluster``: the same commands, without ``await``.
 
     Args:
-        brokers: how many, or the brokers themselves, each with its listeners.
-        racks: names as a sequence or as ``"a,b,c"``: broker i is in rack i modulo the list; without any, and where one
-            is "" or None, brokers have no rack.
+        brokers: their number, or the brokers themselves, each with its listeners.
+        racks: names as a sequence or as ``"a,b,c"``: broker i is in rack i modulo their number; "" and None mean no
+            rack.
         topics, diskless_topics: names, or name -> partitions, (partitions, replication factor) or a mapping with the
             arguments of ``create_topic``.
-        diskless_as: the system as which brokers serve diskless topics, such as ``inkless`` (docs/racks.md); the setting
+        diskless_as: the system whose diskless topics brokers emulate, such as ``inkless`` (docs/racks.md); the setting
             ``diskless.profile``.
         follower_fetching: consumers that set ``client.rack`` read from a replica in their rack (KIP-392):
             ``replica.selector.class`` is Kafka's RackAwareReplicaSelector, unless ``settings`` names another.
         settings: broker settings under Kafka's names; a misspelt one raises ValueError. With an
-            ``inter.broker.protocol.version`` below 3.0 it is a cluster in ZooKeeper mode: brokers return to clients
-            what a controller sent them.
-        emulate: the release whose code the brokers run, 0.8.2 to 4.4, or ``diskless`` (docs/cluster.md). Without it
-            they serve every version of every API, or in ZooKeeper mode those of the protocol's release.
-        host, port: broker i listens on port + i; 0 picks free ports. ``advertised_host`` is what clients connect to
-            where that is another.
-        listener_per_rack: each broker has one more listener for each rack; who comes in by it counts as in that rack.
-        data_dir: keep topics, records, groups and transactions in this directory, over restarts and kills of the
+            ``inter.broker.protocol.version`` below 3.0 the cluster runs in ZooKeeper mode: brokers return the metadata
+            that a controller sent them.
+        emulate: the release that the brokers emulate, 0.8.2 to 4.4, or ``diskless`` (docs/cluster.md). Without it they
+            serve every version of every API, or in ZooKeeper mode those of the protocol's release.
+        host, port: broker i listens on port + i; 0 picks free ports. ``advertised_host`` is the address for clients, if
+            different.
+        listener_per_rack: each broker has one more listener for each rack; its clients count as in that rack.
+        data_dir: store topics, records, groups and transactions in this directory, across restarts and kills of the
             process; existing data is used (docs/cluster.md), and missing ``topics`` are created.
-        fsync: ``always`` holds acknowledgements back until the disk has the records; ``os`` lets the operating system
+        fsync: ``always`` delays acknowledgements until the records are on disk; ``os`` lets the operating system
             decide, as Kafka does.
-        users: user -> password. They log in by SASL, PLAIN or SCRAM; listeners that settings do not speak of then
-            have the security protocol SASL_PLAINTEXT (docs/security.md).
-        authorize: users may do what access control allows, and the first one everything (docs/security.md).
-        tls: brokers have test certificates, which are in ``.tls``; listeners that settings do not speak of have the
-            security protocol SSL, or SASL_SSL with users. ``security_dir`` is a folder for what clients need of them:
-            keys, stores and properties are written there at the start, and an existing authority is used again.
-        seed: for ids and whatever else is drawn; equal seeds give equal clusters.
+        users: user -> password. They log in by SASL, PLAIN or SCRAM; listeners without their own setting then have the
+            security protocol SASL_PLAINTEXT (docs/security.md).
+        authorize: access control limits what users may do; the first user may do all (docs/security.md).
+        tls: brokers have test certificates, which are in ``.tls``; listeners without their own setting have the
+            security protocol SSL, or SASL_SSL with users. ``security_dir`` is a folder for clients' files: keys, stores
+            and properties are written there at the start, and an existing authority is used again.
+        seed: for ids and all other random values; equal seeds produce equal clusters.
         journal: store the last calls in ``.journal``; True, False or a Journal.
-        traffic: add up in ``.traffic`` what goes between racks.
-        client_racks: where clients are that do not say it, for journal, traffic and faults (docs/journal.md).
-        capture: write every frame into this file, and into further ones once it has ``capture_bytes``.
+        traffic: add up the traffic between racks in ``.traffic``.
+        client_racks: the racks of clients that name none, for journal, traffic and faults (docs/journal.md).
+        capture: write every frame into this file, and into further files after ``capture_bytes``.
 
     >>> async def main() -> None:
     ...     async with MockCluster(topics={"orders": 6}) as cluster:
@@ -102,7 +101,7 @@ class MockCluster(ServedCluster):
             settings = self._tls.added_to(settings, brokers)
         self._storage = None if options.data_dir is None else provided("storage")(options.data_dir, fsync=options.fsync)
         if self._storage is not None and not self._storage.is_new:
-            seed = secrets.randbits(48)  # ids that were given out are not to come again
+            seed = secrets.randbits(48)  # ids must not repeat
         with self._given_back_on_error():
             durable = {} if self._storage is None else self._storage.durable(brokers, seed)
             state = Cluster.create(brokers, settings=settings, seed=seed, release=options.emulate, **durable)
@@ -145,7 +144,7 @@ class MockCluster(ServedCluster):
         self._blocking.close()
 
     async def start(self) -> None:
-        """Bind every listener, then accept on all of them. Raises OSError: an address that cannot be had."""
+        """Bind every listener, then accept on all of them. Raises OSError: an address cannot be bound."""
         nodes = list(self._nodes.values())
         if self._origin is None and self._storage is None:
             self._origin = self.engine.origin()
@@ -170,7 +169,7 @@ class MockCluster(ServedCluster):
         self._runtime.look_after()
 
     async def close(self) -> None:
-        """Stop accepting, close every connection, and have the placer give up what it holds."""
+        """Stop accepting, close every connection, and close the placer."""
         for fork in list(self._forks):
             await fork.close()
         if self._parent is not None:
@@ -196,21 +195,21 @@ class MockCluster(ServedCluster):
 
     @property
     def settings_without_effect(self) -> tuple[str, ...]:
-        """The settings that Kafka has and that change nothing here; sorted."""
+        """Kafka's settings that have no effect here; sorted."""
         return self.state.settings.without_effect
 
     def client_settings(
         self, client: str = "confluent", *, user: str | None = None, mechanism: str | None = None
     ) -> dict[str, Any]:
-        """The settings of a client to reach the cluster and to log in, under the client's own names.
+        """The settings for a client to connect and log in, under the client's own names.
 
         Args:
             client: confluent (librdkafka's names), aiokafka, kafka-python or java (Kafka's properties).
-            user: one of the users, the first unless it is named; with test certificates and without users any name,
-                for whom a certificate is made.
-            mechanism: the strongest that brokers have unless it is named.
+            user: one of the users, default: the first; with test certificates and without users any name, for which a
+                certificate is made.
+            mechanism: default: the brokers' strongest.
 
-        Raises: ValueError: no such client, user or mechanism. RuntimeError: the cluster does not run.
+        Raises: ValueError: unknown client, user or mechanism. RuntimeError: the cluster does not run.
         """
         from mockbroker.adapters.client_settings import client_login, settings_for
 
@@ -226,9 +225,9 @@ class MockCluster(ServedCluster):
     # commands
 
     def configure_broker(self, broker_id: int, *, emulate: str | None = None, protocol: str | None = None) -> None:
-        """In ZooKeeper mode change what a broker runs from its next start on: its release, its protocol, or both.
+        """In ZooKeeper mode change a broker's release, protocol, or both, from its next start on.
 
-        Raises ValueError: no such version, a protocol that the release does not know, or a cluster in KRaft mode.
+        Raises ValueError: an unknown version, a protocol that the release does not know, or a cluster in KRaft mode.
         """
         if self.state.other_mode is None:
             raise ValueError("a release and a protocol can be changed in ZooKeeper mode only")
@@ -237,11 +236,11 @@ class MockCluster(ServedCluster):
     # forks and resets
 
     def fork(self) -> MockCluster:
-        """A cluster of its own with the topics, records, committed offsets and configs that there are now.
+        """A new cluster with the current topics, records, committed offsets and configs.
 
         It is not started yet. It has free ports, all brokers up, an empty journal and no faults; groups have their
-        offsets but no members. What happens in one of both changes nothing in the other; the same commands give the
-        same ids in both. It ends with this one, if not before. A fork is in memory, also of a cluster that is on disk.
+        offsets but no members. The two clusters are independent; the same commands produce the same ids in both. It
+        ends with this one, if not before. A fork is in memory, even if this cluster is on disk.
 
         >>> async def main() -> None:
         ...     async with MockCluster(topics={"orders": 6}) as cluster, cluster.fork() as fork:
@@ -253,12 +252,12 @@ class MockCluster(ServedCluster):
         return self._forked(self.engine.origin())
 
     async def reset(self) -> None:
-        """Make the cluster what it was when it started: its topics and their records, its groups, all brokers up.
+        """Restore the cluster's state at its start: topics with their records, groups, all brokers up.
 
-        Connections are closed; ports stay. The journal is empty afterwards, and there are no faults. Where clients
-        live on they may take leaders' epochs of before for newer ones: begin with new clients.
+        Connections are closed; ports stay. It clears the journal and the faults. Old clients may take the leader epochs
+        from before the reset for newer ones: use new clients.
 
-        Raises ValueError: the cluster has a data directory, which is not thrown away like this.
+        Raises ValueError: the cluster has a data directory, which is not deleted.
         """
         self._must_run()
         if self._storage is not None:
@@ -270,7 +269,7 @@ class MockCluster(ServedCluster):
         if self._runtime.channels is not None:
             self._runtime.channels.close()
             self._runtime.channels = None
-        for node in self._nodes.values():  # from here on nothing is awaited until there is nothing of before
+        for node in self._nodes.values():  # no await from here until all old state is gone
             for client in list(node.clients):
                 client.abort()
         if self._faults is not None:
@@ -282,7 +281,7 @@ class MockCluster(ServedCluster):
         self._runtime.settle()
 
     def _forked(self, origin: Origin) -> MockCluster:
-        """A cluster that begins with what this one was, and ends with it."""
+        """A cluster that starts from this one's state, and ends with it."""
         fork = MockCluster.of(
             self._options.for_fork(
                 brokers=[with_free_ports(broker) for broker in self.state.brokers.values()],
@@ -306,7 +305,7 @@ class MockCluster(ServedCluster):
             node.begin_with(self.state)
 
     async def _tell_brokers(self) -> None:
-        """In ZooKeeper mode have a controller that tells brokers what there is."""
+        """In ZooKeeper mode start the controller's updates to brokers."""
         if self.state.other_mode is not None:
             self._runtime.channels = provided("update_channels")(self.state)
             await self.metadata_propagated()
@@ -322,9 +321,7 @@ class MockCluster(ServedCluster):
 
     @property
     def _answers_to_the_end(self) -> bool:
-        return (
-            self.state.support.is_kraft
-        )  # with ZooKeeper it would take writes, as nobody tells it that it leads no more
+        return self.state.support.is_kraft  # in ZooKeeper mode it would accept writes, because no controller updates it
 
     def _go_down(self, broker_id: int) -> bool:
         return self.state.cluster_control.stop(broker_id, self.now_ms())
@@ -336,10 +333,10 @@ class MockCluster(ServedCluster):
         return self.state.cluster_control.crash(broker_id, self.now_ms())
 
     def _given_back_on_error(self) -> AbstractContextManager[None]:
-        """Gives a data directory back if what goes on with it fails."""
+        """A context that releases the data directory if its block fails."""
         return nullcontext() if self._storage is None else self._storage.given_back_on_error()
 
 
 def open_key_file(path: str) -> KeyFile:
-    """A file of keys, opened, where a part can."""
+    """An opened file of keys."""
     return provided("key_file")(path)  # type: ignore[no-any-return]
