@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, cast
 
-from mockbroker.state.kraft_releases import kraft_versions
+from mockbroker.state.kraft_releases import kraft_line, kraft_versions
 from mockbroker.state.metadata.cache import Address, CachedBroker, MetadataCache, PartitionState, TopicPartitionState
 
 if TYPE_CHECKING:
@@ -77,6 +77,8 @@ class KRaftMode:
     ``release`` is the one that all brokers emulate; None: they serve all that there is.
 
     Clients are told that the live broker with the lowest id is the controller; the real one is a node of its own.
+
+    Raises ValueError: no such release, or one without KRaft mode.
     """
 
     current: CurrentView
@@ -88,6 +90,10 @@ class KRaftMode:
     is_kraft: ClassVar[bool] = True
     name: ClassVar[str] = "KRaft"
     session_timeout: ClassVar[str] = "broker.session.timeout.ms"
+
+    def __post_init__(self) -> None:
+        if self.release is not None:
+            kraft_line(self.release)
 
     @property
     def controller_id(self) -> int:

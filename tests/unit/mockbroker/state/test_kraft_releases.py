@@ -170,6 +170,7 @@ def test_a_release_comes_after_others(release, line, expected):
     assert is_since(release, line) is expected
 
 
+@pytest.mark.zookeeper
 @pytest.mark.parametrize(("release", "words"), [("4.5", "0.8.2 to 4.4 are known"), ("disk", "is no version of Kafka")])
 def test_a_release_that_there_is_not_is_refused(release, words):
     with pytest.raises(ValueError, match=words):

@@ -6,6 +6,7 @@ import pytest
 
 from mockbroker.state.brokers.broker import Broker
 from mockbroker.state.cluster import Cluster
+from mockbroker.state.metadata.kraft import KRaftMode
 from mockbroker.state.replicas.network import CONTROLLER
 
 
@@ -15,6 +16,12 @@ def cluster() -> Cluster:
     cluster = Cluster.create([Broker(index, rack) for index, rack in enumerate("abc")])
     cluster.replication_control.create("orders", 1, assignment=[[0, 1, 2]])
     return cluster
+
+
+@pytest.mark.parametrize("release", ["2.7", "4.5", "10.0.0"])
+def test_a_release_without_kraft_mode_is_refused(cluster, release):
+    with pytest.raises(ValueError, match=f"expected a release with KRaft mode, 2.8 to 4.4, got {release}"):
+        KRaftMode(cluster.support.current, release)
 
 
 def test_brokers_that_reach_the_controller_share_one_view(cluster):
