@@ -34,10 +34,10 @@ KeyFields = tuple[Any, ...]  # the class of a record's key, then its fields: fir
 
 
 class Replayed(NamedTuple):
-    """A record, and its position among those that the shard has replayed."""
+    """The value of a record, and its position among those that the shard has replayed."""
 
     position: int
-    record: CoordinatorRecord
+    value: Any
 
 
 RecordsByKey = dict[str, dict[KeyFields, Replayed]]  # by group or transactional id
@@ -70,14 +70,14 @@ class CoordinatorShard:
     def replay(self, records: Iterable[CoordinatorRecord]) -> None:
         """Apply records in the order of the log. One without a value deletes what is pending for its key too."""
         for record in records:
-            key, *others, _ = structs.astuple(record.key)  # last are unknown tagged fields, which keys never have
-            fields = (type(record.key), key, *others)
+            fields = (type(record.key), *structs.astuple(record.key)[:-1])  # without unknown tagged fields
+            key = fields[1]
             if record.producer_id != NO_PRODUCER_ID:
                 self.producer_epochs[record.producer_id] = record.producer_epoch
                 by_key = self.pending.setdefault(record.producer_id, {})
-                by_key.setdefault(key, {})[fields] = Replayed(self.end, record)
+                by_key.setdefault(key, {})[fields] = Replayed(self.end, record.value)
             elif record.value is not None:
-                self.records.setdefault(key, {})[fields] = Replayed(self.end, record)
+                self.records.setdefault(key, {})[fields] = Replayed(self.end, record.value)
             else:
                 for by_key in (self.records, *self.pending.values()):
                     if key in by_key:
@@ -91,9 +91,9 @@ class CoordinatorShard:
         self.producer_epochs[producer_id] = producer_epoch
         for key, records in self.pending.pop(producer_id, {}).items() if committed else ():
             existing = self.records.setdefault(key, {})
-            for fields, (position, record) in records.items():
-                if fields not in existing or existing[fields].position < position:
-                    existing[fields] = Replayed(position, CoordinatorRecord(record.key, record.value))
+            for fields, replayed in records.items():
+                if fields not in existing or existing[fields].position < replayed.position:
+                    existing[fields] = replayed
         self.pending.pop(producer_id, None)
 
     def keys(self) -> set[str]:
@@ -103,21 +103,21 @@ class CoordinatorShard:
     def value(self, kind: type, key: str, *others: Any) -> Any | None:
         """The value of a key of this class and these fields, None without one."""
         replayed = self.records.get(key, {}).get((kind, key, *others))
-        return None if replayed is None else replayed.record.value
+        return None if replayed is None else replayed.value
 
     def records_of(self, key: str) -> list[CoordinatorRecord]:
         """The records of a group or transactional id that count."""
-        return [replayed.record for replayed in self.records.get(key, {}).values()]
+        return [to_record(fields, replayed.value) for fields, replayed in self.records.get(key, {}).items()]
 
     def in_order(self) -> list[CoordinatorRecord]:
         """All records, pending ones included, in the order of the log."""
-        replayed = [
-            one
-            for by_key in (self.records, *self.pending.values())
-            for some in by_key.values()
-            for one in some.values()
+        found = [
+            (position, to_record(fields, value, producer_id, self.producer_epochs.get(producer_id, -1)))
+            for producer_id, by_key in ((NO_PRODUCER_ID, self.records), *self.pending.items())
+            for records in by_key.values()
+            for fields, (position, value) in records.items()
         ]
-        return [record for _, record in sorted(replayed, key=lambda one: one.position)]
+        return [record for _, record in sorted(found, key=lambda one: one[0])]
 
     def copy(self) -> CoordinatorShard:
         """An equal shard that changes by itself."""
@@ -127,3 +127,8 @@ class CoordinatorShard:
 
         pending = {producer_id: copied(by_key) for producer_id, by_key in self.pending.items()}
         return CoordinatorShard(copied(self.records), pending, dict(self.producer_epochs), self.end)
+
+
+def to_record(fields: KeyFields, value: Any, producer_id: int = NO_PRODUCER_ID, epoch: int = -1) -> CoordinatorRecord:
+    kind, *values = fields
+    return CoordinatorRecord(kind(*values), value, producer_id, epoch)

@@ -66,8 +66,7 @@ class GroupOffsets:
     def committed(self) -> dict[TopicPartition, OffsetCommitValue]:
         """The values by partition."""
         records = self.shard.records.get(self.group_id, {})
-        values = ((at, one.record.value) for at, one in records.items() if at[0] is OffsetCommitKey)
-        return {at[2:]: value for at, value in values if value is not None}
+        return {at[2:]: replayed.value for at, replayed in records.items() if at[0] is OffsetCommitKey}
 
     def partitions(self) -> list[TopicPartition]:
         """The partitions that have an offset, sorted."""
