@@ -35,7 +35,9 @@ SETTINGS: dict[str, Any] = {"max_content_width": 100, "help_option_names": ["--h
 PREFIX = "KAFKA_RACK"
 MAX_COLUMN = 26
 """Columns of an option's name in help; a longer one has a line of its own."""
-OWN_VARIABLES = frozenset({"KAFKA_RACK_CONTROL", "KAFKA_RACK_CONTROL_TOKEN", "KAFKA_RACK_PROXY_BOOTSTRAP"})
+OWN_VARIABLES = frozenset(
+    {"KAFKA_RACK_CONTROL", "KAFKA_RACK_CONTROL_TOKEN", "KAFKA_RACK_PROXY_BOOTSTRAP", "KAFKA_RACK_NATIVE"}
+)
 FROM_OUTSIDE = ("KAFKA_RACK_SERVICE_", "KAFKA_RACK_PORT_", "KAFKA_RACK_ENV_", "KAFKA_RACK_NAME")
 """Kubernetes and linked containers set such variables for a service that is called kafka-rack."""
 

@@ -171,7 +171,8 @@ class PacketReading:
             except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
                 continue
         known = self.options.known()
-        self.state.known.racks.update(known.racks)
+        for broker, rack in known.racks.items():
+            self.state.known.name_rack(broker, rack)
         self.state.known.endpoints.update(known.endpoints)
 
     def frames(self) -> Iterator[Frame]:

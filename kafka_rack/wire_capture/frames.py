@@ -140,31 +140,39 @@ class CapturedConnection(msgspec.Struct, eq=False, gc=False):
 
 
 class ObservedCluster(msgspec.Struct):
-    """The cluster as reported so far: names by topic id, leaders, replicas in sync, brokers' racks and addresses."""
+    """The cluster as reported so far: names by topic id, leaders, replicas in sync, brokers' racks and addresses.
+
+    ``changes`` is another number after each report, so that what follows from them may be kept meanwhile.
+    """
 
     topics: dict[bytes, str] = msgspec.field(default_factory=dict)
     leaders: dict[tuple[str, int], int] = msgspec.field(default_factory=dict)
     in_sync: dict[tuple[str, int], tuple[int, ...]] = msgspec.field(default_factory=dict)
     racks: dict[int, str | None] = msgspec.field(default_factory=dict)
     endpoints: dict[tuple[str, int], int] = msgspec.field(default_factory=dict)
+    changes: int = 0
 
     def name_rack(self, broker_id: int, rack: str | None) -> None:
         """Metadata v0 knows no racks, nor do brokers that speak as 0.9 did: no rack takes back none that was named."""
         if rack is not None or broker_id not in self.racks:
             self.racks[broker_id] = rack
+            self.changes += 1
 
     def name_endpoint(self, host: str, port: int, broker_id: int) -> None:
         self.endpoints[host, port] = broker_id
 
     def name_topic(self, topic_id: bytes, name: str) -> None:
         self.topics[topic_id] = name
+        self.changes += 1
 
     def name_leaders(self, topic: str, leaders: Iterable[tuple[int, int]]) -> None:
         for partition, leader in leaders:
             self.leaders[topic, partition] = leader
+        self.changes += 1
 
     def name_in_sync(self, topic: str, partition: int, replicas: tuple[int, ...]) -> None:
         self.in_sync[topic, partition] = replicas
+        self.changes += 1
 
 
 class Frame(msgspec.Struct, gc=False):

@@ -10,20 +10,26 @@ passed over.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 
 from kafka_rack.wire_capture.files import DamagedCapture, DecompressedFile, LineTooLong, capture_name, lines_of
 from kafka_rack.wire_capture.frames import (
+    MAX_ASKED,
+    MAX_ASKED_BYTES,
     MAX_PROBLEMS_HELD,
     CapturedConnection,
     Frame,
+    PendingRequest,
     Problem,
     ReadingState,
+    acks_of,
+    kind_of,
     no_frame,
     request_frame,
 )
+from protocol.backends import core
 
 Int32 = Annotated[int, msgspec.Meta(ge=-(1 << 31), le=(1 << 31) - 1)]
 Int64 = Annotated[int, msgspec.Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
@@ -82,12 +88,15 @@ def read_lines(path: str, state: ReadingState, problems: list[Problem]) -> Itera
     except DamagedCapture as damage:
         problems.append(Problem(capture, path, damage.offset, damage.reason))
         return
-    reader = LineReader(path, state, problems)
+    reader: Any = LineReader(path, state, problems)
+    if core is not None:
+        classes, bounds = (Frame, PendingRequest, CapturedConnection), (MAX_ASKED, MAX_ASKED_BYTES)
+        reader = core.LineReader(reader, state, classes, (kind_of, acks_of), bounds)
     with source:
-        for reader.offset, text in texts(source, capture, problems):
+        for begins, text in texts(source, capture, problems):
             if len(problems) >= MAX_PROBLEMS_HELD:
                 yield no_frame()
-            yield from reader.frames(text)
+            yield from reader.frames(text, begins)
 
 
 def texts(source: DecompressedFile, capture: str, problems: list[Problem]) -> Iterator[tuple[int, bytes]]:
@@ -108,19 +117,19 @@ def texts(source: DecompressedFile, capture: str, problems: list[Problem]) -> It
 
 
 class LineReader:
-    """Reads lines; ``offset`` is where the next one begins."""
+    """Reads lines."""
 
     def __init__(self, path: str, state: ReadingState, problems: list[Problem]) -> None:
         self.path, self.state, self.problems = path, state, problems
-        self.offset = 0
 
     def problem(self, offset: int, reason: str) -> None:
         self.problems.append(Problem(self.state.capture, self.path, offset, reason))
 
-    def frames(self, text: bytes) -> Iterator[Frame]:
-        """The frames of lines."""
+    def frames(self, text: bytes, begins: int) -> Iterator[Frame]:
+        """The frames of lines; ``begins`` is where the first of them does."""
+        ends = begins
         for line in lines_of(text):
-            begins, self.offset = self.offset, self.offset + len(line) + 1
+            begins, ends = ends, ends + len(line) + 1
             if not line:
                 continue  # gzip packs a million of them into a kilobyte
             frame = self.frame_in(line, begins)

@@ -83,7 +83,7 @@ def reader(decoder: FrameDecoder) -> Any:
 
 
 @cache
-def walk_over(key: int, version: int, is_request: bool, wanted: tuple[str, ...], levels: tuple[str, ...]) -> Any:
+def walk_over(version: int, key: int, is_request: bool, wanted: tuple[str, ...], levels: tuple[str, ...]) -> Any:
     """The walk over messages of a version to the wanted fields, by arrays. Raises ProtocolError: there is no such."""
     from protocol.native import record
 
@@ -101,8 +101,8 @@ class NativeRows:
     def plan(self, kind: RequestKind) -> tuple[Any, ...]:
         """How frames of a kind are read; None for those that Python reads."""
         tables = "frames", "calls", "batches", "produces" if kind.api_key == PRODUCE else "fetches", "settings"
-        number, sides = self.decoder.handling(kind).number, map(partial(self.side, kind), (True, False))
-        return kind.header_end, number, tables, *sides
+        sides = map(partial(self.side, kind), (True, False))
+        return kind.header_end, self.target.kind(kind), tables, *sides
 
     def side(self, kind: RequestKind, is_request: bool) -> tuple[Any, ...] | None:
         """How requests or responses of a kind are read: a walk, the header before it, and which rows it gives."""
@@ -123,27 +123,31 @@ class NativeRows:
             named = ((path.partition(".")[0], name) for path, names, _ in items for name in names.split())
             fields = [f"{array}.{name}".lstrip(".") for array, name in named]
             levels = tuple(path for path, *_ in items if path or sort == "items")
-            walk = walk_over(key, version, is_request, (*fields, *["acks"] * (sort == "produce")), levels)
+            way = key, is_request, (*fields, *["acks"] * (sort == "produce")), levels
+            walk, otherwise = walk_over(version, *way), None
+            if key == API_VERSIONS and not is_request:  # a refusal, which is in version 0
+                otherwise = walk_over(0, *way)
         except ProtocolError:
             return None
         settings, start = [], 0
         for _, names, columns in items:
             of_kind = partial(columns, kind.client_id) if sort == "items" and is_request else columns
             settings.append((start, start := start + len(names.split()), self.setting(of_kind)))
-        return walk, header == 1, key == API_VERSIONS and not is_request, sort, settings
+        return walk, header == 1, otherwise, sort, settings
 
     def numbered(self, columns: Callable[..., cluster_rows.Setting]) -> Callable[..., list[int]]:
         """A function of an item's fields that gives the numbers of its row's own columns."""
         kept = self.target.rows.kept
         return lambda *values: [NONE if one is None else kept("string", one) for one in columns(*values)]
 
-    def way(self, kind: RequestKind, is_request: bool, left_over: int) -> int:
+    def way(self, kind: RequestKind, is_request: bool, is_refused: bool, left_over: int) -> int:
         """The number of how a body was read."""
         if is_request:
             version, header = kind.api_version, request_header_version(kind.api_key, kind.api_version)
         else:
             _, version, header = response_reader(kind)
-        return self.decoder.handling(kind).way(self.target.rows, is_request, left_over, version, header)
+            version = 0 if is_refused else version
+        return self.target.way(is_request, left_over, version, header)
 
     def form(self, is_request: bool, codec: int, is_transactional: bool, is_control: bool) -> int:
         """The number of the form of a batch of magic 2."""

@@ -196,3 +196,7 @@ class Target(msgspec.Struct):
     def kind(self, kind: RequestKind) -> int:
         """The number of a request's kind."""
         return self.rows.shared["kind"][kind.api_key, kind.api_name, kind.api_version, kind.client_id]
+
+    def way(self, is_request: bool, left_over: int, version: int | None, header: int | None) -> int:
+        """The number of how a body was read."""
+        return self.rows.shared["way"]["request" if is_request else "response", left_over, version, header]

@@ -11,6 +11,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::ffi::{
     PyByteArray_AsString, PyByteArray_Resize, PyByteArray_Size, PyBytes_Check, PyLong_AsLongLong, Py_None, Py_True,
 };
+use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyDict, PyString, PyTuple, PyType};
 use std::collections::HashMap;
@@ -102,6 +103,11 @@ impl Rows {
         Ok(Rows { table: table.to_owned(), held: None, columns, fresh: Vec::new() })
     }
 
+    /// How many columns are an item's own.
+    fn own(&self) -> usize {
+        self.columns.iter().filter(|column| matches!(column, Column::Own(_))).count()
+    }
+
     #[inline(always)]
     fn add(&mut self, row: &Row, own: &[i64]) {
         self.fresh.extend(self.columns.iter().map(|column| match column {
@@ -140,6 +146,9 @@ impl Rows {
     }
 }
 
+/// The slots of an array's items from and to these, and a function of their values.
+type Level = (usize, usize, Py<PyAny>);
+
 /// What rows a body gives, besides those of its frame and its call.
 enum Makes {
     Nothing,
@@ -147,7 +156,7 @@ enum Makes {
     ProduceAnswer,
     Fetched,
     /// Of each level the slots of its items, and a function that returns of them the columns of the row that are its own.
-    Items(Vec<(usize, usize, Py<PyAny>)>),
+    Items(Vec<Level>),
 }
 
 /// How requests, or responses, of one kind are read.
@@ -156,18 +165,18 @@ struct Side {
     /// There is a header with tagged fields.
     flexible: bool,
     /// What does not end with its frame is another message.
-    exact: bool,
+    otherwise: Option<Py<Walk>>,
     makes: Makes,
 }
 
 impl Side {
-    /// Of `(walk, flexible, exact, makes, levels)`.
+    /// Of `(walk, flexible, otherwise, makes, levels)`.
     fn read(found: &Bound<'_, PyAny>) -> PyResult<Option<Side>> {
-        type Parts<'py> = (Bound<'py, Walk>, bool, bool, String, Vec<(usize, usize, Py<PyAny>)>);
+        type Parts<'py> = (Bound<'py, Walk>, bool, Option<Bound<'py, Walk>>, String, Vec<Level>);
         if found.is_none() {
             return Ok(None);
         }
-        let (walk, flexible, exact, makes, functions): Parts<'_> = found.extract()?;
+        let (walk, flexible, otherwise, makes, functions): Parts<'_> = found.extract()?;
         let (slots, counted) = walk.get().counts();
         let (makes, least) = match makes.as_str() {
             "" => (Makes::Nothing, (0, 0)),
@@ -178,7 +187,7 @@ impl Side {
             "items" => (Makes::Items(functions), (1, counted)),
             other => return Err(PyValueError::new_err(format!("no rows of {other:?}"))),
         };
-        let fits = |(start, end, _): &(usize, usize, Py<PyAny>)| start <= end && *end <= slots;
+        let fits = |(start, end, _): &Level| start <= end && *end <= slots;
         let items_fit = match &makes {
             Makes::Items(levels) => levels.len() == counted && levels.iter().all(fits),
             _ => true,
@@ -186,19 +195,27 @@ impl Side {
         if slots < least.0 || counted != least.1 || !items_fit {
             return Err(PyValueError::new_err("expected other fields and levels"));
         }
-        Ok(Some(Side { walk: walk.unbind(), flexible, exact, makes }))
+        if otherwise.as_ref().is_some_and(|other| other.get().counts() != (slots, counted)) {
+            return Err(PyValueError::new_err("expected a walk to the same fields"));
+        }
+        Ok(Some(Side { walk: walk.unbind(), flexible, otherwise: otherwise.map(Bound::unbind), makes }))
     }
 
-    /// Walks the body that begins at `start`; the bytes that are left after it.
-    fn over(&self, data: &[u8], mut start: usize, found: &mut Found) -> Option<usize> {
+    /// Walks the body that begins at `start`: the walk that fits, and the bytes that are left after it.
+    fn over(&self, data: &[u8], mut start: usize, found: &mut Found) -> Option<(&Py<Walk>, usize)> {
         if self.flexible {
             if *data.get(start)? != 0 {
                 return None;
             }
             start += 1;
         }
-        let left = data.len() - self.walk.get().over(data, start, found)?;
-        (left == 0 || !self.exact).then_some(left)
+        let end = self.walk.get().over(data, start, found);
+        match (&self.otherwise, end) {
+            (Some(other), end) if end != Some(data.len()) => {
+                Some((other, data.len() - other.get().over(data, start, found)?))
+            }
+            (_, end) => Some((&self.walk, data.len() - end?)),
+        }
     }
 }
 
@@ -211,17 +228,17 @@ struct Kind {
     rows: [Option<Rows>; 5],
     request: Option<Side>,
     response: Option<Side>,
-    ways: HashMap<(bool, usize), i64>,
+    ways: HashMap<(bool, bool, usize), i64>,
 }
 
 /// A class of Python's whose instances are read.
-struct Read<const COUNT: usize> {
-    class: Class,
-    places: [usize; COUNT],
+pub struct Read<const COUNT: usize> {
+    pub class: Class,
+    pub places: [usize; COUNT],
 }
 
 impl<const COUNT: usize> Read<COUNT> {
-    fn new(class: &Bound<'_, PyType>, names: [&str; COUNT]) -> PyResult<Self> {
+    pub fn new(class: &Bound<'_, PyType>, names: [&str; COUNT]) -> PyResult<Self> {
         let found = Class::new(class, probe(class)?)?;
         let mut places = [0; COUNT];
         for (place, name) in places.iter_mut().zip(names) {
@@ -231,7 +248,7 @@ impl<const COUNT: usize> Read<COUNT> {
     }
 
     /// The values of an object's fields. Raises `TypeError`: it is of another class.
-    fn values(&self, py: Python<'_>, object: Obj) -> PyResult<[Held; COUNT]> {
+    pub fn values(&self, py: Python<'_>, object: Obj) -> PyResult<[Held; COUNT]> {
         // SAFETY: the places are the class's own.
         unsafe {
             if !self.class.is_class_of(object) {
@@ -251,7 +268,7 @@ fn is_none(object: &Held) -> bool {
 }
 
 /// A whole number; NONE of `None`.
-fn int(py: Python<'_>, object: &Held) -> PyResult<i64> {
+pub fn int(py: Python<'_>, object: &Held) -> PyResult<i64> {
     if is_none(object) {
         return Ok(NONE);
     }
@@ -262,7 +279,7 @@ fn int(py: Python<'_>, object: &Held) -> PyResult<i64> {
     }
 }
 
-fn data_of(object: &Held) -> PyResult<&[u8]> {
+pub fn data_of(object: &Held) -> PyResult<&[u8]> {
     unsafe {
         if PyBytes_Check(object.get()) == 0 {
             return Err(PyTypeError::new_err("the data of a frame is bytes"));
@@ -381,6 +398,11 @@ struct Numbers {
     forms: HashMap<(bool, u16, bool, bool), i64>,
     clients: HashMap<Vec<u8>, i64>,
     items: HashMap<Vec<u8>, Vec<i64>>,
+    messages: HashMap<Vec<u8>, Vec<i64>>,
+    message_bytes: usize,
+    /// Partitions and who serves them, by their key, good while the cluster is known as it was.
+    partitions: HashMap<Vec<u8>, (i64, i64)>,
+    known: Option<(Py<PyAny>, i64)>,
     key: Vec<u8>,
 }
 
@@ -390,6 +412,41 @@ impl Numbers {
         self.forms.clear();
         self.clients.clear();
         self.items.clear();
+        self.messages.clear();
+        self.message_bytes = 0;
+        self.partitions.clear();
+    }
+
+    /// Forgets who serves partitions if the cluster may be known in another way than before.
+    fn look_at_known(&mut self, py: Python<'_>) -> PyResult<()> {
+        let known = self.state.bind(py).getattr(pyo3::intern!(py, "known"))?;
+        let changes: Option<i64> = match known.getattr_opt(pyo3::intern!(py, "changes"))? {
+            Some(changes) => Some(changes.extract()?),
+            None => None,
+        };
+        let is_same = |(before, count): &(Py<PyAny>, i64)| before.is(&known) && Some(*count) == changes;
+        if !self.known.as_ref().is_some_and(is_same) {
+            self.partitions.clear();
+            self.known = changes.map(|count| (known.unbind(), count));
+        }
+        Ok(())
+    }
+
+    /// Of a partition, and of who serves it.
+    fn part(&mut self, py: Python<'_>, item: &[Value], data: &[u8]) -> PyResult<(i64, i64)> {
+        key_of(&mut self.key, item, data);
+        if let Some(found) = self.partitions.get(&self.key) {
+            return Ok(*found);
+        }
+        let (name, id) = (PyString::from_bytes(py, item[NAME].bytes(data))?, PyBytes::new(py, &id_of(&item[ID])));
+        let found = self.part.bind(py).call1((name, id, item[INDEX].int()))?.extract()?;
+        if self.partitions.len() >= MAX_REMEMBERED {
+            self.partitions.clear();
+        }
+        if self.known.is_some() {
+            self.partitions.insert(self.key.clone(), found);
+        }
+        Ok(found)
     }
 
     /// Of a connection.
@@ -453,6 +510,35 @@ impl Numbers {
         }
         self.clients.insert(self.key.clone(), found);
         Ok(found)
+    }
+
+    /// Of the columns of all items' rows that are their own, item after item. The same answer comes again and again.
+    fn items(
+        &mut self,
+        py: Python<'_>,
+        levels: &[Level],
+        walk: &Py<Walk>,
+        found: &Found,
+        data: &[u8],
+    ) -> PyResult<&[i64]> {
+        let mut key = data[LENGTH_BYTES..].to_vec(); // after the correlation id, or a request's API and version
+        key.extend((walk.as_ptr() as usize).to_ne_bytes());
+        levels.iter().for_each(|(_, _, function)| key.extend((function.as_ptr() as usize).to_ne_bytes()));
+        if !self.messages.contains_key(&key) {
+            let mut own = Vec::new();
+            for (level, (from, to, function)) in levels.iter().enumerate() {
+                for item in found.of(level) {
+                    own.extend_from_slice(self.item(py, function, &item[*from..*to], data)?);
+                }
+            }
+            self.message_bytes += key.len() + std::mem::size_of_val(own.as_slice());
+            if self.message_bytes > MAX_REMEMBERED_BYTES {
+                self.messages.clear();
+                self.message_bytes = key.len() + std::mem::size_of_val(own.as_slice());
+            }
+            self.messages.insert(key.clone(), own);
+        }
+        Ok(self.messages.get(&key).map_or(&[], Vec::as_slice))
     }
 
     /// Of the columns of an item's row that are its own.
@@ -571,6 +657,10 @@ impl FrameReader {
                 forms: HashMap::new(),
                 clients: HashMap::new(),
                 items: HashMap::new(),
+                messages: HashMap::new(),
+                message_bytes: 0,
+                partitions: HashMap::new(),
+                known: None,
                 key: Vec::new(),
             },
             inflater: Inflater { decompress: function("decompress")?, known: HashMap::new(), known_bytes: 0 },
@@ -578,6 +668,14 @@ impl FrameReader {
             request: Found::default(),
             held: Parts::default(),
         })
+    }
+
+    /// The functions, which know the decoder that has this reader.
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        let Numbers { plan, rows, way, place, form, part, client, .. } = &self.numbers;
+        [plan, rows, way, place, form, part, client, &self.inflater.decompress]
+            .into_iter()
+            .try_for_each(|function| visit.call(function))
     }
 
     /// Forgets all numbers, as the rows that have them were taken away.
@@ -603,7 +701,8 @@ impl FrameReader {
         let side = if is_request { request.as_ref() } else { response.as_ref() };
         let Some(side) = side else { return Ok(false) };
         let start = if is_request { kind.header_end } else { LENGTH_BYTES };
-        let Some(left) = side.over(data, start, &mut self.found) else { return Ok(false) };
+        let Some((walk, left)) = side.over(data, start, &mut self.found) else { return Ok(false) };
+        let is_other = walk.as_ptr() != side.walk.as_ptr();
         // All that may be refused comes before the first row.
         let is_answer = matches!(side.makes, Makes::ProduceAnswer);
         if is_answer || matches!(side.makes, Makes::Fetched) {
@@ -626,18 +725,16 @@ impl FrameReader {
         row.set([(Quantity::Place, place), (Quantity::Kind, kind.number)]);
         row.set([(Quantity::Ts, ts), (Quantity::Frame, index)]);
         if let (Makes::Items(levels), Some(rows)) = (&side.makes, &mut rows[Event::Item as usize]) {
-            for (level, (start, end, function)) in levels.iter().enumerate() {
-                for item in found.of(level) {
-                    rows.add(&row, numbers.item(py, function, &item[*start..*end], data)?);
-                }
-            }
+            let own = numbers.items(py, levels, walk, found, data)?;
+            let width = rows.own();
+            own.chunks_exact(width.max(1)).for_each(|item| rows.add(&row, item));
         }
         if has_parts {
+            numbers.look_at_known(py)?;
             let errors = if is_answer { errors_of(&self.found, data) } else { HashMap::new() };
             for (part, item) in self.held.parts.iter_mut().zip(found.of(0)) {
                 let (name, id, number) = (item[NAME].bytes(bytes), id_of(&item[ID]), item[INDEX].int());
-                let (text, id_object) = (PyString::from_bytes(py, name)?, PyBytes::new(py, &id));
-                (part.number, part.serving) = numbers.part.bind(py).call1((text, id_object, number))?.extract()?;
+                (part.number, part.serving) = numbers.part(py, &item[NAME..=INDEX], bytes)?;
                 if is_answer {
                     let name = if id == NO_ID { name } else { b"" };
                     part.error_code = errors.get(&(name, id, number)).copied().unwrap_or(NONE);
@@ -703,12 +800,12 @@ impl FrameReader {
             }
         }
         if let Some(rows) = &mut rows[Event::Frame as usize] {
-            let way = match kind.ways.get(&(is_request, left)) {
+            let way = match kind.ways.get(&(is_request, is_other, left)) {
                 Some(known) => *known,
                 None => {
-                    let found = numbers.way.bind(py).call1((kind_object, is_request, left))?.extract()?;
+                    let found = numbers.way.bind(py).call1((kind_object, is_request, is_other, left))?.extract()?;
                     if kind.ways.len() < MAX_REMEMBERED {
-                        kind.ways.insert((is_request, left), found);
+                        kind.ways.insert((is_request, is_other, left), found);
                     }
                     found
                 }
@@ -746,7 +843,7 @@ impl FrameReader {
         }
         if self.kinds.len() >= MAX_REMEMBERED {
             self.kinds.clear();
-            self.numbers.items.clear(); // they are found by the addresses of kinds' functions
+            self.numbers.clear(); // some are found by the addresses of kinds' functions
         }
         let (request, response) = (Side::read(&request)?, Side::read(&response)?);
         let (address, object) = (object.as_ptr() as usize, object.unbind());

@@ -12,6 +12,7 @@ mod decode;
 mod encode;
 mod entry;
 mod frames;
+mod lines;
 mod object;
 mod program;
 mod walk;
@@ -22,6 +23,7 @@ use pyo3::prelude::*;
 fn kafka_rack_native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<frames::FrameReader>()?;
+    module.add_class::<lines::LineReader>()?;
     module.add_class::<walk::Walk>()?;
     module.add_function(wrap_pyfunction!(class::probe, module)?)?;
     module.add_function(wrap_pyfunction!(entry::by_api, module)?)?;
