@@ -63,6 +63,7 @@ NAVIGATION: dict[str, list[tuple[str, str]]] = {
     ],
     "Concepts": [
         ("Racks in Kafka", "docs/racks"),
+        ("Proposals about racks", "docs/kips"),
         ("The cluster", "docs/cluster"),
         ("The journal", "docs/journal"),
         ("Limits", "docs/limits"),

@@ -18,6 +18,7 @@ from tests.lint.project import (
 
 COMMAND_LINE = re.compile(r"`(kafka-rack [^`\n]+)`|^(?:\$ )?(kafka-rack [a-z-]+(?: .*)?)$", re.MULTILINE)
 """As typed: inside a sentence, or a line of a block of its own."""
+SHOWN_BY = re.compile(r"`(tests/[\w/]+\.py)::(test_\w+)`")
 VARIABLE = re.compile(r"\bKAFKA_RACK_[A-Z_]*[A-Z]\b")
 
 
@@ -180,6 +181,21 @@ def the_page_on_certify_has_the_versions_that_are_run(project: Project) -> Itera
     yield from line_differences(page, shown, [header, *bugs], "`python -m tests.interop.museum`")
 
 
+def the_page_on_proposals_names_existing_tests(project: Project) -> Iterator[str]:
+    """Each row of docs/kips.md has a test that exists, but those of proposals that have no part here."""
+    page = "docs/kips.md"
+    for number, line in enumerate(project.text(page).splitlines(), 1):
+        if not line.startswith(("| KIP-", "| KAFKA-")):
+            continue
+        name, _, _, here, test = (cell.strip() for cell in line.strip("|").split(" | "))
+        found = SHOWN_BY.fullmatch(test)
+        if found is None:
+            if (here, test) != ("not", "-"):
+                yield f"{page}:{number}: {name}: expected the path and the name of a test, got {test}"
+        elif not re.search(rf"def {found[2]}\(", project.text(found[1]) if project.exists(found[1]) else ""):
+            yield f"{page}:{number}: {name}: there is no {test}"
+
+
 CHECKS: tuple[Check, ...] = (
     command_lines_have_existing_options,
     variables_are_options,
@@ -192,4 +208,5 @@ CHECKS: tuple[Check, ...] = (
     the_page_on_testing_has_each_name,
     the_page_on_certify_has_each_check,
     the_page_on_certify_has_the_versions_that_are_run,
+    the_page_on_proposals_names_existing_tests,
 )

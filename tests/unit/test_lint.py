@@ -186,6 +186,15 @@ CHANGES = [
         "docs/testing.md, fixtures: lacks `kafka_topic`, which the plugin has",
     ),
     (
+        pages.the_page_on_proposals_names_existing_tests,
+        (
+            "docs/kips.md",
+            "test_oracle_partitioner.py::test_each_draw_chooses_kafkas_partition",
+            "test_fetch.py::test_x",
+        ),
+        "docs/kips.md:24: KIP-1123: there is no `tests/conformance/test_fetch.py::test_x`",
+    ),
+    (
         packaging.the_containerfile_copies_what_the_wheel_needs,
         ("Containerfile", "COPY docs ./docs\n", ""),
         "Containerfile, COPY: lacks `docs`, which the wheel of pyproject.toml has",

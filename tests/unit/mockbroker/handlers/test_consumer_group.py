@@ -13,6 +13,7 @@ from mockbroker.state.cluster import Cluster
 from mockbroker.state.groups.consumer.group import ConsumerGroup
 from protocol.apis.api_versions import ApiVersionsRequest
 from protocol.apis.consumer_group import ConsumerGroupDescribeRequest, ConsumerGroupHeartbeatRequest
+from protocol.apis.group_offsets import OffsetCommitRequest
 from protocol.error_codes import ErrorCode
 
 GROUP = "readers"
@@ -182,10 +183,12 @@ def test_a_leader_that_moves_within_its_replicas_changes_nothing():
     assert driver.beat("m", 2).member_epoch == 2
 
 
-def test_the_rack_of_a_member_counts_for_rack_uniform_alone():
+@pytest.mark.parametrize("release", ["4.3", "4.4"])
+def test_the_rack_of_a_member_counts_for_rack_uniform_alone(release):
+    """GroupMetadataManager.hasMemberSubscriptionChanged of 4.3.1 and 4.4.0 compares topics alone (KAFKA-20909)."""
     told = {}
     for assignor in ("uniform", "rack-uniform"):
-        sim = Simulation(racks="a,b,c", settings={"group.consumer.assignors": assignor})
+        sim = Simulation(racks="a,b,c", settings={"group.consumer.assignors": assignor}, release=release)
         sim.cluster.replication_control.create("orders", assignment=[[0], [1]])
         driver = Driver(sim)
         driver.join("m1", "orders", rack_id="c")
@@ -197,6 +200,23 @@ def test_the_rack_of_a_member_counts_for_rack_uniform_alone():
     assert told == {"uniform": 3, "rack-uniform": 5}
 
 
+@pytest.mark.parametrize(
+    ("release", "error"), [("4.2", ErrorCode.STALE_MEMBER_EPOCH), ("4.3", ErrorCode.NONE), ("4.4", ErrorCode.NONE)]
+)
+def test_a_member_commits_in_an_older_epoch_what_it_has_had_since_then(release, error):
+    sim = Simulation(racks="a,b,c", release=release)
+    for topic in ("orders", "events"):
+        sim.cluster.replication_control.create(topic, 1, 1)
+    driver = Driver(sim)
+    epoch = driver.join("m", "orders").member_epoch
+    assert driver.beat("m", epoch, subscribed_topic_names=["orders", "events"]).member_epoch == epoch + 1
+    partition = OffsetCommitRequest.Topic.Partition(partition_index=0, committed_offset=0)
+    topics = [OffsetCommitRequest.Topic(name="orders", partitions=[partition])]
+    request = OffsetCommitRequest(group_id=GROUP, generation_id_or_member_epoch=epoch, member_id="m", topics=topics)
+    answer = sim.ask(request, version=9, broker=sim.cluster.internal_topics.coordinator(GROUP).id)
+    assert answer.topics[0].partitions[0].error_code == error
+
+
 def test_a_group_shows_in_the_journal_by_its_id(driver):
     driver.join("m", "orders")
     (entry,) = [entry for entry in driver.sim.journal.find() if entry.api == "ConsumerGroupHeartbeat"]
@@ -204,8 +224,6 @@ def test_a_group_shows_in_the_journal_by_its_id(driver):
 
 
 def test_a_group_whose_offsets_are_too_old_and_whose_members_have_gone_goes_with_them(driver):
-    from protocol.apis.group_offsets import OffsetCommitRequest
-
     driver.join("m", "orders")
     partition = OffsetCommitRequest.Topic.Partition(partition_index=0, committed_offset=0)
     topic = OffsetCommitRequest.Topic(name="orders", partitions=[partition])

@@ -255,6 +255,17 @@ def test_the_control_api_shows_members_with_the_partitions_of_their_tasks(sim):
     assert shown.members[0].topics == [WORDS, LINES]
 
 
+@pytest.mark.parametrize("release", ["4.3", "4.4"])
+def test_a_member_that_moves_to_another_rack_brings_a_new_epoch(release):
+    """GroupMetadataManager.hasStreamsMemberMetadataChanged, Apache Kafka 4.3.1 and 4.4.0."""
+    sim = Simulation(racks="a,b,c", settings=AT_ONCE, release=release)
+    sim.cluster.replication_control.create(LINES, 3, 3)
+    one = Member(sim, version=0)
+    settle(one)
+    epoch = one.epoch
+    assert [one.beat(rack_id=rack).member_epoch - epoch for rack in ("a", "a", "b")] == [1, 1, 2]
+
+
 def test_tasks_are_assigned_when_the_first_members_have_been_waited_for_without_another_heartbeat():
     """GroupMetadataManager.computeDelayedTargetAssignment, Apache Kafka 4.4."""
     sim = Simulation(racks="a,b,c", settings=AT_ONCE | {"group.streams.initial.rebalance.delay.ms": 2000})
