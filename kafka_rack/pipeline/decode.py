@@ -23,10 +23,10 @@ DAY = "date_from_unix_date(cast(floor(unix_micros(ts) / 86400000000) as int))"
 
 
 class DecodeSummary(msgspec.Struct):
-    """Counts of what a run wrote. ``frames`` by API: frames and bytes; times in microseconds since 1970.
+    """Counts of a run's output. ``frames`` by API: frames and bytes; times in microseconds since 1970.
 
-    ``unpaired``: responses without a request, and requests that no response came for, as those that are not to be
-    answered. A stream's batch has both of a call whose halves lie in files of two batches.
+    ``unpaired``: responses without a request, and requests without a response, such as those that expect none. A
+    stream's batch counts both for a call whose request and response are in files of two batches.
     """
 
     out: str
@@ -39,7 +39,7 @@ class DecodeSummary(msgspec.Struct):
     captures: set[str] = msgspec.field(default_factory=set)
 
     def unread(self, inputs: Sequence[str]) -> list[str]:
-        """Inputs, files or folders, of which there is no frame."""
+        """Inputs, files or folders, without a frame."""
         return unread_inputs(inputs, [path for path in self.files if capture_name(path) in self.captures])
 
 
@@ -66,14 +66,14 @@ def decode(
     tasks: int | None = None,
     output_format: str = PARQUET,
 ) -> DecodeSummary:
-    """Captures to tables below ``out``; those days of captures that have rows replace what was there of them.
+    """Captures to tables below ``out``; replaces existing days of captures that have new rows.
 
     Args:
         options: ports and brokers, which packets do not name.
-        tasks: how many share the work; Spark's setting if None.
+        tasks: the number of tasks; None: Spark's setting.
         output_format: parquet, delta or iceberg.
 
-    Raises: PySparkException: an input that is not there; a task failed. FormatMissing.
+    Raises: PySparkException: a missing input; a failed task. FormatMissing.
     """
     from pyspark.sql import functions as sql
 
@@ -126,7 +126,7 @@ def decode_stream(
     on_batch: Callable[[int, DecodeSummary], None] = lambda batch, summary: None,
     **when: Any,
 ) -> StreamingQuery:
-    """The same for each batch of files that are new in folders.
+    """The same for each batch of new files in folders.
 
     Args:
         when: as for ``each_batch``.

@@ -1,4 +1,4 @@
-"""The job ``locality``: the flows of connections, by the route of captures, add up to the ledger."""
+"""The job ``locality``: the flows of connections, through the route of captures, add up to the ledger."""
 
 from __future__ import annotations
 
@@ -55,9 +55,9 @@ def measure(
 ) -> tuple[dict[str, Any], list[str]]:
     """Captures to ``locality.html`` and ``locality.json`` below ``out``.
 
-    Returns: what ``locality.json`` holds, and the inputs of which not one frame could be read.
+    Returns: the contents of ``locality.json``, and the inputs without a readable frame.
 
-    Raises: PySparkException: an input that is not there. NothingToMeasure.
+    Raises: PySparkException: a missing input. NothingToMeasure.
     """
     input_files = find_input(spark, inputs)
     if not input_files.all:
@@ -79,7 +79,7 @@ def measure_stream(
     on_batch: Callable[[int, dict[str, Any]], None] = lambda batch, result: None,
     **when: Any,
 ) -> StreamingQuery:
-    """Measure each batch of files that are new in folders, and write the result of all batches so far.
+    """Measure each batch of new files in folders, and write the result of all batches so far.
 
     The ledger so far is stored beside the stream's position, with that of the batch before: a batch that Spark repeats
     counts once. Responses whose requests are in a file of an earlier batch count as unreadable.
@@ -140,7 +140,7 @@ def ledger_in(
 
 
 def capture_of(path: str) -> str:
-    """The capture that a file is a part of."""
+    """The capture to which a file belongs."""
     return path if is_lines(path) else scope_of(path)
 
 
@@ -151,12 +151,12 @@ def write(spark: SparkSession, out: str, result: dict[str, Any]) -> None:
 
 
 def is_refused(found: CaptureFlows | None) -> bool:
-    """True if a file named as packets holds none, by its first bytes."""
+    """True if a file with a name for packets contains none, by its first bytes."""
     return found is not None and any(reason.endswith(NO_MAGIC) for reason in found.flows.evidence.problems)
 
 
 def by_number(path: str) -> list[str | int]:
-    """Sorts the files of a capture by the numbers in their names.
+    """A sort key for the files of a capture, by the numbers in their names.
 
     >>> sorted(["x.pcap10", "x.pcap9", "x.pcap"], key=by_number)
     ['x.pcap', 'x.pcap9', 'x.pcap10']

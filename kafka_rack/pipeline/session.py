@@ -1,4 +1,4 @@
-"""A Spark session for the jobs: the one that runs, or one that starts with Spark's own settings and a few of ours."""
+"""A Spark session for the jobs: the running one, or a new one with Spark's own settings and a few of ours."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ INSTALL_JAVA = (
 )
 INSTALL_SPARK = f"the pipeline needs Spark: {pip_install('spark')}"
 OURS_HERE = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.driver.memory": "2g"}
-"""Settings of a session on this machine, unless they are set elsewhere."""
+"""Settings of a local session, unless set elsewhere."""
 QUIET = "OFF"
-"""The level of Spark's log: its errors come as exceptions too."""
+"""The level of Spark's log: its errors are raised as exceptions too."""
 LOGGING = """\
 rootLogger.level = {level}
 rootLogger.appenderRef.stderr.ref = stderr
@@ -37,7 +37,7 @@ appender.stderr.layout.pattern = %d{{HH:mm:ss}} %p %c{{1}}: %m%n
 
 
 class SparkMissing(Exception):
-    """Spark or Java is not there; the text says how to get it."""
+    """Spark or Java is missing; the text says how to install it."""
 
 
 def spark_session(
@@ -49,14 +49,14 @@ def spark_session(
     packages: Sequence[str] = (),
     settings: Mapping[str, str] | None = None,
 ) -> SparkSession:
-    """Start a session, or return the one that runs, with those of ``settings`` that Spark lets change in it.
+    """Start a session, or return the running one, with those of ``settings`` that Spark can change in it.
 
     Args:
-        master: that of spark-defaults.conf or spark-submit where neither this nor a setting names one, else local[*].
-        log_level: OFF if not given, unless Spark's configuration has a log4j2 file.
-        packages: Maven coordinates of what Spark is to fetch and load.
+        master: default: that of a setting, spark-defaults.conf or spark-submit, else local[*].
+        log_level: default: OFF, unless Spark's configuration has a log4j2 file.
+        packages: Maven coordinates of packages that Spark fetches and loads.
 
-    Raises SparkMissing: without Spark, without Java 17 or newer, or a start that failed; Java says why on stderr.
+    Raises SparkMissing: without Spark, without Java 17 or newer, or if the start failed; Java says why on stderr.
     """
     try:
         import pyspark.sql  # noqa: F401
@@ -123,7 +123,7 @@ def new_session(asked: dict[str, str], app_name: str, log_level: str | None) -> 
 
 
 def configuration_folder() -> Path:
-    """Where Spark has its administrator's settings; it need not exist."""
+    """The folder of Spark's configuration; it need not exist."""
     import pyspark
 
     home = os.environ.get("SPARK_HOME") or Path(pyspark.__file__).parent
@@ -132,7 +132,7 @@ def configuration_folder() -> Path:
 
 @contextmanager
 def logging_at(level: str | None) -> Iterator[None]:
-    """Have a Java that starts meanwhile log at a level, on stderr; None leaves it to its configuration."""
+    """Set the log level, on stderr, of a Java process that starts meanwhile; None: that of its configuration."""
     if level is None:
         yield
         return

@@ -1,4 +1,4 @@
-"""Streams of files: the batches of those that are new in folders, read by the functions of batch jobs."""
+"""Streams of files: batches of new files in folders, processed by the functions of batch jobs."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ def each_batch(
     available_now: bool = False,
     every: str = "5 seconds",
 ) -> StreamingQuery:
-    """Start a stream of files that are new in folders. A file is read once: move it there when it is whole.
+    """Start a stream of new files in folders. A file is read once: move it there when it is complete.
 
     Args:
-        work: called with each batch's files and its number; with those of the last batch again after a crash.
-        available_now: read existing files and end; else look again ``every`` so often.
+        work: called with each batch's files and number; again with those of the last batch after a crash.
+        available_now: read existing files and end; else check for new ones at the interval ``every``.
     """
 
     def new_files(path: str) -> DataFrame:

@@ -1,7 +1,7 @@
-"""Several tables in one pass: rows of all of them in one DataFrame, and each written by Spark's own writers.
+"""Several tables in one pass: a DataFrame with rows of all tables, and Spark's own writers for each.
 
-A row of a union has its table's name in ``table``, and its values in the column of that name, a struct; the columns of
-other tables are null.
+A row of the union has its table's name in ``table``, and its values in the column of that name, a struct; the columns
+of other tables are null.
 """
 
 from __future__ import annotations
@@ -30,24 +30,24 @@ SETTINGS = {
     },
     ICEBERG: {"spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"},
 }
-"""The settings of a session for a format, besides the package that has the format."""
+"""The settings of a session for a format, besides the format's package."""
 PACKAGES = {
     DELTA: "io.delta:delta-spark_2.13:4.0.0",
     ICEBERG: "org.apache.iceberg:iceberg-spark-runtime-4.0_2.13:1.10.0",
 }
-"""Those for Spark 4.0."""
+"""The same for Spark 4.0."""
 
 
 UNKNOWN = ("DATA_SOURCE_NOT_FOUND", "ClassNotFound", "Cannot find catalog plugin")
-"""In what Spark says where a format's package is missing."""
+"""Parts of Spark's message if a format's package is missing."""
 
 
 class FormatMissing(Exception):
-    """Spark does not know a format; the text says what brings it."""
+    """Spark does not know a format; the text names its package."""
 
 
 def schema_of(columns: str) -> pa.Schema:
-    """A table's columns out of Spark's text for them.
+    """A table's columns from Spark's schema text.
 
     >>> schema_of("broker int, racks array<string>").names
     ['broker', 'racks']
@@ -76,7 +76,7 @@ def union_batches(table: str, rows: pa.RecordBatch, schemas: Schemas) -> Iterato
 
 
 def ddl_of(schema: pa.Schema) -> str:
-    """A schema as Spark's text."""
+    """A schema as Spark's schema text."""
     from pyspark.sql.pandas.types import from_arrow_schema
 
     return ", ".join(f"`{field.name}` {field.dataType.simpleString()}" for field in from_arrow_schema(schema))
@@ -90,16 +90,16 @@ def rows_of(rows: DataFrame, table: str) -> DataFrame:
 
 
 def place_for_spark(given: str) -> str:
-    """A path of this machine as Spark calls it; a URL as it is."""
+    """A local path as a URL for Spark; URLs stay."""
     return given if "://" in given else f"file://{Path(given).absolute()}"
 
 
 def write_table(rows: DataFrame, out: str, table: str, kind: str = PARQUET, partitions: Sequence[str] = ()) -> None:
-    """Write a table below ``out``, in the place of what was there: of all of it, or of the partitions that have rows.
+    """Write a table below ``out``; replaces an existing one, or its partitions that have new rows.
 
-    A file for each partition, or several of a large one.
+    It writes one file per partition, or several for a large one.
 
-    Raises: FormatMissing: the session knows no such format.
+    Raises: FormatMissing: the session does not know the format.
     """
     spark = rows.sparkSession
     spark.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
@@ -124,7 +124,7 @@ def write_table(rows: DataFrame, out: str, table: str, kind: str = PARQUET, part
 
 
 def write_iceberg(spark: SparkSession, rows: DataFrame, place: str, partitions: Iterable[str]) -> None:
-    """The same to an Iceberg table, in a catalog of files whose only namespace is the folder."""
+    """The same for an Iceberg table, in a file catalog whose only namespace is the folder."""
     from pyspark.sql import functions as sql
 
     folder, _, table = place.rpartition("/")
@@ -159,7 +159,7 @@ def read_text(spark: SparkSession, folder: str, name: str) -> str | None:
 
 
 def write_text(spark: SparkSession | None, out: str, name: str, text: str) -> None:
-    """Write a small file below ``out``: of this machine, or of whatever storage Spark reaches. Raises OSError."""
+    """Write a small file below ``out``, local or in any storage that Spark reaches. Raises OSError."""
     if "://" not in out:
         Path(out, name).parent.mkdir(parents=True, exist_ok=True)
         Path(out, name).write_text(text, encoding="utf-8")

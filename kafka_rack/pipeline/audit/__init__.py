@@ -1,5 +1,5 @@
 """Audits of a fleet: descriptions of clusters in, tables of violations, what-ifs and repairs out.
 
-``reading``: files to clusters; ``what_if`` and ``rows``: a cluster's rows, as pure functions; ``job``: the same on
-Spark; ``report``: what is left below a folder.
+``descriptions``: files to clusters; ``rows``: a cluster's rows, as pure functions; ``job``: the same on Spark, with the
+output files.
 """

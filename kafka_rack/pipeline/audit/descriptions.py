@@ -1,4 +1,4 @@
-"""Descriptions of clusters: the cluster in a file or a line, or why it cannot be read.
+"""Descriptions of clusters: the cluster in a file or a line, or the reason why it is unreadable.
 
 The forms are those of ``kafka_rack.cluster_layout``; a text ``name`` or ``cluster`` names a
 cluster.
@@ -21,7 +21,7 @@ MAX_ID = 2**31 - 1
 """A broker id is an int32 on the wire, and in the tables."""
 
 MAX_REASON_CHARACTERS = 400
-"""Characters of a reason; longer ones quote whole files."""
+"""The longest reason in characters; longer ones quote whole files."""
 
 
 class Described(NamedTuple):
@@ -34,7 +34,7 @@ class Described(NamedTuple):
 
 
 class UnreadableCluster(NamedTuple):
-    """A file, or a line of it, that gives no cluster."""
+    """A file, or a line of it, without a readable cluster."""
 
     file: str
     line: int | None
@@ -48,7 +48,7 @@ def plain_name(name: str) -> str:
 def cluster_of(
     content: bytes, file: str, line: int | None, brokers: Sequence[UsableBroker] | None = None
 ) -> Described | UnreadableCluster:
-    """The cluster that a file's or a line's bytes describe, or why there is none."""
+    """The cluster in the bytes of a file or line, or the reason why it is unreadable."""
     try:
         said = json.loads(content.decode("utf-8"))
         layout = layout_of_json(said, brokers if isinstance(said, dict) and not said.get("brokers") else None)
@@ -88,7 +88,7 @@ def name_of(said: Any, file: str, line: int | None) -> str:
 
 
 def check_values(layout: ClusterLayout, name: str) -> None:
-    """Refuse what has no place in a table. Raises InputError."""
+    """Raises InputError: a value that the tables cannot contain."""
     for broker in layout.brokers:
         if broker.id > MAX_ID:
             raise InputError(f"broker {broker.id}: ids go up to {MAX_ID}")
@@ -99,11 +99,11 @@ def check_values(layout: ClusterLayout, name: str) -> None:
 
 
 def printable(text: str) -> str:
-    """A text with what no encoding can hold replaced."""
+    """A text with replacements for characters that cannot be encoded."""
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def shortened(text: str) -> str:
-    """A reason with its middle left out where it is long."""
+    """A reason; a long one without its middle."""
     half = MAX_REASON_CHARACTERS // 2
     return text if len(text) <= MAX_REASON_CHARACTERS else f"{text[:half]} ... {text[-half:]}"

@@ -1,7 +1,7 @@
 """The job ``audit``: descriptions of clusters to tables of violations, what-ifs and repairs, and one JSON.
 
-A file ``.json`` holds one cluster, ``.jsonl`` one a line, either plain or gzip; a file named outright may have any name
-and then holds one.
+A file ``.json`` contains one cluster, ``.jsonl`` one per line, either plain or gzip; an explicitly named file may have
+any name and then contains one.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Batches = Iterable[pa.RecordBatch]
 
 
 class NothingToAudit(Exception):
-    """No description of a cluster is there; the text says where it was looked for."""
+    """No description of a cluster was found; the text has the places."""
 
 
 class Fleet(msgspec.Struct):
@@ -41,14 +41,14 @@ class Fleet(msgspec.Struct):
     tables: dict[str, int]
 
     def in_order(self) -> Fleet:
-        """The same, the worst clusters first and problems by file and line."""
+        """The fleet with the worst clusters first and problems by file and line."""
         self.clusters.sort(key=severity)
         self.problems.sort(key=lambda row: (row["file"], row["line"] or 0, row["reason"]))
         return self
 
     @property
     def findings(self) -> dict[str, int]:
-        """Kind -> how many findings in all clusters."""
+        """Kind -> the number of findings in all clusters."""
         return {kind: sum(row[column_of(kind)] for row in self.clusters) for kind in KINDS}
 
     @property
@@ -74,11 +74,11 @@ def audit_fleet(
     brokers: Sequence[UsableBroker] | None = None,
     tasks: int | None = None,
 ) -> Fleet:
-    """Audit all clusters of these files and folders, and put the tables below ``out`` in the place of an earlier run's.
+    """Audit all clusters of these files and folders, and write the tables below ``out``, replacing an earlier run's.
 
     Args:
-        brokers: of descriptions that name none.
-        tasks: how many share the work; as Spark divides the files unless given.
+        brokers: for descriptions that name none.
+        tasks: the number of tasks; default: as Spark divides the files.
 
     Raises: PySparkException: a path that is not there; a file that cannot be read. NothingToAudit.
     """
@@ -108,7 +108,7 @@ def audit_fleet(
 
 
 def find_descriptions(spark: SparkSession, paths: Sequence[str], own: str) -> list[str]:
-    """The descriptions under files and folders, but for this job's own JSON."""
+    """The descriptions in files and folders, without this job's own JSON."""
     found, named = listed(spark, paths)
     wanted = {path for path in found if path in named or plain_name(path).endswith(SUFFIXES)}
     return sorted(wanted - {str(Path(own).resolve())})
@@ -144,10 +144,10 @@ def audited(
 def auditor(
     asked: AuditQuestion, brokers: list[UsableBroker] | None, parts: Parts | None
 ) -> Callable[[Batches], Iterator[pa.RecordBatch]]:
-    """A step: descriptions, one a row (``value``, ``file``, ``part``), to rows of all tables.
+    """A step: descriptions, one per row (``value``, ``file``, ``part``), to rows of all tables.
 
     Args:
-        parts: of files with one cluster a line; None of whole files.
+        parts: for files with one cluster per line; None for whole files.
     """
 
     def step(batches: Batches) -> Iterator[pa.RecordBatch]:

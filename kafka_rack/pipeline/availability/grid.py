@@ -1,4 +1,4 @@
-"""A grid of clusters and outages: every combination of the values on its axes, those that cannot be with the reason."""
+"""A grid of clusters and outages: every combination of the values on its axes, impossible ones with the reason."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ UNSET: dict[str, tuple[Any, ...]] = {
     "scatter_width": (None,),
     "rack_failures": (0,),
 }
-"""Defaults of the axes: no racks; min.insync.replicas 2, or 1 where there is one replica; ..."""
+"""Defaults of the axes: no racks; min.insync.replicas 2, or 1 with one replica; ..."""
 MAY_BE_NONE = ("racks", "min_insync_replicas", "scatter_width")
 NONE = "none"
 HIGHEST = {"brokers": 2_000, "racks": 2_000, "partitions": 100_000, "replication_factor": 100}
-"""More is refused: mostly a slip of the keyboard, and one point would take hours."""
+"""Larger values are refused: they are usually typing errors, and one point would take hours."""
 MAX_OTHER = 2_000
 MAX_POINTS = 20_000
 SHOWN_CHARACTERS = 40
@@ -53,7 +53,7 @@ Grid = Mapping[str, Sequence[Any]]
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One combination: a question, and the scatter width that copysets are asked for."""
+    """One combination: a question, and the scatter width for copysets."""
 
     question: Question
     scatter_width: int | None = None
@@ -72,16 +72,16 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A combination that cannot be, and why."""
+    """An impossible combination, and the reason."""
 
     point: Point
     reason: str
 
 
 def values_in_text(axis: str, text: str) -> tuple[Any, ...]:
-    """An axis as people write it: values between commas, ranges as FROM-TO or FROM-TO/STEP, ``none`` where it may be.
+    """An axis from text: values between commas, ranges as FROM-TO or FROM-TO/STEP, ``none`` if allowed.
 
-    Raises: InputError: says what was expected.
+    Raises: InputError: malformed text; says what was expected.
 
     >>> values_in_text("brokers", "3,6-12/3")
     (3, 6, 9, 12)
@@ -133,7 +133,7 @@ def grids_of(said: Any) -> list[dict[str, tuple[Any, ...]]]:
 
     An axis is a value, a list of values, or a text as on the command line.
 
-    Raises: InputError: says what is wrong, and in which grid.
+    Raises: InputError: an invalid file; names the grid.
     """
     if isinstance(said, dict) and isinstance(said.get("grids"), list):
         strangers = sorted(set(said) - {"grids"})
@@ -173,9 +173,9 @@ def grid_of(said: Any) -> dict[str, tuple[Any, ...]]:
 
 
 def points_of(grids: Iterable[Grid], *, uneven_last_group: bool = False) -> tuple[list[Point], list[Skipped]]:
-    """The combinations of all grids, each once and in the order of the axes, and those that cannot be.
+    """The combinations of all grids, each once and in the order of the axes, and the impossible ones.
 
-    Raises: InputError: an axis is missing, or there are more points than can be meant.
+    Raises: InputError: an axis is missing, or there are too many points.
     """
     chosen = [{**UNSET, **grid} for grid in grids]
     for grid in chosen:
@@ -205,7 +205,7 @@ def combinations_of(grid: Grid, uneven_last_group: bool) -> Iterator[Point]:
 
 
 def why_not(point: Point) -> str | None:
-    """Why a combination cannot be, as far as numbers tell; what a placer refuses, it says when it is asked."""
+    """Why a combination is impossible, by its numbers; placers refuse others when they are called."""
     question = point.question
     try:
         check_question(question)

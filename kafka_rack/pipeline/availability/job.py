@@ -1,4 +1,4 @@
-"""The job ``availability``: the points of a grid judged by Spark's tasks, to tables in Parquet and one JSON."""
+"""The job ``availability``: the points of a grid, computed by Spark's tasks, to tables in Parquet and one JSON."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 TASKS_PER_CORE = 3
-"""So that cores whose points are cheap go on with others; each task costs about a fifth of a second."""
+"""Several, so that cores with cheap points continue with others; each task costs about a fifth of a second."""
 POINT_COLUMNS = (
     "brokers int, racks int, partitions int, replication_factor int, min_insync_replicas int, placer string, "
     "failures int, rack_failures int"
@@ -40,7 +40,7 @@ def answer_points(
     """A row for each point, or why its placer refuses it, in the order of the points.
 
     Args:
-        tasks: how many share the points; some a core unless given.
+        tasks: the number of tasks; default: a few per core.
     """
     if not points:
         return []
@@ -48,7 +48,7 @@ def answer_points(
 
     def answer(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for task in (task for batch in batches for task in batch.column("id").to_pylist()):
-            mine = range(task, len(points), tasks)  # neighbours cost alike: a task has some of each
+            mine = range(task, len(points), tasks)  # neighbours have similar costs: a task has some of each
             found = [(number, row_or_reason(points[number], seed, trials)) for number in mine]
             yield pa.RecordBatch.from_pylist([{"found": pickle.dumps(found)}])
 
@@ -58,7 +58,7 @@ def answer_points(
 
 
 def write(spark: SparkSession, found: Survey, out: str) -> None:
-    """Put a survey's tables below a folder, in the place of an earlier one's."""
+    """Write a survey's tables below a folder, replacing an earlier one's."""
     tables = {
         "availability": (ROWS, found.rows),
         "skipped": (SKIPPED, found.skipped),

@@ -1,4 +1,4 @@
-"""A grid's answers: a row for each point or why there is none, as one JSON.
+"""A grid's answers: a row for each point or the reason why it has none, as one JSON.
 
 Rows are those of ``availability_row``.
 """
@@ -20,7 +20,7 @@ from kafka_rack.plurals import counted
 
 
 class Survey(msgspec.Struct):
-    """A grid's answers. ``rows`` and ``skipped`` are as the tables hold them."""
+    """A grid's answers. ``rows`` and ``skipped`` are those of the tables."""
 
     seed: int
     trials: int
@@ -30,7 +30,7 @@ class Survey(msgspec.Struct):
 
     @property
     def said(self) -> str:
-        """How many answers there are, and how many of them had to be tried out."""
+        """The number of answers, and of simulated ones among them, as text."""
         tried = sum(row["method"] != EXACT for row in self.rows)
         if not tried:
             return f"{counted(len(self.rows), 'row')}, all exact" if self.rows else "0 rows"
@@ -41,7 +41,7 @@ class Survey(msgspec.Struct):
 def survey_of(
     points: Sequence[Point], answers: Sequence[Row | Skipped], skipped: Sequence[Skipped], *, seed: int, trials: int
 ) -> Survey:
-    """All answers of a grid, those that could not be given among the skipped ones."""
+    """All answers of a grid; points without an answer are among the skipped ones."""
     found = Survey(seed, trials)
     rows = []
     for point, one in zip(points, answers, strict=True):
@@ -58,7 +58,7 @@ def survey_of(
 
 
 def row_or_reason(point: Point, seed: int, trials: int) -> Row | Skipped:
-    """The row of a point, or why its placer refuses."""
+    """The row of a point, or why its placer refuses it."""
     try:
         return availability_row(point.question, settings=point.settings, seed=seed, trials=trials)
     except KafkaRackError as error:

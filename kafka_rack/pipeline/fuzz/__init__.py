@@ -1,4 +1,4 @@
-"""Compatibility fuzzing by the million: messages made from declarations, held to each codec that can judge them.
+"""Compatibility fuzzing at scale: messages generated from declarations, checked against each available codec.
 
-Everything but ``java`` runs without Spark.
+All but ``java`` runs without Spark.
 """

@@ -1,7 +1,7 @@
-"""The checks: each says what is wrong with one message, or with some bytes, or that nothing is.
+"""The checks: each returns the fault in one message or in some bytes, or None.
 
 A fault has a ``kind``, a few words that do not depend on the values, so that a thousand examples of one fault are one
-failure, and a smaller message can be known to show the same.
+failure, and a smaller message can be recognised as an example of it.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from protocol.wire import Array, FieldType
 
 MESSAGE, WILD, BYTES = "message", "wild", "bytes"
 """The inputs of checks: a message that the version can hold, one that mixes versions, damaged bytes."""
-MAX_ANSWER_CHARACTERS = 4_000  # characters kept of what each side said
+MAX_ANSWER_CHARACTERS = 4_000  # the most characters stored of each side's answer
 
 
 class Disagreement(NamedTuple):
-    """A fault; ``ours`` and ``theirs`` are the answers of both sides, or the expected value and the one met."""
+    """A fault; ``ours`` and ``theirs`` are the answers of both sides, or the expected and the actual value."""
 
     kind: str
     ours: str
@@ -35,7 +35,7 @@ class Disagreement(NamedTuple):
 
 
 class FuzzCheck(Protocol):
-    """One check. It may raise Unfit where the other side cannot hold the values."""
+    """One check. It may raise Unfit if the other side cannot represent the values."""
 
     name: str
     takes: tuple[str, ...]
@@ -49,7 +49,7 @@ class FuzzCheck(Protocol):
 
 
 class OfAll:
-    """For checks that know every message version."""
+    """Base of checks that support every message version."""
 
     damaged = 0
 
@@ -58,7 +58,7 @@ class OfAll:
 
 
 class RoundTrip(OfAll):
-    """The compiled codec reads what it writes, and writes the same bytes again."""
+    """The compiled codec decodes its own output, and encodes it to the same bytes."""
 
     name = "round-trip"
     takes: tuple[str, ...] = (MESSAGE,)
@@ -67,7 +67,7 @@ class RoundTrip(OfAll):
         ours = codec(message, version)
         try:
             data = ours.encode(value)
-        except Exception as error:  # noqa: BLE001 - that nothing escapes is what is tried
+        except Exception as error:  # noqa: BLE001 - the check is that nothing escapes
             return Disagreement(f"not written: {type(error).__name__}", shown(value), described(error))
         try:
             found, end = ours.decode(data)
@@ -100,7 +100,7 @@ class Versions(OfAll):
 
 
 def refused_at(message: Any, version: int, value: Any, path: str) -> Disagreement | None:
-    """A fault unless the writer refuses the field at ``path``."""
+    """A fault unless the encoder refuses the field at ``path``."""
     try:
         data = codec(message, version).encode(value)
     except protocol.EncodeError as error:
@@ -111,7 +111,7 @@ def refused_at(message: Any, version: int, value: Any, path: str) -> Disagreemen
 
 
 class Reference(OfAll):
-    """The constructs, which are slow and plain, write the same bytes, read the same, and refuse the same damage."""
+    """The slow reference constructs encode and decode the same, and refuse the same damage."""
 
     name, damaged = "reference", 1
     takes: tuple[str, ...] = (MESSAGE, BYTES)
@@ -138,7 +138,7 @@ def reference_decode(message: Any, version: int, data: bytes) -> Any:
 
 
 class DamageCheck(OfAll):
-    """Damaged bytes are a message or a DecodeError; a message that comes of them can be written and read again."""
+    """Damaged bytes decode to a message or raise DecodeError; such a message can be encoded and decoded again."""
 
     name, damaged = "damage", 4
     takes: tuple[str, ...] = (BYTES,)
@@ -150,7 +150,7 @@ class DamageCheck(OfAll):
             if "though its construct reads it" not in error.reason:
                 return None
             return Disagreement("refused, though its construct reads it", str(error), "")
-        except Exception as error:  # noqa: BLE001 - what escapes is what is looked for
+        except Exception as error:  # noqa: BLE001 - the check looks for escaping exceptions
             return Disagreement(f"{type(error).__name__} escapes", "a message or DecodeError", described(error))
         try:
             written = codec(message, version).encode(found)
@@ -182,7 +182,7 @@ class Users:
         try:
             data = codec(message, version).encode(value)
             plain = without_tags(value)
-            plain_data = codec(message, version).encode(plain)  # neither JSON nor every codec holds unknown tags
+            plain_data = codec(message, version).encode(plain)  # neither JSON nor every codec has unknown tags
             tree = protocol.to_json(plain, version)
         except protocol.ProtocolError as error:
             raise Unfit(f"not a message of this version: {error}") from error
@@ -210,13 +210,13 @@ class Users:
         return Disagreement(f"decode differs at {where}", as_text(tree), as_text(theirs))
 
     def _answer(self, ability: str, message: Any, version: int, value: Any, ours: str) -> Any:
-        """The codec's answer, None if it lacks the ability, or a Disagreement where it raises. Raises Unfit."""
+        """The codec's answer, None if it lacks the function, or a Disagreement if it raises. Raises Unfit."""
         ask = getattr(self.theirs, ability)
         try:
             return None if ask is None else ask(message.name, version, value)
         except Unfit:
             raise
-        except Exception as error:  # noqa: BLE001 - a codec of any make
+        except Exception as error:  # noqa: BLE001 - a third-party codec
             return Disagreement(f"{ability} raises {type(error).__name__}", ours, described(error))
 
     def _refusal(self, message: Any, version: int, value: bytes) -> Disagreement | None:
@@ -280,7 +280,7 @@ def as_text(tree: Any) -> str:
 
 
 def cut(text: str) -> str:
-    """No longer than is worth keeping."""
+    """A text cut to ``MAX_ANSWER_CHARACTERS``."""
     return text if len(text) <= MAX_ANSWER_CHARACTERS else f"{text[:MAX_ANSWER_CHARACTERS]}... {len(text)} characters"
 
 
@@ -300,7 +300,7 @@ def stripped(type_: Any, value: Any) -> Any:
 
 
 def in_our_words(message: Any, version: int, tree: Any) -> Any:
-    """JSON as ours would say it: a tagged field at its default may be there or not. What is none of ours stays."""
+    """JSON in our form: tagged fields at their default may be present or not. Unknown fields stay."""
     try:
         return protocol.to_json(protocol.from_json(message.name, version, tree), version)
     except protocol.ProtocolError:
@@ -308,7 +308,7 @@ def in_our_words(message: Any, version: int, tree: Any) -> Any:
 
 
 def first_difference(ours: Any, theirs: Any, path: str = "") -> str | None:
-    """Where two JSON values first differ, indices left out; None where they do not.
+    """The path of the first difference of two JSON values, without indices; None if they are equal.
 
     >>> first_difference({"topics": [{"name": "a"}]}, {"topics": [{"name": None}]})
     'topics[].name'

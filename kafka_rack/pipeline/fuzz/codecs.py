@@ -1,15 +1,16 @@
-"""A codec of the user's own, named on the command line, that is to be tried against ours.
+"""A user's codec, named on the command line, to be tested against ours.
 
-It is an object, or a class or function without arguments that gives one, with any of these:
+It is an object, or a class or function without arguments that returns one, with any of these:
 
 * ``encode(message, version, value) -> bytes``: a message by Kafka's name, its value in Kafka's JSON form;
-* ``decode(message, version, data) -> value``: the other way;
-* ``rewritten(message, version, data) -> bytes``: reads a body and writes what it read, whatever it reads into;
-* ``supports(message, version) -> bool``: what it knows; without it, all;
-* ``refusals``: the exceptions, one or a tuple, by which its reader refuses bytes that are no message. Given these,
-  damaged bytes may raise nothing else.
+* ``decode(message, version, data) -> value``: the inverse;
+* ``rewritten(message, version, data) -> bytes``: decodes a body, with any result type, and encodes it again;
+* ``supports(message, version) -> bool``: True if it knows a message version; without it, all are supported;
+* ``refusals``: the exceptions, one or a tuple, by which its decoder refuses malformed bytes. If set, damaged bytes may
+  raise no others.
 
-Each may raise :class:`protocol.fuzz.oracles.Unfit` for values that it cannot hold, which is counted and is no failure.
+Each may raise :class:`protocol.fuzz.oracles.Unfit` for values that it cannot represent, which is counted and not a
+failure.
 """
 
 from __future__ import annotations
@@ -28,14 +29,14 @@ WANTED = "MODULE:NAME or FILE.py:NAME"
 
 
 class CodecError(Exception):
-    """A codec that cannot be loaded or does not have what is needed; one line."""
+    """A codec that cannot be loaded or lacks a required function; one line."""
 
 
 class CodecSource(msgspec.Struct, frozen=True):
-    """Where a codec comes from, in a form that can go to another machine.
+    """The source of a codec, in a form that can be sent to another machine.
 
-    Of a file the whole source goes along; of a module its name, and the folder in which it may be found beside what is
-    installed.
+    For a file it contains the whole source; for a module its name, and a folder in which it may be found besides the
+    installed packages.
     """
 
     spec: str
@@ -45,7 +46,7 @@ class CodecSource(msgspec.Struct, frozen=True):
 
     @classmethod
     def parse(cls, spec: str, folder: Path) -> CodecSource:
-        """Read ``MODULE:NAME`` or ``FILE.py:NAME``.
+        """Parse ``MODULE:NAME`` or ``FILE.py:NAME``.
 
         Raises: CodecError.
         """
@@ -61,13 +62,13 @@ class CodecSource(msgspec.Struct, frozen=True):
             raise CodecError(f"{home}: {error.strerror}") from None
 
     def load(self) -> UserCodec:
-        """The codec itself.
+        """Load the codec.
 
         Raises: CodecError.
         """
         try:
             module = self._module()
-        except Exception as error:  # noqa: BLE001 - whatever the user's module does when it is imported
+        except Exception as error:  # noqa: BLE001 - the user's module may raise anything
             raise CodecError(f"codec {self.spec}: {type(error).__name__}: {error}") from None
         found = module
         for part in self.name.split("."):
@@ -80,7 +81,7 @@ class CodecSource(msgspec.Struct, frozen=True):
         home = self.spec.rpartition(":")[0]
         if self.source is None:
             if self.folder not in sys.path:
-                sys.path.append(self.folder)  # as python -m does; an installed command does not look there
+                sys.path.append(self.folder)  # as python -m does; an installed command does not search it
             return import_module(home)
         module = ModuleType(Path(home).stem)
         module.__file__ = home
@@ -89,9 +90,9 @@ class CodecSource(msgspec.Struct, frozen=True):
 
 
 class UserCodec:
-    """A loaded codec: its functions, None for those that it lacks.
+    """A loaded codec: its functions, None for missing ones.
 
-    Raises: CodecError: it has none.
+    Raises: CodecError: it has no function.
     """
 
     def __init__(self, spec: str, found: Any) -> None:

@@ -1,7 +1,7 @@
-"""Apache Kafka's own message classes inside Spark's JVM, asked by tasks as a function of Spark SQL.
+"""Apache Kafka's own message classes in Spark's JVM, called by tasks as a function of Spark SQL.
 
-No Java compiler has to be installed: Spark brings one, Janino, for the code that it makes of queries, and it compiles
-the few lines between Spark and Kafka (KafkaClasses.java) as well. They go to the workers as a jar, beside Kafka's.
+No Java compiler needs to be installed: Spark contains one, Janino, for its generated code, and it compiles the few
+lines between Spark and Kafka (KafkaClasses.java) too. They are sent to the workers as a jar, with Kafka's.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ CONVERTER = "JsonConverter.class"
 # Kafka prints records as an empty string and reads none.
 WITH_RECORDS = {"FetchResponse", "FetchSnapshotResponse", "ProduceRequest", "ShareFetchResponse"}
 RECORDS = ("records", "unalignedRecords")
-NAMES_OF_TODAY = (4, 4)  # before this, some fields had other names in JSON; the bytes are the same
+NAMES_OF_TODAY = (4, 4)  # earlier, some fields had other names in JSON; the bytes are the same
 # Message versions that Kafka had before this release as a draft with other fields.
 DRAFTS = {"ReadShareGroupStateSummaryResponse": (VersionRange(0, 0), (4, 1))}
 
 
 class KafkaMissing(Exception):
-    """Kafka's classes cannot be had; the text says what is missing."""
+    """Kafka's classes are not available; the text says what is missing."""
 
 
 class KafkaSide:
-    """Kafka's classes as a session has them.
+    """Kafka's classes in a session.
 
     Attributes:
         release: as ``4.4.0``.
@@ -65,7 +65,7 @@ class KafkaSide:
 
 
 class JavaCheck:
-    """The check ``java`` of one example at a time, from the driver; tasks ask by the function instead."""
+    """The check ``java`` for one example at a time, from the driver; tasks use the SQL function instead."""
 
     name, damaged = NAME, 0
     takes: tuple[str, ...] = (MESSAGE,)
@@ -83,7 +83,7 @@ class JavaCheck:
 
 
 def question(message: Any, version: int, value: Any) -> tuple[bytes, str]:
-    """The question to Kafka about a message: its bytes, and its JSON or nothing if Kafka could not read that."""
+    """The input for Kafka's classes: a message's bytes, and its JSON, empty if Kafka could not parse that."""
     data = codec(message, version).encode(value)
     if message.name in WITH_RECORDS:
         return data, ""
@@ -97,7 +97,7 @@ def judged(message: Any, version: int, value: Any, answer: str, *, names_of_toda
     """The fault in Kafka's answer, if any.
 
     Args:
-        names_of_today: the release calls the fields in JSON as ours does; else only the bytes count.
+        names_of_today: the release has our names of fields in JSON; else only the bytes count.
     """
     again, printed, written = answer.split("\n")
     data = codec(message, version).encode(value)
@@ -117,7 +117,7 @@ def judged(message: Any, version: int, value: Any, answer: str, *, names_of_toda
         return Disagreement(f"Kafka's JSON differs at {where}", as_text(ours), as_text(theirs))
     if not tree:
         return None
-    plain = codec(message, version).encode(without_tags(value)).hex()  # JSON holds no unknown tagged fields
+    plain = codec(message, version).encode(without_tags(value)).hex()  # JSON has no unknown tagged fields
     if written != plain:
         what = f"refuses: {written[1:].partition(':')[0]}" if written.startswith("!") else "gives other bytes"
         return Disagreement(f"Kafka's reading of JSON {what}", plain, cut(written))
@@ -135,7 +135,7 @@ def without_records(tree: Any) -> Any:
 
 
 def jars_at(path: Path) -> list[Path]:
-    """The jar, or the jars of a folder, that have Kafka's message classes.
+    """The jar, or the jars of a folder, with Kafka's message classes.
 
     Raises: KafkaMissing.
     """
@@ -167,7 +167,7 @@ def message_classes(jars: Iterable[Path]) -> Iterator[tuple[str, str]]:
 
 @contextmanager
 def kafka_side(spark: SparkSession, jars: Sequence[Path]) -> Iterator[KafkaSide]:
-    """Kafka's classes in a session: from these jars, or, without any, as Spark's own class path has them.
+    """Kafka's classes in a session: from these jars, or, without any, from Spark's own class path.
 
     Raises: KafkaMissing.
     """

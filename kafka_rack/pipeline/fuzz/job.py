@@ -1,7 +1,7 @@
-"""The job ``fuzz``: chunks of examples over Spark's tasks, and failures made small by other tasks.
+"""The job ``fuzz``: chunks of examples over Spark's tasks, and failures minimised by other tasks.
 
-What a chunk tries depends on its seed alone and results add up in any order, so a run finds the same however many
-tasks share it.
+A chunk depends only on its seed, and results can be added in any order, so the results do not depend on the number of
+tasks.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 TASKS_PER_CORE = 8
 MAX_MINIMISED_BY_JAVA = 50
-"""Kafka's classes are asked from the driver for that, one question after the other."""
+"""The driver calls Kafka's classes for that, one example after the other."""
 FOUND_DDL = "found binary"
 ASKED_DDL = "chunk long, example long, class string, version int, data binary, tree string"
 
@@ -56,17 +56,17 @@ def fuzz(
     jars: Sequence[Path] = (),
     tasks: int | None = None,
 ) -> FuzzRun:
-    """Try a plan.
+    """Run a plan.
 
     Args:
-        checks: names, of ``checks.CHECKS``.
+        checks: names in ``checks.CHECKS``.
         codec: the user's, for the check ``codec``.
-        jars: with Kafka's classes, for the check ``java``; without any, those on Spark's class path.
-        tasks: how many share the work; some a core unless given. What is found does not depend on it.
+        jars: with Kafka's classes, for the check ``java``; default: those on Spark's class path.
+        tasks: the number of tasks; default: a few per core. The results do not depend on it.
 
     Raises: CodecError, KafkaMissing.
     """
-    checks_for(checks, codec.load() if codec is not None else None)  # what is missing is reported before any work
+    checks_for(checks, codec.load() if codec is not None else None)  # reports missing parts before any work
     chunks = sum(1 for _ in plan.chunks())
     tasks = min(tasks or TASKS_PER_CORE * spark.sparkContext.defaultParallelism, chunks)
     with kafka_side(spark, jars) if NAME in checks else nullcontext() as side:
@@ -83,7 +83,7 @@ def fuzz(
 
 
 def added(found: DataFrame) -> Results:
-    """The sum of what tasks found."""
+    """The sum of the tasks' results."""
     results = Results()
     for row in found.collect():
         results.add(msgspec.msgpack.decode(row.found, type=Results))
@@ -91,18 +91,18 @@ def added(found: DataFrame) -> Results:
 
 
 def packed(found: Any) -> pa.RecordBatch:
-    """One value as the row that goes back to the driver."""
+    """One value as the row for the driver."""
     return pa.RecordBatch.from_pylist([{"found": msgspec.msgpack.encode(found)}], schema=schema_of(FOUND_DDL))
 
 
 @cache
 def checks_here(names: tuple[str, ...], codec: CodecSource | None) -> list[FuzzCheck]:
-    """The checks of a worker, made once."""
+    """The checks of a worker, created once."""
     return checks_for(names, codec.load() if codec is not None else None)
 
 
 def chunk_runner(plan: FuzzPlan, names: tuple[str, ...], codec: CodecSource | None) -> Task:
-    """A task: the chunks whose numbers it is given, through all checks that run in Python."""
+    """A task: runs the chunks with the given numbers through all checks in Python."""
 
     def run(batches: Batches) -> Iterator[pa.RecordBatch]:
         results, chunks = Results(), list(plan.chunks())
@@ -115,7 +115,7 @@ def chunk_runner(plan: FuzzPlan, names: tuple[str, ...], codec: CodecSource | No
 
 
 def asker(plan: FuzzPlan, side: KafkaSide) -> Task:
-    """A task: what Kafka's classes are to be asked about the messages of chunks."""
+    """A task: the inputs for Kafka's classes, from the messages of chunks."""
     seed, chunks = plan.seed, list(plan.chunks())
     names = [side.classes[one.message] if side.supports(one.message, one.version) else None for one in chunks]
 
@@ -132,7 +132,7 @@ def asker(plan: FuzzPlan, side: KafkaSide) -> Task:
             try:
                 data, tree = question(message, chunk.version, found)
             except protocol.ProtocolError:
-                continue  # other checks report that it cannot be written
+                continue  # other checks report that it cannot be encoded
             asked = {"class": names[at], "version": chunk.version, "data": data, "tree": tree}
             yield {"chunk": at, "example": example, **asked}
 
@@ -140,7 +140,7 @@ def asker(plan: FuzzPlan, side: KafkaSide) -> Task:
 
 
 def answer_judge(plan: FuzzPlan, *, names_of_today: bool) -> Task:
-    """A task: what is wrong with the answers of Kafka's classes."""
+    """A task: the faults in the answers of Kafka's classes."""
     chunks = list(plan.chunks())
 
     def judge(batches: Batches) -> Iterator[pa.RecordBatch]:
@@ -159,7 +159,7 @@ def answer_judge(plan: FuzzPlan, *, names_of_today: bool) -> Task:
 def answer_fault(
     chunk: ExampleChunk, data: bytes, answer: str, *, names_of_today: bool
 ) -> tuple[Any, Disagreement | None]:
-    """The message that was asked about, and what is wrong with Kafka's answer."""
+    """The message, and the fault in Kafka's answer, if any."""
     message = protocol.named_class(chunk.message)
     try:
         value = decode_as(message, chunk.version, data)
@@ -179,7 +179,7 @@ def make_small(
     side: KafkaSide | None,
     tasks: int,
 ) -> None:
-    """Put the smallest example of each failure in the place of the first."""
+    """Replace the first example of each failure by the smallest one."""
     failures = [one for _, one in sorted(results.failures.items())]
     mine = [one for one in failures if one.check != NAME]
     if mine:
@@ -195,7 +195,7 @@ def make_small(
 
 
 def minimiser(failures: Sequence[bytes], names: tuple[str, ...], codec: CodecSource | None) -> Task:
-    """A task: the failures whose numbers it is given, each with a smaller example."""
+    """A task: minimises the failures with the given numbers."""
 
     def run(batches: Batches) -> Iterator[pa.RecordBatch]:
         by_name = {check.name: check for check in checks_here(names, codec)}

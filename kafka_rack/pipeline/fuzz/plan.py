@@ -1,7 +1,7 @@
 """The plan of a run: messages and versions, the chunks of their examples, and the seeds.
 
-A chunk is the unit of work: a number of examples of one message version, made from a seed of their own. How chunks are
-spread over tasks changes nothing about them.
+A chunk is the unit of work: a number of examples of one message version, generated from its own seed. Their
+distribution over tasks does not change them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from protocol.registry import modules_by_name
 from protocol.versions import VersionRange
 
 CHUNK = 250
-"""Examples in a chunk. A seed's examples change with it."""
+"""The examples in a chunk. Changing it changes a seed's examples."""
 
 
 class ExampleChunk(msgspec.Struct, frozen=True):
@@ -31,7 +31,7 @@ class ExampleChunk(msgspec.Struct, frozen=True):
 
 
 class FuzzPlan(msgspec.Struct, frozen=True):
-    """The examples of a run. ``versions`` has each message's; ``examples`` are of each version."""
+    """The examples of a run. ``versions`` has the versions by message; ``examples`` is the number for each version."""
 
     versions: dict[str, list[int]]
     examples: int
@@ -51,7 +51,7 @@ class FuzzPlan(msgspec.Struct, frozen=True):
 
 
 def chance_for(seed: int, chunk: ExampleChunk, use: str) -> Random:
-    """A chunk's random numbers for one use, so that what one check draws does not change what another gets.
+    """A chunk's random numbers for one use, so that one check's draws do not change another's.
 
     >>> chunk = ExampleChunk("MetadataRequest", 12, 0, 250)
     >>> chance_for(1, chunk, "messages").random() == chance_for(1, chunk, "messages").random()
@@ -61,13 +61,13 @@ def chance_for(seed: int, chunk: ExampleChunk, use: str) -> Random:
 
 
 def chosen(patterns: Sequence[str], versions: str) -> dict[str, list[int]]:
-    """The versions of each message that is asked for, by name.
+    """The versions of each requested message, by name.
 
     Args:
-        patterns: names as ``FetchRequest``, or with ``*``; case does not count. None at all: every message.
+        patterns: names as ``FetchRequest``, or with ``*``, in any case. Empty: every message.
         versions: ``all``, ``latest``, or Kafka's notation: ``3``, ``0-14``, ``9+``.
 
-    Raises: ValueError: a pattern that no message has, with the names near it; no such versions.
+    Raises: ValueError: a pattern that matches no message, with similar names; unknown versions.
 
     >>> chosen(["metadatareq*"], "latest"), chosen(["FetchRequest"], "3-5")
     ({'MetadataRequest': [14]}, {'FetchRequest': [3, 4, 5]})
@@ -96,7 +96,7 @@ def chosen(patterns: Sequence[str], versions: str) -> dict[str, list[int]]:
 
 
 def names_like(patterns: Sequence[str]) -> list[str]:
-    """The messages that any of the patterns means, sorted.
+    """The messages that match any of the patterns, sorted.
 
     Raises: ValueError.
     """
@@ -115,7 +115,7 @@ def names_like(patterns: Sequence[str]) -> list[str]:
 
 
 def near_names(pattern: str, known: Sequence[str]) -> list[str]:
-    """Names much like a pattern, whatever its case."""
+    """Names similar to a pattern, in any case."""
     by_lower = {name.lower(): name for name in known}
     bare = pattern.lower().strip("*")
     near = difflib.get_close_matches(bare, by_lower, n=3) or [name for name in by_lower if bare and bare in name][:3]

@@ -1,4 +1,4 @@
-"""The files of a run: a file for each failure, the coverage table and a summary; and a failure read back."""
+"""The files of a run: one for each failure, the coverage table and a summary; and the reader of a failure."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ SCHEMA = schema_of(
 
 
 class Replay(Failure, kw_only=True):
-    """A failure's file: the failure, and what asks its question again.
+    """A failure's file: the failure, and the command that replays it.
 
-    ``codec`` and ``kafka_clients`` are as given on the command line, None if they were not; ``replay`` is the command.
+    ``codec`` and ``kafka_clients`` are those of the command line, None if not set; ``replay`` is the command.
     """
 
     seed: int
@@ -41,7 +41,7 @@ class Replay(Failure, kw_only=True):
 
 
 def summary_of(run: FuzzRun) -> dict[str, Any]:
-    """A run in values that JSON holds: what was tried, each check's answers, failures, fields never exercised."""
+    """A run as JSON values: the examples, each check's results, failures, fields never exercised."""
     results, plan = run.results, run.plan
     unexercised = never_exercised(coverage_rows(results, protocol.named_class))
     return {
@@ -70,7 +70,7 @@ def sorted_failures(results: Results) -> list[Failure]:
 
 
 def file_name(failure: Failure) -> str:
-    """One for each fault of a message version, the same in every run."""
+    """The file name of a failure: one for each fault of a message version, the same in every run."""
     return f"{failure.message}-v{failure.version}-{failure.check}-{crc32(failure.kind.encode()):08x}.json"
 
 
@@ -83,7 +83,7 @@ def write(
     codec: CodecSource | None,
     kafka_clients: str | None,
 ) -> None:
-    """Write all of it below ``out``; coverage and summary take the place of an earlier run's. Raises OSError."""
+    """Write a run below ``out``; replaces coverage and summary of an earlier run. Raises OSError."""
     for one in sorted_failures(run.results):
         path = f"{FAILURES}/{file_name(one)}"
         replay = Replay(
@@ -114,9 +114,9 @@ def as_json(replay: Replay, path: str) -> str:
 
 
 def read(path: Path) -> Replay:
-    """A failure's file.
+    """Read a failure's file.
 
-    Raises: ValueError: it is none, with the reason. OSError.
+    Raises: ValueError: not a failure's file, with the reason. OSError.
     """
     try:
         found = msgspec.convert(json.loads(path.read_text(encoding="utf-8")), Replay)  # infinite numbers are no JSON

@@ -1,6 +1,6 @@
-"""Results of a run, in values that add up: those of two halves of the work make those of the whole.
+"""Results of a run, which can be added: those of two halves of the work give those of the whole.
 
-Adding is commutative, so the order of chunks does not matter.
+Addition is commutative, so the order of chunks does not matter.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from protocol.fuzz.generation import MARKS, maker
 
 
 class CheckTally(msgspec.Struct):
-    """One check: how often it was asked, agreed, could not hold the values, and found a fault."""
+    """The counts of one check: runs, agreements, values that it could not represent, and faults."""
 
     asked: int = 0
     agreed: int = 0
@@ -26,11 +26,11 @@ class CheckTally(msgspec.Struct):
 
 
 class Failure(msgspec.Struct):
-    """One fault of one message version, with the example that shows it.
+    """One fault of one message version, with an example.
 
-    ``value`` is the message as :func:`protocol.fuzz.sparse.sparse` tells it, None where the input is bytes. ``hex`` is
-    that input, or the bytes that our codec writes for the message, if it does. ``chunk`` and ``example`` say where of
-    the run it came first, ``count`` how often.
+    ``value`` is the message in the form of :func:`protocol.fuzz.sparse.sparse`, None if the input is bytes. ``hex`` is
+    that input, or our codec's bytes of the message, if it can encode it. ``chunk`` and ``example`` are the fault's
+    first occurrence in the run, ``count`` is the number of all.
     """
 
     message: str
@@ -56,7 +56,7 @@ class Failure(msgspec.Struct):
 
 
 class Coverage(msgspec.Struct):
-    """One message version: ``counts`` has how many examples left each mark, 32 possible ones for each field in turn."""
+    """One message version: ``counts`` has the number of examples with each mark, 32 possible ones per field."""
 
     examples: int = 0
     counts: list[int] = msgspec.field(default_factory=list)
@@ -71,11 +71,11 @@ class Coverage(msgspec.Struct):
 
 
 class Results(msgspec.Struct):
-    """All that is known of a run so far."""
+    """The results of a run so far."""
 
     examples: int = 0
     tallies: dict[str, CheckTally] = msgspec.field(default_factory=dict)
-    unfit: dict[str, int] = msgspec.field(default_factory=dict)  # check and reason -> how often
+    unfit: dict[str, int] = msgspec.field(default_factory=dict)  # check and reason -> count
     coverage: dict[str, Coverage] = msgspec.field(default_factory=dict)  # "MetadataRequest 12"
     failures: dict[str, Failure] = msgspec.field(default_factory=dict)
 
@@ -83,7 +83,7 @@ class Results(msgspec.Struct):
         return self.tallies.setdefault(check, CheckTally())
 
     def add_failure(self, failure: Failure) -> None:
-        """Keep the first example of each fault, and how many there were."""
+        """Store the first example of each fault, and count the others."""
         known = self.failures.get(failure.key)
         if known is None:
             self.failures[failure.key] = failure
@@ -94,7 +94,7 @@ class Results(msgspec.Struct):
         self.failures[failure.key] = first
 
     def add(self, other: Results) -> None:
-        """Add what another part of the run found."""
+        """Add the results of another part of the run."""
         self.examples += other.examples
         for check, tally in other.tallies.items():
             self.tally(check).add(tally)
@@ -107,10 +107,10 @@ class Results(msgspec.Struct):
 
 
 def coverage_rows(results: Results, message_class: Any) -> list[dict[str, Any]]:
-    """A row for each message, version and field: of how many examples the field had which values.
+    """A row for each message, version and field: the number of examples with each kind of value.
 
-    ``examples`` are those of the message version, ``present`` those that had the field at all (a field of an empty
-    array's items has none); a message with several values of a field counts in each column that fits one of them.
+    ``examples`` counts those of the message version, ``present`` those that have the field (a field of an empty array's
+    items is absent); a message with several values of a field counts in each column that matches one of them.
 
     Args:
         message_class: name -> class, as ``protocol.named_class``.
@@ -128,11 +128,11 @@ def coverage_rows(results: Results, message_class: Any) -> list[dict[str, Any]]:
 
 
 def by_version(item: tuple[str, Coverage]) -> tuple[str, int]:
-    """Sorts versions as numbers."""
+    """A sort key that orders versions as numbers."""
     message, version = item[0].split(" ")
     return message, int(version)
 
 
 def never_exercised(rows: list[dict[str, Any]]) -> list[str]:
-    """Fields of which no example had a value other than the default, as ``FetchRequest v4 topics[].topic``."""
+    """Fields that had the default in all examples, as ``FetchRequest v4 topics[].topic``."""
     return [f"{row['message']} v{row['version']} {row['field']}" for row in rows if row["non_default"] == 0]

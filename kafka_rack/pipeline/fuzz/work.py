@@ -1,4 +1,4 @@
-"""The work of one task: a chunk of examples through the checks, and a failure made small. No Spark here."""
+"""The work of one task: checks a chunk of examples, and minimises failures. Without Spark."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ NEIGHBOURS = 8  # examples before this one whose bytes may be mixed into its dam
 
 
 class Asker:
-    """Puts examples of one chunk to checks and keeps what comes of it."""
+    """Runs checks on the examples of one chunk and stores the results."""
 
     def __init__(self, chunk: ExampleChunk, results: Results) -> None:
         self.chunk, self.results = chunk, results
         self.message = protocol.named_class(chunk.message)
 
     def ask(self, check: FuzzCheck, example: int, value: Any, again: Any = None) -> None:
-        """One question; ``again`` gives another message for a check that cannot hold the values of this one."""
+        """Run a check on an example; ``again`` returns another message if the check cannot represent this one."""
         tally = self.results.tally(check.name)
         tally.asked += 1
         try:
@@ -43,7 +43,7 @@ class Asker:
         self.tell(check.name, example, value, fault)
 
     def tell(self, check: str, example: int, value: Any, fault: Disagreement | None) -> None:
-        """Keep an answer."""
+        """Store a result."""
         tally = self.results.tally(check)
         if fault is None:
             tally.agreed += 1
@@ -66,7 +66,7 @@ def fault_of(check: FuzzCheck, message: Any, version: int, value: Any) -> Disagr
 
 
 def messages_of(chunk: ExampleChunk, seed: int, coverage: Coverage) -> Iterator[tuple[int, Any]]:
-    """The messages of a chunk, and what each covers."""
+    """The messages of a chunk; adds their coverage."""
     make = maker(protocol.named_class(chunk.message), chunk.version)
     chance = chance_for(seed, chunk, "messages")
     counts = coverage.counts = coverage.counts or [0] * (32 * len(make.fields))
@@ -82,7 +82,7 @@ def messages_of(chunk: ExampleChunk, seed: int, coverage: Coverage) -> Iterator[
 
 
 def run_chunk(chunk: ExampleChunk, seed: int, checks: Sequence[FuzzCheck], results: Results) -> None:
-    """All examples of a chunk through all checks that know its message version."""
+    """Run all examples of a chunk through all checks that support its message version."""
     asker = Asker(chunk, results)
     version, message = chunk.version, asker.message
     fitting = [check for check in checks if check.supports(chunk.message, version)]
@@ -118,7 +118,7 @@ def run_chunk(chunk: ExampleChunk, seed: int, checks: Sequence[FuzzCheck], resul
 
 
 def failure(chunk: ExampleChunk, check: str, example: int, value: Any, fault: Disagreement) -> Failure:
-    """A fault with what showed it."""
+    """A fault with its example."""
     data = value if isinstance(value, bytes) else written(value, chunk.version)
     return Failure(
         chunk.message,
@@ -143,9 +143,9 @@ def written(message: Any, version: int) -> bytes | None:
 
 
 def value_of(failure: Failure) -> Any:
-    """The message, or the bytes, that showed a failure.
+    """The message or the bytes of a failure.
 
-    Raises: ValueError, ProtocolError: it is none.
+    Raises: ValueError, ProtocolError: malformed.
     """
     if failure.value is None:
         return bytes.fromhex(failure.hex or "")
@@ -168,7 +168,7 @@ def minimised(failure_: Failure, check: FuzzCheck, most: int = MAX_TRIES) -> Fai
 
     value = value_of(failure_)
     if not fails(value):
-        return failure_  # it depends on what came before, and is reported as it was met
+        return failure_  # it depends on earlier examples, and is reported unchanged
     small = minimise_bytes(value, fails, most) if isinstance(value, bytes) else minimise(value, fails, most)
     found = fault(small)
     assert found is not None
