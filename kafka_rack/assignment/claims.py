@@ -1,7 +1,7 @@
-"""The partitions that members of a sticky group claim to own, compared as Kafka's sticky assignors compare them.
+"""The partitions that members of a sticky group claim to own, resolved as in Kafka's sticky assignors.
 
-Partitions are numbered through for speed: topics in Java's string order, a topic's partitions in theirs. A claim to a
-partition that an existing topic does not have gets a number behind all real ones, because Kafka keeps such claims.
+For speed partitions have consecutive numbers: topics in Java's string order, a topic's partitions in theirs. A claim to
+a missing partition of an existing topic gets a number after all real ones, because Kafka keeps these claims.
 
 Source: AbstractStickyAssignor.allSubscriptionsEqual and prepopulateCurrentAssignments, Apache Kafka 4.1.
 """
@@ -16,26 +16,26 @@ from kafka_rack.assignment.user_data import NO_GENERATION
 from kafka_rack.java import utf16_key
 
 MemberData = Callable[[Member], tuple[list[TopicPartition], int | None]]
-"""How an assignor reads a member's owned partitions and their generation."""
+"""The function by which an assignor reads a member's owned partitions and their generation."""
 
 
 class JavaWouldFailError(Exception):
-    """Kafka's code ends in an exception, or runs for ever, on this input."""
+    """Kafka's code raises an exception, or never ends, on this input."""
 
 
 class StickyGroup:
-    """A group in numbers, as both sticky builders read it.
+    """A group in numbers, the input of both sticky builders.
 
     Attributes:
-        members: in Java's map order. Elsewhere a member is its place in ``names``.
+        members: in Java's map order. Elsewhere a member is its index in ``names``.
         names: member ids, sorted as Java sorts strings.
-        map_order: the places of ``members``, in Java's map order.
+        map_order: the indexes of ``members``, in Java's map order.
         topics: subscribed topics that exist, sorted; ``first[topic]`` is the number of its partition 0.
-        total: real partitions; ``topic_of`` and ``number_of`` read a number, also one at or above ``total``.
+        total: the number of real partitions; ``topic_of`` and ``number_of`` accept numbers from ``total`` on too.
         masks: replica racks of each partition number; 0 for claims to partitions that do not exist.
         member_bits: rack bit of each member, 0 for none.
-        rack_aware: whether racks can matter.
-        rack_members: rack bit -> how many members have it.
+        rack_aware: racks can matter.
+        rack_members: rack bit -> the number of its members.
     """
 
     def __init__(self, topology: Topology, members: Sequence[Member]) -> None:
@@ -67,7 +67,7 @@ class StickyGroup:
         self.rack_aware = racks_matter(member_racks, self.masks)
 
     def number(self, topic: str, partition: int) -> int | None:
-        """The number of a partition; None when nobody subscribes to the topic, or it does not exist."""
+        """The number of a partition; None if no member subscribes to the topic, or it does not exist."""
         first = self.first.get(topic)
         if first is None:
             return None
@@ -90,7 +90,7 @@ class StickyGroup:
         return bool(bit) and self.rack_aware and not bit & self.masks[partition]
 
     def to_assignment(self, owned: Sequence[list[int]]) -> Assignment:
-        """Partition numbers of each place in ``names``, as (topic, partition) pairs, in Java's map order."""
+        """The assignment of partition numbers by index in ``names``, as pairs, in Java's map order."""
         if len(self.masks) == self.total:
             pairs = list(zip(self.topic_of, self.number_of, strict=True))
             return {self.names[place]: [pairs[number] for number in sorted(owned[place])] for place in self.map_order}
@@ -104,14 +104,14 @@ class StickyGroup:
 
 
 class Claims:
-    """The owners before, after contradictions are resolved.
+    """The previous owners, after resolving contradictions.
 
     Attributes:
-        owned: partition numbers of each member, by place in ``group.names``.
-        contested: partitions that two members claim in one generation: nobody keeps them.
+        owned: partition numbers of each member, by index in ``group.names``.
+        contested: partitions that two members claim in one generation: no member keeps them.
         stale: partition -> (member, generation) of owners from before the newest generation.
-        equal: whether Kafka takes all subscriptions for equal. A member without topics misleads it when it is met
-            first: the next member's topics then count as the group's.
+        equal: Kafka treats all subscriptions as equal. A first member without topics misleads it: the next member's
+            topics then count as the group's.
     """
 
     def __init__(self, group: StickyGroup, member_data: MemberData) -> None:
@@ -126,7 +126,7 @@ class Claims:
 
     def _settle(self, group: StickyGroup, data: Sequence[tuple[list[TopicPartition], int | None]]) -> None:
         owner_of: dict[int, int] = {}
-        # Kafka compares with the other's generation field, also where its claim came from user data.
+        # Kafka compares with the other's generation field, even if its claim came from user data.
         field_generation = [NO_GENERATION] * len(group.names)
         for place, member in zip(group.map_order, group.members, strict=True):
             field_generation[place] = NO_GENERATION if member.generation is None else member.generation

@@ -1,13 +1,13 @@
-"""Our own sticky assignment: balance before locality before stickiness, whatever the members subscribe to.
+"""Our own sticky assignment: balance before locality before stickiness, for any subscriptions.
 
-Kafka's code for unequal subscriptions has faults (see sticky_unequal). This replaces it in the drop-in client
-assignors, and where Kafka's own code would end in an exception. Its promises:
+Kafka's code for unequal subscriptions has faults (see sticky_unequal). This replaces it in the client assignors, and
+where Kafka's own code would raise an exception. Its guarantees:
 
 - every partition of a subscribed topic has one owner, which subscribes to it;
-- no chain of moves between subscribers could even out two members whose loads differ by two or more;
-- no swap of two partitions would bring more of them into their owners' racks.
+- no chain of moves between subscribers could balance two members whose loads differ by two or more;
+- no swap of two partitions would put more of them into their owners' racks.
 
-It is no port: it gives no answer of Kafka's.
+It is not a port: its results are not Kafka's.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from kafka_rack.assignment.swaps import swap_into_racks
 
 
 class EvenShares:
-    """One assignment in the making; ``owned`` is the answer: partition numbers of each place in ``group.names``."""
+    """The builder of one assignment; ``owned`` is the result: partition numbers by index in ``group.names``."""
 
     def __init__(self, group: StickyGroup, claims: Claims) -> None:
         self.group = group
@@ -35,7 +35,7 @@ class EvenShares:
             topic: [place for place, topics in enumerate(self._topics) if topic in topics] for topic in group.topics
         }
         self._bits = group.member_bits if group.rack_aware else [0] * len(group.names)
-        # Partitions of each member by topic: what it could give away.
+        # Partitions of each member by topic, which it could give away.
         self._held: list[dict[str, list[int]]] = [{} for _ in group.names]
 
     def build(self) -> None:
@@ -53,7 +53,7 @@ class EvenShares:
         return sum(len(numbers) for numbers in self._held[member].values())
 
     def _fair_loads(self) -> list[int]:
-        """About how many partitions each member can expect: topics with few subscribers are dealt first."""
+        """The approximate number of partitions for each member: topics with few subscribers are dealt first."""
         loads = [0] * len(self.group.names)
         for topic in sorted(self.group.topics, key=lambda name: len(self._subscribers[name])):
             heap = [(loads[member], member) for member in self._subscribers[topic]]
@@ -95,7 +95,7 @@ class EvenShares:
         self._give(partition, target)
 
     def _assign_rest(self) -> None:
-        """The least loaded subscriber in the partition's racks takes it, unless one elsewhere has two fewer."""
+        """Assign each partition to the least loaded subscriber in its racks, unless one elsewhere has two fewer."""
         group = self.group
         loads = [self.load(member) for member in range(len(group.names))]
         by_topic = sorted(group.topics, key=lambda name: len(self._subscribers[name]))
@@ -121,7 +121,7 @@ class EvenShares:
                 self._give(partition, member)
 
     def _even_out(self) -> None:
-        """Shift one partition along a chain of members from a loaded one to one with two fewer, while there is any."""
+        """Shift partitions along chains of members, each from a loaded one to one with two fewer, while any exists."""
         loads = [self.load(member) for member in range(len(self.group.names))]
         settled: set[int] = set()
         while True:

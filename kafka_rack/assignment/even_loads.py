@@ -1,8 +1,8 @@
-"""How many partitions each member can have at the most even, whatever the members subscribe to.
+"""The numbers of partitions of members in the most even assignment, for any subscriptions.
 
-Topics with the same subscribers are one pool, members with the same pools one class. Of all ways to deal the pools out,
-the evenest one has the fewest members with many partitions: no chain of gifts leads from a member to one with two
-fewer. All evenest ways look alike: each member has its base or one more, and the base is a property of its class.
+Topics with the same subscribers are one pool, members with the same pools one class. The most even assignment has the
+fewest members with many partitions: no chain of moves leads from a member to one with two fewer. In all most even
+assignments each member has its base or one more, and the base is a property of its class.
 
 Source: A. Frank and K. Murota, Decreasing minimization on M-convex sets (2022), which shows that the last two hold.
 """
@@ -17,15 +17,15 @@ from heapq import heapify, heapreplace
 def even_bases(
     sizes: Sequence[int], pools: Sequence[Sequence[int]], pool_sizes: Sequence[int]
 ) -> tuple[list[int], list[int]]:
-    """The base of each class, and of each pool that of the classes which its partitions go to.
+    """The base of each class, and of each pool that of the classes of its partitions' owners.
 
-    In every evenest assignment a member has its class's base or one partition more, and a pool's partitions go to
-    members of classes with the pool's base only.
+    In every most even assignment a member has its class's base or one partition more, and a pool's partitions go only
+    to members of classes with the pool's base.
 
     Args:
-        sizes: members of each class.
-        pools: the classes that each pool may go to; none is empty.
-        pool_sizes: partitions of each pool.
+        sizes: the number of members of each class.
+        pools: the classes that subscribe to each pool; none is empty.
+        pool_sizes: the number of partitions of each pool.
 
     >>> even_bases([1, 2], [[0], [0, 1]], [5, 4])
     ([5, 2], [5, 2])
@@ -42,7 +42,7 @@ def even_bases(
 def _dealt_lowest_first(
     sizes: Sequence[int], pools: Sequence[Sequence[int]], pool_sizes: Sequence[int]
 ) -> list[dict[int, int]]:
-    """Deal each pool to its least loaded members, the pools with the fewest members first."""
+    """Assign each pool to its least loaded members, the pools with the fewest members first."""
     dealt: list[dict[int, int]] = [{} for _ in pools]
     loads = [0] * len(sizes)
     for pool in sorted(range(len(pools)), key=lambda pool: sum(sizes[one] for one in pools[pool])):
@@ -64,7 +64,7 @@ def _dealt_lowest_first(
 def _shift_down(
     sizes: Sequence[int], pools: Sequence[Sequence[int]], dealt: Sequence[dict[int, int]], loads: list[int]
 ) -> None:
-    """Shift partitions along chains of pools from classes with much to classes with two fewer, while there is any."""
+    """Shift partitions along chains of pools from loaded classes to classes with two fewer, while any exists."""
     pools_of: list[list[int]] = [[] for _ in sizes]
     for pool, classes in enumerate(pools):
         for one in classes:
@@ -90,7 +90,7 @@ def _top(load: int, size: int) -> int:
 
 
 def _evening(high: int, high_size: int, low: int, low_size: int) -> int:
-    """How many to shift until the two classes are even, as far as one step tells; at least 1."""
+    """The number of partitions to shift until the two classes are even, by this step alone; at least 1."""
     amount = (high * low_size - low * high_size) // (high_size + low_size)
     while amount > 1 and _top(high - amount + 1, high_size) < (low + amount - 1) // low_size + 2:
         amount -= 1
@@ -138,7 +138,7 @@ def _traced(came_by: dict[int, tuple[int, int]], source: int, taker: int) -> lis
 def _bases(
     sizes: Sequence[int], pools: Sequence[Sequence[int]], dealt: Sequence[dict[int, int]], loads: Sequence[int]
 ) -> tuple[list[int], list[int]]:
-    """The least load that a gift from each class could end at, over any chain."""
+    """The least load at which a move from each class could end, over any chain."""
     givers: list[list[int]] = [[] for _ in pools]
     pools_of: list[list[int]] = [[] for _ in sizes]
     for pool, classes in enumerate(pools):

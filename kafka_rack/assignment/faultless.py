@@ -1,6 +1,6 @@
-"""The assignors of the drop-in clients: Kafka's rules without the faults of its sticky assignors.
+"""The assignors for Python clients: Kafka's rules without the faults of its sticky assignors.
 
-Where a sticky group's members subscribe to different topics, answers differ from Kafka's.
+If a sticky group's members subscribe to different topics, results differ from Kafka's.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from kafka_rack.errors import InputError
 
 
 def assign_faultless(assignor: str, topology: Topology, members: Sequence[Member]) -> Assignment:
-    """``range``, ``roundrobin``, ``sticky`` or ``cooperative-sticky`` without what goes wrong in Kafka's.
+    """``range``, ``roundrobin``, ``sticky`` or ``cooperative-sticky`` without the faults of Kafka's.
 
     Range and round robin are Kafka's, which have no faults. The sticky ones differ: a member without topics never
-    gets partitions; a claim's generation is the one sent with it; claims to partitions that do not exist, or to
-    topics that the member has left, are dropped; and with unequal subscriptions ``even`` does the work.
+    gets partitions; a claim's generation is the one sent with it; claims to missing partitions, or to topics that the
+    member has left, are dropped; and unequal subscriptions are assigned by ``even``.
 
     Raises: InputError: another assignor.
     """
@@ -46,9 +46,9 @@ def assign_faultless(assignor: str, topology: Topology, members: Sequence[Member
 def solve_faultless(
     topology: Topology, members: Sequence[Member], member_data: MemberData
 ) -> tuple[StickyGroup, Shares]:
-    """Settle honest claims and share the partitions out."""
+    """Resolve the valid claims and assign the partitions."""
     honest = [_honest(topology, member, member_data) for member in members]
-    # Members without topics take no part: no rule that looks at all members may trip over them.
+    # Members without topics are excluded: they would mislead rules over all members.
     taking_part = [member for member in honest if _existing(topology, member)]
     group = StickyGroup(topology, honest)
     if not taking_part:
@@ -70,7 +70,7 @@ def _existing(topology: Topology, member: Member) -> frozenset[str]:
 
 
 def _honest(topology: Topology, member: Member, member_data: MemberData) -> Member:
-    """The member with its claims in the fields, less those that cannot be met."""
+    """The member with its claims in the fields, without invalid ones."""
     partitions, generation = member_data(member)
     owned: dict[str, dict[int, None]] = {}
     for topic, partition in partitions:

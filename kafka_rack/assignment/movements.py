@@ -1,4 +1,4 @@
-"""Which partitions have moved between which members during one balancing, so that a move can undo an earlier one.
+"""The moves of partitions between members during one balancing, so that a move can undo an earlier one.
 
 Source: AbstractStickyAssignor.PartitionMovements, Apache Kafka 4.1.
 """
@@ -9,7 +9,7 @@ from kafka_rack.assignment.claims import JavaWouldFailError, StickyGroup
 from kafka_rack.java import HashTable, string_hash
 
 Pair = tuple[int, int]
-"""The member that a partition came from first, and the one where it is now."""
+"""The first owner of a partition, and its current one."""
 
 
 class Movements:
@@ -22,9 +22,9 @@ class Movements:
         self._topic_hash = {topic: string_hash(topic) for topic in group.topics}
 
     def instead_of(self, partition: int, source: int, target: int) -> int:
-        """The partition to move when ``partition`` is to go from ``source`` to ``target``.
+        """The partition to move instead of moving ``partition`` from ``source`` to ``target``.
 
-        If one of its topic has come from ``target`` the other way, that one goes back: the first in hash order.
+        If another one of its topic has moved from ``target`` to ``source``, that one returns: the first in hash order.
         """
         moved = self._moved.get(self._group.topic_of[partition])
         if not moved:
@@ -35,7 +35,7 @@ class Movements:
         return partition if back is None else back.first()
 
     def record(self, partition: int, source: int, target: int) -> None:
-        """Note that ``partition`` moves; one that returns to where it came from first is forgotten."""
+        """Record a move of ``partition``; one that returns to its first owner is removed."""
         known = self._pair_of.pop(partition, None)
         if known is not None:
             self._forget(partition, known)

@@ -1,7 +1,7 @@
-"""Range (consumer side): each topic in runs of neighbouring partitions, within racks where balance allows (KIP-881).
+"""Range (consumer side): each topic in runs of adjacent partitions, within racks where balance allows (KIP-881).
 
-Topics with equally many partitions and the same subscribers are handled together, so that the same partition numbers
-of such topics stay with one member, also when racks decide.
+Topics with the same number of partitions and the same subscribers are handled together, so that one member has the same
+partition numbers of these topics, even if racks decide.
 
 Source: RangeAssignor, Apache Kafka 4.1.
 """
@@ -15,12 +15,12 @@ from kafka_rack.assignment.topology import Topology, racks_matter
 
 
 class TopicShares:
-    """How one topic's partitions are handed out to its subscribers, and what is still to hand out.
+    """The assignment of one topic's partitions to its subscribers, and the unassigned ones.
 
     Attributes:
-        owners: for each partition the position of its subscriber, or -1.
-        taken: for each subscriber how many partitions it has.
-        base: partitions that everybody gets; ``extras`` subscribers may still get one more.
+        owners: for each partition the index of its subscriber, or -1.
+        taken: for each subscriber the number of its partitions.
+        base: the partitions of every subscriber; ``extras`` subscribers may still get one more.
     """
 
     __slots__ = (
@@ -50,7 +50,7 @@ class TopicShares:
         self.rack_aware = racks_matter(self.member_racks, masks)
 
     def room(self, subscriber: int) -> int:
-        """How many more partitions a subscriber may get."""
+        """The number of partitions that a subscriber may still get."""
         return max(0, self.base + (self.extras > 0) - self.taken[subscriber])
 
     def give(self, subscriber: int, partitions: Sequence[int]) -> None:
@@ -63,10 +63,10 @@ class TopicShares:
 
 
 def assign_range(topology: Topology, members: Sequence[Member]) -> Assignment:
-    """Give every subscriber of a topic its run of partitions, those in its rack first where racks matter.
+    """Assign every subscriber of a topic its run of partitions, those in its rack first if racks matter.
 
     A topic whose racks cannot matter (no subscriber has a rack, no replica is in one of theirs, or every partition
-    is in every rack) is dealt plainly, unless it is handled together with one where they do.
+    is in every rack) is assigned without them, unless it is handled together with one whose racks matter.
 
     Args:
         members: in Java's map order, which decides only between members with the same instance id.
@@ -107,10 +107,10 @@ def _all_shares(topology: Topology, members: Sequence[Member]) -> list[TopicShar
 
 
 def _give_together(group: list[TopicShares]) -> None:
-    """Give a partition number of all topics at once to the first subscriber whose rack all of them have.
+    """Assign a partition number of all topics at once to the first subscriber whose rack all of them have.
 
-    Room is equal in every topic of the group, as only this step has given anything so far, so the first stands for
-    all. A subscriber without room never gets any again: its place is passed for good.
+    The remaining share is equal in every topic of the group, as only this step has assigned any, so the first topic
+    represents all. A subscriber without a remaining share is skipped from then on.
     """
     share = group[0]
     queues: dict[int, list[int]] = {}
@@ -137,7 +137,7 @@ def _give_together(group: list[TopicShares]) -> None:
 
 
 def _give_runs_in_rack(share: TopicShares) -> None:
-    """Give each subscriber in turn the first free partitions in its rack; one without a rack takes any."""
+    """Assign each subscriber in turn the first free partitions in its rack; one without a rack gets any."""
     free: dict[int, list[int]] = {}
     for rack in set(share.racks):
         free[rack] = [
@@ -148,14 +148,14 @@ def _give_runs_in_rack(share: TopicShares) -> None:
 
 
 def _give_runs(share: TopicShares) -> None:
-    """Give each subscriber in turn the first free partitions."""
+    """Assign each subscriber in turn the first free partitions."""
     free = [partition for partition in range(len(share.masks) - 1, -1, -1) if share.owners[partition] < 0]
     for subscriber in range(len(share.subscribers)):
         _take(share, subscriber, free)
 
 
 def _take(share: TopicShares, subscriber: int, free: list[int]) -> None:
-    """Move as many free partitions as the subscriber has room for from the end of ``free``, which falls, to it."""
+    """Assign the subscriber its remaining share from the end of ``free``, which is in descending order."""
     room = share.room(subscriber)
     taken: list[int] = []
     while free and len(taken) < room:

@@ -1,4 +1,4 @@
-"""Round robin (consumer side): every partition in turn to the next member that subscribes to its topic. No racks.
+"""Round robin (consumer side): each partition to the next member that subscribes to its topic. Without racks.
 
 Source: RoundRobinAssignor, Apache Kafka 4.1.
 """
@@ -12,15 +12,15 @@ from kafka_rack.assignment.topology import Topology
 
 
 def assign_round_robin(topology: Topology, members: Sequence[Member]) -> Assignment:
-    """Deal the partitions of all topics, in order, round the members.
+    """Deal the partitions of all topics, in order, to the members in rotation.
 
-    A member that does not subscribe to a topic is passed over, and its turn is lost.
+    A member that does not subscribe to a topic is skipped and loses its turn.
     """
     circle = static_first(members)
     topics = [topic for topic in subscribed_topics(members) if topology.partition_count(topic)]
     assignment: Assignment = {member.member_id: [] for member in members}
     if alike(members):
-        # Nobody is ever passed over, so each member has every n-th partition of all.
+        # No member is ever skipped, so each has every n-th partition of all.
         everything = [pair for topic in topics for pair in pairs_of(topic, topology.partition_count(topic))]
         for place, member in enumerate(circle):
             assignment[member.member_id] = everything[place :: len(circle)]

@@ -1,4 +1,4 @@
-"""Range in the group coordinator (KIP-848): each topic in runs of neighbouring partitions. No racks, no stickiness.
+"""Range in the group coordinator (KIP-848): each topic in runs of adjacent partitions. No racks, no stickiness.
 
 Source: org.apache.kafka.coordinator.group.assignor.RangeAssignor, Apache Kafka 4.1.
 """
@@ -22,7 +22,7 @@ from kafka_rack.errors import PartitionAssignorError
 
 
 def assign_server_range(topology: Topology, members: Sequence[Member]) -> Assignment:
-    """Give the subscribers of each topic runs of equal length, the first ones one partition more.
+    """Assign the subscribers of each topic runs of equal length, the first ones one partition longer.
 
     Raises: PartitionAssignorError: a subscribed topic does not exist.
     """
@@ -42,7 +42,7 @@ def assign_server_range(topology: Topology, members: Sequence[Member]) -> Assign
 
 
 def runs(pairs: Sequence[TopicPartition], count: int) -> list[Sequence[TopicPartition]]:
-    """Cut partitions into ``count`` runs, the first ones longer by one where they do not come out even.
+    """Split partitions into ``count`` runs, the first ones longer by one if they cannot be equal.
 
     >>> runs([("a", 0), ("a", 1), ("a", 2)], 2)
     [[('a', 0), ('a', 1)], [('a', 2)]]

@@ -1,7 +1,7 @@
-"""Uniform in the group coordinator where members subscribe to different topics.
+"""Uniform in the group coordinator for members with different subscriptions.
 
-Partitions that nobody has go to the least loaded subscribers, topic by topic; then each topic in turn moves partitions
-from its most to its least loaded subscribers, until none moves any or sixteen rounds are over.
+Partitions without an owner go to the least loaded subscribers, by topic; then each topic in turn moves partitions from
+its most to its least loaded subscribers, until none moves or after sixteen rounds.
 
 Source: UniformHeterogeneousAssignmentBuilder, Apache Kafka 4.1.
 """
@@ -17,7 +17,7 @@ MAX_ROUNDS = 16
 
 
 def assign_unequal(topology: Topology, members: Sequence[Member]) -> list[dict[str, set[int]]]:
-    """topic -> partitions, for each of ``members`` in order. Claims to partitions that do not exist are dropped."""
+    """topic -> partitions, for each of ``members`` in order. Claims to missing partitions are dropped."""
     subscribers: dict[str, list[int]] = {}
     for place, member in enumerate(members):
         for topic in dict.fromkeys(member.topics):
@@ -60,7 +60,7 @@ def assign_unequal(topology: Topology, members: Sequence[Member]) -> list[dict[s
 
 
 def _doubled(members: Sequence[Member], owners: dict[str, list[int]]) -> dict[tuple[int, str], set[int]]:
-    """Partitions that a member has although a later one has them too: the coordinator keeps both."""
+    """Partitions of a member that a later one has too: the coordinator keeps both."""
     doubled: dict[tuple[int, str], set[int]] = {}
     for place, member in enumerate(members):
         for topic, partition in member.owned_partitions():
@@ -93,11 +93,11 @@ def _balance_topic(
     loads: list[int],
     doubled: dict[tuple[int, str], set[int]],
 ) -> int:
-    """Move partitions from the most to the least loaded subscribers; gives how many moved."""
+    """Move partitions from the most to the least loaded subscribers; returns the number of moves."""
     balancer = _Balancer(subscribers, loads)
     if loads[balancer.members[-1]] - loads[balancer.members[0]] <= 1:
         return 0
-    # What each member can give away, the highest number last.
+    # The partitions that each member can give away, the highest number last.
     held: dict[int, list[int]] = {}
     for partition, owner in enumerate(owners):
         held.setdefault(owner, []).append(partition)
@@ -123,11 +123,11 @@ def _balance_topic(
 
 
 class _Balancer:
-    """Walks the subscribers of a topic from the least loaded upwards and from the most loaded downwards.
+    """Iterates over the subscribers of a topic from the least loaded upwards and from the most loaded downwards.
 
-    ``members`` are sorted by load. Two ranges, one at each end, hold members that were at the same load before
-    this round of gifts; a range whose members have all been visited changes its level by one and takes in the
-    neighbours at that level.
+    ``members`` are sorted by load. Two ranges, one at each end, contain members that had the same load before this
+    round; when all members of a range were visited, its level changes by one and it includes the neighbours at that
+    level.
     """
 
     __slots__ = (
@@ -153,7 +153,7 @@ class _Balancer:
         self.next_high = len(self.members) - 1
 
     def next_least_loaded(self) -> int:
-        """The member that should get the next partition; counts as if it got it."""
+        """The member that should get the next partition, with its load increased."""
         members, loads = self.members, self._loads
         if self.next_low >= self.low_end:
             self.low_level += 1
@@ -165,7 +165,7 @@ class _Balancer:
         return member
 
     def next_most_loaded(self) -> int:
-        """The member that should give a partition away, counted as if it did; -1: nobody is left."""
+        """The member that should lose a partition, with its load reduced; -1 if none is left."""
         members, loads = self.members, self._loads
         if self.next_high < self.high_start:
             if self.high_end <= self.high_start and self.high_start > 0:
@@ -183,7 +183,7 @@ class _Balancer:
         return member
 
     def exclude_most_loaded(self) -> None:
-        """Take the member that ``next_most_loaded`` gave last out of its range: it has nothing to give."""
+        """Remove the last member of ``next_most_loaded`` from its range: it has nothing to give."""
         last, members = self.high_end - 1, self.members
         members[self.next_high + 1], members[last] = members[last], members[self.next_high + 1]
         self.high_end = last

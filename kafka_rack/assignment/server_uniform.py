@@ -1,4 +1,4 @@
-"""Uniform in the group coordinator (KIP-848): even shares, few moves. No racks.
+"""Uniform in the group coordinator (KIP-848): even shares, few moves. Without racks.
 
 Source: UniformAssignor and UniformHomogeneousAssignmentBuilder, Apache Kafka 4.1. Unequal subscriptions are in
 server_unequal.
@@ -26,10 +26,10 @@ Target = dict[str, set[int]]
 
 
 def assign_uniform(topology: Topology, members: Sequence[Member]) -> Assignment:
-    """The coordinator's target assignment; ``owned`` of each member is its present one.
+    """The coordinator's target assignment; ``owned`` of each member is its current one.
 
     Args:
-        topology: with an id for each topic, on whose hashes and order the answer depends.
+        topology: with an id for each topic, on whose hashes and order the result depends.
         members: in Java's map order.
 
     Raises: PartitionAssignorError: a subscribed topic does not exist, or partitions are left over because members
@@ -42,7 +42,7 @@ def assign_uniform(topology: Topology, members: Sequence[Member]) -> Assignment:
 
 
 def assign_uniform_unequal(topology: Topology, members: Sequence[Member]) -> Assignment:
-    """The same as for members of different topics, whatever theirs are: the coordinator tells them apart by counting.
+    """The target assignment by the algorithm for unequal subscriptions; the coordinator detects these by counting.
 
     Raises: PartitionAssignorError: a subscribed topic does not exist.
     """
@@ -88,7 +88,7 @@ def _assign_equal(topology: Topology, members: Sequence[Member]) -> Assignment:
                 target[topic] = set(walked[:quota])
                 quota = 0
         if quota > 0 and has_extra and len(members) - index > extras:
-            # Somebody behind may still want it.
+            # A later member may still need it.
             quota -= 1
             has_extra = False
         quotas.append(quota)
@@ -98,7 +98,7 @@ def _assign_equal(topology: Topology, members: Sequence[Member]) -> Assignment:
         given = unassigned[start : start + quota]
         start += quota
         if not target and given and start <= new and given[0][0] == given[-1][0]:
-            # A run of one topic's partitions, as they were listed: nothing to merge or to sort.
+            # A run of one topic's partitions in listed order: nothing to merge or sort.
             assignment[member.member_id] = given
             continue
         for topic, partition in given:
@@ -110,7 +110,7 @@ def _assign_equal(topology: Topology, members: Sequence[Member]) -> Assignment:
 
 
 def _in_nobodys(topology: Topology, topics: Sequence[str], targets: Sequence[Target]) -> list[TopicPartition]:
-    """The partitions that no member has now, topic by topic."""
+    """The partitions without a current owner, by topic."""
     assigned: Target = {}
     for target in targets:
         for topic, partitions in target.items():
@@ -132,7 +132,7 @@ def _flat(target: Target) -> list[TopicPartition]:
 
 
 def present_target(member: Member) -> Target:
-    """The partitions that a member has now."""
+    """The current partitions of a member."""
     target: Target = {}
     for topic, partitions in member.owned:
         if partitions:

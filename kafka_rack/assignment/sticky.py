@@ -1,7 +1,7 @@
 """The consumer's sticky assignors: balance before locality before stickiness (KIP-54, KIP-429, KIP-881).
 
-``sticky`` reads what members owned from their user data. ``cooperative-sticky`` reads it from their subscriptions, and
-leaves out of its answer each partition that somebody else must first give up; the next rebalance hands it over.
+``sticky`` reads members' owned partitions from their user data. ``cooperative-sticky`` reads them from their
+subscriptions, and omits each partition that another member must first revoke; the next rebalance assigns it.
 
 Source: StickyAssignor, CooperativeStickyAssignor, AbstractStickyAssignor, Apache Kafka 4.1.
 """
@@ -22,7 +22,7 @@ Shares = EqualShares | UnequalShares | EvenShares
 
 
 def assign_sticky(topology: Topology, members: Sequence[Member]) -> Assignment:
-    """The answer of ``sticky``.
+    """The assignment of ``sticky``.
 
     Args:
         members: in Java's map order, on which ties depend.
@@ -34,7 +34,7 @@ def assign_sticky(topology: Topology, members: Sequence[Member]) -> Assignment:
 
 
 def assign_cooperative(topology: Topology, members: Sequence[Member]) -> Assignment:
-    """The answer of ``cooperative-sticky`` in this rebalance: nobody gets what another member has yet to give up."""
+    """The assignment of ``cooperative-sticky`` in this rebalance, without partitions still owned by another member."""
     if not members:
         return {}
     group, _, shares = solve(topology, members, cooperative_data)
@@ -49,7 +49,7 @@ def assign_cooperative(topology: Topology, members: Sequence[Member]) -> Assignm
 
 
 def sticky_data(member: Member) -> tuple[list[TopicPartition], int | None]:
-    """The partitions that a ``sticky`` member owned: from its user data alone."""
+    """The owned partitions of a ``sticky`` member, only from its user data."""
     return read_sticky(member.user_data)
 
 
@@ -61,10 +61,10 @@ def cooperative_data(member: Member) -> tuple[list[TopicPartition], int | None]:
 
 
 def solve(topology: Topology, members: Sequence[Member], member_data: MemberData) -> tuple[StickyGroup, Claims, Shares]:
-    """Settle the claims and share the partitions out; where Java would fail, as ``even`` does it.
+    """Resolve the claims and assign the partitions; if Java would fail, by ``even``.
 
-    Java fails where members claim partitions that do not exist, or after it gave partitions to members that do not
-    subscribe to them.
+    Java fails if members claim missing partitions, or after it assigned partitions to members that do not subscribe to
+    them.
     """
     group = StickyGroup(topology, members)
     claims = Claims(group, member_data)
@@ -78,7 +78,7 @@ def solve(topology: Topology, members: Sequence[Member], member_data: MemberData
 
 
 def changing_hands(group: StickyGroup, shares: Shares) -> dict[int, int]:
-    """Partitions that a member gets while another one, by its own word, still owns them."""
+    """Partitions that a member gets while another one still claims to own them."""
     added: dict[int, int] = {}
     revoked: set[int] = set()
     for place, member in zip(group.map_order, group.members, strict=True):

@@ -1,8 +1,8 @@
 """Sticky assignment where all members subscribe to the same topics.
 
-Every member gets the smaller share, some one partition more. First each keeps what it owned, within its share and its
-rack; then partitions go round the unfilled members of their racks, those with fewest candidates first; what is left
-goes round all unfilled members.
+Every member gets the smaller share, some one partition more. First each keeps its owned partitions, within its share
+and its rack; then partitions are dealt to the unfilled members of their racks, those with the fewest candidates first;
+the rest is dealt to all unfilled members.
 
 Source: AbstractStickyAssignor.ConstrainedAssignmentBuilder, Apache Kafka 4.1.
 """
@@ -16,12 +16,12 @@ from kafka_rack.assignment.claims import Claims, JavaWouldFailError, StickyGroup
 
 
 class EqualShares:
-    """One assignment in the making.
+    """The builder of one assignment.
 
     Attributes:
-        owned: the answer: partition numbers of each member, by place in ``group.names``.
-        transferring: partition -> its new owner, where somebody else owned it before. Only partitions that were
-            given anew count.
+        owned: the result: partition numbers of each member, by index in ``group.names``.
+        transferring: partition -> its new owner, if another member owned it before. Only newly assigned partitions
+            count.
     """
 
     def __init__(self, group: StickyGroup, claims: Claims) -> None:
@@ -32,8 +32,7 @@ class EqualShares:
         self._small, self._large_members = divmod(group.total, len(group.names))
         self._large = self._small + (self._large_members > 0)
         self._large_so_far = 0
-        # Members below the smaller share, and members exactly at it that may get one more; the latter in the
-        # order in which they get it.
+        # Members below the smaller share, and members exactly at it that may get one more, in that order.
         self._below: list[int] = []
         self._at: list[int] = []
         self._given_up: dict[int, int] = {}
@@ -61,7 +60,7 @@ class EqualShares:
                 self.transferring[partition] = self._given[partition]
 
     def _keep_owned(self) -> list[int]:
-        """Let members keep what they own, up to their share; gives the partitions that were kept."""
+        """Keep members' owned partitions, up to their share; returns the kept partitions."""
         group = self.group
         topics = {topic: rank for rank, topic in enumerate(group.topics)}
         kept: list[int] = []
@@ -97,7 +96,7 @@ class EqualShares:
         return kept
 
     def _in_order_of_candidates(self, partitions: list[int]) -> list[int]:
-        """Partitions by how many members share a rack with them, few first; as they are when nobody has a rack."""
+        """Partitions by the number of members in their racks, fewest first; unchanged if no member has a rack."""
         rack_members = self.group.rack_members
         if not rack_members:
             return partitions
@@ -110,10 +109,10 @@ class EqualShares:
         return sorted(partitions, key=keys.__getitem__)
 
     def _deal_within_racks(self, partitions: list[int]) -> list[int]:
-        """Give partitions to unfilled members of their racks, going round; gives those that found none."""
+        """Deal partitions to unfilled members of their racks in rotation; returns those without such a member."""
         group, owned, masks, given = self.group, self.owned, self.group.masks, self._given
         bits = group.member_bits
-        # For each set of racks, the places of the unfilled members in them, in order: a turn is one bisection.
+        # For each set of racks, the indexes of the unfilled members in them, in order: the next one is a bisection.
         below = {mask: [place for place in self._below if bits[place] & mask] for mask in set(masks)}
         waiting = _Waiting(bits, self._at, below)
         left: list[int] = []
@@ -150,7 +149,7 @@ class EqualShares:
         return left
 
     def _deal(self, partitions: Sequence[int]) -> None:
-        """Give partitions to unfilled members in turn, then one more each to those at the smaller share."""
+        """Deal partitions to unfilled members in turn, then one more each to those at the smaller share."""
         below, waiting = self._below, self._at
         index = next_waiting = 0
         for partition in partitions:
@@ -211,7 +210,7 @@ class _Waiting:
         self._order.append(member)
 
     def take_in(self, mask: int) -> int | None:
-        """Take the first member whose rack is in ``mask`` out; None: there is none."""
+        """Remove and return the first member whose rack is in ``mask``; None without one."""
         first: list[int] | None = None
         for queue in self._racks[mask]:
             if queue and (first is None or queue[0] < first[0]):
@@ -233,10 +232,10 @@ class _Waiting:
 
 
 def _without(group: StickyGroup, kept: list[int]) -> list[int]:
-    """All partitions, in order, less those that were kept.
+    """All partitions, in order, without the kept ones.
 
-    Kafka walks both lists side by side, and so loses its place at the first kept partition that does not exist:
-    everything behind it counts as not kept.
+    Kafka iterates over both lists in parallel, and so stops matching at the first kept partition that does not exist:
+    all later ones count as not kept.
     """
     if not kept:
         return list(range(group.total))

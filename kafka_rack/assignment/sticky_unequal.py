@@ -1,11 +1,11 @@
 """Sticky assignment where members subscribe to different topics.
 
-Members keep what they owned (within their racks, where racks matter), the rest goes to the least loaded subscriber,
-in-rack first; then partitions move, one at a time, until no move would even out two members, or the old state was no
-worse.
+Members keep their owned partitions (within their racks, if racks matter), the others go to the least loaded subscriber,
+in-rack first; then partitions move, one at a time, until no move would balance two members better, or the old state was
+no worse.
 
-This is what Kafka's code does, its faults included: a partition may go back to a stale owner that no longer subscribes
-to its topic, a move may be turned into the undoing of another one, and racks may be left though balance did not ask.
+This reproduces Kafka's code with its faults: a partition may return to a stale owner that no longer subscribes to its
+topic, a move may undo another one instead, and partitions may leave racks without need for balance.
 
 Source: AbstractStickyAssignor.GeneralAssignmentBuilder, Apache Kafka 4.1.
 """
@@ -20,11 +20,11 @@ from kafka_rack.assignment.claims import Claims, JavaWouldFailError, StickyGroup
 from kafka_rack.assignment.movements import Movements
 
 MOVES_PER_PARTITION = 64
-"""Moves after which a balancing that never ends is given up; a useful one moves a partition a few times."""
+"""The limit of moves, for a balancing that never ends; a useful one moves a partition a few times."""
 
 
 class UnequalShares:
-    """One assignment in the making; ``owned`` is the answer, by place in ``group.names``."""
+    """The builder of one assignment; ``owned`` is the result, by index in ``group.names``."""
 
     def __init__(self, group: StickyGroup, claims: Claims) -> None:
         self.group = group
@@ -49,7 +49,7 @@ class UnequalShares:
         self._doubled = False
         self._fixed: set[int] = set()
         self._balanced: bool | None = None
-        # How many partitions of each topic a member has, while partitions move.
+        # The number of a member's partitions by topic, while partitions move.
         self._held: list[Counter[str]] = []
         self._moves_left = MOVES_PER_PARTITION * (group.total + len(group.names))
         self._movements = Movements(group)
@@ -91,7 +91,7 @@ class UnequalShares:
         return kept
 
     def _without(self, every: list[int], kept: list[int], topics: Sequence[str]) -> list[int]:
-        """``every`` less ``kept``; Kafka loses its place at the first kept partition that does not exist."""
+        """``every`` without ``kept``; Kafka stops matching at the first kept partition that does not exist."""
         if not kept:
             return every
         group = self.group
@@ -106,7 +106,7 @@ class UnequalShares:
         return [number for index, number in enumerate(every) if index >= end or number not in taken]
 
     def _end_of(self, topics: Sequence[str], missing: int) -> int:
-        """How many partitions, over all ``topics`` in order, come before a missing one."""
+        """The number of partitions of all ``topics``, in order, before a missing one."""
         topic = self.group.topic_of[missing]
         index = 0
         for other in topics:
@@ -142,7 +142,7 @@ class UnequalShares:
             self.owned = before
 
     def _assign_least_loaded(self, partitions: Sequence[int], *, in_rack: bool) -> list[int]:
-        """Give each partition to the least loaded subscriber (of its racks); gives those that found none."""
+        """Assign each partition to the least loaded subscriber (of its racks); returns those without one."""
         group, topic_sets, by_load, bits = self.group, self._topic_sets, self._by_load, self.group.member_bits
         left = []
         for partition in partitions:
@@ -169,7 +169,7 @@ class UnequalShares:
         return sum(load * (2 * place - len(loads) + 1) for place, load in enumerate(loads))
 
     def _move(self, partitions: Sequence[int]) -> bool:
-        """Move partitions from loaded to less loaded members until a round moves none; whether any moved."""
+        """Move partitions from loaded to less loaded members until a round moves none; True if any moved."""
         moved_any = False
         moved = True
         while moved:
@@ -253,14 +253,14 @@ class UnequalShares:
         return any(most > self._lightest_with_room(topic) + 1 for topic, most in heaviest.items())
 
     def _lightest_with_room(self, topic: str) -> int:
-        """The load of the lightest subscriber that does not have all that it could get; very high if there is none."""
+        """The load of the lightest subscriber that could get more; very high without one."""
         for load, member in self._by_load:
             if load != self._most[member] and topic in self._topic_sets[member]:
                 return load
         return self.group.total
 
     def _doubled_imbalance(self) -> bool:
-        """As ``_can_improve``, literally as Kafka does it, where a partition may have two owners."""
+        """As ``_can_improve``, exactly as Kafka does it, for partitions with two owners."""
         owner_of: dict[int, int] = {}
         for member in self.group.map_order:
             if member not in self._fixed:

@@ -1,11 +1,11 @@
-"""Swaps of two partitions between two members that bring more of them into their racks; loads stay as they are."""
+"""Swaps of two partitions between two members that put more of them into their racks, with unchanged loads."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 MAX_STEPS = 2_000_000
-"""Members and topics looked at before the rest is left as it is; bounds the time at ten thousands of partitions."""
+"""The limit of examined members and topics; bounds the time with tens of thousands of partitions."""
 
 
 class MemberHoldings:
@@ -41,12 +41,12 @@ def swap_into_racks(
     topics: Sequence[frozenset[str]],
     bits: Sequence[int],
 ) -> None:
-    """Swap until no swap of two partitions brings more of them into their owners' racks.
+    """Swap until no swap of two partitions puts more of them into their owners' racks.
 
     Args:
         owner: partition -> its member, or -1; changed in place.
         topic_of, masks: partition -> its topic, and the racks of its replicas.
-        topics, bits: member -> what it subscribes to, and its rack, 0 for none.
+        topics, bits: member -> its subscription, and its rack, 0 for none.
     """
     holdings = MemberHoldings(owner, topic_of, masks, len(topics))
     subscribers: dict[str, list[int]] = {}
@@ -56,7 +56,7 @@ def swap_into_racks(
     steps, swapped = 0, True
     while swapped:
         swapped = False
-        # Partitions alike in topic, racks and owner share their fate: one that found no swap speaks for all.
+        # Partitions with the same topic, racks and owner have the same swaps: if one has none, none has.
         hopeless: set[tuple[str, int, int]] = set()
         for partition, member in enumerate(owner):
             if member < 0 or not bits[member] or bits[member] & masks[partition]:
@@ -85,7 +85,7 @@ def swap_into_racks(
 def _return_gift(
     held: dict[str, dict[int, list[int]]], wanted: frozenset[str], giver_bit: int, taker_bit: int
 ) -> int | None:
-    """A partition that the taker may have, and that is no further from its rack with it than with the giver."""
+    """A partition that the taker may have, and that is not less local with the taker than with the giver."""
     for topic, by_mask in held.items():
         if topic not in wanted:
             continue

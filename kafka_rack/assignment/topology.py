@@ -1,8 +1,8 @@
-"""The racks of a cluster's partitions, in the form that every assignor reads.
+"""The racks of a cluster's partitions, the input of every assignor.
 
-A partition's replica racks are one int, a bit mask: rack names are numbered as they are met, and bit ``n`` stands for
-rack number ``n``. A replica on a broker that the metadata does not list, or on one without a rack, sets no bit; an
-offline or out-of-sync replica on a listed broker does (KIP-881).
+A partition's replica racks are one int, a bit mask: racks are numbered in order of appearance, and bit ``n`` is rack
+number ``n``. A replica on a broker that the metadata do not list, or on one without a rack, sets no bit; an offline or
+out-of-sync replica on a listed broker does (KIP-881).
 
 Source: AbstractPartitionAssignor.assign, RangeAssignor.TopicAssignmentState, AbstractStickyAssignor.RackInfo of
 Apache Kafka 4.1.
@@ -19,17 +19,17 @@ from typing import Any
 from kafka_rack.errors import InputError
 
 IN_JSON: Mapping[type, str] = {dict: "an object", list: "a list"}
-"""The name of a Python type in the files that people write."""
+"""The name of a Python type in users' files."""
 
 
 class Topology:
-    """Which racks hold a replica of each partition.
+    """The racks with a replica of each partition.
 
     Attributes:
-        replicas: topic -> its partitions' replica lists, as given.
+        replicas: topic -> its partitions' replica lists, unchanged.
         rack_bits: rack name -> its bit. A broker's empty rack name counts as a rack, as in Kafka's client.
         topic_ids: topic -> 16 bytes, for the group coordinator's assignors.
-        broker_racks: broker id -> rack, as given.
+        broker_racks: broker id -> rack, unchanged.
     """
 
     __slots__ = ("_broker_bits", "_masks", "broker_racks", "rack_bits", "replicas", "topic_ids")
@@ -53,7 +53,7 @@ class Topology:
 
     @classmethod
     def from_plain(cls, cluster: Any) -> Topology:
-        """Read the plain form: ``nodes`` [[id, rack or None]], ``topics``, optionally ``topic_ids`` and ``offline``.
+        """Parse the plain form: ``nodes`` [[id, rack or None]], ``topics``, optionally ``topic_ids`` and ``offline``.
 
         Raises: InputError, naming the place.
         """
@@ -79,7 +79,7 @@ class Topology:
         return cls(racks, topics, topic_ids)
 
     def partition_count(self, topic: str) -> int:
-        """How many partitions a topic has; 0 for a topic that does not exist."""
+        """The number of a topic's partitions; 0 for an unknown topic."""
         return len(self.replicas.get(topic, ()))
 
     def racks_of(self, topic: str) -> list[int]:

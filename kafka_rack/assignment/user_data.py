@@ -18,14 +18,14 @@ NO_GENERATION = -1
 
 
 class _UnreadableError(Exception):
-    """The bytes are not what they should be."""
+    """Malformed bytes."""
 
 
 def read_sticky(data: bytes | None) -> tuple[list[TopicPartition], int | None]:
-    """The partitions that a member says it owned, and in which generation.
+    """The partitions that a member claims to own, and their generation.
 
-    Returns: (partitions, generation). The generation is None where there is no data, or data of the older form;
-    unreadable bytes give no partitions and generation -1. Bytes that follow are ignored.
+    Returns: (partitions, generation). The generation is None without data, or with data of the older form; unreadable
+    bytes give no partitions and generation -1. Trailing bytes are ignored.
     """
     if not data:
         return [], None
@@ -83,7 +83,7 @@ def _read_topics(data: bytes) -> tuple[list[TopicPartition], int]:
 
 
 def _read_count(data: bytes, offset: int) -> tuple[int, int]:
-    """An array's count; one that is negative, or above the bytes that remain, is unreadable."""
+    """An array's count; it is unreadable if negative or larger than the remaining bytes."""
     if len(data) - offset < 4:
         raise _UnreadableError
     count = _int32(data, offset)

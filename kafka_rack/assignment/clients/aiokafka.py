@@ -7,9 +7,9 @@
         partition_assignment_strategy=[RackAwareRangeAssignor("az1")],
     )
 
-aiokafka reads subscriptions as version 0, without racks. Making an assignor of this module teaches it the later
-fields, for all its consumers in the process; consumers with other assignors see no difference. aiokafka rebalances
-eagerly only, so there is no cooperative one, and it tells assignors neither generations nor static members' ids.
+aiokafka reads subscriptions as version 0, without racks. Creating an assignor of this module adds the later fields, for
+all consumers in the process; consumers with other assignors see no difference. aiokafka only rebalances eagerly, so
+there is no cooperative assignor, and it passes neither generations nor static members' ids to assignors.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ class RackAwareAssignor(AbstractPartitionAssignor):  # type: ignore[misc]  # see
     """The common base of the assignors below.
 
     Args:
-        rack: the member's rack, as its client_rack; None: it has none.
-        broker_down_is_change: as leader, take a broker that goes down for a change of racks, as Kafka did up to 4.3.
+        rack: the member's rack, equal to its client_rack; None for none.
+        broker_down_is_change: as leader, treat a broker that goes down as a change of racks, as Kafka did up to 4.3.
     """
 
     name = ""
@@ -69,7 +69,7 @@ class RackAwareAssignor(AbstractPartitionAssignor):  # type: ignore[misc]  # see
         self.leading = Leading(rack, _view, broker_down_is_change=broker_down_is_change)
         ConsumerProtocol.METADATA = RackAwareSubscription
 
-    # aiokafka's own assignors are used as classes; it never asks for that.
+    # aiokafka uses its own assignors as classes, but does not require that.
     def metadata(self, topics: Iterable[str]) -> RackAwareSubscription:
         """The member's subscription, version 3."""
         return RackAwareSubscription.of(
@@ -82,7 +82,7 @@ class RackAwareAssignor(AbstractPartitionAssignor):  # type: ignore[misc]  # see
         )
 
     def assign(self, cluster: Any, members: Mapping[str, Any]) -> dict[str, Any]:
-        """Share the partitions out; subscriptions of older versions just lack racks."""
+        """Assign the partitions; subscriptions of older versions only lack racks."""
         group = [_member(member_id, said) for member_id, said in members.items()]
         topics = sorted({topic for member in group for topic in member.topics})
         answer = assign_group(self.name, _view(cluster, topics), group)
@@ -93,7 +93,7 @@ class RackAwareAssignor(AbstractPartitionAssignor):  # type: ignore[misc]  # see
         }
 
     def on_assignment(self, assignment: Any) -> None:
-        """Remember what this member has been assigned."""
+        """Store this member's assignment."""
         owned = [(part.topic, part.partition) for part in assignment.partitions()]
         self.ownership.assigned(owned, NO_GENERATION)
         self.leading.joined()
@@ -106,7 +106,7 @@ class RackAwareRangeAssignor(RackAwareAssignor):
 
 
 class RackAwareRoundRobinAssignor(RackAwareAssignor):
-    """Round robin: it does not look at racks, but lets a group change over to assignors that do."""
+    """Round robin, without racks; lets a group migrate to assignors that use them."""
 
     name = "roundrobin"
 
@@ -118,7 +118,7 @@ class RackAwareStickyAssignor(RackAwareAssignor):
 
 
 def _view(cluster: Any, topics: Iterable[str]) -> dict[str, Any]:
-    """The client's metadata in the plain form. The library keeps replicas where only its own code looks."""
+    """The client's metadata in the plain form; reads replicas from the library's private attributes."""
     replicas = {
         topic: {number: partition.replicas for number, partition in cluster._partitions[topic].items()}
         for topic in topics

@@ -25,8 +25,8 @@ class RackAwareAssignor(AbstractPartitionAssignor):  # type: ignore[misc]  # kaf
     """The common base of the assignors below.
 
     Args:
-        rack: the member's rack, as its client_rack; None: it has none.
-        broker_down_is_change: as leader, take a broker that goes down for a change of racks, as Kafka did up to 4.3.
+        rack: the member's rack, equal to its client_rack; None for none.
+        broker_down_is_change: as leader, treat a broker that goes down as a change of racks, as Kafka did up to 4.3.
     """
 
     name = ""
@@ -52,7 +52,7 @@ class RackAwareAssignor(AbstractPartitionAssignor):  # type: ignore[misc]  # kaf
         )
 
     def assign(self, cluster: Any, members: Sequence[Any]) -> dict[str, Any]:
-        """Share the partitions out; subscriptions of older versions just lack racks."""
+        """Assign the partitions; subscriptions of older versions only lack racks."""
         group = [_member(member) for member in members]
         topics = sorted({topic for member in group for topic in member.topics})
         answer = assign_group(self.name, _view(cluster, topics), group)
@@ -62,7 +62,7 @@ class RackAwareAssignor(AbstractPartitionAssignor):  # type: ignore[misc]  # kaf
         }
 
     def on_assignment(self, assignment: Any, generation: int) -> None:
-        """Remember what this member has been assigned."""
+        """Store this member's assignment."""
         self.ownership.assigned([(part.topic, part.partition) for part in assignment.partitions()], generation)
         self.leading.joined()
 
@@ -74,7 +74,7 @@ class RackAwareRangeAssignor(RackAwareAssignor):
 
 
 class RackAwareRoundRobinAssignor(RackAwareAssignor):
-    """Round robin: it does not look at racks, but lets a group change over to assignors that do."""
+    """Round robin, without racks; lets a group migrate to assignors that use them."""
 
     name = "roundrobin"
 
@@ -86,7 +86,7 @@ class RackAwareStickyAssignor(RackAwareAssignor):
 
 
 class RackAwareCooperativeStickyAssignor(RackAwareAssignor):
-    """Sticky, and partitions that stay are read on during a rebalance."""
+    """Sticky; members continue to read their kept partitions during a rebalance."""
 
     name = "cooperative-sticky"
 
@@ -95,7 +95,7 @@ class RackAwareCooperativeStickyAssignor(RackAwareAssignor):
 
 
 def _view(cluster: Any, topics: Iterable[str]) -> dict[str, Any]:
-    """The client's metadata in the plain form. The library keeps replicas where only its own code looks."""
+    """The client's metadata in the plain form; reads replicas from the library's private attributes."""
     replicas = {
         topic: {number: partition.replica_nodes for number, partition in cluster._partitions[topic].items()}
         for topic in topics
@@ -105,7 +105,7 @@ def _view(cluster: Any, topics: Iterable[str]) -> dict[str, Any]:
 
 
 def _member(joined: Any) -> Member:
-    """A member as the coordinator gives it to the leader, its subscription decoded."""
+    """A member from the coordinator's list for the leader, with its decoded subscription."""
     said = joined.metadata
     return Member(
         joined.member_id,

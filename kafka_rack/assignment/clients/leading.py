@@ -1,7 +1,7 @@
-"""The leader's rule (KIP-881) inside a client that does not have it: new racks of replicas ask for a rebalance.
+"""The leader's rule (KIP-881) for clients that lack it: new racks of replicas cause a rebalance.
 
-The clients only look at the number of partitions. An assignor is told nothing between two rebalances, so it listens to
-the client's metadata, and asks the client's coordinator, which listens there too, to rejoin.
+The clients only check the number of partitions. They do not call an assignor between two rebalances, so it listens to
+the client's metadata, and makes the client's coordinator, which listens there too, rejoin.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Cluster = Any
 
 
 class Leading:
-    """One member's time as leader, from one assignment to the next.
+    """The state of one member as leader, from one assignment to the next.
 
     Args:
         rack: the member's; without one, racks never count.
@@ -48,11 +48,11 @@ class Leading:
             self._listens = True
 
     def joined(self) -> None:
-        """A rebalance is over; this member leads if it has assigned in it."""
+        """A rebalance is complete; this member is the leader if it has assigned in it."""
         self._leads, self._has_assigned = self._has_assigned, False
 
     def metadata_came(self, cluster: Cluster) -> None:
-        """Ask for a rebalance if the metadata asks for one; once, as it takes the next assignment to look anew."""
+        """Request a rebalance if the metadata require one; only once until the next assignment."""
         if not self._leads:
             return
         reason = self._watch.reason_to_rebalance(self._view(cluster, self._topics))
@@ -67,6 +67,6 @@ class Leading:
 
 
 def _owner(listener: Any) -> Any:
-    """The object whose method listens; kafka-python holds it weakly."""
+    """The object of a listening method; kafka-python has weak references to them."""
     target = getattr(listener, "target", None)
     return target() if callable(target) else getattr(listener, "__self__", None)
