@@ -43,7 +43,8 @@ OPERATIONS = {
 class Needs(NamedTuple):
     """Operations on the cluster, and on each group, topic and transactional id that the request names; "" for none.
 
-    ``every_topic`` is an operation on the cluster that replaces the one on topics. ``note`` is for the docs.
+    ``every_topic`` is an operation on the cluster that replaces the one on topics. ``note`` is for the docs. With
+    ``in_words`` the error of a missing operation on the cluster has a message.
     Source: KafkaApis, ControllerApis and AclApis, Apache Kafka 4.4; of brokers in ZooKeeper mode KafkaApis 3.9.
     """
 
@@ -53,6 +54,7 @@ class Needs(NamedTuple):
     transactional_id: str = ""
     every_topic: str = ""
     note: str = ""
+    in_words: bool = False
 
 
 class RequestError(NamedTuple):
@@ -110,7 +112,7 @@ class Api:
         self.request, self.response = request, message_class(self.key, "response")
         self.handler, self.access, self.errors, self.subjects = handler, access, errors, subjects
         self._parts: dict[int, tuple[Level, ...]] = {}
-        for operation in access[:-1]:
+        for operation in access[:-2]:
             if operation and operation not in OPERATIONS:
                 raise ValueError(f"{self.name}: expected one of {', '.join(OPERATIONS)}, got {operation!r}")
         if errors.words not in ("own", "meaning", "nothing"):

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from mockbroker.access_control.authorizer import PrincipalAccess
+from mockbroker.api import api_of
 from mockbroker.call import Call, Verdict, Wait
 from mockbroker.core.faults.errors import hand_over, inject_error, injected_into
 from mockbroker.core.faults.matching import Hit
@@ -20,8 +21,6 @@ from mockbroker.subjects import names_in, subjects_of
 from protocol.error_codes import ErrorCode
 from protocol.registry import message_class
 
-WITH_WORDS = frozenset({29, 30, 31, 43, 45, 46, 51, 57})
-"""The APIs whose error has a message if an operation on the cluster is missing."""
 TOPIC_FAILED = ErrorCode.TOPIC_AUTHORIZATION_FAILED
 CLUSTER_FAILED = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
 GROUP_FAILED = ErrorCode.GROUP_AUTHORIZATION_FAILED
@@ -48,7 +47,9 @@ def check_cluster(call: Call, access: PrincipalAccess, *operations: int) -> Verd
     """Refuse a client that has none of these operations on the cluster."""
     if any(map(access.may_cluster, operations)):
         return None
-    return refuse_all(call, CLUSTER_FAILED, CLUSTER_FAILED.meaning if call.api_key in WITH_WORDS else None)
+    api = api_of(call.api_key)
+    in_words = api is not None and api.access.in_words
+    return refuse_all(call, CLUSTER_FAILED, CLUSTER_FAILED.meaning if in_words else None)
 
 
 def check_transactional_id(

@@ -42,7 +42,7 @@ Resource = DescribeAclsResponse.Resource
 FilterResult = DeleteAclsResponse.FilterResult
 
 
-@handles(DescribeAclsRequest, access=Needs(cluster="Describe"))
+@handles(DescribeAclsRequest, access=Needs(cluster="Describe", in_words=True))
 def describe_acls(call: Call, request: DescribeAclsRequest) -> DescribeAclsResponse | Verdict:
     """The entries that a filter matches, by resource."""
     filter_ = filter_of(call, request)
@@ -63,7 +63,7 @@ def describe_acls(call: Call, request: DescribeAclsRequest) -> DescribeAclsRespo
     )
 
 
-@handles(CreateAclsRequest, access=Needs(cluster="Alter"))
+@handles(CreateAclsRequest, access=Needs(cluster="Alter", in_words=True))
 def create(call: Call, request: CreateAclsRequest) -> CreateAclsResponse | Verdict:
     """Add the entries; the result per entry."""
     acls = [
@@ -100,7 +100,7 @@ def create(call: Call, request: CreateAclsRequest) -> CreateAclsResponse | Verdi
     )
 
 
-@handles(DeleteAclsRequest, access=Needs(cluster="Alter"))
+@handles(DeleteAclsRequest, access=Needs(cluster="Alter", in_words=True))
 def delete(call: Call, request: DeleteAclsRequest) -> DeleteAclsResponse | Verdict:
     """Delete the entries that match any filter; an entry that matches two filters is in the results of both."""
     filters = []

@@ -66,7 +66,7 @@ def broker_entry(call: Call, broker: KnownBroker) -> DescribeClusterResponse.Bro
     )
 
 
-@handles(UpdateFeaturesRequest, access=Needs(cluster="Alter"))
+@handles(UpdateFeaturesRequest, access=Needs(cluster="Alter", in_words=True))
 def update_feature_levels(call: Call, request: UpdateFeaturesRequest) -> UpdateFeaturesResponse:
     """Change the levels of all features of the request, or of none. Version 0 can only raise levels."""
     check_controller(call)

@@ -18,7 +18,7 @@ PREFERRED, UNCLEAN = 0, 1  # election types
 Result = ElectLeadersResponse.Topic
 
 
-@handles(ElectLeadersRequest, access=Needs(cluster="Alter"), errors=Errors(parts="0+"))
+@handles(ElectLeadersRequest, access=Needs(cluster="Alter", in_words=True), errors=Errors(parts="0+"))
 def elect_leaders(call: Call, request: ElectLeadersRequest) -> ElectLeadersResponse:
     """The result per partition. A request for all partitions returns only those that needed an election."""
     check_controller(call)

@@ -30,7 +30,9 @@ FACTOR_VERSION = 1
 
 
 @handles(
-    AlterPartitionReassignmentsRequest, access=Needs(cluster="Alter"), errors=Errors(injected="request", parts="0+")
+    AlterPartitionReassignmentsRequest,
+    access=Needs(cluster="Alter", in_words=True),
+    errors=Errors(injected="request", parts="0+"),
 )
 def alter_reassignments(call: Call, request: AlterPartitionReassignmentsRequest) -> AlterPartitionReassignmentsResponse:
     """Move each partition; all moves start from the replicas before the request."""
@@ -75,7 +77,7 @@ def planned(
 
 @handles(
     ListPartitionReassignmentsRequest,
-    access=Needs(cluster="Describe"),
+    access=Needs(cluster="Describe", in_words=True),
     errors=Errors(parts="0+", answered="topics.partitions"),
 )
 def list_reassignments(call: Call, request: ListPartitionReassignmentsRequest) -> ListPartitionReassignmentsResponse:

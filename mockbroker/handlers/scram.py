@@ -54,7 +54,7 @@ def each_user(
     return answer
 
 
-@handles(AlterUserScramCredentialsRequest, access=Needs(cluster="Alter"), errors=Errors(odd=each_user))
+@handles(AlterUserScramCredentialsRequest, access=Needs(cluster="Alter", in_words=True), errors=Errors(odd=each_user))
 def alter_user_scram_credentials(
     call: Call, request: AlterUserScramCredentialsRequest
 ) -> AlterUserScramCredentialsResponse:
