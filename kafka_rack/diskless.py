@@ -4,19 +4,25 @@ A diskless partition lives in object storage, so its leader is whoever Metadata 
 systems that work so choose differently. A profile is one class here, found by its name (``diskless.profile``); nothing
 else knows which there are.
 
-Sources: KIP-1163; InklessTopicMetadataTransformer and ClientAZExtractor of Inkless (aiven/inkless b1fcb5f6).
+Sources: KIP-1163; InklessTopicMetadataTransformer and ClientAZExtractor of Inkless (aiven/inkless b1fcb5f6);
+ProxyNodeMapping, ClientIdMetadata and DefaultClientRackProvider of AutoMQ (AutoMQ/automq f1ce98ec);
+DisklessTopicMetadataTransformer, DisklessBrokerSelector and DisklessClientZone of Lakestream (lakestream-io/kafka
+ed35f496). WarpStream and Bufstream are closed: theirs are as docs.warpstream.com and buf.build/docs/bufstream have it.
 """
 
 from __future__ import annotations
 
 import base64
+from bisect import bisect_left
 from collections.abc import Container, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from functools import lru_cache
+from typing import Any, ClassVar, NamedTuple
 
-from kafka_rack.java import murmur2, to_positive
+from kafka_rack.java import HashTable, murmur2, string_hash, to_positive, utf16_key
 from kafka_rack.zones import ZoneKey, known_rack_in_client_id, zone_in_client_id
 
 NO_LEADER = -1
+CIDR_BLOCKS = "automq.zone.cidr.blocks"
 MAX_RACKS_KEPT = 1000  # clients may claim any rack
 
 
@@ -118,6 +124,7 @@ class DisklessProfile:
         reads_listeners: the rack of the listener counts, where there is one listener per rack.
         takes_turns: the choice depends on how many answers the rack had, and is the same for all partitions of one.
         redirects: some broker refuses a partition: ``accepts`` has to be asked.
+        settings: its own, with their defaults.
     """
 
     name = "kip-1163"
@@ -128,6 +135,7 @@ class DisklessProfile:
     reads_listeners = True
     takes_turns = True
     redirects = False
+    settings: ClassVar[Mapping[str, str]] = {}
 
     def __init__(self, settings: Mapping[str, Any]) -> None:
         """``settings``: those of the cluster."""
@@ -152,6 +160,10 @@ class DisklessProfile:
         )
         return said or (listener_rack if self.reads_listeners else None) or None
 
+    def place(self, address: str, listener_rack: str | None) -> str | None:
+        """The rack of a connection before its client says one: that of its listener, unless addresses say it."""
+        return listener_rack
+
     def leader(self, client: DisklessClient, partition: DisklessPartition) -> int:
         """The broker that Metadata names to a client as the partition's leader, -1 for none."""
         return choose(client.brokers.near(client.rack), client.turn)
@@ -166,6 +178,10 @@ class DisklessProfile:
         """True if a broker takes this client's request; only asked where the profile ``redirects``."""
         return broker == self.leader(client, partition)
 
+    def preferred(self, brokers: DisklessBrokers, broker: int, rack: str) -> int | None:
+        """The broker to which one sends the readers of a rack that a Fetch names (KIP-392), None to serve them."""
+        return None
+
 
 class Inkless(DisklessProfile):
     """Inkless with one replica: each partition has a broker of the client's rack, by hash."""
@@ -178,19 +194,287 @@ class Inkless(DisklessProfile):
         return choose_by_hash(client.brokers.near(client.rack), partition.topic_id, partition.number)
 
 
-PROFILES: dict[str, type[DisklessProfile]] = {one.name: one for one in (DisklessProfile, Inkless)}
+class InklessManaged(Inkless):
+    """Inkless with ``diskless.managed.rf.enable``: partitions have replicas, without records, which are preferred.
+
+    In this order, each by hash: a replica in the client's rack, any broker there, a replica elsewhere, any broker. Of
+    tiered topics only replicas serve. All replicas that are alive are in sync. The replicas are this cluster's own
+    choice: brokers of one rack after the other, ``default.replication.factor`` of them.
+    """
+
+    name = "inkless-managed"
+
+    def __init__(self, settings: Mapping[str, Any]) -> None:
+        self.replication_factor = int(settings["default.replication.factor"])
+
+    def leader(self, client: DisklessClient, partition: DisklessPartition) -> int:
+        return self.shown(client, partition).leader
+
+    def shown(self, client: DisklessClient, partition: DisklessPartition) -> ShownPartition:
+        replicas = placed(client.brokers.known, partition)[: self.replication_factor]
+        return self.shown_with(client, partition, replicas)
+
+    def shown_with(
+        self, client: DisklessClient, partition: DisklessPartition, replicas: Sequence[int]
+    ) -> ShownPartition:
+        """The partition as a client is told of it that has these replicas; a single one counts for nothing."""
+        if len(replicas) < 2:
+            alone = [super().leader(client, partition)]
+            return ShownPartition(alone[0], alone, alone)
+        racks = dict(client.brokers.alive)
+        there = {broker for broker, rack in racks.items() if client.rack is not None and rack == client.rack}
+        alive = [one for one in replicas if one in racks]
+        tiers = [[one for one in alive if one in there], [] if partition.tiered else there]
+        tiers += [alive, [] if partition.tiered else racks]
+        serving = sorted(next(filter(None, tiers), []))
+        leader = choose_by_hash(serving, partition.topic_id, partition.number)
+        return ShownPartition(leader, replicas, alive, [one for one in replicas if one not in racks])
+
+
+class AutoMQ(DisklessProfile):
+    """AutoMQ: a partition has a real leader; in each other rack one broker stands for it, by consistent hash.
+
+    A client that names a rack is told of the broker that stands for the leader there, and no other takes its records.
+    One that names none, or a rack without brokers, is told of the leader, who alone takes its records; replicas are
+    then the leader and those who stand for it, so that consumers with ``client.rack`` are sent to theirs. The rack is
+    named in client.id, else by the longest block of ``automq.zone.cidr.blocks`` that has the client's address. Which
+    broker is the real leader is this cluster's own choice.
+    """
+
+    name = "automq"
+    keys = (ZoneKey("automq_az", "AutoMQ", "&", percent_encoded=True),)
+    takes_turns = False
+    redirects = True
+    settings: ClassVar[Mapping[str, str]] = {CIDR_BLOCKS: ""}
+
+    def __init__(self, settings: Mapping[str, Any]) -> None:
+        """Raises ValueError: blocks that are none."""
+        self.blocks = zone_blocks(settings[CIDR_BLOCKS])
+
+    def rack(
+        self, rack_id: str | None, client_id: str | None, listener_rack: str | None, racks: Container[str] | None
+    ) -> str | None:
+        return zone_in_client_id(client_id, self.keys) or listener_rack
+
+    def place(self, address: str, listener_rack: str | None) -> str | None:
+        return zone_of_address(address, self.blocks) or listener_rack
+
+    def leader(self, client: DisklessClient, partition: DisklessPartition) -> int:
+        return self.standing(client.brokers, client.rack, self.main(client, partition))
+
+    def main(self, client: DisklessClient, partition: DisklessPartition) -> int:
+        """The real leader: of the brokers, one rack after the other, the first that is alive."""
+        alive = dict(client.brokers.alive)
+        return next((one for one in placed(client.brokers.known, partition) if one in alive), NO_LEADER)
+
+    def standing(self, brokers: DisklessBrokers, rack: str | None, main: int) -> int:
+        """The broker that stands for a leader in a rack: itself where it is there, or the rack has no brokers."""
+        return standing_by_rack(brokers.alive).get(rack, {}).get(main, main)
+
+    def shown(self, client: DisklessClient, partition: DisklessPartition) -> ShownPartition:
+        return self.shown_with(client, self.main(client, partition))
+
+    def shown_with(self, client: DisklessClient, main: int) -> ShownPartition:
+        """A partition with this leader as a client is told of it."""
+        if main == NO_LEADER:
+            return ShownPartition(main, [], [])
+        leader = self.standing(client.brokers, client.rack, main)
+        by_rack = standing_by_rack(client.brokers.alive)
+        replicas = (
+            [leader] if client.rack in by_rack else [main, *(one[main] for one in by_rack.values() if main in one)]
+        )
+        return ShownPartition(leader, replicas, replicas)
+
+    def accepts(self, client: DisklessClient, partition: DisklessPartition, broker: int, *, reading: bool) -> bool:
+        main = self.main(client, partition)
+        racks = {None, *standing_by_rack(client.brokers.alive)} if reading else {client.rack}
+        return any(broker == self.standing(client.brokers, rack, main) for rack in racks)
+
+    def preferred(self, brokers: DisklessBrokers, broker: int, rack: str) -> int | None:
+        other = self.standing(brokers, rack, broker)
+        return None if other == broker else other
+
+
+class Lakestream(DisklessProfile):
+    """Lakestream (StreamNative): each partition has one owner in each zone, by hash; no other broker serves it."""
+
+    name = "lakestream"
+    keys = (ZoneKey("zone_id", "Lakestream", ",", trimmed=True),)
+    takes_turns = False
+    redirects = True
+
+    def rack(
+        self, rack_id: str | None, client_id: str | None, listener_rack: str | None, racks: Container[str] | None
+    ) -> str | None:
+        zone = zone_in_client_id(client_id, self.keys)
+        return None if zone == "no-zone" else zone
+
+    def leader(self, client: DisklessClient, partition: DisklessPartition) -> int:
+        return choose(client.brokers.near(client.rack), partition_hash(partition.topic_id, partition.number))
+
+
+class WarpStream(DisklessProfile):
+    """WarpStream, by its documentation: one agent of the client's zone leads all partitions; any accepts.
+
+    Which one its pages do not say: here it is one by the hash of client.id, so that a client keeps its agent.
+    """
+
+    name = "warpstream"
+    keys: tuple[ZoneKey, ...] = (ZoneKey("warpstream_az", "WarpStream", ","), ZoneKey("ws_az", "WarpStream", ","))
+    takes_turns = False
+
+    def rack(
+        self, rack_id: str | None, client_id: str | None, listener_rack: str | None, racks: Container[str] | None
+    ) -> str | None:
+        return zone_in_client_id(client_id, self.keys)
+
+    def leader(self, client: DisklessClient, partition: DisklessPartition) -> int:
+        return choose(client.brokers.near(client.rack), to_positive(murmur2((client.client_id or "").encode())))
+
+
+class Bufstream(WarpStream):
+    """Bufstream, by its documentation: as WarpStream, with another key."""
+
+    name = "bufstream"
+    keys = (ZoneKey("zone", "Bufstream", ",;"),)
+
+
+def placed(brokers: Sequence[tuple[int, str | None]], partition: DisklessPartition) -> list[int]:
+    """The brokers in the order in which this cluster would have them as replicas: one rack after the other.
+
+    >>> placed([(0, "a"), (1, "a"), (2, "b"), (3, "b")], DisklessPartition(bytes(16), 0))
+    [0, 2, 1, 3]
+    """
+    by_rack: dict[str, list[int]] = {}
+    for broker, rack in brokers:
+        by_rack.setdefault(rack or "", []).append(broker)
+    ordered = sorted((place, rack, broker) for rack, ids in by_rack.items() for place, broker in enumerate(ids))
+    if not ordered:
+        return []
+    first = (to_positive(murmur2(partition.topic_id)) + partition.number) % len(ordered)
+    return [broker for _, _, broker in ordered[first:] + ordered[:first]]
+
+
+VIRTUAL_NODES = 8
+CONTROLLERS = range(-1, 100)
+"""The node ids that AutoMQ takes for controllers', which it spares; by that rule, its first slot as well."""
+
+
+@lru_cache(maxsize=64)
+def standing_by_rack(brokers: Sequence[tuple[int, str | None]]) -> Mapping[str | None, Mapping[int, int]]:
+    """For each rack, the broker of it that stands for each broker of another rack, as AutoMQ has it.
+
+    As many slots as the largest rack has brokers are filled from each rack, one broker each; those of a slot stand for
+    one another, and where a rack has none there, its least busy broker does. Racks come in the order of Java's map.
+
+    Source: ProxyNodeMapping.calMain2proxyByRackV1, of AutoMQ's versions with dual mapping.
+
+    >>> standing_by_rack(((0, "a"), (1, "b"), (2, "a")))
+    {'a': {1: 0}, 'b': {0: 1, 2: 1}}
+    """
+    by_rack: dict[str, list[int]] = {}
+    for broker, rack in sorted(brokers):
+        by_rack.setdefault(rack or "", []).append(broker)
+    rack_of = {broker: rack for rack, ids in by_rack.items() for broker in ids}
+    racks = sorted(by_rack, key=utf16_key)
+    slots = range(-1, -1 - max(map(len, by_rack.values()), default=0), -1)
+    in_slot: dict[int, list[int]] = {slot: [] for slot in slots}
+    for rack in racks:
+        for slot, ids in slotted(by_rack[rack], slots).items():
+            in_slot[slot] += ids
+    found: dict[str | None, dict[int, int]] = {}
+    order: HashTable[str] = HashTable(string_hash)
+    load: dict[int, int] = dict.fromkeys(rack_of, 0)
+
+    def stand(broker: int, main: int) -> None:
+        load[broker] += 1
+        found[rack_of[broker]][main] = broker
+
+    for ids in in_slot.values():
+        for broker in sorted(ids):
+            order.add_first(rack_of[broker])
+            found.setdefault(rack_of[broker], {})
+            for main in sorted(ids):
+                if main != broker:
+                    stand(broker, main)
+    for ids in in_slot.values():
+        lacking = [rack for rack in racks if rack not in {rack_of[broker] for broker in ids}]
+        for main in sorted(ids):
+            for rack in lacking:
+                stand(min(by_rack[rack], key=load.__getitem__), main)
+    return {rack: found[rack] for rack in order}
+
+
+def slotted(brokers: Sequence[int], slots: range) -> dict[int, list[int]]:
+    """The brokers of one rack by slot, one each at most: by consistent hash, and the surplus in free slots."""
+    ring = {md5_hash(f"{slot}-{number}"): slot for slot in slots for number in range(VIRTUAL_NODES)}
+    places = sorted(ring)
+    held: dict[int, list[int]] = {slot: [] for slot in slots}
+    for broker in brokers:
+        at = bisect_left(places, md5_hash(str(broker)))
+        held[ring[places[at % len(places)]]].append(broker)
+    ordered = sorted(slots, key=lambda slot: (len(held[slot]), slot), reverse=True)
+    for full in ordered:
+        for free in reversed(ordered):
+            if len(held[full]) > 1 and not held[free]:
+                held[free].append(held[full].pop())
+    for slot in slots:
+        if slot not in CONTROLLERS or not held[slot] or held[slot][0] in CONTROLLERS:
+            continue
+        for other in ordered:
+            if other in CONTROLLERS or (held[other] and held[other][0] not in CONTROLLERS):
+                continue
+            held[slot], held[other] = held[other], held[slot]
+            break
+    return held
+
+
+def md5_hash(text: str) -> int:
+    """The first four bytes of a text's MD5, by which AutoMQ's ConsistentHashRouter goes."""
+    from hashlib import md5
+
+    return int.from_bytes(md5(text.encode(), usedforsecurity=False).digest()[:4])
+
+
+ZoneBlocks = Sequence[tuple[Any, str]]
+
+
+def zone_blocks(text: str) -> ZoneBlocks:
+    """The blocks of ``zone@cidr,cidr<>zone@cidr``, longest prefix first. Raises ValueError: a block that is none."""
+    from ipaddress import ip_network
+
+    parts = [part.split("@") for part in text.split("<>")]
+    named = [(block, part[0]) for part in parts if len(part) == 2 for block in part[1].split(",")]
+    blocks = [(ip_network(block, strict=False), zone) for block, zone in named]
+    return sorted(blocks, key=lambda block: -block[0].prefixlen)
+
+
+def zone_of_address(address: str, blocks: ZoneBlocks) -> str | None:
+    """The zone of the first block that an address is in, None of none.
+
+    >>> zone_of_address("10.1.2.3", zone_blocks("a@10.0.0.0/8<>b@10.1.0.0/16,10.2.0.0/16"))
+    'b'
+    """
+    if not blocks or not address:
+        return None
+    from ipaddress import ip_address
+
+    found = ip_address(address)
+    found = getattr(found, "ipv4_mapped", None) or found
+    return next((zone for network, zone in blocks if found in network), None)
+
+
+PROFILES: dict[str, type[DisklessProfile]] = {
+    one.name: one for one in (DisklessProfile, Inkless, InklessManaged, AutoMQ, Lakestream, WarpStream, Bufstream)
+}
 """Every profile by its name."""
 PROFILE_SETTING = "diskless.profile"
-OTHER_KEYS = (
-    ZoneKey("warpstream_az", "WarpStream", ","),
-    ZoneKey("ws_az", "WarpStream", ","),
-    ZoneKey("automq_az", "AutoMQ", "&", percent_encoded=True),
-    ZoneKey("zone", "Bufstream", ",;"),
-)
-ZONE_KEYS = (*dict.fromkeys(key for profile in PROFILES.values() for key in profile.keys), *OTHER_KEYS)
+PROFILE_SETTINGS = {name: value for profile in PROFILES.values() for name, value in profile.settings.items()}
+"""The settings of single profiles, with their defaults."""
+ZONE_KEYS = tuple(dict.fromkeys(key for profile in PROFILES.values() for key in profile.keys))
 """Every key of a zone in client.id, in the order in which they are looked for where the system is not known."""
 
 
 def find_profile(settings: Mapping[str, Any]) -> DisklessProfile:
-    """The profile that a cluster's settings name."""
+    """The profile that a cluster's settings name. Raises ValueError: another of its settings is wrong."""
     return PROFILES[settings[PROFILE_SETTING]](settings)

@@ -19,7 +19,8 @@ class ZoneKey(NamedTuple):
         key: the text before ``=``.
         separators: the characters that may precede the key, unless it is at the start; each of them also ends the zone.
         ends: further characters that end the zone.
-        percent_encoded: the zone is percent-encoded, as in a URL.
+        percent_encoded: key and zone are percent-encoded, as in a URL.
+        trimmed: blanks round the key and the zone do not count.
         suffixed: clients may append ``-`` and more to the zone, as Kafka Streams does: pieces are removed from the
             right until the rest is an existing rack.
     """
@@ -29,9 +30,11 @@ class ZoneKey(NamedTuple):
     separators: str
     ends: str = ""
     percent_encoded: bool = False
+    trimmed: bool = False
     suffixed: bool = False
 
 
+BLANKS = "".join(map(chr, range(0x21)))  # those of String.trim
 MAX_CLIENT_ID_BYTES = 0x7FFF  # its length is an int16
 
 
@@ -116,17 +119,19 @@ def without_suffixes(zone: str, racks: Container[str]) -> str:
 
 def zone_by_key(client_id: str, key: ZoneKey) -> str | None:
     """The value of one key in a client.id, None without it."""
+    if key.percent_encoded:
+        from urllib.parse import unquote_plus
+
+        pairs = (pair.partition("=") for pair in client_id.split(key.separators))
+        return next((unquote_plus(zone) for name, _, zone in pairs if unquote_plus(name) == key.key), None)
     match = pattern_of(key).search(client_id)
     if match is None:
         return None
-    if not key.percent_encoded:
-        return match[1]
-    from urllib.parse import unquote_plus
-
-    return unquote_plus(match[1])
+    return match[1].strip(BLANKS) if key.trimmed else match[1]
 
 
 @cache
 def pattern_of(key: ZoneKey) -> re.Pattern[str]:
     between, ends = re.escape(key.separators), re.escape(key.separators + key.ends)
-    return re.compile(rf"(?:^|[{between}]){re.escape(key.key)}=([^{ends}]*)")
+    blanks = f"[{BLANKS}]*" if key.trimmed else ""
+    return re.compile(rf"(?:^|[{between}]){blanks}{re.escape(key.key)}=([^{ends}]*)")

@@ -36,9 +36,9 @@ class Session:
     """A client's session at one broker.
 
     ``address`` is the peer's host, ``connection`` a number that is unique in the cluster. ``listener_rack`` is the rack
-    of its listener, None unless each rack has a listener. ``served_versions`` has API key -> lowest and highest
-    version, if the broker emulates a release; else None. ``rack`` is the client's rack, as far as known, and
-    ``rack_source`` its source.
+    of its listener, None unless each rack has a listener, or that of its address, if the diskless profile reads
+    addresses. ``served_versions`` has API key -> lowest and highest version, if the broker emulates a release; else
+    None. ``rack`` is the client's rack, as far as known, and ``rack_source`` its source.
     """
 
     broker: Broker

@@ -54,8 +54,9 @@ class Engine:
         """The session of a connection that a broker has accepted; ``principal`` is that of the client's certificate."""
         served = served_here(self.cluster.support.served_versions(broker.id))
         racks = self.cluster.liveness.known_racks
+        place = self.cluster.diskless.place(address, listener_rack)
         session = Session(
-            broker, address, connection, listener, listener_rack, served, racks=racks, client_racks=self.client_racks
+            broker, address, connection, listener, place, served, racks=racks, client_racks=self.client_racks
         )
         session.authenticator = self.cluster.security.authenticator(
             self.cluster, broker.listener(listener), self.entropy

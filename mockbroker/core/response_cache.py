@@ -41,7 +41,7 @@ class ResponseCache:
     cluster: Cluster
     size_bytes: int = 0
     _version: int = -1
-    _by_request: dict[tuple[bytes, str], CachedResponses] = field(default_factory=dict)
+    _by_request: dict[tuple[bytes, str, str | None], CachedResponses] = field(default_factory=dict)
 
     def find(self, call: Call) -> bytes | None:
         """The cached answer to the same request, None without one; advances the rotation if the answer uses it."""
@@ -88,6 +88,6 @@ class ResponseCache:
             self.size_bytes += size
 
 
-def key_of(call: Call) -> tuple[bytes, str]:
-    """The request without its correlation id, and the listener."""
-    return (call.frame[:4] + call.frame[8:], call.session.listener)
+def key_of(call: Call) -> tuple[bytes, str, str | None]:
+    """The request without its correlation id, the listener, and the rack that the client is in by it."""
+    return (call.frame[:4] + call.frame[8:], call.session.listener, call.session.listener_rack)

@@ -87,6 +87,7 @@ class Simulation(StateCommands):
         version: int | None = None,
         broker: int = 0,
         client_id: str | None = "test",
+        address: str = "127.0.0.1",
         listener_rack: str | None = None,
         listener: str = DEFAULT_LISTENER,
         may_close: bool = False,
@@ -102,7 +103,7 @@ class Simulation(StateCommands):
         frame = request_frame(request, version, correlation_id=ticket, client_id=client_id)
         session = self.engine.session(
             self.cluster.brokers[broker],
-            address="127.0.0.1",
+            address=address,
             connection=ticket,
             listener=listener,
             listener_rack=listener_rack,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from kafka_rack.diskless import DisklessBrokers, DisklessClient, DisklessPartition, ShownPartition
 from mockbroker.call import Call
 from mockbroker.state.metadata.view import KnownTopic
-from mockbroker.state.topics.topic import Partition
+from mockbroker.state.topics.topic import NO_LEADER, Partition
 
 TIERED = "remote.storage.enable"
 
@@ -40,7 +40,21 @@ def shown_to(call: Call, client: DisklessClient, topic: KnownTopic, index: int) 
 
 def is_taken(call: Call, partition: Partition, *, reading: bool) -> bool:
     """True if this broker serves the client's request for a diskless partition."""
-    profile, topic = call.cluster.diskless, partition.topic
+    profile = call.cluster.diskless
     return not profile.redirects or profile.accepts(
-        client_of(call), DisklessPartition(topic.id, partition.index), call.broker.id, reading=reading
+        client_of(call), DisklessPartition(partition.topic.id, partition.index), call.broker.id, reading=reading
     )
+
+
+def told_leader(call: Call, partition: Partition) -> int:
+    """The leader that a refused client is sent to, -1 if any broker would serve it."""
+    profile = call.cluster.diskless
+    if not profile.redirects:
+        return NO_LEADER
+    return profile.leader(client_of(call), DisklessPartition(partition.topic.id, partition.index))
+
+
+def preferred_reader(call: Call, rack: str) -> int | None:
+    """The preferred read replica for this rack, None for this broker."""
+    cluster = call.cluster
+    return cluster.diskless.preferred(cluster.liveness.for_diskless(), call.broker.id, rack)

@@ -17,11 +17,13 @@ from typing import NamedTuple, cast
 
 from mockbroker.api import Errors, Needs, RequestError, handles
 from mockbroker.call import Call, Part, Wait
+from mockbroker.handlers.diskless import preferred_reader
 from mockbroker.handlers.leadership import (
     NO_EPOCH,
     READ_COMMITTED,
     READ_UNCOMMITTED,
     NodeEndpoints,
+    current_leader,
     find_partition,
     hosted_by,
 )
@@ -278,7 +280,7 @@ def read_partition(
         hosted_by(call, partition, wanted.current_leader_epoch, followers_too=followers_too)
         if call.replica_id >= 0 and not partition.topic.diskless:
             check_is_follower(call, partition, wanted.current_leader_epoch)
-        if reading.rack and partition.leader == call.broker.id:
+        if reading.rack:
             near = near_replica(call, partition, reading.rack, wanted.fetch_offset)
             if near is not None:
                 high_watermark = partition.high_watermark
@@ -297,11 +299,9 @@ def read_partition(
         if error.code == ErrorCode.KAFKA_STORAGE_ERROR and call.version < STORAGE_ERROR_VERSION:
             entry.error_code = ErrorCode.NOT_LEADER_OR_FOLLOWER
         may_name = error.code in LEADER_MOVED and call.version >= ENDPOINTS_VERSION
-        if may_name and partition is not None and not partition.topic.diskless:  # which has no leader
-            known = call.leadership(partition)
-            entry.current_leader = PartitionResponse.LeaderIdAndEpoch(
-                leader_id=known.leader, leader_epoch=known.leader_epoch
-            )
+        if may_name and partition is not None:
+            leader, epoch = current_leader(call, partition)
+            entry.current_leader = PartitionResponse.LeaderIdAndEpoch(leader_id=leader, leader_epoch=epoch)
         return PartitionRead(wanted, partition, entry=entry, unknown=UNKNOWN_TO_METADATA.get(error.code, 0))
 
 
@@ -470,8 +470,10 @@ def records_entry(call: Call, one: PartitionRead) -> PartitionResponse:
 
 
 def near_replica(call: Call, partition: Partition, rack: str, fetch_offset: int) -> int | None:
-    """The preferred read replica for this rack, None for the leader; a diskless partition has no replicas."""
+    """The preferred read replica for this rack, None for this broker; only leaders name one."""
     if partition.topic.diskless:
+        return preferred_reader(call, rack)
+    if partition.leader != call.broker.id:
         return None
     cluster = call.cluster
     racks = cluster.liveness.rack_by_online_broker()
@@ -506,7 +508,7 @@ def respond(call: Call, reading: FetchParams, reads: Sequence[PartitionRead]) ->
             last_topic = key
         topics[-1].partitions.append(entry)
         if one.partition is not None and entry.error_code in LEADER_MOVED and call.replica_id < 0:
-            endpoints.add(call.leadership(one.partition).leader)
+            endpoints.add(entry.current_leader.leader_id)
         parts.append(part_of(one, entry))
     response = FetchResponse(session_id=session.id if session is not None else NO_SESSION, responses=topics)
     if call.version >= ENDPOINTS_VERSION:

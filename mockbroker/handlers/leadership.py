@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mockbroker.call import Call, InjectedFaults
-from mockbroker.handlers.diskless import is_taken
+from mockbroker.handlers.diskless import is_taken, told_leader
 from mockbroker.state.errors import ApiError
 from mockbroker.state.topics.topic import NO_LEADER, Partition
 from protocol.error_codes import ErrorCode
@@ -86,6 +86,15 @@ def served_by(call: Call, partition: Partition, *, followers_too: bool = False) 
         ErrorCode.NOT_LEADER_OR_FOLLOWER,
         f"broker {call.broker.id} does not lead {partition.topic.name}-{partition.index}, {known.leader} does",
     )
+
+
+def current_leader(call: Call, partition: Partition) -> tuple[int, int]:
+    """Id and epoch of the leader that a client is told of (KIP-951), -1 twice of a diskless partition without one."""
+    known = call.leadership(partition)
+    if not partition.topic.diskless:
+        return known.leader, known.leader_epoch
+    leader = told_leader(call, partition)
+    return leader, NO_EPOCH if leader == NO_LEADER else known.leader_epoch
 
 
 def hosted_by(call: Call, partition: Partition, leader_epoch: int, *, followers_too: bool = False) -> None:

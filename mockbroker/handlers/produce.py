@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from mockbroker.api import Errors, Needs, RequestError, handles
 from mockbroker.call import Call, Verdict, Wait
-from mockbroker.handlers.leadership import NodeEndpoints, find_partition, served_by
+from mockbroker.handlers.leadership import NodeEndpoints, current_leader, find_partition, served_by
 from mockbroker.state.errors import ApiError
 from mockbroker.state.logs.appending import UNBOUNDED, append
 from mockbroker.state.logs.batch_checks import ATTRIBUTES_AT, MAGIC_AT, batch_size, only_batch
@@ -182,13 +182,11 @@ def fail(entry: PartitionResponse, code: int) -> None:
 
 
 def name_leader(call: Call, entry: PartitionResponse, partition: Partition, endpoints: NodeEndpoints) -> None:
-    """Add a partition's leader to the answer, in versions that have it (KIP-951). Diskless partitions have none."""
-    if call.version >= CURRENT_LEADER_VERSION and not partition.topic.diskless:
-        known = call.leadership(partition)
-        entry.current_leader = PartitionResponse.LeaderIdAndEpoch(
-            leader_id=known.leader, leader_epoch=known.leader_epoch
-        )
-        endpoints.add(known.leader)
+    """Add a partition's leader to the answer, in versions that have it (KIP-951)."""
+    if call.version >= CURRENT_LEADER_VERSION:
+        leader, epoch = current_leader(call, partition)
+        entry.current_leader = PartitionResponse.LeaderIdAndEpoch(leader_id=leader, leader_epoch=epoch)
+        endpoints.add(leader)
 
 
 def has_one_partition(request: ProduceRequest) -> bool:

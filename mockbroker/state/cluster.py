@@ -223,8 +223,9 @@ class Cluster:
     def check_plugins(self) -> None:
         """Load the placer and the selector if the settings name any, so that a wrong name is heard of at once.
 
-        Raises: PlacerSettingsError, SelectionError.
+        Raises: PlacerSettingsError, SelectionError; ValueError, of the profile of diskless topics.
         """
+        _ = self.diskless
         if any(name.startswith("replica.placer.") for name in self.settings):
             _ = self.placer
         if self.settings["replica.selector.class"]:

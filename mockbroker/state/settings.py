@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from kafka_rack.diskless import PROFILE_SETTING, PROFILES
+from kafka_rack.diskless import PROFILE_SETTING, PROFILE_SETTINGS, PROFILES
 from mockbroker.parts import merged, parts
 
 ASSIGNORS = "group.consumer.assignors"
@@ -13,6 +13,7 @@ RECORDS_LIMIT, RECORDS_POLICY = "records.max.bytes", "records.max.bytes.policy"
 DROP, REFUSE = "drop", "refuse"
 POLICIES = (DROP, REFUSE)
 DEFAULTS: dict[str, Any] = {
+    **PROFILE_SETTINGS,
     "auto.create.topics.enable": True,
     "auto.leader.rebalance.enable": True,
     "broker.session.timeout.ms": 9000,

@@ -19,6 +19,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from kafka_rack.diskless import PROFILE_SETTINGS
 from mockbroker.state.configs.values import ConfigType, InvalidValueError, parse, text_of
 
 FOLDER = Path(__file__).parent
@@ -30,6 +31,7 @@ OURS: dict[str, dict[str, list[Any]]] = {
     BROKER: {
         "diskless.enable": ["BOOLEAN", "false", None, "MEDIUM", "internal"],
         "diskless.profile": ["STRING", "kip-1163", None, "LOW", "internal"],
+        **{name: ["STRING", value, None, "LOW", "internal"] for name, value in PROFILE_SETTINGS.items()},
         "replica.placement.failed.code": ["INT", "10660", None, "LOW", "internal"],
     },
 }

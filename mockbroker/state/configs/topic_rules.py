@@ -50,8 +50,8 @@ def check_topic_configs(
 
     if value("min.compaction.lag.ms") > value("max.compaction.lag.ms"):
         raise invalid("expected min.compaction.lag.ms to be at most max.compaction.lag.ms")
-    if value("remote.storage.enable"):
-        # Kafka looks further only where brokers have remote storage, and here none has.
+    if value("remote.storage.enable") and not value("diskless.enable"):
+        # Kafka looks further only where brokers have remote storage, which here diskless topics alone have.
         raise invalid("remote.storage.enable: expected false, as the brokers have no remote storage, got true")
     if (before or {}).get("remote.storage.enable") == "true" and not value("remote.log.delete.on.disable"):
         raise invalid("expected remote.log.delete.on.disable to be true where remote.storage.enable is set back")

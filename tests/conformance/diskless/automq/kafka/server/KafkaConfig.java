@@ -1,0 +1,5 @@
+package kafka.server;
+
+import java.util.Map;
+
+public record KafkaConfig(Map<String, Object> originals) { }

@@ -1,0 +1,8 @@
+package org.apache.kafka.server.common.automq;
+
+/** The newest version. */
+public class AutoMQVersion {
+    public boolean isDualMappingSupported() {
+        return true;
+    }
+}

@@ -1,0 +1,3 @@
+package software.amazon.awssdk.annotations;
+
+public @interface NotNull { }
