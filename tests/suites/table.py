@@ -101,13 +101,21 @@ NIGHTLY = [
     ),
     interop(
         "racks",
-        *("diskless", "rack_assignors", "rack_assignors_real", "rack_uniform", "live_group", "java_group"),
+        *(
+            "diskless",
+            "diskless_profiles",
+            "rack_assignors",
+            "rack_assignors_real",
+            "rack_uniform",
+            "live_group",
+            "java_group",
+        ),
         *("journal_verdicts", "lagging_followers", "outages", "what_if", "consistency"),
         concerns=(
             *("kafka_rack/*.py", "kafka_rack/assignment/*", "kafka_rack/locality/*", "kafka_rack/what_if/*"),
             *("kafka_rack/placement/*", "kafka_rack/wire_tables/*"),
             *("kafka_rack/consistency/*", "mockbroker/core/journal/*", "mockbroker/state/replicas/*"),
-            *("mockbroker/handlers/metadata*.py", "mockbroker/handlers/fetch.py"),
+            *("mockbroker/handlers/metadata*.py", "mockbroker/handlers/fetch.py", "mockbroker/handlers/diskless.py"),
         ),
     ),
     interop(
