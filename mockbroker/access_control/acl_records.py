@@ -30,13 +30,13 @@ NO_ENTRIES: Final = AclEntries()
 
 def entries_of(image: Image) -> AclEntries:
     """The entries of an image, read-only."""
-    entries = image.metadata_extensions.get(NAME, NO_ENTRIES)
+    entries = image.extensions.get(NAME, NO_ENTRIES)
     assert isinstance(entries, AclEntries)
     return entries
 
 
 def add_entry(image: Image, record: AccessControlEntryRecord) -> None:
-    entries: Any = image.metadata_extensions.setdefault(NAME, AclEntries())
+    entries: Any = image.extensions.setdefault(NAME, AclEntries())
     entries[record.id] = record
     entries.index = None
 
@@ -47,7 +47,7 @@ def remove_entry(image: Image, record: RemoveAccessControlEntryRecord) -> None:
         return
     entries.index = None
     if not entries:
-        del image.metadata_extensions[NAME]
+        del image.extensions[NAME]
 
 
 APPLY: dict[type, Apply] = {

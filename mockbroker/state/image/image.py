@@ -90,7 +90,7 @@ class Image:
     scram_credentials: dict[tuple[str, int], UserScramCredentialRecord] = field(
         default_factory=dict, metadata=of_metadata(dict, "security.own_records")
     )  # by user and mechanism
-    metadata_extensions: dict[str, dict[Any, Any]] = field(
+    extensions: dict[str, dict[Any, Any]] = field(
         default_factory=dict, metadata=of_metadata(each(copied), "security.extension_records")
     )
     """The records of the metadata log that optional parts keep, by part."""
