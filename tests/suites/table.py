@@ -141,7 +141,7 @@ NIGHTLY = [
     ),
     interop(
         "certify",
-        *("certify", "certify_before_kafka", "certify_writers", "museum"),
+        *("certify", "certify_before_kafka", "certify_server", "certify_writers", "museum"),
         concerns=("*/certify/*", "*/museum/*", "*certify*", "*certified*"),
     ),
     interop(

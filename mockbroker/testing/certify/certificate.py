@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
+from typing import Any, Protocol
 from xml.etree import ElementTree as ET
 
 from kafka_rack.locality import Prices
@@ -176,16 +176,40 @@ def to_json(certificate: Certificate) -> dict[str, Any]:
     }
 
 
+class AnyCheck(Protocol):
+    """A check of a program or of a server."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def question(self) -> str: ...
+    @property
+    def verdict(self) -> str: ...
+    @property
+    def evidence(self) -> str: ...
+    @property
+    def remedy(self) -> str: ...
+
+
 def to_junit(certificate: Certificate, host: str, started: str, seconds: float) -> str:
-    """JUnit XML: a test case for each check, skipped where it was not seen.
+    """JUnit XML: a test case for each check, skipped where it was not seen; ``junit_of`` has the arguments."""
+    properties = {"grade": certificate.grade, "percent": str(certificate.percent)}
+    return junit_of(certificate.checks, " ".join(certificate.command), properties, host, started, seconds)
+
+
+def junit_of(
+    checks: Sequence[AnyCheck], subject: str, properties: Mapping[str, str], host: str, started: str, seconds: float
+) -> str:
+    """JUnit XML: a test case for each check, skipped if it neither passed nor failed.
 
     Args:
+        subject: the program or server.
         host: the machine's name.
         started: as ``2026-01-31T12:00:00``.
     """
-    failed = sum(check.verdict == FAIL for check in certificate.checks)
-    skipped = sum(check.verdict == NOT_SEEN for check in certificate.checks)
-    counts = {"tests": str(len(certificate.checks)), "failures": str(failed), "errors": "0"}
+    failed = sum(check.verdict == FAIL for check in checks)
+    skipped = sum(check.verdict not in (PASS, FAIL) for check in checks)
+    counts = {"tests": str(len(checks)), "failures": str(failed), "errors": "0"}
     suites = ET.Element("testsuites", counts)
     suite = ET.SubElement(
         suites,
@@ -199,17 +223,17 @@ def to_junit(certificate: Certificate, host: str, started: str, seconds: float) 
             "time": f"{seconds:.3f}",
         },
     )
-    properties = ET.SubElement(suite, "properties")
-    for name, value in (("grade", certificate.grade), ("percent", str(certificate.percent))):
-        ET.SubElement(properties, "property", {"name": name, "value": value})
-    for check in certificate.checks:
+    listed = ET.SubElement(suite, "properties")
+    for name, value in properties.items():
+        ET.SubElement(listed, "property", {"name": name, "value": value})
+    for check in checks:
         case = ET.SubElement(suite, "testcase", {"classname": "kafka-rack.certify", "name": check.id, "time": "0.000"})
         if check.verdict == FAIL:
             failure = ET.SubElement(case, "failure", {"message": printable(check.evidence), "type": "certify"})
             failure.text = printable(f"{check.question}? {check.evidence}; {check.remedy}")
-        elif check.verdict == NOT_SEEN:
+        elif check.verdict != PASS:
             ET.SubElement(case, "skipped", {"message": printable(check.evidence)})
-    ET.SubElement(suite, "system-out").text = printable(" ".join(certificate.command))
+    ET.SubElement(suite, "system-out").text = printable(subject)
     ET.SubElement(suite, "system-err").text = ""
     ET.indent(suites)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(suites, encoding="unicode") + "\n"

@@ -8,6 +8,7 @@ import signal
 import socket
 import sys
 import time
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 from secrets import token_hex
@@ -25,7 +26,8 @@ from kafka_rack.cli.options.types import FILE, Duration, Name, WholeNumber, Word
 from kafka_rack.cli.serving.running import check_capture
 
 if TYPE_CHECKING:
-    from mockbroker.testing.certify.certificate import Certificate
+    from kafka_rack.cli.output.console import Screen
+    from mockbroker.testing.certify.certificate import AnyCheck, Certificate
     from mockbroker.testing.certify.plan import CertifyPlan
 
 MIN_MS = 5_000
@@ -43,6 +45,7 @@ def grades() -> list[str]:
     "Cluster",
     racks_option,
     option("--bootstrap-server", Words("HOST:PORT,..."), "Run against this real cluster, through a proxy."),
+    option("--server", Words("HOST:PORT,..."), "Certify this cluster instead of a program."),
     command_config_option,
     broker_racks_option,
 )
@@ -53,6 +56,23 @@ def grades() -> list[str]:
     flag("--feed", "Write records into an existing --topic of a real cluster."),
     option("--for", Duration(), "Limit the run to this time.", dest="limit", default="2m"),
     option("--capture", FILE, "Write every frame to this file, for locality and check."),
+)
+@section(
+    "Of --server",
+    option(
+        "--zone-client-id",
+        Words("TEXT"),
+        "The client.id of clients in {rack}; default: kafka-rack,diskless_az={rack}.",
+        default="kafka-rack,diskless_az={rack}",
+    ),
+    option("--stop-rack", Words("COMMAND"), "Command that stops the brokers of {rack}."),
+    option("--start-rack", Words("COMMAND"), "Command that starts them again."),
+    option(
+        "--metadata-age",
+        Duration(),
+        "Time for clients of a stopped rack to be sent elsewhere; default: 5m.",
+        default="5m",
+    ),
 )
 @section(
     "Result",
@@ -74,10 +94,19 @@ def certify(arguments: Arguments) -> int:
     the TLS and login of these client properties; {config} and KAFKA_COMMAND_CONFIG name the file for the program.
     docs/certify.md explains the checks.
 
+    With --server, no program runs: certify is the client, and checks what the cluster promises to clients of each of
+    --racks, on topics of its own. Exit code 3: a promise is broken.
+
     Examples:
       kafka-rack certify -- ./your-worker --brokers {bootstrap} --rack {rack} --topic {topic}
       kafka-rack certify --bootstrap-server staging-1:9092 -- ./your-worker --brokers {bootstrap} --rack {rack}
+      kafka-rack certify --server staging-1:9092 --racks a,b,c
     """
+    if arguments.server:
+        from kafka_rack.cli.commands.certify.server import certify_the_server
+
+        check_racks(arguments.racks)
+        return certify_the_server(arguments)
     command = list(arguments.command)
     check(arguments, command)
     from kafka_rack.cli.options.locality import prices_of
@@ -181,6 +210,17 @@ def facts_of(plan: CertifyPlan, *, quiet: bool) -> Any:
         raise KeyboardInterrupt from None
 
 
+def show_checks(screen: Screen, checks: Iterable[AnyCheck]) -> None:
+    """The checks as a table: question, verdict, evidence."""
+    from kafka_rack.cli.output.console import painted
+
+    colours = {"pass": "green", "fail": "red"}
+    rows: list[list[Any]] = [
+        [f"{one.question}?", painted((one.verdict, colours.get(one.verdict, "dim"))), one.evidence] for one in checks
+    ]
+    screen.print_table(["check", "", "what the wire shows"], rows)
+
+
 def show(certificate: Certificate) -> None:
     """One screen: the grade, the checks, what crossed."""
     from kafka_rack.cli.output.console import Screen, painted
@@ -188,14 +228,10 @@ def show(certificate: Certificate) -> None:
     from mockbroker.testing.certify.certificate import crossings
 
     screen = Screen()
-    colours = {"pass": "green", "fail": "red", "not seen": "dim"}
     screen.print(painted((" ".join(certificate.command), "bold")))
     grade = painted("grade ", (certificate.grade, "bold"), f", {certificate.percent} %: {software(certificate)}")
     screen.print(grade, "")
-    checks: list[list[Any]] = [
-        [f"{one.question}?", painted((one.verdict, colours[one.verdict])), one.evidence] for one in certificate.checks
-    ]
-    screen.print_table(["check", "", "what the wire shows"], checks)
+    show_checks(screen, certificate.checks)
     screen.print()
     failed = [one for one in certificate.checks if one.verdict == "fail"]
     for one in failed:

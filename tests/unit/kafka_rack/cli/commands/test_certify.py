@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -15,6 +16,7 @@ import pytest
 
 from kafka_rack.cli import main
 from mockbroker import MockCluster
+from mockbroker.adapters.real_cluster.cluster import LiveCluster
 from mockbroker.testing.certify.checks import CHECKS
 from mockbroker.testing.certify.facts import ClientFacts, WireFacts
 from tests.progress import SignsOfWork
@@ -55,6 +57,10 @@ sys.exit("that is all")
             ["--bootstrap-server", "x:1", "--racks", "a,b", "--", "x"],
             "--bootstrap-server exclude each other",
         ),
+        (["--server", "x:1", "--", "x"], "--server excludes a program"),
+        (["--server", "x:1", "--bootstrap-server", "y:1"], "--server excludes --bootstrap-server"),
+        (["--server", "x:1", "--stop-rack", "x"], "--stop-rack and --start-rack need each other"),
+        (["--server", "x:1", "--racks", "a,a"], "got 'a,a'"),
         (["--command-config", "no-such-file", "--", "x"], "--command-config no-such-file: No such file or directory"),
     ],
 )
@@ -179,3 +185,36 @@ def test_ctrl_c_ends_certify_and_every_process_that_it_started(tmp_path):
     while any(Path(f"/proc/{pid}").exists() for pid in started):
         signs.check()
         os.sched_yield()
+
+
+def test_a_server_that_keeps_its_promises_ends_with_0_and_a_case_for_each(tmp_path, capsys):
+    junit = tmp_path / "server.xml"
+    with MockCluster(settings={"replica.selector.class": "rack-aware"}) as cluster:
+        given = ["--server", cluster.bootstrap_servers, "--racks", "a,b,c", "--partitions", "3", "--junit", str(junit)]
+        assert main(["certify", "--quiet", *given]) == 0
+    said = capsys.readouterr()
+    assert "14 promises kept, 0 broken" in said.out
+    assert said.err == ""
+    suite = ET.parse(junit).getroot()[0]
+    assert (suite.get("tests"), suite.get("failures"), suite.get("skipped")) == ("16", "0", "2")
+
+
+def test_a_server_that_breaks_a_promise_ends_with_3_and_json_says_which(capsys):
+    with MockCluster() as cluster:
+        given = ["--server", cluster.bootstrap_servers, "--racks", "a,b,c,d", "--partitions", "3", "--format", "json"]
+        assert main(["certify", "--quiet", *given]) == 3
+    said = capsys.readouterr()
+    assert said.err == "kafka-rack certify: expected every promise to be kept, got 1 broken\n"
+    report = json.loads(said.out)
+    assert {check["check"]: check["verdict"] for check in report["checks"]}["racks_reported"] == "fail"
+    assert (report["kept"], report["broken"]) == (12, 1)
+
+
+def test_a_command_that_cannot_stop_a_rack_ends_the_run_with_its_last_line(capsys):
+    fails = shlex.join([sys.executable, "-c", "import sys; sys.exit(f'no rack {sys.argv[1]}')", "{rack}"])
+    with MockCluster() as cluster:
+        given = ["--server", cluster.bootstrap_servers, "--partitions", "1", "--stop-rack", fails]
+        assert main(["certify", "--quiet", *given, "--start-rack", fails]) == 1
+        with LiveCluster(cluster.bootstrap_servers) as seen:
+            assert not seen.snapshot().topics
+    assert "c: exit code 1: no rack c" in capsys.readouterr().err

@@ -1,0 +1,571 @@
+"""``certify --server``: the promises about racks that a cluster keeps or breaks, as clients of each rack see them.
+
+The promises are those of KIP-36 (racks and replicas), KIP-392 (reading near), KIP-951 (leaders in errors), and of
+Metadata for diskless topics (KIP-1163, which took over KIP-1181's text). Each check works on topics of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from mockbroker.adapters.real_cluster.connection import RealClusterError, refusal
+from mockbroker.testing.certify.checks import FAIL, PASS
+from mockbroker.testing.certify.server_client import (
+    NOBODY,
+    PartitionReply,
+    ServerAsker,
+    ServerClient,
+    TopicAnswer,
+    within,
+)
+from protocol.apis.cluster import DescribeClusterRequest
+from protocol.apis.configs import DescribeConfigsRequest
+from protocol.apis.fetch import FetchRequest
+from protocol.apis.metadata import DescribeTopicPartitionsRequest, MetadataRequest
+from protocol.apis.produce import ProduceRequest
+from protocol.apis.topics import CreateTopicsRequest, DeleteTopicsRequest
+from protocol.error_codes import ErrorCode
+from protocol.records import iter_batches
+
+ServerVerdict = Literal["pass", "fail", "not offered", "not tried"]
+NOT_OFFERED: ServerVerdict = "not offered"
+NOT_TRIED: ServerVerdict = "not tried"
+SETTLE_S = 10.0
+"""For new topics to be led everywhere, and for a leader to learn how far its followers are."""
+MOST_REPLICAS = 3
+METADATA_RACK, DESCRIBED_RACK = 14, 1
+"""The versions with RackId."""
+LAST_OLD_METADATA = 13
+FIRST_FETCH_RACK = 11
+PRODUCE_HINT, FETCH_HINT = 10, 16
+"""From here on errors name the current leader (KIP-951)."""
+OLDEST_PRODUCE, OLDEST_FETCH = 3, 4
+"""The first versions with batches of magic 2."""
+BROKER = 4
+SELECTOR = "replica.selector.class"
+DISKLESS = "diskless.enable"
+
+
+class BrokenPromiseError(Exception):
+    """A promise that the server does not keep: the request and the answers that contradict each other."""
+
+
+class NotJudgedError(Exception):
+    """A promise that is not judged, and why."""
+
+    def __init__(self, verdict: ServerVerdict, why: str) -> None:
+        super().__init__(why)
+        self.verdict = verdict
+
+
+@dataclass(frozen=True, slots=True)
+class ServerCheck:
+    """One promise. ``source`` is the proposal that makes it."""
+
+    id: str
+    question: str
+    source: str
+    verdict: ServerVerdict
+    evidence: str
+
+    @property
+    def remedy(self) -> str:
+        return f"{self.source} promises it"
+
+    def to_json(self) -> dict[str, object]:
+        return {
+            "check": self.id,
+            "question": self.question,
+            "source": self.source,
+            "verdict": self.verdict,
+            "evidence": self.evidence,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class ServerPlan:
+    """How a server is certified.
+
+    Attributes:
+        racks: those of the clients; empty: those that brokers report.
+        prefix: of the names of its topics.
+        partitions: of each topic.
+        zone_client_id: the client.id of a client of ``{rack}``.
+        metadata_age_s: for a client of a stopped rack to be sent elsewhere.
+        stop_rack, start_rack: stop and start all brokers of a rack; None if that cannot be done.
+    """
+
+    racks: Sequence[str]
+    prefix: str
+    partitions: int
+    zone_client_id: str
+    metadata_age_s: float
+    stop_rack: Callable[[str], None] | None = None
+    start_rack: Callable[[str], None] | None = None
+
+
+@dataclass(slots=True)
+class ServerUnderTest:
+    """The cluster, the topics that certify has there, and what a rack's outage did."""
+
+    client: ServerClient
+    plan: ServerPlan
+    racks: list[str] = field(default_factory=list)
+    refused: dict[str, str] = field(default_factory=dict)
+    outage: dict[str, str | None] | None = None
+
+    @property
+    def spread(self) -> str:
+        """A classic topic with replicas in several racks."""
+        return f"{self.plan.prefix}-spread"
+
+    @property
+    def single(self) -> str:
+        """A classic topic with one replica, so that most brokers have none."""
+        return f"{self.plan.prefix}-single"
+
+    @property
+    def diskless(self) -> str:
+        return f"{self.plan.prefix}-diskless"
+
+    def named(self, rack: str) -> ServerAsker:
+        """A client that names its rack in client.id."""
+        return ServerAsker(self.plan.zone_client_id.replace("{rack}", rack))
+
+    def askers(self, rack: str) -> Iterator[ServerAsker]:
+        """A client of a rack in each way that the server may know it by."""
+        yield self.named(rack)
+        if self.client.versions(MetadataRequest, least=METADATA_RACK):
+            yield self.client.asker._replace(rack_id=rack)
+        if self.client.versions(DescribeTopicPartitionsRequest, least=DESCRIBED_RACK):
+            yield self.client.asker._replace(rack_id=rack, describes=True)
+
+    def has(self, topic: str) -> str:
+        """The topic. Raises NotJudgedError: the server did not make it."""
+        if topic in self.refused:
+            raise NotJudgedError(NOT_OFFERED, self.refused[topic])
+        return topic
+
+
+def certify_server(client: ServerClient, plan: ServerPlan, progress: Callable[[str], None]) -> list[ServerCheck]:
+    """Make topics, try every promise, and delete the topics.
+
+    Raises: RealClusterError: the cluster cannot be reached, has fewer than two racks, or refuses the topics.
+    """
+    reported = {one.rack for one in client.brokers.values() if one.rack}
+    racks = [rack for rack in plan.racks or sorted(reported) if rack in reported]
+    if len(racks) < 2:
+        raise RealClusterError(f"expected brokers in two or more of the racks, got {', '.join(racks) or 'none'}")
+    server = ServerUnderTest(client, plan, racks)
+    checks = []
+    try:
+        make_topics(server)
+        for name, question, source, judge in SERVER_CHECKS:
+            progress(question)
+            checks.append(ServerCheck(name, question, source, *judged(server, judge)))
+    finally:
+        names = [name for name in (server.spread, server.single, server.diskless) if name not in server.refused]
+        request = DeleteTopicsRequest(topics=[DeleteTopicsRequest.Topic(name=name) for name in names])
+        request.topic_names, request.timeout_ms = names, 10_000
+        client.ask_controller(request)
+    return checks
+
+
+def judged(server: ServerUnderTest, judge: Callable[[ServerUnderTest], str]) -> tuple[ServerVerdict, str]:
+    try:
+        return "pass", judge(server)
+    except (BrokenPromiseError, RealClusterError) as broken:
+        return "fail", str(broken)
+    except NotJudgedError as why:
+        return why.verdict, str(why)
+
+
+def make_topics(server: ServerUnderTest) -> None:
+    """Create the topics, and wait until brokers lead them. Raises RealClusterError: the cluster refuses."""
+    in_sync = {"min.insync.replicas": "1"}
+    create(server, server.spread, min(len(server.racks), MOST_REPLICAS), in_sync)
+    create(server, server.single, 1, in_sync)
+    create(server, server.diskless, 1, {DISKLESS: "true"})
+    for topic in (server.spread, server.single, server.diskless):
+        if topic not in server.refused:
+            within(SETTLE_S, lambda topic=topic: is_led(server, topic))  # type: ignore[misc] # bound as it is now
+
+
+def create(server: ServerUnderTest, name: str, replicas: int, configs: dict[str, str]) -> None:
+    topic = CreateTopicsRequest.Topic(
+        name=name, num_partitions=server.plan.partitions, replication_factor=replicas, assignments=[]
+    )
+    topic.configs = [CreateTopicsRequest.Topic.Config(name=key, value=value) for key, value in configs.items()]
+    (made,) = server.client.ask_controller(CreateTopicsRequest(topics=[topic], timeout_ms=10_000)).topics
+    if made.error_code == ErrorCode.NONE:
+        return
+    server.refused[name] = refusal(f"topic with {', '.join(configs)}", made)
+    if DISKLESS not in configs or made.error_code != ErrorCode.INVALID_CONFIG:
+        raise RealClusterError(server.refused[name])
+
+
+def is_led(server: ServerUnderTest, topic: str) -> bool:
+    """True once each broker names leaders, and these accept a write."""
+    for broker in server.client.brokers:
+        shown = server.client.look(topic, server.client.asker, broker)
+        if len(shown.partitions) < server.plan.partitions:
+            return False
+        for index, one in shown.partitions.items():
+            if one.leader == NOBODY or server.client.write(topic, shown, index, one.leader, server.client.asker).error:
+                return False
+    return True
+
+
+# promises
+
+
+def racks_reported(server: ServerUnderTest) -> str:
+    """Metadata of each broker has the brokers' racks, as DescribeCluster has them."""
+    describes = bool(server.client.versions(DescribeClusterRequest))
+    for broker in server.client.brokers:
+        text, answer = server.client.ask(broker, MetadataRequest(topics=[]), server.client.asker)
+        racks = {one.node_id: one.rack for one in answer.brokers}
+        for rack in server.plan.racks:
+            if rack not in racks.values():
+                raise BrokenPromiseError(f"{text} names no broker of rack {rack}: {racks_text(racks)}")
+        if not all(racks.values()):
+            raise BrokenPromiseError(f"{text} names a broker without a rack: {racks_text(racks)}")
+        if describes:
+            other, answer = server.client.ask(broker, DescribeClusterRequest(), server.client.asker)
+            described = {one.broker_id: one.rack for one in answer.brokers}
+            if described != racks:
+                raise BrokenPromiseError(f"{text}: {racks_text(racks)}; but {other}: {racks_text(described)}")
+    return f"{len(server.client.brokers)} brokers report {racks_text(racks)}"
+
+
+def racks_text(racks: dict[int, str | None]) -> str:
+    return ", ".join(f"{broker} in {rack or 'no rack'}" for broker, rack in sorted(racks.items()))
+
+
+def replicas_spread(server: ServerUnderTest) -> str:
+    shown = server.client.look(server.spread, server.client.asker)
+    for index, one in shown.partitions.items():
+        racks = {shown.rack_of(broker) for broker in one.replicas} - {None}
+        wanted = min(len(one.replicas), len(server.racks))
+        if len(racks) < wanted:
+            where = ", ".join(shown.broker_text(broker) for broker in one.replicas)
+            raise BrokenPromiseError(
+                f"CreateTopics left placement to the server; {shown.request} names {where} for partition {index}: "
+                f"expected {wanted} racks, got {len(racks)}"
+            )
+    return f"the replicas of {len(shown.partitions)} partitions are in {wanted} racks each"
+
+
+def leader_accepts(topic_of: Callable[[ServerUnderTest], str]) -> Callable[[ServerUnderTest], str]:
+    def judge(server: ServerUnderTest) -> str:
+        topic, written = server.has(topic_of(server)), 0
+        for rack in server.racks:
+            for asker in server.askers(rack):
+                shown = server.client.look(topic, asker)
+                written += write_to_leaders(server, topic, shown, asker)
+        return f"{written} writes went to the leader named, and were accepted"
+
+    return judge
+
+
+def write_to_leaders(server: ServerUnderTest, topic: str, shown: TopicAnswer, asker: ServerAsker) -> int:
+    """The number of partitions, each of whose leaders accepts a write. Raises BrokenPromiseError."""
+    for index, one in shown.partitions.items():
+        if one.leader not in shown.brokers:
+            raise BrokenPromiseError(shown.leads(index))
+        done = server.client.write(topic, shown, index, one.leader, asker)
+        if done.error:
+            raise BrokenPromiseError(f"{shown.leads(index)}; but {done.text}")
+    return len(shown.partitions)
+
+
+def hints_agree(topic_of: Callable[[ServerUnderTest], str]) -> Callable[[ServerUnderTest], str]:
+    def judge(server: ServerUnderTest) -> str:
+        topic = server.has(topic_of(server))
+        is_classic = topic == server.single
+        if not (
+            server.client.versions(ProduceRequest, PRODUCE_HINT) and server.client.versions(FetchRequest, FETCH_HINT)
+        ):
+            raise NotJudgedError(NOT_OFFERED, f"no Produce v{PRODUCE_HINT} and Fetch v{FETCH_HINT}")
+        refused = accepted = 0
+        for rack in server.racks:
+            asker = server.named(rack)
+            before = server.client.look(topic, asker)
+            for index, broker in elsewhere(before):
+                replies = [
+                    server.client.write(topic, before, index, broker, asker),
+                    server.client.fetch(topic, before, index, broker, asker, rack=rack),
+                ]
+                wrong = [reply for reply in replies if is_refused(reply) and not agrees(reply, before, index)]
+                after = server.client.look(topic, asker) if wrong else before
+                for reply in wrong:
+                    if not agrees(reply, after, index):
+                        leader = reply.answer.current_leader
+                        raise BrokenPromiseError(
+                            f"{before.leads(index)}, epoch {before.partitions[index].epoch}; but {reply.text} with "
+                            f"currentLeader {leader.leader_id}, epoch {leader.leader_epoch}{endpoint_text(reply)}"
+                        )
+                strange = [one for one in replies if not is_refused(one) and (is_classic or one.error)]
+                if strange:
+                    raise BrokenPromiseError(f"{before.leads(index)}; but {strange[0].text}")
+                refused += sum(is_refused(one) for one in replies)
+                accepted += sum(not is_refused(one) for one in replies)
+        served = f"other brokers accepted {accepted} requests; " if accepted else ""
+        return f"{served}{refused} refusals of other brokers name the leader, epoch and address of Metadata"
+
+    return judge
+
+
+def elsewhere(shown: TopicAnswer) -> Iterator[tuple[int, int]]:
+    """Each partition with each broker that is neither its leader nor, so it seems, a replica."""
+    for index, one in shown.partitions.items():
+        for broker in shown.brokers:
+            if broker != one.leader and broker not in one.replicas:
+                yield index, broker
+
+
+def is_refused(reply: PartitionReply) -> bool:
+    return reply.error == ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+
+def agrees(reply: PartitionReply, shown: TopicAnswer, index: int) -> bool:
+    """True if an error names the leader, its epoch and its address as Metadata does."""
+    named, one = reply.answer.current_leader, shown.partitions[index]
+    broker = shown.brokers.get(named.leader_id)
+    at = reply.endpoints.get(named.leader_id)
+    if broker is None or at is None or (at.host, at.port, at.rack) != (broker.host, broker.port, broker.rack):
+        return False
+    return named.leader_id == one.leader and one.epoch in (NOBODY, named.leader_epoch)
+
+
+def endpoint_text(reply: PartitionReply) -> str:
+    at = reply.endpoints.get(reply.answer.current_leader.leader_id)
+    return f" at {at.host}:{at.port} in rack {at.rack}" if at is not None else " without its address"
+
+
+def reads_near(server: ServerUnderTest) -> str:
+    """Leaders send a reader to the in-sync replica in its rack (KIP-392)."""
+    if not server.client.versions(FetchRequest, FIRST_FETCH_RACK):
+        raise NotJudgedError(NOT_OFFERED, f"no Fetch v{FIRST_FETCH_RACK}")
+    if selector(server) == "":
+        raise NotJudgedError(NOT_OFFERED, f"brokers have no {SELECTOR}")
+    sent = 0
+    for rack in server.racks:
+        asker, shown = server.named(rack), server.client.look(server.spread, server.client.asker)
+        for index, one in shown.partitions.items():
+            near = [broker for broker in one.isr if shown.rack_of(broker) == rack]
+            if not near or shown.rack_of(one.leader) == rack:
+                continue
+            redirected = redirect(server, shown, index, near, rack)
+            follower = redirected.answer.preferred_read_replica
+            if follower not in near:
+                raise BrokenPromiseError(
+                    f"{shown.leads(index)} and {shown.broker_text(near[0])} in sync; but {redirected.text}"
+                )
+            read = server.client.fetch(server.spread, shown, index, follower, asker, rack=rack)
+            if read.error:
+                raise BrokenPromiseError(f"{redirected.text}; but {read.text}")
+            sent += 1
+    return f"{sent} readers were sent to the replica in their rack, and read there"
+
+
+def redirect(server: ServerUnderTest, shown: TopicAnswer, index: int, near: Sequence[int], rack: str) -> PartitionReply:
+    """The leader's answer to a reader of a rack, once it names one of these replicas, or when the time is over."""
+    replies: list[PartitionReply] = []
+
+    def is_sent() -> bool:
+        leader = shown.partitions[index].leader
+        replies.append(server.client.fetch(server.spread, shown, index, leader, server.named(rack), rack=rack))
+        return replies[-1].answer.preferred_read_replica in near
+
+    if not within(SETTLE_S, is_sent) and not replies:
+        raise BrokenPromiseError(f"{shown.leads(index)}; but no Fetch of it was answered within {SETTLE_S:g} s")
+    return replies[-1]
+
+
+def selector(server: ServerUnderTest) -> str | None:
+    """The class that selects replicas; "" for none, None if brokers do not say."""
+    broker = min(server.client.brokers)
+    resource = DescribeConfigsRequest.Resource(resource_type=BROKER, resource_name=str(broker))
+    resource.configuration_keys = [SELECTOR]
+    _, answer = server.client.ask(broker, DescribeConfigsRequest(resources=[resource]), server.client.asker)
+    found = [one for result in answer.results if not result.error_code for one in result.configs]
+    return next((one.value or "" for one in found if one.name == SELECTOR), None)
+
+
+def sent_home(form: int) -> Callable[[ServerUnderTest], str]:
+    """Metadata names leaders in the client's rack, to clients of the form at this place of ``askers``."""
+
+    def judge(server: ServerUnderTest) -> str:
+        topic, named = server.has(server.diskless), 0
+        for rack in server.racks:
+            for asker in forms(server, rack, form):
+                shown = server.client.look(topic, asker)
+                for index, one in shown.partitions.items():
+                    if shown.rack_of(one.leader) != rack:
+                        there = ", ".join(shown.broker_text(one) for one in shown.brokers if shown.rack_of(one) == rack)
+                        raise BrokenPromiseError(f"{shown.leads(index)}; but Metadata has {there}")
+                    named += 1
+        return f"{named} leaders named are in the client's rack"
+
+    return judge
+
+
+FORMS = ("client.id", f"Metadata v{METADATA_RACK}", f"DescribeTopicPartitions v{DESCRIBED_RACK}")
+
+
+def forms(server: ServerUnderTest, rack: str, form: int) -> Iterator[ServerAsker]:
+    """The client of a rack in one form. Raises NotJudgedError: the server does not know the form."""
+    found = [one for one in server.askers(rack) if bool(one.rack_id) + one.describes == form]
+    if not found:
+        raise NotJudgedError(NOT_OFFERED, f"no {FORMS[form]}, which has RackId")
+    yield from found
+
+
+def unknown_rack_reads(server: ServerUnderTest) -> str:
+    """A reader of a rack without brokers stays with the leader, or is sent to a replica."""
+    rack, asker = f"{server.plan.prefix}-rack", server.client.asker
+    if not server.client.versions(FetchRequest, FIRST_FETCH_RACK):
+        raise NotJudgedError(NOT_OFFERED, f"no Fetch v{FIRST_FETCH_RACK}")
+    shown = server.client.look(server.spread, asker)
+    for index, one in shown.partitions.items():
+        read = server.client.fetch(server.spread, shown, index, one.leader, asker, rack=rack)
+        if read.error or read.answer.preferred_read_replica not in (NOBODY, *one.replicas):
+            raise BrokenPromiseError(f"{shown.leads(index)}; but {read.text}")
+    return f"{len(shown.partitions)} leaders serve a reader of rack {rack}"
+
+
+def unknown_rack(server: ServerUnderTest) -> str:
+    topic, rack, written = server.has(server.diskless), f"{server.plan.prefix}-rack", 0
+    for asker in server.askers(rack):
+        shown = server.client.look(topic, asker)
+        written += write_to_leaders(server, topic, shown, asker)
+    return f"{written} leaders were named to clients of rack {rack}, and accepted a write"
+
+
+def old_client(topic_of: Callable[[ServerUnderTest], str]) -> Callable[[ServerUnderTest], str]:
+    def judge(server: ServerUnderTest) -> str:
+        topic, client = server.has(topic_of(server)), server.client
+        versions = client.versions(MetadataRequest, most=LAST_OLD_METADATA)
+        produce, fetch = client.versions(ProduceRequest, OLDEST_PRODUCE), client.versions(FetchRequest, OLDEST_FETCH)
+        if not (versions and produce and fetch):
+            raise NotJudgedError(NOT_OFFERED, "no versions of Metadata, Produce and Fetch with batches that we speak")
+        for version in versions:
+            shown = client.look(topic, client.asker, version=version)
+            for index, one in shown.partitions.items():
+                if one.leader not in shown.brokers:
+                    raise BrokenPromiseError(shown.leads(index))
+                wrote = client.write(topic, shown, index, one.leader, client.asker, produce[0])
+                if wrote.error:
+                    raise BrokenPromiseError(f"{shown.leads(index)}; but {wrote.text}")
+                offset = wrote.answer.base_offset
+                read = client.fetch(topic, shown, index, one.leader, client.asker, offset=offset, version=fetch[0])
+                if read.error or offset not in offsets(read):
+                    raise BrokenPromiseError(f"{wrote.text}; but {read.text} from offset {offset}")
+        return f"Metadata v{versions[0]} to v{versions[-1]}, Produce v{produce[0]} and Fetch v{fetch[0]} agree"
+
+    return judge
+
+
+def offsets(read: PartitionReply) -> set[int]:
+    return {one for batch in iter_batches(read.answer.records or b"") for one in (batch.base_offset, batch.last_offset)}
+
+
+def rack_stops(topic_of: Callable[[ServerUnderTest], str]) -> Callable[[ServerUnderTest], str]:
+    def judge(server: ServerUnderTest) -> str:
+        topic = server.has(topic_of(server))
+        if server.plan.stop_rack is None or server.plan.start_rack is None:
+            raise NotJudgedError(NOT_TRIED, "no command stops a rack: --stop-rack and --start-rack")
+        if server.outage is None:
+            server.outage = stop_a_rack(server)
+        broken = server.outage[topic]
+        if broken is not None:
+            raise BrokenPromiseError(broken)
+        return f"clients of rack {server.racks[-1]} were sent elsewhere while it was down, and their writes accepted"
+
+    return judge
+
+
+def stop_a_rack(server: ServerUnderTest) -> dict[str, str | None]:
+    """Stop the last rack, and start it again: topic -> what was wrong, None for nothing."""
+    plan, client, rack = server.plan, server.client, server.racks[-1]
+    assert plan.stop_rack is not None
+    assert plan.start_rack is not None
+    before = client.brokers
+    topics = [topic for topic in (server.spread, server.diskless) if topic not in server.refused]
+    plan.stop_rack(rack)
+    try:
+        client.brokers = {one.id: one for one in before.values() if one.rack != rack}
+        outcome = {topic: sent_elsewhere(server, topic, rack) for topic in topics}
+    finally:
+        plan.start_rack(rack)
+        client.close()
+        client.brokers = before
+    for topic in topics:
+        within(plan.metadata_age_s, lambda topic=topic: is_led(server, topic))  # type: ignore[misc] # as above
+    return outcome
+
+
+def sent_elsewhere(server: ServerUnderTest, topic: str, rack: str) -> str | None:
+    """Wait until clients of a stopped rack are sent elsewhere; what is wrong when the time is over."""
+    wrong = [""]
+
+    def is_elsewhere() -> bool:
+        try:
+            for asker in server.askers(rack):
+                shown = server.client.look(topic, asker)
+                for index, one in shown.partitions.items():
+                    if one.leader not in server.client.brokers:
+                        raise BrokenPromiseError(shown.leads(index))
+                write_to_leaders(server, topic, shown, asker)
+        except (BrokenPromiseError, RealClusterError) as error:
+            wrong[0] = f"rack {rack} has been down for {server.plan.metadata_age_s:g} s; but {error}"
+            return False
+        return True
+
+    return None if within(server.plan.metadata_age_s, is_elsewhere) else wrong[0]
+
+
+def spread(server: ServerUnderTest) -> str:
+    return server.spread
+
+
+def single(server: ServerUnderTest) -> str:
+    return server.single
+
+
+def diskless(server: ServerUnderTest) -> str:
+    return server.diskless
+
+
+SERVER_CHECKS: tuple[tuple[str, str, str, Callable[[ServerUnderTest], str]], ...] = (
+    ("racks_reported", "do brokers report their racks", "KIP-36", racks_reported),
+    ("replicas_spread", "are new replicas spread over racks", "KIP-36", replicas_spread),
+    ("leader_accepts", "does the leader named accept writes", "Kafka", leader_accepts(spread)),
+    ("hints_agree", "do errors name Metadata's leader", "KIP-951", hints_agree(single)),
+    ("reads_near", "are readers sent to the replica in their rack", "KIP-392", reads_near),
+    ("unknown_rack_reads", "is a reader of an unknown rack served", "KIP-392", unknown_rack_reads),
+    ("old_client", "does an old client work", "Kafka", old_client(spread)),
+    ("rack_stops", "are clients of a stopped rack sent elsewhere", "Kafka", rack_stops(spread)),
+    ("diskless_leader_accepts", "diskless: does the leader named accept writes", "KIP-1163", leader_accepts(diskless)),
+    ("diskless_hints_agree", "diskless: do errors name Metadata's leader", "KIP-1163", hints_agree(diskless)),
+    ("diskless_client_id", "diskless: does a zone in client.id lead to its rack", "KIP-1163", sent_home(0)),
+    ("diskless_rack_id", "diskless: does RackId of Metadata lead to its rack", "KIP-1163", sent_home(1)),
+    ("diskless_described", "diskless: does RackId of DescribeTopicPartitions", "KIP-1163", sent_home(2)),
+    ("diskless_unknown_rack", "diskless: does an unknown rack get some broker", "KIP-1163", unknown_rack),
+    ("diskless_old_client", "diskless: does an old client work", "KIP-1163", old_client(diskless)),
+    ("diskless_rack_stops", "diskless: are clients of a stopped rack sent elsewhere", "KIP-1163", rack_stops(diskless)),
+)
+
+
+def report_json(server: str, racks: Sequence[str], checks: Sequence[ServerCheck]) -> dict[str, Any]:
+    """Everything, for programs."""
+    return {
+        "server": server,
+        "racks": list(racks),
+        "kept": sum(one.verdict == PASS for one in checks),
+        "broken": sum(one.verdict == FAIL for one in checks),
+        "checks": [one.to_json() for one in checks],
+    }
