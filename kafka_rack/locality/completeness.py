@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -29,11 +30,11 @@ class Completeness:
     frames: int = 0
     unreadable_frames: int = 0
     missing_bytes: int = 0
-    problems: dict[str, int] = field(default_factory=dict)
+    problems: Counter[str] = field(default_factory=Counter)
     refused: dict[str, str] = field(default_factory=dict)
     connections_twice: int = 0
     with_replication: set[str] = field(default_factory=set)
-    copied_bytes: dict[str, int] = field(default_factory=dict)
+    copied_bytes: Counter[str] = field(default_factory=Counter)
     unknown_clients: set[tuple[str | None, str | None]] = field(default_factory=set)
 
     def add_problem(self, reason: str, count: int = 1) -> None:
@@ -42,7 +43,7 @@ class Completeness:
         if match is not None:
             self.missing_bytes += int(match[1]) * count
         else:
-            self.problems[reason] = self.problems.get(reason, 0) + count
+            self.problems[reason] += count
 
     def merge(self, other: Completeness) -> Completeness:
         """Add another's data; returns this."""
@@ -50,13 +51,11 @@ class Completeness:
         self.frames += other.frames
         self.unreadable_frames += other.unreadable_frames
         self.missing_bytes += other.missing_bytes
-        for reason, count in other.problems.items():
-            self.problems[reason] = self.problems.get(reason, 0) + count
+        self.problems.update(other.problems)
         self.refused = dict(sorted({**self.refused, **other.refused}.items()))
         self.connections_twice += other.connections_twice
         self.with_replication |= other.with_replication
-        for capture, size in other.copied_bytes.items():
-            self.copied_bytes[capture] = self.copied_bytes.get(capture, 0) + size
+        self.copied_bytes.update(other.copied_bytes)
         self.unknown_clients |= other.unknown_clients
         return self
 

@@ -38,8 +38,7 @@ class Ledger:
             elif key.category in (PRODUCE, CONSUME) and key.client_rack is None:
                 known.unknown_clients.add((key.client_id, key.client_host))
             if key.category == PRODUCE and (copies := factors.get(key.topic or "", 1) - 1) > 0:
-                copied = copies * amounts[RECORD_BYTES]
-                known.copied_bytes[key.capture] = known.copied_bytes.get(key.capture, 0) + copied
+                known.copied_bytes[key.capture] += copies * amounts[RECORD_BYTES]
 
     def merge(self, other: Ledger) -> Ledger:
         """Add another ledger's flows; returns this ledger."""

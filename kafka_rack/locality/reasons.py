@@ -121,8 +121,6 @@ REASONS = {
             "Set partitioner.rack.aware=true and client.rack in the producer (KIP-1123), or make the topic diskless.",
             "client",
             "yes",
-            "Set partitioner.rack.aware=true and client.rack in the producer (KIP-1123), or create the topic with "
-            "diskless_topics.",
         ),
         Reason(
             "unkeyed_produce",
@@ -343,17 +341,6 @@ def not_in_cluster(facts: Facts) -> LocalityVerdict | None:
     certain = facts.client_rack != told and facts.replica_here is True
     near = near_match(told, facts.cluster_racks)
     return LocalityVerdict("cross", "rack_not_in_cluster", certain, at_most=True, detail=near or shown(told))
-
-
-def docs_table() -> str:
-    """The table of docs/cost.md."""
-    head = ["| reason | avoidable | what happened | what to do | who |", "|---|---|---|---|---|"]
-    rows = [
-        f'| <a id="{reason.docs.partition("#")[2]}"></a>`{reason.name}` | {AVOIDABLE_WORDS[reason.avoidable]} | '
-        f"{reason.what} | {reason.action} | {reason.who.replace('nobody', '-')} |"
-        for reason in REASONS.values()
-    ]
-    return "\n".join([*head, *rows])
 
 
 def near_match(rack: str, cluster_racks: frozenset[str]) -> str | None:

@@ -144,15 +144,9 @@ class Model:
         named = position.zone if diskless else position.named
         parts = zip(brokers, *(numbers_divided(number, [1] * len(brokers)) for number in (size, calls)), strict=True)
         for broker, part, some_calls in parts:
-            facts = Facts(
-                key.category,
-                position.rack,
-                named,
-                ("client_id" if diskless else "request") if named else None,
-                self.rack(broker),
-                cluster_racks=self.racks,
-                diskless=diskless,
-            )
+            how = ("client_id" if diskless else "request") if named else None
+            told = (position.rack, named, how, self.rack(broker))
+            facts = Facts(key.category, *told, cluster_racks=self.racks, diskless=diskless)
             self.add(facts, client, broker, key.topic, key.partition, part, some_calls)
 
     def near(self, key: TrafficKey, client: Client) -> Sequence[int | None]:
@@ -186,23 +180,8 @@ class Model:
         size: int,
         calls: int = 0,
     ) -> None:
-        verdict = judge(facts)
-        key = TrafficKey(
-            0,
-            "",
-            facts.category,
-            "",
-            *client,
-            topic=topic,
-            partition=partition,
-            client_rack=facts.client_rack,
-            broker=broker,
-            broker_rack=facts.broker_rack,
-            locality=verdict.locality,
-            reason=verdict.reason,
-            saves=verdict.saves,
-            at_most=verdict.at_most,
-        )
+        key = TrafficKey(0, "", facts.category, "", *client, None, topic, partition, facts.client_rack)
+        key = key._replace(broker=broker, broker_rack=facts.broker_rack, **judge(facts)._asdict())
         sums = self.flows.setdefault(key, [0] * len(SUMS))
         sums[0] += calls
         sums[1 if facts.category == PRODUCE else 2] += size

@@ -108,7 +108,7 @@ def find_files(paths: Iterable[str]) -> tuple[list[CaptureFile], list[tuple[str,
     refused: list[tuple[str, str]] = []
 
     def take(path: str, otherwise: str | None) -> None:
-        if not is_text(Path(path)):
+        if as_text(Path(path)) != str(Path(path)):
             refused.append((as_text(Path(path)), "its name is no UTF-8, which the tables need"))
             return
         try:
@@ -208,11 +208,6 @@ def files_inside(folder: Path, refused: list[tuple[str, str]]) -> Iterator[Path]
             inside = Path(here, name)
             if not name.startswith((".", "_")) and has_suffix(name) and inside.is_file():
                 yield inside
-
-
-def is_text(path: Path) -> bool:
-    """True if a table can hold the path."""
-    return as_text(path) == str(path)
 
 
 def as_text(path: Path) -> str:

@@ -225,13 +225,13 @@ class ReadingState(msgspec.Struct):
         if is_request:
             return request_frame(index, ts, connection, data, offset)
         if len(data) < MIN_RESPONSE_BYTES:
-            reason = short_response(len(data))
+            reason = f"a response of {len(data)} bytes, but its correlation id takes {MIN_RESPONSE_BYTES}"
             return Frame(index, ts, connection, False, data, None, None, reason, offset)
         (correlation_id,) = CORRELATION_ID.unpack_from(data)
         waiting = connection.asked
         asked = waiting.pop(correlation_id, None)
         if asked is None:
-            reason = no_request(correlation_id, connection)
+            reason = f"no request with correlation id {correlation_id} on connection {connection.name}"
             return Frame(index, ts, connection, False, data, None, correlation_id, reason, offset)
         if not waiting:
             connection.asked_bytes = 0
@@ -251,7 +251,8 @@ def request_frame(index: int, ts: int, connection: CapturedConnection, data: byt
     """A request, noted with its connection where an answer is to come."""
     size = len(data)
     if size < MIN_REQUEST_BYTES:
-        return Frame(index, ts, connection, True, data, None, None, short_request(size), offset)
+        reason = f"a request of {size} bytes, but its header takes {MIN_REQUEST_BYTES} at least"
+        return Frame(index, ts, connection, True, data, None, None, reason, offset)
     head = head_of(data)
     kind = KINDS.get(head) or kind_of(head)
     (correlation_id,) = CORRELATION_ID.unpack_from(data, 4)
@@ -260,21 +261,6 @@ def request_frame(index: int, ts: int, connection: CapturedConnection, data: byt
     if kind.api_key or acks_of(data, kind.api_version, kind.header_end) != 0:
         given_up = connection.wait_for(asked)
     return Frame(index, ts, connection, True, data, asked, correlation_id, None, offset, given_up)
-
-
-def short_request(size: int) -> str:
-    """Why a request has no header."""
-    return f"a request of {size} bytes, but its header takes {MIN_REQUEST_BYTES} at least"
-
-
-def short_response(size: int) -> str:
-    """Why a response has none."""
-    return f"a response of {size} bytes, but its correlation id takes {MIN_RESPONSE_BYTES}"
-
-
-def no_request(correlation_id: int, connection: CapturedConnection) -> str:
-    """Why a response answers nothing."""
-    return f"no request with correlation id {correlation_id} on connection {connection.name}"
 
 
 def head_of(data: bytes) -> bytes:
