@@ -6,7 +6,7 @@
 //!
 //! All bytes are read by bounds-checked slices. `unsafe` is the handling of Python's objects alone, and each entry from
 //! Python catches panics.
-mod batches;
+pub mod batches;
 mod class;
 mod decode;
 mod encode;
@@ -15,12 +15,12 @@ mod frames;
 mod lines;
 mod object;
 mod program;
-mod walk;
+pub mod walk;
 
 use pyo3::prelude::*;
 
 #[pymodule]
-fn kafka_rack_native(module: &Bound<'_, PyModule>) -> PyResult<()> {
+pub fn kafka_rack_native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<frames::FrameReader>()?;
     module.add_class::<lines::LineReader>()?;

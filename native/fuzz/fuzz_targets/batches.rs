@@ -1,0 +1,25 @@
+//! Any bytes as a records field, with its checksums made right: what is counted fits into the bytes.
+#![no_main]
+use crc32c::crc32c;
+use kafka_rack_native::batches::{batches, counted};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|data: Vec<u8>| {
+    let mut data = data;
+    let mut at = 0;
+    while let Some(header) = data.get(at..at + 21) {
+        let size = 12 + u32::from_be_bytes([header[8], header[9], header[10], header[11]]) as usize;
+        let Some(batch) = data.get_mut(at..at.saturating_add(size)).filter(|batch| batch.len() > 21) else { break };
+        let checksum = crc32c(&batch[21..]);
+        batch[17..21].copy_from_slice(&checksum.to_be_bytes());
+        at += size;
+    }
+    let mut found = Vec::new();
+    let all = batches(&data, |_, covered, start, count| counted(&covered[start..], count), &mut found);
+    let size: usize = found.iter().map(|one| one.size).sum();
+    assert!(size <= data.len() && (all.is_none() || size == data.len()));
+    for one in found {
+        let held = one.counts.key_bytes + one.counts.value_bytes + one.counts.records * 7;
+        assert!(held <= one.size as i64 && one.counts.headers >= 0);
+    }
+});
