@@ -1,6 +1,6 @@
-"""Walks through the batches of a log's file, and says where the sound ones end and whether others follow.
+"""Scans the batches of a log's file; finds where the sound ones end and whether others follow.
 
-Offsets and leader epochs are not covered by a batch's checksum, so offsets are compared with those before.
+A batch's checksum does not cover its offsets and leader epoch, so offsets are compared with those of the batch before.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from protocol.records.batches import LOG_OVERHEAD, check_crc, read_header
 LENGTH = Struct(">i")
 UP_TO_LENGTH = 8
 MAY_BEGIN = re.compile(rb"(?=[\x00-\x7f].{7}(?!\x00{4})[\x00-\x7f].{7}[\x00-\x02])", re.DOTALL)
-"""A batch or message may begin here: its offset and its length are not negative, and there is a magic as well."""
+"""A batch or message may begin here: its offset and length are not negative, and it has a magic byte."""
 
 Data = bytes | mmap
 
 
 class ScannedBatch(NamedTuple):
-    """A batch in a file: where it is, the offsets that it covers, and its header's fields. Messages of magic 0 and 1
+    """A batch in a file: its position, its offsets, and its header's fields. Messages of magic 0 and 1
     are batches of one.
     """
 
@@ -31,11 +31,11 @@ class ScannedBatch(NamedTuple):
     base_offset: int
     last_offset: int
     max_timestamp: int
-    leader_epoch: int  # -1 of magic 0 and 1
+    leader_epoch: int  # -1 for magic 0 and 1
 
 
 class Damage(NamedTuple):
-    """The first bytes that are no sound batch: where, why, and where a sound batch follows, None if none does."""
+    """The first bytes that are not a sound batch: position, reason, and the next sound batch's position, if any."""
 
     position: int
     reason: str
@@ -43,7 +43,7 @@ class Damage(NamedTuple):
 
 
 class Scan(NamedTuple):
-    """The sound batches from the beginning of a file on, how many bytes they are, and what comes next."""
+    """The sound batches at the beginning of a file, their size in bytes, and the damage after them."""
 
     batches: list[ScannedBatch]
     size: int
@@ -76,7 +76,8 @@ def batch_at(data: Data, position: int, following: int | None) -> ScannedBatch:
     """The batch at a position, with a sound checksum. Raises CorruptRecordError.
 
     Args:
-        following: the first offset of a compressed message, which has only its last one; None: its last one.
+        following: the offset after the batch before, where a compressed message begins, as it has only its last offset;
+            None: it begins at its last offset.
     """
     rest = len(data) - position
     length = LENGTH.unpack_from(data, position + UP_TO_LENGTH)[0] if rest >= LOG_OVERHEAD else 0
@@ -95,7 +96,7 @@ def batch_at(data: Data, position: int, following: int | None) -> ScannedBatch:
 
 
 def sound_after(data: Data, position: int, following: int) -> int | None:
-    """Where a sound batch begins after damage, with an offset from ``following`` on; None: none does."""
+    """The position of a sound batch after damage, with an offset of at least ``following``; None if there is none."""
     for found in MAY_BEGIN.finditer(data, position + 1):
         try:
             if batch_at(data, found.start(), None).base_offset >= following:

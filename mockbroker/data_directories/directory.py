@@ -1,4 +1,4 @@
-"""A data directory: who has it, which cluster it is of, and what has yet to reach the disk.
+"""A data directory: its lock, its cluster id, and the logs to sync.
 
 Source of the lock: LogManager.lockLogDirs, Apache Kafka 4.4.
 """
@@ -22,17 +22,17 @@ class DataDirectoryError(OSError):
 
 
 class DataDirectoryInUseError(DataDirectoryError):
-    """Another cluster has it."""
+    """Another cluster has the data directory open."""
 
 
 class DataDirectory:
-    """A data directory that is ours until ``close``; it is made if need be.
+    """A data directory, locked until ``close``; created if necessary.
 
-    ``unsynced`` are the logs that have to reach the disk before the next answer. With ``always`` every log is among
-    them that is written to.
+    ``unsynced`` are the logs that must be synced before the next response. With ``always``, every log that is
+    written to is added.
 
-    Raises: DataDirectoryInUseError: another process, or another cluster of this one, has it.
-        DataDirectoryError: it cannot be made or written to, or a broker of Apache Kafka has its data there.
+    Raises: DataDirectoryInUseError: another process, or another cluster of this process, has locked it.
+        DataDirectoryError: it cannot be created or written to, or it has the data of a broker of Apache Kafka.
     """
 
     def __init__(self, path: Path | str, *, files: Files | None = None, always: bool = False) -> None:
@@ -59,11 +59,11 @@ class DataDirectory:
 
     @property
     def is_new(self) -> bool:
-        """Whether no cluster has written to it yet."""
+        """True if no cluster has written to it yet."""
         return not (self.path / CLUSTER_ID).exists()
 
     def cluster_id(self, drawn: str) -> str:
-        """The id of the cluster that it is of, which is ``drawn`` if it is new. Raises OSError."""
+        """The id of its cluster, ``drawn`` if it is new. Raises OSError."""
         path = self.path / CLUSTER_ID
         if self.is_new:
             self.files.replace(path, [drawn.encode()])
@@ -71,13 +71,13 @@ class DataDirectory:
         return self.files.read(path, 0, MOST_ID_BYTES).decode(errors="replace")
 
     def sync(self) -> None:
-        """Have all of ``unsynced`` reach the disk. Raises StorageError: a log could not; it stays among them."""
+        """Sync the ``unsynced`` logs. Raises StorageError: a log could not be synced; it remains among them."""
         for file in list(self.unsynced):
             file.sync()
             del self.unsynced[file]
 
     def close(self) -> None:
-        """Give it back. Raises StorageError."""
+        """Sync and unlock the directory. Raises StorageError."""
         if self._lock is None:
             return
         try:
@@ -86,7 +86,7 @@ class DataDirectory:
             self.give_back()
 
     def give_back(self) -> None:
-        """Give it back as it is."""
+        """Unlock the directory without a sync."""
         if self._lock is not None:
             self.files.close()
             os.close(self._lock)
@@ -94,7 +94,7 @@ class DataDirectory:
 
 
 def take_lock(lock: int, path: Path) -> None:
-    """Lock the open file and write this process's number into it. Raises DataDirectoryInUseError, OSError."""
+    """Lock the open file and write this process's id into it. Raises DataDirectoryInUseError, OSError."""
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

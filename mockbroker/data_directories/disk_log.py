@@ -1,4 +1,4 @@
-"""A partition's log whose records are in a file; memory has the position of each batch in it."""
+"""A partition's log whose records are in a file; the position of each batch is in memory."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("mockbroker.storage")
 
 MIN_DEAD_BYTES = 1 << 16
-"""What is before a log's start is not worth a new file until it is that much."""
+"""The bytes before a log's start offset from which the file is worth rewriting."""
 
 
 class SegmentRules(NamedTuple):
@@ -29,7 +29,7 @@ class SegmentRules(NamedTuple):
 
 
 class StoredBytes:
-    """Where the bytes of a batch are in the file, and how many they are."""
+    """The position and size of a batch in the file."""
 
     __slots__ = ("position", "size")
 
@@ -41,10 +41,10 @@ class StoredBytes:
 
 
 class DiskLog(Log):
-    """A log over a file. Its columns are those of ``Log``, with ``StoredBytes`` in place of the batches' bytes.
+    """A log in a file. Its columns are those of ``Log``, with ``StoredBytes`` instead of the batches' bytes.
 
     Args:
-        on_append: called with the log and the time in ms by the wall clock, once a batch is in the file.
+        on_append: called with the log and the wall-clock time in ms after a batch was written to the file.
     """
 
     __slots__ = ("_on_append", "file", "synced_to", "unsynced_ms")
@@ -53,13 +53,13 @@ class DiskLog(Log):
         super().__init__(start_offset=file.start, end_offset=file.start)
         self.file, self._on_append = file, on_append
         self.synced_to = 0  # the offset up to which a sync was requested
-        self.unsynced_ms: int | None = None  # since when something was appended that no sync was requested for
+        self.unsynced_ms: int | None = None  # time of the first append for which no sync was requested
 
     def take(self, found: Scan, rules: SegmentRules, modified_ms: int) -> None:
-        """Fill an empty log with what its file has, in segments as these rules cut them.
+        """Fill an empty log with the batches of its file, in segments by these rules.
 
         Args:
-            modified_ms: when the file was last written to, by the wall clock.
+            modified_ms: the file's modification time.
         """
         last_offsets = []
         latest_epoch = self.leader_epochs.latest_epoch()
@@ -102,7 +102,7 @@ class DiskLog(Log):
         segment_bytes: int = UNBOUNDED,
         segment_ms: int = UNBOUNDED,
     ) -> int:
-        """As ``Log.append``; raises StorageError where it cannot be written, and then nothing has changed."""
+        """As ``Log.append``; raises StorageError if the write fails, and then nothing has changed."""
         stored = StoredBytes(self.file.append(data), len(data))
         base_offset = super().append(
             cast(bytes, stored),
@@ -121,7 +121,7 @@ class DiskLog(Log):
         super().advance_start(offset)
 
     def delete_segments(self, count: int, now_ms: int) -> None:
-        """As ``Log.delete_segments``; the file is rewritten once half of it is dead."""
+        """As ``Log.delete_segments``; rewrites the file once half of it is deleted."""
         super().delete_segments(count, now_ms)
         first = self._position_of(0)
         if not self._data or first >= max(self.file.size - first, MIN_DEAD_BYTES):
@@ -131,7 +131,7 @@ class DiskLog(Log):
                 log.warning("%s; what it has deleted stays in the file", error.message)
 
     def compact(self, cleaned: list[StoredBatch], segments: list[LogSegment], end_offset: int) -> None:
-        """As ``Log.compact``. Raises StorageError: the disk does not take it, and nothing has changed."""
+        """As ``Log.compact``. Raises StorageError if the write fails, and then nothing has changed."""
         try:
             self._rewrite([one.data for one in cleaned], bisect_left(self._base_offsets, end_offset))
         except StorageError as error:
@@ -173,11 +173,11 @@ class DiskLog(Log):
         return cast(StoredBytes, self._data[index])
 
     def _position_of(self, index: int) -> int:
-        """Where a batch begins in the file, or where the file ends."""
+        """The position of a batch in the file, or the file's end."""
         return self._stored(index).position if index < len(self._data) else self.file.size
 
     def _rewrite(self, pieces: list[bytes], first: int) -> None:
-        """Have the file begin with these bytes, and go on with the batches from one on. Raises StorageError."""
+        """Rewrite the file: these bytes, then the batches from ``first`` on. Raises StorageError."""
         rest_at = self._position_of(first)
         self.file.rewrite(pieces, rest_at)
         moved = sum(map(len, pieces)) - rest_at

@@ -1,6 +1,6 @@
-"""The logs of a cluster in a data directory, one directory a partition: ``<topic id>-<partition>``.
+"""The logs of a cluster in a data directory, one directory per partition: ``<topic id>-<partition>``.
 
-One log serves all replicas of a partition. The id keeps a topic apart from an earlier one of its name.
+One log serves all replicas of a partition. The id distinguishes a topic from a deleted one of the same name.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ class DiskLogStore:
     # as a LogStore
 
     def attach(self, cluster: Cluster) -> None:
-        """Read every log that there is; what belongs to no topic of the cluster is renamed.
+        """Read all logs of the directory; those of unknown topics are renamed.
 
-        Raises: DamagedLogError: one is damaged in its middle. OSError.
+        Raises: DamagedLogError: a log is damaged before its end. OSError.
         """
         self._cluster = cluster
         topics = cluster.image.topics
@@ -79,19 +79,19 @@ class DiskLogStore:
             self._waiting.pop(one, None)
             self.data.unsynced.pop(one.file, None)
             one.file.close()
-            rmtree(one.file.directory, ignore_errors=True)  # what is left is renamed by the next start
+            rmtree(one.file.directory, ignore_errors=True)  # the next start renames the rest
 
     def fork(self) -> MemoryLogStore:
-        """A store in memory with the same logs: a fork is another cluster, which has no directory."""
+        """A store in memory with the same logs: a fork is another cluster, without a directory."""
         store = MemoryLogStore()
         for topic_id, index in self.filled():
             store.fill(topic_id, index, self.open(topic_id, index).in_memory())
         return store
 
-    # to the disk
+    # syncing
 
     def tick(self, now_ms: int) -> None:
-        """Sync what has waited for ``flush.ms`` of its topic, and log why the disk does not take it."""
+        """Sync logs that have waited for ``flush.ms`` of their topic; logs failures."""
         assert self._cluster is not None
         wall_ms = self._cluster.clock.at(now_ms)
         for one, topic_id in list(self._waiting.items()):
@@ -100,10 +100,10 @@ class DiskLogStore:
         try:
             self.data.sync()
         except StorageError as error:
-            log.error("%s", error.message)  # noqa: TRY400 - a line says it all
+            log.error("%s", error.message)  # noqa: TRY400 - the message is enough
 
     def _appended(self, topic_id: bytes, one: DiskLog, now_ms: int) -> None:
-        """Have a log synced before the next answer, if that is set for all or for its topic."""
+        """Have a log synced before the next response, with ``always`` or by ``flush.messages`` of its topic."""
         if self.data.always or one.end_offset - one.synced_to >= self._config(topic_id, "flush.messages"):
             self._sync_soon(one)
         elif one.unsynced_ms is None and self._config(topic_id, "flush.ms") < UNBOUNDED:
@@ -119,7 +119,7 @@ class DiskLogStore:
         return DiskLog(file, partial(self._appended, topic_id))
 
     def _segment_rules(self, topic_id: bytes) -> SegmentRules:
-        """Where the segments of a log begin anew, by the configs that the image has of its topic."""
+        """When the segments of a log are full, by the topic's configs in the image."""
         assert self._cluster is not None
         memory = self._cluster.log_cleanup.memory
         max_bytes = UNBOUNDED if memory is None else memory.segment_bytes
@@ -128,7 +128,7 @@ class DiskLogStore:
         )
 
     def _config(self, topic_id: bytes, name: str) -> int:
-        """A config of a topic, which may not run yet."""
+        """A config of a topic, which may not be loaded yet."""
         assert self._cluster is not None
         topic = self._cluster.topic_by_id.get(topic_id)
         if topic is not None:
@@ -139,7 +139,7 @@ class DiskLogStore:
 
 
 def partitions_in(path: Path) -> Iterator[tuple[bytes, int, Path]]:
-    """Topic id, partition and directory of each log in a data directory, in one order."""
+    """Topic id, partition and directory of each log in a data directory, in a fixed order."""
     for directory in sorted(path.iterdir()):
         topic_id, _, index = directory.name.rpartition("-")
         if directory.name != METADATA and index.isdecimal() and len(index) < 11 and len(topic_id) == 22:

@@ -1,7 +1,7 @@
 """Files that are written at their end and read anywhere.
 
-Every access to the operating system that can fail for lack of space goes through ``Files``, so that a test can have a
-disk that is full.
+Every call to the operating system that can fail for lack of space goes through ``Files``, so that a test can simulate
+a full disk.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from mockbroker.state.errors import ApiError
 from protocol.error_codes import ErrorCode
 
 MAX_OPEN = 256
-"""Files that are open at a time: those that were used last."""
-FLAGS = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK  # a pipe in place of a file waits for nothing
+"""Maximum number of open files: the most recently used."""
+FLAGS = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK  # opening a pipe must not block
 
 
 class StorageError(ApiError):
-    """The disk did not take or return bytes; nothing is half written. Clients get KAFKA_STORAGE_ERROR."""
+    """A read or write failed; no bytes were written in part. Clients get KAFKA_STORAGE_ERROR."""
 
     def __init__(self, what: str, error: OSError | str) -> None:
         reason = error.strerror or error if isinstance(error, OSError) else error
@@ -30,45 +30,45 @@ class StorageError(ApiError):
 
 
 class Files:
-    """Reads and writes files by path, with the descriptors of those that were used last. All methods raise OSError."""
+    """Reads and writes files by path; caches the most recent descriptors. All methods raise OSError."""
 
     def __init__(self, max_open: int = MAX_OPEN) -> None:
         self._open: OrderedDict[Path, int] = OrderedDict()
         self._max_open = max_open
 
-    # what a test may have fail
+    # operations that a test may let fail
 
     def write(self, descriptor: int, data: bytes, position: int) -> int:
-        """Write as much as there is space for; returns how many bytes that was."""
+        """Write as much as fits; returns the number of bytes written."""
         return os.pwrite(descriptor, data, position)
 
     def sync(self, path: Path) -> None:
-        """Have the bytes of a file reach the disk."""
+        """Write the bytes of a file through to the disk."""
         os.fsync(self._descriptor(path))
 
-    # what it offers
+    # operations for logs
 
     def write_at(self, path: Path, data: bytes, position: int) -> None:
-        """Write all of some bytes into a file that exists."""
+        """Write all bytes into an existing file."""
         descriptor = self._descriptor(path)
         done = 0
         while done < len(data):
             done += self.write(descriptor, data[done:] if done else data, position + done)
 
     def read(self, path: Path, position: int, size: int) -> bytes:
-        """Bytes of a file, fewer where it ends before."""
+        """Bytes of a file, fewer if it ends earlier."""
         return os.pread(self._descriptor(path), size, position)
 
     def truncate(self, path: Path, size: int) -> None:
         os.ftruncate(self._descriptor(path), size)
 
     def create(self, path: Path) -> None:
-        """Make an empty file, or empty an existing one."""
+        """Create an empty file, or empty an existing one."""
         self.release(path)
         self._descriptor(path, os.O_CREAT | os.O_TRUNC)
 
     def replace(self, path: Path, pieces: Iterable[bytes]) -> int:
-        """Have a file hold these bytes, on the disk, or what it held before; returns how many they are."""
+        """Replace a file's content atomically and sync it; returns the number of bytes."""
         temporary = path.with_name(path.name + ".tmp")
         try:
             self.create(temporary)
@@ -89,18 +89,18 @@ class Files:
         path.replace(to)
 
     def remove(self, path: Path) -> None:
-        """Remove a file, if it is there."""
+        """Remove a file if it exists."""
         self.release(path)
         path.unlink(missing_ok=True)
 
     def release(self, path: Path) -> None:
-        """Close a file, if it is open."""
+        """Close a file if it is open."""
         descriptor = self._open.pop(path, None)
         if descriptor is not None:
             os.close(descriptor)
 
     def close(self) -> None:
-        """Close all."""
+        """Close all files."""
         for path in list(self._open):
             self.release(path)
 
@@ -116,7 +116,7 @@ class Files:
 
 
 def open_file(path: Path, flags: int = 0) -> int:
-    """The descriptor of a regular file, by no symlink. Raises OSError."""
+    """The descriptor of a regular file, without following a symlink. Raises OSError."""
     descriptor = os.open(path, FLAGS | flags, 0o644)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
@@ -125,7 +125,7 @@ def open_file(path: Path, flags: int = 0) -> int:
 
 
 def sync_directory(path: Path) -> None:
-    """Have the names in a directory reach the disk. Raises OSError."""
+    """Write the names in a directory through to the disk. Raises OSError."""
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)

@@ -1,8 +1,8 @@
-"""One log as one file of batches in Kafka's format, which ``kafka-dump-log`` reads.
+"""A log in one file of batches in Kafka's format, which ``kafka-dump-log`` reads.
 
-The file's name is the log's start offset, in 20 digits as a segment of Kafka has it: the start moves by a rename. What
-lies before the start stays in the file until the file is rewritten: a new one is written, synced and renamed. So a
-process may end at any moment: what it had written is there, up to a torn batch at the end, which ``open`` cuts off.
+The file's name is the log's start offset in 20 digits, as a Kafka segment's; moving the start renames the file. Bytes
+before the start remain until the file is rewritten: a new file is written, synced and renamed. A process may therefore
+end at any moment: all it has written remains, up to a torn batch at the end, which ``open`` cuts off.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ COPY_BYTES = 1 << 20
 
 
 class DamagedLogError(OSError):
-    """A log with damage that is not its end; the text names the file and the byte."""
+    """A log that is damaged before its end; the text names the file and the byte."""
 
 
 class LogFile:
-    """A log's file. ``start`` is the offset that the log starts at, ``size`` how many bytes it has.
+    """A log's file. ``start`` is the log's start offset, ``size`` the number of bytes.
 
-    There is a file from the first batch or the first move of the start on.
+    The file is created by the first batch or the first move of the start.
     """
 
     def __init__(self, directory: Path, files: Files) -> None:
         self.directory, self.files = directory, files
         self.start = self.size = 0
         self._path: Path | None = None
-        self._is_torn = False  # bytes of a failed write could not be taken back
-        self._has_new_name = False  # which is not on the disk yet
+        self._is_torn = False  # bytes of a failed write could not be removed
+        self._has_new_name = False  # the directory is not synced yet
 
     @classmethod
     def open(cls, directory: Path, files: Files) -> tuple[LogFile, Scan]:
@@ -70,7 +70,7 @@ class LogFile:
             log.warning("%s: %d bytes cut off %s (byte %d: %s)", directory.name, cut, path, position, reason)
         for old in paths:
             if old != path and (old in names or old.suffix == ".tmp"):
-                old.unlink()  # a rewrite was broken off, before or after it was complete
+                old.unlink()  # the rest of an interrupted rewrite, complete or not
         return made, found
 
     def append(self, data: bytes) -> int:
@@ -104,7 +104,7 @@ class LogFile:
         return data
 
     def truncate(self, size: int) -> None:
-        """Cut off what is after so many bytes. Raises StorageError."""
+        """Cut off the file after this number of bytes. Raises StorageError."""
         if self._path is None:
             return
         try:
@@ -114,7 +114,7 @@ class LogFile:
         self.size = size
 
     def move_start(self, offset: int) -> None:
-        """Have the log start at a later offset. A rename that fails is logged, and made up for by the next ``sync``."""
+        """Move the log's start to a later offset. A rename that fails is logged; the next ``sync`` tries it again."""
         if offset <= self.start:
             return
         self.start = offset
@@ -124,7 +124,7 @@ class LogFile:
             log.warning("%s: cannot note that the log starts at %d: %s", self._path, offset, error)
 
     def rewrite(self, pieces: Iterable[bytes], rest_at: int) -> None:
-        """Have the file hold these bytes, then its own from a position on. Raises StorageError: it is as it was."""
+        """Rewrite the file: these bytes, then its own from a position on. Raises StorageError: nothing has changed."""
         target = self._target()
         try:
             path = self._made()
@@ -133,11 +133,11 @@ class LogFile:
             raise StorageError(f"cannot write {target}", error) from error
         self._path, self._is_torn, self._has_new_name = target, False, True
         if path != target:
-            with suppress(OSError):  # the next opening removes it
+            with suppress(OSError):  # the next open removes it
                 self.files.remove(path)
 
     def sync(self) -> None:
-        """Have all of it reach the disk. Raises StorageError."""
+        """Sync the file and its name. Raises StorageError."""
         if self._path is None:
             return
         try:
@@ -166,7 +166,7 @@ class LogFile:
         return self._path
 
     def _rename(self) -> None:
-        """Have the file's name say where the log starts. Raises OSError."""
+        """Rename the file after the log's start offset. Raises OSError."""
         path, target = self._made(), self._target()
         if path != target:
             self.files.rename(path, target)

@@ -1,7 +1,7 @@
-"""The metadata log: what changes a cluster's image but its coordinators' records, one batch a commit.
+"""The metadata log: records that change a cluster's image, except those of coordinators; one batch per commit.
 
-A process that ends amid a commit leaves all of it or nothing. An opening whose records are many more than the image
-needs writes the log again from the image, so that it does not grow from start to start.
+A process that ends during a commit leaves all of it or nothing. When a log with many more records than the image needs
+is opened, it is rewritten from the image, so that it does not grow from start to start.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ if TYPE_CHECKING:
     from mockbroker.data_directories.batch_scan import ScannedBatch
 
 SPARE_RECORDS = 10_000
-"""A log of so many more records than the image needs is written again."""
+"""A log with this many more records than the image needs is rewritten."""
 
 
 class MetadataLog:
     """The metadata log of a data directory: a ``RecordLog``.
 
-    ``image`` is what it had when it was opened, None in a new one, and ``count`` how many records that took. Each
-    opening begins a leader epoch, as a controller that starts.
+    ``image`` is its content when it was opened, None for a new log, and ``count`` the number of records read. Each
+    opening begins a leader epoch, as a starting controller does.
 
     Args:
-        now_ms: by the wall clock.
+        now_ms: in wall-clock time.
 
-    Raises: DamagedLogError, DataDirectoryError: it is damaged beyond its end. StorageError, OSError.
+    Raises: DamagedLogError, DataDirectoryError: damage before its end. StorageError, OSError.
     """
 
     def __init__(self, data: DataDirectory, now_ms: Callable[[], int] = lambda: int(time.time() * 1000)) -> None:
@@ -78,7 +78,7 @@ class MetadataLog:
         self.leader_epoch = max(self.leader_epoch, batch.leader_epoch + 1)
 
     def _rewrite(self, records: Sequence[object]) -> None:
-        """Have the file hold one batch of what the image needs, at the offset that is next."""
+        """Rewrite the file: one batch of the records that the image needs, at the next offset."""
         self._file.start = self.end_offset
         self._file.rewrite([self._batch(records)], self._file.size)
         self.end_offset += len(records)

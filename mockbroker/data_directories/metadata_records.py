@@ -1,4 +1,4 @@
-"""Records as the batches of the metadata log.
+"""Records in the batches of the metadata log.
 
 Source: BatchAccumulator, Apache Kafka 4.4.
 
@@ -18,10 +18,10 @@ from protocol.records import Record, build_batch, iter_records
 
 
 def commit_batch(records: Iterable[Any], base_offset: int, leader_epoch: int, *, timestamp_ms: int) -> bytes:
-    """What is committed together, at least one record, as the one batch that has all of it.
+    """A commit of at least one record as one batch.
 
     Args:
-        leader_epoch: the controller's.
+        leader_epoch: of the controller.
     """
     return build_batch(
         [Record(timestamp=timestamp_ms, value=write_frame(record)) for record in records],
@@ -33,6 +33,6 @@ def commit_batch(records: Iterable[Any], base_offset: int, leader_epoch: int, *,
 def records_in(batch: bytes) -> list[Any]:
     """The records of a batch of the metadata log.
 
-    Raises: RecordError, DecodeError: the bytes are no such batch. UnknownMetadataRecordError.
+    Raises: RecordError, DecodeError: the bytes are not a batch of records. UnknownMetadataRecordError.
     """
     return [read_frame(one.value or b"") for one in iter_records(batch)]

@@ -1,4 +1,4 @@
-"""What a running cluster has in a data directory: opened before the cluster is built, looked after while it runs."""
+"""The storage of a running cluster: opened before the cluster is built, synced while it runs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("mockbroker.storage")
 
 ALWAYS, BY_SYSTEM = "always", "os"
-"""When records reach the disk: before they are acknowledged, or when the operating system sees fit."""
+"""When records are synced: before they are acknowledged, or when the operating system chooses."""
 TICK_S = 1.0
 
 
@@ -38,9 +38,9 @@ class Storage:
     Args:
         fsync: ``os`` or ``always``; docs/cluster.md.
 
-    ``is_new`` is whether there was nothing in it yet. ``summary`` says in a line what a cluster began with.
+    ``is_new`` is true if the directory was empty. ``summary`` is one line about the data that the cluster began with.
 
-    Raises: DataDirectoryError, OSError; ValueError: there is no such way to sync.
+    Raises: DataDirectoryError, OSError; ValueError: an unknown value of ``fsync``.
     """
 
     def __init__(self, path: Path | str, *, fsync: str = BY_SYSTEM, files: Files | None = None) -> None:
@@ -55,7 +55,7 @@ class Storage:
 
     @contextmanager
     def given_back_on_error(self) -> Iterator[None]:
-        """Give the directory back as it is if what is inside fails."""
+        """Unlock the directory without changes if the block raises."""
         try:
             yield
         except BaseException:
@@ -63,12 +63,12 @@ class Storage:
             raise
 
     def durable(self, brokers: Sequence[Broker], seed: int) -> dict[str, Any]:
-        """What ``Cluster.create`` is given for these brokers to go on from here.
+        """The arguments of ``Cluster.create`` that continue from this directory with these brokers.
 
         Args:
-            seed: what the id of a new cluster is drawn from.
+            seed: the id of a new cluster is drawn from it.
 
-        Raises: DamagedLogError, DataDirectoryError: what is there cannot be gone on from. StorageError, OSError.
+        Raises: DamagedLogError, DataDirectoryError: the data cannot be used. StorageError, OSError.
         """
         cluster_id = self.data.cluster_id(uuid_to_text(random_uuid(Random(seed))))
         metadata = MetadataLog(self.data)
@@ -102,16 +102,16 @@ class Storage:
         self.summary = f"data directory {self.data.path}: {found}"
 
     def sync(self) -> None:
-        """Have what answers wait for reach the disk. Raises StorageError."""
+        """Sync the logs that responses wait for. Raises StorageError."""
         self.data.sync()
 
     def start(self, now_ms: Callable[[], int]) -> None:
-        """Look every second for what is to reach the disk by itself."""
+        """Check every second for logs to sync by ``flush.ms``."""
         self._timer = asyncio.get_running_loop().call_later(TICK_S, self.start, now_ms)
         self.store.tick(now_ms())
 
     def close(self) -> None:
-        """Give the directory back, with what answers would have waited for on the disk."""
+        """Sync and unlock the directory."""
         if self._timer is not None:
             self._timer.cancel()
         try:
@@ -121,7 +121,7 @@ class Storage:
 
 
 def differences(image: Image, brokers: Sequence[Broker]) -> list[str]:
-    """What a cluster's brokers are that were others before, a sentence each."""
+    """The differences between a cluster's brokers and those in the image, one sentence each."""
     found = []
     present = {broker.id: broker for broker in brokers}
     for broker_id, before in sorted(image.brokers.items()):

@@ -1,7 +1,7 @@
-"""Share groups (KIP-932): members that read the same partitions together, each record by one of them at a time.
+"""Share groups (KIP-932): members read the same partitions together; each record is acquired by one member at a time.
 
-``handlers/`` has the APIs, ``groups/`` the members and what is assigned to them, ``state/`` the share partitions and
-what share coordinators keep of them.
+``handlers/`` has the APIs, ``groups/`` the members and their assignment, ``state/`` the share partitions and the state
+that share coordinators persist.
 """
 
 from __future__ import annotations

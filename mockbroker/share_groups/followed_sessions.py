@@ -1,7 +1,7 @@
-"""Members' share sessions at the real brokers, as far as requests and answers tell of them (KIP-932).
+"""Members' share sessions at the real brokers, followed from requests and responses (KIP-932).
 
-As with fetch sessions, a ShareFetch names only what has changed. A session is its member's at one broker, and ends with
-the connection that it was begun on.
+A ShareFetch names only changes, as in fetch sessions. A session belongs to one member at one broker, and ends with the
+connection on which it was opened.
 """
 
 from __future__ import annotations
@@ -23,25 +23,25 @@ SHARE_FETCH = api_key_of("ShareFetch")
 
 @dataclass(slots=True)
 class FollowedShareSessions:
-    """The sessions of all brokers, in about so many bytes: where there is no room, the longest unused goes.
+    """The sessions of all brokers, within a limit of bytes: the least recently used are evicted first.
 
-    ``size_of`` gives the bytes that a session of so many partitions counts for.
+    ``size_of`` returns the bytes that a session with this number of partitions counts for.
 
-    Sessions stand where our own brokers keep theirs, for ``subjects.py`` to find.
+    Sessions are stored where our own brokers store theirs, so that ``subjects.py`` finds them.
     """
 
     cluster: Cluster
     size_of: Callable[[int], int]
     max_bytes: int
     size_bytes: int = 0
-    _sizes: dict[tuple[int, SessionKey], int] = field(default_factory=dict)  # the longest unused first
+    _sizes: dict[tuple[int, SessionKey], int] = field(default_factory=dict)  # least recently used first
     _begun_on: dict[tuple[int, int], SessionKey] = field(default_factory=dict)  # by broker and connection
 
     def __len__(self) -> int:
         return len(self._sizes)
 
     def forwarded(self, call: Call) -> None:
-        """A ShareFetch or a ShareAcknowledge goes on to its broker: note all that it is about. Raises ProtocolError."""
+        """Record the partitions of a forwarded ShareFetch or ShareAcknowledge. Raises ProtocolError."""
         request, broker_id = call.request, call.broker.id
         key, is_fetch = key_of(request), call.api_key == SHARE_FETCH
         if request.share_session_epoch == FINAL_EPOCH:
@@ -60,7 +60,7 @@ class FollowedShareSessions:
             call.wanted = cast("list[FetchPartition]", wanted)
 
     def answered(self, call: Call, response: Any) -> None:
-        """A broker has answered one of these: a session may have begun, or have ended."""
+        """Open or end a session, as a broker's response to one of these requests requires."""
         request, broker_id = call.request, call.broker.id
         key = key_of(request)
         if response.error_code:
@@ -76,7 +76,7 @@ class FollowedShareSessions:
             self._used(broker_id, key, len(named))
 
     def connection_closed(self, broker_id: int, connection: int) -> None:
-        """A connection has ended, and the session that was begun on it."""
+        """End the session that was opened on a closed connection."""
         key = self._begun_on.pop((broker_id, connection), None)
         session = None if key is None else self._sessions(broker_id).get(key)
         if key is not None and session is not None and session.connection == connection:
@@ -87,7 +87,7 @@ class FollowedShareSessions:
         return sessions
 
     def _used(self, broker_id: int, key: SessionKey, partitions: int) -> None:
-        """Note how large a session is that was used just now; the longest unused go where there is no room."""
+        """Record the size of a session that was just used; evict the least recently used above the limit of bytes."""
         self.size_bytes -= self._sizes.pop((broker_id, key), 0)
         size = self.size_of(partitions)
         while self._sizes and self.size_bytes + size > self.max_bytes:
@@ -110,10 +110,10 @@ def key_of(request: Any) -> SessionKey:
 
 
 def named_partitions(request: Any) -> list[TopicIndex]:
-    """What a request names."""
+    """The partitions that a request names."""
     return [(topic.topic_id, one.partition_index) for topic in request.topics for one in topic.partitions]
 
 
 def forgotten(request: Any) -> list[Any]:
-    """The topics with partitions that a ShareFetch takes out of its session."""
+    """The topics with partitions that a ShareFetch removes from its session."""
     return getattr(request, "forgotten_topics_data", [])

@@ -1,4 +1,4 @@
-"""The configs that have an effect on share groups."""
+"""The configs that affect share groups."""
 
 from __future__ import annotations
 
@@ -39,4 +39,4 @@ EFFECTIVE: dict[str, tuple[str, ...]] = {
         "share.coordinator.state.topic.prune.interval.ms",
     ),
 }
-"""Names of Kafka's configs by their kind."""
+"""Names of Kafka's configs, by kind."""

@@ -1,4 +1,4 @@
-"""Share partitions' states, as ``__share_group_state`` has them.
+"""Share partition states, as recorded in ``__share_group_state``.
 
 Source: ShareCoordinatorShard.replay, PersisterStateBatchCombiner, SharePartitionKey and ShareGroupOffset, Apache Kafka
 4.4.
@@ -30,7 +30,7 @@ NO_EPOCH = -1
 
 
 class SharePartitionKey(NamedTuple):
-    """Which share partition: a group's view of one partition of a topic."""
+    """Identifies a share partition: a group's view of one partition of a topic."""
 
     group_id: str
     topic_id: bytes
@@ -38,7 +38,7 @@ class SharePartitionKey(NamedTuple):
 
 
 def coordinator_key(key: SharePartitionKey) -> str:
-    """The key by which FindCoordinator asks for a share partition's coordinator.
+    """The key of a share partition in FindCoordinator requests.
 
     >>> coordinator_key(SharePartitionKey("workers", bytes(16), 2))
     'workers:AAAAAAAAAAAAAAAAAAAAAA:2'
@@ -59,7 +59,7 @@ def read_coordinator_key(key: str) -> str:
 
 
 class StateBatch(NamedTuple):
-    """What the share coordinator keeps of records: offsets, both ends counted, their state and deliveries."""
+    """Persisted state of a range of records: offsets (both inclusive), delivery state and delivery count."""
 
     first_offset: int
     last_offset: int
@@ -69,11 +69,11 @@ class StateBatch(NamedTuple):
 
 @dataclass(slots=True, frozen=True)
 class ShareState:
-    """What the share coordinator keeps of a share partition.
+    """The persisted state of a share partition.
 
-    ``updates`` counts the updates since the last snapshot, whose number is ``snapshot_epoch``. Leaders and groups at
-    older epochs than ``newest_leader_epoch`` and ``newest_state_epoch`` are fenced, also once it was begun anew. The
-    times are the last snapshot's, by the wall clock; one that was repeated for its age has two.
+    ``updates`` counts the updates since the last snapshot, whose number is ``snapshot_epoch``. Leaders and groups with
+    older epochs than ``newest_leader_epoch`` and ``newest_state_epoch`` are fenced, even after reinitialization. The
+    times are those of the last snapshot, in wall-clock time; a snapshot repeated because of its age has two.
     """
 
     snapshot_epoch: int
@@ -90,7 +90,7 @@ class ShareState:
 
 
 def share_of(cluster: Cluster) -> SharePartitions:
-    """The share partitions that run, and their coordinators."""
+    """The share partitions that run, with their coordinators."""
     found: SharePartitions = cluster.extension("share")
     return found
 
@@ -145,9 +145,9 @@ def state_batches(value: ShareSnapshotValue | ShareUpdateValue) -> list[StateBat
 
 
 def combined(batches: Iterable[StateBatch], start_offset: int) -> list[StateBatch]:
-    """Batches that may overlap as ones that do not, without what lies before the start.
+    """Merges batches that may overlap into disjoint ones, without offsets before the start.
 
-    Of several that hold an offset the one with the most deliveries counts, of equal ones that with the higher state.
+    Of several batches with an offset, the one with the most deliveries wins; among equals, the higher state.
 
     >>> combined([StateBatch(0, 9, 0, 1), StateBatch(3, 4, 2, 1), StateBatch(5, 5, 2, 1)], 2)
     [StateBatch(first_offset=2, last_offset=2, delivery_state=0, delivery_count=1), \
@@ -161,7 +161,9 @@ StateBatch(first_offset=6, last_offset=9, delivery_state=0, delivery_count=1)]
     ]
     if len(pruned) < 2:
         return pruned
-    changes: dict[int, list[tuple[int, tuple[int, int]]]] = {}  # by offset: how many more of which priority
+    changes: dict[
+        int, list[tuple[int, tuple[int, int]]]
+    ] = {}  # by offset: the change in the number of batches with each priority
     for one in pruned:
         priority = (one.delivery_count, one.delivery_state)
         changes.setdefault(one.first_offset, []).append((1, priority))
@@ -184,7 +186,7 @@ StateBatch(first_offset=6, last_offset=9, delivery_state=0, delivery_count=1)]
 
 
 def append(result: list[StateBatch], batch: StateBatch) -> None:
-    """Append a batch, to the last one where both are alike and touch."""
+    """Append a batch, merged into the last one if both are adjacent and in the same state."""
     before = result[-1] if result else None
     if before is not None and before[1:] == (batch.first_offset - 1, *batch[2:]):
         result[-1] = before._replace(last_offset=batch.last_offset)

@@ -1,1 +1,1 @@
-"""The cluster's memory and rules: no protocol messages, no clock, no sockets."""
+"""The cluster's state and rules: no protocol messages, no clock, no sockets."""

@@ -1,4 +1,4 @@
-"""The errors that state raises: for what a peer asked wrongly, and for brokers and racks that are not there."""
+"""The errors of state: wrong requests, and unknown brokers and racks."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ MAX_MESSAGE_LETTERS = 1000
 
 
 class ApiError(Exception):
-    """A refusal with Kafka's error code; the handler puts it into the response's narrowest error field.
+    """An error with Kafka's error code; the handler puts it into the response's narrowest error field.
 
-    ``code`` is a number of ``protocol.error_codes.ErrorCode``; ``message`` is for the response's error message where
-    it has one, and is cut off after so many letters as say enough, as it may repeat what the request sent.
+    ``code`` is a number of ``protocol.error_codes.ErrorCode``; ``message`` is for the response's error message, if
+    it has one, and is cut off at a maximum length, because it may repeat parts of the request.
     """
 
     def __init__(self, code: int, message: str | None = None) -> None:
@@ -24,7 +24,7 @@ class ApiError(Exception):
 
 
 class UnknownNameError(KeyError):
-    """A command names a broker or a rack that the cluster does not have.
+    """A command names a broker or a rack that does not exist.
 
     >>> print(UnknownNameError("expected a rack of a, b; got 'z'"))
     expected a rack of a, b; got 'z'

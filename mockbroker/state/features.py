@@ -1,7 +1,7 @@
-"""The features of a cluster that brokers agree on: the levels that are supported, and those that it goes by.
+"""The features of a cluster: supported levels, and finalized levels.
 
-A cluster that was never told otherwise goes by the levels that a new one of its release has. With the first change all
-of them are written to the image, as Kafka's controller writes them when it first starts.
+Without changes, a cluster has the initial levels of its release. The first change writes all levels to the image, as
+Kafka's controller does when it first starts.
 
 Source: KIP-584, KIP-778, KIP-1022; FeatureControlManager, QuorumFeatures, Feature, MetadataVersion, Apache Kafka 4.4.
 """
@@ -26,13 +26,13 @@ Levels = dict[str, tuple[int, int]]
 ELR_NEEDS_METADATA_VERSION = 23  # 4.0-IV1; EligibleLeaderReplicasVersion.ELRV_1
 
 METADATA_CHANGES = frozenset({7, 8, 11, 13, 14, 15, 17, 23, 30, 32, 33})
-"""Metadata versions that brought something new into records: MetadataVersion.didMetadataChange."""
+"""Metadata versions that changed records: MetadataVersion.didMetadataChange."""
 
 UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE = 1, 2, 3  # FeatureUpdate.UpgradeType
 
 
 class FeatureUpdate(NamedTuple):
-    """A level to go by from now on; 0 ends the feature. ``upgrade_type`` is 1 to go up, 2 or 3 to go down."""
+    """A new level of a feature; 0 disables it. ``upgrade_type`` is 1 for an upgrade, 2 or 3 for a downgrade."""
 
     name: str
     level: int
@@ -40,17 +40,17 @@ class FeatureUpdate(NamedTuple):
 
 
 def supported_levels(release: str | None = None) -> Levels:
-    """The levels that brokers of a release support, by name; the newest release's where none is named."""
+    """The levels that brokers of a release support, by name; default: the newest release."""
     return supported_feature_levels(release or NEWEST)
 
 
 def initial_levels(release: str | None = None) -> dict[str, int]:
-    """The levels of a new cluster of a release, 0 among them. Its voters are set by ``controller.quorum.voters``."""
+    """The levels of a new cluster of a release, including 0. Its voters are static, in ``controller.quorum.voters``."""
     return initial_feature_levels(release or NEWEST)
 
 
 def feature_level(cluster: Cluster, name: str) -> int:
-    """The level of a feature that the whole cluster goes by, 0 in ZooKeeper mode and for one that is not known."""
+    """The finalized level of a feature, 0 in ZooKeeper mode and for an unknown feature."""
     if not cluster.support.is_kraft:
         return 0
     features = cluster.image.features
@@ -60,15 +60,15 @@ def feature_level(cluster: Cluster, name: str) -> int:
 
 
 def finalized_levels(cluster: Cluster) -> dict[str, int]:
-    """The levels that the whole cluster goes by, but for 0, by name in order."""
+    """The finalized levels above 0, ordered by name."""
     levels = cluster.image.features or initial_levels(cluster.release)
     return {name: level for name, level in sorted(levels.items()) if level}
 
 
 def update_features(cluster: Cluster, updates: Iterable[FeatureUpdate], *, validate_only: bool) -> None:
-    """Go by other levels: by all of them or by none.
+    """Finalize other levels: all or none.
 
-    Raises ApiError: INVALID_UPDATE_VERSION with what is wrong about the first that cannot be.
+    Raises ApiError: INVALID_UPDATE_VERSION with the reason for the first invalid update.
     """
     wanted = {update.name: update for update in updates}
     present = dict(cluster.image.features or initial_levels(cluster.release))
@@ -94,7 +94,7 @@ def update_features(cluster: Cluster, updates: Iterable[FeatureUpdate], *, valid
 def problem_with(
     cluster: Cluster, update: FeatureUpdate, present: dict[str, int], proposed: dict[str, int]
 ) -> str | None:
-    """What stands against a level, in the order in which Kafka looks; None if nothing does."""
+    """The reason why a level is invalid, in Kafka's order of checks; None if it is valid."""
     name, level, upgrade_type = update
     if upgrade_type not in (UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE):
         return f"expected upgrade type 1, 2 or 3, got {upgrade_type}"

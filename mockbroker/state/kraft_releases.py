@@ -1,14 +1,14 @@
-"""What each Kafka release since 2.8 serves in KRaft mode: APIs, their versions, and the features that brokers agree on.
+"""The APIs, versions and features of each Kafka release since 2.8 in KRaft mode.
 
-The tables are those of the releases' own classes, less versions that they call unstable; which of them have a handler
-is not decided here. ``diskless`` stands for 4.4 with the two proposals that no release has.
+The tables are from the releases' own classes, without unstable versions; they are independent of the handlers here.
+``diskless`` is 4.4 with two proposals that are in no release.
 
 >>> kraft_versions("3.9")[1], kraft_versions("4.0.1")[1], kraft_versions("diskless")[3]
 ((0, 17), (4, 17), (0, 14))
 
-Sources: ApiKeys and ApiMessageType of kafka-clients 2.8.2 to 4.4.0, those for brokers; MetadataVersion and Feature of
-kafka-server-common 3.3.2 to 4.4.0; what brokers of 2.8.2, 3.0.2, 3.1.2, 3.2.3, 3.3.2, 3.7.2, 3.9.1, 4.0.1, 4.1.0,
-4.2.0, 4.3.0 and 4.4.0 answered, one of each in KRaft mode. Before 3.3 the classes say more than brokers did.
+Sources: ApiKeys and ApiMessageType of kafka-clients 2.8.2 to 4.4.0, for brokers; MetadataVersion and Feature of
+kafka-server-common 3.3.2 to 4.4.0; answers of one broker in KRaft mode of each of 2.8.2, 3.0.2, 3.1.2, 3.2.3, 3.3.2,
+3.7.2, 3.9.1, 4.0.1, 4.1.0, 4.2.0, 4.3.0 and 4.4.0. Before 3.3 the classes have more than brokers served.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from functools import cache, total_ordering
 LATEST = 1_000_000  # of the internal versions (IV) of a protocol, and of the patches of a release
 VERSION = re.compile(r"(0(?:\.\d+){2}|[1-9]\d*\.\d+)(?:(?:\.(\d{1,9}|[xX]))|(?:-IV(\d{1,9})))?")
 DISKLESS = "diskless"
-"""Names no release: the newest with the proposals for diskless topics."""
+"""Not a release: the newest one with the proposals for diskless topics."""
 DISKLESS_VERSIONS = {3: (0, 14), 75: (0, 1)}
-"""Metadata and DescribeTopicPartitions with the client's rack, as the diskless proposal draws them."""
+"""Metadata and DescribeTopicPartitions with the client's rack, as in the diskless proposal."""
 
 DESCRIBE_QUORUM = 55
 
@@ -51,7 +51,7 @@ CHANGES: dict[str, dict[int, tuple[int, int]]] = {
         69: (0, 0), 75: (0, 0),
     },
     "3.9": {1: (0, 17), 2: (0, 9), 10: (0, 6), 18: (0, 4), 55: (0, 2), 80: (0, 0), 81: (0, 0)},
-    # Versions of before 2.1 are gone (KIP-896).
+    # Versions from before 2.1 are removed (KIP-896).
     "4.0": {
         0: (3, 12), 1: (4, 17), 2: (1, 10), 3: (0, 13), 8: (2, 9), 9: (1, 9), 15: (0, 6), 19: (2, 7), 20: (1, 6),
         23: (2, 4), 26: (0, 5), 27: (1, 1), 28: (0, 5), 29: (1, 3), 30: (1, 3), 31: (1, 3), 32: (1, 4), 34: (1, 2),
@@ -73,7 +73,7 @@ KRAFT_RELEASES = tuple(CHANGES)
 KRAFT_ONLY = ("4.0", "4.1", "4.2", "4.3", "4.4")
 NEWEST = KRAFT_RELEASES[-1]
 UNSTABLE_VERSIONS = {22: (0, 6)}
-"""Versions that newest brokers serve with ``unstable.api.versions.enable``: InitProducerId v6 (KIP-939)."""
+"""Versions that the newest brokers serve with ``unstable.api.versions.enable``: InitProducerId v6 (KIP-939)."""
 
 METADATA_LEVELS = {
     "3.3": 7,
@@ -91,7 +91,7 @@ METADATA_LEVELS = {
 }
 """The newest ``metadata.version`` of each release that has the feature."""
 MIN_METADATA_LEVELS = (("4.0", 7), ("3.3", 1))
-"""The oldest one that a release still reads, by the first release of which that is so."""
+"""The oldest level that a release can read, by the first release with that limit."""
 
 MAX_LEVELS: dict[str, tuple[tuple[str, int], ...]] = {
     "kraft.version": (("3.9", 1),),
@@ -101,7 +101,7 @@ MAX_LEVELS: dict[str, tuple[tuple[str, int], ...]] = {
     "share.version": (("4.1", 1), ("4.4", 2)),
     "streams.version": (("4.2", 1),),
 }
-"""Feature -> (release, the highest level that brokers support from it on); all go down to 0."""
+"""Feature -> (release, the highest supported level from it on); the lowest level is 0."""
 INITIAL_LEVELS: dict[str, tuple[tuple[str, int], ...]] = {
     "transaction.version": (("4.0", 2),),
     "group.version": (("4.0", 1),),
@@ -109,15 +109,15 @@ INITIAL_LEVELS: dict[str, tuple[tuple[str, int], ...]] = {
     "share.version": (("4.2", 1), ("4.4", 2)),
     "streams.version": (("4.2", 1),),
 }
-"""The same of what a new cluster goes by; what is not there is at 0 until somebody raises it."""
+"""The same for the levels of a new cluster; other features are at 0."""
 
 
 @total_ordering
 class Version:
     """A release or a protocol, comparable: ``0.10.0``, ``0.9.0.1``, ``2.4-IV1``.
 
-    ``line`` is the release line, ``0.10.0`` or ``2.4``. ``part`` is the patch or the internal version after it; without
-    one the latest is meant.
+    ``line`` is the release line, ``0.10.0`` or ``2.4``. ``part`` is the patch or the internal version after it, by
+    default the latest.
     """
 
     __slots__ = ("line", "part", "text")
@@ -151,7 +151,7 @@ class Version:
 
 
 def kraft_line(release: str) -> str:
-    """The release line of a release in KRaft mode: ``3.9`` of ``3.9.1``; that of ``diskless`` is the newest.
+    """The release line of a release in KRaft mode: ``3.9`` for ``3.9.1``; for ``diskless`` the newest.
 
     Raises ValueError: no such release, or one without KRaft mode.
     """
@@ -162,7 +162,7 @@ def kraft_line(release: str) -> str:
 
 
 def is_since(release: str | None, line: str) -> bool:
-    """Whether a release is of this line or of a later one; without a release it is.
+    """True if a release is of this line or a later one, or None.
 
     >>> is_since("3.9.1", "4.0"), is_since("4.10", "4.2"), is_since(None, "4.4")
     (False, True, True)
@@ -174,10 +174,10 @@ def is_since(release: str | None, line: str) -> bool:
 
 @cache
 def kraft_versions(release: str, *, unstable: bool = False) -> dict[int, tuple[int, int]]:
-    """API key -> lowest and highest version that brokers of a release serve in KRaft mode, by key in order.
+    """API key -> lowest and highest version that brokers of a release serve in KRaft mode, ordered by key.
 
     Args:
-        unstable: also the versions that are still to change, which are known of the newest release alone.
+        unstable: include unstable versions, which are known for the newest release only.
     """
     line = kraft_line(release)
     found: dict[int, tuple[int, int]] = {}
@@ -193,7 +193,7 @@ def kraft_versions(release: str, *, unstable: bool = False) -> dict[int, tuple[i
 
 
 def newest_versions() -> dict[int, tuple[int, int]]:
-    """API key -> the oldest version that any release serves in KRaft mode, and the newest, by key in order."""
+    """API key -> the lowest version that any release serves in KRaft mode, and the highest, ordered by key."""
     lowest: dict[int, int] = {}
     for changes in CHANGES.values():
         for api_key, (oldest, _) in changes.items():
@@ -203,7 +203,7 @@ def newest_versions() -> dict[int, tuple[int, int]]:
 
 @cache
 def supported_feature_levels(release: str) -> dict[str, tuple[int, int]]:
-    """Lowest and highest level of each feature that brokers of a release support, by name in order."""
+    """Lowest and highest level of each feature that brokers of a release support, ordered by name."""
     line = kraft_line(release)
     found = {
         name: (0, level) for name, changes in MAX_LEVELS.items() if (level := _level_at(changes, line)) is not None
@@ -216,7 +216,7 @@ def supported_feature_levels(release: str) -> dict[str, tuple[int, int]]:
 
 @cache
 def initial_feature_levels(release: str) -> dict[str, int]:
-    """The levels of a new cluster of a release, 0 among them, by name in order."""
+    """The levels of a new cluster of a release, including 0, ordered by name."""
     line = kraft_line(release)
     found = {}
     for name in supported_feature_levels(release):

@@ -1,4 +1,4 @@
-"""Regular expressions of RE2 and wildcards: matching takes time in proportion to the text, whatever the pattern.
+"""Regular expressions of RE2, and wildcards: matching takes time linear in the text, for any pattern.
 
 Source: KIP-848 and KIP-1152, which use RE2/J.
 """
@@ -12,13 +12,13 @@ MAX_COMPILED_BYTES = 1 << 20
 
 
 class PatternError(ValueError):
-    """No expression of RE2's, or one whose program is too large; the text says what is wrong."""
+    """An invalid RE2 expression, or one whose program is too large; the text has the reason."""
 
 
 @lru_cache(maxsize=256)
 def compiled(text: str) -> Any:
-    """An expression of RE2, ready to match. Raises PatternError."""
-    import re2  # here, as few clusters meet an expression
+    """A compiled RE2 expression. Raises PatternError."""
+    import re2  # loaded here, because few clusters use an expression
 
     options = re2.Options()
     options.log_errors = False
@@ -30,7 +30,7 @@ def compiled(text: str) -> Any:
 
 
 def description(error: str) -> str:
-    """What is wrong with an expression, without the part of it in which RE2 found that.
+    """RE2's error message for an expression, without the faulty part.
 
     >>> description("missing ]: [a-")
     'missing ]'
@@ -39,7 +39,7 @@ def description(error: str) -> str:
 
 
 def wildcards_match(pattern: str, text: str) -> bool:
-    """Whether a text is as a pattern in which ``*`` stands for any letters; takes time in proportion to the text.
+    """True if a text matches a pattern in which ``*`` matches any characters; takes time linear in the text.
 
     >>> [wildcards_match("orders-*-eu*", name) for name in ("orders-1-eu", "orders-eu-west", "orders--eu-west")]
     [True, False, True]

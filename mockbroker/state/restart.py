@@ -1,4 +1,4 @@
-"""A cluster that goes on from an image: what its brokers find when they start, and what a restart of all of them does.
+"""Starting a cluster from an image: the state that its brokers find, and the effects of a restart of all of them.
 
 Source: ReplicationControlManager.handleBrokerShutdown and handleBrokerUnfenced, QuorumController.bootstrap, Apache
 Kafka 4.4.
@@ -22,9 +22,9 @@ COMMIT_RECORDS = 10_000  # QuorumController.MAX_RECORDS_PER_BATCH
 
 
 def begin_durable(cluster: Cluster) -> None:
-    """Write down the features that a new cluster goes by, as Kafka's controller does when it first starts.
+    """Write the features of a new cluster, as Kafka's controller does when it first starts.
 
-    Raises ValueError: one that goes on goes by levels that its brokers do not know.
+    Raises ValueError: an existing cluster has levels that its brokers do not support.
     """
     if not cluster.support.is_kraft:
         return
@@ -42,7 +42,7 @@ def begin_durable(cluster: Cluster) -> None:
 
 
 def check_features(levels: dict[str, int], release: str | None) -> None:
-    """Refuse brokers that do not know the levels that a cluster goes by. Raises ValueError."""
+    """Raises ValueError if brokers do not support the levels of an existing cluster."""
     supported = supported_levels(release)
     for name, level in sorted(levels.items()):
         highest = supported.get(name, (0, 0))[1]
@@ -54,7 +54,7 @@ def check_features(levels: dict[str, int], release: str | None) -> None:
 
 
 def go_on(cluster: Cluster, now_ms: int, snapshot: ClusterSnapshot | None = None) -> None:
-    """Go on from the cluster's image: fence the brokers that are gone, run its topics, groups and transactions."""
+    """Continue from the cluster's image: fence missing brokers; load topics, groups and transactions."""
     cluster.now_ms = now_ms
     image, control = cluster.image, cluster.replication_control
     gone = [one.id for one in image.brokers.values() if one.id not in cluster.brokers and not one.fenced]
@@ -82,7 +82,7 @@ def go_on(cluster: Cluster, now_ms: int, snapshot: ClusterSnapshot | None = None
 
 
 def forget_members(cluster: Cluster) -> None:
-    """Write that all groups have lost their members, which are other programs; no epoch or generation begins."""
+    """Write records that remove all members, which are other programs; no epoch or generation begins."""
     from mockbroker.state.groups.classic.records import without_members
     from protocol.embedded.group_log import GroupMetadataKey
 
@@ -100,10 +100,10 @@ def forget_members(cluster: Cluster) -> None:
 
 
 def begin_leader_epochs(cluster: Cluster) -> None:
-    """Have each partition lose its leader and have it again, which are two epochs, as in Kafka's start of all brokers.
+    """Let each partition lose and regain its leader, which are two epochs, as when all brokers of Kafka start.
 
-    Whoever read what a torn log has lost learns by it where that log ends now. Source: Apache Kafka 4.4.0 of one node,
-    killed and stopped in order.
+    From the new epoch, a reader learns where the log ends if records were lost in a torn log. Source: Apache Kafka
+    4.4.0 of one node, killed and stopped in order.
     """
     from protocol.embedded.metadata_topics import PartitionChangeRecord
 

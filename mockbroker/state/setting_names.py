@@ -1,6 +1,6 @@
-"""Which names a setting may have, and which one a misspelt name was meant to be.
+"""Checks the names of settings, and suggests a name for a misspelt one.
 
-Loaded only for names that ``settings.DEFAULTS`` does not have; Kafka has some hundreds.
+Loaded only for names that are not in ``settings.DEFAULTS``; Kafka has some hundreds.
 
 Source: mockbroker/state/configs, with the definitions of Kafka 4.4, and removed_settings.txt there.
 """
@@ -14,23 +14,23 @@ from typing import Any
 
 from mockbroker.state.configs.definitions import BROKER, FOLDER, TOPIC, dynamic_only_names, names
 
-PREFIXES = ("config.providers.", "listener.name.", "rlmm.config.", "rsm.config.")  # a name of the user's own follows
-ALIKE = 0.8  # of difflib's ratio: from here on a name is taken for another one misspelt, not for one that we lack
+PREFIXES = ("config.providers.", "listener.name.", "rlmm.config.", "rsm.config.")  # the user's own name follows
+ALIKE = 0.8  # of difflib's ratio: above it, an unknown name is an error, as a misspelt one
 
 
 class UnknownSettingError(ValueError):
-    """A setting that neither this cluster, its placer nor Kafka has."""
+    """A setting that is unknown here, in the placer and in Kafka."""
 
 
 def names_without_effect(strange: Iterable[str], effective: Iterable[str], settings: Mapping[str, Any]) -> list[str]:
-    """Which settings are Kafka's and change nothing here; a placer of the user's own may have others.
+    """The names of Kafka's settings that have no effect here; a user's placer may have others.
 
     Args:
-        strange: the names to look at.
-        effective: those that have an effect, whatever the placer.
-        settings: all that were given.
+        strange: the names to check.
+        effective: names with an effect, for any placer.
+        settings: all settings.
 
-    Raises: UnknownSettingError: a name that nobody has, with the nearest one that there is.
+    Raises: UnknownSettingError: an unknown name, with the nearest known one.
 
     >>> names_without_effect(["log.dirs"], ["num.partitions"], {"log.dirs": "/var/kafka"})
     ['log.dirs']
@@ -50,9 +50,9 @@ def names_without_effect(strange: Iterable[str], effective: Iterable[str], setti
 
 
 def nearest(name: str, known: Iterable[str], ratio: float = 0.6) -> str | None:
-    """The known name that is most like this one, None if none is as like as difflib's ratio says.
+    """The known name that is most similar to this one, None if none reaches this ratio of difflib.
 
-    What they all begin with says nothing, so it is left out for the placer's settings.
+    The common prefix of placers' settings is ignored, because it is in all of their names.
 
     >>> nearest("num.partitons", ["num.partitions", "node.id"])
     'num.partitions'
@@ -68,6 +68,6 @@ def nearest(name: str, known: Iterable[str], ratio: float = 0.6) -> str | None:
 
 @cache
 def kafka_settings() -> frozenset[str]:
-    """The names of Kafka's broker and topic settings, with those that 4.0 removed."""
+    """The names of Kafka's broker and topic settings, including those removed in 4.0."""
     removed = (FOLDER / "removed_settings.txt").read_text(encoding="ascii").splitlines()
     return dynamic_only_names().union(names(BROKER), names(TOPIC), (one for one in removed if not one.startswith("#")))

@@ -1,4 +1,4 @@
-"""Broker settings under Kafka's own names, with Kafka's defaults unless a test cluster is better off with another."""
+"""Broker settings under Kafka's names, with Kafka's defaults except where a test cluster needs others."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ DEFAULTS: dict[str, Any] = {
     "auto.create.topics.enable": True,
     "auto.leader.rebalance.enable": True,
     "broker.session.timeout.ms": 9000,
-    "connection.first.byte.timeout.ms": 60000,  # ours: from a connection's begin to its first byte
+    "connection.first.byte.timeout.ms": 60000,  # ours: from the start of a connection to its first byte
     "connections.max.idle.ms": 600000,
     "default.replication.factor": 3,
     "diskless.enable": False,
-    "diskless.profile": "kip-1163",  # ours: the system as which brokers serve diskless topics
+    "diskless.profile": "kip-1163",  # ours: the system whose diskless topics brokers emulate
     "fetch.max.bytes": 57671680,
     "group.consumer.assignment.interval.ms": 0,
     "group.initial.rebalance.delay.ms": 0,
@@ -34,9 +34,9 @@ DEFAULTS: dict[str, Any] = {
     "max.connection.creation.rate": 2147483647,
     "max.connections": 2147483647,
     "max.connections.per.ip": 2147483647,
-    "max.decompressed.request.bytes": 33554432,  # ours: what one request's compressed records may hold
+    "max.decompressed.request.bytes": 33554432,  # ours: decompressed size of one request's records
     "max.incremental.fetch.session.cache.slots": 1000,
-    "max.request.items": 20000,  # ours: elements of all arrays of one request
+    "max.request.items": 20000,  # ours: elements in all arrays of one request
     "num.partitions": 1,
     "offset.metadata.max.bytes": 4096,
     "offsets.retention.check.interval.ms": 600000,
@@ -45,11 +45,11 @@ DEFAULTS: dict[str, Any] = {
     "offsets.topic.replication.factor": 3,
     "offsets.topic.segment.bytes": 104857600,
     "producer.id.expiration.ms": 86400000,
-    "records.max.bytes": -1,  # ours: what all logs may hold together
-    "records.max.bytes.policy": "drop",  # or refuse: what is done about more
+    "records.max.bytes": -1,  # ours: maximum size of all logs
+    "records.max.bytes.policy": "drop",  # or refuse: the action above the limit
     "replica.lag.time.max.ms": 30000,
-    "replica.placement.failed.code": 10660,  # KIP-660 gave its error no number
-    "replica.selector.class": "",  # as in Kafka: readers stay with the leader
+    "replica.placement.failed.code": 10660,  # KIP-660 has no number for its error
+    "replica.selector.class": "",  # as in Kafka: the leader serves readers
     "request.read.timeout.ms": 300000,  # ours: from a request's first byte to its last
     "socket.request.max.bytes": 104857600,
     "socket.send.buffer.bytes": 102400,
@@ -65,8 +65,8 @@ DEFAULTS: dict[str, Any] = {
     "transaction.two.phase.commit.enable": False,
     "unstable.api.versions.enable": False,
 } | merged("settings")
-"""What is read without Kafka's definitions, which cost a start-up some ms; all other settings have an effect by the
-definitions, as those that topics fall back to, or by none."""
+"""Settings that are read without Kafka's definitions, which take some ms to load; all others have an effect through the
+definitions, such as topic defaults, or none."""
 LOWEST_OF_OURS = {
     "connection.first.byte.timeout.ms": 1,
     "max.decompressed.request.bytes": 0,
@@ -74,7 +74,7 @@ LOWEST_OF_OURS = {
     "records.max.bytes": -1,
     "request.read.timeout.ms": 1,
 }
-"""The lowest values of the settings that Kafka has not; those of the others are in Kafka's definitions."""
+"""The lowest values of settings that Kafka does not have; others are in Kafka's definitions."""
 DIFFERENT_DEFAULTS = {
     "leader.imbalance.check.interval.seconds": "preferred leaders lead again at once, so that all is as before",
     "default.replication.factor": "a topic spreads over racks, as wide as there are brokers",
@@ -82,22 +82,22 @@ DIFFERENT_DEFAULTS = {
     "group.initial.rebalance.delay.ms": "groups of a test are complete sooner",
     "group.share.assignment.interval.ms": "groups of a test are assigned at once",
 }
-"""The settings whose default is not Kafka's, each with the reason."""
+"""The settings whose default differs from Kafka's, with the reason."""
 PROTOCOL_SETTING = "inter.broker.protocol.version"
 SETTINGS_OF_MODES = (PROTOCOL_SETTING, *(name for part in parts() if part.metadata_support for name in part.settings))
 EMULATED_DEFAULTS = {"leader.imbalance.check.interval.seconds": 300}
-"""Kafka's own defaults where a cluster that is to be one release has them (``--emulate``) and others have not."""
+"""Kafka's defaults that apply only to a cluster that emulates one release (``--emulate``)."""
 LIMITS_OF_LISTENERS = (".max.connections", ".max.connection.creation.rate")
 TRUE_AND_FALSE = {"true": True, "false": False}
 
 
 class KafkaSettings(dict[str, Any]):
-    """Settings by name; a name that was never given has its default.
+    """Settings by name; a name that is not set has its default.
 
-    Values given as text become the type of the default. ``without_effect`` has the names that were given, that Kafka
-    has, and that change nothing here, sorted. What else a placer of the user's own understands is kept as it is.
+    Values set as text are parsed to the type of the default. ``without_effect`` has the names of settings of Kafka that
+    are set but have no effect here, sorted. Other settings, for a user's placer, are stored unchanged.
 
-    Raises: ValueError: a value of the wrong type, or UnknownSettingError, a name that nobody has.
+    Raises: ValueError: a value of the wrong type, or UnknownSettingError, an unknown name.
 
     >>> KafkaSettings({"num.partitions": "6"})["num.partitions"]
     6
@@ -126,7 +126,7 @@ class KafkaSettings(dict[str, Any]):
             check_assignors(self[ASSIGNORS])
 
     def emulating(self) -> KafkaSettings:
-        """The same for a cluster that emulates a release.
+        """The settings of a cluster that emulates a release.
 
         >>> KafkaSettings().emulating()["leader.imbalance.check.interval.seconds"]
         300
@@ -160,11 +160,11 @@ class KafkaSettings(dict[str, Any]):
 
     @property
     def names_release(self) -> bool:
-        """Whether anything is said of Kafka's versions."""
+        """True if a setting determines Kafka's version."""
         return any(self.given(name) for name in SETTINGS_OF_MODES)
 
     def given(self, name: str) -> bool:
-        """Whether the value differs from the default."""
+        """True if the value differs from the default."""
         if name not in self.given_names or name in DEFAULTS:
             return name in self.given_names and bool(self[name] != DEFAULTS[name])
         from mockbroker.state.configs.definitions import find_definition
@@ -174,11 +174,11 @@ class KafkaSettings(dict[str, Any]):
 
 
 def in_range(name: str, value: Any) -> Any:
-    """The value of a setting, if it is one that a cluster can run with.
+    """The value of a setting, if it is in range.
 
-    Kafka's ranges hold, but for a lowest value above 1: tests want small segments and short times.
+    Kafka's ranges apply, except lowest values above 1: tests need small segments and short times.
 
-    Raises: ValueError: a number out of its range, or another type than a whole number's where one is expected.
+    Raises: ValueError: a number out of its range, or a value of another type where an integer is expected.
 
     >>> in_range("num.partitions", 3)
     3
@@ -207,7 +207,7 @@ def in_range(name: str, value: Any) -> Any:
 
 
 def check_assignors(names: Iterable[str]) -> None:
-    """Refuse assignors that no coordinator has; a class of the user's own is left to the group that asks for it."""
+    """Raises ValueError for unknown assignors; a user's class is checked by the group that requests it."""
     from kafka_rack.assignment import SERVER_ASSIGNORS
 
     for name in names:
@@ -216,7 +216,7 @@ def check_assignors(names: Iterable[str]) -> None:
 
 
 def inter_broker_listener(settings: Mapping[str, Any], given: frozenset[str]) -> str:
-    """The listener by which brokers speak to each other, in capital letters.
+    """The name of the listener between brokers, in upper case.
 
     >>> inter_broker_listener({"security.inter.broker.protocol": "SSL"}, frozenset({"security.inter.broker.protocol"}))
     'SSL'
@@ -228,9 +228,9 @@ def inter_broker_listener(settings: Mapping[str, Any], given: frozenset[str]) ->
 
 
 def typed(name: str, value: Any, defaults: Mapping[str, Any] = DEFAULTS) -> Any:
-    """A value given as text, as the type of the setting's default.
+    """A value parsed from text to the type of the setting's default.
 
-    Raises: ValueError: the text is no such value; says which setting, what was given and what was expected.
+    Raises: ValueError: invalid text; the message has the setting, the value and the expected one.
     """
     if name == PROFILE_SETTING and value not in PROFILES:
         raise ValueError(f"{name}: expected one of {', '.join(PROFILES)}, got {value!r}")

@@ -1,11 +1,11 @@
-"""A cluster as it was at a moment, to begin others with: what forks and resets go on from.
+"""A snapshot of a cluster, which forks and resets start from.
 
-It has what a restart finds again, but for members of groups, which are other programs: groups are empty, with the
-offsets that they have committed. Beside it stands what commands hold of partitions, what is known of producers, how
-far the wall clock has jumped, and where the drawing of ids goes on. All brokers are up in what begins with it, no link
-is cut, no disk is full, and no follower is behind.
+It has the state that survives a restart, except group members, which are other programs: groups are empty, with their
+committed offsets. It also has overrides of partitions, the state of producers, the offset of the wall clock, and the
+state of the random generator. In a cluster that starts from it, all brokers are up, no link is cut, no disk is full,
+and no follower lags.
 
-Nothing of a log is copied until somebody looks at it.
+Logs are not copied until they are used.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ PartitionKey = tuple[bytes, int]  # topic id and partition
 
 @dataclass(slots=True, frozen=True, eq=False)
 class ClusterSnapshot:
-    """A cluster at a moment; nothing changes it, so any number of clusters begin with it."""
+    """A cluster at one moment, unchanging, so that many clusters can start from it."""
 
     image: Image
     logs: LogStore
@@ -39,14 +39,14 @@ class ClusterSnapshot:
     rng_state: Any
 
     def rng(self) -> Random:
-        """A Random that draws what the cluster would have drawn next."""
+        """A Random in the cluster's state of that moment."""
         rng = Random(0)
         rng.setstate(self.rng_state)
         return rng
 
 
 def snapshot_of(cluster: Cluster) -> ClusterSnapshot:
-    """A cluster as it is now."""
+    """The current state of a cluster."""
     overrides: dict[PartitionKey, PartitionOverrides] = {}
     producers: dict[PartitionKey, PartitionProducers] = {}
     for topic in cluster.topics.values():

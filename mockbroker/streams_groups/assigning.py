@@ -1,4 +1,4 @@
-"""The coordinator works out who is to have which task, at once or once the first members have been waited for.
+"""Computes the target assignment of a Streams group, at once or after the initial rebalance delay.
 
 Source: GroupMetadataManager.maybeUpdateStreamsTargetAssignment and computeDelayedTargetAssignment,
 GroupConfig.validate, Apache Kafka 4.4.
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from mockbroker.state.configs.effective import ClusterConfigs
 
 ASSIGNOR, TAGS_CONFIG = "streams.assignor.name", "streams.rack.aware.assignment.tags"
-STANDBYS, RACK_TAGS = "num.standby.replicas", "rack.aware.assignment.tags"  # as records name them
+STANDBYS, RACK_TAGS = "num.standby.replicas", "rack.aware.assignment.tags"  # names in records
 
 
 def assignment_configs(group: StreamsGroup) -> dict[str, str]:
-    """What is in force of the assignor's configs, as records keep it."""
+    """The effective configs of the assignor, as stored in records."""
     configs = group.groups.configs
     found = {STANDBYS: str(configs.group(group.id, "streams.num.standby.replicas"))}
     tags = configs.group(group.id, TAGS_CONFIG)
@@ -37,7 +37,7 @@ def assignment_configs(group: StreamsGroup) -> dict[str, str]:
 
 
 def check_group_configs(configs: ClusterConfigs, given: Mapping[str, str]) -> None:
-    """Raises ApiError: INVALID_CONFIG, a rack tag twice or an assignor that brokers do not have."""
+    """Raises ApiError: INVALID_CONFIG for a repeated rack tag or an unknown assignor."""
     tags = [one.strip() for one in given.get(TAGS_CONFIG, "").split(",")]
     if len(set(tags)) != len(tags):
         raise invalid(f"{TAGS_CONFIG}: expected each tag once, got {given[TAGS_CONFIG]!r}")
@@ -59,12 +59,12 @@ def new_targets(
     *,
     keeps_target: bool,
 ) -> tuple[int, Mapping[str, TaskSet]]:
-    """The targets in force by member and the epoch that they are of; worked out anew where it is time.
+    """The target assignment by member and its epoch; computed again unless a delay or interval postpones it.
 
     Args:
-        members, targets: of the group as it is with this heartbeat.
-        written, statuses: take what is to be kept, and what the member is to be told.
-        keeps_target: the epoch was raised for members that are not at their targets, which stay as they are.
+        members, targets: of the group including this heartbeat.
+        written, statuses: new records and statuses for the member are appended to these.
+        keeps_target: the epoch was raised for members that have not reached their targets; targets do not change.
     """
     if group.has_timer(MemberTimer.INITIAL_REBALANCE, ""):
         statuses.append(delayed("Assignment delayed due to the configured initial rebalance delay."))
@@ -102,7 +102,7 @@ def new_targets(
 
 
 def assign_after_delay(group: StreamsGroup, now_ms: int) -> None:
-    """The first members have been waited for. Where nobody has been heard of since, that waits for the next one."""
+    """Compute the target assignment after the initial rebalance delay; without members, nothing happens."""
     if not group.members or group.configured is None or group.epoch <= group.assignment_epoch:
         return
     written: list[CoordinatorRecord] = []

@@ -1,4 +1,4 @@
-"""Which member answers interactive queries for which partitions, by the endpoint that it gave.
+"""The partitions that each member can answer interactive queries for, by the member's endpoint.
 
 Source: StreamsGroup.buildEndpointToPartitions and EndpointToPartitionsManager, Apache Kafka 4.4.
 """
@@ -21,9 +21,9 @@ ByEndpoint = StreamsGroupHeartbeatResponse.EndpointToPartitions
 def partitions_by_endpoint(
     group: StreamsGroup, configured: ConfiguredTopology, member: StreamsMember, replaced: StreamsMember | None
 ) -> list[ByEndpoint]:
-    """All endpoints of a group with a member as it is now, which comes last.
+    """All endpoints of a group, with the updated member last.
 
-    Raises ApiError: UNKNOWN_SERVER_ERROR, where a topology whose numbers are open has an endpoint; so does Kafka.
+    Raises ApiError: UNKNOWN_SERVER_ERROR, as in Kafka, for an endpoint of a topology with unknown partition counts.
     """
     gone = {member.id, replaced.id if replaced is not None else member.id}
     members = [group.members[one] for one in hash_order(group.members, string_hash) if one not in gone]

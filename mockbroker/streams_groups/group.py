@@ -1,4 +1,4 @@
-"""A Streams group as it runs: its topology, its members, and which process holds which task.
+"""A Streams group at its coordinator: its topology, its members, and the processes that hold each task.
 
 Source: StreamsGroup, Apache Kafka 4.4.
 """
@@ -42,13 +42,13 @@ TaskOffsets = Mapping[str, Mapping[int, int]]
 class StreamsGroup(ModernGroup[StreamsMember]):
     """A group of KIP-1071.
 
-    ``topology`` is what its first member brought. ``task_targets`` has what each member is to work on,
-    ``active_holders`` the process of each active task, ``standby_holders`` and ``warmup_holders`` those of the others.
+    ``topology`` is from its first member. ``task_targets`` has the target of each member, ``active_holders`` the
+    process of each active task, ``standby_holders`` and ``warmup_holders`` those of the others.
 
-    A restart forgets what follows: ``configured``, the topology against the topics; ``task_offsets`` and
-    ``task_end_offsets``, how far members' stores are; ``shutdown_by``, the member that asked all to end;
+    These fields do not survive a restart: ``configured``, the topology with partition counts; ``task_offsets`` and
+    ``task_end_offsets``, the progress of members' stores; ``shutdown_by``, the member that requested a shutdown;
     ``endpoint_epoch``, which grows as tasks move between endpoints; ``creation_errors``, why a topic of the group
-    could not be made, and until when that is told.
+    could not be created, and until when that is reported.
     """
 
     kind: ClassVar[str] = "streams"
@@ -87,7 +87,7 @@ class StreamsGroup(ModernGroup[StreamsMember]):
             self.task_end_offsets.pop(before.id, None)
 
     def _take(self, member: StreamsMember) -> None:
-        """What a member holds its process has."""
+        """Record the member's process as a holder of its tasks."""
         for held in (member.assigned, member.pending_revocation):
             for task in tasks_in(held.active):
                 self.active_holders[task] = member.process_id
@@ -96,7 +96,7 @@ class StreamsGroup(ModernGroup[StreamsMember]):
                     holders.setdefault(task, set()).add(member.process_id)
 
     def _release(self, member: StreamsMember | None) -> None:
-        """What a member held nobody holds, unless another process has it by now."""
+        """Remove the member's process as a holder of its tasks, except where another process is recorded now."""
         if member is None:
             return
         for held in (member.assigned, member.pending_revocation):
@@ -111,23 +111,23 @@ class StreamsGroup(ModernGroup[StreamsMember]):
                         holders.pop(task, None)
 
     def forget_what_is_not_kept(self) -> None:
-        """Be as a group is that was read from its records: what else was known of it is gone."""
+        """Reset the fields that records do not have, as in a group that was just loaded."""
         self.configured = None
         self.task_offsets, self.task_end_offsets = {}, {}
         self.shutdown_by = None
         self.endpoint_epoch = 0
         self._metadata_version = None
 
-    # what members and admins ask
+    # requests of members and admins
 
     @property
     def assignor_name(self) -> str:
-        """The only one there is."""
+        """The only assignor."""
         return "sticky"
 
     @property
     def state_name(self) -> str:
-        """Empty, NotReady until the topology's topics are all there, Assigning, Reconciling or Stable."""
+        """Empty, NotReady until all topics of the topology exist, Assigning, Reconciling or Stable."""
         if not self.members:
             return "Empty"
         if self.topology is None or self.topology.epoch != self.metadata.validated_topology_epoch:
@@ -139,7 +139,7 @@ class StreamsGroup(ModernGroup[StreamsMember]):
         return "Reconciling"
 
     def topics_of(self, member: StreamsMember) -> frozenset[str]:
-        """The topics that the topology reads: any member may be given tasks of each."""
+        """The topics that the topology reads: any member may have tasks of each."""
         return frozenset() if self.topology is None else frozenset(readers_of_topics(self.topology))
 
     def assigned_to(self, member: StreamsMember) -> Mapping[bytes, Collection[int]]:
@@ -153,7 +153,7 @@ class StreamsGroup(ModernGroup[StreamsMember]):
         return found
 
     def subscribed_topics(self, topics_of: TopicsOf) -> Collection[str]:
-        """The topics that the topology reads, while there are members."""
+        """The topics that the topology reads, while the group has members."""
         if self.topology is None or not self.members:
             return ()
         return readers_of_topics(self.topology).keys()
@@ -163,7 +163,7 @@ class StreamsGroup(ModernGroup[StreamsMember]):
     def accept_commit(
         self, member_id: str, instance_id: str | None, generation: int, now_ms: int, *, version: int
     ) -> CommitCheck | None:
-        """Let a member commit in its epoch; in an older one of tasks that were its own then.
+        """Check a member's commit: its current epoch passes; an older one passes for tasks assigned by then.
 
         Raises ApiError: UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH, UNSUPPORTED_VERSION.
         """
@@ -178,7 +178,7 @@ class StreamsGroup(ModernGroup[StreamsMember]):
     def accept_transactional_commit(
         self, member_id: str, instance_id: str | None, generation: int
     ) -> CommitCheck | None:
-        """Let a transaction's offsets pass as a commit's; those of nobody always.
+        """Check the offsets of a transaction like a commit; a request without a member always passes.
 
         Raises ApiError: UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH.
         """
@@ -189,13 +189,13 @@ class StreamsGroup(ModernGroup[StreamsMember]):
         return self._check_of(self.member(member_id), generation)
 
     def accept_fetch(self, member_id: str | None, generation: int) -> None:
-        """Let a member read offsets in its epoch, and anybody who does not say who he is.
+        """Check a member's epoch before it reads offsets; a request without a member and epoch passes.
 
-        Raises ApiError: UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH; UNKNOWN_SERVER_ERROR, of nobody in an epoch.
+        Raises ApiError: UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH; UNKNOWN_SERVER_ERROR for an epoch without a member id.
         """
         if member_id is None and generation < 0:
             return
-        if member_id is None:  # Kafka looks nobody up in a table that has no place for that
+        if member_id is None:  # Kafka looks null up in a map that does not allow it
             raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
         member = self.member(member_id)
         if generation != member.epoch:
@@ -232,7 +232,7 @@ class StreamsGroup(ModernGroup[StreamsMember]):
     # time
 
     def on_timer(self, timer: MemberTimer, member_id: str, now_ms: int) -> None:
-        """A member is too late with something and is put out; or the first members have been waited for."""
+        """Remove a member that missed a deadline, or assign tasks after the initial rebalance delay."""
         if timer is MemberTimer.INITIAL_REBALANCE:
             from mockbroker.streams_groups.assigning import assign_after_delay
 
@@ -243,7 +243,7 @@ class StreamsGroup(ModernGroup[StreamsMember]):
             self.fence(member)
 
     def restart_sessions(self, now_ms: int) -> None:
-        """Give every member a whole session; a coordinator that takes over knows no more than records say."""
+        """Restart the session of every member, as a coordinator does that has just loaded the group."""
         self.forget_what_is_not_kept()
         self.cancel_timer(MemberTimer.INITIAL_REBALANCE, "")
         for member in self.members.values():
@@ -256,7 +256,7 @@ class StreamsGroup(ModernGroup[StreamsMember]):
         self.cancel_timer(MemberTimer.INITIAL_REBALANCE, "")
 
     def fence(self, member: StreamsMember) -> None:
-        """Put a member out."""
+        """Remove a member."""
         self.cancel_timers_of(member.id)
         epoch = self.epoch + 1
         gone = records.no_member(self.id, member.id)

@@ -1,4 +1,4 @@
-"""Members of Streams groups join, stay and leave; the first brings the topology.
+"""Heartbeats of Streams group members: joining, staying and leaving; the first member sends the topology.
 
 Source: GroupMetadataManager.streamsGroupHeartbeat and streamsGroupLeave, GroupCoordinatorService, Apache Kafka 4.4.
 """
@@ -38,7 +38,7 @@ from protocol.apis.streams_group import StreamsGroupHeartbeatRequest, StreamsGro
 from protocol.error_codes import ErrorCode
 
 NOT_GIVEN = -1
-TAGS_VERSION = 1  # of the request, which knows MISSING_CLIENT_TAGS
+TAGS_VERSION = 1  # of the request: has the status MISSING_CLIENT_TAGS
 Request = StreamsGroupHeartbeatRequest
 Response = StreamsGroupHeartbeatResponse
 
@@ -52,7 +52,7 @@ class Sender(NamedTuple):
 
 
 def check_heartbeat(beat: Request) -> None:
-    """Refuse what makes no sense. Raises ApiError: INVALID_REQUEST, STREAMS_INVALID_TOPOLOGY."""
+    """Check the fields of a heartbeat. Raises ApiError: INVALID_REQUEST, STREAMS_INVALID_TOPOLOGY."""
     topology = beat.topology
     if topology is not None and any(one.source_topic_regex for one in topology.subtopologies):
         raise invalid("Regular expressions for source topics are not supported yet.")
@@ -96,14 +96,14 @@ def _check_join(beat: Request) -> None:
 
 
 def owned_by(beat: Request) -> OwnedByRole:
-    """The tasks that the member says it has."""
+    """The tasks that the member reports as owned."""
     return OwnedByRole(beat.active_tasks, beat.standby_tasks, beat.warmup_tasks)
 
 
 def take_heartbeat(
     groups: Groups, beat: Request, sender: Sender, now_ms: int
 ) -> tuple[Response, StreamsGroup, Mapping[str, InternalTopic]]:
-    """Take a heartbeat in; gives the answer, the group as it is then, and the topics that it lacks.
+    """Handle a heartbeat; returns the response, the updated group, and the missing topics.
 
     Raises ApiError: GROUP_ID_NOT_FOUND, GROUP_MAX_SIZE_REACHED, UNKNOWN_MEMBER_ID, FENCED_MEMBER_EPOCH,
         FENCED_INSTANCE_ID, UNRELEASED_INSTANCE_ID, INVALID_REQUEST, STREAMS_INVALID_TOPOLOGY.
@@ -116,7 +116,7 @@ def take_heartbeat(
 
 
 def leave(groups: Groups, beat: Request) -> StreamsGroup:
-    """A member leaves (epoch -1), or a static one goes away for a while (-2)."""
+    """Remove a leaving member (epoch -1), or mark a static one as temporarily gone (-2)."""
     group = groups.get_as(StreamsGroup, beat.group_id)
     if beat.shutdown_application and group.shutdown_by is None:
         group.shutdown_by = beat.member_id
@@ -140,7 +140,7 @@ def leave(groups: Groups, beat: Request) -> StreamsGroup:
 
 
 class _Beat:
-    """One heartbeat that joins or stays."""
+    """A heartbeat that joins or stays."""
 
     def __init__(self, groups: Groups, group: StreamsGroup, beat: Request, sender: Sender, now_ms: int) -> None:
         self.groups, self.group, self.beat, self.sender, self.now_ms = groups, group, beat, sender, now_ms
@@ -208,17 +208,17 @@ class _Beat:
         group.write(self.written)
         self.groups.register(group)
         group.put_off_session(member.id, self.now_ms)
-        if not self.is_known:  # Kafka reads a new group from its records, which do not have all of this
+        if not self.is_known:  # Kafka reads a new group from its records, which lack some fields
             group.forget_what_is_not_kept()
         return answer, group, configured.missing
 
     def _tell(self, code: StatusCode, detail: str) -> None:
         self.statuses.append(Status(code, detail))
 
-    # who it is
+    # the member
 
     def _member(self) -> StreamsMember:
-        """The member as it was, a new one where it joins; a static one takes the place of its forerunner."""
+        """The member before this heartbeat, or a new one if it joins; a static one replaces its predecessor."""
         group, beat = self.group, self.beat
         existing = group.static_member(beat.instance_id)
         if self.joins and existing is None:
@@ -251,7 +251,7 @@ class _Beat:
         return member
 
     def _check_epoch(self, member: StreamsMember) -> None:
-        """Raises ApiError: FENCED_MEMBER_EPOCH, of an epoch in which the member is not and was not just before."""
+        """Raises ApiError: FENCED_MEMBER_EPOCH unless the epoch is current, or previous with assigned tasks only."""
         told, held, owned = self.beat.member_epoch, member.assigned, self.owned
         if told == member.epoch:
             return
@@ -282,7 +282,7 @@ class _Beat:
         return replace(member, client_id=self.sender.client_id, client_host=self.sender.client_host, **changed)
 
     def _has_changed(self, before: StreamsMember, member: StreamsMember) -> bool:
-        """Whether what the member says asks for another assignment; of a static member not everything does."""
+        """True if the member's update requires a new assignment; for a static member only some fields do."""
         if before == member:
             return False
         self.written.append(records.member_metadata(self.group.id, member))
@@ -297,7 +297,7 @@ class _Beat:
         told = None if self.beat.topology is None else recorded(self.beat.topology)
         if known is None:
             if told is None:
-                raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)  # Kafka thinks that cannot be
+                raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)  # unreachable in Kafka's code
             self.written.append(records.topology(self.group.id, told))
             return told
         if told is not None and told.epoch >= known.epoch and not are_equal(told, known):
@@ -305,7 +305,7 @@ class _Beat:
         return known
 
     def _configured(self, topology: Topology) -> ConfiguredTopology:
-        """The topology against the topics as they are now."""
+        """The topology with partition counts from the current topics."""
         group = self.group
         if group.topology is not None and group.configured is not None and not group.metadata_expired():
             return group.configured
@@ -333,7 +333,7 @@ class _Beat:
             group.set_timer(MemberTimer.INITIAL_REBALANCE, "", self.now_ms + delay_ms)
 
     def _members_and_targets(self, member: StreamsMember) -> tuple[dict[str, StreamsMember], dict[str, TaskSet]]:
-        """The group's as they are with this heartbeat: a static member has its forerunner's target."""
+        """Members and targets including this heartbeat: a static member has its predecessor's target."""
         members = {**self.group.members, member.id: member}
         targets = dict(self.group.task_targets)
         if self.replaced is not None:
@@ -356,7 +356,7 @@ class _Beat:
             group.cancel_timers_of(self.replaced.id)
         return after
 
-    # the answer
+    # the response
 
     def _answer(
         self,
@@ -406,7 +406,7 @@ class _Beat:
         return response
 
     def _check_tags(self, member: StreamsMember, tags: str) -> None:
-        """Tell a member whose tags do not say where it is."""
+        """Add a status if the member lacks client tags for rack-aware assignment."""
         if self.sender.version < TAGS_VERSION or not tags:
             return
         missing = [tag for tag in tags.split(",") if tag not in member.client_tags]
@@ -419,7 +419,7 @@ class _Beat:
 
 
 def counting(member: StreamsMember) -> tuple[int, str | None, Mapping[str, str], str]:
-    """What of a static member asks for another assignment when it changes."""
+    """The fields of a static member whose change requires a new assignment."""
     return member.topology_epoch, member.rack, member.client_tags, member.process_id
 
 
@@ -428,12 +428,12 @@ def nonempty(tasks: TaskSet) -> list[dict[str, frozenset[int]]]:
 
 
 def recorded(told: Request.Topology) -> Topology:
-    """A topology as records keep it, which have the same fields."""
+    """A topology in the form of records, which have the same fields."""
     return msgspec.convert(told, Topology, from_attributes=True)
 
 
 def check_tasks(configured: ConfiguredTopology, owned: OwnedTasks | None) -> None:
-    """Refuse tasks that the topology does not have. Raises ApiError: INVALID_REQUEST."""
+    """Raises ApiError: INVALID_REQUEST for tasks that the topology does not have."""
     assert configured.subtopologies is not None
     for one in owned or ():
         name = one.subtopology_id
@@ -449,7 +449,7 @@ def check_tasks(configured: ConfiguredTopology, owned: OwnedTasks | None) -> Non
 
 
 def by_task(told: Iterable[Request.TaskOffset]) -> TaskOffsets:
-    """Raises ApiError: INVALID_REQUEST, a task that is told twice."""
+    """Offsets by task. Raises ApiError: INVALID_REQUEST for a repeated task."""
     found: dict[str, dict[int, int]] = {}
     for one in told:
         of_subtopology = found.setdefault(one.subtopology_id, {})

@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     RecordedTasks = StreamsGroupCurrentMemberAssignmentValue.TaskIds
 
 Endpoint = tuple[str, int]
-"""Host and port at which other instances ask a member."""
+"""Host and port of a member for interactive queries."""
 
 
 @dataclass(slots=True, frozen=True, kw_only=True)
 class StreamsMember(ModernMember):
-    """``assigned`` are the tasks that it has, ``pending_revocation`` those that it is to give up first.
+    """``assigned`` are the tasks of the member, ``pending_revocation`` those that it must revoke first.
 
     Members with one ``process_id`` are threads of one process; a task and its standby go to different processes.
     """
@@ -77,7 +77,7 @@ class StreamsMember(ModernMember):
 
 
 def active_tasks_of(recorded: Iterable[RecordedTasks], epoch: int) -> ActiveTasks:
-    """What a record gives, in the member's own epoch where it does not say in which."""
+    """The tasks of a record; those without an epoch get the member's."""
     found: dict[str, dict[int, int]] = {}
     for one in recorded:
         epochs = one.assignment_epochs

@@ -1,4 +1,4 @@
-"""How a member comes to its tasks: it gives up first, then it is given what no other process holds any more.
+"""Moves a member towards its target: it first revokes tasks, then gets those that other processes have released.
 
 Source: CurrentAssignmentBuilder and GroupMetadataManager.maybeReconcile, Apache Kafka 4.4.
 """
@@ -21,13 +21,13 @@ TaskNumbers = set[Task]
 def reconcile(
     group: StreamsGroup, member: StreamsMember, assignment_epoch: int, target: TaskSet, owned: TaskSet | None
 ) -> StreamsMember:
-    """The member one step nearer to its target, or as it was.
+    """The member one step closer to its target, or unchanged.
 
     Args:
-        group: as it was before this heartbeat.
-        owned: what the member has; None: it does not say, so it may still have everything.
+        group: the group before this heartbeat.
+        owned: the tasks that the member reports; None: not reported, so it may still own all.
 
-    Raises ApiError: FENCED_MEMBER_EPOCH, of a member in a state that is not known.
+    Raises ApiError: FENCED_MEMBER_EPOCH for a member in an unknown state.
     """
     if member.is_reconciled(assignment_epoch):
         return member
@@ -46,7 +46,7 @@ def reconcile(
 
 
 class _Role:
-    """One role of one step: what the member keeps, loses and gets."""
+    """The tasks of one role that a member keeps, loses and gets in one step."""
 
     def __init__(self, held: TaskNumbers, wanted: TaskNumbers, is_unreleased: Callable[[Task], bool]) -> None:
         self.held = held
@@ -57,7 +57,7 @@ class _Role:
         self.is_waiting = len(self.coming) < len(coming)
 
     def grant(self, task: Task) -> bool:
-        """Give a task at once that was to come; False if it was not."""
+        """Move a task from coming to kept; returns False if it was not coming."""
         if task not in self.coming:
             return False
         self.coming.discard(task)
@@ -66,7 +66,7 @@ class _Role:
 
 
 class _StreamsStep:
-    """One member's next step."""
+    """The next step of one member."""
 
     def __init__(
         self,
@@ -80,11 +80,11 @@ class _StreamsStep:
         self.assignment_epoch, self.target = assignment_epoch, target
 
     def still_owns(self, given_up: HeldTasks) -> bool:
-        """Whether the member has, for all it says, any of what it is to give up."""
+        """True if the member may still own some of the revoked tasks, by its own report."""
         return self.owned is None or any_of(self.owned, given_up.without_epochs)
 
     def approach(self, epoch: int) -> StreamsMember:
-        """Give up what is not in the target; with nothing to give up, take what is free of it."""
+        """Revoke tasks that are not in the target; without any to revoke, take the target's released tasks."""
         held = self.member.assigned
         active = _Role(numbers(held.active), numbers(self.target.active), self._is_active_unreleased)
         standby = _Role(numbers(held.standby), numbers(self.target.standby), self._is_standby_unreleased)
@@ -126,7 +126,7 @@ class _StreamsStep:
         )
 
     def _with_epochs(self, tasks: TaskNumbers) -> ActiveTasks:
-        """Tasks with the epochs in which the member got them, the target's for those that are new to it."""
+        """Tasks with the epochs in which the member got them; new tasks get the target's epoch."""
         found: dict[str, dict[int, int]] = {}
         for name, number in sorted(tasks):
             given = self.member.assigned.active.get(name, {}).get(number, self.assignment_epoch)
@@ -158,7 +158,7 @@ class _StreamsStep:
         )
 
     def _another_here(self, holders: Mapping[Task, set[str]], own: Tasks, task: Task) -> bool:
-        """Whether another member of the same process has the task in a role."""
+        """True if another member of the same process holds the task in a role."""
         return self.member.process_id in holders.get(task, ()) and task[1] not in own.get(task[0], frozenset())
 
 

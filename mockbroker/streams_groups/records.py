@@ -1,4 +1,4 @@
-"""A Streams group as ``__consumer_offsets`` keeps it.
+"""The records of a Streams group in ``__consumer_offsets``.
 
 Source: StreamsCoordinatorRecordHelpers, Apache Kafka 4.4.
 """
@@ -46,13 +46,13 @@ UNKNOWN_EPOCH = -1
 
 @dataclass(slots=True, frozen=True)
 class GroupMetadata:
-    """What is kept of a group as a whole, beside its epoch.
+    """The persisted fields of a group, except its epoch.
 
     Attributes:
-        validated_topology_epoch: of the topology whose topics are all there; -1: not yet.
-        assignment_configs: those of the assignor by which the last target was worked out.
-        stored_description_epoch, failed_description_epoch: of the topology's description (KIP-1331);
-            we have none.
+        validated_topology_epoch: of the topology whose topics all exist; -1: not yet.
+        assignment_configs: configs of the assignor that the last target was computed with.
+        stored_description_epoch, failed_description_epoch: of the topology's description (KIP-1331), which is not
+            supported.
     """
 
     metadata_hash: int = 0
@@ -63,7 +63,7 @@ class GroupMetadata:
 
 
 def group_epoch(group_id: str, epoch: int, metadata: GroupMetadata) -> CoordinatorRecord:
-    """A group has reached an epoch."""
+    """The record of a group's epoch and metadata."""
     value = StreamsGroupMetadataValue(
         epoch=epoch,
         metadata_hash=metadata.metadata_hash,
@@ -79,7 +79,7 @@ def group_epoch(group_id: str, epoch: int, metadata: GroupMetadata) -> Coordinat
 
 
 def recorded_metadata(value: StreamsGroupMetadataValue) -> GroupMetadata:
-    """What a record says of a group as a whole."""
+    """The metadata of a group, read from its record."""
     return GroupMetadata(
         value.metadata_hash,
         value.validated_topology_epoch,
@@ -90,12 +90,12 @@ def recorded_metadata(value: StreamsGroupMetadataValue) -> GroupMetadata:
 
 
 def topology(group_id: str, value: StreamsGroupTopologyValue) -> CoordinatorRecord:
-    """What a group works on."""
+    """The record of a group's topology."""
     return CoordinatorRecord(StreamsGroupTopologyKey(group_id=group_id), value)
 
 
 def member_metadata(group_id: str, member: StreamsMember) -> CoordinatorRecord:
-    """What a member has said of itself."""
+    """The record of a member's metadata: client, process, topology epoch and tags."""
     value = StreamsGroupMemberMetadataValue(
         instance_id=member.instance_id,
         rack_id=member.rack,
@@ -116,7 +116,7 @@ def member_metadata(group_id: str, member: StreamsMember) -> CoordinatorRecord:
 
 
 def member_assignment(group_id: str, member: StreamsMember) -> CoordinatorRecord:
-    """How far a member is."""
+    """The record of a member's epoch and tasks."""
     held, lost = member.assigned, member.pending_revocation
     value = StreamsGroupCurrentMemberAssignmentValue(
         member_epoch=member.epoch,
@@ -140,14 +140,14 @@ def with_epochs(tasks: ActiveTasks) -> list[HeldTaskIds]:
 
 
 def target(group_id: str, member_id: str, tasks: TaskSet) -> CoordinatorRecord:
-    """What a member is to work on."""
+    """The record of a member's target assignment."""
     active, standby, warmup = (task_ids(TargetTaskIds, of_role) for of_role in tasks)
     value = StreamsGroupTargetAssignmentMemberValue(active_tasks=active, standby_tasks=standby, warmup_tasks=warmup)
     return CoordinatorRecord(StreamsGroupTargetAssignmentMemberKey(group_id=group_id, member_id=member_id), value)
 
 
 def no_group(group_id: str, member_ids: Iterable[str]) -> list[CoordinatorRecord]:
-    """A group is gone, with all its members."""
+    """The tombstones of a deleted group and all its members."""
     found = [record for member_id in member_ids for record in no_member(group_id, member_id)]
     found.append(CoordinatorRecord(StreamsGroupTargetAssignmentMetadataKey(group_id=group_id), None))
     found.append(CoordinatorRecord(StreamsGroupMetadataKey(group_id=group_id), None))

@@ -1,4 +1,4 @@
-"""The configs that have an effect on Streams groups."""
+"""The configs that affect Streams groups."""
 
 from __future__ import annotations
 
@@ -36,4 +36,4 @@ EFFECTIVE: dict[str, tuple[str, ...]] = {
         "group.streams.task.offset.interval.ms",
     ),
 }
-"""Names of Kafka's configs by their kind."""
+"""Names of Kafka's configs, by kind."""

@@ -1,9 +1,9 @@
-"""Kafka's ``sticky`` assignor of tasks: balanced, and each task where it was as far as that allows.
+"""Kafka's ``sticky`` assignor of tasks: balances load, and leaves tasks where they were as far as that allows.
 
-Active tasks first go to who has them, then to who has a standby of them, then to the process with the least tasks for
-its threads. Standbys of tasks with state go to processes that do not have the task.
+An active task goes to its previous owner, else to a member with its standby, else to the least loaded process. Standbys
+of stateful tasks go to processes that do not have the task.
 
-Source: StickyTaskAssignor and ProcessState, Apache Kafka 4.4, whose choices among equals hang on Java's hash tables
+Source: StickyTaskAssignor and ProcessState, Apache Kafka 4.4. Its choices among equals depend on Java's hash tables
 and heaps.
 """
 
@@ -20,14 +20,14 @@ Item = TypeVar("Item")
 
 
 class AssignableSubtopology(NamedTuple):
-    """How many tasks a subtopology has, and whether they keep state."""
+    """The number of tasks of a subtopology, and whether they are stateful."""
 
     tasks: int
     is_stateful: bool
 
 
 class AssignableMember(NamedTuple):
-    """A member as the assignor meets it: its process, what it has now, and how far its stores are, by task."""
+    """The assignor's view of a member: its process, its current tasks, and the offsets of its stores by task."""
 
     process_id: str
     active: Tasks = NONE
@@ -38,7 +38,7 @@ class AssignableMember(NamedTuple):
 def assign_tasks(
     subtopologies: Mapping[str, AssignableSubtopology], members: Mapping[str, AssignableMember], standby_replicas: int
 ) -> dict[str, TaskSet]:
-    """The tasks of each member by its id; every member is there.
+    """The tasks by member id; includes members without tasks.
 
     >>> members = {"one": AssignableMember("p"), "two": AssignableMember("q")}
     >>> found = assign_tasks({"0": AssignableSubtopology(3, True)}, members, standby_replicas=0)
@@ -63,7 +63,7 @@ def assign_tasks(
 
 
 class JavaHeap(Generic[Item]):
-    """``java.util.PriorityQueue``: which of equals comes first depends on how the heap has grown.
+    """``java.util.PriorityQueue``: the order of equal items depends on how the heap has grown.
 
     >>> heap = JavaHeap(len)
     >>> for text in ("aa", "b", "c"):
@@ -88,7 +88,7 @@ class JavaHeap(Generic[Item]):
         items[at] = item
 
     def poll(self) -> Item | None:
-        """Take the least out, None if there is none."""
+        """Remove and return the least item, None if the heap is empty."""
         items = self.items
         if not items:
             return None
@@ -116,7 +116,7 @@ class _MemberLoad:
 
 @dataclass(slots=True, eq=False)
 class _Process:
-    """The members of one process, and how many tasks each was given."""
+    """The members of one process, with the number of tasks assigned to each."""
 
     counts: dict[str, int] = field(default_factory=dict)
     tasks: set[Task] = field(default_factory=set)
@@ -129,7 +129,7 @@ class _Process:
 
 @dataclass(slots=True, eq=False)
 class _Quota:
-    """How many tasks a member gets at most; what is left over goes to those that have not reached it yet."""
+    """The maximum number of tasks per member; recomputed for the remaining members when one reaches it."""
 
     tasks: int
     members: int
@@ -139,7 +139,7 @@ class _Quota:
         self._divide()
 
     def reached(self, tasks: int) -> None:
-        """A member has so many tasks now."""
+        """Record that a member has this number of tasks now."""
         if tasks == self.each:
             self.members -= 1
             self.tasks -= tasks
@@ -150,7 +150,7 @@ class _Quota:
 
 
 class _Assignment:
-    """What is given so far."""
+    """An assignment in progress."""
 
     def __init__(
         self,
@@ -235,7 +235,7 @@ class _Assignment:
         return self.processes[self.members[member_id].process_id]
 
     def _give_back(self, task: Task, member_id: str | None) -> bool:
-        """Give an active task to a member that is used to it, if that has not its share already."""
+        """Assign an active task to a previous owner that is below its quota; returns False otherwise."""
         if member_id is None or self._process_of(member_id).counts[member_id] >= self.active_quota.each:
             return False
         count = self._give(member_id, task, is_active=True)
@@ -244,7 +244,7 @@ class _Assignment:
         return True
 
     def _keep_standby(self, task: Task) -> bool:
-        """Give a standby to who had the task before, or else a standby of it."""
+        """Assign a standby to the task's previous active owner, else to a previous standby owner."""
         member_id = self.had_active.get(task)
         if member_id is None or not self._may_keep(member_id, task):
             others = [one for one in self.had_standby.get(task, ()) if task not in self._process_of(one).tasks]
@@ -259,7 +259,7 @@ class _Assignment:
         return task not in process.tasks and process.counts[member_id] < self.quota.each
 
     def _least_loaded(self, member_ids: list[str] | tuple[str, ...]) -> str | None:
-        """The first, unless another has less to do, by its process and by itself."""
+        """The first member, unless another has less load, by its process and then by itself."""
         best: str | None = None
         best_load = (0.0, 0)
         for member_id in member_ids:
@@ -270,7 +270,7 @@ class _Assignment:
         return best
 
     def _give(self, member_id: str, task: Task, *, is_active: bool) -> int:
-        """Give a task to a member; gives how many that has now."""
+        """Assign a task to a member; returns the member's number of tasks."""
         process = self._process_of(member_id)
         process.by_load = None
         return self._add(process, member_id, task, is_active=is_active)
@@ -283,7 +283,7 @@ class _Assignment:
         return process.counts[member_id]
 
     def _give_to_process(self, process: _Process, task: Task, *, is_active: bool) -> int:
-        """Give a task to the member of a process that has least to do."""
+        """Assign a task to the least loaded member of a process."""
         if len(process.counts) == 1:
             return self._add(process, next(iter(process.counts)), task, is_active=is_active)
         if process.by_load is None:
@@ -297,7 +297,7 @@ class _Assignment:
         return load.tasks
 
     def _give_standby(self, queue: JavaHeap[_Process], task: Task) -> bool:
-        """Give a standby to the process with the least load that does not have the task; False if all have it."""
+        """Assign a standby to the least loaded process that does not have the task; False if all have it."""
         passed: list[_Process] = []
         process = queue.poll()
         while process is not None and task in process.tasks:

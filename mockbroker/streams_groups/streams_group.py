@@ -1,10 +1,10 @@
 """StreamsGroupHeartbeat (key 88), StreamsGroupDescribe (89), StreamsGroupTopologyDescriptionUpdate (93): Kafka Streams
-whose coordinator assigns tasks (KIP-1071).
+with tasks assigned by the coordinator (KIP-1071).
 
-Read and write cluster.groups; a heartbeat has the topics made that the topology lacks.
-Errors: UNSUPPORTED_VERSION where ``streams.version`` or ``group.coordinator.rebalance.protocols`` has no such groups,
+Read and write cluster.groups; a heartbeat creates the missing topics of the topology.
+Errors: UNSUPPORTED_VERSION if ``streams.version`` or ``group.coordinator.rebalance.protocols`` has no such groups,
 STREAMS_INVALID_TOPOLOGY, NOT_COORDINATOR, and those of ``take_heartbeat``; of each described group INVALID_GROUP_ID,
-NOT_COORDINATOR, GROUP_ID_NOT_FOUND. No broker here keeps descriptions, so key 93 is UNSUPPORTED_VERSION.
+NOT_COORDINATOR, GROUP_ID_NOT_FOUND. No broker here stores descriptions, so key 93 is UNSUPPORTED_VERSION.
 Source: KIP-1071; KafkaApis, GroupCoordinatorService and DefaultAutoTopicCreationManager, Apache Kafka 4.4.
 """
 
@@ -56,12 +56,12 @@ DescribedTasks = DescribedMember.Assignment
 
 
 def check_enabled(call: Call) -> None:
-    """Raises ApiError: UNSUPPORTED_VERSION, where the cluster has no groups of the streams protocol."""
+    """Raises ApiError: UNSUPPORTED_VERSION if the cluster does not support the streams protocol."""
     check_protocol(call, "streams.version", "streams")
 
 
 def topology_subjects(_call: Call, request: StreamsGroupHeartbeatRequest) -> Subjects:
-    """The group; of a member that joins also the topics of its topology."""
+    """The group; for a joining member also the topics of its topology."""
     names = [
         name
         for one in (request.topology.subtopologies if request.topology is not None else ())
@@ -86,7 +86,7 @@ def topology_subjects(_call: Call, request: StreamsGroupHeartbeatRequest) -> Sub
     subjects=topology_subjects,
 )
 def streams_group_heartbeat(call: Call, request: StreamsGroupHeartbeatRequest) -> StreamsGroupHeartbeatResponse:
-    """Join, stay or leave; the answer has the member's epoch, its tasks where they changed, and what is wrong."""
+    """Join, stay or leave; the response has the member's epoch, its tasks if they changed, and statuses."""
     check_enabled(call)
     sender = Sender(call.version, call.session.client_id or "", f"/{call.session.address}")
     try:
@@ -109,7 +109,7 @@ def streams_group_heartbeat(call: Call, request: StreamsGroupHeartbeatRequest) -
 
 
 def check_topics(topology: ToldTopology) -> None:
-    """Raises ApiError: STREAMS_INVALID_TOPOLOGY, for topics that no application can have."""
+    """Raises ApiError: STREAMS_INVALID_TOPOLOGY for topics that no application can have."""
     names = dict.fromkeys(
         name
         for one in topology.subtopologies
@@ -138,13 +138,13 @@ def is_legal(name: str) -> bool:
     return True
 
 
-# topics of the group's own
+# the group's internal topics
 
 
 def tell_why_not(
     call: Call, group: StreamsGroup, to_make: Iterable[str], response: StreamsGroupHeartbeatResponse
 ) -> None:
-    """Say of topics that are still missing why they could not be made a short while ago."""
+    """Add recent creation errors of missing topics to the response's statuses."""
     known = group.creation_errors
     for name in [name for name, (_, until_ms) in known.items() if until_ms <= call.now_ms]:
         del known[name]
@@ -155,7 +155,7 @@ def tell_why_not(
 
 
 def topics_not_to_make(call: Call, names: Iterable[str]) -> list[str]:
-    """Those of these topics that the member may not create."""
+    """The topics among these that the member may not create."""
     access = access_of(call.cluster, call.session.principal, call.session.address)
     if access is None or access.may_cluster(CREATE):
         return []
@@ -163,7 +163,7 @@ def topics_not_to_make(call: Call, names: Iterable[str]) -> list[str]:
 
 
 def tell_prohibited(response: StreamsGroupHeartbeatResponse, names: Iterable[str]) -> None:
-    """Say that none of the missing topics is made, as the member may not create these."""
+    """Add a status that no missing topic was created, because the member may not create these."""
     why = f"Unauthorized to CREATE on topics {','.join(names)}."
     missing = [one for one in response.status or () if one.status_code == StatusCode.MISSING_INTERNAL_TOPICS]
     if missing:
@@ -174,7 +174,7 @@ def tell_prohibited(response: StreamsGroupHeartbeatResponse, names: Iterable[str
 
 
 def make_topics(call: Call, group: StreamsGroup, topics: Iterable[InternalTopic], remembered_ms: int) -> None:
-    """Make what a topology lacks; why that could not be is remembered, and not tried again, for a while."""
+    """Create the missing topics of a topology; errors are stored, without a retry, for ``remembered_ms``."""
     wanted = [topic for topic in topics if topic.name not in group.creation_errors]
     total = sum(topic.partitions for topic in wanted)
     for topic in wanted:
@@ -204,7 +204,7 @@ def make_topics(call: Call, group: StreamsGroup, topics: Iterable[InternalTopic]
     errors=Errors(injected="answer", words="nothing"),
 )
 def streams_group_describe(call: Call, request: StreamsGroupDescribeRequest) -> StreamsGroupDescribeResponse:
-    """Each group with its topology and its members, and which tasks those have and shall have."""
+    """Each group with its topology and its members, their tasks and target tasks."""
 
     def complete(group: StreamsGroup, entry: DescribedGroup) -> None:
         entry.topology = described_topology(group)
@@ -217,7 +217,7 @@ def streams_group_describe(call: Call, request: StreamsGroupDescribeRequest) -> 
 
 
 def described_topology(group: StreamsGroup) -> DescribedTopology | None:
-    """The topology with its numbers, if all its topics are there, or else as the member told it."""
+    """The topology with its partition counts if all its topics exist, or else as sent by the member."""
     configured = group.configured
     if configured is not None and configured.is_ready:
         return DescribedTopology(
@@ -319,7 +319,7 @@ def described_offsets(offsets: TaskOffsets) -> list[DescribedMember.TaskOffset]:
 def streams_group_topology_description_update(
     call: Call, request: StreamsGroupTopologyDescriptionUpdateRequest
 ) -> StreamsGroupTopologyDescriptionUpdateResponse:
-    """Refuse it, as a broker does that has no plugin for descriptions."""
+    """Reject the request, as a broker without a plugin for descriptions does."""
     check_enabled(call)
     return StreamsGroupTopologyDescriptionUpdateResponse(
         error_code=ErrorCode.UNSUPPORTED_VERSION,

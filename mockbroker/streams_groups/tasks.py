@@ -1,4 +1,4 @@
-"""Tasks of a Streams topology: a subtopology's id with the partitions of its input.
+"""Tasks of a Streams topology: a subtopology's id with partition numbers.
 
 Source: TasksTuple, TasksTupleWithEpochs, Apache Kafka 4.4.
 """
@@ -12,14 +12,14 @@ Task = tuple[str, int]
 Tasks = Mapping[str, frozenset[int]]
 """Partitions by subtopology."""
 ActiveTasks = Mapping[str, Mapping[int, int]]
-"""Partitions by subtopology, each with the epoch in which it was given."""
+"""Partitions by subtopology, each with the epoch in which it was assigned."""
 OwnedTasks = Iterable[Any]
-"""Tasks of one role in a request: messages that have ``subtopology_id`` and ``partitions``."""
+"""Tasks of one role in a request: messages with ``subtopology_id`` and ``partitions``."""
 NONE: Mapping[str, Any] = {}
 
 
 class TaskSet(NamedTuple):
-    """The tasks that a member is to have, by role."""
+    """The target tasks of a member, by role."""
 
     active: Tasks = NONE
     standby: Tasks = NONE
@@ -27,7 +27,7 @@ class TaskSet(NamedTuple):
 
 
 class HeldTasks(NamedTuple):
-    """The tasks that a member has, by role."""
+    """The current tasks of a member, by role."""
 
     active: ActiveTasks = NONE
     standby: Tasks = NONE
@@ -47,7 +47,7 @@ HOLDS_NOTHING = HeldTasks()
 
 
 class OwnedByRole(NamedTuple):
-    """What a member says it has; None of a role that it does not speak of."""
+    """The tasks that a member reports; None for a role that it does not report."""
 
     active: OwnedTasks | None = None
     standby: OwnedTasks | None = None
@@ -55,25 +55,25 @@ class OwnedByRole(NamedTuple):
 
     @property
     def told(self) -> TaskSet | None:
-        """What the member has, None if it does not say that of each role."""
+        """The reported tasks, None unless every role is reported."""
         if self.active is None or self.standby is None or self.warmup is None:
             return None
         return TaskSet(tasks_of(self.active), tasks_of(self.standby), tasks_of(self.warmup))
 
 
 def tasks_of(told: OwnedTasks) -> Tasks:
-    """The tasks that messages have."""
+    """The tasks in messages."""
     return {one.subtopology_id: frozenset(one.partitions) for one in told}
 
 
 def task_ids(kind: type[Any], tasks: Tasks | ActiveTasks, order: Iterable[str] | None = None) -> list[Any]:
-    """Tasks as messages of this class, by subtopology unless in another order."""
+    """Tasks as messages of this class, ordered by subtopology unless ``order`` is set."""
     names = sorted(tasks) if order is None else order
     return [kind(subtopology_id=name, partitions=sorted(tasks[name])) for name in names]
 
 
 def any_of(tasks: TaskSet, others: TaskSet) -> bool:
-    """Whether two have a task of the same role in common.
+    """True if both sets have a task of the same role in common.
 
     >>> any_of(TaskSet(active={"0": frozenset({1})}), TaskSet(standby={"0": frozenset({1})}))
     False
@@ -86,7 +86,7 @@ def any_of(tasks: TaskSet, others: TaskSet) -> bool:
 
 
 def holds_all(owned: OwnedTasks | None, held: Mapping[str, Iterable[int]]) -> bool:
-    """Whether all that a member says it has is what it was given; not if it does not say."""
+    """True if all tasks that a member reports are assigned to it; False without a report."""
     if owned is None:
         return False
     return all(one.subtopology_id in held and set(one.partitions).issubset(held[one.subtopology_id]) for one in owned)

@@ -1,4 +1,4 @@
-"""A topology against the topics that there are: which are missing, how many partitions its own topics need.
+"""A topology checked against existing topics: missing topics, and partition counts of internal topics.
 
 Source: InternalTopicManager, RepartitionTopics, ChangelogTopics, CopartitionedTopicsEnforcer and StreamsTopology,
 Apache Kafka 4.4.
@@ -26,7 +26,7 @@ SHOWN_TOPICS = 3
 
 
 class StatusCode(IntEnum):
-    """What a member is told beside its tasks."""
+    """The status codes in heartbeat responses."""
 
     STALE_TOPOLOGY = 0
     MISSING_SOURCE_TOPICS = 1
@@ -38,14 +38,14 @@ class StatusCode(IntEnum):
 
 
 class Status(NamedTuple):
-    """One thing that a member is told, and what about it."""
+    """A status in a heartbeat response, with its detail."""
 
     code: StatusCode
     detail: str
 
 
 class InternalTopic(NamedTuple):
-    """A topic that the group has for itself; a replication factor of 0 leaves it to the brokers."""
+    """A topic that the group creates for itself; a replication factor of 0 means the brokers' default."""
 
     name: str
     partitions: int
@@ -54,7 +54,7 @@ class InternalTopic(NamedTuple):
 
 
 class ConfiguredSubtopology(NamedTuple):
-    """A subtopology whose numbers are known; the topics of it that are the group's own are by name."""
+    """A subtopology with known partition counts; its internal topics are by name."""
 
     tasks: int
     source_topics: frozenset[str]
@@ -64,15 +64,15 @@ class ConfiguredSubtopology(NamedTuple):
 
     @property
     def inputs(self) -> list[str]:
-        """The topics that its tasks read, in Kafka's order."""
+        """The input topics of its tasks, in Kafka's order."""
         return hash_order([*sorted(self.source_topics), *sorted(self.repartition)], string_hash)
 
 
 @dataclass(slots=True, frozen=True)
 class ConfiguredTopology:
-    """A topology as the topics let it be; None of subtopologies: they leave its numbers open.
+    """A topology with partition counts; ``subtopologies`` is None if topics leave them unknown.
 
-    ``missing`` are the group's own topics that are still to be made; ``problem`` is what stands in the way.
+    ``missing`` are the internal topics to create; ``problem`` is the status that blocks the assignment.
     """
 
     epoch: int
@@ -86,7 +86,7 @@ class ConfiguredTopology:
 
     @property
     def assignable(self) -> dict[str, AssignableSubtopology]:
-        """Subtopologies as the assignor meets them."""
+        """Subtopologies in the assignor's form."""
         return {
             name: AssignableSubtopology(one.tasks, bool(one.changelog))
             for name, one in sorted((self.subtopologies or {}).items())
@@ -94,7 +94,7 @@ class ConfiguredTopology:
 
 
 class _TopicProblemError(Exception):
-    """Topics are not as the topology needs them."""
+    """The topics do not meet the topology's requirements."""
 
     def __init__(self, code: StatusCode, detail: str) -> None:
         super().__init__(code, detail)
@@ -102,18 +102,18 @@ class _TopicProblemError(Exception):
 
 
 def by_id(topology: Topology) -> dict[str, Subtopology]:
-    """Its subtopologies in the order in which Kafka walks them."""
+    """The subtopologies in Kafka's order of iteration."""
     found = {one.subtopology_id: one for one in topology.subtopologies}
     return {name: found[name] for name in hash_order(found, string_hash)}
 
 
 def are_equal(one: Topology, other: Topology) -> bool:
-    """Whether two topologies are the same, in whatever order they name their subtopologies."""
+    """True if two topologies are equal, regardless of the order of subtopologies."""
     return one.epoch == other.epoch and by_id(one) == by_id(other)
 
 
 def required_topics(topology: Topology) -> list[str]:
-    """All topics of a topology but those that it only writes, in the order in which Kafka walks them."""
+    """All topics of a topology except those that are only written, in Kafka's order of iteration."""
     names = [
         name
         for one in by_id(topology).values()
@@ -127,7 +127,7 @@ def required_topics(topology: Topology) -> list[str]:
 
 
 def readers_of_topics(topology: Topology) -> dict[str, str]:
-    """Which subtopology reads a topic, by the topic's name."""
+    """The id of the subtopology that reads a topic, by the topic's name."""
     found: dict[str, str] = {}
     for name, one in by_id(topology).items():
         found.update(
@@ -137,9 +137,9 @@ def readers_of_topics(topology: Topology) -> dict[str, str]:
 
 
 def configure(topology: Topology, topics: GroupTopics) -> ConfiguredTopology:
-    """Work out a topology's numbers from the topics that there are.
+    """Compute a topology's partition counts from existing topics.
 
-    Raises ApiError: STREAMS_INVALID_TOPOLOGY, the numbers cannot be worked out whatever the topics.
+    Raises ApiError: STREAMS_INVALID_TOPOLOGY if the counts cannot be computed, whatever the topics.
     """
     try:
         return _Numbers(topology, topics).configured()
@@ -148,7 +148,7 @@ def configure(topology: Topology, topics: GroupTopics) -> ConfiguredTopology:
 
 
 def shown(names: Iterable[str]) -> str:
-    """A few names, and how many more there are.
+    """The first names, and the number of others.
 
     >>> shown(["a", "b", "c", "d", "e"])
     'a, b, c and 2 additional topics'
@@ -167,7 +167,7 @@ def badly_partitioned(problem: str) -> _TopicProblemError:
 
 
 class _Numbers:
-    """How many partitions the topics of one topology have, or need."""
+    """The actual and required partition counts of a topology's topics."""
 
     def __init__(self, topology: Topology, topics: GroupTopics) -> None:
         self.topology, self.topics = topology, topics
@@ -197,19 +197,19 @@ class _Numbers:
         return ConfiguredTopology(self.topology.epoch, found, to_make, problem)
 
     def count(self, name: str) -> int | None:
-        """The partitions of a topic: those that it has, or else those that were decided on."""
+        """The partitions of a topic: existing ones, or else the computed number."""
         topic = self.topics.by_name.get(name)
         return self.decided.get(name) if topic is None else len(topic.partitions)
 
     def known_count(self, name: str) -> int:
-        """Raises ApiError: UNKNOWN_SERVER_ERROR, as of what Kafka thinks cannot be."""
+        """The partitions of a topic. Raises ApiError: UNKNOWN_SERVER_ERROR, as for an internal error in Kafka."""
         count = self.count(name)
         if count is None:
             raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
         return count
 
     def _repartition_counts(self) -> dict[str, int]:
-        """Partitions of the topics between subtopologies: as many as the one that writes them has tasks."""
+        """Partitions of repartition topics: the number of tasks of the subtopology that writes them."""
         counts = {
             topic.name: topic.partitions
             for one in self.subtopologies.values()
@@ -221,7 +221,7 @@ class _Numbers:
         for place, one in enumerate(order):
             for topic in one.repartition_source_topics:
                 readers.setdefault(topic.name, []).append(place)
-        # Kafka goes over all of them again and again; only those can change that read what became known since.
+        # Kafka iterates over all subtopologies repeatedly; only readers of newly known topics can change.
         this_round, next_round = list(range(len(order))), list[int]()
         while this_round:
             place = heappop(this_round)
@@ -244,7 +244,7 @@ class _Numbers:
         return counts
 
     def _decide_sinks(self, one: Subtopology, counts: dict[str, int]) -> list[str]:
-        """Count the topics that a subtopology writes, where something is known of what it reads; gives these."""
+        """Set the partitions of the topics that a subtopology writes, if its inputs are known; returns these topics."""
         own = {topic.name for topic in one.repartition_source_topics}
         of_sources = [count for name in one.source_topics if (count := self.count(name)) is not None]
         decided: list[str] = []
@@ -274,7 +274,7 @@ class _Numbers:
                     self.decided.update(self._copartitioned(sorted(names), fixed, flexible))
 
     def _copartitioned(self, names: list[str], fixed: set[str], flexible: set[str]) -> dict[str, int]:
-        """The partitions that the repartition topics among these get: all of them have equally many."""
+        """The partitions of the repartition topics among these: the same number for all."""
         own = {name: self.known_count(name) for name in names if name in fixed or name in flexible}
         others = {name: self.known_count(name) for name in names if name not in own}
         if others:
@@ -325,7 +325,7 @@ class _Numbers:
         return InternalTopic(topic.name, partitions, topic.replication_factor, configs)
 
     def _to_make(self, found: Mapping[str, ConfiguredSubtopology]) -> dict[str, InternalTopic]:
-        """The group's own topics that do not exist, in Kafka's order; those that do have the right partitions."""
+        """The internal topics that do not exist, in Kafka's order; checks the partitions of those that exist."""
         wanted = {
             name: topic for one in found.values() for name, topic in (*one.repartition.items(), *one.changelog.items())
         }

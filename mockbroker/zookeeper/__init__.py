@@ -1,4 +1,4 @@
-"""ZooKeeper mode and its releases: registrations, the controller, and what it tells brokers."""
+"""ZooKeeper mode and its releases: registrations, the controller, and its updates to brokers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from mockbroker.parts import OptionalPart
 PART = OptionalPart(
     settings={
         "zookeeper.session.timeout.ms": 18000,
-        "zookeeper.connect": "",  # anything here makes it ZooKeeper mode; there is no other ZooKeeper than ours
+        "zookeeper.connect": "",  # any value selects ZooKeeper mode; the only ZooKeeper is ours
     },
     handlers_by_release={6: "mockbroker.zookeeper.update_metadata"},
     cluster_views={"zookeeper": "mockbroker.zookeeper.cluster_json:ZooKeeperView"},

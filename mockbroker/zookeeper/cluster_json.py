@@ -1,4 +1,4 @@
-"""ZooKeeper mode as JSON: what ``GET /cluster`` has under ``zookeeper``. The classes are the shapes of the answer."""
+"""ZooKeeper mode in JSON: the ``zookeeper`` object of ``GET /cluster``."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class UpdateMetadataView(msgspec.Struct):
 
 
 class ZooKeeperBrokerView(msgspec.Struct):
-    """The software of a broker in ZooKeeper mode, and the live brokers that it knows."""
+    """The software of a broker in ZooKeeper mode, and the live brokers in its metadata cache."""
 
     id: int
     release: str
@@ -32,7 +32,7 @@ class ZooKeeperBrokerView(msgspec.Struct):
 
 
 class ZooKeeperView(msgspec.Struct):
-    """ZooKeeper mode: the controller's epoch, what it could not read, and the registrations in ZooKeeper."""
+    """ZooKeeper mode: the controller's epoch, its problem reading registrations, and the registrations."""
 
     controller_epoch: int
     problem: str | None
@@ -41,7 +41,7 @@ class ZooKeeperView(msgspec.Struct):
 
     @classmethod
     def of(cls, cluster: Cluster) -> ZooKeeperView | msgspec.UnsetType:
-        """That of a cluster; unset in KRaft mode."""
+        """The view of a cluster; unset in KRaft mode."""
         zookeeper = cluster.other_mode
         if zookeeper is None:
             return msgspec.UNSET

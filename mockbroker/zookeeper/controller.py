@@ -1,11 +1,11 @@
-"""ZooKeeper mode: who is the controller, and which broker it has to send what.
+"""ZooKeeper mode: elects the controller, and decides which updates it sends to which broker.
 
-Brokers register as JSON under ``/brokers/ids``; the first that can becomes the controller and reads what they wrote;
-it sends every live broker who else is alive and who leads what, and brokers tell clients nothing else. Here is the
-deciding: ``take_updates`` gives what is to be sent. Carrying it is for others.
+Brokers register as JSON under ``/brokers/ids``. The first that can becomes the controller and reads the registrations.
+It sends each live broker the live brokers and the partition leaders, which is all that brokers report to clients.
+``take_updates`` returns the updates to send; the caller sends them.
 
-Left out: LeaderAndIsr and StopReplica, since leaders and ISRs are the cluster's, at once, for brokers that are cut off
-too. A broker that stops has gone from ZooKeeper at once; one that is cut off stays registered until its session ends.
+Left out: LeaderAndIsr and StopReplica, because brokers read leaders and ISRs from the cluster at once, even while cut
+off. A broker that stops is unregistered at once; one that is cut off stays registered until its session expires.
 Source: KIP-36; KafkaController and ControllerBrokerRequestBatch, Kafka 0.9 to 3.9.
 """
 
@@ -52,13 +52,13 @@ ISR_WITHOUT_LEADER = "2.4"
 MAX_DELIVERIES = 10_000
 
 TAKEN, STALE, REFUSED, UNREACHABLE = "taken", "stale", "refused", "unreachable"
-"""What came of an update: the broker took it, knows a newer controller, hung up on it, or was not there."""
+"""Outcomes of an update: the broker took it, knows a newer controller, closed the connection, or was unreachable."""
 
 Key = tuple[str, int]  # topic and partition
 
 
 class MetadataUpdate(NamedTuple):
-    """What the controller tells one broker: all live brokers, and the partitions that the broker does not know so."""
+    """An update for one broker: all live brokers, and the partitions whose state the broker does not know."""
 
     broker_id: int
     broker_epoch: int
@@ -69,14 +69,14 @@ class MetadataUpdate(NamedTuple):
     partitions: tuple[TopicPartitionState, ...]
 
     def request(self) -> UpdateMetadataRequest:
-        """The request that carries it."""
+        """The UpdateMetadata request of this update."""
         from mockbroker.zookeeper.update_metadata import request_of
 
         return request_of(self)
 
 
 class UpdateDelivery(NamedTuple):
-    """An update that was sent, and what came of it; one that is sent again has a delivery each time."""
+    """An update that was sent, and its outcome; a repeated update has a delivery for each attempt."""
 
     update: MetadataUpdate
     outcome: str
@@ -84,9 +84,9 @@ class UpdateDelivery(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class ZooKeeperMode:
-    """A cluster's registry, its controller, and what each of its brokers runs and was told.
+    """A cluster's registry and controller, and the software and metadata cache of each broker.
 
-    ``problem`` says why the controller could not read the registrations, None where it could: it then goes on with the
+    ``problem`` says why the controller could not read the registrations, None if it could; it then continues with the
     brokers that it knew, as Kafka 0.9.0.0 does.
     """
 
@@ -95,7 +95,7 @@ class ZooKeeperMode:
     name: ClassVar[str] = "ZooKeeper"
     session_timeout: ClassVar[str] = "zookeeper.session.timeout.ms"
     configured: dict[int, BrokerSoftware]
-    """What each broker runs from its next start on."""
+    """The software of each broker from its next start on."""
     running: dict[int, BrokerSoftware] = field(init=False)
     registry: Registry = field(default_factory=Registry)
     caches: dict[int, MetadataCache] = field(default_factory=dict)
@@ -108,10 +108,10 @@ class ZooKeeperMode:
     _topic_ids: dict[str, bytes] = field(default_factory=dict)
     _informed_epochs: dict[int, int] = field(
         default_factory=dict
-    )  # broker -> its epoch when it was first sent everything
+    )  # broker -> its epoch when it was first sent all metadata
     _propagated_brokers: tuple[CachedBroker, ...] = ()
     _updates: list[MetadataUpdate] = field(default_factory=list)
-    _cut_off: set[int] = field(default_factory=set)  # brokers that the controller does not reach
+    _cut_off: set[int] = field(default_factory=set)  # brokers that the controller cannot reach
     _propagated_version: int = -1
     _now_ms: int = 0
 
@@ -128,14 +128,14 @@ class ZooKeeperMode:
         return self.caches[broker_id]
 
     def leadership(self, broker_id: int, partition: Partition) -> Partition:
-        """The partition as it is: LeaderAndIsr is not sent, its content is known at once."""
+        """The current partition: LeaderAndIsr is not sent, so its content is effective at once."""
         return partition
 
     def deposed(self, broker_id: int, partition: Partition) -> None:
         return None
 
     def check(self, cluster: Cluster) -> None:
-        """Brokers hear of their controller by requests like anybody's, from nobody who has logged in."""
+        """Raises ValueError unless brokers accept the controller's requests, which come without a login."""
         from mockbroker.state.security.access import access_of
         from mockbroker.state.security.operations import CLUSTER_ACTION
 
@@ -153,16 +153,16 @@ class ZooKeeperMode:
                         f"got {listener.protocol}"
                     )
 
-    # what brokers do
+    # events of brokers
 
     def broker_started(self, broker: Broker, now_ms: int) -> None:
-        """A broker starts: it registers, and knows nothing yet."""
+        """Register a broker that starts, with an empty metadata cache."""
         software = self.running[broker.id]
         self._register(broker, software, now_ms)
         self.caches[broker.id] = MetadataCache(shows_isr_without_leader=software.since(ISR_WITHOUT_LEADER))
 
     def _register(self, broker: Broker, software: BrokerSoftware, now_ms: int) -> None:
-        """A broker writes its JSON, in the version of its protocol."""
+        """Write a broker's registration, in the JSON version of its protocol."""
         self._now_ms = now_ms
         check_listeners(broker, software)
         listeners = [(listener.name, listener.host, listener.port) for listener in broker.listeners]
@@ -174,7 +174,7 @@ class ZooKeeperMode:
         self._cut_off.discard(broker.id)
 
     def broker_stopped(self, broker: Broker, now_ms: int) -> None:
-        """A broker has gone, and with it what it wrote; the next controller is found by ``brokers_changed``."""
+        """Unregister a stopped broker; ``brokers_changed`` elects the next controller."""
         self._now_ms = now_ms
         self.caches[broker.id] = MetadataCache()
         self.running[broker.id] = self.configured[broker.id]
@@ -182,24 +182,24 @@ class ZooKeeperMode:
         self.session_expired(broker.id, now_ms)
 
     def lost_controller(self, broker_id: int) -> None:
-        """The broker is not told anything more; its session goes on until ``session_expired``.
+        """Stop updates to a broker; its session lasts until ``session_expired``.
 
-        Where it is the controller it tells nobody anything either, and makes up for it if it finds back in time.
+        If it is the controller, it stops all updates, and catches up if it reconnects in time.
         """
         self._cut_off.add(broker_id)
 
     def leader_changes(self, partition: Partition) -> None:
-        """Nothing: brokers know leaders at once."""
+        """Does nothing: brokers know leaders at once."""
 
     def session_expired(self, broker_id: int, now_ms: int) -> None:
-        """What the broker wrote is gone; what it knows stays."""
+        """Unregister a broker; its metadata cache is unchanged."""
         self._now_ms = now_ms
         self.registry.unregister(broker_id)
         if broker_id == self.controller_id:
             self._resign()
 
     def found_controller(self, broker: Broker, now_ms: int) -> None:
-        """The broker is told everything again, and registers again if its session has expired."""
+        """Send the broker all metadata again; registers it again if its session has expired."""
         if broker.id in self._cut_off:
             self._informed_epochs.pop(broker.id, None)
             if self.broker_epoch(broker.id) == NOT_REGISTERED:
@@ -207,9 +207,9 @@ class ZooKeeperMode:
         self._cut_off.discard(broker.id)
 
     def configure(self, broker_id: int, release: str | None, protocol: str | None) -> BrokerSoftware:
-        """Change what a broker runs from its next start on; None leaves a value as it is.
+        """Change a broker's software from its next start on; None leaves a value unchanged.
 
-        Raises ValueError: no such version, or a protocol that the release does not know.
+        Raises ValueError: an unknown version, or a protocol that the release does not know.
         """
         now = self.configured[broker_id]
         changed = software_of(release or now.release.text, protocol or now.protocol.text)
@@ -219,13 +219,13 @@ class ZooKeeperMode:
         return changed
 
     def broker_epoch(self, broker_id: int) -> int:
-        """The zxid of a broker's registration, -1 while it has none."""
+        """The zxid of a broker's registration, -1 if it is not registered."""
         return self.registry.broker_epoch(broker_id)
 
-    # what the controller does
+    # the controller
 
     def brokers_changed(self, topics: Mapping[str, Topic]) -> None:
-        """Brokers have come or gone: elect a controller if there is none, and let it look at the registrations."""
+        """Elect a controller if there is none, else let it read the changed registrations."""
         if self.controller_id == NO_CONTROLLER:
             self._elect(topics)
             return
@@ -235,7 +235,7 @@ class ZooKeeperMode:
         self.topics_changed(topics)
 
     def topics_changed(self, topics: Mapping[str, Topic]) -> None:
-        """Have the updates ready that partitions as they are now, and the live brokers, make necessary."""
+        """Prepare updates for the live brokers and the current state of partitions."""
         if self.controller_id == NO_CONTROLLER or self.controller_id in self._cut_off:
             return
         states = self._states_now(topics)
@@ -262,7 +262,7 @@ class ZooKeeperMode:
         self._states, self._propagated_brokers, self._topic_ids = states, live, ids
 
     def take_updates(self, topics: Mapping[str, Topic], version: int) -> list[MetadataUpdate]:
-        """What is to be sent since this was last called, in order; nothing of a controller that has gone."""
+        """The updates to send since the last call, in order; none from a replaced controller."""
         if self._propagated_version != version:
             self._propagated_version = version
             self.topics_changed(topics)
@@ -275,13 +275,13 @@ class ZooKeeperMode:
             if update.controller_epoch == self.controller_epoch and update.broker_id not in self._cut_off
         ]
 
-    # for those who place replicas
+    # placing replicas
 
     def racks(self, requesting_broker_id: int | None = None) -> dict[int, str | None]:
-        """Rack by registered broker, as the registrations say.
+        """Rack by registered broker, from the registrations.
 
         Args:
-            requesting_broker_id: the broker that places; its code may be too old to know of racks.
+            requesting_broker_id: the broker that places replicas; its code may not know racks.
         """
         if requesting_broker_id is not None and not self.running[requesting_broker_id].knows_racks:
             return dict.fromkeys(self.registry.broker_ids())
@@ -291,11 +291,11 @@ class ZooKeeperMode:
         }
 
     def missing_racks(self, broker_id: int) -> bool:
-        """Whether this broker is the controller and only some of the registered brokers have a rack."""
+        """True if this broker is the controller and only some of the registered brokers have a rack."""
         racks = self.racks().values() if broker_id == self.controller_id else ()
         return None in racks and any(racks)
 
-    # inside
+    # internals
 
     def _elect(self, topics: Mapping[str, Topic]) -> None:
         """The first registered broker that reaches ZooKeeper and can read all registrations becomes the controller."""
@@ -320,7 +320,7 @@ class ZooKeeperMode:
         self._updates.clear()
 
     def _read_live(self, software: BrokerSoftware) -> bool:
-        """Read every registration as this software does; where one cannot be read, all stays as it was."""
+        """Read every registration as this software does; if one cannot be read, nothing changes."""
         live = {}
         for broker_id in self.registry.broker_ids():
             try:
@@ -360,7 +360,7 @@ def state_of(partition: Partition, offline: tuple[int, ...], controller_epoch: i
 
 
 def deleted(state: PartitionState) -> PartitionState:
-    """The state that tells brokers to forget a partition."""
+    """The state by which brokers delete a partition from their cache."""
     return replace(state, leader=DELETED, leader_epoch=0, zk_version=0)
 
 
@@ -373,7 +373,7 @@ def partition_states(
 
 
 def check_listeners(broker: Broker, software: BrokerSoftware) -> None:
-    """Refuse listeners that the software has no names for. Raises ValueError."""
+    """Raises ValueError: listener names that the software does not support."""
     names = [listener.name for listener in broker.listeners]
     if any(name != name.upper() for name in names):
         raise ValueError(
@@ -389,10 +389,10 @@ def check_listeners(broker: Broker, software: BrokerSoftware) -> None:
 
 
 def zookeeper_mode_of(brokers: Iterable[Broker], settings: KafkaSettings, release: str | None) -> ZooKeeperMode | None:
-    """The mode of a cluster with these settings; None where it is a KRaft cluster, as it is by default.
+    """The ZooKeeper mode of a cluster with these settings; None for KRaft, the default.
 
     Args:
-        release: to be emulated by each broker that names none of its own.
+        release: the release of each broker without one of its own.
 
     Raises ValueError: versions that are unknown or contradict each other, or brokers of both modes.
     """

@@ -1,4 +1,4 @@
-"""The controller's connections on real sockets, to each live broker, itself among them. Nothing is decided here."""
+"""The controller's connections on real sockets, to each live broker including itself."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from mockbroker.zookeeper.controller import MetadataUpdate, ZooKeeperMode
 from mockbroker.zookeeper.controller_link import ControllerLink
 from protocol.errors import ProtocolError
 
-AGAIN_S = 0.3  # after a failed attempt; as long as Kafka's controller waits
-LOOPBACK_OF = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - to connect to what listens there
+AGAIN_S = 0.3  # after a failed attempt; as in Kafka's controller
+LOOPBACK_OF = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - wildcard listeners
 
 
 class ChannelKey(NamedTuple):
-    """From one life of a controller to one life of a broker."""
+    """Identifies a connection: one run of a controller to one run of a broker."""
 
     controller_id: int
     controller_epoch: int
@@ -26,10 +26,10 @@ class ChannelKey(NamedTuple):
 
 
 class ControllerChannels:
-    """Carries what the controller of a cluster has for its brokers.
+    """Sends a cluster's controller updates to its brokers.
 
     Args:
-        state: the cluster, which decides what is to be sent; looked at by ``send``.
+        state: the cluster, which decides on the updates; read by ``send``.
     """
 
     def __init__(self, state: Cluster) -> None:
@@ -39,7 +39,7 @@ class ControllerChannels:
         self._closed = False
 
     def send(self) -> None:
-        """Have everything sent that the controller has to say, and end the connections of those that have gone."""
+        """Send all updates of the controller, and close the connections of brokers that are gone."""
         zookeeper: ZooKeeperMode | None = self.state.other_mode
         if zookeeper is None or self._closed:
             return
@@ -52,14 +52,14 @@ class ControllerChannels:
         self.check()
 
     async def settled(self) -> None:
-        """Wait until every broker has taken what it was sent, or the last attempt at one that has not was in vain."""
+        """Wait until every broker has received its updates, or the last attempt to reach it has failed."""
         if not self._is_settled():
             waiting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._settled.append(waiting)
             await waiting
 
     def close(self) -> None:
-        """End every connection."""
+        """Close all connections."""
         self._closed = True
         for channel in self._channels.values():
             channel.close()
@@ -67,7 +67,7 @@ class ControllerChannels:
         self.check()
 
     def check(self) -> None:
-        """Tell those who wait for it that all is settled."""
+        """Notify waiting tasks if all updates are delivered."""
         if self._settled and self._is_settled():
             waiting, self._settled = self._settled, []
             for one in waiting:
@@ -92,7 +92,7 @@ def channel_key_of(update: MetadataUpdate) -> ChannelKey:
 
 
 class SocketChannel(asyncio.Protocol):
-    """One link's socket, opened again for as long as there is something left to be sent."""
+    """A link's socket, reopened while there are updates to send."""
 
     def __init__(self, link: ControllerLink, broker: Broker, on_change: Callable[[], None]) -> None:
         self.link, self.broker, self.on_change = link, broker, on_change
@@ -106,7 +106,7 @@ class SocketChannel(asyncio.Protocol):
         self._go_on()
 
     def close(self) -> None:
-        """End the connection for good."""
+        """Close the connection for good."""
         self._closed = True
         if self._again is not None:
             self._again.cancel()
@@ -138,7 +138,7 @@ class SocketChannel(asyncio.Protocol):
         self._failed()
 
     def _go_on(self) -> None:
-        """Send what can be sent, over a connection that is opened if need be."""
+        """Send pending updates; opens a connection if necessary."""
         if self._transport is not None:
             frame = self.link.next_frame()
             if frame:

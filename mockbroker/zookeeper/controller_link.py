@@ -1,7 +1,7 @@
-"""The controller's connection to one broker, without a socket: updates in, frames out, answers in.
+"""The controller's connection to one broker, without a socket: takes updates, returns frames, reads responses.
 
-One request at a time, in order. One that is not answered stays first and is sent again over the next connection,
-as Kafka's controller does.
+One request at a time, in order. A request without a response is sent first over the next connection, as by Kafka's
+controller.
 Source: RequestSendThread, Kafka 0.10; ControllerChannelManager, Apache Kafka 3.9.
 """
 
@@ -20,10 +20,10 @@ API_KEY = 6  # UpdateMetadata
 
 
 class ControllerLink:
-    """What one controller has for one broker.
+    """The pending updates of one controller for one broker.
 
-    ``on_delivery`` gets each update that was sent and what came of it. ``is_settled`` is true while nothing is left, or
-    while the last attempt has failed and the next has not begun.
+    ``on_delivery`` gets each sent update with its outcome. ``is_settled`` is true while no update is pending, or while
+    the last attempt has failed and the next has not begun.
     """
 
     def __init__(self, controller_id: int, on_delivery: Callable[[UpdateDelivery], None]) -> None:
@@ -41,19 +41,19 @@ class ControllerLink:
 
     @property
     def has_more(self) -> bool:
-        """Whether there is anything left to be sent."""
+        """True if updates are pending."""
         return bool(self._updates)
 
     def add(self, update: MetadataUpdate) -> None:
-        """One more, behind those that are there."""
+        """Append an update."""
         self._updates.append(update)
 
     def connected(self) -> None:
-        """A connection has been opened."""
+        """Start on a new connection."""
         self.is_connected = True
 
     def next_frame(self) -> bytes:
-        """The bytes to be sent now; none while an answer is missing."""
+        """The next frame to send; empty while a response is outstanding."""
         if not self.is_connected or self._is_waiting or not self._updates:
             return b""
         update = self._updates[0]
@@ -65,12 +65,12 @@ class ControllerLink:
         )
 
     def receive(self, data: bytes) -> None:
-        """Take bytes from the broker. Raises ProtocolError: they are not the answer to what was asked."""
+        """Read bytes from the broker. Raises ProtocolError unless they are the response to the request."""
         for frame in self._reader.feed(data):
             self._take(frame)
 
     def lost(self) -> None:
-        """The connection has ended, or could not be opened. What was not answered is kept."""
+        """Handle a connection that closed or could not be opened. Requests without a response stay pending."""
         if self._updates:
             self._has_failed = True
             self.on_delivery(UpdateDelivery(self._updates[0], REFUSED if self._is_waiting else UNREACHABLE))

@@ -1,12 +1,12 @@
-"""What each Kafka release of ZooKeeper's time spoke: to clients, to other brokers, and into ZooKeeper.
+"""The versions of APIs, UpdateMetadata and registrations of each Kafka release with ZooKeeper mode.
 
-Two things vary in a rolling upgrade: the release, which is the code that a broker runs, and
-``inter.broker.protocol.version``, which says how far it may go while others still run older code. Clients see the
+Two settings vary in a rolling upgrade: the release is the code that a broker runs;
+``inter.broker.protocol.version`` limits its features while other brokers still run older code. Clients see the
 release; other brokers and ZooKeeper see the protocol.
 
-A cluster is in ZooKeeper mode when its protocol or its release is below 3.0, or when ``zookeeper.connect`` is set,
-which brokers of 0.8.2 to 3.9 take; in all else it is KRaft, of which kraft_releases tells. Kafka 2.8 had both modes: it
-is in KRaft mode where ``process.roles`` is set.
+A cluster is in ZooKeeper mode if its protocol or its release is below 3.0, or if ``zookeeper.connect`` is set, which
+brokers of 0.8.2 to 3.9 accept; otherwise it is KRaft (``kraft_releases``). Kafka 2.8 has both modes: it is in KRaft
+mode if ``process.roles`` is set.
 
 >>> software = software_of(release="0.10.0", protocol="0.9.0")
 >>> (software.registration_version, software.update_metadata_version, software.served[3])
@@ -31,8 +31,8 @@ STRICT_READER = "0.9.0.0"
 """The release that refuses broker registrations above version 2 (KAFKA-3100)."""
 
 # fmt: off
-# The highest version of each API in ZooKeeper mode that the cluster may have, by the release that brought it; all start
-# at 0. As ApiKeys of kafka-clients 0.10.0.1 to 3.9.1 have them.
+# The highest version of each API in ZooKeeper mode that the cluster has, by the release that introduced it; all start
+# at 0. From ApiKeys of kafka-clients 0.10.0.1 to 3.9.1.
 CHANGES: dict[str, dict[int, int]] = {
     "0.8.2": {0: 0, 1: 0, 2: 0, 3: 0, 6: 0, 8: 1, 9: 1, 10: 0},
     "0.9.0": {0: 1, 1: 1, 6: 1, 8: 2, 11: 0, 12: 0, 13: 0, 14: 0, 15: 0, 16: 0},
@@ -94,7 +94,7 @@ UPDATE_METADATA_SINCE = (
 
 
 class BrokerSoftware:
-    """The code that a broker runs and the protocol that it keeps to among brokers."""
+    """The code that a broker runs, and its inter-broker protocol."""
 
     def __init__(self, release: Version, protocol: Version) -> None:
         self.release, self.protocol = release, protocol
@@ -104,7 +104,7 @@ class BrokerSoftware:
 
     @cached_property
     def registration_version(self) -> int:
-        """Of the JSON that it registers with: 1 before endpoints, 2 without rack, 3 with, 4 with listener names, 5."""
+        """Version of its registration's JSON: 1, 2 with endpoints, 3 racks, 4 listener names, 5 features."""
         line = Version(self.release.line)
         if line < Version("0.9.0"):
             return 1
@@ -116,7 +116,7 @@ class BrokerSoftware:
 
     @cached_property
     def update_metadata_version(self) -> int:
-        """What it sends as the controller."""
+        """The version of UpdateMetadata that it sends as the controller."""
         return next(version for since, version in UPDATE_METADATA_SINCE if self.protocol >= Version(since))
 
     @cached_property
@@ -126,21 +126,21 @@ class BrokerSoftware:
 
     @cached_property
     def reads_strictly(self) -> bool:
-        """Whether it refuses broker registrations above version 2."""
+        """True if it refuses broker registrations above version 2."""
         return self.release == Version(STRICT_READER)
 
     @cached_property
     def knows_racks(self) -> bool:
-        """Whether its code places replicas over racks (KIP-36)."""
+        """True if its code places replicas across racks (KIP-36)."""
         return self.release >= Version("0.10.0.0")
 
     def since(self, release: str) -> bool:
-        """Whether its code is that of this release line or of a later one."""
+        """True if its code is of this release line or a later one."""
         return Version(self.release.line) >= Version(release)
 
 
 def served_by(release: Version) -> dict[int, tuple[int, int]]:
-    """API key -> lowest and highest version that a release served, of the APIs that the cluster has.
+    """API key -> lowest and highest version that a release served, for the APIs that the cluster has.
 
     >>> served_by(Version("0.9.0.1"))[3]
     (0, 0)
@@ -153,13 +153,13 @@ def served_by(release: Version) -> dict[int, tuple[int, int]]:
 
 
 def is_zookeeper(protocol: str | None, release: str | None, zookeeper: str | None, roles: str | None = None) -> bool:
-    """Whether a broker with these settings is one in ZooKeeper mode.
+    """True if a broker with these settings is in ZooKeeper mode.
 
     Args:
-        protocol, release, zookeeper, roles: ``inter.broker.protocol.version``, the release to be emulated,
-            ``zookeeper.connect`` and ``process.roles``; None or empty where not set.
+        protocol, release, zookeeper, roles: ``inter.broker.protocol.version``, the emulated release,
+            ``zookeeper.connect`` and ``process.roles``; None or empty if not set.
 
-    Raises ValueError: no such version, or settings that contradict each other.
+    Raises ValueError: an unknown version, or settings that contradict each other.
     """
     for what, text in ((PROTOCOL_SETTING, protocol), (RELEASE, release)):
         if text:
@@ -176,7 +176,7 @@ def is_zookeeper(protocol: str | None, release: str | None, zookeeper: str | Non
 
 
 def check_known(what: str, text: str) -> None:
-    """Refuse what is no version of Kafka. Raises ValueError."""
+    """Raises ValueError unless the text is a known version of Kafka."""
     if what == RELEASE and text == DISKLESS:
         return
     known = [*RELEASES, *KRAFT_ONLY]
@@ -189,11 +189,11 @@ def check_known(what: str, text: str) -> None:
 
 
 def software_of(release: str | None, protocol: str | None) -> BrokerSoftware:
-    """Release and protocol of a broker in ZooKeeper mode; what is not given follows from the other.
+    """Release and protocol of a broker in ZooKeeper mode; each defaults to a value that follows from the other.
 
-    A release keeps to the newest protocol that it has unless told otherwise, and cannot know a newer one.
+    The default protocol of a release is its newest, and a release does not know a newer one.
 
-    Raises ValueError: no such version, or a protocol that is newer than the release.
+    Raises ValueError: an unknown version, or a protocol that is newer than the release.
 
     >>> software_of(release=None, protocol="0.9.0").release
     Version('0.9.0')

@@ -1,6 +1,6 @@
-"""UpdateMetadata (key 6): the controller tells a broker who is alive and who leads what. In ZooKeeper mode only.
+"""UpdateMetadata (key 6): the controller sends a broker the live brokers and partition states. In ZooKeeper mode only.
 
-Both directions: what the controller has to tell as a request, and what a broker does with one.
+Both directions: makes the controller's requests, and handles them at a broker.
 Writes the broker's metadata cache. Errors: STALE_CONTROLLER_EPOCH, STALE_BROKER_EPOCH.
 Source: KIP-36, KIP-380; KafkaApis.handleUpdateMetadataRequest, ReplicaManager.maybeUpdateMetadataCache.
 """
@@ -23,12 +23,12 @@ GROUPED_VERSION = 5  # partitions by topic, and the broker's epoch
 LISTENER_VERSION = 3
 RACK_VERSION = 2
 GENERATED_SINCE = "2.4"
-"""The release whose generated classes take a rack that did not come along for an empty text; before it was null."""
+"""The release whose generated classes read a missing rack as an empty string; earlier code reads null."""
 
 
 @handles(UpdateMetadataRequest, access=Needs(cluster="ClusterAction"))
 def update_metadata(call: Call, request: UpdateMetadataRequest) -> UpdateMetadataResponse:
-    """Take what the controller says, unless it is an old controller's, or meant for an earlier life of the broker."""
+    """Update the broker's cache, unless the controller or the broker epoch is older than the current one."""
     zookeeper = call.cluster.other_mode
     assert zookeeper is not None
     cache = zookeeper.caches[call.broker.id]
@@ -40,7 +40,7 @@ def update_metadata(call: Call, request: UpdateMetadataRequest) -> UpdateMetadat
     brokers = [
         live_broker(call.version, broker, without_rack)
         for broker in request.live_brokers
-        if call.version == 0 or broker.endpoints  # without an address nobody is told of it
+        if call.version == 0 or broker.endpoints  # a broker without an address is not cached
     ]
     cache.update(request.controller_id, request.controller_epoch, brokers, read_partition_states(call.version, request))
     call.cluster.notify(cache)
@@ -48,7 +48,7 @@ def update_metadata(call: Call, request: UpdateMetadataRequest) -> UpdateMetadat
 
 
 def live_broker(version: int, broker: UpdateMetadataRequest.Broker, without_rack: str | None) -> CachedBroker:
-    """A broker as one version has it: with one address in 0, and with ``without_rack`` for its rack below 2."""
+    """A broker as sent in one version: 0 has one address, and below 2 its rack is ``without_rack``."""
     rack = broker.rack if version >= RACK_VERSION else without_rack
     if version == 0:
         return CachedBroker(broker.id, (Address(SECURITY_PROTOCOL, broker.v0_host, broker.v0_port),), rack)
@@ -83,7 +83,7 @@ def read_state(state: UpdateMetadataPartitionState) -> PartitionState:
 
 
 def request_of(update: MetadataUpdate) -> UpdateMetadataRequest:
-    """The request that carries an update, to be written in the update's version."""
+    """The request of an update, to be encoded in the update's version."""
     request = UpdateMetadataRequest(
         controller_id=update.controller_id,
         controller_epoch=update.controller_epoch,

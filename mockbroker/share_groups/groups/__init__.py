@@ -1,1 +1,1 @@
-"""Share groups (KIP-932): members that read the same partitions together, each record by one of them at a time."""
+"""Members of share groups (KIP-932), their heartbeats and the assignment of partitions."""

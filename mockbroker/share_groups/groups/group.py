@@ -1,4 +1,4 @@
-"""A share group as it runs: its members, what they shall read, and which share partitions it has.
+"""A share group at its coordinator: its members, their assignment, and its share partitions.
 
 Source: ShareGroup, Apache Kafka 4.4.
 """
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, eq=False)
 class ShareGroup(ModernGroup[ShareMember]):
-    """A group of KIP-932. ``partitions`` are its share partitions, once there is a record of any."""
+    """A group of KIP-932. ``partitions`` are its share partitions, None before the first record of them."""
 
     kind: ClassVar[str] = "share"
     member_class: ClassVar[type[ShareMember]] = ShareMember
@@ -56,11 +56,11 @@ class ShareGroup(ModernGroup[ShareMember]):
         if after is not None:
             count_names(self.counts, after.topics, 1)
 
-    # what admins ask
+    # admin requests
 
     @property
     def assignor_name(self) -> str:
-        """The only one there is."""
+        """The only assignor of share groups."""
         return "simple"
 
     @property
@@ -69,25 +69,25 @@ class ShareGroup(ModernGroup[ShareMember]):
         return "Stable" if self.members else "Empty"
 
     def subscribed_topics(self, topics_of: TopicsOf) -> Collection[str]:
-        """Refuse to delete offsets, of which the group has none. Raises ApiError: GROUP_ID_NOT_FOUND."""
+        """Raises ApiError: GROUP_ID_NOT_FOUND, because share groups have no offsets that OffsetDelete could delete."""
         raise self.without_offsets()
 
     def begun_offsets(self, cluster: Cluster) -> list[tuple[str, int, int, int | None]]:
-        """Where it begins in each partition that its members have read, and its lag there."""
+        """The start offset and lag of the group in each partition that its members have read."""
         return share_of(cluster).offsets_of(self)
 
     def retention_begun_ms(self, committed_ms: int) -> int | None:
-        """Share groups have no offsets that could be too old."""
+        """None: share groups have no committed offsets that could expire."""
         return None
 
     # time
 
     def on_timer(self, timer: MemberTimer, member_id: str, now_ms: int) -> None:
-        """A member's session has ended: it is put out of the group."""
+        """Remove a member whose session has expired."""
         self.fence(self.members[member_id])
 
     def fence(self, member: ShareMember) -> None:
-        """Put a member out."""
+        """Remove a member."""
         self.cancel_timers_of(member.id)
         epoch = self.epoch + 1
         gone = records.no_member(self.id, member.id)

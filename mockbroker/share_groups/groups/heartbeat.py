@@ -1,4 +1,4 @@
-"""Members of share groups join, stay and leave, and the coordinator assigns.
+"""Heartbeats of share group members: joining, staying, leaving, and the coordinator's assignment.
 
 Source: GroupMetadataManager.shareGroupHeartbeat and GroupCoordinatorService, Apache Kafka 4.4.
 """
@@ -23,7 +23,7 @@ Assignment = ShareGroupHeartbeatResponse.Assignment
 
 
 def check_heartbeat(beat: ShareGroupHeartbeatRequest) -> None:
-    """Refuse what makes no sense. Raises ApiError: INVALID_REQUEST."""
+    """Check the fields of a heartbeat. Raises ApiError: INVALID_REQUEST."""
     for value, name in ((beat.member_id, "MemberId"), (beat.group_id, "GroupId"), (beat.rack_id, "RackId")):
         if value is not None and not value.strip():
             raise ApiError(ErrorCode.INVALID_REQUEST, f"{name} can't be empty.")
@@ -37,7 +37,7 @@ def check_heartbeat(beat: ShareGroupHeartbeatRequest) -> None:
 def take_heartbeat(
     groups: Groups, beat: ShareGroupHeartbeatRequest, client_id: str, client_host: str, now_ms: int
 ) -> tuple[ShareGroupHeartbeatResponse, ShareGroup]:
-    """Take a heartbeat in; gives the answer, and the group as it is then.
+    """Handle a heartbeat; returns the response and the updated group.
 
     Raises ApiError: GROUP_ID_NOT_FOUND, GROUP_MAX_SIZE_REACHED, UNKNOWN_MEMBER_ID, FENCED_MEMBER_EPOCH.
     """
@@ -92,7 +92,7 @@ def take_heartbeat(
 
 
 def member_of(group: ShareGroup, beat: ShareGroupHeartbeatRequest) -> ShareMember:
-    """The member as it was, a new one where it joins.
+    """The member before this heartbeat, or a new one if it joins.
 
     Raises ApiError: GROUP_MAX_SIZE_REACHED, UNKNOWN_MEMBER_ID, FENCED_MEMBER_EPOCH.
     """
@@ -106,7 +106,7 @@ def member_of(group: ShareGroup, beat: ShareGroupHeartbeatRequest) -> ShareMembe
 
 
 def has_unassigned(group: ShareGroup) -> bool:
-    """Whether share partitions have begun that members subscribe to and nobody is to read yet."""
+    """True if initialized share partitions of subscribed topics are not assigned to any member yet."""
     if not group.members:
         return False
     targeted: dict[bytes, set[int]] = {}
@@ -122,7 +122,7 @@ def has_unassigned(group: ShareGroup) -> bool:
 def new_target(
     group: ShareGroup, epoch: int, member: ShareMember, written: list[CoordinatorRecord], now_ms: int
 ) -> tuple[int, Partitions]:
-    """What the member is to read and since which epoch; worked out anew for all members where it is time."""
+    """The member's target assignment and its epoch; computed for all members after the assignment interval."""
     if group.assignment_epoch >= epoch or not group.may_assign(now_ms):
         return group.assignment_epoch, group.target_of(member.id)
     topics = group.groups.topics
@@ -149,7 +149,7 @@ def reconciled(
     *,
     has_changed: bool,
 ) -> ShareMember:
-    """The member with what it is to read, at once: nobody has to give up anything first."""
+    """The member with its target assigned at once: no other member has to revoke anything first."""
     if not has_changed and member.is_reconciled(target_epoch):
         return member
     subscribed = group.groups.topics.ids_of(member.topics)

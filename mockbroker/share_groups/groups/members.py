@@ -1,4 +1,4 @@
-"""A member of a share group, as it is in one epoch.
+"""A member of a share group, in one member epoch.
 
 Source: ShareGroupMember, Apache Kafka 4.4.
 """
@@ -14,7 +14,7 @@ from protocol.embedded.share_group_log import ShareGroupCurrentMemberAssignmentV
 
 @dataclass(slots=True, frozen=True, kw_only=True)
 class ShareMember(ModernMember):
-    """``assigned`` are the partitions that it reads."""
+    """``assigned`` are the partitions that the member reads."""
 
     assigned: Partitions = field(default_factory=dict)
 

@@ -1,7 +1,7 @@
-"""The share partitions of a group: they begin when a member first subscribes to a topic, and end with topic or group.
+"""The share partitions of a group: initialized when a member first subscribes to a topic, deleted with topic or group.
 
-The group's coordinator has the share coordinator keep each of them before any member is to read it.
-Source: GroupMetadataManager.maybeCreateInitializeShareGroupStateRequest and its like, Apache Kafka 4.4.
+The group coordinator has the share coordinator initialize a share partition before it assigns the partition.
+Source: GroupMetadataManager.maybeCreateInitializeShareGroupStateRequest and related methods, Apache Kafka 4.4.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from mockbroker.share_groups.state.share_partitions import SharePartitions
 from mockbroker.state.errors import ApiError
 
 Offsets = Mapping[bytes, Mapping[int, int]]
-"""Where share partitions begin, by topic id and partition."""
+"""Start offsets of share partitions, by topic id and partition."""
 
 
 def begin_subscribed(group: ShareGroup, share: SharePartitions) -> None:
-    """Begin the share partitions of all topics that members subscribe to, as far as they have not begun.
+    """Initialize the share partitions of all subscribed topics that are not initialized yet.
 
-    Those of partitions that came to a known topic begin at its start, others where the group's settings say.
+    Partitions added to a known topic start at the beginning of their log, others where the group's configs say.
     """
     topics = group.groups.topics
     known = joined(group.partitions.initialized, group.partitions.initializing)
@@ -41,7 +41,7 @@ def begin_subscribed(group: ShareGroup, share: SharePartitions) -> None:
 
 
 def begin(group: ShareGroup, share: SharePartitions, offsets: Offsets) -> dict[tuple[bytes, int], ApiError]:
-    """Begin share partitions at these offsets; gives the errors of those that could not."""
+    """Initialize share partitions at these offsets; returns the errors by partition."""
     topics = group.groups.topics
     states = {
         topic_id: TopicState(topics.name_of(topic_id) or "", frozenset(numbers))
@@ -67,7 +67,7 @@ def begin(group: ShareGroup, share: SharePartitions, offsets: Offsets) -> dict[t
 
 
 def forget_topic(group: ShareGroup, topic_id: bytes) -> None:
-    """A topic was deleted."""
+    """Remove a deleted topic from the group."""
     before = group.partitions
     initializing, initialized, deleting = dict(before.initializing), dict(before.initialized), dict(before.deleting)
     if topic_id in initializing or topic_id in initialized or topic_id in deleting:
@@ -78,7 +78,7 @@ def forget_topic(group: ShareGroup, topic_id: bytes) -> None:
 
 
 def delete_topics(group: ShareGroup, share: SharePartitions, topic_ids: Iterable[bytes]) -> None:
-    """Have the group forget how far it is in topics, whose share partitions end."""
+    """Delete the group's offsets in topics, and the share partitions of these topics."""
     for topic_id in topic_ids:
         numbers = group.partitions.initialized[topic_id].partitions
         share.forget_group(group.id, [SharePartitionKey(group.id, topic_id, index) for index in sorted(numbers)])
@@ -93,7 +93,7 @@ def put(group: ShareGroup, found: StatePartitions) -> None:
 
 
 def joined(first: Mapping[bytes, TopicState], second: Mapping[bytes, TopicState]) -> dict[bytes, TopicState]:
-    """Topics with the partitions of both."""
+    """The topics and partitions of both mappings."""
     result = dict(first)
     for topic_id, topic in second.items():
         known = result.get(topic_id)
@@ -102,7 +102,7 @@ def joined(first: Mapping[bytes, TopicState], second: Mapping[bytes, TopicState]
 
 
 def without(topics: Mapping[bytes, TopicState], gone: Mapping[bytes, TopicState]) -> dict[bytes, TopicState]:
-    """Topics without the partitions of others."""
+    """The first topics without the partitions of the second."""
     result: dict[bytes, TopicState] = {}
     for topic_id, topic in topics.items():
         left = topic.partitions - gone[topic_id].partitions if topic_id in gone else topic.partitions

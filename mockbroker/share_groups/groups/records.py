@@ -1,4 +1,4 @@
-"""A share group as ``__consumer_offsets`` keeps it.
+"""The records of a share group in ``__consumer_offsets``.
 
 Source: GroupCoordinatorRecordHelpers, Apache Kafka 4.4.
 """
@@ -41,14 +41,14 @@ target_epoch, no_member = TYPES.target_epoch, TYPES.no_member
 
 
 class TopicState(NamedTuple):
-    """Partitions of a topic whose share partitions have begun, or are about to."""
+    """Partitions of a topic whose share partitions are initialized or being initialized."""
 
     name: str
     partitions: frozenset[int]
 
 
 class StatePartitions(NamedTuple):
-    """The topics, by id, whose share partitions are about to begin, have begun, or are about to be deleted."""
+    """The topics, by id, whose share partitions are being initialized, are initialized, or are being deleted."""
 
     initializing: Mapping[bytes, TopicState] = {}
     initialized: Mapping[bytes, TopicState] = {}
@@ -56,7 +56,7 @@ class StatePartitions(NamedTuple):
 
 
 def member_metadata(group_id: str, member: ShareMember) -> CoordinatorRecord:
-    """What a member has said of itself."""
+    """The record of a member's subscription, client and rack."""
     value = ShareGroupMemberMetadataValue(
         rack_id=member.rack,
         client_id=member.client_id,
@@ -67,7 +67,7 @@ def member_metadata(group_id: str, member: ShareMember) -> CoordinatorRecord:
 
 
 def member_assignment(group_id: str, member: ShareMember) -> CoordinatorRecord:
-    """How far a member is."""
+    """The record of a member's epoch and assignment."""
     value = ShareGroupCurrentMemberAssignmentValue(
         member_epoch=member.epoch,
         previous_member_epoch=member.previous_epoch,
@@ -81,7 +81,7 @@ def member_assignment(group_id: str, member: ShareMember) -> CoordinatorRecord:
 
 
 def state_partitions(group_id: str, found: StatePartitions) -> CoordinatorRecord:
-    """Which share partitions the group has."""
+    """The record of a group's share partitions."""
     value = ShareGroupStatePartitionMetadataValue(
         initializing_topics=partition_infos(found.initializing),
         initialized_topics=partition_infos(found.initialized),
@@ -105,7 +105,7 @@ def partition_infos(
 
 
 def recorded_partitions(value: ShareGroupStatePartitionMetadataValue | None) -> StatePartitions:
-    """Which share partitions a record says that a group has."""
+    """The share partitions of a group, read from their record."""
     if value is None:
         return StatePartitions()
     initializing, initialized = (
@@ -116,7 +116,7 @@ def recorded_partitions(value: ShareGroupStatePartitionMetadataValue | None) -> 
 
 
 def no_group(group_id: str, member_ids: Iterable[str]) -> list[CoordinatorRecord]:
-    """A group is gone, with all its members."""
+    """The tombstones of a deleted group and all its members."""
     found = [record for member_id in member_ids for record in no_member(group_id, member_id)]
     found.append(CoordinatorRecord(ShareGroupTargetAssignmentMetadataKey(group_id=group_id), None))
     found.append(CoordinatorRecord(ShareGroupStatePartitionMetadataKey(group_id=group_id), None))

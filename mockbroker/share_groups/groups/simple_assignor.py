@@ -1,8 +1,8 @@
-"""Who of a share group's members reads which partitions: each partition is read by as few as all can be busy with.
+"""The simple assignor of share groups: partitions are shared only as far as needed to keep all members busy.
 
-With more members than partitions several members share one; nobody has more than one partition more than another, and
-who has a partition keeps it as far as that goes. Members that subscribe to different topics are looked at one topic
-after another.
+With more members than partitions, several members share a partition. The members' numbers of partitions differ by one
+at most, and members retain their partitions as far as possible. If members subscribe to different topics, each topic is
+assigned in turn.
 
 Source: SimpleHomogeneousAssignmentBuilder and SimpleHeterogeneousAssignmentBuilder, Apache Kafka 4.4.
 """
@@ -19,12 +19,12 @@ TopicPartition = tuple[bytes, int]
 def assign(
     subscriptions: Mapping[str, frozenset[bytes]], assignable: Partitions, before: Mapping[str, Partitions]
 ) -> dict[str, Partitions]:
-    """What each member is to read.
+    """The target assignment of each member.
 
     Args:
-        subscriptions: the ids of each member's topics, in the order in which members are served.
-        assignable: the partitions of each topic that may be read.
-        before: what each member is to read now.
+        subscriptions: the topic ids of each member, in the order in which members are served.
+        assignable: the partitions of each topic that may be assigned.
+        before: the current target assignment of each member.
 
     >>> assign({"one": frozenset({b"t"}), "two": frozenset({b"t"})}, {b"t": frozenset({0, 1})}, {})
     {'one': {b't': frozenset({0})}, 'two': {b't': frozenset({1})}}
@@ -62,7 +62,7 @@ def partitions_of(topics: Sequence[bytes], assignable: Partitions) -> list[Topic
 
 
 def share_out(held: dict[str, set[TopicPartition]], partitions: Sequence[TopicPartition]) -> None:
-    """Give members partitions and take others from them, until each has as many as it is to have."""
+    """Move partitions between members until each has its share."""
     members = list(held)
     sharing = -(-len(members) // len(partitions)) if partitions else 0
     total = sharing * len(partitions)

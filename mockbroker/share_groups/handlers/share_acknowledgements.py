@@ -1,4 +1,4 @@
-"""Acknowledgements of share groups' members, as ShareAcknowledge and ShareFetch bring them.
+"""Acknowledgements by members of share groups, in ShareAcknowledge and ShareFetch.
 
 Source: KafkaApis.validateAcknowledgementBatches and handleAcknowledgements, Apache Kafka 4.4.
 """
@@ -33,15 +33,15 @@ Acknowledgements = Mapping[TopicIndex, Sequence[Acknowledgement]]
 
 
 def check_enabled(call: Call) -> None:
-    """Raises ApiError: UNSUPPORTED_VERSION, where the cluster has no share groups."""
+    """Raises ApiError: UNSUPPORTED_VERSION if the cluster has no share groups."""
     if feature_level(call.cluster, SHARE_FEATURE) < 1:
         raise ApiError(ErrorCode.UNSUPPORTED_VERSION)
 
 
 def acknowledgements_of(topics: Iterable[Any]) -> dict[TopicIndex, list[Acknowledgement]]:
-    """What a request says of each partition that it names; of a partition named twice the first counts.
+    """The acknowledgements of each partition in a request; of a partition that is named twice the first counts.
 
-    A topic may be named twice, as librdkafka 2.15 does whose partitions come in turns; each time counts.
+    A topic may be named twice, as by librdkafka 2.15 when its partitions alternate; each entry counts.
     """
     result: dict[TopicIndex, list[Acknowledgement]] = {}
     for topic in topics:
@@ -57,7 +57,7 @@ def acknowledgements_of(topics: Iterable[Any]) -> dict[TopicIndex, list[Acknowle
 
 
 def check_member(group_id: str | None, member_id: str | None) -> tuple[str, str]:
-    """Both ids, if they are such. Raises ApiError: INVALID_REQUEST."""
+    """Both ids, if valid. Raises ApiError: INVALID_REQUEST."""
     if group_id is None:
         raise ApiError(ErrorCode.INVALID_REQUEST, "expected a group id, got null")
     if not member_id or len(member_id) > MAX_MEMBER_ID:
@@ -70,7 +70,7 @@ def check_member(group_id: str | None, member_id: str | None) -> tuple[str, str]
 def take_acknowledgements(
     call: Call, group_id: str, member_id: str, acknowledgements: Acknowledgements, *, is_renewal: bool
 ) -> dict[TopicIndex, ApiError]:
-    """Take them; gives the outcome for each partition, ``FINE`` where all of them were taken."""
+    """Apply acknowledgements; returns the outcome of each partition, ``FINE`` if all of them succeeded."""
     outcomes: dict[TopicIndex, ApiError] = {}
     fine: dict[TopicIndex, ApiError] = {}
     taken = False
@@ -95,7 +95,7 @@ def take_acknowledgements(
 
 
 def take(call: Call, key: SharePartitionKey, member_id: str, batches: Sequence[Acknowledgement]) -> ApiError:
-    """Take what is said of one partition, if it runs here. Raises UnforeseenAcknowledgement."""
+    """Apply acknowledgements of one partition that this broker serves. Raises UnforeseenAcknowledgement."""
     share = share_of(call.cluster)
     partition = share.get(key)
     if partition is None or not serves(call, key, partition.leader):
@@ -113,12 +113,12 @@ def take(call: Call, key: SharePartitionKey, member_id: str, batches: Sequence[A
 
 
 def serves(call: Call, key: SharePartitionKey, leader: int) -> bool:
-    """Whether a share partition with this leader runs at the broker that was called."""
+    """True if the called broker serves a share partition with this leader."""
     return leader == call.broker.id or call.cluster.topic_by_id[key.topic_id].diskless
 
 
 def are_valid(batches: Iterable[Acknowledgement], version: int, *, is_renewal: bool) -> bool:
-    """Whether batches stand in order, with a type for all of their offsets or for each, and types that there are."""
+    """True if batches are in order, with one known type for all of their offsets or one for each."""
     greatest = RENEW if version == RENEWING_VERSION else REJECT
     last_offset = -1
     for one in batches:

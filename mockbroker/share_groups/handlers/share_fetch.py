@@ -1,8 +1,8 @@
-"""ShareFetch (key 78) and ShareAcknowledge (79): records for a member of a share group, and what became of them.
+"""ShareFetch (key 78) and ShareAcknowledge (79): members of a share group acquire and acknowledge records.
 
-Read partitions' logs; write share sessions and share partitions, and what the share coordinator keeps.
+Read partitions' logs; write share sessions, share partitions, and the share coordinator's state.
 Errors at the top: INVALID_REQUEST, SHARE_SESSION_NOT_FOUND, INVALID_SHARE_SESSION_EPOCH, SHARE_SESSION_LIMIT_REACHED,
-which waits; per partition UNKNOWN_TOPIC_ID, UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER_OR_FOLLOWER,
+(which waits); per partition UNKNOWN_TOPIC_ID, UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER_OR_FOLLOWER,
 COORDINATOR_NOT_AVAILABLE, UNKNOWN_SERVER_ERROR, of acknowledgements also INVALID_REQUEST, INVALID_RECORD_STATE.
 Source: KIP-932, KIP-1206, KIP-1222; KafkaApis.handleShareFetchRequest and handleShareAcknowledgeRequest, Apache
 Kafka 4.4.
@@ -61,7 +61,7 @@ OF_SESSIONS = Errors(
 
 @dataclass(slots=True)
 class WantedShare:
-    """A partition that a member of a group asked for: what observers look at of a ``FetchPartition``, and the group."""
+    """A partition that a member requested: the fields of ``FetchPartition`` that observers read, and the group."""
 
     topic: bytes
     index: int
@@ -92,7 +92,7 @@ def session_subjects(call: Call, request: ShareFetchRequest) -> Subjects:
     subjects=session_subjects,
 )
 def share_fetch(call: Call, request: ShareFetchRequest) -> ShareFetchResponse | Wait:
-    """Take what a member says of records, then give it others."""
+    """Apply the acknowledgements of a member, then return acquired records."""
     check_enabled(call)
     group_id, member_id = check_member(request.group_id, request.member_id)
     named = acknowledgements_of(request.topics)
@@ -151,7 +151,7 @@ def share_fetch(call: Call, request: ShareFetchRequest) -> ShareFetchResponse | 
 def open_session(
     call: Call, request: ShareFetchRequest, key: tuple[str, str], named: list[TopicIndex], *, acknowledges: bool
 ) -> tuple[ShareSession | None, list[TopicIndex]]:
-    """The session that goes on, None of the first request and the last, and the partitions to fetch from.
+    """The session that continues (None for a first or final request), and the partitions to fetch from.
 
     Raises ApiError: INVALID_REQUEST, SHARE_SESSION_NOT_FOUND, INVALID_SHARE_SESSION_EPOCH, SHARE_SESSION_LIMIT_REACHED.
     """
@@ -174,7 +174,7 @@ def open_session(
 
 
 def check_known(call: Call, one: TopicIndex, session: ShareSession | None) -> None:
-    """Nothing where there is the partition. Raises ApiError: UNKNOWN_TOPIC_ID, UNKNOWN_TOPIC_OR_PARTITION."""
+    """Raises ApiError: UNKNOWN_TOPIC_ID or UNKNOWN_TOPIC_OR_PARTITION unless the partition exists."""
     if session is not None and one in session.unknown:
         raise ApiError(ErrorCode.UNKNOWN_TOPIC_ID, "there is no topic with this id")
     if session is not None and one[0] not in call.cluster.topic_by_id:
@@ -183,7 +183,7 @@ def check_known(call: Call, one: TopicIndex, session: ShareSession | None) -> No
 
 
 def rotated(asked: list[TopicIndex], epoch: int) -> list[TopicIndex]:
-    """The partitions in the order in which they are read: each of a session's requests begins with another."""
+    """The partitions in reading order: each request of a session starts at the next partition."""
     begin = epoch % len(asked) if epoch > FIRST_EPOCH else 0
     return asked[begin:] + asked[:begin]
 
@@ -191,7 +191,7 @@ def rotated(asked: list[TopicIndex], epoch: int) -> list[TopicIndex]:
 def respond(
     call: Call, group_id: str, epoch: int, session: ShareSession | None, entries: Mapping[TopicIndex, PartitionEntry]
 ) -> ShareFetchResponse:
-    """The response; within a session without those that have nothing to tell."""
+    """The response; within a session it omits partitions without news."""
     response = ShareFetchResponse(
         acquisition_lock_timeout_ms=share_of(call.cluster).limits(group_id).record_lock_duration_ms
     )
@@ -221,7 +221,7 @@ def respond(
 
 
 def put_down(call: Call, group_id: str, entries: Mapping[TopicIndex, PartitionEntry]) -> None:
-    """Tell observers what was fetched, as a Fetch does."""
+    """Report the fetched records to observers, as Fetch does."""
     parts = call.parts = []
     call.wanted = cast("list[FetchPartition]", [WantedShare(*one, group_id) for one in entries])
     for (topic_id, index), entry in entries.items():
@@ -246,7 +246,7 @@ def put_down(call: Call, group_id: str, entries: Mapping[TopicIndex, PartitionEn
 
 
 def add_outcomes(response: ShareFetchResponse, outcomes: Outcomes) -> None:
-    """Tell what became of acknowledgements, beside the records or in entries of their own."""
+    """Add the outcomes of acknowledgements, to the entries of fetched partitions or in entries of their own."""
     topics = {topic.topic_id: topic for topic in response.responses}
     entries = {
         (topic.topic_id, entry.partition_index): entry for topic in response.responses for entry in topic.partitions
@@ -265,7 +265,7 @@ def add_outcomes(response: ShareFetchResponse, outcomes: Outcomes) -> None:
 
 @handles(ShareAcknowledgeRequest, access=Needs(group="Read", topic="Read"), errors=OF_SESSIONS)
 def share_acknowledge(call: Call, request: ShareAcknowledgeRequest) -> ShareAcknowledgeResponse:
-    """Take what a member says of records."""
+    """Apply the acknowledgements of a member."""
     check_enabled(call)
     group_id, member_id = check_member(request.group_id, request.member_id)
     share = share_of(call.cluster)

@@ -1,7 +1,7 @@
 """ShareGroupHeartbeat (key 76), ShareGroupDescribe (77): groups whose members share partitions (KIP-932).
 
-Read and write cluster.groups; a heartbeat begins the share partitions of topics that members subscribe to.
-Errors: UNSUPPORTED_VERSION where ``share.version`` has no such groups, INVALID_REQUEST, NOT_COORDINATOR,
+Read and write cluster.groups; a heartbeat initializes the share partitions of subscribed topics.
+Errors: UNSUPPORTED_VERSION if ``share.version`` has no share groups, INVALID_REQUEST, NOT_COORDINATOR,
 GROUP_ID_NOT_FOUND, GROUP_MAX_SIZE_REACHED, UNKNOWN_MEMBER_ID, FENCED_MEMBER_EPOCH; of each described group
 INVALID_GROUP_ID, NOT_COORDINATOR, GROUP_ID_NOT_FOUND.
 Source: KIP-932; KafkaApis and GroupCoordinatorService, Apache Kafka 4.4.
@@ -39,7 +39,7 @@ DescribedMember = DescribedGroup.Member
 
 @handles(ShareGroupHeartbeatRequest, access=Needs(group="Read", topic="Describe"), errors=Errors(words="nothing"))
 def share_group_heartbeat(call: Call, request: ShareGroupHeartbeatRequest) -> ShareGroupHeartbeatResponse:
-    """Join, stay or leave; the answer has the member's epoch, and its partitions where those changed."""
+    """Join, stay or leave; the response has the member's epoch, and its partitions if they changed."""
     check_enabled(call)
     check_member(request.group_id, request.member_id)
     try:
@@ -63,7 +63,7 @@ def share_group_heartbeat(call: Call, request: ShareGroupHeartbeatRequest) -> Sh
     errors=Errors(injected="answer", words="nothing"),
 )
 def share_group_describe(call: Call, request: ShareGroupDescribeRequest) -> ShareGroupDescribeResponse:
-    """Each group with its members, and what they read."""
+    """Each group with its members and their assignments."""
     check_enabled(call)
     groups = described_groups(
         call, request, ShareGroup, DescribedGroup, describe_members, errors_with_message=ERRORS_WITH_MESSAGE

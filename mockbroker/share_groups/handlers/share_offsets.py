@@ -1,7 +1,7 @@
-"""DescribeShareGroupOffsets (key 90), AlterShareGroupOffsets (91), DeleteShareGroupOffsets (92): how far groups are.
+"""DescribeShareGroupOffsets (key 90), AlterShareGroupOffsets (91), DeleteShareGroupOffsets (92): start offsets.
 
-Read and write the states of share partitions, and which of them a group has.
-Errors: UNSUPPORTED_VERSION where ``share.version`` has no such groups, NOT_COORDINATOR, INVALID_GROUP_ID,
+Read and write the states of share partitions, and each group's list of them.
+Errors: UNSUPPORTED_VERSION if ``share.version`` has no share groups, NOT_COORDINATOR, INVALID_GROUP_ID,
 NON_EMPTY_GROUP, GROUP_ID_NOT_FOUND; UNKNOWN_TOPIC_OR_PARTITION of each topic or partition.
 Source: KIP-932, KIP-1226; KafkaApis and GroupCoordinatorService, Apache Kafka 4.4.
 """
@@ -43,7 +43,7 @@ DeletedTopic = DeleteShareGroupOffsetsResponse.Topic
     errors=Errors(injected="answer", words="meaning"),
 )
 def describe_offsets(call: Call, request: DescribeShareGroupOffsetsRequest) -> DescribeShareGroupOffsetsResponse:
-    """Where groups start, and how many records are left for them."""
+    """The start offset and lag of each group in each partition."""
     return DescribeShareGroupOffsetsResponse(groups=[described(call, asked) for asked in request.groups])
 
 
@@ -91,21 +91,21 @@ def described_topic(call: Call, group_id: str, topic_id: bytes, partitions: Iter
                 end_offset = topic.partitions[index].high_watermark
                 entry.lag = end_offset - state.start_offset - state.delivery_complete_count
         except ApiError:
-            entry.start_offset = NO_OFFSET  # as Kafka, which does not say why
+            entry.start_offset = NO_OFFSET  # as in Kafka, which does not report the error
         entries.append(entry)
     return DescribedTopic(topic_name=topic.name, topic_id=topic_id, partitions=entries)
 
 
 @handles(AlterShareGroupOffsetsRequest, access=Needs(group="Read", topic="Read"), errors=Errors(words="meaning"))
 def alter_offsets(call: Call, request: AlterShareGroupOffsetsRequest) -> AlterShareGroupOffsetsResponse:
-    """Have a group without members start elsewhere; a group that does not exist is created."""
+    """Set the start offsets of a group without members; creates the group if it does not exist."""
     check_enabled(call)
     try:
         check_group_id(request.group_id)
         check_coordinator(call, request.group_id)
         groups = call.cluster.groups
         group = groups.find_or_make(ShareGroup, request.group_id, create=True)
-        group.delete()  # refuses where there are members
+        group.delete()  # raises if the group has members
     except ApiError as error:
         return AlterShareGroupOffsetsResponse(error_code=error.code, error_message=said(error))
     unknown: list[AlteredTopic] = []
@@ -122,7 +122,7 @@ def alter_offsets(call: Call, request: AlterShareGroupOffsetsRequest) -> AlterSh
             )
             continue
         if topic.id in altered:
-            continue  # of a topic that is named twice the first counts
+            continue  # the first entry of a repeated topic counts
         wanted = offsets.setdefault(topic.id, {})
         entries = []
         for one in asked.partitions:
@@ -150,19 +150,19 @@ def unknown_partition(index: int) -> AlteredTopic.Partition:
 
 
 def said(error: ApiError) -> str:
-    """What an error at the top says."""
+    """The message of a top-level error."""
     return error.message or ErrorCode(error.code).meaning
 
 
 @handles(DeleteShareGroupOffsetsRequest, access=Needs(group="Delete", topic="Read"), errors=Errors(words="meaning"))
 def delete_offsets(call: Call, request: DeleteShareGroupOffsetsRequest) -> DeleteShareGroupOffsetsResponse:
-    """Have a group without members forget topics."""
+    """Delete the offsets of a group without members in some topics."""
     check_enabled(call)
     try:
         check_group_id(request.group_id)
         check_coordinator(call, request.group_id)
         group = call.cluster.groups.get_as(ShareGroup, request.group_id)
-        group.delete()  # refuses where there are members
+        group.delete()  # raises if the group has members
     except ApiError as error:
         return DeleteShareGroupOffsetsResponse(error_code=error.code, error_message=said(error))
     if not group.has_partitions_record:

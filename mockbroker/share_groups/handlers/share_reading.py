@@ -1,4 +1,4 @@
-"""Reading records for a member of a share group, now or when enough have come or are available again.
+"""Reading records for a member of a share group, at once or when enough records arrive or become available again.
 
 Source: DelayedShareFetch and ShareFetchUtils, Apache Kafka 4.4.
 """
@@ -25,7 +25,7 @@ from protocol.apis.share_fetch import ShareFetchResponse
 from protocol.error_codes import ErrorCode
 
 LEADER_MOVED = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
-"""The errors that name the leader and its address (KIP-951)."""
+"""The errors whose response has the leader and its address (KIP-951)."""
 
 PartitionEntry = ShareFetchResponse.Topic.Partition
 Answer = Callable[[Call, dict[TopicIndex, PartitionEntry]], ShareFetchResponse]
@@ -33,9 +33,9 @@ Answer = Callable[[Call, dict[TopicIndex, PartitionEntry]], ShareFetchResponse]
 
 @dataclass(slots=True)
 class ShareReading:
-    """What a member asks for, and what was found of it so far.
+    """A member's request for records, and the results so far.
 
-    ``running`` has the share partitions that it waits for; one that was fenced meanwhile gives nothing any more.
+    ``running`` has the share partitions that it waits for; one that is fenced meanwhile returns no records.
     """
 
     group_id: str
@@ -53,7 +53,7 @@ class ShareReading:
 
 
 def read(call: Call, reading: ShareReading, answer: Answer) -> ShareFetchResponse | Wait:
-    """Begin: find the share partitions. Those that could not be loaded are told of once the time is over."""
+    """Start: find the share partitions. Errors of loading are reported when the wait is over."""
     if reading.max_records == 0 or reading.max_bytes == 0:
         return answer(call, {})
     elsewhere = 0
@@ -78,7 +78,7 @@ def read(call: Call, reading: ShareReading, answer: Answer) -> ShareFetchRespons
 
 
 def look(call: Call, reading: ShareReading, answer: Answer) -> ShareFetchResponse | Wait:
-    """Give records where there are enough, or where the time is over."""
+    """Return records if there are enough, or if the wait is over."""
     share = share_of(call.cluster)
     offsets: dict[TopicIndex, int] = {}
     for one, (_, running) in reading.running.items():
@@ -102,13 +102,13 @@ def entries_of(reading: ShareReading, found: dict[TopicIndex, PartitionEntry]) -
 
 
 def readable_end(call: Call, reading: ShareReading, partition: Partition) -> int:
-    """Up to where the group's members read."""
+    """The offset up to which the group's members may read: the high watermark or last stable offset."""
     end_offset = high_watermark_of(call, partition)
     return last_stable_offset_of(call, partition, end_offset) if reading.committed_only else end_offset
 
 
 def has_enough(call: Call, reading: ShareReading, offsets: Mapping[TopicIndex, int]) -> bool:
-    """Whether what could be read is as much as the member waits for; an error is told at once."""
+    """True if enough records can be read for the member; errors count as enough."""
     size = 0
     room = max_bytes_of(reading.max_bytes, len(offsets))
     for index, (one, offset) in enumerate(offsets.items()):
@@ -127,7 +127,7 @@ def has_enough(call: Call, reading: ShareReading, offsets: Mapping[TopicIndex, i
 
 
 def max_bytes_of(max_bytes: int, count: int) -> list[int]:
-    """The bytes that each of so many partitions may give: equal shares, the first has what is left over.
+    """The maximum bytes of each of ``count`` partitions: equal shares, the first with the remainder.
 
     >>> max_bytes_of(10, 3), max_bytes_of(1, 2)
     ([4, 3, 3], [1, 0])
@@ -139,7 +139,7 @@ def max_bytes_of(max_bytes: int, count: int) -> list[int]:
 
 
 def give(call: Call, reading: ShareReading, offsets: Mapping[TopicIndex, int]) -> dict[TopicIndex, PartitionEntry]:
-    """Read each partition, and have the member acquire what was read."""
+    """Read each partition, and let the member acquire the records."""
     found: dict[TopicIndex, PartitionEntry] = {}
     room = reading.max_bytes
     shares = max_bytes_of(reading.max_bytes, len(offsets))
@@ -177,7 +177,7 @@ def give(call: Call, reading: ShareReading, offsets: Mapping[TopicIndex, int]) -
 
 
 def log_batches(partition: Partition, offset: int, data: Sequence[bytes], *, committed_only: bool) -> list[LogBatch]:
-    """The whole batches that were read, with whether their transactions were aborted."""
+    """The whole batches in ``data``, each with the state of its transaction: aborted or not."""
     batches = [
         LogBatch(batch.base_offset, batch.last_offset)
         for piece, batch in zip(data, partition.log.batches(offset), strict=False)
@@ -211,7 +211,7 @@ def log_batches(partition: Partition, offset: int, data: Sequence[bytes], *, com
 
 
 def data_of(data: Sequence[bytes], batches: Sequence[LogBatch], acquired: Sequence[Acquired]) -> Sequence[bytes]:
-    """The bytes of the batches that hold what was acquired; of a single batch with what was cut off behind it."""
+    """The bytes of the batches with acquired records; a single batch includes the cut-off bytes after it."""
     if len(batches) < 2:
         return data
     first, last = acquired[0].first_offset, acquired[-1].last_offset

@@ -1,8 +1,8 @@
 """InitializeShareGroupState (key 83), ReadShareGroupState (84), WriteShareGroupState (85), DeleteShareGroupState (86),
-ReadShareGroupStateSummary (87): what brokers ask of share coordinators.
+ReadShareGroupStateSummary (87): requests of brokers to share coordinators.
 
-Read and write the states of share partitions. Without a group id, without topics, or but for 83 with a topic without
-partitions the answer is empty.
+Read and write the states of share partitions. The response is empty for a request without a group id, without topics,
+or (except 83) with a topic without partitions.
 Errors, per partition: NOT_COORDINATOR, COORDINATOR_NOT_AVAILABLE, INVALID_REQUEST, FENCED_LEADER_EPOCH,
 FENCED_STATE_EPOCH, UNKNOWN_TOPIC_OR_PARTITION.
 Source: KIP-932; ShareCoordinatorService, Apache Kafka 4.4.
@@ -34,12 +34,12 @@ from protocol.apis.share_state import (
 
 Response = TypeVar("Response")
 
-COUNTS_VERSION = 1  # of WriteShareGroupState: how many records are done with
+COUNTS_VERSION = 1  # of WriteShareGroupState: has the number of records whose delivery is complete
 
 
 @handles(InitializeShareGroupStateRequest, access=Needs(cluster="ClusterAction"), errors=Errors(words="nothing"))
 def initialize_state(call: Call, request: InitializeShareGroupStateRequest) -> InitializeShareGroupStateResponse:
-    """Begin share partitions."""
+    """Initialize share partitions."""
 
     def one(key: SharePartitionKey, asked: Any, result: Any) -> None:
         share_of(call.cluster).begin(key, asked.state_epoch, asked.start_offset)
@@ -49,7 +49,7 @@ def initialize_state(call: Call, request: InitializeShareGroupStateRequest) -> I
 
 @handles(ReadShareGroupStateRequest, access=Needs(cluster="ClusterAction"), errors=Errors(words="meaning"))
 def read_state(call: Call, request: ReadShareGroupStateRequest) -> ReadShareGroupStateResponse:
-    """The states for new leaders."""
+    """Read share partition states for new leaders."""
 
     def one(key: SharePartitionKey, asked: Any, result: ReadShareGroupStateResponse.Topic.Partition) -> None:
         state = share_of(call.cluster).coordinator.read(key, asked.leader_epoch)
@@ -63,7 +63,7 @@ def read_state(call: Call, request: ReadShareGroupStateRequest) -> ReadShareGrou
 
 @handles(WriteShareGroupStateRequest, access=Needs(cluster="ClusterAction"), errors=Errors(words="meaning"))
 def write_state(call: Call, request: WriteShareGroupStateRequest) -> WriteShareGroupStateResponse:
-    """Keep what leaders say."""
+    """Persist the states that leaders write."""
 
     def one(key: SharePartitionKey, asked: Any, result: Any) -> None:
         batches = [
@@ -79,7 +79,7 @@ def write_state(call: Call, request: WriteShareGroupStateRequest) -> WriteShareG
 
 @handles(DeleteShareGroupStateRequest, access=Needs(cluster="ClusterAction"), errors=Errors(words="nothing"))
 def delete_state(call: Call, request: DeleteShareGroupStateRequest) -> DeleteShareGroupStateResponse:
-    """Forget share partitions."""
+    """Delete share partition states."""
 
     def one(key: SharePartitionKey, asked: Any, result: Any) -> None:
         share_of(call.cluster).coordinator.delete(key)
@@ -89,7 +89,7 @@ def delete_state(call: Call, request: DeleteShareGroupStateRequest) -> DeleteSha
 
 @handles(ReadShareGroupStateSummaryRequest, access=Needs(cluster="ClusterAction"), errors=Errors(words="meaning"))
 def read_summary(call: Call, request: ReadShareGroupStateSummaryRequest) -> ReadShareGroupStateSummaryResponse:
-    """Where share partitions start."""
+    """The start offsets of share partitions."""
 
     def one(key: SharePartitionKey, asked: Any, result: ReadShareGroupStateSummaryResponse.Topic.Partition) -> None:
         state = share_of(call.cluster).coordinator.summary(key)
@@ -108,7 +108,7 @@ def answered(
     *,
     allows_empty: bool = False,
 ) -> Response:
-    """The response, with what ``handle`` puts into the result of each partition, or with its error."""
+    """The response: ``handle`` fills the result of each partition, or its error is reported."""
     response: Any = response_class
     if not request.group_id or not (allows_empty or all(topic.partitions for topic in request.topics)):
         return cast("Response", response())

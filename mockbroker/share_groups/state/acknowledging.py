@@ -1,4 +1,4 @@
-"""What members say of the records that they acquired, and what becomes of those of members that have gone.
+"""Acknowledgements of acquired records, and the release of records when their member has gone.
 
 Source: SharePartition.acknowledge and releaseAcquiredRecords, Apache Kafka 4.4.
 """
@@ -28,7 +28,7 @@ STATE_OF_TYPE = {GAP: ARCHIVED, ACCEPT: ACKNOWLEDGED, RELEASE: AVAILABLE, REJECT
 
 
 class Acknowledgement(NamedTuple):
-    """What a member says of offsets, both ends counted: one type for all, or one for each."""
+    """An acknowledgement of offsets, both inclusive: one type for all, or one for each."""
 
     first_offset: int
     last_offset: int
@@ -39,11 +39,11 @@ class Acknowledgement(NamedTuple):
 
 
 class UnforeseenAcknowledgement(ApiError):
-    """One that Kafka fails at, so that its whole request is answered with an error."""
+    """An acknowledgement that Kafka fails to process, so that its whole request gets an error."""
 
 
 class Settled(NamedTuple):
-    """A state that was changed, as it was before, and the records whose deliveries are complete by that."""
+    """A changed state with its previous value, and the number of records whose delivery it completes."""
 
     state: InFlightState
     before: InFlightState
@@ -54,9 +54,9 @@ class Settled(NamedTuple):
 def acknowledge(
     partition: SharePartition, member_id: str, acknowledgements: Iterable[Acknowledgement], now_ms: int
 ) -> None:
-    """Take a member's acknowledgements, all or none of them.
+    """Apply a member's acknowledgements, all or none of them.
 
-    Raises ApiError: INVALID_RECORD_STATE, INVALID_REQUEST, and what the share coordinator refuses.
+    Raises ApiError: INVALID_RECORD_STATE, INVALID_REQUEST, and errors of the share coordinator.
     """
 
     def settle_all(settled: list[Settled]) -> None:
@@ -70,7 +70,7 @@ def acknowledge(
 
 
 def release(partition: SharePartition, member_id: str) -> None:
-    """Make available again what a member has. Raises ApiError: what the share coordinator refuses."""
+    """Make the records of a member available again. Raises ApiError: errors of the share coordinator."""
 
     def settle_all(settled: list[Settled]) -> None:
         for batch in partition.batches:
@@ -85,7 +85,7 @@ def release(partition: SharePartition, member_id: str) -> None:
 
 
 def settle_and_keep(partition: SharePartition, settle_all: Callable[[list[Settled]], None]) -> None:
-    """Settle records and have that kept; nothing is changed where either fails. Raises ApiError."""
+    """Change the state of records and persist it; rolls all changes back if either fails. Raises ApiError."""
     settled: list[Settled] = []
     try:
         settle_all(settled)
@@ -119,10 +119,10 @@ def settle(
 
 
 def batches_of(partition: SharePartition, one: Acknowledgement) -> list[InFlightBatch]:
-    """The batches that an acknowledgement is about.
+    """The in-flight batches that an acknowledgement covers.
 
-    Raises ApiError: INVALID_RECORD_STATE, INVALID_REQUEST; UnforeseenAcknowledgement, for what begins before the start
-        of a partition that has nothing at its start.
+    Raises ApiError: INVALID_RECORD_STATE, INVALID_REQUEST; UnforeseenAcknowledgement if it begins before the start of
+        a partition without a batch at its start.
     """
     floor = partition.batches.floor(one.first_offset)
     if floor is None and one.first_offset < partition.start_offset <= one.last_offset:
@@ -156,7 +156,7 @@ def acknowledge_batch(
     settled: list[Settled],
     now_ms: int,
 ) -> None:
-    """Take what is said of one batch, or of a part of it. Raises ApiError: INVALID_RECORD_STATE."""
+    """Apply an acknowledgement to one batch, or to a part of it. Raises ApiError: INVALID_RECORD_STATE."""
     if batch.by_offset is None:
         if batch.whole.member_id == NO_MEMBER:
             raise ApiError(
@@ -199,7 +199,7 @@ def take(
     settled: list[Settled],
     now_ms: int,
 ) -> None:
-    """Settle what a member has, or renew its lock. Raises ApiError: INVALID_RECORD_STATE."""
+    """Change the state of a member's records, or renew their lock. Raises ApiError: INVALID_RECORD_STATE."""
     if acknowledge_type != RENEW:
         settle(partition, first_offset, last_offset, state, STATE_OF_TYPE[acknowledge_type], settled)
     elif partition.limits().may_renew:

@@ -1,8 +1,8 @@
-"""Giving records to members: new ones, and those that are available again.
+"""Acquiring records for members: new records, and those that are available again.
 
-Kafka gives out whole batches of the log, so a member may get more records than it asked for, unless it asks for no more
-than so many (``record_limit``, KIP-1206). Records that were delivered half as often as they may be come in smaller
-numbers, and those on their last delivery alone, so that one that nobody can process takes no others with it.
+Kafka acquires whole batches of the log, so a member may get more records than it requested, unless it sets a strict
+limit (``record_limit``, KIP-1206). Records that reached half of the maximum delivery count are acquired in smaller
+numbers, and those on their last delivery alone, so that a record that cannot be processed holds up no others.
 
 Source: SharePartition.acquire, Apache Kafka 4.4.
 """
@@ -19,7 +19,7 @@ MIN_THROTTLED_DELIVERIES = 2
 
 
 class LogBatch(NamedTuple):
-    """A batch that was read: its offsets, both ends counted, and whether its transaction was aborted."""
+    """A batch that was read: its offsets (both inclusive), and whether its transaction was aborted."""
 
     base_offset: int
     last_offset: int
@@ -27,7 +27,7 @@ class LogBatch(NamedTuple):
 
 
 class Acquired(NamedTuple):
-    """Offsets that a member has now, both ends counted, and how often they were delivered."""
+    """Offsets that a member has acquired (both inclusive), and their delivery count."""
 
     first_offset: int
     last_offset: int
@@ -35,10 +35,10 @@ class Acquired(NamedTuple):
 
 
 class Acquiring(NamedTuple):
-    """Who asks for records, and for how many.
+    """A member's request to acquire records.
 
-    ``batch_size`` is how many records at most shall make a batch in flight, as far as those of the log allow;
-    ``limits_records``: never more than ``max_records``.
+    ``batch_size`` is the maximum number of records of an in-flight batch, as far as the log's batches allow;
+    with ``limits_records`` no more than ``max_records`` are acquired.
     """
 
     member_id: str
@@ -51,9 +51,9 @@ class Acquiring(NamedTuple):
 def acquire(
     partition: SharePartition, asked: Acquiring, fetch_offset: int, log_batches: Sequence[LogBatch]
 ) -> tuple[list[Acquired], int]:
-    """Give a member records that were read from an offset on.
+    """Acquire records that were read from an offset on.
 
-    Returns: what it has acquired, in the order of offsets, and how many records count as acquired.
+    Returns: the acquired offsets in order, and the number of records that count as acquired.
     """
     if asked.max_records <= 0 or not log_batches or log_batches[-1].last_offset < partition.start_offset:
         return [], 0
@@ -82,7 +82,7 @@ def acquire(
 
 
 def bounds(partition: SharePartition, fetch_offset: int, max_records: int, last_offset: int) -> tuple[int, int]:
-    """Up to which offset records may be acquired, and how many, by the limit of records in flight."""
+    """The last offset and the number of records that may be acquired under the limit of in-flight records."""
     room = min(max_records, partition.limits().max_in_flight_records - partition.in_flight_records)
     if room <= 0 and fetch_offset <= partition.end_offset:
         room = min(max_records, partition.end_offset - fetch_offset + 1)
@@ -91,7 +91,7 @@ def bounds(partition: SharePartition, fetch_offset: int, max_records: int, last_
 
 
 def archive_skipped(partition: SharePartition, fetch_offset: int, base_offset: int) -> None:
-    """Archive what should have been read and is no more in the log."""
+    """Archive records that the log no longer contains."""
     if not partition.batches or fetch_offset >= base_offset:
         return
     floor = partition.batches.floor(fetch_offset)
@@ -110,7 +110,7 @@ def acquire_known(
     last_offset: int,
     max_records: int,
 ) -> tuple[list[Acquired], int]:
-    """Give out what is available of batches in flight, of gaps between them and of what is behind them."""
+    """Acquire available records of in-flight batches, of gaps between them, and of offsets after them."""
     acquired: list[Acquired] = []
     count = 0
     first_base = log_batches[0].base_offset
@@ -163,7 +163,7 @@ def acquire_new(
     last_offset: int,
     max_records: int,
 ) -> tuple[list[Acquired], int]:
-    """Give out records that nobody has had yet."""
+    """Acquire records that were never acquired before."""
     if not partition.batches:
         first_offset = max(first_offset, partition.end_offset)
     last = last_offset
@@ -198,7 +198,7 @@ def acquire_new(
 
 
 def last_of_batch(log_batches: Iterable[LogBatch], offset: int) -> int:
-    """The last offset of the log's batch that holds an offset, the offset itself where none does."""
+    """The last offset of the log batch that contains an offset; the offset itself if there is no such batch."""
     holding = None
     for batch in log_batches:
         if offset < batch.base_offset:
@@ -208,7 +208,7 @@ def last_of_batch(log_batches: Iterable[LogBatch], offset: int) -> int:
 
 
 def batch_ends(log_batches: Iterable[LogBatch], first_offset: int, last_offset: int, batch_size: int) -> list[int]:
-    """The last offsets of batches in flight that have about so many records and whole batches of the log.
+    """The last offsets of in-flight batches: each has about ``batch_size`` records and whole batches of the log.
 
     >>> batch_ends([LogBatch(0, 4), LogBatch(5, 9), LogBatch(10, 14)], 0, 14, 8)
     [9, 14]
@@ -225,12 +225,12 @@ def batch_ends(log_batches: Iterable[LogBatch], first_offset: int, last_offset: 
 
 
 def throttled_deliveries(max_delivery_count: int) -> int:
-    """From how many deliveries on records are given out in smaller numbers."""
+    """The delivery count from which records are acquired in smaller numbers."""
     return max(MIN_THROTTLED_DELIVERIES, (max_delivery_count + 1) // 2)
 
 
 def throttles(partition: SharePartition, batch: InFlightBatch, first_offset: int, last_offset: int) -> bool:
-    """Whether records that are available in a batch were delivered so often that they come in smaller numbers."""
+    """True if available records of a batch have a delivery count from which fewer are acquired at a time."""
     most = 0
     for first, last, state in batch.states():
         is_asked = batch.by_offset is None or first_offset <= first <= last <= last_offset
@@ -247,7 +247,7 @@ def acquire_part(
     last_offset: int,
     max_records: int,
 ) -> list[Acquired]:
-    """Give out what is available in a batch, one offset after another."""
+    """Acquire available records of a batch, offset by offset."""
     limit = partition.limits().max_delivery_count
     throttled = throttled_deliveries(limit)
     states = batch.split()
@@ -271,7 +271,7 @@ def acquire_part(
 
 
 def joined(acquired: Iterable[Acquired]) -> list[Acquired]:
-    """Neighbours that were delivered equally often, as one.
+    """Merges adjacent offsets with the same delivery count.
 
     >>> [tuple(one) for one in joined([Acquired(0, 0, 1), Acquired(1, 1, 1), Acquired(2, 2, 2)])]
     [(0, 1, 1), (2, 2, 2)]
@@ -289,7 +289,7 @@ def joined(acquired: Iterable[Acquired]) -> list[Acquired]:
 def without_aborted(
     partition: SharePartition, acquired: Iterable[Acquired], aborted: Sequence[LogBatch]
 ) -> list[Acquired]:
-    """What is left of acquired offsets without those of aborted transactions, which are archived."""
+    """The acquired offsets without those of aborted transactions, which are archived."""
     for batch in aborted:
         floor = partition.batches.floor(batch.base_offset)
         if floor is not None:

@@ -1,4 +1,4 @@
-"""What share coordinators do: they keep the state of share partitions, and fence leaders that were replaced.
+"""The share coordinator: persists the state of share partitions, and fences replaced leaders.
 
 A share partition is begun by its group's coordinator, read by each new leader of the partition, written by the leader
 whenever members settle records, and deleted with the group. States change by Kafka's own records alone.
@@ -37,7 +37,7 @@ UNKNOWN_PARTITION_MESSAGE = "This server does not host this topic-partition."
 
 
 class SharePartitionWrite(NamedTuple):
-    """What a leader has to be kept of a share partition; an offset of -1 is left as it is."""
+    """A leader's write to the state of a share partition; -1 leaves an offset unchanged."""
 
     state_epoch: int
     leader_epoch: int
@@ -48,10 +48,10 @@ class SharePartitionWrite(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class ShareCoordinator:
-    """The states of a cluster's share partitions, whichever broker coordinates them.
+    """The states of a cluster's share partitions, for all coordinators.
 
-    ``states`` is what the logs of ``__share_group_state`` say. ``_updates`` has how many updates count towards the next
-    snapshot: one written for another reason than their number leaves the count as it is, as in Kafka.
+    ``states`` is replayed from the logs of ``__share_group_state``. ``_updates`` counts the updates towards the next
+    snapshot: as in Kafka, a snapshot written for another reason does not reset the count.
     """
 
     cluster: Cluster
@@ -59,11 +59,11 @@ class ShareCoordinator:
     _updates: dict[SharePartitionKey, int] = field(default_factory=dict)
 
     def state(self, key: SharePartitionKey) -> ShareState | None:
-        """What is kept of a share partition, None where it was not begun."""
+        """The state of a share partition, None if it is not initialized."""
         return self.states.get(key)
 
     def initialize(self, key: SharePartitionKey, state_epoch: int, start_offset: int) -> None:
-        """Begin a share partition, or begin it anew. Raises ApiError: INVALID_REQUEST, FENCED_STATE_EPOCH,
+        """Initialize or reinitialize a share partition. Raises ApiError: INVALID_REQUEST, FENCED_STATE_EPOCH,
         UNKNOWN_TOPIC_OR_PARTITION.
         """
         check_not_negative(key.partition, "partition id")
@@ -77,7 +77,7 @@ class ShareCoordinator:
         self._write_snapshot(key, before, ShareState(snapshot_epoch, state_epoch, 0, start_offset, complete))
 
     def read(self, key: SharePartitionKey, leader_epoch: int) -> ShareState:
-        """The state of a share partition for a leader of this epoch, who alone may write it from now on.
+        """The state of a share partition for a leader of this epoch; leaders of older epochs can no longer write it.
 
         Raises ApiError: INVALID_REQUEST, FENCED_LEADER_EPOCH, UNKNOWN_TOPIC_OR_PARTITION.
         """
@@ -97,7 +97,7 @@ class ShareCoordinator:
         return state
 
     def summary(self, key: SharePartitionKey) -> ShareState:
-        """The state for admins, one without an offset where there is none.
+        """The state for admins, with offset -1 if the share partition is not initialized.
 
         Raises ApiError: INVALID_REQUEST, UNKNOWN_TOPIC_OR_PARTITION.
         """
@@ -106,7 +106,7 @@ class ShareCoordinator:
         return self.state(key) or ShareState(0, 0, 0, NO_OFFSET, -1)
 
     def write(self, key: SharePartitionKey, written: SharePartitionWrite) -> None:
-        """Keep what a leader says. Raises ApiError: INVALID_REQUEST, FENCED_LEADER_EPOCH, FENCED_STATE_EPOCH,
+        """Persist a leader's write. Raises ApiError: INVALID_REQUEST, FENCED_LEADER_EPOCH, FENCED_STATE_EPOCH,
         UNKNOWN_TOPIC_OR_PARTITION.
         """
         check_not_negative(key.partition, "partition id")
@@ -123,13 +123,13 @@ class ShareCoordinator:
         self._write(key, state, written, state.leader_epoch)
 
     def delete(self, key: SharePartitionKey) -> None:
-        """Forget a share partition, if there is such. Raises ApiError: INVALID_REQUEST, UNKNOWN_TOPIC_OR_PARTITION."""
+        """Delete a share partition's state, if any. Raises ApiError: INVALID_REQUEST, UNKNOWN_TOPIC_OR_PARTITION."""
         check_not_negative(key.partition, "partition id")
         self._check_partition(key)
         self.forget([key])
 
     def forget(self, keys: Iterable[SharePartitionKey]) -> None:
-        """Forget share partitions, whether their topic is there or not."""
+        """Delete the states of share partitions, without a check that the topic exists."""
         known = [key for key in keys if self.state(key) is not None]
         for key in known:
             self._append(key, snapshot_key(key), None)
@@ -191,7 +191,7 @@ class ShareCoordinator:
         replay(self.states, record)
 
     def _updates_of(self, key: SharePartitionKey, state: ShareState) -> int:
-        """How many updates count towards the next snapshot."""
+        """The number of updates that count towards the next snapshot."""
         return self._updates.get(key, state.updates)
 
     def _updates_per_snapshot(self) -> int:
@@ -201,7 +201,7 @@ class ShareCoordinator:
     def _write_snapshot(
         self, key: SharePartitionKey, before: ShareState | None, state: ShareState, create_ms: int | None = None
     ) -> None:
-        """Write a whole state; it has been made now, unless it is said when."""
+        """Write a snapshot of a state, created now unless ``create_ms`` is set."""
         now_ms = self.cluster.clock.at(self.cluster.now_ms)
         made_now = replace(state, create_ms=now_ms if create_ms is None else create_ms, write_ms=now_ms)
         updates = 0 if before is None else self._updates_of(key, before)

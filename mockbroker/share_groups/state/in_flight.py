@@ -1,7 +1,6 @@
-"""Records in flight: those that a share partition has given out or has to give out again, alone or in batches.
+"""Records in flight: acquired, or available for another delivery, singly or in batches.
 
-A batch has one state for all of its records until something happens to a part of it; from then on each of its offsets
-has a state of its own.
+A batch has one state for all of its records until a part of it changes; from then on each offset has its own state.
 
 Source: InFlightBatch, InFlightState and RecordState, Apache Kafka 4.4.
 """
@@ -17,7 +16,7 @@ NO_MEMBER = ""
 
 
 class RecordState(IntEnum):
-    """What may become of a record; the numbers are those of Kafka's records and requests."""
+    """The delivery state of a record; the numbers are those of Kafka's records and requests."""
 
     AVAILABLE = 0
     ACQUIRED = 1
@@ -26,7 +25,7 @@ class RecordState(IntEnum):
 
     @property
     def is_terminal(self) -> bool:
-        """Whether nobody is given the record any more."""
+        """True if the record is never delivered again."""
         return self in (RecordState.ACKNOWLEDGED, RecordState.ARCHIVED)
 
 
@@ -37,7 +36,7 @@ AVAILABLE, ACQUIRED, ACKNOWLEDGED, ARCHIVED = RecordState
 class InFlightState:
     """The state of a record, or of all records of a batch.
 
-    ``lock_until_ms`` is when the member that acquired it loses it, None where nobody has it.
+    ``lock_until_ms`` is when the acquisition lock of the member expires, None if no member holds it.
     """
 
     state: RecordState
@@ -46,36 +45,36 @@ class InFlightState:
     lock_until_ms: int | None = None
 
     def acquire(self, member_id: str, lock_until_ms: int) -> None:
-        """Give it to a member, once more."""
+        """Let a member acquire the record, for one more delivery."""
         assert self.state is AVAILABLE, self
         self.state, self.member_id, self.lock_until_ms = ACQUIRED, member_id, lock_until_ms
         self.delivery_count += 1
 
     def settle(self, state: RecordState, max_delivery_count: int) -> None:
-        """Take it from its member. What would be available again but was delivered often enough is archived."""
+        """Release the record from its member. Instead of AVAILABLE it is archived at the maximum delivery count."""
         assert self.state is ACQUIRED, self
         if state is AVAILABLE and self.delivery_count >= max_delivery_count:
             state = ARCHIVED
         self.state, self.member_id, self.lock_until_ms = state, NO_MEMBER, None
 
     def archive(self) -> None:
-        """Nobody is given it any more, whoever has it."""
+        """Archive the record, even if a member has acquired it."""
         self.state, self.member_id, self.lock_until_ms = ARCHIVED, NO_MEMBER, None
 
     def copy(self) -> InFlightState:
         return InFlightState(self.state, self.delivery_count, self.member_id, self.lock_until_ms)
 
     def become(self, other: InFlightState) -> None:
-        """Be as another one is."""
+        """Copy the state of another."""
         self.state, self.delivery_count = other.state, other.delivery_count
         self.member_id, self.lock_until_ms = other.member_id, other.lock_until_ms
 
 
 @dataclass(slots=True, eq=False)
 class InFlightBatch:
-    """Offsets that were acquired together, both ends counted.
+    """Offsets that were acquired together, both inclusive.
 
-    ``whole`` is the state of all of them; once ``by_offset`` has that of each it counts no more.
+    ``whole`` is the state of all offsets, unless ``by_offset`` has one for each.
     """
 
     first_offset: int
@@ -87,13 +86,13 @@ class InFlightBatch:
         return self.last_offset - self.first_offset + 1
 
     def split(self) -> dict[int, InFlightState]:
-        """Have a state for each offset from now on; gives them in the order of the offsets."""
+        """Create a state for each offset; returns them in the order of the offsets."""
         if self.by_offset is None:
             self.by_offset = {offset: self.whole.copy() for offset in range(self.first_offset, self.last_offset + 1)}
         return self.by_offset
 
     def states(self) -> Iterator[tuple[int, int, InFlightState]]:
-        """Each state with the first and the last offset that it holds for."""
+        """Each state with the first and last offset that it applies to."""
         if self.by_offset is None:
             yield self.first_offset, self.last_offset, self.whole
         else:
@@ -106,7 +105,7 @@ class InFlightBatch:
 
 @dataclass(slots=True, eq=False)
 class InFlight:
-    """The batches of a share partition in the order of their offsets; none overlap.
+    """The disjoint batches of a share partition, in the order of their offsets.
 
     >>> batches = InFlight()
     >>> batches.add(InFlightBatch(5, 9, InFlightState(RecordState.AVAILABLE, 1)))
@@ -121,11 +120,11 @@ class InFlight:
         return len(self._first_offsets)
 
     def __iter__(self) -> Iterator[InFlightBatch]:
-        """The batches that there are now, in order."""
+        """The current batches, in order."""
         return iter([self._batches[offset] for offset in self._first_offsets])
 
     def add(self, batch: InFlightBatch) -> None:
-        """Put a batch in, in place of one that begins with the same offset."""
+        """Insert a batch; replaces one with the same first offset."""
         if batch.first_offset not in self._batches:
             insort(self._first_offsets, batch.first_offset)
         self._batches[batch.first_offset] = batch
@@ -137,21 +136,21 @@ class InFlight:
         return self._batches[self._first_offsets[-1]]
 
     def floor(self, offset: int) -> InFlightBatch | None:
-        """The last batch that begins at the offset or before it."""
+        """The last batch that begins at or before the offset."""
         index = bisect_right(self._first_offsets, offset)
         return self._batches[self._first_offsets[index - 1]] if index else None
 
     def between(self, first_offset: int, last_offset: int) -> list[InFlightBatch]:
-        """The batches that begin between two offsets, both counted."""
+        """The batches that begin between two offsets, both inclusive."""
         low, high = bisect_left(self._first_offsets, first_offset), bisect_right(self._first_offsets, last_offset)
         return [self._batches[offset] for offset in self._first_offsets[low:high]]
 
     def following(self, offset: int) -> int:
-        """Where the next batch behind an offset begins. Raises IndexError: there is none."""
+        """The first offset of the next batch after an offset. Raises IndexError if there is none."""
         return self._first_offsets[bisect_right(self._first_offsets, offset)]
 
     def drop_before(self, first_offset: int) -> None:
-        """Forget the batches that begin before an offset."""
+        """Remove the batches that begin before an offset."""
         gone = bisect_left(self._first_offsets, first_offset)
         for offset in self._first_offsets[:gone]:
             del self._batches[offset]

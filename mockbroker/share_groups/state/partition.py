@@ -1,7 +1,7 @@
-"""One share partition as the partition's leader runs it: which records are in flight, and what is to be given out next.
+"""One share partition at its partition's leader: the records in flight, and the next ones to acquire.
 
-It begins with what the share coordinator keeps, tells it of every change, and is thrown away when the partition gets
-another leader. ``acquiring`` gives records to members, ``acknowledging`` takes them back.
+It loads the state that the share coordinator has, writes each change back, and is discarded when another broker leads
+the partition. ``acquiring`` lets members acquire records, ``acknowledging`` releases them.
 
 Source: SharePartition, Apache Kafka 4.4.
 """
@@ -24,7 +24,7 @@ from mockbroker.share_groups.state.in_flight import (
 
 
 class ShareLimits(NamedTuple):
-    """The settings of a group that its share partitions go by."""
+    """The configs of a group that its share partitions use."""
 
     record_lock_duration_ms: int
     max_delivery_count: int
@@ -34,9 +34,9 @@ class ShareLimits(NamedTuple):
 
 @dataclass(slots=True)
 class GapWindow:
-    """Offsets that the share coordinator knows nothing of, before others that it knows: those are new records.
+    """A range of offsets that the share coordinator has no state of, before others that it has: these are new records.
 
-    It holds while ``end_offset`` is that of the share partition; ``gap_start_offset`` is the first that was not seen.
+    It applies while ``end_offset`` is that of the share partition; ``gap_start_offset`` is the first unread offset.
     """
 
     end_offset: int
@@ -45,15 +45,15 @@ class GapWindow:
 
 @dataclass(slots=True, eq=False)
 class SharePartition:
-    """Records in flight, and where those stand that nobody was given yet.
+    """The records in flight, and the range of offsets that were acquired.
 
-    ``start_offset`` is the first that is not done with; ``end_offset`` the last that was given out, or the next to be
-    where nothing is in flight. ``delivery_complete_count`` counts the records behind the start that are done with.
+    ``start_offset`` is the first offset whose delivery is not complete; ``end_offset`` the last acquired one, or the
+    next one to acquire if nothing is in flight. ``delivery_complete_count`` counts complete deliveries after the start.
 
     Args:
-        limits: gives the group's settings as they are now.
-        keep: has the share coordinator keep batches, with what stands here; raises ApiError.
-        on_lock: called with the time at which ``release_expired`` is to be called.
+        limits: returns the current configs of the group.
+        keep: persists batches and the fields below at the share coordinator; raises ApiError.
+        on_lock: called with the time at which ``release_expired`` must be called.
     """
 
     key: SharePartitionKey
@@ -68,11 +68,11 @@ class SharePartition:
     delivery_complete_count: int = 0
     batches: InFlight = field(default_factory=InFlight)
     gap: GapWindow | None = None
-    looks_for_offset: bool = False  # something before the end may be available
-    _locked_until_ms: int | None = None  # when ``on_lock`` was told of last
+    looks_for_offset: bool = False  # an offset before the end may be available
+    _locked_until_ms: int | None = None  # the time last passed to ``on_lock``
 
     def load(self, start_offset: int, state_epoch: int, state_batches: Iterable[StateBatch]) -> None:
-        """Begin with what the share coordinator keeps. Raises ValueError: batches that contradict each other."""
+        """Load the state of the share coordinator. Raises ValueError: batches that contradict each other."""
         self.start_offset, self.state_epoch = start_offset, state_epoch
         gap_start, previous_last = NO_OFFSET, start_offset - 1
         for first, last, state, delivery_count in state_batches:
@@ -93,7 +93,7 @@ class SharePartition:
             self.gap = GapWindow(self.end_offset, gap_start)
         self.move_start()
 
-    # what is to be given out
+    # the next records
 
     @property
     def in_flight_records(self) -> int:
@@ -104,13 +104,13 @@ class SharePartition:
         return self.gap is not None and self.gap.end_offset == self.end_offset
 
     def can_acquire(self) -> bool:
-        """Whether a member may be given records: something before the end, or as many as the limit lets be new."""
+        """True if a member may acquire records: before the end, or new ones within the limit of records in flight."""
         if self.next_fetch_offset() != self.end_offset + 1:
             return True
         return self.in_flight_records < self.limits().max_in_flight_records
 
     def next_fetch_offset(self) -> int:
-        """Where to read on: the first record that is available again, else behind all that was given out."""
+        """The next offset to read: the first available record, or the one after all acquired records."""
         is_done = not self.batches or self.start_offset > self.batches.last().last_offset
         if not self.looks_for_offset:
             return self.end_offset if is_done else self.end_offset + 1
@@ -130,7 +130,7 @@ class SharePartition:
         return self.end_offset + 1
 
     def note_gap_seen(self, offset: int) -> None:
-        """What lies before an offset was read: of a gap only what follows is left."""
+        """Shrink the gap window to the offsets from ``offset`` on, as the earlier ones were read."""
         if self.gap is not None:
             if self.has_gap and offset <= self.gap.end_offset:
                 self.gap.gap_start_offset = offset
@@ -140,7 +140,7 @@ class SharePartition:
     # locks
 
     def lock_until(self, now_ms: int) -> int:
-        """When a member loses what it acquires now; ``on_lock`` is told if it has to be."""
+        """The time at which a lock acquired now expires; calls ``on_lock`` if no earlier call covers it."""
         until_ms = now_ms + self.limits().record_lock_duration_ms
         if self._locked_until_ms is None or until_ms < self._locked_until_ms:
             self._locked_until_ms = until_ms
@@ -148,7 +148,7 @@ class SharePartition:
         return until_ms
 
     def release_expired(self, now_ms: int) -> bool:
-        """Take back what members have had for too long; whether there was anything."""
+        """Release the records of expired locks; returns True if there were any."""
         limit = self.limits().max_delivery_count
         kept: list[StateBatch] = []
         next_ms: int | None = None
@@ -178,17 +178,17 @@ class SharePartition:
                 self.move_start()
         return bool(kept)
 
-    # where it starts
+    # the start offset
 
     def starts_within(self, batch: InFlightBatch) -> bool:
-        """Whether the start has moved into a batch."""
+        """True if the start offset is inside a batch."""
         return batch.first_offset < self.start_offset <= batch.last_offset
 
     def records_behind_start(self, first_offset: int, last_offset: int) -> int:
         return last_offset - max(self.start_offset, first_offset) + 1 if last_offset >= self.start_offset else 0
 
     def move_start(self) -> bool:
-        """Move the start behind all that is done with; whether it moved."""
+        """Move the start past all complete deliveries; returns True if it moved."""
         if not self._can_move_start():
             return False
         last_done, done = self._last_done()
@@ -219,12 +219,12 @@ class SharePartition:
             return False
         batch = self.batches.floor(self.start_offset)
         if batch is None:
-            return False  # new records lie at the start
+            return False  # new records follow the start
         state = batch.whole if batch.by_offset is None else batch.by_offset.get(self.start_offset)
         return state is not None and state.state.is_terminal
 
     def _last_done(self) -> tuple[int, int]:
-        """The last offset up to which all is done with, and how many records behind the start that are."""
+        """The last offset up to which all deliveries are complete, and their number after the start."""
         last_done, done = NO_OFFSET, 0
         for batch in self.batches:
             if self.gap is not None and self.has_gap and batch.last_offset >= self.gap.gap_start_offset:
@@ -237,7 +237,7 @@ class SharePartition:
         return last_done, done
 
     def log_starts_at(self, offset: int) -> None:
-        """Records before an offset are gone: those that were available are archived, and the start moves there."""
+        """Archive available records that were deleted from the log before an offset, and move the start to it."""
         if offset <= self.start_offset:
             return
         if not self.batches:
@@ -265,10 +265,10 @@ def archive(
     *,
     counts: bool,
 ) -> bool:
-    """Archive the records of a state between two offsets, the second not counted; whether there were any.
+    """Archive the records in a state from first_offset until before end_offset; returns True if there were any.
 
     Args:
-        counts: they are counted as done with.
+        counts: count them as complete deliveries.
     """
     archived = False
     for batch in batches:

@@ -1,4 +1,4 @@
-"""Share sessions: which share partitions a member fetches from a broker, and in which order its requests come.
+"""Share sessions: the share partitions that a member fetches from a broker, and the order of its requests.
 
 A session ends with the member's last request, with its connection, or with the broker.
 Source: ShareSession and ShareSessionCache, Apache Kafka 4.4.
@@ -17,16 +17,16 @@ MAX_EPOCH = 0x7FFFFFFF
 SessionKey = tuple[str, str]  # group and member
 TopicIndex = tuple[bytes, int]  # topic id and partition
 PARTITION_BYTES = 300
-"""About what a session stores of a partition."""
-MAX_PARTITIONS = (64 << 20) // PARTITION_BYTES  # of all sessions of a broker, so that they take 64 MiB at most
+"""Approximate memory of a partition in a session."""
+MAX_PARTITIONS = (64 << 20) // PARTITION_BYTES  # of all sessions of a broker: at most 64 MiB
 
 
 @dataclass(slots=True, eq=False)
 class ShareSession:
     """One member's session at one broker.
 
-    ``partitions`` has those that it fetches in their order, each with whether the next answer has to tell of it even
-    without records. ``unknown`` has those whose topic there was not when they were named first.
+    ``partitions`` has the fetched partitions in order; the value is True if the next response must include the
+    partition even without records. ``unknown`` has those whose topic did not exist when they were first named.
     """
 
     key: SessionKey
@@ -36,7 +36,7 @@ class ShareSession:
     unknown: set[TopicIndex] = field(default_factory=set)
 
     def update(self, added: Iterable[TopicIndex], forgotten: Iterable[TopicIndex], topics: Container[bytes]) -> None:
-        """Fetch from other partitions too, and from some no more. ``topics`` has the ids of those that there are."""
+        """Add and remove partitions. ``topics`` has the ids of existing topics."""
         for one in added:
             if one not in self.partitions:
                 self.partitions[one] = True
@@ -50,7 +50,7 @@ class ShareSession:
         self.epoch = 1 if self.epoch == MAX_EPOCH else self.epoch + 1
 
     def has_to_tell(self, one: TopicIndex, *, has_records: bool, has_error: bool) -> bool:
-        """Whether the answer names a partition; notes what the next one has to."""
+        """True if the response includes a partition; records what the next response must include."""
         told = self.partitions.get(one)
         if told is None:
             return True
@@ -65,7 +65,7 @@ class ShareSession:
 class ShareSessions:
     """The share sessions of a broker, at most ``max_sessions`` with ``MAX_PARTITIONS`` in all.
 
-    A connection that ends takes the session with it that was opened on it last.
+    When a connection closes, the session that was opened on it last ends.
     """
 
     max_sessions: int
@@ -76,16 +76,16 @@ class ShareSessions:
         return len(self._sessions)
 
     def sessions(self) -> list[ShareSession]:
-        """All that there are, in the order of their opening."""
+        """All sessions, in the order in which they were opened."""
         return list(self._sessions.values())
 
     def get(self, key: SessionKey) -> ShareSession | None:
         return self._sessions.get(key)
 
     def check_capacity(self, added: int, replaced: SessionKey | None = None) -> None:
-        """Raises ApiError: SHARE_SESSION_LIMIT_REACHED unless so many partitions fit beside those of all sessions.
+        """Raises ApiError: SHARE_SESSION_LIMIT_REACHED unless ``added`` partitions fit beside those of all sessions.
 
-        ``replaced`` names a session that ends if they do.
+        ``replaced`` is a session that the new one ends.
         """
         others = sum(len(one.partitions) for key, one in self._sessions.items() if key != replaced)
         if added and others + added > MAX_PARTITIONS:
@@ -104,7 +104,7 @@ class ShareSessions:
     def open(
         self, key: SessionKey, partitions: Iterable[TopicIndex], connection: int, topics: Container[bytes]
     ) -> ShareSession:
-        """Begin a session, in place of the one that the member had. Raises ApiError: SHARE_SESSION_LIMIT_REACHED."""
+        """Open a session; replaces the member's earlier one. Raises ApiError: SHARE_SESSION_LIMIT_REACHED."""
         self.remove(key)
         if len(self._sessions) >= self.max_sessions:
             raise ApiError(
@@ -118,7 +118,7 @@ class ShareSessions:
         return session
 
     def resume(self, key: SessionKey, epoch: int) -> ShareSession:
-        """A member's session at this epoch; it goes on to the next.
+        """A member's session at this epoch; advances it to the next epoch.
 
         Raises ApiError: SHARE_SESSION_NOT_FOUND, INVALID_SHARE_SESSION_EPOCH.
         """
@@ -131,13 +131,13 @@ class ShareSessions:
         return session
 
     def remove(self, key: SessionKey) -> ShareSession | None:
-        """End a member's session; gives it, None where there was none."""
+        """End a member's session; returns it, None if there was none."""
         return self._sessions.pop(key, None)
 
     def connection_closed(self, connection: int) -> SessionKey | None:
-        """The key of the session that was opened last on a connection that has ended, even if that session has too."""
+        """The key of the session that was opened last on a closed connection, even if that session has ended."""
         return self._of_connection.pop(connection, None)
 
     def has_members(self, group_id: str) -> bool:
-        """Whether any member of a group has a session here."""
+        """True if a member of the group has a session."""
         return any(key[0] == group_id for key in self._sessions)

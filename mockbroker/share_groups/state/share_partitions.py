@@ -1,8 +1,8 @@
-"""The share partitions that run, the share sessions of each broker, and what ends them.
+"""The share partitions that run, and the share sessions of each broker.
 
 A share partition runs from the first ShareFetch of its group at the partition's leader until another broker leads, the
-topic goes, or no member of the group has a session at the leader. What it knows beyond what the share coordinator
-keeps, the locks of members, goes with it. All of it is volatile.
+topic is deleted, or no member of the group has a session at the leader. The locks of members, which the share
+coordinator does not have, are lost with it. Nothing here survives a restart.
 
 Source: SharePartitionManager and ShareGroupConfigProvider, Apache Kafka 4.4.
 """
@@ -33,7 +33,7 @@ FENCING = (
     ErrorCode.GROUP_ID_NOT_FOUND,
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
 )
-"""Errors behind which a share partition has to be read anew."""
+"""Errors after which a share partition must be loaded again."""
 CODE_OF_COORDINATOR_ERROR = {
     ErrorCode.NOT_COORDINATOR: ErrorCode.COORDINATOR_NOT_AVAILABLE,
     ErrorCode.COORDINATOR_NOT_AVAILABLE: ErrorCode.COORDINATOR_NOT_AVAILABLE,
@@ -42,14 +42,14 @@ CODE_OF_COORDINATOR_ERROR = {
     ErrorCode.FENCED_LEADER_EPOCH: ErrorCode.NOT_LEADER_OR_FOLLOWER,
     ErrorCode.FENCED_STATE_EPOCH: ErrorCode.NOT_LEADER_OR_FOLLOWER,
 }
-"""What members are told of the share coordinator's errors; of others, UNKNOWN_SERVER_ERROR."""
+"""The errors that members get for the share coordinator's; UNKNOWN_SERVER_ERROR for others."""
 TIMESTAMP_RESET = "by_duration:"
 MS_OF_UNIT = {"days": 86_400_000, "hours": 3_600_000, "minutes": 60_000, "seconds": 1000}
 
 
 @dataclass(slots=True, eq=False)
 class SharePartitions:
-    """Share partitions by group and partition, and share sessions by broker."""
+    """The share partitions by group and partition, and share sessions by broker."""
 
     cluster: Cluster
     coordinator: ShareCoordinator = field(init=False)
@@ -62,9 +62,9 @@ class SharePartitions:
         self._timers = self.cluster.timers.subsystem("share partitions", self._on_timer)
 
     def offsets_of(self, group: ShareGroup) -> list[tuple[str, int, int, int | None]]:
-        """How far a group is in each partition that its members have read: topic, index, where it begins, and its lag.
+        """Topic, index, start offset and lag of a group in each partition that its members have read.
 
-        The lag counts to the high watermark, without what the group is done with; None where the partition is gone.
+        The lag counts to the high watermark, without complete deliveries; None if the partition does not exist.
         """
         shown: list[tuple[str, int, int, int | None]] = []
         for topic_id, there in group.partitions.initialized.items():
@@ -80,7 +80,7 @@ class SharePartitions:
         return sorted(shown, key=lambda one: one[:2])
 
     def limits(self, group_id: str) -> ShareLimits:
-        """The settings of a group as they are now."""
+        """The current configs of a group."""
         value = self.cluster.configs.group
         return ShareLimits(
             value(group_id, "share.record.lock.duration.ms"),
@@ -90,13 +90,13 @@ class SharePartitions:
         )
 
     def get(self, key: SharePartitionKey) -> SharePartition | None:
-        """A share partition that runs, None where none does."""
+        """A running share partition, None if it does not run."""
         return self._running.get(key)
 
     def get_or_load(self, key: SharePartitionKey, partition: Partition) -> SharePartition:
-        """A share partition, begun with what its coordinator keeps where it does not run.
+        """A share partition, loaded from its coordinator's state if it does not run.
 
-        Raises ApiError: the share coordinator's errors, as members are told them.
+        Raises ApiError: the share coordinator's errors, translated for members.
         """
         found = self._running.get(key)
         if found is not None:
@@ -124,17 +124,17 @@ class SharePartitions:
         return loaded
 
     def begin(self, key: SharePartitionKey, state_epoch: int, start_offset: int = NO_OFFSET) -> None:
-        """Have a share partition begin, at an offset or where the group's settings say; see ``ShareCoordinator``."""
+        """Initialize a share partition, at an offset or by the group's configs; see ``ShareCoordinator``."""
         self.coordinator.initialize(key, state_epoch, start_offset)
 
     def fence(self, key: SharePartitionKey) -> None:
-        """End a share partition: who asks next reads it anew."""
+        """Stop a share partition: the next request loads it again."""
         if self._running.pop(key, None) is not None:
             self._timers.cancel(key)
             self.cluster.notify(key)
 
     def fence_on(self, key: SharePartitionKey, error: ApiError) -> None:
-        """End it where an error says that it is not the present one."""
+        """Stop a share partition if an error shows that its state is out of date."""
         if error.code in FENCING:
             self.fence(key)
 
@@ -154,13 +154,13 @@ class SharePartitions:
         return [] if session is None else list(session.partitions)
 
     def end_session(self, broker_id: int, key: SessionKey) -> None:
-        """End a member's session, and make available again what the member has there."""
+        """End a member's session, and make the records available again that the member had acquired through it."""
         session = self.sessions_of(broker_id).remove(key)
         if session is not None:
             self._release(session)
 
     def connection_closed(self, broker_id: int, connection: int) -> None:
-        """A connection has ended: so has the session on it, and the group's share partitions without a session."""
+        """End the session of a closed connection, and the group's share partitions that have no session left."""
         sessions = self._sessions.get(broker_id)
         opened = None if sessions is None else sessions.connection_closed(connection)
         if sessions is None or opened is None:
@@ -174,10 +174,10 @@ class SharePartitions:
                 if key.group_id == group_id and one.leader == broker_id:
                     self.fence(key)
 
-    # what happens elsewhere
+    # other events
 
     def leader_changed(self, partition: Partition) -> None:
-        """A partition has another leader, or none."""
+        """Stop the share partitions of a partition with another leader, or none."""
         for key, one in list(self._running.items()):
             if (
                 key.partition == partition.index
@@ -187,9 +187,9 @@ class SharePartitions:
                 self.fence(key)
 
     def broker_stopped(self, broker_id: int) -> None:
-        """A broker has stopped, and with it the share partitions that it led and its sessions.
+        """Stop the share partitions that a stopped broker led, and end its sessions.
 
-        What members hold by these sessions of diskless partitions, which no broker leads, is available again.
+        Records of diskless partitions, which no broker leads, are available again if acquired by these sessions.
         """
         for key, one in list(self._running.items()):
             if one.leader == broker_id:
@@ -199,7 +199,7 @@ class SharePartitions:
             self._release(session)
 
     def forget_topic(self, topic_id: bytes) -> None:
-        """A topic was deleted."""
+        """Stop the share partitions of a deleted topic."""
         for key in [key for key in self._running if key.topic_id == topic_id]:
             self.fence(key)
         self.coordinator.forget_topic(topic_id)
@@ -211,7 +211,7 @@ class SharePartitions:
                 forget_topic(group, topic_id)
 
     def forget_group(self, group_id: str, keys: Iterable[SharePartitionKey] = ()) -> None:
-        """A group was deleted, or partitions of it: nothing is kept of them."""
+        """Discard all state of a deleted group, or of deleted partitions of a group."""
         gone = set(keys) or {
             key for key in self._running.keys() | self.coordinator.states.keys() if key.group_id == group_id
         }
@@ -219,7 +219,7 @@ class SharePartitions:
             self.fence(key)
         self.coordinator.forget(sorted(gone))
 
-    # inside
+    # internals
 
     def _release(self, session: ShareSession) -> None:
         group_id, member_id = session.key
@@ -247,7 +247,7 @@ class SharePartitions:
             raise told(error) from None
 
     def _first_offset(self, group_id: str, partition: Partition) -> int:
-        """Where a group begins that was never told, by ``share.auto.offset.reset``."""
+        """The start offset of a group without one, by ``share.auto.offset.reset``."""
         reset = str(self.cluster.configs.group(group_id, "share.auto.offset.reset"))
         if reset == "earliest":
             return partition.log.start_offset
@@ -269,7 +269,7 @@ class SharePartitions:
 
 
 def duration_ms(text: str) -> int:
-    """A duration as ISO 8601 writes it in milliseconds.
+    """The milliseconds of an ISO 8601 duration.
 
     >>> duration_ms("PT+1H30M"), duration_ms("P1DT0.5S")
     (5400000, 86400500)
@@ -282,13 +282,13 @@ def duration_ms(text: str) -> int:
 
 
 def told(error: ApiError) -> ApiError:
-    """A share coordinator's error as members are told it."""
+    """A share coordinator's error, translated for members."""
     code = CODE_OF_COORDINATOR_ERROR.get(ErrorCode(error.code), ErrorCode.UNKNOWN_SERVER_ERROR)
     return ApiError(code, error.message)
 
 
 def first_offset_since(partition: Partition, timestamp: int) -> int:
-    """The offset of the first record with a timestamp or a later one, the high watermark where there is none."""
+    """The offset of the first record with this timestamp or a later one, or the high watermark."""
     batch = partition.log.first_batch_since(timestamp)
     if batch is None:
         return partition.high_watermark

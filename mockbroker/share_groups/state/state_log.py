@@ -1,5 +1,5 @@
-"""What keeps the logs of ``__share_group_state`` small: old states are written once more, and what is before the last
-snapshot of every share partition is deleted.
+"""Pruning of the logs of ``__share_group_state``: old states are written again, and records before the last snapshot of
+every share partition are deleted.
 
 Both are done at intervals. The topic is not compacted: an update is worth
 nothing without the snapshot before it.
@@ -35,7 +35,7 @@ class ShareStateLog:
 
     cluster: Cluster
     _snapshots: dict[Partition, dict[SharePartitionKey, int]] = field(default_factory=dict)
-    _redundant: dict[Partition, int] = field(default_factory=dict)  # what is before this offset nobody needs
+    _redundant: dict[Partition, int] = field(default_factory=dict)  # records before this offset are redundant
     _timers: Timers[Job] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -56,7 +56,7 @@ class ShareStateLog:
     def appended(
         self, partition: Partition, key: ShareSnapshotKey | ShareUpdateKey, offset: int, *, is_deleted: bool
     ) -> None:
-        """A record is in the log."""
+        """Track a record that was appended."""
         for job in INTERVALS:
             if job not in self._timers:
                 self._set_timer(job)
@@ -88,7 +88,7 @@ class ShareStateLog:
             self._set_timer(job)
 
     def _prune(self, partition: Partition) -> None:
-        """Delete what is before the last snapshots."""
+        """Delete the records before the last snapshots."""
         offset = self._redundant[partition]
         if offset <= partition.high_watermark and partition.advance_start(offset):
             self.cluster.notify(partition)

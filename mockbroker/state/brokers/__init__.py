@@ -1,1 +1,1 @@
-"""Brokers, where they listen, and which of them are up."""
+"""Brokers, their listeners and their liveness."""

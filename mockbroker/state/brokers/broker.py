@@ -1,4 +1,4 @@
-"""Brokers and where they listen."""
+"""Brokers and their listeners."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ if TYPE_CHECKING:
 
 DEFAULT_LISTENER = "PLAINTEXT"
 RACK_LISTENER = "RACK_"
-"""How the names of listeners for one rack's clients begin; the rack comes behind."""
+"""The prefix of rack listeners' names, followed by the rack."""
 
 
 @dataclass(slots=True)
 class Listener:
-    """Where a broker accepts connections, and the address that it tells clients.
+    """Where a broker accepts connections, and the address that it advertises.
 
-    ``rack`` is set on a listener for one rack's clients. ``bind_host`` and ``bind_port`` where they differ from what
-    clients are told. ``protocol`` is Kafka's name of the security protocol.
+    ``rack`` is set for a listener of one rack's clients. ``bind_host`` and ``bind_port`` are set if they differ from
+    the advertised address. ``protocol`` is Kafka's name of the security protocol.
     """
 
     name: str = DEFAULT_LISTENER
@@ -34,10 +34,10 @@ class Listener:
 
 @dataclass(slots=True, eq=False)
 class Broker:
-    """One broker: what its process was given, and the registration that the image has of it once it has started.
+    """A broker: the configuration of its process, and its registration in the image once it has started.
 
-    ``release`` and ``protocol`` are what it is to emulate and its ``inter.broker.protocol.version`` where they differ
-    from the cluster's. ``settings`` are those of TLS, under Kafka's names, that it does not share with the others.
+    ``release`` and ``protocol`` are its emulated release and ``inter.broker.protocol.version`` if they differ from the
+    cluster's. ``settings`` are its own TLS settings, by Kafka's names.
     """
 
     id: int
@@ -48,10 +48,10 @@ class Broker:
     settings: Mapping[str, str] = field(default_factory=dict, repr=False)
     registration: BrokerRegistration | None = None
     is_running: bool = True
-    """Whether its process is up; one that is cut off from the controller runs but is not online."""
+    """True if its process is up; a broker that is cut off from the controller runs but is not online."""
     chosen_dirs: dict[tuple[bytes, int], str] = field(default_factory=dict, repr=False)
-    """The directory that a client chose for a replica which the broker has not got yet, by topic id and partition."""
-    _loggers: BrokerLoggers | None = None  # of the process that is up; made when first asked for
+    """The directory that a client chose for a future replica of the broker, by topic id and partition."""
+    _loggers: BrokerLoggers | None = None  # of the running process; created on first use
 
     @property
     def loggers(self) -> BrokerLoggers:
@@ -63,22 +63,22 @@ class Broker:
         return self._loggers
 
     def process_ended(self) -> None:
-        """Forget what only its process knew."""
+        """Discard the state of its process."""
         self._loggers = None
         self.chosen_dirs.clear()
 
     @property
     def online(self) -> bool:
-        """Whether it is up as the controller sees it: registered, and not fenced."""
+        """True if the controller regards it as up: registered and not fenced."""
         return self.registration is not None and not self.registration.fenced
 
     @property
     def epoch(self) -> int:
-        """It grows with each start, as the registration epoch of KIP-631 does."""
+        """The registration epoch, which increases with each start (KIP-631)."""
         return -1 if self.registration is None else self.registration.epoch
 
     def has_moved(self) -> bool:
-        """Whether its addresses are others than those that it registered with."""
+        """True if its addresses differ from its registration."""
         registered = () if self.registration is None else self.registration.end_points
         return [(one.name, one.host, one.port) for one in self.listeners] != [one[:3] for one in registered]
 
@@ -91,7 +91,7 @@ class Broker:
         return self.listeners[0].port
 
     def listener(self, name: str) -> Listener:
-        """The listener of that name, the first one where there is none."""
+        """The listener with this name, or the first one."""
         for listener in self.listeners:
             if listener.name == name:
                 return listener

@@ -1,4 +1,4 @@
-"""Brokers' lives: they start and register, stop, lose the controller and find it again.
+"""Broker lifecycle: start and registration, stop, fencing, and links to the controller and other brokers.
 
 Source: ClusterControlManager and BrokerHeartbeatManager, Apache Kafka 4.4.
 """
@@ -21,19 +21,19 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, eq=False)
 class ClusterControl:
-    """The commands on a cluster's brokers and on the links between them."""
+    """The commands on a cluster's brokers and their links."""
 
     cluster: Cluster
     _sessions: Timers[int] = field(init=False)  # of brokers that do not reach the controller
     fenced: set[int] = field(default_factory=set)  # by command: their heartbeats do not unfence them
     full_disks: set[int] = field(default_factory=set)  # brokers whose log directory has failed
-    _unregistered: dict[int, int] = field(default_factory=dict)  # the last epoch of those that were struck off
+    _unregistered: dict[int, int] = field(default_factory=dict)  # the last epoch of unregistered brokers
 
     def __post_init__(self) -> None:
         self._sessions = self.cluster.timers.subsystem("broker sessions", self._session_expired)
 
     def register(self, brokers: Iterable[Broker]) -> None:
-        """Have brokers begin a life, each in an epoch above its last, and serve."""
+        """Register and unfence brokers, each with a higher epoch than before."""
         from mockbroker.state.brokers.records import registration
 
         registered = self.cluster.image.brokers
@@ -46,7 +46,7 @@ class ClusterControl:
                 self.fence([broker.id], fenced=False)
 
     def fence(self, broker_ids: Iterable[int], *, fenced: bool) -> None:
-        """Have brokers serve no longer, or from now on."""
+        """Fence or unfence brokers."""
         from mockbroker.state.brokers.records import fencing
 
         self.cluster.writer.commit(
@@ -54,9 +54,9 @@ class ClusterControl:
         )
 
     def stop(self, broker_id: int, now_ms: int) -> bool:
-        """Take a broker out of the cluster, as a controlled shutdown does: its partitions elect leaders at once.
+        """Stop a broker by a controlled shutdown: its partitions elect leaders at once.
 
-        Gives False if it was down. Raises KeyError: no such broker.
+        Returns False if it was down. Raises KeyError: no such broker.
         """
         broker = self.cluster.liveness.broker(broker_id)
         if not broker.is_running:
@@ -74,17 +74,17 @@ class ClusterControl:
         return True
 
     def _process_ended(self, broker: Broker) -> None:
-        """What only a broker's process knew goes with it: its readers' sessions and its loggers' levels."""
+        """Discard the state of a broker's process: fetch sessions and logger levels."""
         broker.process_ended()
         self.cluster.fetch_sessions.pop(broker.id, None)
         for extension in self.cluster.extensions():
             extension.broker_stopped(broker.id)
 
     def crash(self, broker_id: int, now_ms: int) -> bool:
-        """End a broker without a word to anybody; it counts as gone once its session has expired.
+        """End a broker without notice; it is fenced when its session expires.
 
-        Until then it stays the leader of what it leads, and in the ISRs where it lacks records for less than
-        ``replica.lag.time.max.ms``. Gives False if it was down. Raises KeyError: no such broker.
+        Until then it remains the leader of its partitions, and in ISRs until it has lacked records for
+        ``replica.lag.time.max.ms``. Returns False if it was down. Raises KeyError: no such broker.
         """
         broker = self.cluster.liveness.broker(broker_id)
         if not broker.is_running:
@@ -101,15 +101,15 @@ class ClusterControl:
         return True
 
     def start(self, broker_id: int, now_ms: int) -> bool:
-        """Bring a broker back: it rejoins ISRs and leads what it is the preferred leader of. False if it was up.
+        """Start a broker: it joins ISRs and leads its preferred partitions. Returns False if it was up.
 
-        One that does not reach the controller stays fenced until it does.
+        A broker that does not reach the controller remains fenced until it does.
         """
         broker = self.cluster.liveness.broker(broker_id)
         if broker.is_running:
             return False
         self.cluster.now_ms = now_ms
-        if broker.online:  # it crashed, and its session has not expired
+        if broker.online:  # crashed, and its session has not expired
             self._session_expired(broker_id, now_ms)
         self.cluster.replication.stopped.discard(broker_id)
         if self.cluster.network.has_crashed(broker_id):
@@ -127,12 +127,12 @@ class ClusterControl:
         return True
 
     def fence_broker(self, broker_id: int, now_ms: int) -> bool:
-        """Have the controller fence a broker that runs, until ``unfence_broker`` or its next start.
+        """Fence a running broker until ``unfence_broker`` or its next start.
 
-        It leads nothing, is in no ISR, coordinates no group and is shown to no client, though clients that know it
-        still reach it, and it hears of all that changes. Gives False if it was fenced by command already, or is down.
+        It leads no partition, is in no ISR, coordinates no group and is not in Metadata responses, but clients that
+        know it still reach it, and it gets metadata updates. Returns False if it was fenced by command, or is down.
 
-        Raises KeyError: no such broker. ValueError: in ZooKeeper mode there is no fencing.
+        Raises KeyError: no such broker. ValueError: ZooKeeper mode has no fencing.
         """
         self._only_in_kraft("brokers are fenced")
         broker = self.cluster.liveness.broker(broker_id)
@@ -147,7 +147,7 @@ class ClusterControl:
         return True
 
     def unfence_broker(self, broker_id: int, now_ms: int) -> bool:
-        """Let a broker that was fenced by command serve again; False if it was not, or was unregistered since.
+        """Unfence a broker that was fenced by command; returns False if it was not, or was unregistered since.
 
         Raises KeyError: no such broker.
         """
@@ -164,13 +164,13 @@ class ClusterControl:
         return True
 
     def fill_disk(self, broker_id: int, now_ms: int) -> bool:
-        """Have the log directory of all that a broker has replicas of fail, as one does whose disk is full.
+        """Let the log directory of all of a broker's replicas fail, as a full disk does.
 
-        The broker stays up, as one with a second log directory does, and answers KAFKA_STORAGE_ERROR for these
-        partitions; its replicas are offline, and others lead. Partitions that come afterwards go to its other
-        directory. A broker of Kafka that has no other one halts: that is ``crash``.
+        The broker stays up, as if it had a second log directory, and returns KAFKA_STORAGE_ERROR for these partitions;
+        their replicas are offline, and others lead. New partitions go to its other directory. A Kafka broker without
+        another directory halts: for that, use ``crash``.
 
-        Gives False if it was full. Raises KeyError: no such broker. ValueError: in ZooKeeper mode.
+        Returns False if it was full. Raises KeyError: no such broker. ValueError: in ZooKeeper mode.
         Source: LogManager.handleLogDirFailure and ReplicaManager.getPartitionOrError, Apache Kafka 4.4; KIP-858.
         """
         self._only_in_kraft("log directories fail")
@@ -184,9 +184,9 @@ class ClusterControl:
         return True
 
     def empty_disk(self, broker_id: int, now_ms: int) -> bool:
-        """Have the log directory of a broker work again: its replicas catch up. In Kafka that takes a restart, too.
+        """Let a broker's log directory work again: its replicas catch up. In Kafka this requires a restart.
 
-        Gives False if it was not full. Raises KeyError: no such broker.
+        Returns False if it was not full. Raises KeyError: no such broker.
         """
         broker = self.cluster.liveness.broker(broker_id)
         if broker_id not in self.full_disks:
@@ -197,7 +197,7 @@ class ClusterControl:
         return True
 
     def unregister(self, broker_id: int, now_ms: int) -> None:
-        """Forget a broker: it serves no longer and gets no new replicas until it starts again.
+        """Unregister a broker: it is fenced, and gets no new replicas, until it starts again.
 
         Raises ApiError: BROKER_ID_NOT_REGISTERED. ValueError: in ZooKeeper mode.
         """
@@ -220,10 +220,10 @@ class ClusterControl:
         self.cluster.brokers_changed()
 
     def register_anew(self, now_ms: int) -> None:
-        """Have the brokers that are up register anew where their addresses have changed; in ZooKeeper mode all of them,
+        """Register running brokers again if their addresses have changed; in ZooKeeper mode register all of them,
         and elect a controller.
 
-        Raises ValueError: a broker has listeners that its version has no names for.
+        Raises ValueError: a broker has listeners that its version does not support.
         """
         self.cluster.now_ms = now_ms
         self.register(broker for broker in self.cluster.liveness.online_brokers() if broker.has_moved())
@@ -235,31 +235,31 @@ class ClusterControl:
     # links
 
     def cut_link(self, node: int, other: int, now_ms: int) -> None:
-        """Have two nodes, broker ids or ``CONTROLLER``, no longer reach each other, though both are up.
+        """Cut the link between two nodes, broker ids or ``CONTROLLER``; both stay up.
 
-        A follower that does not reach its leader stays where it is, and falls out of the ISR once it has lacked
-        records for ``replica.lag.time.max.ms``. A broker that does not reach the controller hears of no change, and
-        counts as gone after ``broker.session.timeout.ms``, in ZooKeeper mode ``zookeeper.session.timeout.ms``.
+        A follower that does not reach its leader stops at its log end offset, and leaves the ISR once it has lacked
+        records for ``replica.lag.time.max.ms``. A broker that does not reach the controller gets no updates, and is
+        fenced after ``broker.session.timeout.ms``, in ZooKeeper mode ``zookeeper.session.timeout.ms``.
         """
         self._check_link(node, other)
         self._cut([(node, other)], now_ms)
 
     def restore_link(self, node: int, other: int, now_ms: int) -> None:
-        """Have two nodes reach each other again: followers catch up, and a broker hears of all that has changed."""
+        """Restore the link between two nodes: followers catch up, and a broker gets missed updates."""
         self._check_link(node, other)
         self.cluster.network.restore(node, other)
         self._restored({node, other}, now_ms)
 
     def isolate(self, broker_id: int, now_ms: int) -> None:
-        """Cut a broker off from every other and from the controller. Clients still reach it. Raises KeyError."""
+        """Cut a broker's links to all others and to the controller. Clients still reach it. Raises KeyError."""
         broker = self.cluster.liveness.broker(broker_id)
         self._cut([(broker.id, other) for other in (*self.cluster.brokers, CONTROLLER) if other != broker.id], now_ms)
 
     def set_follower_lag(self, broker_id: int, records: int, now_ms: int | None = None) -> None:
-        """Have the followers on a broker be so many records behind their leaders; 0 ends it.
+        """Let the followers on a broker lag this many records behind their leaders; 0 ends it.
 
-        They serve their own readers that much less. As long as they are in sync the high watermark waits for them, and
-        so does a Produce with acks=all, until they fall out of the ISR after ``replica.lag.time.max.ms``.
+        Their own readers see that many records less. While they are in sync, the high watermark and any Produce with
+        acks=all wait for them, until they leave the ISR after ``replica.lag.time.max.ms``.
 
         Raises KeyError: no such broker. ValueError: a lag below 0.
         """
@@ -285,7 +285,7 @@ class ClusterControl:
             raise ValueError(f"{what} in KRaft mode only, and this cluster is in {self.cluster.support.name} mode")
 
     def _check_link(self, node: int, other: int) -> None:
-        """Raises KeyError: no such broker. ValueError: a node and itself."""
+        """Raises KeyError: no such broker. ValueError: both nodes are the same."""
         for one in (node, other):
             if one != CONTROLLER:
                 self.cluster.liveness.broker(one)
@@ -317,7 +317,7 @@ class ClusterControl:
         self.cluster.brokers_changed()
 
     def _session_expired(self, broker_id: int, now_ms: int) -> None:
-        """A broker has not been heard of for too long: it is fenced, though its clients still reach it."""
+        """Fence a broker whose session has expired; clients still reach it."""
         self.cluster.now_ms = now_ms
         self.cluster.support.session_expired(broker_id, now_ms)
         self.fence([broker_id], fenced=True)

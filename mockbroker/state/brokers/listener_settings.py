@@ -1,4 +1,4 @@
-"""Kafka's settings of listeners: ``listeners``, ``advertised.listeners`` and ``listener.security.protocol.map``."""
+"""Kafka's listener settings: ``listeners``, ``advertised.listeners`` and ``listener.security.protocol.map``."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ def addresses_in(key: str, text: str) -> Addresses:
 
 
 def listeners_of(bound: Addresses, told: Addresses, protocols: Mapping[str, str]) -> list[Listener]:
-    """Listeners at addresses, each with what clients are told and its security protocol.
+    """Listeners with their advertised addresses and security protocols.
 
-    One named ``RACK_a`` is for the clients of rack a, as those that are made for each rack.
+    A listener named ``RACK_a`` is for the clients of rack a, as if created by ``listener_per_rack``.
 
-    Raises: ValueError: an address that is told belongs to no listener, or a listener has no security protocol.
+    Raises: ValueError: an advertised address has no listener, or a listener has no security protocol.
     """
     unknown = [name for name in told if name not in bound]
     if unknown:
@@ -62,7 +62,7 @@ def listeners_of(bound: Addresses, told: Addresses, protocols: Mapping[str, str]
 
 
 def security_protocol(name: str, protocols: Mapping[str, str]) -> str:
-    """The security protocol of a listener. Raises ValueError: nothing says which."""
+    """The security protocol of a listener. Raises ValueError if it is not set."""
     protocol = protocol_of(name, protocols)
     if protocol is None:
         raise ValueError(
@@ -72,7 +72,7 @@ def security_protocol(name: str, protocols: Mapping[str, str]) -> str:
 
 
 def listeners_in(settings: Mapping[str, str]) -> list[Listener]:
-    """The listeners that the settings of a broker describe; none where they do not. Raises ValueError."""
+    """The listeners in a broker's settings, empty if not set. Raises ValueError."""
     bound = addresses_in("listeners", settings.get("listeners", ""))
     if not bound and "listeners" in settings:
         raise ValueError("listeners: expected NAME://HOST:PORT, got none")

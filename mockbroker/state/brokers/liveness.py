@@ -1,4 +1,4 @@
-"""Which brokers are up, in which racks, and whom clients of diskless topics are sent to in turn."""
+"""The online brokers, their racks, and the rotation of brokers for clients of diskless topics."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from mockbroker.state.errors import UnknownNameError
 
 @dataclass(slots=True, eq=False)
 class Liveness:
-    """Brokers by id, and what follows from which of them are up; that is worked out once until it changes."""
+    """The brokers by id, with derived data that is cached until brokers change."""
 
     brokers: dict[int, Broker]
-    turns: dict[str | None, int] = field(default_factory=dict)  # how many diskless answers each rack had
+    turns: dict[str | None, int] = field(default_factory=dict)  # responses with diskless topics, by rack
     _racks: frozenset[str] = field(init=False)
     _online: list[Broker] | None = None
     _online_ids: frozenset[int] | None = None
@@ -26,43 +26,43 @@ class Liveness:
         self._racks = frozenset(broker.rack for broker in self.brokers.values() if broker.rack)
 
     def online_brokers(self) -> list[Broker]:
-        """The brokers that are up, by id."""
+        """The online brokers, by id."""
         if self._online is None:
             self._online = [broker for broker in self.brokers.values() if broker.online]
         return self._online
 
     def online_ids(self) -> frozenset[int]:
-        """The ids of the brokers that are up, to look one up in."""
+        """The ids of the online brokers."""
         if self._online_ids is None:
             self._online_ids = frozenset(broker.id for broker in self.online_brokers())
         return self._online_ids
 
     def rack_by_online_broker(self) -> Mapping[int, str | None]:
-        """The rack of each broker that is up, by its id; None for a broker without one."""
+        """The rack of each online broker, by id; None without a rack."""
         if self._rack_by_online_broker is None:
             self._rack_by_online_broker = {broker.id: broker.rack for broker in self.online_brokers()}
         return self._rack_by_online_broker
 
     def racks(self) -> list[str]:
-        """The racks that brokers name, sorted."""
+        """The racks of brokers, sorted."""
         return sorted(self._racks)
 
     def brokers_in(self, rack: str) -> list[Broker]:
-        """The brokers of a rack, by id, whether up or not. Raises KeyError: no broker names this rack."""
+        """The brokers of a rack, online or not, by id. Raises KeyError: no broker has this rack."""
         found = [broker for broker in self.brokers.values() if broker.rack == rack]
         if not found:
             raise UnknownNameError(f"expected a rack of {', '.join(self.racks()) or 'none'}; got {rack!r}")
         return found
 
     def broker(self, broker_id: int) -> Broker:
-        """The broker of this id, whether up or not. Raises KeyError: there is none."""
+        """The broker with this id, online or not. Raises KeyError if there is none."""
         broker = self.brokers.get(broker_id)
         if broker is None:
             raise UnknownNameError(f"expected a broker of {', '.join(map(str, self.brokers))}; got {broker_id!r}")
         return broker
 
     def for_diskless(self) -> DisklessBrokers:
-        """The brokers as those know them who name leaders of diskless partitions."""
+        """The brokers in the form that the choice of leaders for diskless partitions uses."""
         if self._diskless is None:
             self._diskless = DisklessBrokers(
                 self.rack_by_online_broker().items(), [(one.id, one.rack) for one in self.brokers.values()]
@@ -71,24 +71,24 @@ class Liveness:
 
     @property
     def known_racks(self) -> frozenset[str]:
-        """The racks that brokers have, up or not."""
+        """The racks of brokers, online or not."""
         return self._racks
 
     def turn(self, rack: str | None) -> int:
-        """How many answers with diskless topics clients of this rack had; racks without brokers share a number."""
+        """The number of responses with diskless topics to clients of this rack; racks without brokers share one."""
         return self.turns.get(rack if rack in self._racks else None, 0)
 
     def place_in_turn(self, rack: str | None) -> int:
-        """The place of the broker whose turn it is among those near this rack."""
+        """The index of the next broker in the rotation for this rack."""
         return self.turn(rack) % (len(self.for_diskless().near(rack)) or 1)
 
     def take_turn(self, rack: str | None) -> None:
-        """The next answer to a client of this rack names the next candidate."""
+        """Advance the rotation for this rack."""
         counted = rack if rack in self._racks else None
         self.turns[counted] = self.turns.get(counted, 0) + 1
 
     def add(self, broker: Broker) -> None:
-        """Take in a broker that nobody knew."""
+        """Add a new broker."""
         self.brokers[broker.id] = broker
         ordered = sorted(self.brokers.items())
         self.brokers.clear()
@@ -96,12 +96,12 @@ class Liveness:
         self.racks_changed()
 
     def racks_changed(self) -> None:
-        """Work out anew which racks there are."""
+        """Clear the cached racks."""
         self._racks = frozenset(broker.rack for broker in self.brokers.values() if broker.rack)
         self.brokers_changed()
 
     def brokers_changed(self) -> None:
-        """Work everything out anew: brokers have come or gone."""
+        """Clear all caches after brokers started or stopped."""
         self._online = None
         self._online_ids = None
         self._rack_by_online_broker = None

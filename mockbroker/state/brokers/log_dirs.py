@@ -1,7 +1,7 @@
-"""The log directories of brokers, and which of them has a replica: ``log.dirs``, the same paths on every broker.
+"""The log directories of brokers (``log.dirs``, the same paths on every broker), and the directory of each replica.
 
-A replica that was never moved is in the directory of its partition's number, so that they are spread evenly. The
-records of a partition are kept once, whatever directories its replicas are in.
+A replica that was never moved is in a directory chosen by its partition's number, which spreads them evenly. A
+partition's records are stored once, for all directories of its replicas.
 
 Source: KIP-113, KIP-827, KIP-858, KIP-1066; LogManager and ReplicaManager.describeLogDirs, Apache Kafka 4.4.
 """
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
     from mockbroker.state.cluster import Cluster
 
 VOLUME_BYTES = 2**40
-"""How large the volume of each directory is said to be; nothing ever fills it but ``fill_disk``."""
+"""The reported size of each directory's volume; only ``fill_disk`` fills it."""
 
 MAX_DIRECTORY_NAME = 255
 FUTURE_SUFFIX_LENGTH = len(".") + 32 + len("-future")
-"""Of the directory of a replica that is moved, which is named by 32 random digits too. Source: LocalLog."""
+"""Length of the suffix of a moving replica's directory, which includes 32 random digits. Source: LocalLog."""
 
 
 class ReplicaSize(NamedTuple):
-    """A replica in a directory: its partition, its bytes, and by how many records it is behind the high watermark."""
+    """A replica in a directory: its partition, its size in bytes, and its lag behind the high watermark in records."""
 
     partition: Partition
     size_bytes: int
@@ -36,23 +36,23 @@ class ReplicaSize(NamedTuple):
 
 
 def log_dirs(cluster: Cluster) -> list[str]:
-    """The paths of the directories that each broker has, at least one. They are names: nothing is written there."""
+    """The paths of each broker's directories, at least one. They are names only: no files are written there."""
     return list(cluster.configs.broker(None, "log.dirs") or cluster.configs.broker(None, "log.dir"))
 
 
 def is_cordoned(cluster: Cluster, broker_id: int, path: str | None = None) -> bool:
-    """True if a broker's directory takes no new replicas, or, without a path, none of its directories does."""
+    """True if a broker's directory, or without a path all of them, accept no new replicas."""
     cordoned = cluster.configs.broker(broker_id, "cordoned.log.dirs")
     return "*" in cordoned or all(one in cordoned for one in ([path] if path else log_dirs(cluster)))
 
 
 def directory_id(cluster: Cluster, broker_id: int, path: str) -> bytes:
-    """The id of a broker's directory (KIP-858), the same in every life of the cluster."""
+    """The id of a broker's directory (KIP-858), the same after every restart."""
     return sha256(f"{cluster.id} {broker_id} {path}".encode()).digest()[:16]
 
 
 def directory_of(cluster: Cluster, partition: Partition, broker_id: int) -> str:
-    """The directory that a broker's replica is in."""
+    """The directory of a broker's replica."""
     paths = log_dirs(cluster)
     held = partition.registration.directory_of(broker_id)
     for path in paths:
@@ -62,7 +62,7 @@ def directory_of(cluster: Cluster, partition: Partition, broker_id: int) -> str:
 
 
 def replicas_in(cluster: Cluster, broker_id: int, path: str) -> Iterator[ReplicaSize]:
-    """The replicas in one directory of a broker, by topic and partition as they were created."""
+    """The replicas in a broker's directory, in the order of topic creation and partition."""
     for partition in cluster.partitions():
         if broker_id in partition.replicas and directory_of(cluster, partition, broker_id) == path:
             behind = 0
@@ -73,17 +73,17 @@ def replicas_in(cluster: Cluster, broker_id: int, path: str) -> Iterator[Replica
 
 
 def is_full(cluster: Cluster, partition: Partition, broker_id: int) -> bool:
-    """Whether the directory with a broker's replica has failed."""
+    """True if the directory of a broker's replica has failed."""
     return partition.overrides is not None and broker_id in partition.overrides.offline
 
 
 def move_replica(cluster: Cluster, broker_id: int, topic: str, index: int, path: str) -> None:
-    """Move a broker's replica to another of its directories, at once; one that it has not got yet will be made there.
+    """Move a broker's replica to another of its directories at once; a future replica will be created there.
 
-    Raises ApiError: INVALID_TOPIC_EXCEPTION for a name that leaves its directory no room for the suffix of a replica
-        on its way, LOG_DIR_NOT_FOUND, INVALID_REPLICA_ASSIGNMENT for a cordoned directory,
-        UNKNOWN_TOPIC_OR_PARTITION, REPLICA_NOT_AVAILABLE for a partition of which the broker has no replica,
-        KAFKA_STORAGE_ERROR where the directory that has it failed.
+    Raises ApiError: INVALID_TOPIC_EXCEPTION for a name that is too long for the suffix of a moving replica's directory,
+        LOG_DIR_NOT_FOUND, INVALID_REPLICA_ASSIGNMENT for a cordoned directory,
+        UNKNOWN_TOPIC_OR_PARTITION, REPLICA_NOT_AVAILABLE if the broker has no replica of the partition,
+        KAFKA_STORAGE_ERROR if its directory has failed.
     """
     if len(f"{topic}-{index}") + FUTURE_SUFFIX_LENGTH > MAX_DIRECTORY_NAME:
         raise ApiError(ErrorCode.INVALID_TOPIC_EXCEPTION, "the name is too long")
@@ -107,10 +107,10 @@ def move_replica(cluster: Cluster, broker_id: int, topic: str, index: int, path:
 
 
 def put_replicas(cluster: Cluster, partitions: Iterable[Partition], new: Collection[int] | None = None) -> None:
-    """Record where new replicas are that do not go where their number says: as chosen, or beside what is cordoned.
+    """Record the directories of new replicas that differ from the default: chosen, or because of cordoned ones.
 
     Args:
-        new: the brokers whose replicas are new; all unless given.
+        new: the brokers whose replicas are new; default: all.
     """
     special = {
         broker.id: broker.chosen_dirs

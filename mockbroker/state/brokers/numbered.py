@@ -1,4 +1,4 @@
-"""Which addresses brokers have: a port each, and one more for each rack where racks have listeners of their own."""
+"""Brokers on numbered ports: one port each, and one more per rack if racks have listeners of their own."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ def numbered_brokers(
     settings: Mapping[str, Any] | None = None,
     protocol: str = DEFAULT_LISTENER,
 ) -> list[Broker]:
-    """Brokers 0 and up: broker i on port + i, in rack i modulo the list, where None and "" are no rack.
+    """Brokers from 0 on: broker i on port + i, in rack i modulo the list, where None and "" are no rack.
 
-    Rack listeners come behind: for the first rack on port + count + i, for the second on port + 2 * count + i, ...
-    Clients are told ``advertised_host``, by default ``host``, or 127.0.0.1 where that is every address.
+    Rack listeners use the next ports: for the first rack port + count + i, for the second port + 2 * count + i, ...
+    The advertised host is ``advertised_host``, default ``host``, or 127.0.0.1 if that is a wildcard.
 
     Args:
-        settings: where these have ``listeners``, they are those of broker 0 in place of ``host`` and ``port``, and
-            broker i has them on ports higher by i. ``listener.security.protocol.map`` is looked at in any case.
-        protocol: the security protocol of listeners that settings do not speak of.
+        settings: ``listeners`` in these, if set, are those of broker 0 instead of ``host`` and ``port``, and broker i
+            has them on ports higher by i. ``listener.security.protocol.map`` always applies.
+        protocol: the security protocol of listeners without one in the settings.
 
-    Raises: ValueError: text that cannot be read.
+    Raises: ValueError: text that cannot be parsed.
 
     >>> [(broker.id, broker.rack, broker.port) for broker in numbered_brokers(2, ["a"], "127.0.0.1", 9092)]
     [(0, 'a', 9092), (1, 'a', 9093)]
@@ -53,7 +53,7 @@ def numbered_brokers(
 def first_listeners(
     host: str, port: int, advertised_host: str | None, settings: Mapping[str, Any], protocol: str
 ) -> list[Listener]:
-    """Those of broker 0."""
+    """The listeners of broker 0."""
     if settings.keys().isdisjoint(LISTENER_SETTINGS):
         return [listener_at(protocol, host, port, None, advertised_host, protocol)]
     from mockbroker.state.brokers.listener_settings import listeners_in
@@ -67,7 +67,7 @@ def first_listeners(
 
 
 def rack_listeners(first: Listener, racks: Sequence[str], count: int, settings: Mapping[str, Any]) -> list[Listener]:
-    """One more for each rack, with the security protocol of the first listener unless the map says another."""
+    """A listener per rack, with the security protocol of the first listener unless the map has another."""
     protocols: Mapping[str, str] = {}
     if "listener.security.protocol.map" in settings:
         from mockbroker.state.security.protocols import protocols_in
@@ -83,13 +83,13 @@ def rack_listeners(first: Listener, racks: Sequence[str], count: int, settings: 
 
 
 def moved(listener: Listener, by: int) -> Listener:
-    """The same on other ports; 0 stays 0."""
+    """The same listener with ports higher by ``by``; 0 stays 0."""
     bind_port = listener.bind_port
     return replace(listener, port=listener.port and listener.port + by, bind_port=bind_port and bind_port + by)
 
 
 def with_free_ports(broker: Broker) -> Broker:
-    """A broker like this one, whose listeners take any port that is free."""
+    """A copy of a broker whose listeners use any free port."""
     listeners = [replace(one, port=0, bind_port=None if one.bind_port is None else 0) for one in broker.listeners]
     return Broker(broker.id, broker.rack, listeners, broker.release, broker.protocol, broker.settings)
 
@@ -97,6 +97,6 @@ def with_free_ports(broker: Broker) -> Broker:
 def listener_at(
     name: str, host: str, port: int, rack: str | None, advertised_host: str | None, protocol: str = DEFAULT_LISTENER
 ) -> Listener:
-    """A listener that tells clients where it listens, or what it is to tell them."""
+    """A listener that advertises its own address, or ``advertised_host``."""
     advertised = advertised_host or ("127.0.0.1" if host in EVERY_ADDRESS else host)
     return Listener(name, advertised, port, rack, bind_host=host, protocol=protocol)

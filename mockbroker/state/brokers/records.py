@@ -1,4 +1,4 @@
-"""The records that register a broker, let it serve, and stop that.
+"""The records that register, fence and unfence a broker.
 
 Source: ClusterControlManager.registerBroker and ReplicationControlManager.handleBrokerFenced, Apache Kafka 4.4.
 """
@@ -12,7 +12,7 @@ from protocol.embedded.metadata_brokers import BrokerRegistrationChangeRecord, R
 
 
 def registration(broker: Broker, epoch: int) -> RegisterBrokerRecord:
-    """A broker begins a life, fenced at first. The incarnation's id is made of what tells it from every other."""
+    """The registration of a broker that starts, fenced. Its incarnation id is made of epoch and broker id."""
     return RegisterBrokerRecord(
         broker_id=broker.id,
         incarnation_id=epoch.to_bytes(8) + broker.id.to_bytes(8),
@@ -29,7 +29,7 @@ def registration(broker: Broker, epoch: int) -> RegisterBrokerRecord:
 
 
 def fencing(registered: BrokerRegistration, *, fenced: bool) -> BrokerRegistrationChangeRecord:
-    """A broker may no longer serve, or may from now on."""
+    """The record that fences or unfences a broker."""
     return BrokerRegistrationChangeRecord(
         broker_id=registered.id, broker_epoch=registered.epoch, fenced=FENCED if fenced else UNFENCED
     )

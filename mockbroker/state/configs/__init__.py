@@ -1,8 +1,8 @@
-"""Configs of topics, brokers, groups and client metrics: what Kafka says of them, and the values in force.
+"""Configs of topics, brokers, groups and client metrics: Kafka's definitions, and the effective values.
 
-``cluster.configs`` (``ClusterConfigs``, in effective.py) gives a value with its type: bool, int, float, str, a tuple of
-str for a list, None where nothing is set. A dynamic value comes before one that brokers were started with, that before
-Kafka's default; a topic's and a group's fall back to the broker's config that Kafka names as its synonym.
+``cluster.configs`` (``ClusterConfigs``, in effective.py) returns a typed value: bool, int, float, str, a tuple of str
+for a list, None if nothing is set. A dynamic value precedes a static one, which precedes Kafka's default; topic and
+group configs fall back to the broker config that is their synonym in Kafka.
 
 >>> from mockbroker.state.brokers.broker import Broker
 >>> from mockbroker.state.cluster import Cluster
@@ -15,26 +15,26 @@ Kafka's default; a topic's and a group's fall back to the broker's config that K
 >>> cluster.configs.group("readers", "consumer.session.timeout.ms")
 45000
 
-Reading, from the cheapest on:
-    ``topic.config(name)``: kept until something changes; use it on the hot path.
-    ``cluster.configs.broker(broker_id, name)``: kept too; ``broker_id`` None is what holds for all brokers.
-    ``cluster.configs.group(group_id, name)``: kept for groups without values of their own.
-    ``cluster.configs.topic(name, config, broker_id)``: as that broker has it, which may have defaults of its own.
+Reading, cheapest first:
+    ``topic.config(name)``: cached until a change; for the hot path.
+    ``cluster.configs.broker(broker_id, name)``: also cached; ``broker_id`` None is the value for all brokers.
+    ``cluster.configs.group(group_id, name)``: cached for groups without values of their own.
+    ``cluster.configs.topic(name, config, broker_id)``: as one broker sees it, which may have its own defaults.
     ``cluster.configs.client_metrics(subscription, name)``.
-    ``cluster.settings[name]``: what the cluster was started with, whatever was changed since.
+    ``cluster.settings[name]``: the static value, without later changes.
 
 Writing, at run time: ``cluster.configs.write(kind, resource, {name: text or None})`` commits Kafka's ConfigRecords,
-which a restart, a fork and a reset find again, and tells listeners; it checks nothing, as ``alterations`` does that.
+which survive restarts, forks and resets, and notifies listeners; ``alterations`` validates changes before.
 
 Listening: ``cluster.configs.on_change(listener)``; the listener is called as ``listener(kind, resource, names)`` once
-the new values are in force: kind is one of TOPIC, BROKER, GROUP, CLIENT_METRICS; resource "" stands for all brokers.
-A restore makes the cluster's parts anew, so a part registers where it is made. Topics forget what they kept by
-themselves.
+the new values are effective: kind is one of TOPIC, BROKER, GROUP, CLIENT_METRICS; resource "" means all brokers.
+A restore creates the cluster's parts again, so a part registers its listener in its constructor. Topics clear their
+caches by themselves.
 
-A config that you give an effect belongs into ``effects.WITH_EFFECT``; what is not there is told to users as being
-without one. A broker setting that ``cluster.settings`` has to know without reading Kafka's definitions, because it is
-read at start-up, stands in ``mockbroker.state.settings.DEFAULTS``.
+A config with an effect here is listed in ``effects.WITH_EFFECT``; users see all others as having none. A broker
+setting that ``cluster.settings`` must know at start-up, without Kafka's definitions, is in
+``mockbroker.state.settings.DEFAULTS``.
 
-Modules: definitions.py (what Kafka defines, from data), values.py (types), validators.py, effective.py (values in
-force), effects.py (which have an effect here).
+Modules: definitions.py (Kafka's definitions, from data), values.py (types), validators.py, effective.py (effective
+values), effects.py (configs that have an effect here).
 """

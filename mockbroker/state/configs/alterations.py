@@ -1,4 +1,4 @@
-"""Configs changed at run time: what the broker that is asked checks, what the controller checks, and what is written.
+"""Config changes at run time: checks of the receiving broker, checks of the controller, and the written records.
 
 Source: ConfigAdminManager.preprocess, ConfigurationControlManager, ControllerConfigurationValidator, Apache Kafka 4.4.
 """
@@ -33,7 +33,7 @@ MOST_ID_CHARACTERS = 1_000
 
 
 class ConfigOperation(IntEnum):
-    """What is to become of a config, numbered as IncrementalAlterConfigs has it (KIP-339)."""
+    """The operation on a config, numbered as in IncrementalAlterConfigs (KIP-339)."""
 
     SET = 0
     DELETE = 1
@@ -50,16 +50,16 @@ Resource = tuple[int, str]
 
 @dataclass(slots=True, frozen=True)
 class ConfigAlterations:
-    """Changes that a client asks one broker for."""
+    """Config changes that a client requests from one broker."""
 
     configs: ClusterConfigs
     broker: Broker
     validate_only: bool
 
     def incremental(self, resource: Resource, changes: Sequence[Change]) -> Callable[[], None] | None:
-        """Check, as the broker that is asked, single changes of a resource.
+        """Check incremental changes of a resource, as the receiving broker does.
 
-        Returns: what the controller is to do, None where the broker itself has done all.
+        Returns: the controller's part of the change, None if the broker has done everything.
 
         Raises ApiError: INVALID_REQUEST, INVALID_CONFIG.
         """
@@ -79,7 +79,7 @@ class ConfigAlterations:
         return lambda: self._write(kind, name, changed(self.configs, kind, name, changes))
 
     def fails_controller(self, resource: Resource, changes: Sequence[Change]) -> bool:
-        """Whether Kafka's controller fails at a resource, and so does nothing of all that it is asked."""
+        """True if Kafka's controller fails on a resource, and so applies nothing of the whole request."""
         kind = KINDS.get(resource[0])
         try:
             if kind is not None:
@@ -89,9 +89,9 @@ class ConfigAlterations:
         return False
 
     def whole(self, resource: Resource, values: Sequence[tuple[str, str | None]]) -> Callable[[], None]:
-        """Check, as the broker that is asked, that a resource has these configs and no others.
+        """Check a full replacement of a resource's configs, as the receiving broker does.
 
-        Returns: what the controller is to do.
+        Returns: the controller's part of the change.
 
         Raises ApiError: INVALID_REQUEST.
         """
@@ -117,7 +117,7 @@ class ConfigAlterations:
         return write
 
     def broker_after(self, name: str, changes: Sequence[Change]) -> dict[str, str]:
-        """What a broker, or by "" all, would have. Raises ApiError: INVALID_REQUEST, INVALID_CONFIG."""
+        """The new configs of a broker, or of all for "". Raises ApiError: INVALID_REQUEST, INVALID_CONFIG."""
         after = dict(self.configs.own(BROKER, name))
         for config, operation, value in changes:
             if operation not in OPERATIONS:
@@ -133,10 +133,10 @@ class ConfigAlterations:
                 after[config] = listed(after.get(config, text_of(found.default)), operation, value or "")
         return after
 
-    # what the controller does
+    # the controller
 
     def _write(self, kind: str, name: str, new: Mapping[str, str | None]) -> None:
-        """Check, as the controller, what changes, and write it. Raises ApiError."""
+        """Check changes, as the controller does, and write them. Raises ApiError."""
         before = self.configs.own(kind, name)
         check_sizes_and_minimum(self.configs, kind, name, new)
         after = {config: value for config, value in {**before, **new}.items() if value is not None}
@@ -157,7 +157,7 @@ class ConfigAlterations:
         elif kind == CLIENT_METRICS:
             check_client_metrics_configs(name, after)
 
-    # loggers, which the broker keeps itself
+    # loggers, whose levels are the broker's own
 
     def _alter_loggers(self, name: str, changes: Sequence[Change]) -> None:
         check_broker_id(name, self.broker.id)
@@ -180,7 +180,7 @@ LOGGERS = 8  # ConfigResource.Type
 
 
 def check_changes(changes: Sequence[Change]) -> None:
-    """Nothing if each config comes once and has a value where it needs one. Raises ApiError: INVALID_REQUEST."""
+    """Raises ApiError: INVALID_REQUEST for a repeated config, or one without a required value."""
     if len({name for name, *_ in changes}) != len(changes):
         raise ApiError(ErrorCode.INVALID_REQUEST, "expected each config once")
     nulls = [name for name, operation, value in changes if value is None and operation != ConfigOperation.DELETE]
@@ -189,27 +189,27 @@ def check_changes(changes: Sequence[Change]) -> None:
 
 
 def check_broker_id(name: str, broker_id: int) -> None:
-    """Nothing if a resource's name is the id of the broker that is asked. Raises ApiError: INVALID_REQUEST."""
+    """Raises ApiError: INVALID_REQUEST unless a resource's name is the id of the receiving broker."""
     if len(name) > MOST_ID_CHARACTERS or not WHOLE_NUMBER.fullmatch(name) or int(name) != broker_id:
         raise ApiError(ErrorCode.INVALID_REQUEST, f"expected {broker_id}, the broker that was asked, got {name!r}")
 
 
 def changed(configs: ClusterConfigs, kind: str, name: str, changes: Sequence[Change]) -> dict[str, str | None]:
-    """What operations make of a resource's configs; those that stay as they are only for brokers, as Kafka does.
+    """The configs that operations change in a resource; for brokers also unchanged ones, as in Kafka.
 
-    Raises ApiError: INVALID_CONFIG, UNKNOWN_SERVER_ERROR for an operation that there is not.
+    Raises ApiError: INVALID_CONFIG, UNKNOWN_SERVER_ERROR for an unknown operation.
     """
     before, new = configs.own(kind, name), dict[str, str | None]()
     by_name = {config: (operation, value) for config, operation, value in changes}
-    for config in hash_order(by_name, string_hash):  # the first that is wrong counts
+    for config in hash_order(by_name, string_hash):  # the first error is reported
         operation, value = by_name[config]
         current = before.get(config)
         if operation not in OPERATIONS:
-            raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)  # without words, as Kafka
+            raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)  # without a message, as in Kafka
         if operation in (ConfigOperation.SET, ConfigOperation.DELETE):
             after = value if operation == ConfigOperation.SET else None
         else:
-            # Kafka's controller knows of lists of topics and brokers alone.
+            # Kafka's controller knows only the lists of topics and brokers.
             found = find_definition(kind, config) if kind in (TOPIC, BROKER) else None
             if found is None or found.type is not ConfigType.LIST:
                 raise invalid(f"{config}: expected a list to append to or subtract from")
@@ -220,7 +220,7 @@ def changed(configs: ClusterConfigs, kind: str, name: str, changes: Sequence[Cha
 
 
 def listed(current: str | None, operation: int, value: str) -> str:
-    """A list with entries more or fewer.
+    """A list with entries appended or removed.
 
     >>> listed("a,b", ConfigOperation.APPEND, "b,c"), listed("a,b", ConfigOperation.SUBTRACT, "a,z")
     ('a,b,c', 'b')
@@ -235,7 +235,7 @@ def listed(current: str | None, operation: int, value: str) -> str:
 
 
 def check_sizes_and_minimum(configs: ClusterConfigs, kind: str, name: str, new: Mapping[str, str | None]) -> None:
-    """Nothing if values are short enough and all brokers keep one ``min.insync.replicas`` (KIP-966).
+    """Check the length of values, and that ``min.insync.replicas`` is only set for all brokers (KIP-966).
 
     Raises ApiError: INVALID_CONFIG.
     """

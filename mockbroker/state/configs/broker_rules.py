@@ -1,4 +1,4 @@
-"""Which configs of brokers may change at run time, and to what.
+"""Rules for broker configs that change at run time: which may change, and their new values.
 
 Source: DynamicBrokerConfig.validateConfigs, DynamicThreadPool, DynamicLogConfig, DynamicRemoteLogConfig, LogCleaner,
 KafkaConfig.validateValues, Apache Kafka 4.4.
@@ -41,7 +41,7 @@ THREAD_POOLS = (
     "remote.log.manager.follower.thread.pool.size",
     "remote.log.reader.threads",
 )
-"""They may at most double or halve at once."""
+"""The thread pools, whose size may at most double or halve in one change."""
 ABOVE_ZERO = (
     "remote.log.index.file.cache.total.size.bytes",
     "remote.log.manager.copy.max.bytes.per.second",
@@ -58,10 +58,10 @@ LIMIT_OF_IP = re.compile(r".*:[+-]?[0-9]+\s*")
 
 
 def without_listener(name: str, *, of_mechanism: bool = True) -> str:
-    """The config's name without the listener that it is for.
+    """The config's name without its listener.
 
     Args:
-        of_mechanism: whether a SASL mechanism in front stays.
+        of_mechanism: retain the prefix of a SASL mechanism.
 
     >>> without_listener("listener.name.inside.scram-sha-256.sasl.jaas.config", of_mechanism=False)
     'sasl.jaas.config'
@@ -76,7 +76,7 @@ def without_listener(name: str, *, of_mechanism: bool = True) -> str:
 
 
 def check_broker_configs(configs: ClusterConfigs, broker_id: int | None, wanted: Mapping[str, str]) -> None:
-    """Nothing if a broker, or by None all, may have these configs set at run time, and no others.
+    """Check that a broker, or for None all brokers, may have exactly these configs set at run time.
 
     Raises ApiError: INVALID_REQUEST.
     """
@@ -97,7 +97,7 @@ def check_broker_configs(configs: ClusterConfigs, broker_id: int | None, wanted:
 
 
 def check_listener_values(configs: ClusterConfigs, broker_id: int | None, wanted: Mapping[str, str]) -> None:
-    """Nothing if what is asked for a listener that is there can be read, also what a broker never goes by.
+    """Check the configs of existing listeners, including those that a broker never uses.
 
     Raises ApiError: INVALID_REQUEST.
     """
@@ -116,10 +116,10 @@ def check_listener_values(configs: ClusterConfigs, broker_id: int | None, wanted
 
 
 def check_type(name: str, text: str) -> None:
-    """Nothing if the text is a valid value. Raises ApiError: INVALID_REQUEST."""
+    """Raises ApiError: INVALID_REQUEST unless the text is a valid value."""
     found = find_definition(BROKER, name)
     if found is None or (found.update_mode == "read-only" and name not in dynamic_only_names()):
-        return  # a name that Kafka does not know may be one of a plugin's
+        return  # an unknown name may be a plugin's
     try:
         value = found.parse(text, distinct=False)
     except InvalidValueError as error:
@@ -134,7 +134,7 @@ def check_type(name: str, text: str) -> None:
 
 
 def is_per_broker(name: str) -> bool:
-    """Whether a config is of one broker each, never of all."""
+    """True if a config can only be set for individual brokers, not for all."""
     base = without_listener(name)
     if base != name:
         return base not in kafka_configs()["cluster_wide_of_listeners"]
@@ -143,23 +143,23 @@ def is_per_broker(name: str) -> bool:
 
 @dataclass(slots=True, frozen=True)
 class BrokerConfigChange:
-    """What a broker, or by None all, would have."""
+    """The new configs of a broker, or for None of all brokers."""
 
     configs: ClusterConfigs
     broker_id: int | None
     wanted: Mapping[str, str]
 
     def before(self, name: str) -> Any:
-        """The value that is in force."""
+        """The effective value before the change."""
         return self.configs.broker(self.broker_id, name)
 
     def after(self, name: str) -> Any:
-        """The value that would be."""
+        """The value after the change."""
         return definition(BROKER, name).parse(self.wanted[name]) if name in self.wanted else self.before(name)
 
 
 def check_changes(change: BrokerConfigChange) -> None:
-    """Nothing if what is in force may become this. Raises ApiError: INVALID_REQUEST."""
+    """Check a change of effective values. Raises ApiError: INVALID_REQUEST."""
     check_sizes(change)
     check_retention(change)
     for name, least in AT_LEAST.items():
@@ -181,7 +181,7 @@ def check_changes(change: BrokerConfigChange) -> None:
 
 
 def check_connections(change: BrokerConfigChange) -> None:
-    """Nothing if each listener would still take connections. Raises ApiError: INVALID_REQUEST."""
+    """Check that each listener can still accept connections. Raises ApiError: INVALID_REQUEST."""
     cluster = change.configs.cluster
     brokers = cluster.brokers.values() if change.broker_id is None else [cluster.brokers[change.broker_id]]
     for listener in sorted({one.name for broker in brokers for one in broker.listeners}):
@@ -197,7 +197,7 @@ def check_connections(change: BrokerConfigChange) -> None:
 
 
 def check_sizes(change: BrokerConfigChange) -> None:
-    """Nothing if pools of threads do not grow or shrink too much at once. Raises ApiError: INVALID_REQUEST."""
+    """Check that thread pools at most double or halve. Raises ApiError: INVALID_REQUEST."""
     for asked in sorted(change.wanted):
         name = without_listener(asked)
         if name not in (*THREAD_POOLS, *ABOVE_ZERO):
@@ -212,7 +212,7 @@ def check_sizes(change: BrokerConfigChange) -> None:
 
 
 def check_retention(change: BrokerConfigChange) -> None:
-    """Nothing if what is kept locally or copied late is no more than all. Raises ApiError: INVALID_REQUEST."""
+    """Check that local retention and copy lag do not exceed the total retention. Raises ApiError: INVALID_REQUEST."""
     retention_ms = retention(change)
     if retention_ms == 0 or retention_ms < FOR_EVER:
         raise refusal(f"log.retention.ms: expected -1, or at least 1, got {retention_ms}")
@@ -228,7 +228,7 @@ def check_retention(change: BrokerConfigChange) -> None:
 
 
 def retention(change: BrokerConfigChange) -> int:
-    """How long topics would be kept, in ms."""
+    """The new retention time of topics in ms."""
     for name, factor in topic_synonyms("retention.ms"):
         if name in change.wanted:
             value = int(change.after(name))
@@ -237,7 +237,7 @@ def retention(change: BrokerConfigChange) -> int:
 
 
 def check_cordoned(change: BrokerConfigChange) -> None:
-    """Nothing if these log directories are the broker's, or ``*`` stands alone. Raises ApiError: INVALID_REQUEST."""
+    """Check that these are log directories of the broker, or only ``*``. Raises ApiError: INVALID_REQUEST."""
     wanted = change.after("cordoned.log.dirs")
     if "*" in wanted:
         if len(wanted) > 1:

@@ -1,9 +1,9 @@
-"""What Kafka says of each of its configs: type, default, which values are valid, synonyms, how brokers' may change.
+"""Kafka's definitions of configs: type, default, valid values, synonyms, and update mode.
 
-The definitions are read with the first one that is asked for, the documentation apart from them.
+All definitions are read on first use, their documentation separately.
 
-Source: kafka_configs.json and kafka_documentation.json.gz, what the classes of Apache Kafka 4.4.0 define;
-tests/conformance/ConfigDefinitions.java writes them. since.json, what came with 4.1 to 4.4, by ConfigsOfReleases.java.
+Source: kafka_configs.json and kafka_documentation.json.gz, from the classes of Apache Kafka 4.4.0, written by
+tests/conformance/ConfigDefinitions.java. since.json, the configs new in 4.1 to 4.4, by ConfigsOfReleases.java.
 
 >>> definition("topic", "retention.ms").default
 604800000
@@ -35,15 +35,15 @@ OURS: dict[str, dict[str, list[Any]]] = {
         "replica.placement.failed.code": ["INT", "10660", None, "LOW", "internal"],
     },
 }
-"""What there is beyond Kafka 4.4, shown only where it was given: diskless topics (KIP-1150), placers' error."""
+"""Configs beyond Kafka 4.4, shown only if set: diskless topics (KIP-1150), placers' error."""
 OUR_SYNONYMS = {"diskless.enable": [("diskless.enable", 1)]}
 
 
 @dataclass(slots=True, frozen=True)
 class ConfigDefinition:
-    """One config of one kind of resource.
+    """A config of one kind of resource.
 
-    ``default`` has the config's type; ``update_mode`` is ``read-only``, ``per-broker`` or ``cluster-wide``, of topics,
+    ``default`` has the config's type; ``update_mode`` is ``read-only``, ``per-broker`` or ``cluster-wide``, for topics,
     groups and client metrics always the last.
     """
 
@@ -58,22 +58,22 @@ class ConfigDefinition:
 
     @property
     def is_sensitive(self) -> bool:
-        """Whether the value is a secret."""
+        """True if the value is a secret."""
         return self.type in SENSITIVE_TYPES
 
     @property
     def documentation(self) -> str | None:
-        """Kafka's own text on the config, None for one that is ours."""
+        """Kafka's documentation of the config, None for one of ours."""
         return documentation(self.kind).get(self.name)
 
     def parse(self, text: Any, *, in_range: bool = True, distinct: bool = True) -> Any:
-        """A value of the config's type out of text; a value that has the type already is taken too.
+        """A value of the config's type, parsed from text; typed values are accepted too.
 
         Args:
-            in_range: whether numbers have to be in the range that Kafka gives, too.
-            distinct: take what a list has twice as being there once, as Kafka does but where brokers are changed.
+            in_range: check that numbers are in Kafka's range.
+            distinct: remove duplicates from a list, as Kafka does except for changes of brokers.
 
-        Raises: InvalidValueError: the value is not of the type, or not valid.
+        Raises: InvalidValueError: the value has a wrong type, or is not valid.
 
         >>> definition("topic", "cleanup.policy").parse(" compact , delete")
         ('compact', 'delete')
@@ -88,12 +88,12 @@ class ConfigDefinition:
         return value
 
     def text(self, value: object) -> str | None:
-        """A value of the config's type as Kafka writes it."""
+        """A value of the config's type in Kafka's text form."""
         return text_of(value)
 
 
 def definition(kind: str, name: str) -> ConfigDefinition:
-    """One definition. Raises KeyError: there is no such config."""
+    """The definition of a config. Raises KeyError if it does not exist."""
     found = find_definition(kind, name)
     if found is None:
         raise KeyError(f"{kind} config {name}")
@@ -102,7 +102,7 @@ def definition(kind: str, name: str) -> ConfigDefinition:
 
 @cache
 def find_definition(kind: str, name: str) -> ConfigDefinition | None:
-    """One definition, None if Kafka has no such config."""
+    """The definition of a config, None if Kafka does not have it."""
     fields = OURS.get(kind, {}).get(name) or kafka_configs()[kind].get(name)
     if fields is None and kind == BROKER:
         fields = kafka_configs()["broker_dynamic_only"].get(name)
@@ -111,32 +111,32 @@ def find_definition(kind: str, name: str) -> ConfigDefinition | None:
     type_, default, validator, importance, *internal = fields
     config_type = ConfigType[type_]
     mode = kafka_configs()["dynamic"].get(name, "read-only") if kind == BROKER else "cluster-wide"
-    value = None if isinstance(default, dict) else parse(name, default, config_type)  # a dict: it has to be given
+    value = None if isinstance(default, dict) else parse(name, default, config_type)  # a dict: no default
     return ConfigDefinition(kind, name, config_type, value, validator, importance, bool(internal), mode)
 
 
 @cache
 def names(kind: str) -> tuple[str, ...]:
-    """The names of all configs of a kind, sorted; of brokers without those that can only be set at run time."""
+    """The names of all configs of a kind, sorted; for brokers without those that can only be set at run time."""
     return tuple(sorted({*kafka_configs()[kind], *OURS.get(kind, ())}))
 
 
 @cache
 def line_of(kind: str, name: str) -> str:
-    """The release line that brought a config, "4.0" for all that 4.0 has."""
+    """The release line that introduced a config, "4.0" for all configs of 4.0."""
     since: dict[str, dict[str, list[str]]] = json.loads((FOLDER / "since.json").read_text(encoding="ascii"))
     return next((line for line, kinds in since.items() if name in kinds.get(kind, ())), "4.0")
 
 
 @cache
 def dynamic_only_names() -> frozenset[str]:
-    """Configs of brokers that can only be set at run time."""
+    """The broker configs that can only be set at run time."""
     return frozenset(kafka_configs()["broker_dynamic_only"])
 
 
 @cache
 def topic_synonyms(name: str) -> tuple[tuple[str, int], ...]:
-    """The brokers' configs that give a topic's its default, nearest first, each with the factor to the topic's unit.
+    """The broker configs that are defaults of a topic config, nearest first, each with the factor to the topic's unit.
 
     >>> topic_synonyms("retention.ms")
     (('log.retention.ms', 1), ('log.retention.minutes', 60000), ('log.retention.hours', 3600000))
@@ -146,13 +146,13 @@ def topic_synonyms(name: str) -> tuple[tuple[str, int], ...]:
 
 
 def group_synonym(name: str) -> str | None:
-    """The brokers' config that gives a group's its default, None for one that has its own."""
+    """The broker config that is the default of a group config, None if it has its own."""
     synonym: str | None = kafka_configs()["group_synonyms"].get(name)
     return synonym
 
 
 def broker_synonyms(name: str) -> tuple[str, ...]:
-    """The names that a broker's config goes by, the one that counts most first.
+    """The synonyms of a broker config, highest precedence first.
 
     >>> broker_synonyms("log.roll.hours")
     ('log.roll.ms', 'log.roll.hours')
@@ -162,14 +162,14 @@ def broker_synonyms(name: str) -> tuple[str, ...]:
 
 @cache
 def kafka_configs() -> dict[str, Any]:
-    """The data as it stands in its file."""
+    """The content of the data file."""
     data: dict[str, Any] = json.loads((FOLDER / "kafka_configs.json").read_text(encoding="ascii"))
     return data
 
 
 @cache
 def documentation(kind: str) -> dict[str, str]:
-    """Kafka's texts on the configs of a kind, by name."""
+    """Kafka's documentation of the configs of a kind, by name."""
     import gzip
 
     texts = json.loads(gzip.decompress((FOLDER / "kafka_documentation.json.gz").read_bytes()))

@@ -1,4 +1,4 @@
-"""A resource's configs as they are shown to whoever asks: value, where it comes from, and where else it is set.
+"""A resource's configs for DescribeConfigs: value, source and synonyms.
 
 Source: ConfigHelper, Apache Kafka 4.4.
 """
@@ -39,7 +39,7 @@ Synonym = tuple[str, str | None, ConfigSource]
 
 @dataclass(slots=True)
 class DescribedConfig:
-    """One config of one resource; ``synonyms`` have names, values and sources, what counts most first."""
+    """A config of a resource; ``synonyms`` have names, values and sources, highest precedence first."""
 
     name: str
     value: str | None
@@ -52,12 +52,12 @@ class DescribedConfig:
 
     @property
     def documentation(self) -> str | None:
-        """Kafka's own text on the config."""
+        """Kafka's documentation of the config."""
         return None if self.definition is None else self.definition.documentation
 
 
 def topic_configs(configs: ClusterConfigs, broker: Broker, topic: str) -> Iterator[DescribedConfig]:
-    """A topic's configs as a broker shows them."""
+    """A topic's configs, described by a broker."""
     own = configs.own(TOPIC, topic)
     for name in filter(partial(configs.has, TOPIC), names(TOPIC)):
         found = definition(TOPIC, name)
@@ -85,7 +85,7 @@ def broker_configs(configs: ClusterConfigs, broker: Broker) -> Iterator[Describe
 
 
 def shared_configs(configs: ClusterConfigs, broker: Broker) -> Iterator[DescribedConfig]:
-    """What was set for all brokers at run time."""
+    """The configs that were set for all brokers at run time."""
     for name, text in sorted(configs.own(BROKER, ALL_BROKERS).items()):
         entry = broker_config(configs, broker, name, find_definition(BROKER, name))
         entry.synonyms = [one for one in entry.synonyms if one[2] is ConfigSource.DYNAMIC_DEFAULT_BROKER]
@@ -101,7 +101,7 @@ def group_configs(configs: ClusterConfigs, broker: Broker, group_id: str) -> Ite
         found, synonym = definition(GROUP, name), group_synonym(name)
         if found.is_internal and name not in own:
             continue
-        # What is shown is what was set, though brokers may keep to their bounds.
+        # The described value is the one that was set, although brokers may limit it.
         value = found.parse(own[name], in_range=False) if name in own else configs.group(group_id, name)
         synonyms: list[Synonym] = []
         if name in own:
@@ -124,7 +124,7 @@ def client_metrics_configs(configs: ClusterConfigs, subscription: str) -> Iterat
 
 
 def effective_topic_configs(configs: ClusterConfigs, own: Mapping[str, Any]) -> Iterator[DescribedConfig]:
-    """The configs that a new topic has, as the controller shows them: its own as they were given.
+    """The configs of a new topic, described by the controller: its own as they were set.
 
     Source: KafkaConfigSchema.resolveEffectiveTopicConfigs, Apache Kafka 4.4.
     """
@@ -147,7 +147,7 @@ def effective_topic_configs(configs: ClusterConfigs, own: Mapping[str, Any]) -> 
 def broker_config(
     configs: ClusterConfigs, broker: Broker, name: str, found: ConfigDefinition | None
 ) -> DescribedConfig:
-    """One config of a broker; without a definition it is one that the broker does not know, so may be a secret."""
+    """A config of a broker; without a definition it may be a secret."""
     ours = name in OURS[BROKER] or name.startswith(OUR_PREFIXES)
     is_read_only = found is None or found.update_mode == "read-only"
     if name.startswith(LISTENER_PREFIX):
@@ -172,7 +172,7 @@ def broker_config(
 def of_broker(
     configs: ClusterConfigs, broker: Broker, name: str, synonyms: Sequence[str], *, hidden: bool = False
 ) -> list[Synonym]:
-    """Where a broker has a config, from where its own name is met: Kafka leaves out what stands before."""
+    """The values of a broker's config by source, from the config's own name on: Kafka omits earlier synonyms."""
     facts = started_with(configs, broker)
     found: list[Synonym] = [
         (at, text, source)
@@ -189,7 +189,7 @@ def of_broker(
 
 
 def synonyms_of(name: str) -> tuple[str, ...]:
-    """The names that a broker's config goes by, for one of a listener the listener's first."""
+    """The synonyms of a broker config; for a listener's config, the listener's name first."""
     if not name.startswith(LISTENER_PREFIX):
         return broker_synonyms(name)
     from mockbroker.state.configs.broker_rules import without_listener
@@ -202,7 +202,7 @@ def source_of(synonyms: Sequence[Synonym]) -> ConfigSource:
 
 
 def started_with(configs: ClusterConfigs, broker: Broker) -> dict[str, str]:
-    """What a broker was started with: the cluster's settings, and what is its own."""
+    """A broker's static configs: the cluster's settings, and its own."""
     settings = configs.cluster.settings
     found = {name: text for name in sorted(settings) if (text := configs.static(name)) is not None}
     found.update(broker.settings)

@@ -1,4 +1,4 @@
-"""The values of configs that are in force, and where each comes from.
+"""The effective values of configs, and their sources.
 
 Source: KafkaConfigSchema.resolveEffectiveTopicConfig, DynamicBrokerConfig, GroupConfig.evaluate, Apache Kafka 4.4.
 """
@@ -34,7 +34,7 @@ Listener = Callable[[str, str, frozenset[str]], None]
 
 
 class ConfigSource(IntEnum):
-    """Where a value comes from, numbered as DescribeConfigs shows it."""
+    """The source of a value, numbered as in DescribeConfigs."""
 
     TOPIC = 1
     DYNAMIC_BROKER = 2
@@ -57,7 +57,7 @@ def own_name(listener: str, name: str) -> str:
 
 @dataclass(slots=True, eq=False)
 class ClusterConfigs:
-    """What each config of a cluster's topics, brokers, groups and client metrics is; the package says how to use it."""
+    """The configs of a cluster's topics, brokers, groups and client metrics; usage is in the package's docstring."""
 
     cluster: Cluster
     listeners: list[Listener] = field(default_factory=list)
@@ -66,10 +66,10 @@ class ClusterConfigs:
     _group_defaults: dict[str, Any] = field(default_factory=dict)
     _listener_values: dict[tuple[int | None, str], Any] = field(default_factory=dict)
 
-    # values in force
+    # effective values
 
     def topic(self, topic: str, name: str, broker_id: int | None = None) -> Any:
-        """A topic's value, as a broker has it; None for the broker is the controller's view. Raises KeyError."""
+        """A topic's value, as a broker sees it; for None, as the controller sees it. Raises KeyError."""
         text = self.own(TOPIC, topic).get(name)
         if text is None:
             return self.topic_default(name, broker_id)
@@ -78,21 +78,21 @@ class ClusterConfigs:
         return definition(TOPIC, name).parse(text, in_range=False)
 
     def topic_default(self, name: str, broker_id: int | None = None) -> Any:
-        """The value of a topic that has none of its own. Raises KeyError: there is no such config."""
+        """The value of a topic without its own. Raises KeyError: there is no such config."""
         key = (broker_id, name)
         if key not in self._topic_defaults:
             self._topic_defaults[key] = self._topic_default(name, broker_id)
         return self._topic_defaults[key]
 
     def broker(self, broker_id: int | None, name: str) -> Any:
-        """A broker's value; None is what holds for all brokers. Raises KeyError: there is no such config."""
+        """A broker's value; for None, the value for all brokers. Raises KeyError: there is no such config."""
         key = (broker_id, name)
         if key not in self._broker_values:
             self._broker_values[key] = self._broker(broker_id, name)
         return self._broker_values[key]
 
     def listener(self, broker_id: int | None, listener: str, name: str) -> Any:
-        """A broker's value for one listener, by its plain name unless ``listener.name.LISTENER.`` has one."""
+        """A broker's value for one listener: ``listener.name.LISTENER.NAME`` if set, or else the plain config."""
         own = own_name(listener, name)
         key = (broker_id, own)
         if key not in self._listener_values:
@@ -100,7 +100,7 @@ class ClusterConfigs:
         return self._listener_values[key]
 
     def group(self, group_id: str, name: str) -> Any:
-        """A group's value, moved into the bounds that brokers set. Raises KeyError: there is no such config."""
+        """A group's value, within the brokers' limits. Raises KeyError: there is no such config."""
         own = self.own(GROUP, group_id)
         if name in own:
             from mockbroker.state.configs.definitions import definition
@@ -119,7 +119,7 @@ class ClusterConfigs:
         return found.default if text is None else found.parse(text, in_range=False)
 
     def has(self, kind: str, name: str) -> bool:
-        """Whether brokers have such a config: those that emulate a release have none that came later."""
+        """True if brokers have such a config: an emulated release has no later ones."""
         from mockbroker.state.configs.definitions import find_definition, line_of
 
         release = self.cluster.release
@@ -130,36 +130,36 @@ class ClusterConfigs:
         line = line_of(kind, name)
         return line == "4.0" or not self.cluster.support.is_kraft or is_since(release, line)
 
-    # where values come from
+    # sources
 
     def own(self, kind: str, resource: str) -> Mapping[str, str]:
-        """What was set on a resource at run time, as text by name; for all brokers with what Kafka sets itself."""
+        """The configs set on a resource at run time, as text by name; for all brokers with Kafka's own."""
         found: Mapping[str, str] = self.cluster.image.configs.get((RESOURCE_TYPES[kind], resource), {})
         if kind == BROKER and resource == ALL_BROKERS and MIN_INSYNC_REPLICAS not in found and self.keeps_min_isr:
             return {**found, MIN_INSYNC_REPLICAS: self.static(MIN_INSYNC_REPLICAS) or "1"}
         return found
 
     def resources(self, kind: str) -> list[str]:
-        """The resources of a kind that configs were set on, sorted."""
+        """The resources of a kind with configs, sorted."""
         wanted = RESOURCE_TYPES[kind]
         return sorted(name for number, name in self.cluster.image.configs if number == wanted)
 
     @property
     def keeps_min_isr(self) -> bool:
-        """Whether the cluster has a ``min.insync.replicas`` for all brokers alone, as since KIP-966 (4.1)."""
+        """True if ``min.insync.replicas`` can only be set for all brokers, as since KIP-966 (4.1)."""
         from mockbroker.state.features import feature_level
 
         return feature_level(self.cluster, "eligible.leader.replicas.version") > 0
 
     def static(self, name: str) -> str | None:
-        """What brokers were started with, as text; None for what was not given."""
+        """A static config of brokers as text; None if not set."""
         settings = self.cluster.settings
         if name in settings.given_names or (name in DIFFERENT_DEFAULTS and settings[name] == DEFAULTS[name]):
             return text_of(settings[name])
         return None
 
     def layers(self, names: Sequence[str], broker_id: int | None) -> Iterator[tuple[ConfigSource, str, str]]:
-        """Where a broker's config is set under any of its names: source, name and text, what counts most first."""
+        """The values of a broker config under any of its names: source, name and text, highest precedence first."""
         if broker_id is not None:
             own = self.own(BROKER, str(broker_id))
             yield from ((ConfigSource.DYNAMIC_BROKER, name, own[name]) for name in names if name in own)
@@ -177,7 +177,7 @@ class ClusterConfigs:
         self.listeners.append(listener)
 
     def write(self, kind: str, resource: str, values: Mapping[str, str | None]) -> None:
-        """Set configs of a resource, or by None take them back; checks nothing."""
+        """Set configs of a resource, or remove them by None, without validation."""
         from protocol.embedded.metadata_settings import ConfigRecord
 
         resource_type = RESOURCE_TYPES[kind]
@@ -190,7 +190,7 @@ class ClusterConfigs:
         for listener in self.listeners:
             listener(kind, resource, names)
 
-    # inside
+    # internals
 
     def _changed(self, kind: str, resource: str, names: frozenset[str]) -> None:
         topics = self.cluster.topics
@@ -207,7 +207,7 @@ class ClusterConfigs:
             self._settle(list(topics.values()), names)
 
     def _settle(self, topics: list[Topic], names: frozenset[str]) -> None:
-        """Have partitions go by configs that decide on leaders and on what is committed."""
+        """Apply changed configs about leaders and commits to partitions."""
         cluster = self.cluster
         if UNCLEAN in names:
             cluster.replication_control.elect(topics)
@@ -262,7 +262,7 @@ class ClusterConfigs:
         return value
 
     def bounds(self, name: str) -> dict[tuple[str, str], int]:
-        """The brokers' limits of a group's config, those of min and max that Kafka has: by the end and their name."""
+        """The brokers' limits of a group's config, by "min" or "max" and the limit's name."""
         from mockbroker.state.configs.definitions import find_definition
 
         kind, _, rest = name.partition(".")

@@ -1,6 +1,6 @@
-"""Which of Kafka's configs have an effect here. All others are taken, kept and shown, and change nothing.
+"""Kafka's configs that have an effect here. All others are accepted, stored and described, without effect.
 
-Whoever gives one an effect adds it here, or to the settings.py of an optional part; docs/configs.md lists the rest.
+To give a config an effect, add it here or to the settings.py of an optional part; docs/configs.md lists the rest.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ LISTENER = "listener"
 
 
 def of_parts(kind: str) -> frozenset[str]:
-    """The names of a kind's configs that have an effect by what optional parts bring."""
+    """The names of a kind's configs that have an effect through optional parts."""
     return frozenset(name for effective in brought("effective_settings") for name in effective.get(kind, ()))
 
 
@@ -60,7 +60,7 @@ OF_LOGINS = of_parts(LISTENER) | frozenset(
         "sasl.server.max.receive.size",
     }
 )
-"""Those of a cluster or of one listener."""
+"""Configs for a cluster or for one listener."""
 BROKERS = (
     of_parts(BROKER)
     | frozenset(
@@ -96,7 +96,7 @@ BROKERS = (
     )
     | OF_LOGINS
 )
-"""Those of brokers that are not in ``DEFAULTS`` of settings.py."""
+"""Broker configs that are not in ``DEFAULTS`` of settings.py."""
 
 
 OF_A_BROKER = frozenset(
@@ -111,12 +111,12 @@ OF_A_BROKER = frozenset(
         "process.roles",
     }
 )
-"""Those that each broker's own ``server.properties`` has to give. As settings of the whole cluster those of
-``OF_NUMBERED`` describe the listeners of brokers that are made by their number; the others do nothing."""
+"""Configs that each broker's own ``server.properties`` must set. As settings of the whole cluster, those of
+``OF_NUMBERED`` describe the listeners of numbered brokers; the others have no effect."""
 OF_NUMBERED = frozenset({"advertised.listeners", "listener.security.protocol.map", "listeners"})
 CONNECTIONS_OF_LISTENERS = frozenset({"max.connection.creation.rate", "max.connections"})
 OF_LISTENERS = OF_LOGINS | {"sasl.jaas.config", "sasl.server.callback.handler.class"}
-"""Those that have an effect behind ``listener.name.LISTENER.``, or behind that and a mechanism's name."""
+"""Configs with an effect after ``listener.name.LISTENER.``, or after that and a mechanism's name."""
 OF_TLS = frozenset(
     {
         "ssl.cipher.suites",
@@ -136,13 +136,13 @@ OF_TLS = frozenset(
         "ssl.truststore.type",
     }
 )
-"""Those of listeners with TLS, which have an effect for all of them or behind ``listener.name.LISTENER.``, and which
-brokers need not share."""
+"""Configs of listeners with TLS, for all of them or after ``listener.name.LISTENER.``; brokers may differ in
+them."""
 LISTENER_PREFIX = "listener.name."
 
 
 def is_of_a_listener(name: str) -> bool:
-    """Whether a setting of one listener has an effect.
+    """True if a listener's config has an effect.
 
     >>> is_of_a_listener("listener.name.outside.plain.sasl.jaas.config")
     True
@@ -155,7 +155,7 @@ def is_of_a_listener(name: str) -> bool:
 
 
 def is_of_tls(name: str) -> bool:
-    """Whether a setting of TLS has an effect, for all listeners or for one.
+    """True if a TLS config has an effect, for all listeners or for one.
 
     >>> is_of_tls("ssl.keystore.location"), is_of_tls("listener.name.outside.ssl.client.auth")
     (True, True)
@@ -166,7 +166,7 @@ def is_of_tls(name: str) -> bool:
 
 
 def with_effect(kind: str) -> frozenset[str]:
-    """The names of a kind's configs that have an effect; of brokers also those that a topic's falls back to."""
+    """The names of a kind's configs that have an effect; for brokers also the defaults of topic configs."""
     if kind != BROKER:
         return {TOPIC: TOPICS, GROUP: GROUPS, CLIENT_METRICS: frozenset()}[kind]
     of_topics = {synonym for name in TOPICS for synonym, _ in topic_synonyms(name)}
@@ -174,6 +174,6 @@ def with_effect(kind: str) -> frozenset[str]:
 
 
 def without_effect(kind: str) -> tuple[str, ...]:
-    """The names of a kind's configs that Kafka has and that change nothing here, sorted."""
+    """The names of a kind's configs in Kafka that have no effect here, sorted."""
     effective = with_effect(kind) | OF_A_BROKER
     return tuple(name for name in names(kind) if name not in effective)

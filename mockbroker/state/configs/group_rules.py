@@ -1,4 +1,4 @@
-"""What Kafka asks of the configs of groups and of client metrics subscriptions.
+"""Rules for the configs of groups and of client metrics subscriptions.
 
 Source: GroupConfig.validate, ClientMetricsConfigs.validate, Apache Kafka 4.4.
 """
@@ -30,12 +30,12 @@ MATCHED = frozenset(
         "client_source_port",
     }
 )
-"""What a subscription may ask of clients (KIP-714)."""
+"""The client properties that a subscription may match (KIP-714)."""
 INTERVAL_MS = range(100, 3_600_001)
 
 
 def check_group_configs(configs: ClusterConfigs, group_id: str, given: Mapping[str, str]) -> None:
-    """Nothing if a group may have these configs. Raises ApiError: INVALID_REQUEST, INVALID_CONFIG."""
+    """Check a group's configs. Raises ApiError: INVALID_REQUEST, INVALID_CONFIG."""
     if not group_id:
         raise ApiError(ErrorCode.INVALID_REQUEST, "expected the name of a group, got ''")
     values = typed(GROUP, given, ErrorCode.INVALID_CONFIG)
@@ -61,7 +61,7 @@ def check_group_configs(configs: ClusterConfigs, group_id: str, given: Mapping[s
 
 
 def check_client_metrics_configs(subscription: str, given: Mapping[str, str]) -> None:
-    """Nothing if a subscription may have these configs. Raises ApiError: INVALID_REQUEST, INVALID_CONFIG."""
+    """Check a subscription's configs. Raises ApiError: INVALID_REQUEST, INVALID_CONFIG."""
     if not subscription:
         raise ApiError(ErrorCode.INVALID_REQUEST, "expected the name of a client metrics subscription, got ''")
     values = typed(CLIENT_METRICS, given, ErrorCode.INVALID_REQUEST)
@@ -72,7 +72,7 @@ def check_client_metrics_configs(subscription: str, given: Mapping[str, str]) ->
 
 
 def check_matches(match: tuple[str, ...]) -> None:
-    """Raises ApiError: INVALID_CONFIG, unless each is the name of something known of clients, and a pattern."""
+    """Raises ApiError: INVALID_CONFIG unless each entry is a known client property with a pattern."""
     for one in match:
         name, *values = [part.strip() for part in one.rstrip("=").split("=")]
         if name not in MATCHED or len(values) != 1:
@@ -84,7 +84,7 @@ def check_matches(match: tuple[str, ...]) -> None:
 
 
 def typed(kind: str, given: Mapping[str, str], unknown: ErrorCode) -> dict[str, Any]:
-    """Values of their types. Raises ApiError: ``unknown`` for an unknown name, else INVALID_CONFIG for a bad value."""
+    """Typed values. Raises ApiError: ``unknown`` for an unknown name, INVALID_CONFIG for an invalid value."""
     found = {name: find_definition(kind, name) for name in sorted(given)}
     for name, definition in found.items():
         if definition is None:

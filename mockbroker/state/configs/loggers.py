@@ -1,6 +1,6 @@
-"""The levels of brokers' loggers, which a client may show and change. Nothing is logged by them here.
+"""The log levels of brokers' loggers, which clients may describe and change, without effect on logging.
 
-A broker forgets what was changed when the process ends, so they are no part of the image.
+Changes are lost when the broker's process ends, so they are not in the image.
 
 Source: RuntimeLoggerManager, Log4jCoreController and config/log4j2.yaml, Apache Kafka 4.4.
 
@@ -28,7 +28,7 @@ FIRST_LEVELS = {
     "org.apache.kafka.storage.internals.log.LogCleaner$CleanerThread": "INFO",
     "state.change.logger": "INFO",
 }
-"""The loggers that Kafka's own configuration names."""
+"""The loggers in Kafka's own configuration."""
 OTHERS = (
     "kafka.log.LogManager",
     "kafka.network",
@@ -37,21 +37,21 @@ OTHERS = (
     "kafka.server.KafkaConfig",
     "kafka.server.ReplicaManager",
 )
-"""Some of those that a broker's classes have; their level is the nearest one above."""
+"""Some loggers of a broker's classes; they inherit the level of the nearest parent."""
 
 
 @dataclass(slots=True)
 class BrokerLoggers:
-    """The loggers of one broker."""
+    """The loggers of a broker."""
 
     own: dict[str, str] = field(default_factory=lambda: dict(FIRST_LEVELS))
 
     def exists(self, name: str) -> bool:
-        """Whether there is such a logger."""
+        """True if the logger exists."""
         return name in self.own or name in OTHERS
 
     def set(self, name: str, level: str | None) -> None:
-        """Give a logger a level, or by None that of the nearest one above."""
+        """Set a logger's level; None makes it inherit from the nearest parent."""
         if level is None:
             self.own.pop(name, None)
         else:
@@ -62,7 +62,7 @@ class BrokerLoggers:
         return {name: self.level(name) for name in sorted({*self.own, *FIRST_LEVELS, *OTHERS})}
 
     def level(self, name: str) -> str:
-        """A logger's level, its own or that of the nearest one above."""
+        """A logger's level, its own or the nearest parent's."""
         while name not in self.own and "." in name:
             name = name.rpartition(".")[0]
         return self.own.get(name, self.own[ROOT])

@@ -1,4 +1,4 @@
-"""What Kafka asks of a topic's configs: names, types, ranges, and how they have to go together.
+"""Rules for topic configs: names, types, ranges and combinations.
 
 Source: LogConfig.validate, ControllerConfigurationValidator, Apache Kafka 4.4.
 """
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 def check_topic_configs(
     configs: ClusterConfigs, given: Mapping[str, Any], before: Mapping[str, str] | None = None
 ) -> dict[str, Any]:
-    """A topic's own configs with their types.
+    """A topic's own configs as typed values.
 
     Args:
-        given: all that the topic is to have, as text or typed already.
-        before: what it had.
+        given: all configs of the topic, as text or typed.
+        before: the previous configs.
 
-    Raises ApiError: INVALID_CONFIG for a null, an unknown name, a bad value, or values that contradict each other.
+    Raises ApiError: INVALID_CONFIG for null, an unknown name, an invalid value, or contradicting values.
     """
     nulls = sorted(name for name, value in given.items() if value is None)
     if nulls:

@@ -1,4 +1,4 @@
-"""Which values are valid, by the validators that Kafka's definitions name.
+"""The validators of Kafka's config definitions.
 
 Source: the validators of ConfigDef, ThrottledReplicaListValidator, CompressionType, ShareGroupAutoOffsetResetStrategy,
 QuorumConfig, Apache Kafka 4.4.
@@ -25,12 +25,10 @@ VOTER = re.compile(r"[0-9]+@\S*:[0-9]+")
 
 
 def check(name: str, value: object, validator: dict[str, Any], *, in_range: bool = True) -> None:
-    """Nothing if the value is valid.
+    """Raises InvalidValueError unless the value is valid.
 
     Args:
-        in_range: whether a number has to be in its range.
-
-    Raises InvalidValueError.
+        in_range: check a number's range.
 
     >>> check("segment.ms", 0, {"is": "Range", "min": 1, "max": None})
     Traceback (most recent call last):
@@ -124,7 +122,7 @@ VALIDATORS: dict[str, Validator] = {
     "CaseInsensitiveValidString": one_of_in_any_case,
     "ControllerQuorumBootstrapServersValidator": bootstrap_servers,
     "ControllerQuorumVotersValidator": quorum_voters,
-    "LambdaValidator": gzip_level,  # the only one that there is
+    "LambdaValidator": gzip_level,  # the only one
     "NonEmptyString": not_empty,
     "NonNullValidator": not_none,
     "Range": in_bounds,

@@ -1,4 +1,4 @@
-"""Values of configs: text made a value of its type, and a value made text again, as Kafka does.
+"""Conversion of config values from and to text, as in Kafka.
 
 Source: ConfigDef.parseType and ConfigDef.convertToString, Apache Kafka 4.4.
 """
@@ -12,7 +12,7 @@ from typing import Any
 
 WHOLE_NUMBER = re.compile(r"[+-]?[0-9]+")
 DECIMAL = re.compile(r"[+-]?(?:NaN|Infinity|(?:[0-9]++\.?[0-9]*+|\.[0-9]+)(?:[eE][+-]?[0-9]+)?[dDfF]?)")
-BLANKS = "".join(map(chr, range(33)))  # what Java's trim takes off
+BLANKS = "".join(map(chr, range(33)))  # removed by Java's trim
 MAX_DIGITS = 1000
 JAVA_BLANKS = " \t\n\x0b\f\r"
 
@@ -36,11 +36,11 @@ BITS = {ConfigType.SHORT: 16, ConfigType.INT: 32, ConfigType.LONG: 64}
 
 
 class InvalidValueError(ValueError):
-    """A value that a config cannot have; says which config, what would be right and what was given."""
+    """A value that a config cannot have; the message has the config, the value and the expected one."""
 
 
 def parse(name: str, given: Any, type_: ConfigType) -> Any:
-    """A value of a type: bool, int, float, str, or a tuple of str for a list; None stays None.
+    """A typed value: bool, int, float, str, or a tuple of str for a list; None stays None.
 
     Raises InvalidValueError.
 
@@ -79,9 +79,9 @@ def parse(name: str, given: Any, type_: ConfigType) -> Any:
 
 
 def whole_number(name: str, text: Any, given: Any, bits: int) -> int:
-    """A whole number that fits into so many bits. Raises InvalidValueError."""
+    """An integer of at most ``bits`` bits. Raises InvalidValueError."""
     if isinstance(text, str) and WHOLE_NUMBER.fullmatch(text):
-        value = int(text[:MAX_DIGITS])  # more digits than that, and the number is too large anyway
+        value = int(text[:MAX_DIGITS])  # a number with more digits is too large anyway
     elif isinstance(text, int) and not isinstance(text, bool):
         value = text
     else:
@@ -92,7 +92,7 @@ def whole_number(name: str, text: Any, given: Any, bits: int) -> int:
 
 
 def text_of(value: object) -> str | None:
-    """A value as Kafka writes it.
+    """A value in Kafka's text form.
 
     >>> text_of(True), text_of(3), text_of(None), text_of(("compact", "delete")), text_of(2147483647.0)
     ('true', '3', None, 'compact,delete', '2.147483647E9')
@@ -107,7 +107,7 @@ def text_of(value: object) -> str | None:
 
 
 def decimal_text(value: float) -> str:
-    """A number as Java's Double.toString writes it."""
+    """A number in the form of Java's Double.toString."""
     if math.isnan(value) or math.isinf(value):
         return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
     if value == 0 or 1e-3 <= abs(value) < 1e7:

@@ -1,1 +1,1 @@
-"""Partitions' logs and what is appended to them."""
+"""Partitions' logs, and appending to them."""

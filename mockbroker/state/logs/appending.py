@@ -1,4 +1,4 @@
-"""Appending what a producer sent to a partition: checks, sequence numbers, offsets.
+"""Appends a producer's records to a partition: checks, sequence numbers, offsets.
 
 Source: ReplicaManager.appendToLocalLog, UnifiedLog.append, Apache Kafka.
 """
@@ -41,9 +41,9 @@ UNBOUNDED = 2**63 - 1
 
 
 class AppendResult(NamedTuple):
-    """Where records went, the offset behind them, and when; -1 where the producer's timestamps stand.
+    """The offsets of appended records (the last one exclusive), and the append time; -1 for CreateTime.
 
-    Of a batch that was there already the time is its newest timestamp, as in Kafka, whoever has set that.
+    For a duplicate batch the time is its newest timestamp, as in Kafka, for either timestamp type.
     """
 
     base_offset: int
@@ -64,18 +64,17 @@ def append(
     budget: DecompressionBudget | None = None,
     max_segment_bytes: int = UNBOUNDED,
 ) -> AppendResult:
-    """Check records and append them; a batch that was appended before gives what it was given then.
+    """Check records and append them; a duplicate batch gets the result of the first append.
 
     Args:
-        now_ms: by the wall clock.
-        one_batch: exactly one batch of magic 2, as from Produce v3 on; else a message set of magic 0 or 1.
-        size: what ``only_batch`` gave for it, where that was asked already.
-        clock_jumped: whether a command has moved the clock. While it has not and shows a time soon after 1970, as a
-            simulation's does, records are not refused for being from the future.
-        has_transactional_id: whether the producer named one, without which it may not write in a transaction.
-        budget: what may come out of compressed records; None: as much of each batch as readers take.
-        max_segment_bytes: how large a segment becomes at most, whatever the topic says.
-
+        now_ms: in wall-clock time.
+        one_batch: True: exactly one batch of magic 2, as from Produce v3 on; False: a message set of magic 0 or 1.
+        size: the result of ``only_batch``, if already known.
+        clock_jumped: True if a command has moved the clock. If not, and the clock is soon after 1970, as in a
+            simulation, records with future timestamps are accepted.
+        has_transactional_id: True if the producer sent one; without it, transactional batches are refused.
+        budget: limit of decompressed bytes; None: the limit of readers for each batch.
+        max_segment_bytes: upper limit of a segment, besides the topic's.
     Raises ApiError: TRANSACTIONAL_ID_AUTHORIZATION_FAILED; RefusedAppendError: CORRUPT_MESSAGE, INVALID_RECORD,
         UNSUPPORTED_COMPRESSION_TYPE, MESSAGE_TOO_LARGE, RECORD_LIST_TOO_LARGE, INVALID_TIMESTAMP,
         UNKNOWN_SERVER_ERROR, and those of ``PartitionProducers.check``.
@@ -128,9 +127,9 @@ def append(
 
 
 def appended_before(partition: Partition, batch: BatchHeader) -> BatchMetadata | None:
-    """What an idempotent producer's batch was given when it came before; None if it is new.
+    """The metadata of an idempotent producer's duplicate batch; None if the batch is new.
 
-    Raises: RefusedAppendError: those of ``PartitionProducers.check``.
+    Raises: RefusedAppendError: errors of ``PartitionProducers.check``.
     """
     try:
         return partition.producers.check(
@@ -145,7 +144,7 @@ def appended_before(partition: Partition, batch: BatchHeader) -> BatchMetadata |
 
 
 def check_message_set(records: bytes, rules: AppendRules, now_ms: int, *, clock_jumped: bool) -> list[BatchHeader]:
-    """The headers of the messages of magic 0 or 1 that a log may take, as releases before 4.0 did.
+    """The headers of messages of magic 0 or 1, checked as by releases before 4.0.
 
     Raises BadBatchError.
     """
@@ -169,9 +168,9 @@ def check_message_set(records: bytes, rules: AppendRules, now_ms: int, *, clock_
 
 
 def code_of(error: RecordError) -> ErrorCode:
-    """What a producer is told of records that cannot be read."""
+    """The error code for records that cannot be read."""
     if isinstance(error, DecompressionLimitError):
-        return ErrorCode.INVALID_RECORD  # not to be tried again, as what was damaged on its way is
+        return ErrorCode.INVALID_RECORD  # not retriable, unlike corruption in transit
     if isinstance(error, CorruptRecordError):
         return ErrorCode.CORRUPT_MESSAGE
     if isinstance(error, UnsupportedCompressionError):
@@ -182,7 +181,7 @@ def code_of(error: RecordError) -> ErrorCode:
 def refused(
     code: int, log: PartitionLog, message: str | None = None, record_errors: tuple[tuple[int, str], ...] = ()
 ) -> RefusedAppendError:
-    """The refusal as a log tells it."""
+    """The refusal with the log's start offset, where Kafka reports it."""
     return RefusedAppendError(
         code, UNKNOWN_START if code in WITHOUT_START else log.start_offset, message, record_errors
     )
@@ -198,13 +197,13 @@ def append_marker(
     coordinator_epoch: int,
     transaction_version: int,
 ) -> int:
-    """Append the marker that ends a producer's transaction; gives the offset behind it.
+    """Append the marker that ends a producer's transaction; returns the offset after it.
 
     Args:
-        now_ms: by the wall clock.
-        transaction_version: that of the producer, which says what epochs a marker may have.
+        now_ms: in wall-clock time.
+        transaction_version: of the producer; determines which epochs a marker may have.
 
-    Raises ApiError: those of ``PartitionProducers.check_marker``.
+    Raises ApiError: errors of ``PartitionProducers.check_marker``.
     """
     partition.producers.check_marker(producer_id, producer_epoch, coordinator_epoch, transaction_version)
     log = partition.log

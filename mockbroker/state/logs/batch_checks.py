@@ -1,13 +1,13 @@
-"""What a leader asks of a producer's batch of magic 2, and the batch as it keeps it.
+"""Checks a producer's batch of magic 2 as a leader does, and makes the batch to store.
 
-Kafka walks the records of each batch. Here that is done where it may change the answer: in small batches, which is
-what somebody writes by hand to see what is refused, in topics whose settings judge single records, and where the
-batch's header gives cause. Of a large batch of a known producer in an ordinary topic header and checksum are read,
-and whether its bytes can hold as many records as it counts.
+Kafka iterates over the records of each batch. Here only some batches are walked: small ones (often written by hand to
+test an error), those of topics whose configs apply to single records, and those with a suspicious header. Of a large
+batch of a known producer in an ordinary topic, only the header, the checksum and the plausibility of the record count
+are checked.
 
-Nearly all batches pass the strict reader of ``protocol.records``. Any other is read again by ``LenientReader``: Kafka
-takes any negative length of a key or value for null, and of a compressed batch that it need not change it does not look
-at the records' own lengths.
+Nearly all batches pass the strict reader of ``protocol.records``. Others are read again by ``LenientReader``: Kafka
+reads any negative length of a key or value as null, and does not check the records' own lengths in a compressed batch
+that it stores unchanged.
 
 Source: ProduceRequest.validateRecords, UnifiedLog.analyzeAndValidateRecords, LogValidator, DefaultRecordBatch,
 DefaultRecord.readFrom and readPartiallyFrom, ByteUtils.readVarint, Apache Kafka 4.4.
@@ -48,14 +48,14 @@ if TYPE_CHECKING:
     from mockbroker.state.topics.topic import Topic
 
 WALKED_RECORDS = 8
-"""Batches of so many records at most are walked whatever their topic."""
+"""Batches of at most this many records are always walked."""
 SMALLEST_RECORD_BYTES = 7
 PLAUSIBLE_RATIO = 16
-"""A batch whose records would have to be compressed better than this is walked, whatever their number."""
+"""A batch whose records would need a better compression ratio than this is always walked."""
 NO_BOUND = 9223372036854775807
 ANY_RECORD_BYTES = 2147483639
 FIRST_REAL_MS = 10**12
-"""Before this a clock is not the world's: a simulation's begins at 0, and records of today are not from its future."""
+"""An earlier clock is a simulation's, which begins at 0: current timestamps are not in its future."""
 UP_TO_MAGIC, MIN_LENGTH, MAGIC_AT, ATTRIBUTES_AT = 17, 14, 16, 22
 UP_TO_LAST_OFFSET = 27
 LOG_APPEND_TIME = "LogAppendTime"
@@ -72,18 +72,18 @@ _MAX_TIMESTAMP_AT, _ATTRIBUTES_FROM = 35, 21
 
 
 class CheckedBatch(NamedTuple):
-    """A batch that a log takes: its bytes, which may be others than the producer's, and their header."""
+    """A batch to store: its bytes, which may differ from the producer's, and their header."""
 
     data: bytes
     header: BatchHeader
 
 
 class AppendRules(NamedTuple):
-    """What a topic's configs say of records that come.
+    """The configs of a topic for appended records.
 
-    ``codec`` is what they are compressed with, None for what the producer has chosen; times are in ms, and None for no
-    bound; ``segment_ms`` is how old a segment becomes before a new one begins. ``max_bytes`` bounds a batch, and
-    ``max_record_bytes`` one record of a compressed batch, None where any will do.
+    ``codec`` is the topic's compression, None for the producer's; times are in ms, None for no limit; ``segment_ms`` is
+    the maximum age of a segment. ``max_bytes`` limits a batch, ``max_record_bytes`` one record of a compressed batch,
+    None for no limit.
     """
 
     needs_keys: bool
@@ -98,7 +98,7 @@ class AppendRules(NamedTuple):
 
 
 class Bounds(NamedTuple):
-    """Between which times records have to be; None: any time will do."""
+    """The range of valid timestamps; None: unlimited."""
 
     oldest_ms: int | None
     newest_ms: int | None
@@ -108,7 +108,7 @@ ANY_TIME = Bounds(None, None)
 
 
 def append_rules(topic: Topic) -> AppendRules:
-    """The rules in force, kept until a config changes. Source: LogConfig, Apache Kafka 4.4."""
+    """The effective rules, cached until a config changes. Source: LogConfig, Apache Kafka 4.4."""
     rules = topic.append_rules
     if rules is None:
         config = topic.config
@@ -131,7 +131,7 @@ def append_rules(topic: Topic) -> AppendRules:
 
 
 def batch_size(records: bytes, position: int) -> int | None:
-    """Bytes of the batch at a position, None where it is cut off. Raises BadBatchError: CORRUPT_MESSAGE.
+    """Size in bytes of the batch at a position, None if it is cut off. Raises BadBatchError: CORRUPT_MESSAGE.
 
     Source: ByteBufferLogInputStream.nextBatchSize.
     """
@@ -151,7 +151,7 @@ def batch_size(records: bytes, position: int) -> int | None:
 
 
 def only_batch(records: bytes, *, allow_zstd: bool) -> int:
-    """Bytes of the one batch of magic 2 that a partition's records are; a batch cut off behind it is passed over.
+    """Size in bytes of the only batch, of magic 2, in a partition's records; ignores a batch cut off after it.
 
     Raises BadBatchError: CORRUPT_MESSAGE, INVALID_RECORD, UNSUPPORTED_COMPRESSION_TYPE.
     """
@@ -176,13 +176,13 @@ def check_batch(
     *,
     clock_jumped: bool,
 ) -> CheckedBatch:
-    """The batch as the log keeps it but for its offsets and leader epoch.
+    """The batch to store, except its offsets and leader epoch.
 
     Args:
-        size: what ``only_batch`` gave.
-        now_ms: by the wall clock.
-        limit: how much may come out of what is compressed.
-        clock_jumped: whether a command has moved that clock, which then is taken for the world's.
+        size: the result of ``only_batch``.
+        now_ms: in wall-clock time.
+        limit: limit of decompressed bytes.
+        clock_jumped: True if a command has moved the clock, which then counts as real.
 
     Raises: BadBatchError.
     """
@@ -221,7 +221,7 @@ def check_batch(
 
 
 def read_checked_header(records: bytes, size: int, max_bytes: int) -> BatchHeader:
-    """The header of a batch that is sound as a whole. Raises BadBatchError, of several reasons Kafka's first."""
+    """The header of a sound batch. Raises BadBatchError; of several reasons, the one that Kafka checks first."""
     (base_offset,) = _MAX_TIMESTAMP.unpack_from(records)
     if base_offset != 0:
         raise BadBatchError(ErrorCode.INVALID_RECORD, f"expected base offset 0, got {base_offset}")
@@ -254,7 +254,7 @@ def read_checked_header(records: bytes, size: int, max_bytes: int) -> BatchHeade
 
 
 def bounds_of(rules: AppendRules, now_ms: int, *, clock_is_real: bool) -> Bounds:
-    """Between which times records have to be at this time."""
+    """The range of valid timestamps at this time."""
     if rules.by_append_time:
         return ANY_TIME
     before_ms, after_ms = rules.before_ms, rules.after_ms
@@ -265,7 +265,7 @@ def bounds_of(rules: AppendRules, now_ms: int, *, clock_is_real: bool) -> Bounds
 
 
 def check_records(found: list[Record], header: BatchHeader, bounds: Bounds, rules: AppendRules) -> None:
-    """Raises BadBatchError: INVALID_RECORD, INVALID_TIMESTAMP, with what is wrong with which record."""
+    """Raises BadBatchError: INVALID_RECORD, INVALID_TIMESTAMP, with an error for each invalid record."""
     needs_keys, by_append_time = rules.needs_keys, rules.by_append_time
     oldest, newest = bounds
     claims_append_time = header.attributes & LOG_APPEND_TIME_FLAG != 0
@@ -288,7 +288,7 @@ def check_records(found: list[Record], header: BatchHeader, bounds: Bounds, rule
 def recompressed(
     found: list[Record], header: BatchHeader, target: CompressionCodec, rules: AppendRules, now_ms: int
 ) -> CheckedBatch:
-    """The same records in a batch compressed as the topic wants it."""
+    """The same records in a batch with the topic's compression."""
     from protocol.records import Record, build_batch
 
     try:
@@ -311,7 +311,7 @@ def recompressed(
 
 
 def with_time(data: bytes, header: BatchHeader, newest_ms: int) -> CheckedBatch:
-    """The batch with the newest timestamp that its records really have, set by the producer."""
+    """The batch with the actual newest timestamp of its records, and with CreateTime."""
     changed = bytearray(data)
     _ATTRIBUTES.pack_into(changed, _ATTRIBUTES_FROM, header.attributes & KNOWN_FLAGS & ~LOG_APPEND_TIME_FLAG)
     _MAX_TIMESTAMP.pack_into(changed, _MAX_TIMESTAMP_AT, newest_ms)
@@ -321,11 +321,11 @@ def with_time(data: bytes, header: BatchHeader, newest_ms: int) -> CheckedBatch:
 
 
 INT_SHIFT, LONG_SHIFT = 28, 63
-"""Of the last byte that a varint of 32 bits and one of 64 may have."""
+"""Shift of the last byte in a varint of 32 bits and of 64 bits."""
 
 
 class _TooLongError(Exception):
-    """A varint that does not end."""
+    """A varint that is too long."""
 
 
 def read_records(
@@ -339,11 +339,11 @@ def read_records(
     """The records of a batch.
 
     Args:
-        limit: bytes that may come out of it where it is compressed.
-        max_record_bytes: of one record, None for any number.
-        whole: of a compressed batch too each record is read to its end, as where it is to be compressed again.
+        limit: limit of decompressed bytes.
+        max_record_bytes: maximum size of one record, None for no limit.
+        whole: also read the records of a compressed batch to their end, as for recompression.
 
-    Raises BadBatchError: INVALID_RECORD; UNKNOWN_SERVER_ERROR where what is compressed cannot be read.
+    Raises BadBatchError: INVALID_RECORD; UNKNOWN_SERVER_ERROR if decompression fails.
     """
     if max_record_bytes is None:
         try:
@@ -354,7 +354,7 @@ def read_records(
             pass
     body = data[BATCH_HEADER_SIZE:]
     if header.codec == CompressionCodec.ZSTD and not body:
-        raise broken("no records in no frame")  # no fault to Kafka's reader of zstd, which finds too little in it
+        raise broken("no records in no frame")  # Kafka's zstd reader accepts this, and then lacks bytes
     if header.is_compressed:
         try:
             body = decompress(header.codec, body, limit=limit)
@@ -367,7 +367,7 @@ def read_records(
 
 
 class LenientReader:
-    """Reads the records of one batch; ``position`` is where it is."""
+    """Reads the records of one batch; ``position`` is the current offset in its body."""
 
     def __init__(self, body: bytes, header: BatchHeader) -> None:
         self.body, self.header, self.position = body, header, 0

@@ -1,9 +1,9 @@
-"""The cleanup of logs: old segments are deleted, keyed records compacted, silent producers forgotten.
+"""Log cleanup: deletes old segments, compacts keyed records, expires idle producers.
 
-Kafka looks through all logs every ``log.retention.check.interval.ms``, at compacted ones every
-``log.cleaner.backoff.ms``, and at producers every ``producer.id.expiration.check.interval.ms``. Here each partition
-that has anything to lose has the deadline of the first such look that will find something; nobody looks at the others.
-Age goes by the wall clock, and what is overdue after a jump goes at once.
+Kafka checks all logs every ``log.retention.check.interval.ms``, compacted ones every ``log.cleaner.backoff.ms``, and
+producers every ``producer.id.expiration.check.interval.ms``. Here each partition with something to clean has the
+deadline of the first check that would find it; other partitions are not checked. Ages use the wall clock; after the
+clock jumps, everything overdue is cleaned at once.
 
 Source: LogManager.cleanupLogs, LogCleaner and ProducerStateManager.removeExpiredProducers, Apache Kafka 4.4.
 """
@@ -40,9 +40,9 @@ UNBOUNDED = 2**63 - 1
 
 @dataclass(slots=True, eq=False)
 class LogCleanup:
-    """Deadlines by partition: ``looks`` at its segments, ``expiries`` of its producers.
+    """Deadlines by partition: ``looks`` for its segments, ``expiries`` for its producers.
 
-    ``memory`` bounds what all logs hold together, None where nothing does.
+    ``memory`` limits the size of all logs, None for no limit.
     """
 
     cluster: Cluster
@@ -58,7 +58,7 @@ class LogCleanup:
         self.cluster.configs.on_change(self._config_changed)
 
     def appended(self, partition: Partition, now_ms: int) -> None:
-        """Records were appended to a partition's log."""
+        """Set deadlines after records were appended to a partition's log."""
         if self.memory is not None:
             self.memory.appended(partition, now_ms)
         if partition not in self.looks.deadlines or len(partition.log.segments) > 1:
@@ -67,7 +67,7 @@ class LogCleanup:
             self._schedule_expiry(partition, now_ms)
 
     def watch(self, partitions: Iterable[Partition], now_ms: int) -> None:
-        """Begin with partitions that have records already, or whose configs have changed."""
+        """Set deadlines for partitions with existing records or changed configs."""
         for partition in partitions:
             self.looks.cancel(partition)
             self.schedule(partition, now_ms)
@@ -75,7 +75,7 @@ class LogCleanup:
                 self._schedule_expiry(partition, now_ms)
 
     def watch_all(self, now_ms: int) -> None:
-        """Begin with all partitions that have records, after a restart."""
+        """Set deadlines for all partitions with records, after a restart."""
         if self.memory is not None:
             self.memory.recount()
         topics = self.cluster.topic_by_id
@@ -83,7 +83,7 @@ class LogCleanup:
         self.watch([topics[topic_id].partitions[index] for topic_id, index in filled if topic_id in topics], now_ms)
 
     def _config_changed(self, kind: str, resource: str, names: frozenset[str]) -> None:
-        """What is to go has changed, of one topic or of all."""
+        """Set the deadlines of one topic or all topics again after a config change."""
         if kind == TOPIC and resource in self.cluster.topics:
             partitions = self.cluster.topics[resource].partitions
             self.watch([one for one in partitions if one in self.looks or one.log.segments], self.cluster.now_ms)
@@ -91,7 +91,7 @@ class LogCleanup:
             self.watch_all(self.cluster.now_ms)
 
     def forget(self, partitions: Iterable[Partition]) -> None:
-        """These partitions are gone."""
+        """Cancel the deadlines of deleted partitions."""
         gone = list(partitions)
         if self.memory is not None:
             self.memory.forget(gone)
@@ -99,7 +99,7 @@ class LogCleanup:
         self.expiries.forget(gone)
 
     def clock_jumped(self, now_ms: int) -> None:
-        """The wall clock shows another time: do at once what is overdue."""
+        """Clean everything overdue after the wall clock was moved."""
         for partition in list(self.looks):
             self.look(partition, now_ms)
         for partition in list(self.expiries):
@@ -108,7 +108,7 @@ class LogCleanup:
     # segments
 
     def look(self, partition: Partition, now_ms: int) -> None:
-        """Delete and compact what is to go by now, and set the next deadline."""
+        """Delete and compact what is due by now, and set the next deadline."""
         self.cluster.now_ms = now_ms
         self.looks.cancel(partition)
         log, topic = partition.log, partition.topic
@@ -132,7 +132,7 @@ class LogCleanup:
         self.schedule(partition, now_ms)
 
     def schedule(self, partition: Partition, now_ms: int) -> None:
-        """Set the deadline of the first look that will find something to do, if there will be one."""
+        """Set the deadline of the first check that will find something to clean, if any."""
         log = partition.log
         segments = log.segments
         if not segments:
@@ -155,7 +155,7 @@ class LogCleanup:
             self.looks.set(partition, self._next_look(max(min(due), now_ms), now_ms, compacts=compacts))
 
     def _next_look(self, due_ms: int, now_ms: int, *, compacts: bool) -> int:
-        """The time of the first look from then on, and after now."""
+        """The time of the first check at or after ``due_ms``, and after now."""
         configs = self.cluster.configs
         interval_ms = configs.broker(None, "log.cleaner.backoff.ms" if compacts else "log.retention.check.interval.ms")
         interval_ms = max(1, int(interval_ms))
@@ -165,7 +165,7 @@ class LogCleanup:
         return at_ms if at_ms > now_ms else at_ms + interval_ms
 
     def _limits(self, partition: Partition) -> tuple[int | None, int | None]:
-        """retention.bytes and retention.ms of a partition, None where there is no limit."""
+        """retention.bytes and retention.ms of a partition, None for no limit."""
         topic = partition.topic
         if "delete" not in topic.config("cleanup.policy"):
             return None, None
@@ -187,7 +187,7 @@ class LogCleanup:
         return max(log.cleaned_offset, log.start_offset)
 
     def _cleaning_due(self, partition: Partition, now_ms: int) -> int | None:
-        """When a log is to be cleaned, as far as that is known by now."""
+        """The time at which a log becomes due for compaction, as far as it is known now."""
         log, rules = partition.log, self._rules(partition)
         wall_ms = self.cluster.clock.at(now_ms)
         ahead_ms = wall_ms - now_ms
@@ -206,7 +206,7 @@ class LogCleanup:
         return min((one - ahead_ms for one in times if one > wall_ms), default=None)
 
     def _compact(self, partition: Partition, wall_ms: int) -> bool:
-        """Clean a log if that is due; gives whether it was."""
+        """Compact a log if due; returns True if it was compacted."""
         log = partition.log
         stable = partition.last_stable_offset(partition.high_watermark)
         found = cleanable_range(log.segments, self._dirty_offset(partition), stable, wall_ms, self._rules(partition))
@@ -218,7 +218,7 @@ class LogCleanup:
         try:
             batches = [one for one in log.batches(segments[0].base_offset) if one.base_offset < end_of_segments]
         except ApiError:
-            return False  # the disk does not return them
+            return False  # the disk cannot be read
         aborted = partition.producers.transactions.aborted
         keys = last_offsets((one for one in batches if one.last_offset >= start), start, end, aborted)
         retention_ms = int(partition.topic.config("delete.retention.ms"))
@@ -230,18 +230,18 @@ class LogCleanup:
         try:
             log.compact(cleaned, segments_of(groups, cleaned), end_of_segments)
         except ApiError:
-            return True  # the disk is full: all of it is looked at again
+            return True  # the disk is full: the next check tries again
         aborted[:] = [one for one in aborted if one.last_offset >= end_of_segments or one.last_offset in needed]
         log.cleaned_offset = end
         return True
 
     def _tell(self, partition: Partition) -> None:
-        """Segments have changed."""
+        """Notify readers of changed segments."""
         partition.producers.transactions.forget_before(partition.log.start_offset)
         self.cluster.notify(partition)
 
     def _last_of_producer(self, partition: Partition) -> Callable[[BatchHeader], bool]:
-        """What tells whether a batch is the last that a producer wrote, by which its sequence numbers are known."""
+        """Returns a test for a producer's last batch, which its sequence numbers are known from."""
         last = {
             producer_id: (one.batches[-1].end_offset - 1 if one.batches else None, one.epoch)
             for producer_id, one in partition.producers.by_id.items()
@@ -260,7 +260,7 @@ class LogCleanup:
     # producers
 
     def expire_producers(self, partition: Partition, now_ms: int) -> None:
-        """Forget the producers who wrote nothing for producer.id.expiration.ms."""
+        """Remove producers that have written nothing for producer.id.expiration.ms."""
         self.expiries.cancel(partition)
         partition.producers.expire(self.cluster.clock.at(now_ms) - self._producer_expiration_ms)
         if partition.producers.by_id:

@@ -1,8 +1,8 @@
-"""Compaction: of the records with one key the last one stays, and where it is. Nothing here changes a log.
+"""Compaction: retains the last record of each key at its offset. Nothing here changes a log.
 
-What may be cleaned are whole segments, never the one that is written to. Tombstones and transactions' markers get a
-delete horizon when they are cleaned for the first time, and go with the first cleaning after it. Records of aborted
-transactions go at once. The last batch of each producer stays, without records if need be, for its sequence numbers.
+Only whole segments are cleaned, never the active one. Tombstones and transaction markers get a delete horizon at their
+first cleaning and are removed by the first cleaning after it. Records of aborted transactions are removed at once. The
+last batch of each producer is retained, without records if necessary, for its sequence numbers.
 
 Source: LogCleanerManager.cleanableOffsets, Cleaner, CleanedTransactionMetadata and MemoryRecords.filterTo, Apache Kafka
 4.4; KIP-58, KIP-354, KIP-534.
@@ -35,7 +35,7 @@ NEVER = None
 
 
 class CleaningRules(NamedTuple):
-    """What a topic's configs say of compaction: min.cleanable.dirty.ratio, min. and max.compaction.lag.ms."""
+    """A topic's compaction configs: min.cleanable.dirty.ratio, min. and max.compaction.lag.ms."""
 
     min_dirty_ratio: float
     min_lag_ms: int
@@ -43,7 +43,7 @@ class CleaningRules(NamedTuple):
 
 
 class CleanableRange(NamedTuple):
-    """The dirty part of a log that may be cleaned, and whether it is to be cleaned now."""
+    """The dirty part of a log that may be cleaned, and whether it is due now."""
 
     first_dirty_offset: int
     end_offset: int
@@ -53,13 +53,13 @@ class CleanableRange(NamedTuple):
 def cleanable_range(
     segments: Sequence[LogSegment], dirty_offset: int, stable_offset: int, now_ms: int, rules: CleaningRules
 ) -> CleanableRange:
-    """What of a log may be cleaned.
+    """The part of a log that may be cleaned.
 
     Args:
-        segments: all of the log's, the one that is written to at the end.
-        dirty_offset: where the part begins that was not cleaned yet.
-        stable_offset: nothing from here on is cleaned, as it may still be aborted.
-        now_ms: by the wall clock.
+        segments: all segments of the log, the active one last.
+        dirty_offset: the first offset that was not cleaned yet.
+        stable_offset: records from here on are not cleaned, as they may still be aborted.
+        now_ms: in wall-clock time.
     """
     inactive = segments[:-1]
     dirty = [one for one in inactive if one.base_offset >= dirty_offset]
@@ -80,17 +80,17 @@ def cleanable_range(
 
 @dataclass(slots=True)
 class TransactionsSeen:
-    """The transactions among the batches that are gone through in their order."""
+    """The transactions in batches that are visited in order."""
 
     aborted: list[AbortedTransaction]
     ongoing_aborted: dict[int, bool] = field(default_factory=dict)
-    """By producer id; whether a batch of it was seen."""
+    """Producer id -> True if a batch of its transaction was visited."""
     ongoing_committed: set[int] = field(default_factory=set)
     needed_markers: set[int] = field(default_factory=set)
-    """The offsets of markers that ended an aborted transaction of which batches were seen."""
+    """The offsets of markers of aborted transactions with visited batches."""
 
     def is_discarded(self, header: BatchHeader, kind: ControlType | None) -> bool:
-        """Whether a batch is of an aborted transaction, or a marker of a transaction of which nothing is left."""
+        """True for a batch of an aborted transaction, or a marker of a transaction without remaining batches."""
         while self.aborted and self.aborted[0].first_offset <= header.last_offset:
             self.ongoing_aborted.setdefault(self.aborted.pop(0).producer_id, False)
         producer_id = header.producer_id
@@ -116,15 +116,15 @@ class TransactionsSeen:
 
 @dataclass(slots=True, frozen=True)
 class Cleaning:
-    """One cleaning of one log.
+    """One cleaning of a log.
 
     Args:
         last_offsets: the last offset of each key in the dirty part.
-        latest_offset: the last offset that this was made from.
-        now_ms: by the wall clock.
-        delete_retention_ms: how long tombstones and markers stay after they were cleaned for the first time.
-        high_watermark: the batch that ends here stays, if only without records.
-        is_last_of_producer: whether a batch tells where its producer is.
+        latest_offset: the last offset that ``last_offsets`` covers.
+        now_ms: in wall-clock time.
+        delete_retention_ms: how long tombstones and markers remain after their first cleaning.
+        high_watermark: the batch that ends here is retained, if only without records.
+        is_last_of_producer: returns True for a producer's last batch.
     """
 
     last_offsets: dict[bytes, int]
@@ -137,7 +137,7 @@ class Cleaning:
     def clean(
         self, batches: Iterable[StoredBatch], aborted: Sequence[AbortedTransaction]
     ) -> tuple[list[StoredBatch], set[int]]:
-        """What is left of the batches, and the markers of aborted transactions that had batches among them."""
+        """The cleaned batches, and the markers of aborted transactions that had batches among them."""
         seen = TransactionsSeen(in_order(aborted))
         kept = []
         for batch in batches:
@@ -184,7 +184,7 @@ class Cleaning:
 def last_offsets(
     batches: Iterable[StoredBatch], start: int, end: int, aborted: Sequence[AbortedTransaction]
 ) -> dict[bytes, int]:
-    """The last offset of each key among the records from ``start`` on and before ``end``, but for those aborted."""
+    """The last offset of each key among the records from ``start`` to before ``end``, without aborted ones."""
     seen = TransactionsSeen(in_order(aborted))
     found: dict[bytes, int] = {}
     for batch in batches:
@@ -204,7 +204,7 @@ def in_order(aborted: Sequence[AbortedTransaction]) -> list[AbortedTransaction]:
 
 
 def rebuilt(batch: StoredBatch, header: BatchHeader, kept: list[Record], horizon_ms: int | None) -> StoredBatch:
-    """The batch with fewer records, or with a delete horizon; its offsets stay."""
+    """The batch with fewer records, or with a delete horizon, at the same offsets."""
     appended = header.max_timestamp if header.attributes & LOG_APPEND_TIME_FLAG else None
     data = build_batch(
         kept,
@@ -226,7 +226,7 @@ def rebuilt(batch: StoredBatch, header: BatchHeader, kept: list[Record], horizon
 
 
 def emptied(batch: StoredBatch, header: BatchHeader) -> StoredBatch:
-    """The batch without records, of which producer, sequence numbers and offsets are left."""
+    """The batch without records, with its producer, sequence numbers and offsets."""
     kept_flags = header.attributes & (LOG_APPEND_TIME_FLAG | TRANSACTIONAL_FLAG | CONTROL_FLAG)
     data = with_crc(
         BATCH_HEADER.pack(
@@ -249,7 +249,7 @@ def emptied(batch: StoredBatch, header: BatchHeader) -> StoredBatch:
 
 
 def with_flag(data: bytes, flag: int) -> bytes:
-    """A batch with one more flag among its attributes."""
+    """A batch with an additional flag in its attributes."""
     changed = bytearray(data)
     (attributes,) = _ATTRIBUTES.unpack_from(changed, CRC_COVERS_FROM)
     _ATTRIBUTES.pack_into(changed, CRC_COVERS_FROM, attributes | flag)
@@ -263,7 +263,7 @@ def with_crc(data: bytes) -> bytes:
 
 
 def segments_of(groups: Sequence[Sequence[LogSegment]], cleaned: Sequence[StoredBatch]) -> list[LogSegment]:
-    """The segments that groups of segments become, with what is left in each."""
+    """The segments that replace groups of segments, with the cleaned batches."""
     made = []
     place = 0
     for number, group in enumerate(groups):

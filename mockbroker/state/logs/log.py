@@ -1,9 +1,9 @@
-"""One partition's log: record batches as opaque bytes, found by offset and by timestamp.
+"""A partition's log: record batches as opaque bytes, found by offset and by timestamp.
 
-A batch is kept as the bytes that fetches give out, offsets already in place. Nothing here looks inside.
-Lookups are bisections over parallel lists, so a log of a million batches costs a lookup some twenty comparisons.
-Records leave a log by whole segments, and the one that is written to leaves only with all others. A fetch reads from
-one segment alone; after compaction there are gaps between batches.
+Batches are stored as the bytes that fetches return, with their offsets. Their records are not read here. Lookups are
+bisections over parallel lists: about twenty comparisons in a log of a million batches. Whole segments are deleted,
+the active one only together with all others. A fetch reads from one segment only; compaction leaves gaps between
+batches.
 
 Source: UnifiedLog.deletableSegments, LogSegment.shouldRoll; LeaderEpochFileCache (KIP-101, KIP-279, KIP-320), Apache
 Kafka 4.4.
@@ -29,10 +29,10 @@ NO_TIMESTAMP = -1  # of a segment
 
 @dataclass(slots=True)
 class LogSegment:
-    """One segment, from ``base_offset`` to where the next one begins.
+    """A segment, from ``base_offset`` to the start of the next one.
 
-    ``first_timestamp`` is the newest in its first batch, ``max_timestamp`` the newest of all, -1 without any;
-    ``created_ms`` and ``modified_ms`` are by the wall clock.
+    ``first_timestamp`` is the newest in its first batch, ``max_timestamp`` the newest of all, -1 if none;
+    ``created_ms`` and ``modified_ms`` are wall-clock times.
     """
 
     base_offset: int
@@ -44,7 +44,7 @@ class LogSegment:
 
     @property
     def largest_timestamp(self) -> int:
-        """The time that its age counts from: the newest timestamp, or when it was last written where it has none."""
+        """The time from which its age counts: the newest timestamp, or the time of the last write if it has none."""
         return self.max_timestamp if self.max_timestamp >= 0 else self.modified_ms
 
     def is_full(self, size_bytes: int, timestamp: int, now_ms: int, max_bytes: int, max_ms: int) -> bool:
@@ -64,7 +64,7 @@ class LogSegment:
         return waited > max_ms
 
     def written(self, size_bytes: int, timestamp: int, now_ms: int) -> None:
-        """A batch of this size and newest timestamp was appended."""
+        """Record an appended batch of this size and newest timestamp."""
         if not self.size_bytes:
             self.first_timestamp = timestamp
         self.size_bytes += size_bytes
@@ -88,7 +88,7 @@ def deletable(
     before: int,
     is_old: Callable[[LogSegment, LogSegment | None], bool],
 ) -> int:
-    """How many of the oldest segments may go: they are old, one after the other, and end at ``before`` at most."""
+    """The number of oldest segments to delete: consecutive old ones that end at ``before`` or earlier."""
     count = 0
     for place, segment in enumerate(segments):
         following = segments[place + 1] if place + 1 < len(segments) else None
@@ -100,7 +100,7 @@ def deletable(
 
 
 def grouped(segments: Sequence[LogSegment], max_bytes: int) -> list[list[LogSegment]]:
-    """Segments that become one when they are compacted: neighbours of ``max_bytes`` at most together.
+    """Groups of adjacent segments that compaction merges, each of ``max_bytes`` at most.
 
     >>> [[one.base_offset for one in group] for group in grouped([LogSegment(0), LogSegment(5, size_bytes=9)], 5)]
     [[0], [5]]
@@ -122,7 +122,7 @@ UNDEFINED_OFFSET = -1
 
 
 class EpochEnd(NamedTuple):
-    """A leader epoch, and the offset behind its last record; both -1 where nothing is known."""
+    """A leader epoch, and the offset after its last record; both -1 if unknown."""
 
     leader_epoch: int
     end_offset: int
@@ -133,7 +133,7 @@ UNDEFINED = EpochEnd(UNDEFINED_EPOCH, UNDEFINED_OFFSET)
 
 @dataclass(slots=True, eq=False)
 class LeaderEpochCache:
-    """Leader epochs and the offsets at which they began, both rising. An epoch may have no record.
+    """Leader epochs and their start offsets, both ascending. An epoch may have no record.
 
     >>> cache = LeaderEpochCache()
     >>> cache.assign(2, 0)
@@ -149,17 +149,17 @@ class LeaderEpochCache:
 
     @property
     def entries(self) -> list[tuple[int, int]]:
-        """(leader epoch, start offset), rising."""
+        """(leader epoch, start offset), ascending."""
         return list(zip(self._epochs, self._start_offsets, strict=True))
 
     def copy(self) -> LeaderEpochCache:
         return LeaderEpochCache(list(self._epochs), list(self._start_offsets))
 
     def assign(self, leader_epoch: int, start_offset: int) -> None:
-        """An epoch begins, as its leader is elected or as a batch of it is appended.
+        """Start an epoch, when its leader is elected or a batch of it is appended.
 
-        Entries with this epoch or a later one, or with this offset or a later one, give way; the latest epoch again,
-        at the same offset or a later one, changes nothing.
+        Removes entries with this epoch or offset, or later ones; assigning the latest epoch again at the same or a
+        later offset changes nothing.
         """
         assert min(leader_epoch, start_offset) >= 0, (leader_epoch, start_offset)
         epochs, start_offsets = self._epochs, self._start_offsets
@@ -172,31 +172,31 @@ class LeaderEpochCache:
         start_offsets.append(start_offset)
 
     def truncate_from_start(self, offset: int) -> None:
-        """Forget the epochs that ended before ``offset``; the one in force there begins there from now on."""
+        """Remove the epochs that ended before ``offset``; the one effective there now starts there."""
         passed = bisect_right(self._start_offsets, offset)
         if passed:
             del self._epochs[: passed - 1], self._start_offsets[: passed - 1]
             self._start_offsets[0] = offset
 
     def truncate_from_end(self, offset: int) -> None:
-        """Forget the epochs that began at ``offset`` or later."""
+        """Remove the epochs that started at ``offset`` or later."""
         kept = bisect_left(self._start_offsets, offset)
         del self._epochs[kept:], self._start_offsets[kept:]
 
     def latest_epoch(self) -> int:
-        """The epoch that began last, -1 without any."""
+        """The latest epoch, -1 if none."""
         return self._epochs[-1] if self._epochs else UNDEFINED_EPOCH
 
     def epoch_for_offset(self, offset: int) -> int:
-        """The epoch in force at an offset, -1 before the first."""
+        """The epoch effective at an offset, -1 before the first."""
         passed = bisect_right(self._start_offsets, offset)
         return self._epochs[passed - 1] if passed else UNDEFINED_EPOCH
 
     def end_offset_for(self, leader_epoch: int, log_end_offset: int) -> EpochEnd:
-        """The largest epoch known up to this one, and where the next begins; the latest ends with the log.
+        """The largest known epoch up to this one, and the start of the next; the latest ends with the log.
 
-        For an epoch before the first one known: itself, and where the first begins, since it can have no later record.
-        For one after the latest: UNDEFINED, since a caller that names it knows more than this log.
+        For an epoch before the first known one: itself, and the start of the first, since it can have no later record.
+        For one after the latest: UNDEFINED, since the caller knows more than this log.
         """
         if leader_epoch == UNDEFINED_EPOCH:
             return UNDEFINED
@@ -210,7 +210,7 @@ class LeaderEpochCache:
 
 
 class StoredBatch(NamedTuple):
-    """A stored batch: the offsets it covers, both ends counted, the newest timestamp in it, and its bytes."""
+    """A stored batch: its offsets (both inclusive), its newest timestamp, and its bytes."""
 
     base_offset: int
     last_offset: int
@@ -220,7 +220,7 @@ class StoredBatch(NamedTuple):
 
 
 class LogSnapshot(NamedTuple):
-    """A log as it was at a moment: the first ``batches`` entries of columns that only grow from then on."""
+    """A log at one moment: the first ``batches`` entries of columns that only grow from then on."""
 
     start_offset: int
     end_offset: int
@@ -233,7 +233,7 @@ class LogSnapshot(NamedTuple):
     cleaned_offset: int
 
     def log(self) -> Log:
-        """A log that goes on from here by itself; the batches themselves are shared."""
+        """An independent log that continues from here; it shares the batches."""
         base_offsets, max_timestamps, newest_so_far, epoch_of, data = (
             column[: self.batches] for column in self.columns
         )
@@ -255,10 +255,10 @@ class LogSnapshot(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class Log:
-    """Batches in offset order. ``end_offset`` is the next offset; ``size_bytes`` counts what is kept.
+    """Batches in offset order. ``end_offset`` is the next offset; ``size_bytes`` is the size of the stored batches.
 
-    One log serves all replicas of a partition: each of them has it up to its own log end offset. ``segments`` has the
-    one that is written to at its end, and none before the first append. Before ``cleaned_offset`` it was compacted.
+    One log serves all replicas of a partition, each up to its own log end offset. ``segments`` ends with the active
+    one, and is empty before the first append. The log is compacted before ``cleaned_offset``.
     """
 
     start_offset: int = 0
@@ -269,18 +269,18 @@ class Log:
     cleaned_offset: int = 0
     _base_offsets: list[int] = field(default_factory=list)
     _max_timestamps: list[int] = field(default_factory=list)
-    _newest_so_far: list[int] = field(default_factory=list)  # running maximum of the timestamps, so that they bisect
+    _newest_so_far: list[int] = field(default_factory=list)  # running maximum of the timestamps, for bisection
     _epoch_of: list[int] = field(default_factory=list)
     _data: list[bytes] = field(default_factory=list)
-    _last_offsets: list[int] | None = None  # of batches; None while each ends where the next one begins
-    _has_snapshot: bool = False  # then what is taken off the columns is taken off copies of them
+    _last_offsets: list[int] | None = None  # of batches; None while there are no gaps
+    _has_snapshot: bool = False  # then columns are copied before entries are removed
 
     def __len__(self) -> int:
-        """How many batches are kept."""
+        """The number of stored batches."""
         return len(self._data)
 
     def snapshot(self) -> LogSnapshot:
-        """The log as it is now, without copying it."""
+        """The current state of the log, without a copy of it."""
         self._has_snapshot = True
         return LogSnapshot(
             self.start_offset,
@@ -305,11 +305,11 @@ class Log:
         segment_bytes: int = UNBOUNDED,
         segment_ms: int = UNBOUNDED,
     ) -> int:
-        """Keep a batch whose offsets run from ``end_offset`` to ``last_offset``; gives its first offset.
+        """Store a batch whose offsets run from ``end_offset`` to ``last_offset``; returns its first offset.
 
         Args:
-            now_ms: by the wall clock.
-            segment_bytes, segment_ms: how large and how old a segment becomes before a new one begins.
+            now_ms: in wall-clock time.
+            segment_bytes, segment_ms: maximum size and age of a segment before a new one begins.
         """
         base_offset = self.end_offset
         assert last_offset >= base_offset, (last_offset, base_offset)
@@ -331,11 +331,11 @@ class Log:
         return base_offset
 
     def read(self, offset: int, max_bytes: int, *, at_least_one: bool = True, before: int | None = None) -> list[bytes]:
-        """Whole batches from the one that holds ``offset``, as many as fit into ``max_bytes``.
+        """Whole batches from the one that contains ``offset``, as many as fit into ``max_bytes``.
 
-        With ``at_least_one`` the first is given even if it alone is larger. ``before`` leaves out batches with
-        records at that offset or later.
-        At the end of the log there is nothing to give. Raises ApiError: OFFSET_OUT_OF_RANGE.
+        With ``at_least_one`` the first is returned even if it is larger. ``before`` excludes batches with records at
+        that offset or later.
+        Empty at the end of the log. Raises ApiError: OFFSET_OUT_OF_RANGE.
         """
         if not self.start_offset <= offset <= self.end_offset:
             raise ApiError(
@@ -357,26 +357,26 @@ class Log:
         return self.bytes_of(first, taken)
 
     def read_cut(self, offset: int, passed: int, size_bytes: int, before: int) -> bytes:
-        """The first bytes of the batch that comes ``passed`` batches after the one that holds ``offset``.
+        """The first bytes of the batch that comes ``passed`` batches after the one that contains ``offset``.
 
-        Nothing where there is none that lies wholly before ``before``.
+        Empty unless that batch exists and ends before ``before``.
         """
         first = self._index_of(offset)
         index = first + passed
         return self.bytes_of(index, index + 1)[0][:size_bytes] if index < self._readable_end(first, before) else b""
 
     def in_one_segment(self, offset: int, before: int) -> bool:
-        """Whether an offset and a later one, which may be the end of the log, lie in one segment."""
+        """True if an offset and a later one, which may be the end of the log, are in the same segment."""
         segments = self.segments
         return bisect_right(segments, offset, key=BASE_OFFSET) == bisect_right(segments, before, key=BASE_OFFSET)
 
     def batches(self, offset: int = 0) -> Iterator[StoredBatch]:
-        """The batches from the one that holds ``offset``."""
+        """The batches from the one that contains ``offset`` on."""
         for index in range(self._index_of(offset), len(self._data)):
             yield self._batch(index)
 
     def first_batch_since(self, timestamp: int) -> StoredBatch | None:
-        """The first batch that holds a record with this timestamp or a later one, if there is any."""
+        """The first batch with a record of this timestamp or a later one, None if there is none."""
         index = bisect_left(self._newest_so_far, timestamp)
         return self._batch(index) if index < len(self._data) else None
 
@@ -387,18 +387,18 @@ class Log:
         return self._batch(bisect_left(self._newest_so_far, self._newest_so_far[-1]))
 
     def advance_start(self, offset: int) -> None:
-        """Move the log's start to ``offset``, which lies within it; the batches stay until their segment goes."""
+        """Move the log's start to ``offset``, which is within it; its batches remain until their segment is deleted."""
         assert self.start_offset <= offset <= self.end_offset, (self.start_offset, offset, self.end_offset)
         self.start_offset = offset
         self.leader_epochs.truncate_from_start(offset)
 
     def roll(self, now_ms: int) -> None:
-        """Begin a new segment where the log ends, unless the last one is empty."""
+        """Begin a new segment at the log's end, unless the last one is empty."""
         if not self.segments or self.segments[-1].size_bytes:
             self.segments.append(LogSegment(self.end_offset, now_ms, now_ms))
 
     def delete_segments(self, count: int, now_ms: int) -> None:
-        """Forget the oldest segments; where that is all, a new one begins. The log starts where the next one does."""
+        """Delete the oldest segments and move the log's start; if none is left, a new one begins."""
         if count == len(self.segments):
             self.roll(now_ms)
         start_offset = self.segments[count].base_offset
@@ -417,15 +417,14 @@ class Log:
     def delete_old_segments(
         self, *, before: int, now_ms: int, size_bytes: int | None = None, oldest_ms: int | None = None
     ) -> bool:
-        """Forget the segments that lie before the log's start, then what is over a size, then what is too old.
+        """Delete segments before the log's start, then those over a size, then those that are too old.
 
-        Args:
-            before: what reaches it or lies behind it stays; a partition gives its high watermark.
-            now_ms: by the wall clock.
-            size_bytes: what is left has this size at least, rounded up to whole segments; None: any size.
-            oldest_ms: segments with nothing as new as this go; None: of any age.
+        before: segments that reach this offset remain; the high watermark of the partition.
+        now_ms: in wall-clock time.
+        size_bytes: minimum size that remains, rounded up to whole segments; None: no limit of size.
+        oldest_ms: segments whose newest timestamp is older are deleted; None: no limit of age.
 
-        Gives whether anything went. Source: UnifiedLog.deleteOldSegments, Apache Kafka 4.4.
+        Returns True if any were deleted. Source: UnifiedLog.deleteOldSegments, Apache Kafka 4.4.
         """
         segments = self.segments
         passed = deletable(
@@ -457,7 +456,7 @@ class Log:
         return passed + count + expired > 0
 
     def compact(self, cleaned: list[StoredBatch], segments: list[LogSegment], end_offset: int) -> None:
-        """Have these batches, in these segments, in place of all before ``end_offset``, where a segment begins."""
+        """Replace all batches before ``end_offset``, where a segment begins, by these batches in these segments."""
         kept = bisect_left(self._base_offsets, end_offset)
         last_offsets = [self._last_offset(index) for index in range(kept, len(self._data))]
         self._last_offsets = [one.last_offset for one in cleaned] + last_offsets
@@ -472,7 +471,7 @@ class Log:
         self.cleaned_offset = end_offset
 
     def truncate(self, offset: int) -> None:
-        """Cut off what stands at ``offset`` and behind it; the offset is where a batch starts, or the end."""
+        """Delete everything from ``offset`` on, which is the start of a batch or the end of the log."""
         kept = bisect_left(self._base_offsets, offset)
         self._unshare()
         self.size_bytes -= sum(map(len, self._data[kept:]))
@@ -494,14 +493,14 @@ class Log:
             last.first_timestamp = times[0] if times else NO_TIMESTAMP
 
     def batch_start(self, offset: int) -> int:
-        """Where the batch starts that holds ``offset``; the offset itself at either end of the log."""
+        """The start of the batch that contains ``offset``; the offset itself at either end of the log."""
         index = self._index_of(offset)
         if index == len(self._data) or self._base_offsets[index] > offset or offset >= self.end_offset:
             return offset
         return max(self.start_offset, self._base_offsets[index])
 
     def _drop_newest(self, gone: int) -> None:
-        """Have the running maximum without the first ones; from where a later one reaches theirs it stands."""
+        """Remove the first entries of the running maximum; it is unchanged from where a later value reaches theirs."""
         newest = self._newest_so_far
         if not gone:
             return
@@ -515,7 +514,7 @@ class Log:
             newest[place] = so_far
 
     def _unshare(self) -> None:
-        """Have columns that no snapshot shows."""
+        """Copy the columns that a snapshot shares."""
         if self._has_snapshot:
             self._base_offsets = list(self._base_offsets)
             self._max_timestamps = list(self._max_timestamps)
@@ -527,14 +526,14 @@ class Log:
             self._has_snapshot = False
 
     def _index_of(self, offset: int) -> int:
-        """The place of the batch that holds an offset, or of the next one where that offset is gone."""
+        """The index of the batch that contains an offset, or of the next batch if the offset was compacted."""
         index = bisect_right(self._base_offsets, offset) - 1
         if self._last_offsets is not None and index >= 0 and self._last_offsets[index] < offset:
             index += 1
         return max(0, index)
 
     def _readable_end(self, first: int, before: int | None) -> int:
-        """Behind the last batch that is read together with one: in the same segment, and wholly before an offset."""
+        """The index after the last batch that may be read with ``first``: same segment, records before an offset."""
         end = len(self._data) if before is None or before >= self.end_offset else self._batches_before(before)
         if len(self.segments) > 1 and first < len(self._data):
             place = bisect_right(self.segments, self._base_offsets[first], key=BASE_OFFSET)
@@ -543,11 +542,11 @@ class Log:
         return end
 
     def _batches_before(self, offset: int) -> int:
-        """How many batches lie wholly before an offset within the log."""
+        """The number of batches that end before an offset of the log."""
         return self._index_of(offset)
 
     def bytes_of(self, first: int, end: int) -> list[bytes]:
-        """The bytes of the batches from one place to another, the latter not counted."""
+        """The bytes of the batches from one index to another, exclusive."""
         return self._data[first:end]
 
     def _last_offset(self, index: int) -> int:
@@ -567,7 +566,7 @@ class Log:
 
 
 def running_maximum(values: list[int]) -> list[int]:
-    """The largest value so far, at each place.
+    """The largest value so far, at each index.
 
     >>> running_maximum([3, 1, 4, 2])
     [3, 3, 4, 4]

@@ -1,6 +1,6 @@
-"""The transactions in one partition's log: which are open, how far readers of committed records see, what was aborted.
+"""The transactions in a partition's log: open ones, aborted ones, and the last stable offset.
 
-All of it follows from the log. Source: ProducerStateManager and TransactionIndex, Apache Kafka 4.4; KIP-98.
+All state follows from the log. Source: ProducerStateManager and TransactionIndex, Apache Kafka 4.4; KIP-98.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ NO_OFFSET = -1
 
 
 class AbortedTransaction(NamedTuple):
-    """A transaction that was aborted: its first offset, its marker's, and the last stable offset once it had ended."""
+    """An aborted transaction: its first offset, its marker's offset, and the last stable offset after its end."""
 
     producer_id: int
     first_offset: int
@@ -23,7 +23,7 @@ class AbortedTransaction(NamedTuple):
 
 
 class EndedTransaction(NamedTuple):
-    """A transaction whose marker not every replica may have, by the marker's offset."""
+    """A transaction whose marker some replicas may lack, by the marker's offset."""
 
     last_offset: int
     first_offset: int
@@ -31,9 +31,9 @@ class EndedTransaction(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class LogTransactions:
-    """``open`` has the first offset of each open transaction by producer id, the oldest first.
+    """``open`` has the first offset of each open transaction by producer id, oldest first.
 
-    ``ended`` has those that ended while replicas were behind, ``aborted`` all that were aborted; both by their markers.
+    ``ended`` has transactions that ended while replicas lagged, ``aborted`` all aborted ones; both ordered by marker.
 
     >>> transactions = LogTransactions()
     >>> transactions.begin(producer_id=7, first_offset=3)
@@ -54,11 +54,11 @@ class LogTransactions:
         return LogTransactions(self.open.copy(), self.ended.copy(), self.aborted.copy())
 
     def begin(self, producer_id: int, first_offset: int) -> None:
-        """A producer writes the first record of a transaction."""
+        """Record the first offset of a producer's transaction."""
         self.open[producer_id] = first_offset
 
     def end(self, producer_id: int, marker_offset: int, *, committed: bool) -> None:
-        """A marker was written; it ends the producer's transaction, if one is open."""
+        """Record a marker, which ends the producer's transaction if one is open."""
         first_offset = self.open.pop(producer_id, None)
         if first_offset is None:
             return
@@ -68,7 +68,7 @@ class LogTransactions:
             self.aborted.append(AbortedTransaction(producer_id, first_offset, marker_offset, stable))
 
     def last_stable_offset(self, end_offset: int) -> int:
-        """Up to where readers of committed records see, where a replica shows readers what is before ``end_offset``."""
+        """The last stable offset, for a replica with high watermark ``end_offset``."""
         stable = end_offset
         for first_offset in self.open.values():
             stable = min(stable, first_offset)
@@ -78,7 +78,7 @@ class LogTransactions:
         return stable
 
     def aborted_between(self, offset: int, upper_bound: int) -> list[AbortedTransaction]:
-        """The aborted transactions that have records from ``offset`` on and before ``upper_bound``."""
+        """The aborted transactions with records from ``offset`` to before ``upper_bound``."""
         found = []
         for one in self.aborted[bisect_left(self.aborted, offset, key=attrgetter("last_offset")) :]:
             if one.first_offset < upper_bound:
@@ -88,5 +88,5 @@ class LogTransactions:
         return found
 
     def forget_before(self, offset: int) -> None:
-        """Forget the aborted transactions whose markers are no longer in the log."""
+        """Remove the aborted transactions whose markers are no longer in the log."""
         del self.aborted[: bisect_left(self.aborted, offset, key=attrgetter("last_offset"))]

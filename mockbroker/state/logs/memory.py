@@ -1,4 +1,4 @@
-"""Logs in memory: what they hold is gone with the process, or with whoever holds the store."""
+"""Logs in memory, which end with the process or with their store."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class MemoryLogStore:
     _snapshots: dict[bytes, dict[int, LogSnapshot]] = field(default_factory=dict)  # of logs not opened yet
 
     def attach(self, cluster: Cluster) -> None:
-        """Nothing is asked of the cluster."""
+        """Does nothing: these logs need nothing from the cluster."""
 
     def open(self, topic_id: bytes, partition: int) -> Log:
         logs = self._logs.setdefault(topic_id, {})
@@ -59,7 +59,7 @@ class MemoryLogStore:
         self._snapshots.pop(topic_id, None)
 
     def fill(self, topic_id: bytes, partition: int, log: Log) -> None:
-        """Have this log for a partition."""
+        """Set the log of a partition."""
         self._logs.setdefault(topic_id, {})[partition] = log
 
     def fork(self) -> MemoryLogStore:

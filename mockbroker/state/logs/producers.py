@@ -1,8 +1,8 @@
-"""Producer ids, and the sequence numbers that make a resent batch harmless.
+"""Producer ids, and the sequence numbers that detect duplicate batches.
 
-Each partition remembers the last five batches of every producer, and its transaction; that follows from its log. Ids
-come in blocks, so that a restart gives none out twice. Source: KIP-98, KIP-360, KIP-730, KIP-890; ProducerStateManager,
-ProducerAppendInfo and ProducerIdControlManager, Apache Kafka 4.4.
+Each partition remembers the last five batches of every producer, and its transaction; both follow from its log. Ids
+are allocated in blocks, so that none is repeated after a restart. Source: KIP-98, KIP-360, KIP-730, KIP-890;
+ProducerStateManager, ProducerAppendInfo and ProducerIdControlManager, Apache Kafka 4.4.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ if TYPE_CHECKING:
     from protocol.records import BatchHeader
 
 REMEMBERED_BATCHES = 5
-SEQUENCES = 2**31  # sequence numbers run from 0 to 2**31 - 1 and start again
+SEQUENCES = 2**31  # sequence numbers wrap around after 2**31 - 1
 NO_PRODUCER_ID = -1
 NO_EPOCH = -1
 MAX_EPOCH = 2**15 - 1
-BUMPED_MARKERS_VERSION = 2  # of transaction.version, from which on a marker's epoch is above the batches'
+BUMPED_MARKERS_VERSION = 2  # of transaction.version: from it on, a marker's epoch is above the batches'
 BLOCK_SIZE = 1000  # ProducerIdsBlock.PRODUCER_ID_BLOCK_SIZE
-# Where a batch of magic 2 has its magic and its producer id, and what stands there for none: recovery passes over most
-# batches of large logs by that.
+# Positions of the magic byte and the producer id in a batch of magic 2, and the value for no producer: recovery skips
+# most batches of large logs by these.
 MAGIC_AT, PRODUCER_ID_AT, PRODUCER_ID_ENDS = 16, 43, 51
 BATCH_MAGIC, NOBODY = 2, b"\xff" * 8
 
 
 class BatchMetadata(NamedTuple):
-    """A batch that was appended: its sequence numbers, both ends counted, where it went, and its newest timestamp."""
+    """An appended batch: its sequence numbers (both inclusive), its offsets, and its newest timestamp."""
 
     first_sequence: int
     last_sequence: int
@@ -43,15 +43,15 @@ class BatchMetadata(NamedTuple):
 
     @property
     def end_offset(self) -> int:
-        """The offset behind the batch."""
+        """The offset after the batch."""
         return self.base_offset + (self.last_sequence - self.first_sequence) % SEQUENCES + 1
 
 
 @dataclass(slots=True)
 class ProducerOnPartition:
-    """What a partition knows of one producer.
+    """A partition's state of one producer.
 
-    ``last_ms`` is the newest timestamp in its last batch or marker; ``coordinator_epoch`` is that of its last marker.
+    ``last_ms`` is the newest timestamp of its last batch or marker; ``coordinator_epoch`` is that of its last marker.
     """
 
     epoch: int
@@ -60,7 +60,7 @@ class ProducerOnPartition:
     coordinator_epoch: int = NO_EPOCH
 
     def begin_epoch(self, epoch: int) -> None:
-        """Take an epoch, with which sequence numbers begin anew unless it is the one that there was."""
+        """Set the epoch; a different one resets the sequence numbers."""
         if self.epoch != epoch:
             self.epoch = epoch
             self.batches.clear()
@@ -68,10 +68,10 @@ class ProducerOnPartition:
 
 @dataclass(slots=True)
 class Verification:
-    """A transaction that is about to begin on a partition: the coordinator is asked whether it may.
+    """A transaction to begin on a partition, while the coordinator verifies it.
 
-    ``lowest_sequence`` is the first that the producer sent in this epoch, whatever became of it: later ones are not to
-    overtake it. ``starts_at_zero``: a producer that is not known has to start with sequence number 0 (KIP-890).
+    ``lowest_sequence`` is the lowest that the producer sent in this epoch, accepted or not: later ones must not
+    overtake it. ``starts_at_zero``: an unknown producer must start with sequence number 0 (KIP-890).
     """
 
     epoch: int
@@ -81,9 +81,9 @@ class Verification:
 
 @dataclass(slots=True, eq=False)
 class PartitionProducers:
-    """The producers that wrote to one partition, by producer id, and their transactions.
+    """The producers that wrote to a partition, by producer id, and their transactions.
 
-    ``_verifications`` is kept by the leader alone and forgotten with it.
+    ``_verifications`` exists only at the leader and is lost with it.
     """
 
     by_id: dict[int, ProducerOnPartition] = field(default_factory=dict)
@@ -108,14 +108,14 @@ class PartitionProducers:
         *,
         transactional: bool = False,
     ) -> BatchMetadata | None:
-        """None where the batch is the next one; the batch as it was written first where this is a repetition.
+        """None if the batch is the next one; the original batch if this is a duplicate.
 
         Args:
-            transactional: the batch belongs to a transaction.
+            transactional: True if the batch belongs to a transaction.
 
-        Raises ApiError: INVALID_PRODUCER_EPOCH for an epoch that was overtaken, OUT_OF_ORDER_SEQUENCE_NUMBER for a gap
-        and for a repetition that is no longer remembered, INVALID_TXN_STATE for a batch outside the transaction that
-        the producer has open here.
+        Raises ApiError: INVALID_PRODUCER_EPOCH for an older epoch, OUT_OF_ORDER_SEQUENCE_NUMBER for a gap
+        and for a duplicate that is no longer remembered, INVALID_TXN_STATE for a batch outside the producer's open
+        transaction.
         """
         producer = self.by_id.get(producer_id)
         if producer is None:
@@ -148,7 +148,7 @@ class PartitionProducers:
         return None
 
     def _check_overtaken(self, producer_id: int, sequence: int, *, is_known: bool) -> None:
-        """Raises ApiError: OUT_OF_ORDER_SEQUENCE_NUMBER, where a batch overtakes one that a transaction begins with."""
+        """Raises ApiError: OUT_OF_ORDER_SEQUENCE_NUMBER for a batch that overtakes the first one of a transaction."""
         verification = self._verifications.get(producer_id)
         if verification is None:
             return
@@ -158,9 +158,9 @@ class PartitionProducers:
             raise out_of_order(producer_id, sequence, verification.lowest_sequence)
 
     def begin_verification(self, producer_id: int, epoch: int, sequence: int, *, starts_at_zero: bool) -> bool:
-        """Remember that a producer wants to begin a transaction here, with a batch of this sequence number.
+        """Record that a producer is about to begin a transaction here, with a batch of this sequence number.
 
-        Returns: whether it may, as its epoch was not overtaken.
+        Returns: False if the epoch is older than the producer's current one.
         """
         known = self.by_id.get(producer_id)
         if known is not None and epoch < known.epoch:
@@ -179,7 +179,7 @@ class PartitionProducers:
         *,
         transactional: bool = False,
     ) -> None:
-        """Remember a batch that was appended, with the newest timestamp in it."""
+        """Record an appended batch and its newest timestamp."""
         producer = self.by_id.get(producer_id)
         if producer is None:
             producer = self.by_id[producer_id] = ProducerOnPartition(epoch)
@@ -193,13 +193,13 @@ class PartitionProducers:
                 self.transactions.begin(producer_id, written.base_offset)
 
     def has_open(self, producer_id: int, epoch: int) -> bool:
-        """Whether a producer has a transaction open here, in this epoch."""
+        """True if a producer has an open transaction here, in this epoch."""
         return producer_id in self.transactions.open and self.by_id[producer_id].epoch == epoch
 
     def check_marker(self, producer_id: int, epoch: int, coordinator_epoch: int, transaction_version: int) -> None:
-        """Let a marker pass.
+        """Check the epochs of a marker.
 
-        Under transaction version 2 each marker has an epoch above the batches'; the same marker again is let through.
+        Under transaction version 2 each marker has an epoch above the batches'; a repeated marker is accepted.
 
         Raises ApiError: INVALID_PRODUCER_EPOCH, TRANSACTION_COORDINATOR_FENCED.
         Source: ProducerAppendInfo.checkProducerEpoch and checkCoordinatorEpoch, Apache Kafka 4.4; KAFKA-19999.
@@ -231,20 +231,20 @@ class PartitionProducers:
         *,
         committed: bool,
     ) -> None:
-        """Remember a marker that was appended."""
+        """Record an appended marker."""
         producer = self.by_id.get(producer_id)
         if producer is None:
             producer = self.by_id[producer_id] = ProducerOnPartition(epoch)
         producer.begin_epoch(epoch)
         verification = self._verifications.get(producer_id)
         if verification is not None and not (verification.starts_at_zero and verification.epoch == epoch):
-            del self._verifications[producer_id]  # else the next transaction has begun meanwhile
+            del self._verifications[producer_id]  # a later epoch's transaction may be pending
         producer.coordinator_epoch = coordinator_epoch
         producer.last_ms = timestamp_ms
         self.transactions.end(producer_id, offset, committed=committed)
 
     def expire(self, oldest_ms: int) -> None:
-        """Forget the producers that wrote nothing since; each may start anywhere then. Those in a transaction stay."""
+        """Remove idle producers except those in a transaction; they may use any sequence number then."""
         open_ids = self.transactions.open
         old = [one for one, producer in self.by_id.items() if producer.last_ms <= oldest_ms and one not in open_ids]
         for producer_id in old:
@@ -260,9 +260,9 @@ def out_of_order(producer_id: int, sequence: int, following: int) -> ApiError:
 
 
 def recover(log: PartitionLog) -> PartitionProducers:
-    """What a partition knows of its producers, read from the batches in its log.
+    """The producers of a partition, recovered from the batches in its log.
 
-    It equals what was there while they were written, as long as the log still has the last five of each.
+    Equal to the state before the restart, as long as the log still has the last five batches of each producer.
     """
     from protocol.records import iter_batches
 
@@ -307,10 +307,10 @@ def recover_marker(producers: PartitionProducers, header: BatchHeader, data: byt
 
 @dataclass(slots=True, eq=False)
 class Producers:
-    """Hands out producer ids.
+    """Allocates producer ids.
 
-    ``last_epochs`` has, by transactional id, the epoch before a producer continued with the next one, which tells a
-    retry from a producer that was fenced. Kafka does not keep it over a restart either.
+    ``last_epochs`` has the previous epoch of a producer by transactional id, which distinguishes a retry from a fenced
+    producer. As in Kafka, it does not survive a restart.
     """
 
     writer: ImageWriter
@@ -318,7 +318,7 @@ class Producers:
     _blocks: dict[int, tuple[int, int]] = field(default_factory=dict)  # by broker: the next id, the end of its block
 
     def new_id(self, broker_id: int = 0, broker_epoch: int = 0) -> int:
-        """An id of the broker's block; a new block begins where it has none or has used it up."""
+        """An id of the broker's block; allocates a new block if it has none left."""
         given, end = self._blocks.get(broker_id, (0, 0))
         if given == end:
             from protocol.embedded.metadata_settings import ProducerIdsRecord
@@ -332,5 +332,5 @@ class Producers:
         return given
 
     def forget_block(self, broker_id: int) -> None:
-        """A broker that stops loses what is left of its block."""
+        """Discard the rest of a stopped broker's block."""
         self._blocks.pop(broker_id, None)

@@ -1,7 +1,6 @@
-"""How much all logs may hold together, where that is bounded: the oldest segments go, or producers are refused.
+"""An optional limit on the size of all logs: above it, the oldest segments are deleted or producers are refused.
 
-Kafka keeps records on disks, which are full when they are full, and has no such setting. A producer who is refused has
-the error that it has there.
+Kafka stores records on disks and has no such setting. A refused producer gets the error of a full disk.
 """
 
 from __future__ import annotations
@@ -20,19 +19,19 @@ if TYPE_CHECKING:
     from mockbroker.state.topics.topic import Partition
 
 SEGMENTS = 64
-"""Into how many segments the limit is cut: what goes at once is a small part of all."""
+"""The limit divided by the maximum segment size, so that one deletion removes a small part of all records."""
 MIN_SEGMENT_BYTES = 1 << 16
 RECOUNT_MS = 100
-"""Between two looks for room while producers are refused."""
+"""Interval between counts while producers are refused."""
 log = logging.getLogger("mockbroker")
 
 
 @dataclass(slots=True, eq=False)
 class RecordMemory:
-    """What the logs of one cluster hold, and what has become of the rest.
+    """The size of a cluster's logs, and counts of dropped bytes and refused requests.
 
-    ``size_bytes`` is what was there when it was last looked, with what was appended since; internal topics count too,
-    but nothing of theirs is dropped. ``dropped_bytes`` and ``refused`` requests count from the start.
+    ``size_bytes`` is from the last count, plus later appends; it includes internal topics, whose segments are never
+    dropped. ``dropped_bytes`` and ``refused`` count from the start.
     """
 
     cluster: Cluster
@@ -46,11 +45,11 @@ class RecordMemory:
 
     @property
     def segment_bytes(self) -> int:
-        """How large a segment becomes at most."""
+        """Maximum size of a segment."""
         return max(MIN_SEGMENT_BYTES, self.limit_bytes // SEGMENTS)
 
     def has_room(self, size_bytes: int, now_ms: int) -> bool:
-        """Whether a producer may append so much; one who may not is counted, and told of in the log."""
+        """True if a producer may append this many bytes; a refusal is counted and logged."""
         if not self.refuses or self.size_bytes + size_bytes <= self.limit_bytes:
             return True
         if self._recounted_ms is None or not self._recounted_ms <= now_ms < self._recounted_ms + RECOUNT_MS:
@@ -68,7 +67,7 @@ class RecordMemory:
         return False
 
     def appended(self, partition: Partition, now_ms: int) -> None:
-        """Records were appended to a partition's log: make room where there are too many now."""
+        """Add appended records to the size; above the limit, drop segments."""
         size = partition.log.size_bytes
         self.size_bytes += size - self._sizes.get(partition, 0)
         self._sizes[partition] = size
@@ -78,24 +77,24 @@ class RecordMemory:
                 self._drop(now_ms)
 
     def recount(self) -> None:
-        """Look what there is: segments have gone by themselves, and so have topics."""
+        """Count the size of all logs again: segments and topics may have been deleted."""
         self._sizes = {one: one.log.size_bytes for one in self._partitions()}
         self.size_bytes = sum(self._sizes.values())
 
     def forget(self, partitions: Iterable[Partition]) -> None:
-        """These partitions are gone."""
+        """Subtract the size of deleted partitions."""
         for one in partitions:
             self.size_bytes -= self._sizes.pop(one, 0)
 
     def _partitions(self) -> Iterator[Partition]:
-        """Those that have records."""
+        """The partitions with records."""
         topics = self.cluster.topic_by_id
         for topic_id, index in self.cluster.log_store.filled():
             if topic_id in topics:
                 yield topics[topic_id].partitions[index]
 
     def _drop(self, now_ms: int) -> None:
-        """Have the segments go that were written to last of all the longest ago, until a tenth of the limit is free."""
+        """Drop the segments with the oldest last write, until a tenth of the limit is free."""
         wall_ms = self.cluster.clock.at(now_ms)
         before = self.size_bytes
         target = self.limit_bytes - self.limit_bytes // 10
@@ -116,7 +115,7 @@ class RecordMemory:
         )
 
     def _drop_segment(self, partition: Partition, wall_ms: int, now_ms: int) -> bool:
-        """Have a log's oldest segment go; False where replicas have yet to follow, so that it stays."""
+        """Drop a log's oldest segment; returns False if replicas have not fetched it yet."""
         its_log = partition.log
         size = its_log.size_bytes - its_log.segments[0].size_bytes
         if not its_log.delete_old_segments(before=partition.high_watermark, now_ms=wall_ms, size_bytes=size):
@@ -130,7 +129,7 @@ class RecordMemory:
 
 
 def record_memory(cluster: Cluster) -> RecordMemory | None:
-    """The bound on a cluster's records, None where there is none."""
+    """The limit on a cluster's records, None if unlimited."""
     limit_bytes = cluster.settings[RECORDS_LIMIT]
     if limit_bytes < 0:
         return None

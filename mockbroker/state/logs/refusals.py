@@ -1,7 +1,7 @@
-"""How a log refuses records: with an error code and, where it could be asked, with where the log starts.
+"""Refused appends: an error code and, where Kafka reports it, the log's start offset.
 
-Source: ReplicaManager.appendRecordsToLeader, Apache Kafka 4.4, which gives a log's start unless the error is one of
-``WITHOUT_START``, and words for single records alone.
+Source: ReplicaManager.appendRecordsToLeader, Apache Kafka 4.4, which returns a log's start unless the error is one of
+``WITHOUT_START``, and messages only for single records.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ WITHOUT_START = frozenset(
 
 
 class RefusedAppendError(ApiError):
-    """Records that a log did not take.
+    """Records that a log refused.
 
-    ``record_errors`` has what is wrong with single records, as (place in the batch, words).
+    ``record_errors`` has the errors of single records, as (index in the batch, message).
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class RefusedAppendError(ApiError):
 
 
 class BadBatchError(Exception):
-    """A batch that breaks a rule; ``code`` is what the producer is told."""
+    """A batch that breaks a rule; ``code`` is the error code for the producer."""
 
     def __init__(self, code: int, reason: str, record_errors: tuple[tuple[int, str], ...] = ()) -> None:
         super().__init__(code, reason, record_errors)

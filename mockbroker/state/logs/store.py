@@ -1,6 +1,6 @@
-"""What a partition's log can do, and who opens logs; ``memory`` has the store in memory.
+"""The interfaces of a partition's log and of a store of logs; ``memory`` has the store in memory.
 
-A cluster is handed its store. What a store still has when a cluster is built from an image is what a restart finds.
+Each cluster has a store. The logs in it when a cluster is built from an image are those that a restart finds.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class PartitionLog(Protocol):
-    """The log of one partition; see ``Log`` for what each of these gives."""
+    """The log of one partition; ``Log`` documents the methods."""
 
     start_offset: int
     end_offset: int
@@ -66,23 +66,23 @@ class LogStore(Protocol):
     shards: dict[tuple[bytes, int], CoordinatorShard]
 
     def attach(self, cluster: Cluster) -> None:
-        """A cluster begins with this store: there, names, replicas and configs of topics are to be had."""
+        """Connect to the cluster that uses this store, for names, replicas and configs of topics."""
 
     def open(self, topic_id: bytes, partition: int) -> PartitionLog:
-        """The log of a partition, a new one where there is none."""
+        """The log of a partition, a new one if it has none."""
         ...
 
     def has(self, topic_id: bytes, partition: int) -> bool:
-        """Whether there is a log of this partition already."""
+        """True if this partition already has a log."""
         ...
 
     def filled(self) -> Iterator[tuple[bytes, int]]:
-        """Topic id and partition of each log that has records, in one order."""
+        """Topic id and partition of each log with records, in a fixed order."""
         ...
 
     def delete(self, topic_id: bytes) -> None:
-        """Throw away the logs of a topic."""
+        """Delete the logs of a topic."""
 
     def fork(self) -> LogStore:
-        """A store with the same logs, which goes on by itself."""
+        """An independent store with the same logs."""
         ...

@@ -1,1 +1,1 @@
-"""What each broker knows of the cluster, and how it comes to know it, in KRaft and in ZooKeeper mode."""
+"""The metadata of each broker, and its updates, in KRaft and in ZooKeeper mode."""

@@ -1,7 +1,7 @@
-"""What one broker was told by the controller: all that it tells clients in ZooKeeper mode, and in KRaft when cut off.
+"""A broker's metadata cache: the source of its Metadata responses in ZooKeeper mode, and in KRaft when cut off.
 
-In ZooKeeper mode each UpdateMetadata brings every live broker, and the partitions that have changed; a broker that
-starts knows nothing. Source: MetadataCache, Kafka 0.10; ZkMetadataCache, Apache Kafka 3.9.
+In ZooKeeper mode each UpdateMetadata has every live broker, and the changed partitions; the cache of a broker that
+starts is empty. Source: MetadataCache, Kafka 0.10; ZkMetadataCache, Apache Kafka 3.9.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ DELETED = -2
 
 
 class Address(NamedTuple):
-    """Where a listener of a broker can be reached; ``listener`` is the security protocol's name before 0.10.2."""
+    """The address of a broker's listener; ``listener`` is the security protocol's name before 0.10.2."""
 
     listener: str
     host: str
@@ -30,20 +30,20 @@ class Address(NamedTuple):
 
 
 class CachedBroker(NamedTuple):
-    """A live broker as the controller knows it; the rack is None where the broker has none, or none came along."""
+    """A live broker in the cache; the rack is None if the broker has none, or the update had none."""
 
     id: int
     addresses: tuple[Address, ...]
     rack: str | None = None
 
     def listener(self, name: str) -> Address:
-        """The address of the listener of this name, the first where there is none."""
+        """The address of the listener with this name, or the first one."""
         return next((one for one in self.addresses if one.listener == name), self.addresses[0])
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionState:
-    """Who leads a partition, and with whom. ``zk_version`` counts the changes of its state in ZooKeeper."""
+    """A partition's leader, ISR and replicas. ``zk_version`` counts the changes of its state in ZooKeeper."""
 
     controller_epoch: int
     leader: int
@@ -58,7 +58,7 @@ class PartitionState:
 
 
 class TopicPartitionState(NamedTuple):
-    """The state of one partition of a topic, whose id (16 bytes) only some versions carry."""
+    """The state of one partition of a topic; only some versions have the topic's id (16 bytes)."""
 
     topic: str
     topic_id: bytes
@@ -67,7 +67,7 @@ class TopicPartitionState(NamedTuple):
 
 
 class CachedTopic(NamedTuple):
-    """A topic as a broker knows it."""
+    """A topic in the cache."""
 
     name: str
     id: bytes
@@ -81,7 +81,7 @@ class CachedTopic(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class MetadataCache:
-    """The live brokers by id, and the partitions by topic and index: a ``MetadataView`` of its own."""
+    """The live brokers by id, and the partitions by topic and index; a ``MetadataView``."""
 
     is_shared: ClassVar[bool] = False
     controller_id: int = NO_CONTROLLER
@@ -125,7 +125,7 @@ class MetadataCache:
         brokers: Iterable[CachedBroker],
         partitions: Iterable[TopicPartitionState],
     ) -> None:
-        """Take what the controller says: its brokers replace all known ones, its partitions only themselves."""
+        """Apply an update of the controller: its brokers replace all cached ones, its partitions only themselves."""
         self.controller_id, self.controller_epoch = controller_id, controller_epoch
         self.brokers = {broker.id: broker for broker in brokers}
         for one in partitions:

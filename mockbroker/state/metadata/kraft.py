@@ -1,4 +1,4 @@
-"""KRaft mode: every broker that reaches the controller knows the cluster as it is; one that does not, as it was."""
+"""KRaft mode: a broker that reaches the controller has current metadata; one that does not, the metadata of before."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 NO_CONTROLLER = -1
 UNKNOWN_PARTITION = PartitionState(0, -1, 0, (), 0, ())
-"""What a broker knows of a partition that came after it was cut off."""
+"""The state of a partition that was created after the broker was cut off."""
 
 
 @dataclass(slots=True, eq=False)
 class CurrentView:
-    """The cluster as it is."""
+    """The current metadata of the cluster."""
 
     liveness: Liveness
     topics: Mapping[str, Topic]
@@ -60,10 +60,10 @@ class CurrentView:
 
 
 class DeposedPartition(NamedTuple):
-    """A partition in the eyes of a leader that was deposed while it was cut off.
+    """The state of a partition at a leader that was replaced while it was cut off.
 
-    It serves readers up to ``high_watermark``. ``fork`` takes what it goes on to write, which nobody replicates, no
-    consumer reads, and which is truncated once it hears of the leader that there is.
+    It serves readers up to ``high_watermark``. ``fork`` has its later appends, which are not replicated and not read by
+    consumers, and are truncated once it learns of the new leader.
     """
 
     high_watermark: int
@@ -72,9 +72,9 @@ class DeposedPartition(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class KRaftMode:
-    """The mode of Kafka since 3.3. ``cut_off`` has what brokers knew when they lost the controller, by id.
+    """The default mode, as in Kafka since 3.3. ``cut_off`` has the metadata of disconnected brokers, by id.
 
-    ``release`` is the one that all brokers emulate; None: they serve all that there is.
+    ``release`` is the emulated release of all brokers; None: they serve all versions.
 
     Clients are told that the live broker with the lowest id is the controller; the real one is a node of its own.
 
@@ -111,7 +111,7 @@ class KRaftMode:
             return partition
         topic = partition.topic
         if cache.topic_ids.get(topic.name) != topic.id:
-            return UNKNOWN_PARTITION  # or the name is that of a topic which was deleted since
+            return UNKNOWN_PARTITION  # or the topic of this name was deleted since
         return cache.topics[topic.name].get(partition.index, UNKNOWN_PARTITION)
 
     def racks(self, requesting_broker_id: int | None = None) -> None:
@@ -124,7 +124,7 @@ class KRaftMode:
         return ()
 
     def check(self, cluster: Cluster) -> None:
-        """Nothing: every security protocol goes."""
+        """Does nothing: all security protocols are supported."""
 
     def restarted(self) -> MetadataSupport:
         return self
@@ -136,23 +136,23 @@ class KRaftMode:
         self._forget(broker.id)
 
     def brokers_changed(self, topics: Mapping[str, Topic]) -> None:
-        """Nothing: the current view shows it."""
+        """Does nothing: the current view has the change."""
 
     def lost_controller(self, broker_id: int) -> None:
         if broker_id not in self.cut_off:
             self.cut_off[broker_id] = snapshot(self.current)
 
     def leader_changes(self, partition: Partition) -> None:
-        """A leader that is cut off goes on to lead in its own eyes alone."""
+        """Let a disconnected leader continue as a deposed one."""
         broker_id = partition.leader
         if broker_id in self.cut_off and self.leadership(broker_id, partition).leader == broker_id:
             self._deposed.setdefault(broker_id, {}).setdefault(partition, depose(partition))
 
     def session_expired(self, broker_id: int, now_ms: int) -> None:
-        """Nothing: the image says that the broker is fenced."""
+        """Does nothing: the image has the fenced broker."""
 
     def found_controller(self, broker: Broker, now_ms: int) -> None:
-        """The broker follows the leaders that there are, and truncates what it wrote alone."""
+        """Update the broker's metadata, and truncate its unreplicated appends."""
         self._forget(broker.id)
 
     def deposed(self, broker_id: int, partition: Partition) -> DeposedPartition | None:
@@ -165,7 +165,7 @@ class KRaftMode:
 
 
 def snapshot(view: CurrentView) -> MetadataCache:
-    """A view as it is now, which stays so."""
+    """An unchanging copy of the current view."""
     cache = MetadataCache()
     brokers = [
         CachedBroker(broker.id, tuple(Address(one.name, one.host, one.port) for one in broker.listeners), broker.rack)
@@ -199,7 +199,7 @@ def state_of(partition: KnownPartition, offline: Sequence[int]) -> PartitionStat
 
 
 def depose(partition: Partition) -> DeposedPartition:
-    """A partition as its leader has it at the moment, who knows the producers that wrote to it."""
+    """The current state of a partition at its leader, including its producers."""
     from copy import deepcopy
 
     from mockbroker.state.logs.log import Log

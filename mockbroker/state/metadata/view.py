@@ -1,8 +1,8 @@
-"""What one broker knows of the cluster and tells clients; and who keeps brokers informed.
+"""The metadata of one broker, and the mode by which brokers get it: interfaces for KRaft and ZooKeeper mode.
 
-Both modes have the same two parts. A ``MetadataView`` is a broker's knowledge: what the controller told it last, which
-in KRaft mode is the cluster as it is unless the broker is cut off. ``MetadataSupport`` is the mode: who the controller
-is, which versions a broker serves, who is told what. Source: MetadataCache and MetadataSupport, Apache Kafka 3.9.
+A ``MetadataView`` is a broker's metadata from the controller, which in KRaft mode is current unless the broker is cut
+off. ``MetadataSupport`` is the mode: it has the controller, the versions that a broker serves, and the updates to
+brokers. Source: MetadataCache and MetadataSupport, Apache Kafka 3.9.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Endpoint(Protocol):
-    """Where a broker can be reached."""
+    """An address of a broker."""
 
     @property
     def host(self) -> str: ...
@@ -27,18 +27,18 @@ class Endpoint(Protocol):
 
 
 class KnownBroker(Protocol):
-    """A live broker as another one knows it."""
+    """A live broker in a view."""
 
     @property
     def id(self) -> int: ...
     @property
     def rack(self) -> str | None: ...
     def listener(self, name: str) -> Endpoint:
-        """That of this name, the first where there is none."""
+        """The listener with this name, or the first one."""
 
 
 class KnownPartition(Protocol):
-    """Who leads a partition, and with whom, as a broker knows it."""
+    """A partition's leader and replicas in a view."""
 
     @property
     def index(self) -> int: ...
@@ -52,14 +52,14 @@ class KnownPartition(Protocol):
     def isr(self) -> tuple[int, ...]: ...
     @property
     def elr(self) -> tuple[int, ...]:
-        """Eligible leaders outside of the ISR (KIP-966)."""
+        """Eligible leaders outside the ISR (KIP-966)."""
 
     @property
     def last_known_elr(self) -> tuple[int, ...]: ...
 
 
 class KnownTopic(Protocol):
-    """A topic as a broker knows it; the id has 16 bytes, zeros where it was not told."""
+    """A topic in a view; the id has 16 bytes, zeros if unknown."""
 
     @property
     def name(self) -> str: ...
@@ -74,14 +74,14 @@ class KnownTopic(Protocol):
 
 
 class MetadataView(Protocol):
-    """What one broker knows.
+    """The metadata of one broker.
 
-    ``is_shared``: all brokers that are not cut off have this view, and it is up to date; so answers made from it may be
-    shared. ``shows_isr_without_leader``: whether a partition without a leader is shown with its ISR.
+    ``is_shared``: all connected brokers have this view, and it is current, so responses made from it may be shared.
+    ``shows_isr_without_leader``: True if a partition without a leader is shown with its ISR.
     """
 
     def __hash__(self) -> int:
-        """Who waits for a view to change waits for it as a key."""
+        """Views are keys of waiting calls."""
 
     @property
     def is_shared(self) -> bool: ...
@@ -90,29 +90,29 @@ class MetadataView(Protocol):
 
     @property
     def controller_id(self) -> int:
-        """The broker that clients are told is the controller, -1 for none."""
+        """The controller for clients, -1 for none."""
 
     def live_brokers(self) -> Sequence[KnownBroker]:
         """The live brokers, by id."""
 
     def is_alive(self, broker_id: int) -> bool:
-        """Whether this broker is among them."""
+        """True if this broker is alive."""
 
     def topic_names(self) -> list[str]:
         """The topics, sorted."""
 
     def topic(self, name: str) -> KnownTopic | None:
-        """The topic of this name, None if none is known."""
+        """The topic with this name, None if unknown."""
 
     def topic_of_id(self, topic_id: bytes) -> KnownTopic | None:
-        """The topic of this id, None if none is known."""
+        """The topic with this id, None if unknown."""
 
     def offline_replicas(self, partition: KnownPartition) -> list[int]:
-        """The replicas of a partition that are on brokers which are not alive."""
+        """The replicas of a partition on brokers that are not alive."""
 
 
 class ControllerUpdate(Protocol):
-    """What a controller sends one broker, in one version of the request that carries it."""
+    """A controller's update for one broker, in one version of the request."""
 
     @property
     def broker_id(self) -> int: ...
@@ -121,14 +121,14 @@ class ControllerUpdate(Protocol):
     @property
     def version(self) -> int: ...
     def request(self) -> Any:
-        """The request's message."""
+        """The request message."""
 
 
 class MetadataSupport(Protocol):
-    """A cluster's mode: who the controller is, and how brokers come to know what they tell clients.
+    """A cluster's mode: its controller, and the way brokers get their metadata.
 
-    ``forwards``: any broker takes changes, since it forwards them to the controller (KIP-590). ``is_kraft``: diskless
-    topics and pluggable placers are there. ``session_timeout`` names the setting after which a broker counts as gone.
+    ``forwards``: any broker accepts changes and forwards them to the controller (KIP-590). ``is_kraft``: diskless
+    topics and pluggable placers are supported. ``session_timeout`` is the name of the session timeout's setting.
     """
 
     name: ClassVar[str]
@@ -138,52 +138,52 @@ class MetadataSupport(Protocol):
 
     @property
     def controller_id(self) -> int:
-        """The broker that is the controller, -1 for none."""
+        """The controller's broker id, -1 for none."""
 
     def served_versions(self, broker_id: int) -> Mapping[int, tuple[int, int]] | None:
-        """API key -> lowest and highest version of what a broker's release serves; None: all that there is."""
+        """API key -> lowest and highest version that a broker's release serves; None: all versions."""
 
     def view(self, broker_id: int) -> MetadataView:
-        """What a broker knows."""
+        """The metadata of a broker."""
 
     def leadership(self, broker_id: int, partition: Partition) -> KnownPartition:
-        """Who leads a partition, as a broker with a replica of it knows."""
+        """The leader and ISR of a partition, as a broker with a replica sees them."""
 
     def deposed(self, broker_id: int, partition: Partition) -> DeposedPartition | None:
-        """A partition that a broker leads in its own eyes alone, since it was deposed while it was cut off."""
+        """A partition whose leader was replaced while it was cut off, if this broker is that leader."""
 
     def racks(self, requesting_broker_id: int | None = None) -> Mapping[int, str | None] | None:
-        """Rack by broker as whoever places replicas knows them; None: as the brokers' own."""
+        """Rack by broker for the placement of replicas; None: the brokers' own."""
 
     def missing_racks(self, broker_id: int) -> bool:
-        """Whether this broker may not widen topics, since only some brokers have a rack."""
+        """True if this broker may not add partitions, because only some brokers have a rack."""
 
     def take_updates(self, topics: Mapping[str, Topic], version: int) -> Sequence[ControllerUpdate]:
-        """What the controller has to send which broker since this was last called, at this version of the cluster."""
+        """The controller's updates since the last call, at this version of the cluster."""
 
     def check(self, cluster: Cluster) -> None:
-        """Raises ValueError: what is set for the security of listeners does not go with the mode."""
+        """Raises ValueError if the security settings of listeners are not supported in this mode."""
 
     def restarted(self) -> MetadataSupport:
-        """The same mode with nobody registered yet."""
+        """The same mode without registered brokers."""
 
     def broker_started(self, broker: Broker, now_ms: int) -> None:
-        """A broker comes up."""
+        """Handle the start of a broker."""
 
     def broker_stopped(self, broker: Broker, now_ms: int) -> None:
-        """A broker goes down."""
+        """Handle the stop of a broker."""
 
     def brokers_changed(self, topics: Mapping[str, Topic]) -> None:
-        """Brokers have come or gone, and leaders were elected."""
+        """Update metadata after brokers started or stopped and leaders were elected."""
 
     def lost_controller(self, broker_id: int) -> None:
-        """A broker no longer hears of what changes, and is not heard of."""
+        """Handle the loss of a broker's connection to the controller."""
 
     def leader_changes(self, partition: Partition) -> None:
-        """A partition is about to have another leader, or none."""
+        """Handle a leader change that is about to happen."""
 
     def session_expired(self, broker_id: int, now_ms: int) -> None:
-        """A broker was not heard of for so long that it counts as gone, though it is up."""
+        """Handle the end of a broker's session while the broker is up."""
 
     def found_controller(self, broker: Broker, now_ms: int) -> None:
-        """A broker hears of all that has changed, and is heard of again."""
+        """Handle a broker's new connection to the controller: update its metadata."""

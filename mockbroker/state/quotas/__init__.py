@@ -1,1 +1,1 @@
-"""Limits for users, clients and addresses."""
+"""Quotas of users, clients and addresses."""

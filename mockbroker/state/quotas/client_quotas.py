@@ -1,4 +1,4 @@
-"""Limits of users, clients and addresses: set, removed and found again (KIP-546, KIP-599, KIP-612).
+"""Quotas of users, clients and addresses: set, removed and described (KIP-546, KIP-599, KIP-612).
 
 Source: ClientQuotaControlManager, ClientQuotasImage and QuotaConfig, Apache Kafka 4.4.
 """
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from mockbroker.state.image.writer import ImageWriter
 
 USER, CLIENT_ID, IP = "user", "client-id", "ip"
-EXACT, DEFAULT, SPECIFIED = 0, 1, 2  # how a component of a filter matches
+EXACT, DEFAULT, SPECIFIED = 0, 1, 2  # match types of a filter's component
 MAX_INT, MAX_LONG = 2**31 - 1, 2**63 - 1
 MIN_FRACTION = 1e-6
 SHORT_IPV4 = re.compile(r"(?=.{1,15}$)[0-9]+(?:\.[0-9]+){0,3}")
-"""As Java reads it the last number has the bytes of all that are left out."""
+"""As in Java, the last number fills the omitted bytes."""
 
 USER_AND_CLIENT_KEYS: dict[str, int | None] = {
     "consumer_byte_rate": MAX_LONG,
@@ -31,21 +31,21 @@ USER_AND_CLIENT_KEYS: dict[str, int | None] = {
     "producer_byte_rate": MAX_LONG,
     "request_percentage": None,
 }
-"""The largest whole number that a limit may be, by key; None where fractions will do."""
+"""The largest integer value of a quota, by key; None for fractions."""
 IP_KEYS: dict[str, int | None] = {"connection_creation_rate": MAX_INT}
 
 Entity = dict[str, str | None]  # name by type; None for the default entity
 
 
 class Alteration(NamedTuple):
-    """What changes of one entity's limits: the new limit by key, None to remove it. A key may stand there twice."""
+    """A change of one entity's quotas: the new limit by key, None to remove it. A key may be repeated."""
 
     entity: Entity
     limits: list[tuple[str, float | None]]
 
 
 class Component(NamedTuple):
-    """Entities with a part of this type: of one name (0), the default one (1), or of any name (2)."""
+    """A filter for entities with a part of this type: of one name (0), the default (1), or any name (2)."""
 
     entity_type: str
     match_type: int
@@ -53,16 +53,16 @@ class Component(NamedTuple):
 
 
 def key_of(entity: Mapping[str, str | None]) -> QuotaEntity:
-    """An entity as the image has it."""
+    """The image's key of an entity."""
     return tuple(sorted(entity.items(), key=str))
 
 
 def describe_quotas(
     image: Image, components: Iterable[Component], *, strict: bool
 ) -> list[tuple[QuotaEntity, dict[str, float]]]:
-    """The limits of the entities that have all parts that are asked for, and of ``strict`` no other part, in order.
+    """The quotas of the entities with all requested parts, and for ``strict`` no other part, in order.
 
-    Raises ApiError: INVALID_REQUEST, UNSUPPORTED_VERSION for a type of entity that nobody knows.
+    Raises ApiError: INVALID_REQUEST, UNSUPPORTED_VERSION for an unknown entity type.
     """
     wanted: dict[str, Component] = {}
     for component in components:
@@ -100,16 +100,16 @@ def check_component(component: Component, others: Mapping[str, Component]) -> No
 
 
 def is_meant(component: Component, name: str | None) -> bool:
-    """Whether a part of the component's type is meant. Any name includes the default one, as in Kafka."""
+    """True if the component matches a name. "Any name" includes the default entity, as in Kafka."""
     return component.match_type == SPECIFIED or component.name == name
 
 
 def alter_quotas(
     writer: ImageWriter, alterations: Iterable[Alteration], *, validate_only: bool = False
 ) -> list[tuple[Entity, ApiError | None]]:
-    """Set and remove limits; gives what is wrong with each entity, None where its limits are as asked for now.
+    """Set and remove quotas; returns the error of each entity, or None.
 
-    An entity that comes again is refused, though what came first stands.
+    A repeated entity gets an error instead of its first result, but the first change is applied.
     """
     from protocol.embedded.metadata_settings import ClientQuotaRecord
 
@@ -138,7 +138,7 @@ def alter_quotas(
 
 
 def changed_limits(image: Image, entity: Entity, limits: Iterable[tuple[str, float | None]]) -> dict[str, float | None]:
-    """Those of the limits that are not so already. Raises ApiError: INVALID_REQUEST."""
+    """The limits that differ from the current ones. Raises ApiError: INVALID_REQUEST."""
     keys = keys_for(entity)
     present = image.client_quotas.get(key_of(entity), {})
     changed: dict[str, float | None] = {}
@@ -151,7 +151,7 @@ def changed_limits(image: Image, entity: Entity, limits: Iterable[tuple[str, flo
 
 
 def keys_for(entity: Entity) -> Mapping[str, int | None]:
-    """The keys that an entity may have limits for. Raises ApiError: INVALID_REQUEST, there is no such entity."""
+    """The quota keys of an entity. Raises ApiError: INVALID_REQUEST for an invalid entity."""
     if not entity:
         raise ApiError(ErrorCode.INVALID_REQUEST, "expected an entity with parts, got none")
     for kind, name in entity.items():
@@ -170,7 +170,7 @@ def keys_for(entity: Entity) -> Mapping[str, int | None]:
 
 
 def is_address(text: str) -> bool:
-    """True if a text is an address as Java reads them. Of host names only localhost is one: no name is looked up.
+    """True if a text is an address as Java reads it. localhost is the only valid host name: none are resolved.
 
     >>> [is_address(one) for one in ("10.1.2.3", "10.258", "10.1.2.256", "::1")]
     [True, True, False, True]
@@ -188,7 +188,7 @@ def is_address(text: str) -> bool:
 
 
 def check_limit(keys: Mapping[str, int | None], key: str, limit: float) -> None:
-    """Raises ApiError: INVALID_REQUEST, there is no such key, or a limit of it may not be this."""
+    """Raises ApiError: INVALID_REQUEST for an unknown key, or a value out of range."""
     problem = None
     if key not in keys:
         problem = f"expected one of {', '.join(sorted(keys))}, got {key}"

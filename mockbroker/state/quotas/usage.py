@@ -1,7 +1,7 @@
-"""What clients have used of their limits, and for how long they are to be quiet once it is too much (KIP-13, KIP-219).
+"""Clients' quota usage, and the throttle time when it exceeds a limit (KIP-13, KIP-219).
 
-Each broker counts by itself, in samples of a second over the last eleven. A limit is met at any rate that has its
-average over the window: a client may spend ten seconds' worth at once, and is throttled from there on.
+Each broker counts separately, in samples of one second over a window of eleven. A limit applies to the average over
+the window: a client may use ten seconds' worth at once, and is throttled from there on.
 
 Source: ClientQuotaManager, ClientQuotaManagerConfig, Rate and SampledStat, Apache Kafka 4.4.
 """
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 SAMPLE_MS = 1000
 SAMPLES = 11
-MAX_USAGES = 10_000  # of all clients and brokers: whoever names itself anew each time is counted anew
+MAX_USAGES = 10_000  # of all clients and brokers: new client ids are counted separately
 USER, CLIENT_ID = "user", "client-id"
 
 Limits = dict["QuotaEntity", dict[str, float]]
@@ -26,7 +26,7 @@ Tags = tuple[tuple[str, str], ...]
 
 @dataclass(slots=True)
 class Usage:
-    """Bytes by the second in which they were counted, the oldest first.
+    """Bytes per sample, oldest first.
 
     >>> usage = Usage()
     >>> usage.record(20_000, now_ms=0), usage.throttle_ms(1000, now_ms=0)
@@ -35,10 +35,10 @@ class Usage:
     0
     """
 
-    samples: deque[tuple[int, int]] = field(default_factory=deque)  # when it began, and how many bytes
+    samples: deque[tuple[int, int]] = field(default_factory=deque)  # start time and bytes
 
     def record(self, size_bytes: int, now_ms: int) -> None:
-        """Count bytes."""
+        """Add bytes."""
         if self.samples and now_ms - self.samples[-1][0] < SAMPLE_MS:
             begun_ms, before = self.samples.pop()
             self.samples.append((begun_ms, before + size_bytes))
@@ -46,7 +46,7 @@ class Usage:
             self.samples.append((now_ms, size_bytes))
 
     def throttle_ms(self, limit: float, now_ms: int) -> int:
-        """How long nothing more may come for the rate to be the limit again, in bytes a second; 0 below it."""
+        """The time without traffic after which the rate is back at ``limit`` bytes per second; 0 if it is below."""
         while self.samples and now_ms - self.samples[0][0] >= SAMPLE_MS * SAMPLES:
             self.samples.popleft()
         if not self.samples:
@@ -59,18 +59,18 @@ class Usage:
 
 @dataclass(slots=True, eq=False)
 class Usages:
-    """The usage of a cluster's brokers, by broker, limit and whoever shares it."""
+    """The usage at a cluster's brokers, by broker, limit and the limit's entity."""
 
     _by_key: dict[tuple[int, str, Tags], Usage] = field(default_factory=dict)
 
     def throttle_ms(
         self, broker_id: int, key: str, who: tuple[str, str], limits: Limits, size_bytes: int, now_ms: int
     ) -> int:
-        """Count bytes of a user's client at a broker; gives for how long it is to be quiet.
+        """Count bytes of a user's client at a broker; returns the throttle time in ms.
 
         Args:
-            key: which limit, as ``producer_byte_rate``.
-            who: the user and the client id.
+            key: the limit's key, such as ``producer_byte_rate``.
+            who: user and client id.
         """
         found = limit_of(limits, key, *who)
         if found is None:
@@ -86,10 +86,10 @@ class Usages:
 
 
 def limit_of(limits: Limits, key: str, user: str, client_id: str) -> tuple[Tags, float] | None:
-    """Who shares the limit that counts for a user's client, and the limit; None where there is none.
+    """The entity whose limit applies to a user's client, and the limit; None if there is none.
 
-    A limit for user and client counts before one for the user, that before one for the client; of each by name before
-    the default one.
+    A limit for user and client precedes one for the user, which precedes one for the client; for each, a named entity
+    precedes the default.
 
     >>> limit_of({(("user", None),): {"producer_byte_rate": 5.0}}, "producer_byte_rate", "ann", "app")
     ((('user', 'ann'),), 5.0)

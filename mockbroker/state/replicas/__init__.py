@@ -1,1 +1,1 @@
-"""How far each replica is, and who serves a reader."""
+"""Replication progress of followers, and the choice of the replica that serves a reader."""

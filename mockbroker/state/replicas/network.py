@@ -1,4 +1,4 @@
-"""Which nodes reach each other: the links between brokers, and to the controller, can be cut; and their conditions."""
+"""Reachability of nodes: links between brokers, and to the controller, can be cut or delayed."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 class LinkCondition:
     """One direction of a link between two brokers.
 
-    ``is_cut``: the follower gets nothing. ``arrival(size_bytes, now_ms)`` says when so many bytes that are fetched now
-    have arrived; None for at once. ``on_batch`` is called for each batch that is held up.
+    ``is_cut``: the follower gets nothing. ``arrival(size_bytes, now_ms)`` returns when that many bytes, fetched now,
+    have arrived; None for at once. ``on_batch`` is called for each delayed batch.
     """
 
     is_cut: bool = False
@@ -24,12 +24,12 @@ LinkConditions = Mapping[tuple[int, int], LinkCondition]
 
 
 CONTROLLER = -1
-"""The active controller as the end of a link. It is a node of its own, as with dedicated controllers in KRaft."""
+"""The active controller as a node of its own, as with dedicated controllers in KRaft."""
 
 
 @dataclass(slots=True, eq=False)
 class Reachability:
-    """The links that are cut and the nodes that have crashed; all else works.
+    """The links that are cut, and the nodes that have crashed.
 
     >>> network = Reachability()
     >>> network.cut(0, 1)
@@ -42,40 +42,40 @@ class Reachability:
 
     @property
     def is_whole(self) -> bool:
-        """Whether no link is cut and no node has crashed."""
+        """True if no link is cut and no node has crashed."""
         return not self._cut and not self._crashed
 
     @property
     def cut_links(self) -> list[tuple[int, int]]:
-        """The links that are cut, sorted."""
+        """The cut links, sorted."""
         return sorted(self._cut)
 
     def crash(self, node: int) -> None:
-        """Have nobody reach a node any more."""
+        """Make a node unreachable for all others."""
         self._crashed.add(node)
 
     def has_crashed(self, node: int) -> bool:
-        """Whether a node ended without a word, and has not come back."""
+        """True if a node has crashed and has not come back."""
         return node in self._crashed
 
     def revive(self, node: int) -> None:
-        """Have a node that crashed be reached again, as far as its links are not cut."""
+        """Make a crashed node reachable again, except over cut links."""
         self._crashed.discard(node)
 
     def cut(self, node: int, other: int) -> None:
-        """Have two nodes, broker ids or ``CONTROLLER``, no longer reach each other."""
+        """Cut the link between two nodes, broker ids or ``CONTROLLER``."""
         self._cut.add(link(node, other))
 
     def restore(self, node: int, other: int) -> None:
-        """Have two nodes reach each other again."""
+        """Restore the link between two nodes."""
         self._cut.discard(link(node, other))
 
     def restore_all(self, node: int) -> None:
-        """Restore every link of a node."""
+        """Restore all links of a node."""
         self._cut = {pair for pair in self._cut if node not in pair}
 
     def connects(self, node: int, other: int) -> bool:
-        """Whether two nodes reach each other; a node always reaches itself."""
+        """True if two nodes reach each other; a node always reaches itself."""
         if self.is_whole or node == other:
             return True
         return link(node, other) not in self._cut and self._crashed.isdisjoint((node, other))

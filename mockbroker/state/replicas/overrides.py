@@ -1,4 +1,4 @@
-"""What commands hold against what brokers would do by themselves: leaders, ISRs and replicas on full disks."""
+"""Overrides by commands for leaders, ISRs and replicas on failed disks."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ NOBODY: frozenset[int] = frozenset()
 
 @dataclass(slots=True, frozen=True)
 class PartitionOverrides:
-    """What is held of one partition.
+    """The overrides of one partition.
 
-    ``leader`` is who leads whenever it may, in place of the first replica; None for the first replica. ``out_of_sync``
-    are kept out of the ISR though they have all records. ``offline`` are the brokers whose log directory with this
-    partition has failed. ``copying`` are replicas that a reassignment adds and that have not all records yet.
+    ``leader`` leads whenever it is eligible, instead of the first replica; None for the first replica. ``out_of_sync``
+    replicas stay out of the ISR even with all records. ``offline`` are the brokers whose log directory with this
+    partition has failed. ``copying`` are replicas added by a reassignment that lack records.
     """
 
     leader: int | None = None
@@ -30,12 +30,12 @@ NONE = PartitionOverrides()
 
 
 def overrides_of(partition: Partition) -> PartitionOverrides:
-    """What is held of a partition, nothing for most."""
+    """The overrides of a partition, empty for most."""
     return partition.overrides or NONE
 
 
 def override(partition: Partition, overrides: PartitionOverrides) -> None:
-    """Hold this of a partition from now on; what concerns brokers that have no replica of it any more is dropped."""
+    """Set the overrides of a partition, except for brokers that no longer have a replica of it."""
     replicas = frozenset(partition.replicas)
     kept = PartitionOverrides(
         overrides.leader if overrides.leader in replicas and overrides.leader != partition.replicas[0] else None,

@@ -1,4 +1,4 @@
-"""Which replica should serve a reader (KIP-392), and what a follower that lacks an offset says.
+"""The preferred read replica for a reader (KIP-392), and a follower's answer to an offset that it lacks.
 
 Source: KIP-392; ReplicaManager.findPreferredReadReplica and Partition.readRecords, Apache Kafka 4.4.
 """
@@ -22,13 +22,13 @@ def preferred_replica(
     replication: Replication,
     selector: ReplicaSelector,
 ) -> int | None:
-    """The replica that the leader sends a reader to, None where it serves the reader itself.
+    """The replica to which the leader redirects a reader, None if the leader serves it.
 
     Args:
-        racks: of the brokers that are up.
+        racks: of the online brokers.
 
-    Only replicas in sync are asked for, and of those only the ones that have ``fetch_offset``: a reader below the
-    log's start stays with the leader, who tells it so, or it would be sent around without end.
+    Only in-sync replicas with ``fetch_offset`` are candidates: a reader below the log's start remains with the leader,
+    which reports the error; otherwise it would be redirected without end.
     """
     views = []
     for replica in partition.isr:
@@ -40,7 +40,7 @@ def preferred_replica(
 
 
 def check_follower_has(partition: Partition, fetch_offset: int, end_offset: int) -> None:
-    """A follower refuses an offset that it does not have yet, and the reader goes back to the leader.
+    """Check an offset at a follower: if the follower lacks it, the reader returns to the leader.
 
     Raises ApiError: OFFSET_OUT_OF_RANGE.
     """

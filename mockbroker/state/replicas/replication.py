@@ -1,14 +1,13 @@
-"""How far each replica of a partition is, what its readers may see, and who falls out of sync.
+"""Followers' progress, the high watermark, and the replicas that leave and join the ISR.
 
-A follower that reaches its leader and is not slowed down has what the leader has, at once, and nothing is kept about
-it. Of any other there is a ``FollowerState``: its log end offset, which stays where it is while a link is cut, follows
-the leader at a distance while a lag is set for its broker, and follows it late while its link is slow. The high
-watermark is the least log end offset of the in-sync replicas; it never goes back unless an unclean leader is elected,
-and stays where it is while fewer than ``min.insync.replicas`` are in sync. A follower that has lacked records for
-``replica.lag.time.max.ms`` falls out of the ISR, and one that has caught up is taken in again, both only if its leader
-reaches the controller.
+A follower that reaches its leader without delay has all records at once, and needs no state. Any other has a
+``FollowerState`` with its log end offset, which does not move while a link is cut, trails the leader while a lag is
+set for its broker, and follows late while its link is slow. The high watermark is the lowest log end offset in the
+ISR; it never decreases unless an unclean leader is elected, and does not move while fewer than
+``min.insync.replicas`` are in sync. A follower that has lacked records for ``replica.lag.time.max.ms`` leaves the ISR,
+and one that has caught up joins it again, both only if the leader reaches the controller.
 
-All of it is volatile. Source: Partition.maybeIncrementLeaderHW, Partition.getOutOfSyncReplicas and
+Nothing here survives a restart. Source: Partition.maybeIncrementLeaderHW, Partition.getOutOfSyncReplicas and
 Replica.isCaughtUp, Apache Kafka 4.4; KIP-497, KAFKA-15583.
 """
 
@@ -31,14 +30,14 @@ NO_LEADER = -1
 
 @dataclass(slots=True, eq=False)
 class FollowerState:
-    """A follower that may lack what its leader has.
+    """A follower that may lack records of its leader.
 
-    ``end_offset`` is its log end offset, ``readable_end`` how far it serves its own readers: its high watermark, which
-    follows the leader's late. ``caught_up_ms`` is when it had all that its leader had; ``missing`` has the end offset
-    and the time of each append that it lacks.
+    ``end_offset`` is its log end offset, ``readable_end`` its high watermark, which limits its readers and follows the
+    leader's late. ``caught_up_ms`` is when it last had all of the leader's records; ``missing`` has the end offset and
+    time of each append that it lacks.
 
-    Over a link with a ``condition`` batches take their time: ``arriving`` has the time and the end offset of each that
-    is on its way, ``arrived_end`` is the end offset of those that have come, ``sent_end`` of those that were sent.
+    Over a link with a ``condition`` batches are delayed: ``arriving`` has the arrival time and end offset of each batch
+    in transit, ``arrived_end`` is the end offset of arrived batches, ``sent_end`` of sent ones.
     """
 
     end_offset: int
@@ -51,14 +50,14 @@ class FollowerState:
     sent_end: int = 0
 
     def follow_over(self, condition: LinkCondition | None) -> None:
-        """Fetch over a link in this condition from now on; what is on its way is lost if that has changed."""
+        """Fetch over a link in this condition from now on; batches in transit are lost if it has changed."""
         if condition is not self.condition:
             self.condition = condition
             self.arriving.clear()
             self.arrived_end = self.sent_end = self.end_offset
 
     def restart(self, leader_end_offset: int, now_ms: int) -> None:
-        """Follow another leader, to whose log this one's is truncated and who counts from now on.
+        """Follow another leader: the log is truncated to the leader's, and the lag time starts again.
 
         Source: Partition.makeLeader and Replica.resetReplicaState, Apache Kafka 4.4.
         """
@@ -74,9 +73,9 @@ class FollowerState:
 
 @dataclass(slots=True, eq=False)
 class ReplicaStates:
-    """The followers of one partition that are slowed down or cut off, by broker id, and its high watermark.
+    """The delayed or disconnected followers of a partition by broker id, and its high watermark.
 
-    Kept while there are any, and while too few replicas are in sync for the high watermark to move.
+    Exists while there are such followers, and while the partition is under min ISR.
     """
 
     high_watermark: int
@@ -91,11 +90,11 @@ class Replication:
     timers: Timers[Partition] = field(init=False)
     max_lag_ms: int = field(init=False)
     lags: dict[int, int] = field(default_factory=dict)
-    """Records that the followers on a broker are behind, by broker id; a broker without an entry is not."""
+    """Records by which the followers on a broker lag, by broker id; without an entry they do not."""
     stopped: set[int] = field(default_factory=set)
-    """The brokers that were stopped."""
+    """The stopped brokers."""
     conditions: LinkConditions = field(default_factory=dict)
-    """What holds followers up, by their brokers and their leaders'; changes are seen by ``refresh``."""
+    """Conditions of links, by follower and leader broker id; ``refresh`` applies changes."""
 
     def __post_init__(self) -> None:
         self.timers = self.cluster.timers.subsystem("replication", self.check_in_sync)
@@ -103,20 +102,20 @@ class Replication:
 
     @property
     def is_undisturbed(self) -> bool:
-        """Whether every follower has what its leader has, at once."""
+        """True if every follower has all records of its leader at once."""
         return not self.lags and not self.conditions and self.cluster.network.is_whole
 
     def set_lag(self, broker_id: int, records: int) -> None:
-        """Have the followers on a broker be so many records behind, once ``refresh`` looks at them."""
+        """Set the lag of a broker's followers; ``refresh`` applies it."""
         if records:
             self.lags[broker_id] = records
         else:
             self.lags.pop(broker_id, None)
 
-    # what readers and elections ask
+    # queries of readers and elections
 
     def readable_end(self, partition: Partition, broker_id: int) -> int:
-        """How far a replica serves readers: to the high watermark, a follower as far as it knows that."""
+        """The end of readable records at a replica: the high watermark as this replica knows it."""
         states = partition.replica_states
         if states is None:
             return partition.log.end_offset
@@ -126,9 +125,9 @@ class Replication:
         return min(states.high_watermark, follower.readable_end)
 
     def eligible(self, partition: Partition, online: frozenset[int]) -> Container[int]:
-        """The brokers online that may be in the ISR: those that are in it, and those that have caught up.
+        """The online brokers that may be in the ISR: its members, and replicas that have caught up.
 
-        A leader that does not reach the controller takes nobody in.
+        A leader that does not reach the controller adds none.
         """
         found = self._caught_up(partition, online)
         overrides = partition.overrides
@@ -147,16 +146,16 @@ class Replication:
         )
 
     def is_held_up(self, partition: Partition, online: frozenset[int]) -> bool:
-        """Whether a follower that is up fetches nothing at present, and so does not hear where the log starts now."""
+        """True if an online follower currently fetches nothing, and so does not learn of a new log start offset."""
         states = partition.replica_states
         return states is not None and any(
             broker_id in online and not self._follows(partition, broker_id) for broker_id in states.followers
         )
 
-    # what happens
+    # events
 
     def appended(self, partition: Partition, now_ms: int) -> None:
-        """Records were appended to a partition's log."""
+        """Update followers after records were appended to a partition's log."""
         self.cluster.log_cleanup.appended(partition, now_ms)
         states = partition.replica_states
         if states is not None:
@@ -170,7 +169,7 @@ class Replication:
         self.cluster.notify(partition)
 
     def refresh(self, partitions: Iterable[Partition], now_ms: int) -> None:
-        """Brokers, links, lags, leaders or replicas have changed."""
+        """Apply changes of brokers, links, lags, leaders or replicas."""
         is_undisturbed = self.is_undisturbed
         for partition in partitions:
             if (
@@ -183,7 +182,7 @@ class Replication:
             self._refresh(partition, now_ms)
 
     def leader_changed(self, partition: Partition, now_ms: int) -> None:
-        """A partition has another leader: what that one lacks is cut off the log, as its followers truncate to it."""
+        """Truncate the log to a new leader's end offset, as its followers do."""
         states = partition.replica_states
         if partition.leader == NO_LEADER or (states is None and self.is_undisturbed and partition.overrides is None):
             return
@@ -202,7 +201,7 @@ class Replication:
         self._refresh(partition, now_ms)
 
     def isr_changed(self, partition: Partition, now_ms: int) -> None:
-        """Replicas have left a partition's ISR or have come back."""
+        """Update the high watermark after replicas have left or joined the ISR."""
         states = partition.replica_states
         if partition.registration.elr:
             self._refresh(partition, now_ms)
@@ -212,19 +211,19 @@ class Replication:
             partition.replica_states = ReplicaStates(partition.log.end_offset)
 
     def catch_up(self, partition: Partition, broker_ids: Iterable[int]) -> None:
-        """Have the followers on these brokers get all that the leader has, whatever holds them up."""
+        """Let the followers on these brokers catch up with the leader, regardless of delays."""
         states = partition.replica_states
         if states is not None:
             for broker_id in broker_ids:
                 states.followers.pop(broker_id, None)
 
     def forget(self, partitions: Iterable[Partition]) -> None:
-        """These partitions are gone."""
+        """Cancel the timers of deleted partitions."""
         for partition in partitions:
             self.timers.cancel(partition)
 
     def check_in_sync(self, partition: Partition, now_ms: int) -> None:
-        """Let arrive what was on its way; followers leave the ISR that have lacked records too long, or are back."""
+        """Deliver arrived batches; shrink the ISR by followers that lag too long, and expand it by those caught up."""
         self.cluster.now_ms = now_ms
         states = partition.replica_states
         if states is None or partition.leader == NO_LEADER:
@@ -252,7 +251,7 @@ class Replication:
             self.cluster.replication_control.elect([partition.topic])
             self.cluster.changed()
 
-    # inside
+    # internals
 
     def _refresh(self, partition: Partition, now_ms: int) -> None:
         states = partition.replica_states
@@ -267,7 +266,7 @@ class Replication:
             if reachable and condition is None and not self.lags.get(broker_id):
                 if follower is not None:
                     del states.followers[broker_id]
-                    self.cluster.notify(partition)  # calls that wait learn of the log's start
+                    self.cluster.notify(partition)  # waiting calls learn the log's start
                 continue
             if follower is None:
                 end_offset = partition.log.end_offset
@@ -279,7 +278,7 @@ class Replication:
         self._settle(partition, states)
 
     def _follows(self, partition: Partition, broker_id: int) -> bool:
-        """Whether a follower reaches its leader and has a disk to write to."""
+        """True if a follower reaches its leader and its disk works."""
         if partition.overrides is not None and broker_id in partition.overrides.offline:
             return False
         if broker_id in self.stopped and broker_id in partition.registration.elr:
@@ -291,7 +290,7 @@ class Replication:
         return self.cluster.network.connects(broker_id, partition.leader)
 
     def _has_all(self, partition: Partition, broker_id: int, follower: FollowerState) -> bool:
-        """Whether a follower over a slow link has caught up."""
+        """True if a follower over a slow link has caught up."""
         return (
             follower.condition is not None
             and not follower.missing
@@ -300,7 +299,7 @@ class Replication:
         )
 
     def _replicate(self, partition: Partition, broker_id: int, follower: FollowerState, now_ms: int) -> None:
-        """Let a follower that reaches its leader fetch as far as its lag and its link allow: whole batches."""
+        """Let a connected follower fetch whole batches, as far as its lag and its link allow."""
         if not self._follows(partition, broker_id):
             return
         log = partition.log
@@ -310,7 +309,7 @@ class Replication:
             send(partition, follower, follower.condition.arrival, now_ms)
             readable_end = min(readable_end, follower.arrived_end)
         if readable_end > follower.readable_end:
-            self.cluster.notify(partition)  # readers that wait at this follower, in the ISR or not
+            self.cluster.notify(partition)  # readers wait at this follower, in the ISR or not
         follower.readable_end = readable_end
         follower.end_offset = max(follower.end_offset, follower.readable_end)
         while follower.missing and follower.missing[0][0] <= follower.end_offset:
@@ -319,9 +318,9 @@ class Replication:
             follower.caught_up_ms = max(follower.caught_up_ms, follower.missing[0][1])
 
     def _settle(self, partition: Partition, states: ReplicaStates, *, is_led_alone: bool = False) -> None:
-        """Move the high watermark, set the next deadline, and forget states that say nothing.
+        """Advance the high watermark, set the next deadline, and remove state without information.
 
-        ``is_led_alone``: the leader does not reach the controller, so that nobody falls out of the ISR.
+        ``is_led_alone``: the leader does not reach the controller, so the ISR does not shrink.
         """
         in_sync = [
             (follower.end_offset, follower.caught_up_ms, bool(follower.missing))
@@ -350,7 +349,7 @@ class Replication:
 
 
 def send(partition: Partition, follower: FollowerState, arrival: Callable[[int, int], int], now_ms: int) -> None:
-    """Send a follower what its leader has appended, and take in what has arrived by now; batches keep their order."""
+    """Send the leader's new batches to a follower, and deliver those that have arrived; in order."""
     log = partition.log
     follower.sent_end = min(follower.sent_end, log.end_offset)
     if follower.sent_end < log.end_offset:
@@ -364,5 +363,5 @@ def send(partition: Partition, follower: FollowerState, arrival: Callable[[int, 
 
 
 def is_under_min_isr(partition: Partition) -> bool:
-    """Whether fewer replicas are in sync than ``min.insync.replicas`` asks for."""
+    """True if fewer replicas are in sync than ``min.insync.replicas``."""
     return len(partition.isr) < partition.effective_min_isr()

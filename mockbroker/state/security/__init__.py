@@ -1,1 +1,1 @@
-"""Who may do what, and the passwords of users."""
+"""Access, authentication, TLS settings, and users' credentials."""

@@ -1,4 +1,4 @@
-"""Who may do what, as the rest of the cluster asks it; judging is for the part that brings access control."""
+"""The interface of access control for the rest of the cluster; an optional part implements it."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ STANDARD_AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 
 
 class Access(Protocol):
-    """What one principal may do from one address, by the numbers of ``operations.py``."""
+    """The permissions of one principal from one address, by the numbers of ``operations.py``."""
 
     def may(self, operation: int, resource_type: int, name: str) -> bool:
-        """Whether it may do something with a resource."""
+        """True if the operation on a resource is allowed."""
 
     def may_cluster(self, operation: int) -> bool:
-        """Whether it may do something with the cluster."""
+        """True if the operation on the cluster is allowed."""
 
     def may_topic(self, operation: int, name: str | None) -> bool:
-        """Whether it may do something with a topic."""
+        """True if the operation on a topic is allowed."""
 
 
 def access_of(cluster: Cluster, principal: str, address: str) -> Access | None:
-    """What a principal may do; None where everybody may do everything."""
+    """The permissions of a principal; None without access control."""
     if AUTHORIZER not in cluster.settings.given_names:
         return None
     find = provided("access_of")
@@ -39,13 +39,13 @@ def access_of(cluster: Cluster, principal: str, address: str) -> Access | None:
 
 
 def may_see_of(cluster: Cluster, principal: str, address: str) -> Callable[[str], bool] | None:
-    """Whether a principal may describe a topic; None where everybody may."""
+    """Returns a test of whether a principal may describe a topic; None without access control."""
     access = access_of(cluster, principal, address)
     return None if access is None else partial(access.may_topic, DESCRIBE)
 
 
 def authorizing(settings: Mapping[str, Any], users: Iterable[str]) -> dict[str, Any]:
-    """The settings with access control; the first user may do everything unless they name somebody.
+    """The settings with access control; the first user is a super user unless ``super.users`` is set.
 
     >>> authorizing({}, ["alice", "bob"])["super.users"]
     'User:alice'

@@ -1,12 +1,12 @@
-"""Who is at the other end of a connection to a SASL listener: what it may send until that is known, and for how long.
+"""Authentication of a connection to a SASL listener: the requests allowed in each state, and the session's lifetime.
 
-The life of a connection, without its bytes:
+The states of a connection, without its bytes:
 
-    OPEN           ApiVersions or SaslHandshake may come
-    HANDSHAKE      ApiVersions was answered: SaslHandshake has to come
-    AUTHENTICATE   a mechanism was chosen: its tokens come, in SaslAuthenticate or, after SaslHandshake v0, bare
-    COMPLETE       everything may come until the session expires; SaslHandshake begins a re-authentication
-    WRONG_MECHANISM  a re-authentication by another mechanism was begun: whatever comes next ends it
+  OPEN           ApiVersions or SaslHandshake is allowed
+  HANDSHAKE      after ApiVersions: SaslHandshake is required
+  AUTHENTICATE   a mechanism is chosen: tokens follow in SaslAuthenticate or, after SaslHandshake v0, without headers
+  COMPLETE       all requests are allowed until the session expires; SaslHandshake begins a re-authentication
+  WRONG_MECHANISM  a re-authentication with another mechanism was begun: the next request ends the connection
 
 Source: KIP-43, KIP-152, KIP-368; SaslServerAuthenticator and KafkaChannel.maybeBeginServerReauthentication, Apache
 Kafka 4.4.
@@ -25,12 +25,12 @@ from mockbroker.state.security.mechanisms import (
     SaslMechanism,
 )
 
-REAUTHENTICATION_INTERVAL_MS = 1000  # a second one may not begin sooner
+REAUTHENTICATION_INTERVAL_MS = 1000  # minimum time between two
 MAX_LIFETIME_MS = (2**63 - 1) // 1_000_000
 
 
 class AuthenticationState(Enum):
-    """How far a connection has come."""
+    """The authentication state of a connection."""
 
     OPEN = "open"
     HANDSHAKE = "handshake"
@@ -40,13 +40,13 @@ class AuthenticationState(Enum):
 
 
 class Authenticator:
-    """What stands between a connection and the cluster.
+    """Authenticates a connection.
 
     Args:
-        security: what its listener asks for.
-        make: a mechanism by its name, for one exchange.
+        security: the listener's security settings.
+        make: returns a mechanism by its name, for one exchange.
 
-    ``user`` is who was authenticated, "" before; ``expires_ms`` is when the session ends, None never.
+    ``user`` is the authenticated user, "" before; ``expires_ms`` is the session's end, None for no end.
     """
 
     __slots__ = (
@@ -66,33 +66,33 @@ class Authenticator:
         self.security, self._make = security, make
         self.state = AuthenticationState.OPEN
         self.has_headers = False
-        self.is_again = False  # a session was there before
+        self.is_again = False  # True for a re-authentication
         self.mechanism = self.user = ""
         self.expires_ms: int | None = None
-        self._begun_ms: int | None = None  # when the last re-authentication did
+        self._begun_ms: int | None = None  # the start of the last re-authentication
         self._server: SaslMechanism | None = None
 
     @property
     def is_complete(self) -> bool:
-        """Whether everything may be asked for."""
+        """True if all requests are allowed."""
         return self.state is AuthenticationState.COMPLETE
 
     @property
     def takes_bare_tokens(self) -> bool:
-        """Whether what comes next has no header."""
+        """True if the next token has no header."""
         return self.state is AuthenticationState.AUTHENTICATE and not self.has_headers
 
     def has_expired(self, now_ms: int) -> bool:
-        """Whether a session is over."""
+        """True if the session has expired."""
         return self.expires_ms is not None and now_ms > self.expires_ms
 
     def versions_told(self) -> None:
-        """ApiVersions was answered in its version."""
+        """Record a successful ApiVersions request."""
         if self.state is AuthenticationState.OPEN:
             self.state = AuthenticationState.HANDSHAKE
 
     def begin_again(self, now_ms: int) -> bool:
-        """Begin a re-authentication; False where there is nothing to prolong, or the last one has only just begun."""
+        """Begin a re-authentication; returns False if the session does not expire, or the last one was too recent."""
         if self.expires_ms is None:
             return False
         if self._begun_ms is not None and now_ms - self._begun_ms < REAUTHENTICATION_INTERVAL_MS:
@@ -103,7 +103,7 @@ class Authenticator:
         return True
 
     def choose(self, mechanism: str, *, has_headers: bool) -> bool:
-        """Take the mechanism that a client names; False where the listener has it not."""
+        """Choose a mechanism; returns False if the listener does not support it."""
         if has_headers:
             self.has_headers = True
         if mechanism not in self.security.mechanisms:
@@ -116,10 +116,10 @@ class Authenticator:
         return True
 
     def answer(self, token: bytes, now_ms: int) -> tuple[bytes, int]:
-        """The broker's token, and for how many ms the session lasts: 0 for ever, or not begun yet.
+        """The broker's token, and the session's lifetime in ms: 0 for unlimited, or not begun yet.
 
-        Raises: AuthenticationFailedError, with what the client is told; BrokenTokenError, where it is told nothing;
-            InvalidTokenError after bare tokens, which are answered by tokens alone.
+        Raises: AuthenticationFailedError with the message for the client; BrokenTokenError, without a response;
+            InvalidTokenError after tokens without headers, which have no error response.
         """
         assert self._server is not None
         try:
@@ -151,6 +151,6 @@ class Authenticator:
             limits.append(server.expires_ms - now_ms)
         lifetime_ms = max(0, min(limits)) if limits else None
         if lifetime_ms is not None and lifetime_ms > MAX_LIFETIME_MS:
-            # Kafka adds nanoseconds to now, and fails over a sum beyond 64 bits.
+            # Kafka adds nanoseconds to the current time, and fails on overflow of 64 bits.
             raise BrokenTokenError(f"expected a token that is good for {MAX_LIFETIME_MS} ms or less")
         return lifetime_ms

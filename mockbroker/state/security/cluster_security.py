@@ -1,4 +1,4 @@
-"""Who may log in to a cluster, and what its listeners ask of them."""
+"""The users of a cluster, and the security settings of its listeners."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ SALT_BYTES = 16
 
 
 class ClusterSecurity:
-    """The passwords of users who were given when the cluster was made, and what each listener asks for.
+    """The passwords of initial users, and the security settings of each listener.
 
-    ``open_file`` opens a file of keys by its path; None where there are no files.
+    ``open_file`` opens a key file by its path; None without files.
     """
 
     __slots__ = ("open_file", "_listeners", "_users")
@@ -32,7 +32,7 @@ class ClusterSecurity:
         self._listeners: dict[tuple[str, str], ListenerSecurity] = {}
 
     def add_users(self, cluster: Cluster, users: Mapping[str, str], entropy: Callable[[int], bytes]) -> None:
-        """Let users in by PLAIN and by both SCRAM mechanisms. Raises ValueError: no name, or no password."""
+        """Add users for PLAIN and both SCRAM mechanisms. Raises ValueError: an empty name or password."""
         from mockbroker.state.security.mechanisms import MIN_ITERATIONS, SCRAM_MECHANISMS, salted_password
         from mockbroker.state.security.scram import Upsertion, credential
 
@@ -47,15 +47,15 @@ class ClusterSecurity:
 
     @property
     def users(self) -> dict[str, str]:
-        """The users who were given, with their passwords."""
+        """The initial users with their passwords."""
         return dict(self._users)
 
     def of_listener(self, cluster: Cluster, listener: Listener) -> ListenerSecurity:
-        """What a listener with SASL asks for. Raises ValueError."""
+        """The security settings of a SASL listener. Raises ValueError."""
         return self._security_of(cluster, listener)
 
     def check(self, cluster: Cluster) -> None:
-        """Raises ValueError: what is set for a listener contradicts itself, or is not served."""
+        """Raises ValueError: a listener's settings contradict each other, or are not supported."""
         cluster.support.check(cluster)
         for broker in cluster.brokers.values():
             for listener in broker.listeners:
@@ -65,7 +65,7 @@ class ClusterSecurity:
                     self.tls_of(cluster, broker, listener)
 
     def tls_of(self, cluster: Cluster, broker: Broker, listener: Listener) -> ListenerTls:
-        """What is set for a broker's listener with TLS when the broker starts. Raises ValueError."""
+        """The settings of a broker's TLS listener when the broker starts. Raises ValueError."""
         from mockbroker.state.security.tls import BrokerSettings, tls_of
 
         return tls_of(BrokerSettings(broker.settings, cluster.settings), listener.name, listener.protocol)
@@ -73,7 +73,7 @@ class ClusterSecurity:
     def authenticator(
         self, cluster: Cluster, listener: Listener, entropy: Callable[[int], bytes]
     ) -> Authenticator | None:
-        """What stands before a new connection to a listener; None where anybody may connect."""
+        """The authenticator of a new connection to a listener; None without authentication."""
         if listener.protocol not in WITH_SASL:
             return None
         from mockbroker.state.security.authentication import Authenticator

@@ -1,6 +1,6 @@
-"""``sasl.jaas.config``: a login module and its options, as a line of Java's JAAS configuration.
+"""Parses ``sasl.jaas.config``: a login module and its options, as a line of Java's JAAS configuration.
 
-Source: JaasConfig, which reads it with Java's StreamTokenizer, Apache Kafka 4.4.
+Source: JaasConfig, which uses Java's StreamTokenizer, Apache Kafka 4.4.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ FLAGS = frozenset({"required", "requisite", "sufficient", "optional"})
 
 
 class JaasError(ValueError):
-    """Text that is no JAAS configuration of one module; what it says repeats no value, which may be a password."""
+    """Text that is not a JAAS configuration of one module; the message has no values, which may be passwords."""
 
 
 class LoginModule(NamedTuple):
@@ -32,7 +32,7 @@ class LoginModule(NamedTuple):
 
 
 def parse_jaas(text: str) -> LoginModule:
-    """The one module of a text. Raises JaasError.
+    """The only module in a text. Raises JaasError.
 
     >>> parse_jaas('org.apache.kafka.common.security.plain.PlainLoginModule required user_alice="a;b";').options
     {'user_alice': 'a;b'}
@@ -54,7 +54,7 @@ def parse_jaas(text: str) -> LoginModule:
 
 
 def tokens_of(text: str) -> list[str]:
-    """Words, strings without their quotes, and signs."""
+    """Words, strings without their quotes, and punctuation."""
     found: list[str] = []
     at = 0
     while at < len(text):

@@ -1,7 +1,7 @@
-"""What a listener asks of those who connect: its security protocol and what is set for it, under Kafka's names.
+"""The security settings of a listener, under Kafka's names.
 
-A setting of one listener is ``listener.name.LISTENER.SETTING``, of one mechanism of it
-``listener.name.LISTENER.MECHANISM.SETTING``, both names in small letters; else the setting by its plain name counts.
+A setting of one listener is ``listener.name.LISTENER.SETTING``, of one of its mechanisms
+``listener.name.LISTENER.MECHANISM.SETTING``, both names in lower case; otherwise the plain name applies.
 Source: KIP-103, KIP-226, KIP-368; AbstractConfig.valuesWithPrefixOverride, ChannelBuilders.channelBuilderConfigs and
 SaslChannelBuilder, Apache Kafka 4.4.
 """
@@ -30,19 +30,19 @@ DELAY_SETTING = "connection.failed.authentication.delay.ms"
 
 
 class KeyFile(Protocol):
-    """A file of keys."""
+    """A key file."""
 
     def changed(self) -> str | None:
-        """Its text where that is another than when it was last asked for. Raises OSError, ValueError."""
+        """Its text if it has changed since the last call. Raises OSError, ValueError."""
 
 
 @dataclass(slots=True, frozen=True)
 class ListenerSecurity:
-    """What is set for one listener with SASL.
+    """The settings of a SASL listener.
 
-    ``mechanisms`` stand in the order in which Kafka names them to clients; ``max_reauth_ms`` has how long a session
-    may last by mechanism, 0 for ever. ``passwords`` are those of PLAIN by user, ``makers`` what makes a mechanism that
-    a part brings, for one exchange.
+    ``mechanisms`` are in the order in which Kafka lists them to clients; ``max_reauth_ms`` has the maximum session
+    lifetime by mechanism, 0 for unlimited. ``passwords`` are those for PLAIN by user, ``makers`` the constructors of
+    mechanisms from optional parts, for one exchange.
     """
 
     protocol: str
@@ -70,14 +70,14 @@ class ListenerSettings:
         return f"{self._prefix}{mechanism.lower()}.{setting}"
 
     def name_of(self, setting: str, mechanism: str | None = None) -> str:
-        """The name under which a setting was given, the most particular one first; else its plain name."""
+        """The most specific name under which a setting is set; otherwise its plain name."""
         particular = [self._prefix + setting]
         if mechanism is not None:
             particular.insert(0, self.own_name(setting, mechanism))
         return next((name for name in particular if self.given(name)), setting)
 
     def value(self, setting: str, mechanism: str | None = None) -> Any:
-        """A setting's value, of the type that Kafka gives it. Raises ValueError: it is of another."""
+        """A setting's value, parsed to Kafka's type. Raises ValueError."""
         from mockbroker.state.configs.definitions import definition
 
         name = self.name_of(setting, mechanism)
@@ -88,11 +88,11 @@ class ListenerSettings:
             raise ValueError(str(error).replace(setting, name)) from None
 
     def given_value(self, name: str) -> str:
-        """What was given under this very name; "" for nothing."""
+        """The value that is set under this exact name; "" if not set."""
         return str(self._settings[name]) if self.given(name) else ""
 
     def given(self, name: str) -> bool:
-        """Whether a setting was given under this very name."""
+        """True if a setting is set under this exact name."""
         try:
             return self._settings[name] is not None
         except KeyError:
@@ -106,14 +106,14 @@ def security_of(
     users: Mapping[str, str],
     open_file: Callable[[str], KeyFile] | None = None,
 ) -> ListenerSecurity:
-    """What a listener with SASL asks for.
+    """The security settings of a SASL listener.
 
     Args:
-        users: who has which password beside those of the JAAS configuration.
-        open_file: opens a file of keys by its path; None where there are no files.
+        users: passwords by user, besides those in the JAAS configuration.
+        open_file: opens a key file by its path; None without files.
 
-    Raises: ValueError: a mechanism that is not served, PLAIN without anybody's password, OAUTHBEARER without a login
-        module, or a wrong value.
+    Raises: ValueError: an unsupported mechanism, PLAIN without passwords, OAUTHBEARER without a login module, or an
+        invalid value.
     """
     own = ListenerSettings(settings, listener)
     mechanisms = own.value("sasl.enabled.mechanisms")
@@ -150,13 +150,13 @@ def security_of(
 
 
 def explicit(settings: Mapping[str, Any]) -> frozenset[str]:
-    """The names that were given."""
+    """The names of settings that were set."""
     names: frozenset[str] = getattr(settings, "given_names", frozenset(settings))
     return names
 
 
 def passwords_of(settings: Mapping[str, Any], name: str) -> dict[str, str]:
-    """The users of a PlainLoginModule; none where the setting has no listener's name, as in Kafka."""
+    """The users of a PlainLoginModule; none if the setting's name has no listener, as in Kafka."""
     if not name.startswith(PREFIX):
         return {}
     return {

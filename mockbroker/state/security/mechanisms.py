@@ -1,8 +1,8 @@
-"""SASL mechanisms as a broker plays them: tokens of a client in, the broker's tokens out, who it is at the end.
+"""The broker's side of SASL mechanisms: takes the client's tokens, returns the broker's tokens and the user.
 
-No messages of Kafka's, no sockets. A mechanism is made anew for each exchange.
+Without Kafka messages and sockets. Each exchange has a new mechanism object.
 Source: RFC 4616 (PLAIN), RFC 5802 and RFC 7677 (SCRAM); KIP-43, KIP-84; PlainSaslServer, ScramSaslServer and
-ScramMessages, Apache Kafka 4.4, which decide what a message may look like.
+ScramMessages, Apache Kafka 4.4, for the syntax of messages.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 OAUTHBEARER = "OAUTHBEARER"
 PLAIN, SCRAM_SHA_256, SCRAM_SHA_512 = "PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"
 SCRAM_MECHANISMS = {SCRAM_SHA_256: 1, SCRAM_SHA_512: 2}
-"""The number that Kafka gives each in requests and records."""
+"""Kafka's number of each in requests and records."""
 SCRAM_HASHES = {SCRAM_SHA_256: "sha256", SCRAM_SHA_512: "sha512"}
 MIN_ITERATIONS = 4096
 BASE64 = r"(?:[a-zA-Z0-9/+]{4})*(?:[a-zA-Z0-9/+]{3}=|[a-zA-Z0-9/+]{2}==)?"
@@ -37,19 +37,19 @@ OTHER_AUTHORIZATION = "Authentication failed: Client requested an authorization 
 
 
 class AuthenticationFailedError(Exception):
-    """The client is not who it says; the text is what it is told, word for word as Kafka has it."""
+    """Authentication failed; the text is Kafka's message for the client."""
 
 
 class InvalidTokenError(Exception):
-    """A token that cannot be taken, or that proves nothing; the text is for the log and holds nothing of the token."""
+    """A token with wrong syntax or a wrong proof; the text is for the log and has no part of the token."""
 
 
 class BrokenTokenError(Exception):
-    """A token over which Kafka fails, so that the connection ends without a word."""
+    """A token on which Kafka fails, so that the connection closes without a response."""
 
 
 class SaslMechanism(Protocol):
-    """One exchange. Once ``is_complete``: ``user``, who it is, and ``expires_ms``, until when; None for ever."""
+    """One exchange. Once ``is_complete``: ``user``, and ``expires_ms``, the end of its session; None for no end."""
 
     is_complete: bool
     user: str
@@ -60,7 +60,7 @@ class SaslMechanism(Protocol):
 
 
 class ScramCredential(NamedTuple):
-    """What a broker keeps of a password."""
+    """A broker's credential for a password."""
 
     salt: bytes
     stored_key: bytes
@@ -87,7 +87,7 @@ class PlainMechanism:
         self.expires_ms: int | None = None
 
     def answer(self, token: bytes, now_ms: int = 0) -> bytes:
-        """The empty token, for the right password."""
+        """The empty token, if the password is right."""
         tokens = token.decode("utf-8", "replace").split("\0")
         if len(tokens) != 3:
             raise AuthenticationFailedError(
@@ -108,12 +108,12 @@ class PlainMechanism:
 
 
 class ScramMechanism:
-    """A proof that the client knows a password, and one that the broker does.
+    """Mutual proof by client and broker that they know a password.
 
     Args:
         name: SCRAM-SHA-256 or SCRAM-SHA-512.
-        credential_of: what is kept of a user's password; None for whom there is none.
-        nonce: the broker's share of the nonce, never the same twice.
+        credential_of: returns a user's credential; None for an unknown user.
+        nonce: the broker's part of the nonce, unique.
     """
 
     __slots__ = (
@@ -138,7 +138,7 @@ class ScramMechanism:
         self._client_first = self._server_first = ""
 
     def answer(self, token: bytes, now_ms: int = 0) -> bytes:
-        """Salt and iterations for the client's first token, the broker's proof for its last."""
+        """Salt and iterations for the client's first token, the broker's proof for its final one."""
         text = token.decode("utf-8", "replace")
         return self._first(text) if self._credential is None else self._final(text, self._credential)
 
@@ -183,7 +183,7 @@ class ScramMechanism:
 
 
 def names_token(extensions: str) -> bool:
-    """Whether a client says that its name is a delegation token's id.
+    """True if the client declares its name to be a delegation token's id.
 
     >>> names_token(",a=b,tokenauth=True")
     True
@@ -193,6 +193,6 @@ def names_token(extensions: str) -> bool:
 
 
 def salted_password(mechanism: int, password: str, salt: bytes, iterations: int = MIN_ITERATIONS) -> bytes:
-    """A password as AlterUserScramCredentials carries it: salted and hashed so many times."""
+    """A password as in AlterUserScramCredentials: salted and hashed in this number of iterations."""
     name = next(SCRAM_HASHES[one] for one, number in SCRAM_MECHANISMS.items() if number == mechanism)
     return hashlib.pbkdf2_hmac(name, password.encode(), salt, iterations)

@@ -1,4 +1,4 @@
-"""What access may be asked for: the numbers of resource types and operations.
+"""The numbers of resource types and operations in access control.
 
 Source: ResourceType, AclOperation and Resource, Apache Kafka 4.4.
 """

@@ -1,7 +1,7 @@
-"""``ssl.principal.mapping.rules``: which name the subject of a client's certificate goes by.
+"""``ssl.principal.mapping.rules``: the principal's name for the subject of a client's certificate.
 
-The patterns are Java's. They are matched by RE2, which knows what rules of this kind use and takes no longer than the
-name is long; a pattern with what only Java has, as a look-ahead or a backward reference, is refused.
+The patterns are Java's. RE2 matches them in linear time and supports the usual rules; a pattern with features of Java
+only, such as look-ahead or back references, is an error.
 Source: KIP-371; SslPrincipalMapper, Apache Kafka 4.4.
 """
 
@@ -19,23 +19,23 @@ if TYPE_CHECKING:
 RULE = r"(DEFAULT)|RULE:((?:\\.|[^\\/])*)/((?:\\.|[^\\/])*)/([LU]?).*?|(.*?)"
 RULE_SPLITTER = re.compile(rf"\s*({RULE})\s*(?:,\s*|$)")
 RULE_PARSER = re.compile(RULE)
-BLANKS = "".join(map(chr, range(33)))  # what Java's trim takes off
+BLANKS = "".join(map(chr, range(33)))  # removed by Java's trim
 
 
 class NoMatchingRuleError(Exception):
-    """A name to which no rule applies."""
+    """A name that no rule matches."""
 
 
 @dataclass(slots=True, frozen=True)
 class Rule:
-    """One rule; without a pattern the name stays as it is. ``letters`` is "L", "U" or ""."""
+    """A rule; without a pattern the name is unchanged. ``letters`` is "L", "U" or ""."""
 
     pattern: Any = None
     replacement: str = ""
     letters: str = ""
 
     def apply(self, name: str) -> str | None:
-        """The name that a rule makes of one, None where it does not apply."""
+        """The mapped name, None if the rule does not match."""
         if self.pattern is None:
             return name
         if self.pattern.fullmatch(name) is None:
@@ -46,12 +46,12 @@ class Rule:
 
 @dataclass(slots=True, frozen=True)
 class PrincipalMapping:
-    """Rules, of which the first that applies counts."""
+    """Rules; the first that matches applies."""
 
     rules: tuple[Rule, ...]
 
     def name(self, distinguished_name: str) -> str:
-        """The name that a subject goes by. Raises NoMatchingRuleError."""
+        """The principal's name of a subject. Raises NoMatchingRuleError."""
         for rule in self.rules:
             found = rule.apply(distinguished_name)
             if found is not None:
@@ -60,7 +60,7 @@ class PrincipalMapping:
 
 
 def parse_rules(text: str) -> PrincipalMapping:
-    """The rules of a setting. Raises ValueError.
+    """The rules in a setting. Raises ValueError.
 
     >>> parse_rules("RULE:^CN=([^,]*),.*$/$1/L, DEFAULT").name("CN=Alice,O=Orders")
     'alice'
@@ -98,7 +98,7 @@ def replaced(pattern: Any, replacement: str, name: str) -> list[str]:
 
 
 def filled_in(replacement: str, match: Any) -> str:
-    """A replacement with the groups that it names by ``$1``; one behind the last group stays as text."""
+    """A replacement with its ``$1`` groups filled in; a number above the last group remains as text."""
     last = match.re.groups
     result, at = "", 0
     while at < len(replacement):
@@ -128,11 +128,11 @@ HEADERS = 3
 
 
 class CertificateError(ValueError):
-    """Bytes that are no certificate."""
+    """Bytes that are not a certificate."""
 
 
 def subject_of(certificate: bytes) -> str:
-    """The subject of a certificate in DER, as X500Principal.getName writes it. Raises CertificateError."""
+    """The subject of a certificate in DER, in the form of X500Principal.getName. Raises CertificateError."""
     from cryptography.x509 import load_der_x509_certificate
 
     try:
@@ -142,7 +142,7 @@ def subject_of(certificate: bytes) -> str:
 
 
 def name_of(name: Name) -> str:
-    """A name's parts, the last one first."""
+    """A name's parts, last one first."""
     return ",".join("+".join(map(attribute_text, part)) for part in reversed(name.rdns))
 
 
@@ -158,7 +158,7 @@ def attribute_text(attribute: NameAttribute[str | bytes]) -> str:
 
 
 def value_in_der(attribute: NameAttribute[str | bytes]) -> bytes:
-    """The value with its tag and length, which cryptography writes at the end of a name of one attribute."""
+    """The value with its tag and length, which cryptography writes at the end of a name with one attribute."""
     from cryptography import x509
 
     der = x509.Name([attribute]).public_bytes()

@@ -1,4 +1,4 @@
-"""The security protocols of listeners, and which listener has which.
+"""The security protocols of listeners.
 
 Source: SecurityProtocol and SocketServerConfigs.LISTENER_SECURITY_PROTOCOL_MAP_CONFIG, Apache Kafka 4.4.
 """
@@ -9,15 +9,15 @@ from collections.abc import Mapping
 
 PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL = "PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"
 SECURITY_PROTOCOLS = {PLAINTEXT: 0, SSL: 1, SASL_PLAINTEXT: 2, SASL_SSL: 3}
-"""The numbers that records of registered brokers have for them."""
+"""Their numbers in records of registered brokers."""
 WITH_SASL = frozenset({SASL_PLAINTEXT, SASL_SSL})
 WITH_TLS = frozenset({SSL, SASL_SSL})
 ANONYMOUS = "User:ANONYMOUS"
-"""The principal of a listener that asks for no authentication. Source: KafkaPrincipal, Apache Kafka."""
+"""The principal of a listener without authentication. Source: KafkaPrincipal, Apache Kafka."""
 
 
 def protocols_in(text: str) -> dict[str, str]:
-    """Listener name -> security protocol out of ``listener.security.protocol.map``. Raises ValueError.
+    """Listener name -> security protocol, from ``listener.security.protocol.map``. Raises ValueError.
 
     >>> protocols_in("INSIDE:PLAINTEXT, OUTSIDE:SASL_SSL")
     {'INSIDE': 'PLAINTEXT', 'OUTSIDE': 'SASL_SSL'}
@@ -38,13 +38,13 @@ def protocols_in(text: str) -> dict[str, str]:
 
 
 def protocol_of(listener: str, protocols: Mapping[str, str]) -> str | None:
-    """The security protocol of a listener: as the map says, else its own name where that is one."""
+    """The security protocol of a listener: from the map, else its own name if that is one."""
     name = listener.upper()
     return protocols.get(name, name if name in SECURITY_PROTOCOLS else None)
 
 
 def default_protocol(*, has_users: bool, tls: bool) -> str:
-    """The security protocol of listeners of which nothing is said.
+    """The default security protocol of listeners.
 
     >>> default_protocol(has_users=True, tls=False)
     'SASL_PLAINTEXT'

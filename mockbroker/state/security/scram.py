@@ -1,4 +1,4 @@
-"""The passwords of users, as SCRAM keeps them: salted, and only what is needed to check one (KIP-554, KIP-900).
+"""Users' SCRAM credentials: salted keys that verify a password (KIP-554, KIP-900).
 
 Source: ScramControlManager, ScramImage and ScramMechanism, Apache Kafka 4.4.
 """
@@ -25,7 +25,7 @@ MIN_ITERATIONS, MAX_ITERATIONS = 4096, 16384
 
 
 class Upsertion(NamedTuple):
-    """A password to set, salted and hashed so many times by the client."""
+    """A new password, salted and hashed by the client in this number of iterations."""
 
     user: str
     mechanism: int
@@ -36,13 +36,13 @@ class Upsertion(NamedTuple):
 
 Deletion = tuple[str, int]  # user and mechanism
 Change = RemoveUserScramCredentialRecord | UserScramCredentialRecord
-Outcome = tuple[str, ApiError | None]  # user, and what went wrong
+Outcome = tuple[str, ApiError | None]  # user, and the error
 
 
 def describe_credentials(
     image: Image, users: Iterable[str] | None
 ) -> list[tuple[str, list[tuple[int, int]] | ApiError]]:
-    """The mechanisms and iterations of users, or what is wrong with asking for one; of all who have any for none."""
+    """The mechanisms and iterations of users, or an error for each; without ``users``, of all with credentials."""
     asked = Counter(users or ())
     if not asked:
         asked = Counter(dict.fromkeys(sorted({user for user, _ in image.scram_credentials}), 1))
@@ -67,7 +67,7 @@ def describe_credentials(
 def alter_credentials(
     writer: ImageWriter, deletions: Iterable[Deletion], upsertions: Iterable[Upsertion]
 ) -> list[Outcome]:
-    """Remove and set passwords; of a user who is named twice nothing changes."""
+    """Remove and set passwords; a user who is named twice gets an error and no changes."""
     accepted: dict[str, Change | Upsertion] = {}
     errors: dict[str, ApiError] = {}
     wanted: list[tuple[str, Deletion | Upsertion]] = [
@@ -98,7 +98,7 @@ def alter_credentials(
 
 
 def deletion(image: Image, user: str, mechanism: int) -> RemoveUserScramCredentialRecord:
-    """The record that removes a password.
+    """The record that removes a credential.
 
     Raises ApiError: UNACCEPTABLE_CREDENTIAL, UNSUPPORTED_SASL_MECHANISM, RESOURCE_NOT_FOUND.
     """
@@ -119,12 +119,12 @@ def check_upsertion(wanted: Upsertion) -> None:
 
 
 def credential(wanted: Upsertion) -> UserScramCredentialRecord:
-    """The record that sets a password: the keys to check one by, not the password.
+    """The record that sets a credential: keys that verify the password, not the password.
 
-    Raises ApiError: UNKNOWN_SERVER_ERROR for an empty password, which is found once all users have been looked at.
+    Raises ApiError: UNKNOWN_SERVER_ERROR for an empty password, after all users were checked.
     """
     if not wanted.salted_password:
-        raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)  # Kafka fails over an empty key, and says nothing of it
+        raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)  # Kafka fails on an empty key, without a message
     name = HASHES[wanted.mechanism]
     client_key = hmac.digest(wanted.salted_password, b"Client Key", name)
     return UserScramCredentialRecord(

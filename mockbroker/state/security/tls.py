@@ -1,7 +1,7 @@
-"""What is set for a listener with TLS, under Kafka's names, checked as Kafka checks it; nothing is read from files.
+"""The settings of a TLS listener, under Kafka's names, with Kafka's checks; files are not read here.
 
-A setting of one listener is ``listener.name.LISTENER.ssl...``; else the setting by its plain name counts, that of the
-broker's own settings first. ``ssl.client.auth`` by its plain name counts for SSL alone, not for SASL_SSL (KIP-684).
+A setting of one listener is ``listener.name.LISTENER.ssl...``; otherwise the plain name applies, first in the broker's
+own settings. The plain ``ssl.client.auth`` applies to SSL only, not to SASL_SSL (KIP-684).
 Source: SslConfigs, DefaultSslEngineFactory and ChannelBuilders, Apache Kafka 4.4.
 """
 
@@ -19,13 +19,13 @@ PEM = "PEM"
 NONE, REQUESTED, REQUIRED = "none", "requested", "required"
 TLS_VERSIONS = ("TLSv1.2", "TLSv1.3")
 CONTEXTS = ("TLS", "TLSv1.2", "TLSv1.3")
-"""What ``ssl.protocol`` may be: which versions are spoken is said by ``ssl.enabled.protocols``, as in Kafka."""
+"""Values of ``ssl.protocol``: the versions in use follow from ``ssl.enabled.protocols``, as in Kafka."""
 CLIENT_AUTH = "ssl.client.auth"
 
 
 @dataclass(slots=True, frozen=True)
 class KeyStore:
-    """Where a listener's private key and certificates are: in a file, or in the settings themselves, as PEM."""
+    """A listener's private key and certificates: in a file, or in the settings themselves, as PEM."""
 
     type: str
     location: str | None
@@ -37,7 +37,7 @@ class KeyStore:
 
 @dataclass(slots=True, frozen=True)
 class TrustStore:
-    """Where the certificates are by which clients' own are judged."""
+    """The certificates that clients' certificates are verified with."""
 
     type: str
     location: str | None
@@ -47,7 +47,7 @@ class TrustStore:
 
 @dataclass(slots=True, frozen=True)
 class ListenerTls:
-    """What is set for one listener of one broker."""
+    """The TLS settings for one listener of one broker."""
 
     listener: str
     key_store: KeyStore
@@ -59,7 +59,7 @@ class ListenerTls:
 
 
 class BrokerSettings(Mapping[str, Any]):
-    """A broker's own settings, and those of the cluster behind them."""
+    """A broker's own settings, with the cluster's as defaults."""
 
     __slots__ = ("_own", "_shared")
 
@@ -77,7 +77,7 @@ class BrokerSettings(Mapping[str, Any]):
 
 
 def tls_of(settings: Mapping[str, Any], listener: str, protocol: str) -> ListenerTls:
-    """What is set for a listener with TLS. Raises ValueError, which repeats no secret."""
+    """The settings of a TLS listener. Raises ValueError, whose message has no secrets."""
     own = ListenerSettings(settings, listener)
     try:
         return ListenerTls(
@@ -94,7 +94,7 @@ def tls_of(settings: Mapping[str, Any], listener: str, protocol: str) -> Listene
 
 
 def key_store(own: ListenerSettings) -> KeyStore:
-    """The key store that is set, as far as it can be one."""
+    """The configured key store, with settings that are valid together."""
     found = KeyStore(
         own.value("ssl.keystore.type") or "",
         own.value("ssl.keystore.location"),
@@ -126,7 +126,7 @@ def key_store(own: ListenerSettings) -> KeyStore:
 
 
 def trust_store(own: ListenerSettings) -> TrustStore | None:
-    """The trust store that is set, as far as it can be one; None stands for the system's certificates."""
+    """The configured trust store, with settings that are valid together; None for the system's certificates."""
     found = TrustStore(
         own.value("ssl.truststore.type") or "",
         own.value("ssl.truststore.location"),
@@ -150,7 +150,7 @@ def trust_store(own: ListenerSettings) -> TrustStore | None:
 
 
 def versions(own: ListenerSettings) -> tuple[str, ...]:
-    """The versions of TLS that are spoken, lowest first."""
+    """The enabled versions of TLS, lowest first."""
     context = own.value("ssl.protocol")
     if context not in CONTEXTS:
         raise ValueError(f"ssl.protocol: expected {' or '.join(CONTEXTS)}, got {context}")
@@ -162,7 +162,7 @@ def versions(own: ListenerSettings) -> tuple[str, ...]:
 
 
 def client_auth(own: ListenerSettings, protocol: str) -> str:
-    """Whether clients have to show a certificate."""
+    """The requirement of client certificates: ``required``, ``requested`` or ``none``."""
     if protocol == SASL_SSL and own.name_of(CLIENT_AUTH) == CLIENT_AUTH:
         return NONE
     return str(own.value(CLIENT_AUTH))

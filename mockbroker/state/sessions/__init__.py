@@ -1,1 +1,1 @@
-"""What brokers remember of clients and forget when they stop."""
+"""Client state that brokers lose when they stop."""

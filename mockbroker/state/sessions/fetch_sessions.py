@@ -1,6 +1,6 @@
-"""Incremental fetch sessions (KIP-227): a broker remembers what a client fetches, so that requests name only changes.
+"""Incremental fetch sessions (KIP-227): a broker remembers a client's partitions, so that requests name only changes.
 
-Each broker has its own, and they end with it. Source: KIP-227; FetchSession, Apache Kafka.
+Each broker has its own sessions, which end when it stops. Source: KIP-227; FetchSession, Apache Kafka.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ FINAL_EPOCH = -1
 LAST_EPOCH = 2**31 - 1
 SHARDS = 8
 IDS_OF_SHARD = (2**31 - 1) // SHARDS
-"""Kafka keeps sessions in parts by their id, and fails at an id that is of none of them. Source: FetchSessionCache."""
+"""Kafka shards sessions by id, and fails for an id outside all shards. Source: FetchSessionCache."""
 
 PARTITION_BYTES = 300
-"""About what a session keeps of a partition."""
-MAX_PARTITIONS = (64 << 20) // PARTITION_BYTES  # of all sessions of a broker, so that they take 64 MiB at most
+"""Approximate memory of a partition in a session."""
+MAX_PARTITIONS = (64 << 20) // PARTITION_BYTES  # of all sessions of a broker: at most 64 MiB
 TopicKey = str | bytes  # a topic's name, or its id since Fetch v13
 PartitionKey = tuple[TopicKey, int]
 
 
 @dataclass(slots=True)
 class FetchPartition:
-    """What a client fetches of one partition, and what it was sent last.
+    """A partition that a client fetches, and the state last sent to it.
 
-    ``name`` is the topic's, once it was found, where it goes by its id.
+    ``name`` is the topic's resolved name if it is fetched by id.
     """
 
     topic: TopicKey
@@ -51,7 +51,7 @@ class FetchPartition:
 
 @dataclass(slots=True, eq=False)
 class FetchSession:
-    """The partitions that a client fetches, in the order in which they are read next."""
+    """The partitions that a client fetches, in reading order."""
 
     id: int
     epoch: int
@@ -59,7 +59,7 @@ class FetchSession:
     partitions: dict[PartitionKey, FetchPartition] = field(default_factory=dict)
 
     def update(self, wanted: Iterable[FetchPartition], forgotten: Iterable[PartitionKey]) -> None:
-        """Take what an incremental request adds, changes and drops."""
+        """Apply the additions, changes and removals of an incremental request."""
         for one in wanted:
             known = self.partitions.get(one.key)
             if known is None:
@@ -72,7 +72,7 @@ class FetchSession:
             self.partitions.pop(key, None)
 
     def move_to_end(self, key: PartitionKey) -> None:
-        """Read this partition last from now on, since it just had its share."""
+        """Read this partition last from now on, because it was just read."""
         wanted = self.partitions.pop(key, None)
         if wanted is not None:
             self.partitions[key] = wanted
@@ -80,9 +80,9 @@ class FetchSession:
 
 @dataclass(slots=True, eq=False)
 class FetchSessions:
-    """A broker's sessions by id, the longest unused first, at most ``max_sessions`` of them.
+    """A broker's sessions by id, least recently used first, at most ``max_sessions``.
 
-    All together have ``partitions`` partitions, at most ``MAX_PARTITIONS``.
+    Together they have ``partitions`` partitions, at most ``MAX_PARTITIONS``.
     """
 
     rng: Random
@@ -91,7 +91,7 @@ class FetchSessions:
     partitions: int = 0
 
     def open(self, by_topic_id: bool, wanted: Iterable[FetchPartition]) -> FetchSession | None:
-        """Start a session; None where there is no room, and the client goes on without one."""
+        """Open a session; returns None at capacity, and the client continues without one."""
         by_key = {one.key: one for one in wanted}
         if self.max_sessions <= 0 or len(by_key) > MAX_PARTITIONS:
             return None
@@ -108,9 +108,9 @@ class FetchSessions:
     def update(
         self, session: FetchSession, wanted: Iterable[FetchPartition], forgotten: Iterable[PartitionKey]
     ) -> None:
-        """Take what an incremental request adds to the session that was used last, changes and drops.
+        """Apply an incremental request to the most recently used session.
 
-        Where there is no room for it, the longest unused sessions end, this one too in the end.
+        At capacity, the least recently used sessions are closed, in the end this one too.
         """
         before = len(session.partitions)
         session.update(wanted, forgotten)
@@ -122,7 +122,7 @@ class FetchSessions:
         self.partitions -= len(self.by_id.pop(next(iter(self.by_id))).partitions)
 
     def close(self, session_id: int) -> None:
-        """End a session, if there is one of this id.
+        """Close a session, if one with this id exists.
 
         Raises ApiError: UNKNOWN_SERVER_ERROR for an id that no session can have.
         """
@@ -132,11 +132,11 @@ class FetchSessions:
             self.partitions -= len(session.partitions)
 
     def resume(self, session_id: int, epoch: int, by_topic_id: bool) -> FetchSession:
-        """The session that an incremental request goes on with; its epoch is counted on.
+        """The session that an incremental request continues; advances its epoch.
 
         Raises ApiError: FETCH_SESSION_ID_NOT_FOUND, INVALID_FETCH_SESSION_EPOCH, FETCH_SESSION_TOPIC_ID_ERROR; of
-            several the first, as FetchManager.newContext looks for them. UNKNOWN_SERVER_ERROR for an id that no
-            session can have.
+            several the first, in the order of FetchManager.newContext. UNKNOWN_SERVER_ERROR for an id that no session
+            can have.
         """
         check_session_id(session_id)
         session = self.by_id.get(session_id)
@@ -149,7 +149,7 @@ class FetchSessions:
                 ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR, "a session goes by topic ids or by names, not by both"
             )
         session.epoch = next_epoch(epoch)
-        self.by_id[session_id] = self.by_id.pop(session_id)  # used last
+        self.by_id[session_id] = self.by_id.pop(session_id)  # most recently used
         return session
 
 

@@ -1,1 +1,1 @@
-"""Topics and partitions, and where new replicas go."""
+"""Topics, partitions, and the placement of new replicas."""

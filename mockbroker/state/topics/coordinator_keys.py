@@ -1,4 +1,4 @@
-"""The topics of coordinators, and which partition of one a key is in: its leader is the key's coordinator.
+"""The topics of coordinators, and the partition of each key: its leader is the key's coordinator.
 
 Source: GroupCoordinatorService.partitionFor and groupMetadataTopicConfigs, TransactionStateManager.partitionFor,
 TransactionCoordinator.transactionStateTopicConfigs and Utils.abs, Apache Kafka 4.4.
@@ -32,16 +32,16 @@ COORDINATOR_TOPICS: dict[str, CoordinatorTopic] = {
         key_type=1,
     ),
 } | merged("coordinator_topics")
-"""By name; in a log of ``__consumer_offsets`` groups of every kind are read, those of absent parts too."""
+"""By name; the log of ``__consumer_offsets`` may have groups of every kind, even of parts that are not loaded."""
 MIN_INT = -(2**31)
 
 
 @lru_cache(maxsize=4096)
 def partition_of_key(key: str, partitions: int) -> int:
-    """The partition that a group, a transactional id or a share partition's key is in, of so many.
+    """The partition of a group, a transactional id or a share partition's key, among ``partitions``.
 
     >>> partition_of_key("readers", 50), partition_of_key("payments", 50)
     (28, 13)
     """
     code = to_int32(string_hash(key))
-    return 0 if code == MIN_INT else abs(code) % partitions  # as Utils.abs has it
+    return 0 if code == MIN_INT else abs(code) % partitions  # as in Utils.abs

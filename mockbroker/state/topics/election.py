@@ -1,12 +1,12 @@
-"""Who leads a partition and who is in sync, given the brokers that are online: what is to change, as a record.
+"""Elections: changes of a partition's leader and ISR for the online brokers, as a record.
 
-Every replica that is online and has what the leader has is in the ISR. While it is smaller than ``min.insync.replicas``
-those that left it last are eligible leaders still (KIP-966): the high watermark stands, so they have all below it. Once
-nobody of the ISR is online one of them leads, and where there is none of these either, the one that led last, if it is
-known. Without that feature the ISR keeps its last members. ``unclean`` election takes any replica after all these.
+Every online replica with all records of the leader is in the ISR. While the ISR is smaller than
+``min.insync.replicas``, the replicas that left it last remain eligible leaders (KIP-966): the high watermark does not
+move, so they have all records below it. When no member of the ISR is online, one of them leads, or else the last known
+leader. Without that feature the ISR retains its last members. ``unclean`` election finally allows any replica.
 
-Unless it is told otherwise the preferred leader, the first replica, leads again as soon as it is back; until then
-whoever leads stays, and a new leader is the first of those who may.
+By default the preferred leader, the first replica, leads again as soon as it is back; until then the leader does not
+change, and a new leader is the first eligible replica.
 
 Source: PartitionChangeBuilder and PartitionReassignmentReplicas, Apache Kafka 4.4.
 """
@@ -28,11 +28,11 @@ NOBODY: tuple[int, ...] = ()
 
 
 class Rules(NamedTuple):
-    """What an election goes by.
+    """The rules of an election.
 
-    ``acceptable`` are the brokers that may lead, all that are online. ``keeps_eligible``: eligible leaders are kept
-    (``eligible.leader.replicas.version``). ``unclean``: any replica may lead in the end. ``returns``: the preferred
-    leader leads whenever it may.
+    ``acceptable`` are the brokers that may lead: all online ones. ``keeps_eligible``: eligible leaders are recorded
+    (``eligible.leader.replicas.version``). ``unclean``: any replica may lead as a last resort. ``returns``: the
+    preferred leader leads whenever it may.
     """
 
     acceptable: Container[int]
@@ -42,7 +42,7 @@ class Rules(NamedTuple):
 
 
 class ReplicaAssignment(NamedTuple):
-    """The replicas that a partition is to have, and which of them a reassignment adds and removes."""
+    """The replicas of a partition, including those that a reassignment adds and removes."""
 
     replicas: tuple[int, ...]
     removing: tuple[int, ...] = NOBODY
@@ -50,12 +50,12 @@ class ReplicaAssignment(NamedTuple):
 
 
 def election(partition: Partition, eligible: Container[int], rules: Rules) -> PartitionChangeRecord | None:
-    """What changes about a partition now that these brokers are online, None if nothing does.
+    """The change of a partition after the online brokers changed, None if nothing changes.
 
-    A leader that changes begins a leader epoch; an ISR that changes alone does not, as since Kafka 3.6.
+    A change of the leader begins a leader epoch; since Kafka 3.6 a change of the ISR alone does not.
 
     Args:
-        eligible: those of the brokers online that may be in its ISR.
+        eligible: the online brokers that may be in its ISR.
     """
     now = partition.registration
     leader = now.leader
@@ -72,7 +72,7 @@ def election(partition: Partition, eligible: Container[int], rules: Rules) -> Pa
 
 
 def preferred_leader(partition: Partition, rules: Rules) -> int | None:
-    """Who leads whenever it may: whom a command named, else the first replica; None where nobody returns by itself."""
+    """The broker that leads whenever it may: set by a command, else the first replica; None if none returns."""
     named = None if partition.overrides is None else partition.overrides.leader
     if named is not None:
         return named
@@ -80,7 +80,7 @@ def preferred_leader(partition: Partition, rules: Rules) -> int | None:
 
 
 def may_lead_alone(now: PartitionRegistration, rules: Rules) -> bool:
-    """Whether somebody outside of an empty ISR may lead: an eligible leader, the last one, or anybody unclean."""
+    """True if a replica outside an empty ISR may lead: an eligible leader, the last one, or any by unclean election."""
     candidates: Iterable[int] = now.elr or now.last_known_elr
     if rules.keeps_eligible and any(replica in rules.acceptable for replica in candidates):
         return True
@@ -96,12 +96,12 @@ def partition_change(
     assignment: ReplicaAssignment | None = None,
     lost: Container[int] = (),
 ) -> PartitionChangeRecord | None:
-    """The record that brings a partition to this ISR, with a leader if anybody may lead; None if nothing changes.
+    """The record that sets a partition's ISR, and a leader if any replica may lead; None if nothing changes.
 
     Args:
-        preferred: who is to lead if it may.
-        assignment: other replicas than now; a reassignment that can be over is.
-        lost: brokers that may have lost records, and so are no eligible leaders any more.
+        preferred: the broker that leads if it may.
+        assignment: new replicas; a reassignment that can complete does.
+        lost: brokers that may have lost records, and so are no longer eligible leaders.
     """
     now = partition.registration
     replicas, removing, adding = assignment or ReplicaAssignment(now.replicas, now.removing, now.adding)
@@ -136,7 +136,7 @@ def elect(
     rules: Rules,
     preferred: int | None,
 ) -> tuple[int, bool]:
-    """Who leads, -1 for nobody, and whether records may be lost by that."""
+    """The leader, -1 if none, and True if its election may lose records."""
     valid = [replica for replica in replicas if replica in (isr or elr) and replica in rules.acceptable]
     if valid:
         if preferred in valid:
@@ -156,7 +156,7 @@ def elect(
 def completed(
     isr: Sequence[int], replicas: tuple[int, ...], removing: Container[int], adding: Sequence[int]
 ) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
-    """Replicas and ISR after a reassignment, None while it cannot be over: what it adds has to be in sync.
+    """Replicas and ISR after a reassignment, None until all added replicas are in sync.
 
     >>> completed((1, 2, 3), (3, 4, 1, 2), (1, 2), (4,)) is None
     True
@@ -181,10 +181,11 @@ def change_record(
     elr: Sequence[int],
     keeps_elr: bool,
 ) -> PartitionChangeRecord | None:
-    """The record that gives a partition all this; what stays as it is is left out, and None is no change at all.
+    """The record that makes these changes to a partition, with changed fields only; None if nothing changes.
 
-    The leader epoch moves on when a replica is dropped, even if the leader stays, and who led last is remembered while
-    nobody does: ``triggerLeaderEpochBumpForReplicaReassignmentIfNeeded`` and ``maybeUpdateLastKnownLeader``.
+    The leader epoch increases when a replica is removed, even if the leader does not change, and the last leader is
+    recorded while there is none: ``triggerLeaderEpochBumpForReplicaReassignmentIfNeeded`` and
+    ``maybeUpdateLastKnownLeader``.
     """
     now = partition.registration
     changes: dict[str, object] = {}
@@ -199,7 +200,7 @@ def change_record(
         if not last and now.leader != NO_LEADER:
             last = (now.leader,)
         if assignment.replicas != now.replicas and not set(last) & set(assignment.replicas):
-            last = assignment.replicas[:1]  # a move that a command forces may leave only brokers that are down
+            last = assignment.replicas[:1]  # a move forced by a command may leave only offline brokers
     elif keeps_elr:
         last = NOBODY
     if last != now.last_known_elr:

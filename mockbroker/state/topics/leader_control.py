@@ -1,4 +1,4 @@
-"""Elections as they come: when brokers come and go, when replicas fall behind, when somebody asks, and in time.
+"""Runs elections: after changes of brokers and replicas, on request, and periodically.
 
 Source: ReplicationControlManager and QuorumController (maybeBalancePartitionLeaders), Apache Kafka 4.4.
 """
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from protocol.embedded.metadata_topics import PartitionChangeRecord
 
 NO_LEADER_CHANGE = -2  # PartitionChangeRecord.Leader
-TOPIC, BROKER = "topic", "broker"  # as in configs/definitions.py, which is too much to load for two words
+TOPIC, BROKER = "topic", "broker"  # as in configs/definitions.py, which loads too much for two constants
 MIN_INSYNC_REPLICAS = "min.insync.replicas"
 UNCLEAN = "unclean.leader.election.enable"
 BALANCE = "leaders"
@@ -30,10 +30,10 @@ BALANCE = "leaders"
 
 @dataclass(slots=True, eq=False)
 class LeaderControl:
-    """Who leads the partitions of a cluster, and who is in sync.
+    """Elects the leaders of a cluster's partitions, and changes their ISRs.
 
-    With ``leader.imbalance.check.interval.seconds`` of 0 a preferred leader leads again as soon as it is back; with
-    more, so long after partitions were last seen without theirs, unless ``auto.leader.rebalance.enable`` is false.
+    With ``leader.imbalance.check.interval.seconds`` of 0 a preferred leader leads again as soon as it is back;
+    otherwise after this interval from the last imbalance, unless ``auto.leader.rebalance.enable`` is false.
     """
 
     cluster: Cluster
@@ -43,7 +43,7 @@ class LeaderControl:
         self._balance = self.cluster.timers.subsystem("leader balance", self._rebalance)
 
     def rules(self, acceptable: Container[int]) -> Rules:
-        """What elections go by, of topics without unclean ones."""
+        """The rules of elections in topics without unclean elections."""
         from mockbroker.state.topics.election import Rules
 
         settings = self.cluster.settings
@@ -54,11 +54,11 @@ class LeaderControl:
         )
 
     def rules_of(self, topic: Topic, acceptable: Container[int]) -> Rules:
-        """What elections of a topic's partitions go by."""
+        """The rules of elections in a topic."""
         return self.rules(acceptable)._replace(unclean=bool(topic.config(UNCLEAN)))
 
     def elect(self, topics: Iterable[Topic]) -> None:
-        """Bring leaders and in-sync replicas in line with the brokers that are online and with what replicas have."""
+        """Update leaders and ISRs for the online brokers and their replicas' log end offsets."""
         from mockbroker.state.topics.election import election
 
         online = self.cluster.liveness.online_ids()
@@ -72,7 +72,7 @@ class LeaderControl:
             for partition in topic.partitions:
                 overrides = partition.overrides
                 own = rules if overrides is None else rules._replace(acceptable=online - overrides.offline)
-                # A new leader may be one that other replicas catch up with, and have them in its ISR at once.
+                # Replicas may catch up with a new leader, and join its ISR at once.
                 while True:
                     eligible = replication.eligible(partition, online)
                     change = election(partition, eligible, own)
@@ -81,7 +81,7 @@ class LeaderControl:
                     self.change(partition, change)
 
     def elect_leader(self, partition: Partition, *, unclean: bool) -> None:
-        """Have a partition's first replica lead it, or of an ``unclean`` election anybody where nobody does.
+        """Elect a partition's first replica, or in an ``unclean`` election any replica if there is no leader.
 
         Raises ApiError: ELECTION_NOT_NEEDED, PREFERRED_LEADER_NOT_AVAILABLE, ELIGIBLE_LEADERS_NOT_AVAILABLE.
         """
@@ -103,7 +103,7 @@ class LeaderControl:
         self.cluster.changed()
 
     def lose(self, broker_id: int) -> None:
-        """A broker starts anew that ended without a word: it may lack records, and is in no ISR and no eligible leader.
+        """Remove a broker that restarts after a crash from ISRs and eligible leaders: it may have lost records.
 
         Source: ReplicationControlManager.handleBrokerShutdown, Apache Kafka 4.4.
         """
@@ -121,7 +121,7 @@ class LeaderControl:
                     self.change(partition, change)
 
     def shrink_isr(self, partition: Partition, isr: tuple[int, ...]) -> None:
-        """Take replicas out of a partition's ISR, as its leader asks the controller to (AlterPartition, KIP-497)."""
+        """Remove replicas from a partition's ISR, as its leader requests by AlterPartition (KIP-497)."""
         from mockbroker.state.topics.election import partition_change
 
         change = partition_change(partition, isr, self.rules_of(partition.topic, self._acceptable(partition)))
@@ -130,9 +130,9 @@ class LeaderControl:
         self.cluster.changed()
 
     def change(self, partition: Partition, record: PartitionChangeRecord) -> None:
-        """Write a change of a partition: whoever waits for it is woken, and a new leader begins its epoch.
+        """Write a change of a partition, wake waiting calls, and begin the epoch of a new leader.
 
-        One record at a time: an outage of many partitions takes twice as long with all of its records in one list.
+        One record at a time: with all records in one list, an outage of many partitions takes twice as long.
         """
         cluster = self.cluster
         epoch = partition.registration.leader_epoch
@@ -141,7 +141,7 @@ class LeaderControl:
         cluster.writer.commit((record,))
         cluster.woken.append(partition)
         held = partition.overrides
-        if held is not None and partition.leader in held.out_of_sync:  # by an election in need
+        if held is not None and partition.leader in held.out_of_sync:  # elected without an alternative
             override(partition, replace(held, out_of_sync=held.out_of_sync - {partition.leader}))
         if partition.registration.leader_epoch != epoch:
             cluster.replication.leader_changed(partition, cluster.now_ms)
@@ -155,7 +155,7 @@ class LeaderControl:
         cluster.replication.isr_changed(partition, cluster.now_ms)
 
     def configs_changed(self, kind: str, resource: str, names: frozenset[str]) -> None:
-        """With another ``min.insync.replicas`` nobody is eligible any more outside of an ISR.
+        """Clear the eligible leaders of partitions whose ``min.insync.replicas`` has changed.
 
         Source: ConfigurationControlManager.incrementalAlterConfigResource, Apache Kafka 4.4.
         """
@@ -173,7 +173,7 @@ class LeaderControl:
             self.cluster.writer.commit([ClearElrRecord(topic_name=name)])
             self.cluster.changed()
 
-    # inside
+    # internals
 
     def _acceptable(self, partition: Partition) -> frozenset[int]:
         return self.cluster.liveness.online_ids() - overrides_of(partition).offline
@@ -187,7 +187,7 @@ class LeaderControl:
             self._balance.set(BALANCE, self.cluster.now_ms + interval_ms)
 
     def _rebalance(self, _key: str, now_ms: int) -> None:
-        """Have the first replica lead each partition that it may lead, unless a command named another."""
+        """Elect the first replica of each partition if it may lead, unless a command set another leader."""
         from mockbroker.state.topics.election import partition_change
 
         self.cluster.now_ms = now_ms

@@ -1,7 +1,7 @@
-"""Replicas for new partitions, by the placer that the settings name (KIP-660), and what is refused before it is asked.
+"""Places replicas of new partitions with the configured placer (KIP-660), after checks.
 
-Without one it is Kafka's StripedReplicaPlacer, in ZooKeeper mode KIP-36's rack-aware placement. Partition 0 is led in
-the first rack unless a seed or a start index is set: a test cluster is easier to foretell that way.
+The default is Kafka's StripedReplicaPlacer, in ZooKeeper mode KIP-36's rack-aware placement. Partition 0 is led in the
+first rack unless a seed or a start index is set, which makes a test cluster predictable.
 
 Source: ReplicationControlManager.createTopic and createPartitions, Apache Kafka 4.4.0.
 """
@@ -26,11 +26,11 @@ START_INDEX = "replica.placer.start.index"
 SHIFT = "replica.placer.next.replica.shift"
 NO_NUMBER = -1  # stands for the default
 MISSING_RACKS = "Not all brokers have rack information for replica rack aware assignment"
-MAX_PARTITIONS = 100_000  # of one topic; Kafka has no such limit, but whoever asks a test cluster for more errs
+MAX_PARTITIONS = 100_000  # of one topic; Kafka has no such limit, but in a test cluster more is a mistake
 
 
 def make_placer(settings: KafkaSettings, *, kip_36: bool = False) -> ReplicaPlacer:
-    """The placer of a cluster with these settings, striped by default; with ``kip_36`` always the rack-aware one.
+    """The placer for these settings, striped by default; with ``kip_36`` always the rack-aware one.
 
     Raises PlacerSettingsError.
     """
@@ -53,16 +53,16 @@ def place_partitions(
     first_leader: int | None = None,
     all_have_racks: bool = False,
 ) -> list[tuple[int, ...]]:
-    """Replicas of ``partitions`` new partitions.
+    """The replicas of ``partitions`` new partitions.
 
     Args:
-        brokers: the registered ones; who is not online is fenced.
-        racks: by broker, where the placer is not to see the brokers' own.
+        brokers: the registered brokers; those that are not online are fenced.
+        racks: by broker, if the placer must not use the brokers' own.
         first_leader: in ZooKeeper mode the preferred leader of partition 0 of a topic that grows, from which Kafka
-            works out where to start (AdminZkClient.addPartitions, Apache Kafka 3.9.1), whatever the placer.
-        all_have_racks: refuse where some brokers have a rack and some have none.
+            computes the start (AdminZkClient.addPartitions, Apache Kafka 3.9.1), with any placer.
+        all_have_racks: raise an error if only some brokers have a rack.
 
-    Raises ApiError: INVALID_REPLICATION_FACTOR, also where a partition has no broker that is online;
+    Raises ApiError: INVALID_REPLICATION_FACTOR, also for a partition without an online broker;
         REPLICA_PLACEMENT_FAILED with the placer's own message; UNKNOWN_SERVER_ERROR for missing racks.
     """
     from kafka_rack.placement import (
@@ -98,10 +98,10 @@ def place_partitions(
 
 
 def rows_by_hand(rows: Sequence[tuple[int, Sequence[int]]], partitions: int, replicas: int) -> list[list[int]]:
-    """Replicas given by hand, as partition and brokers, in the order of partitions.
+    """The replicas of a manual assignment of (partition, brokers), ordered by partition.
 
-    Raises ApiError: INVALID_REQUEST where a number of partitions or replicas is given as well;
-        INVALID_REPLICA_ASSIGNMENT where the partitions are not 0 and up, each once.
+    Raises ApiError: INVALID_REQUEST if a number of partitions or replicas is also set;
+        INVALID_REPLICA_ASSIGNMENT unless the partitions are 0 and up, each once.
     """
     for what, number in (("replicas", replicas), ("partitions", partitions)):
         if number != NO_NUMBER:
@@ -118,7 +118,7 @@ def rows_by_hand(rows: Sequence[tuple[int, Sequence[int]]], partitions: int, rep
 
 
 def check_numbers(partitions: int, replicas: int) -> None:
-    """Refuse numbers below 1, where they do not stand for the default.
+    """Check that the numbers are at least 1, or -1 for the default.
 
     Raises ApiError: INVALID_REPLICATION_FACTOR, INVALID_PARTITIONS.
     """
@@ -129,27 +129,27 @@ def check_numbers(partitions: int, replicas: int) -> None:
 
 
 def check_partitions(partitions: int) -> None:
-    """Refuse a number of partitions that no topic has. Raises ApiError: INVALID_PARTITIONS."""
+    """Check a topic's number of partitions. Raises ApiError: INVALID_PARTITIONS."""
     if not 0 < partitions <= MAX_PARTITIONS:
         raise ApiError(ErrorCode.INVALID_PARTITIONS, f"{partitions} partitions, but 1 to {MAX_PARTITIONS} are possible")
 
 
 def check_replication_factor(replicas: int, registered: int) -> None:
-    """Refuse more replicas than brokers are registered, or none. Raises ApiError: INVALID_REPLICATION_FACTOR."""
+    """Check that enough brokers are registered. Raises ApiError: INVALID_REPLICATION_FACTOR."""
     if not 0 < replicas <= registered:
         brokers = "1 broker is" if registered == 1 else f"{registered} brokers are"
         raise ApiError(ErrorCode.INVALID_REPLICATION_FACTOR, f"replication factor {replicas}, but {brokers} registered")
 
 
 def check_in_sync(rows: Sequence[tuple[int, ...]], online: frozenset[int]) -> None:
-    """Refuse replicas given by hand of which none is online. Raises ApiError: INVALID_REPLICA_ASSIGNMENT."""
+    """Check that a manual assignment has online replicas. Raises ApiError: INVALID_REPLICA_ASSIGNMENT."""
     for row in rows:
         if online.isdisjoint(row):
             raise ApiError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, f"replicas {list(row)}: all of them are fenced")
 
 
 def check_assignment(rows: Sequence[tuple[int, ...]], brokers: Container[int]) -> None:
-    """Refuse replicas that are not distinct known brokers, equally many in each row.
+    """Check that replicas are distinct known brokers, with the same number in each row.
 
     Raises ApiError: INVALID_REPLICA_ASSIGNMENT.
     """

@@ -1,9 +1,9 @@
-"""Reassignments: partitions move to other brokers, which takes as long as their records need on throttled brokers.
+"""Reassignments of partitions to other brokers; throttles determine how long their copies take.
 
-A replica that is added copies all that the leader has; once it has caught up it joins the ISR, and when all have that
-are added, those that are removed go. A copy takes no time unless throttles say otherwise: the topic's
-``leader.replication.throttled.replicas`` with the leader's ``leader.replication.throttled.rate``, or the same of the
-follower. Copies that share a throttled broker come one behind the other. What was copied is forgotten in a restart.
+An added replica copies all records of the leader; once it has caught up it joins the ISR, and when all added replicas
+have, the removed ones are dropped. A copy takes no time unless throttled: by the topic's
+``leader.replication.throttled.replicas`` with the leader's ``leader.replication.throttled.rate``, or the same for the
+follower. Copies that share a throttled broker run one after the other. A restart begins copies again.
 
 Source: KIP-73, KIP-455, KIP-860; ReplicationControlManager.alterPartitionReassignments, PartitionReassignmentReplicas,
 PartitionReassignmentRevert and ReplicationQuotaManager, Apache Kafka 4.4.
@@ -31,19 +31,19 @@ LEADER, FOLLOWER = "leader", "follower"
 ALL_REPLICAS = "*"
 CopyKey = tuple[Partition, int]
 Move = tuple[Partition, "PartitionChangeRecord | None"]
-"""A partition and the change that begins its move, None where that changes nothing."""
+"""A partition and the change that begins its move, None if nothing changes."""
 
 
 @dataclass(slots=True, eq=False)
 class Copy:
-    """A replica on its way: the bytes that it lacked at ``start_ms``, from when on it gets so many a second."""
+    """A copy in progress: the bytes missing at ``start_ms``, and the rate in bytes per second from then on."""
 
     left_bytes: float
     rate: float = 0.0
     start_ms: float = 0.0
 
     def advance(self, now_ms: int) -> None:
-        """Count what has come by now."""
+        """Subtract the bytes copied by now."""
         if now_ms > self.start_ms:
             self.left_bytes = max(0.0, self.left_bytes - (now_ms - self.start_ms) * self.rate / 1000)
             self.start_ms = now_ms
@@ -51,23 +51,23 @@ class Copy:
 
 @dataclass(slots=True, eq=False)
 class Reassignments:
-    """The reassignments of a cluster that are under way: the image says which, and here is how far copies are."""
+    """The reassignments in progress: the image has their partitions, this object the progress of copies."""
 
     cluster: Cluster
-    _copies: dict[CopyKey, Copy] = field(default_factory=dict)  # in the order in which they began
+    _copies: dict[CopyKey, Copy] = field(default_factory=dict)  # in the order of their start
     _timers: Timers[CopyKey] = field(init=False)
 
     def __post_init__(self) -> None:
         self._timers = self.cluster.timers.subsystem("reassignments", self._copied)
 
     def under_way(self) -> Iterator[Partition]:
-        """The partitions that move, by topic as they were created."""
+        """The partitions in reassignment, in the order of topic creation."""
         for partition in self.cluster.partitions():
             if partition.registration.adding or partition.registration.removing:
                 yield partition
 
     def plan(self, name: str, index: int, replicas: list[int] | None, *, may_resize: bool) -> Move:
-        """What begins to move a partition to other brokers, the preferred leader first, or with None calls that off.
+        """The change that begins a move to other brokers, the preferred leader first; None cancels the reassignment.
 
         Raises ApiError: UNKNOWN_TOPIC_OR_PARTITION, INVALID_REPLICA_ASSIGNMENT, INVALID_REPLICATION_FACTOR,
             NO_REASSIGNMENT_IN_PROGRESS.
@@ -79,7 +79,7 @@ class Reassignments:
         return partition, change
 
     def carry_out(self, moves: Sequence[Move]) -> None:
-        """Begin moves. A partition that has two gets both changes, of which neither was planned with the other."""
+        """Begin moves. Two moves of one partition are both applied, although neither was planned with the other."""
         for partition, change in moves:
             if change is not None:
                 before = partition.replicas
@@ -91,12 +91,12 @@ class Reassignments:
         self.cluster.changed()
 
     def restore(self) -> None:
-        """Begin the copies of reassignments that the image has."""
+        """Begin the copies of reassignments in the image."""
         for partition in self.under_way():
             self._copy(partition)
 
     def configs_changed(self, _kind: str, _resource: str, names: frozenset[str]) -> None:
-        """Throttles have changed: what is left goes on at the new rates."""
+        """Continue copies at the new rates after throttles have changed."""
         if not self._copies or not any("replication.throttled." in name for name in names):
             return
         now_ms = self.cluster.now_ms
@@ -107,7 +107,7 @@ class Reassignments:
         self.cluster.replication_control.elect(moving)
         self.cluster.changed()
 
-    # inside
+    # internals
 
     def _begin(self, partition: Partition, target: tuple[int, ...], may_resize: bool) -> PartitionChangeRecord | None:
         from mockbroker.state.topics.election import ReplicaAssignment
@@ -152,7 +152,7 @@ class Reassignments:
         return partition_change(partition, isr, leaders.rules_of(partition.topic, acceptable), assignment=assignment)
 
     def _copy(self, partition: Partition) -> None:
-        """Have the replicas that are added copy what they lack, and those that are added no longer stop that."""
+        """Start the copies of added replicas, and cancel those of replicas that are no longer added."""
         now = partition.registration
         coming = [broker for broker in now.adding if broker not in now.isr]
         for key in [key for key in self._copies if key[0] is partition and key[1] not in coming]:
@@ -166,7 +166,7 @@ class Reassignments:
         self._plan(self.cluster.now_ms)
 
     def _plan(self, now_ms: int) -> None:
-        """Say when each copy begins and ends: as soon as the throttled brokers of it are done with those before it."""
+        """Schedule each copy after earlier copies of its throttled brokers."""
         free_ms: dict[tuple[str, int], float] = {}
         for key, copy in list(self._copies.items()):
             rates = self._rates(*key)
@@ -183,7 +183,7 @@ class Reassignments:
             self._timers.set(key, -int(-end_ms // 1))
 
     def _rates(self, partition: Partition, broker_id: int) -> dict[tuple[str, int], float]:
-        """The throttles on a copy: bytes a second by side and broker; none where it takes no time."""
+        """The throttles of a copy in bytes per second, by side and broker; empty if unthrottled."""
         rates: dict[tuple[str, int], float] = {}
         for side, broker in ((LEADER, partition.leader), (FOLLOWER, broker_id)):
             throttled: Collection[str] = partition.topic.config(f"{side}.replication.throttled.replicas") or ()
@@ -194,7 +194,7 @@ class Reassignments:
         return rates
 
     def _copied(self, key: CopyKey, now_ms: int) -> None:
-        """A replica has all that the leader has."""
+        """Complete a copy."""
         self.cluster.now_ms = now_ms
         self._forget(key)
         self.cluster.replication_control.elect([key[0].topic])
@@ -209,7 +209,7 @@ class Reassignments:
             override(partition, replace(held, copying=held.copying - {broker_id}))
 
     def forget(self, partitions: Collection[Partition]) -> None:
-        """These partitions are gone."""
+        """Cancel the copies of deleted partitions."""
         gone = set(map(id, partitions))
         for key in [key for key in self._copies if id(key[0]) in gone]:
             self._forget(key)

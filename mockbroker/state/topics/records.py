@@ -1,4 +1,4 @@
-"""The records that make a topic, widen it and take it away.
+"""The records that create, expand and delete a topic.
 
 Source: ReplicationControlManager.createTopic, createPartitions and deleteTopic, Apache Kafka 4.4.
 """
@@ -21,7 +21,7 @@ def topic_records(
     rows: Sequence[tuple[int, ...]],
     online: Container[int],
 ) -> Iterator[object]:
-    """A new topic, its settings, and a partition for each row of replicas."""
+    """The records of a new topic, its configs, and one partition per row of replicas."""
     yield TopicRecord(name=name, topic_id=topic_id)
     if configs:
         from protocol.embedded.metadata_settings import ConfigRecord
@@ -34,7 +34,7 @@ def topic_records(
 def partition_records(
     topic_id: bytes, first: int, rows: Sequence[tuple[int, ...]], online: Container[int]
 ) -> Iterator[PartitionRecord]:
-    """New partitions from number ``first`` on; in sync are those replicas that are online, or all where none is."""
+    """New partitions from number ``first`` on; the ISR has the online replicas, or all if none is online."""
     for index, replicas in enumerate(rows, first):
         isr = [replica for replica in replicas if replica in online]
         yield PartitionRecord(
@@ -49,5 +49,5 @@ def partition_records(
 
 
 def removal(topic_id: bytes) -> RemoveTopicRecord:
-    """A topic is gone, its partitions and settings with it."""
+    """The record that deletes a topic with its partitions and configs."""
     return RemoveTopicRecord(topic_id=topic_id)

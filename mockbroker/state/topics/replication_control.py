@@ -1,4 +1,4 @@
-"""Where replicas go and who leads them: topics made, widened, moved and deleted, and elections, as records.
+"""Commands on topics: create, expand, move and delete, elections and overrides, written as records.
 
 Source: ReplicationControlManager, Apache Kafka 4.4.
 """
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 def name_in_metrics(name: str) -> str:
-    """What Kafka's metrics make of a topic's name."""
+    """A topic's name in Kafka's metrics."""
     return name.replace(".", "_")
 
 
@@ -53,7 +53,7 @@ class ReplicationControl:
     cluster: Cluster
     leaders: LeaderControl = field(init=False)
     reassignments: Reassignments = field(init=False)
-    _colliding: dict[str, set[str]] = field(default_factory=dict)  # topics by their name in metrics, if it has . or _
+    _colliding: dict[str, set[str]] = field(default_factory=dict)  # topics by name in metrics, for names with . or _
 
     def __post_init__(self) -> None:
         self.leaders = LeaderControl(self.cluster)
@@ -62,7 +62,7 @@ class ReplicationControl:
         self.cluster.configs.on_change(self.reassignments.configs_changed)
 
     def check_new_name(self, name: str) -> None:
-        """Refuse a name that is not legal, or that metrics would not tell from that of another topic.
+        """Check that a name is legal, and that its name in metrics differs from other topics'.
 
         Raises ApiError: INVALID_TOPIC_EXCEPTION.
         """
@@ -90,16 +90,16 @@ class ReplicationControl:
     ) -> Topic:
         """Create a topic; -1 stands for ``num.partitions`` and ``default.replication.factor``.
 
-        A diskless topic (``diskless.enable`` among the configs) has no replicas, and any replication factor will do.
+        A diskless topic (``diskless.enable`` among the configs) has no replicas, and accepts any replication factor.
 
         Args:
-            assignment: replicas of each partition, in place of both numbers.
-            by_hand: the same as partition and replicas, in any order, checked only after all else.
+            assignment: replicas of each partition, instead of both numbers.
+            by_hand: the same as (partition, replicas) in any order, checked last.
             validate_only: check everything, create nothing.
-            requesting_broker_id: the broker that creates it; one in ZooKeeper mode may not know of racks yet.
-            all_have_racks: in ZooKeeper mode refuse where only some brokers have a rack, as AdminManager did, with
-                UNKNOWN_SERVER_ERROR; KafkaApis, which created topics that clients asked for, left racks out.
-            is_name_checked: ``check_new_name`` was called before.
+            requesting_broker_id: the broker that creates the topic; in ZooKeeper mode its code may not know racks.
+            all_have_racks: in ZooKeeper mode, UNKNOWN_SERVER_ERROR if only some brokers have a rack, as in
+                AdminManager; KafkaApis, which creates topics that clients request in Metadata, ignores racks then.
+            is_name_checked: True if ``check_new_name`` was called before.
 
         Raises ApiError: INVALID_TOPIC_EXCEPTION, TOPIC_ALREADY_EXISTS, INVALID_PARTITIONS, INVALID_REPLICATION_FACTOR,
             INVALID_REPLICA_ASSIGNMENT, INVALID_CONFIG, REPLICA_PLACEMENT_FAILED.
@@ -149,9 +149,9 @@ class ReplicationControl:
     def widen(
         self, name: str, count: int, *, assignment: list[list[int]] | None = None, validate_only: bool = False
     ) -> None:
-        """Widen a topic to ``count`` partitions in all.
+        """Add partitions to a topic, up to ``count``.
 
-        Raises ApiError: INVALID_PARTITIONS and those of ``create``.
+        Raises ApiError: INVALID_PARTITIONS and errors of ``create``.
         """
         topic = self.cluster.topics.get(name)
         if topic is None:
@@ -195,7 +195,7 @@ class ReplicationControl:
         self.cluster.changed()
 
     def reassign(self, name: str, index: int, replicas: list[int], *, may_resize: bool = True) -> None:
-        """Move a partition to other brokers, the preferred leader first. The move is done at once.
+        """Move a partition to other brokers, the preferred leader first. The move completes at once.
 
         Raises ApiError: UNKNOWN_TOPIC_OR_PARTITION, INVALID_REPLICA_ASSIGNMENT, INVALID_REPLICATION_FACTOR.
         """
@@ -215,7 +215,7 @@ class ReplicationControl:
         online = cluster.liveness.online_ids()
         eligible = cluster.replication.eligible(partition, online)
         if not any(replica in eligible for replica in replicas):
-            # The move is over once a replica has caught up, so it has by now.
+            # The move completes when a replica has caught up, so it catches up now.
             cluster.replication.catch_up(partition, replicas)
             held = overrides_of(partition)
             self._override(partition, out_of_sync=held.out_of_sync.difference(replicas))
@@ -233,7 +233,7 @@ class ReplicationControl:
         cluster.changed()
 
     def delete(self, topic: Topic) -> None:
-        """Remove a topic and its records; whoever waits for those is woken."""
+        """Delete a topic and its records; waiting calls are woken."""
         from mockbroker.state.topics.records import removal
 
         self.cluster.writer.commit([removal(topic.id)])
@@ -258,17 +258,17 @@ class ReplicationControl:
         self.cluster.changed()
 
     def elect(self, topics: Iterable[Topic]) -> None:
-        """Bring leaders and in-sync replicas in line with the brokers that are online; see ``LeaderControl.elect``."""
+        """Update leaders and ISRs for the online brokers; see ``LeaderControl.elect``."""
         self.leaders.elect(topics)
 
     def shrink_isr(self, partition: Partition, isr: tuple[int, ...]) -> None:
-        """Take replicas out of a partition's ISR; see ``LeaderControl.shrink_isr``."""
+        """Remove replicas from a partition's ISR; see ``LeaderControl.shrink_isr``."""
         self.leaders.shrink_isr(partition, isr)
 
-    # what is held against brokers' own ways
+    # overrides
 
     def move_leader(self, partition: Partition, broker_id: int) -> bool:
-        """Have a broker lead a partition whenever it may, in place of the first replica; False if it leads already.
+        """Let a broker lead a partition whenever it may, instead of the first replica; returns False if it leads.
 
         Raises ApiError: INVALID_REQUEST for a diskless partition, NOT_LEADER_OR_FOLLOWER for a broker without a
             replica, ELIGIBLE_LEADERS_NOT_AVAILABLE for one that is not in sync.
@@ -285,7 +285,7 @@ class ReplicationControl:
         return not led_before
 
     def keep_out_of_isr(self, partition: Partition, broker_ids: Iterable[int]) -> bool:
-        """Have followers leave a partition's ISR and stay out until ``let_into_isr``; False if they did so already.
+        """Remove followers from a partition's ISR until ``let_into_isr``; returns False if they were removed already.
 
         Raises ApiError: INVALID_REQUEST for the leader and for brokers without a replica.
         """
@@ -307,10 +307,10 @@ class ReplicationControl:
         return not wanted <= before
 
     def let_into_isr(self, partition: Partition, broker_ids: Iterable[int]) -> bool:
-        """Let followers into a partition's ISR again; False if they are in it.
+        """Let followers join a partition's ISR again; returns False if they are in it.
 
-        Raises ApiError: INVALID_REQUEST for brokers without a replica; LEADER_NOT_AVAILABLE; INELIGIBLE_REPLICA for one
-            that is down, lacks records or has lost its disk, and for all while the leader does not reach the
+        Raises ApiError: INVALID_REQUEST for brokers without a replica; LEADER_NOT_AVAILABLE; INELIGIBLE_REPLICA for a
+            broker that is down, lacks records or has a failed disk, and for all while the leader does not reach the
             controller.
         """
         wanted = frozenset(broker_ids)
@@ -333,7 +333,7 @@ class ReplicationControl:
         return not was_in_sync
 
     def set_isr(self, partition: Partition, broker_ids: Iterable[int]) -> bool:
-        """Have just these replicas in a partition's ISR; False if they are it. Raises what the two above raise."""
+        """Set a partition's ISR; returns False if unchanged. Raises the errors of the two methods above."""
         wanted = frozenset(broker_ids)
         name = self._check_replicas(partition, wanted, "an ISR")
         if partition.leader not in wanted:
@@ -347,7 +347,7 @@ class ReplicationControl:
         return partition.isr != before
 
     def set_offline(self, partitions: Iterable[Partition], broker_id: int, *, offline: bool) -> None:
-        """Have a broker's log directory with these partitions fail, or work again.
+        """Let a broker's log directory with these partitions fail, or work again.
 
         Source: ReplicationControlManager.handleDirectoriesOffline, Apache Kafka 4.4.
         """
@@ -364,14 +364,14 @@ class ReplicationControl:
         self.cluster.changed()
 
     def run(self, topic_id: bytes) -> Topic:
-        """Run a topic that is in the image."""
+        """Load a topic from the image."""
         topic = self._topic(self.cluster.image, topic_id)
         self.cluster.topics[topic.name] = self.cluster.topic_by_id[topic_id] = topic
         if "." in topic.name or "_" in topic.name:
             self._colliding.setdefault(name_in_metrics(topic.name), set()).add(topic.name)
         return topic
 
-    # inside
+    # internals
 
     def _new_topic_id(self) -> bytes:
         while (topic_id := random_uuid(self.cluster.rng)) in self.cluster.image.topics:
@@ -399,9 +399,9 @@ class ReplicationControl:
         all_have_racks: bool = False,
         first_leader: int | None = None,
     ) -> list[tuple[int, ...]]:
-        """Replicas for new partitions from number ``first`` on; ``first_leader`` is partition 0's preferred leader."""
+        """Replicas of new partitions from number ``first`` on; ``first_leader`` is partition 0's preferred leader."""
         check_partitions(partitions)
-        # A broker that is down stays registered in KRaft mode, fenced; in ZooKeeper mode it is registered no more.
+        # In KRaft mode a broker that is down remains registered, fenced; in ZooKeeper mode it is not registered.
         cluster = self.cluster
         registered = self.registered() if cluster.support.is_kraft else cluster.liveness.online_brokers()
         registered = [broker for broker in registered if not is_cordoned(cluster, broker.id)]
@@ -420,14 +420,14 @@ class ReplicationControl:
         )
 
     def registered(self) -> list[Broker]:
-        """The brokers that may have replicas, by id, whether up or not: all but those that were struck off."""
+        """The brokers that may have replicas, online or not, by id: all except unregistered ones."""
         return [broker for broker in self.cluster.brokers.values() if broker.registration is not None]
 
     def check_rows(self, rows: Sequence[tuple[int, ...]], like: Sequence[tuple[int, ...]] = ()) -> None:
-        """Refuse replicas that ``check_assignment`` refuses, and those of brokers that take none (KIP-1066).
+        """Check replicas with ``check_assignment``, and that no broker is cordoned (KIP-1066).
 
         Args:
-            like: replicas of other partitions, which have as many.
+            like: replicas of other partitions, for the number of replicas.
 
         Raises ApiError: INVALID_REPLICA_ASSIGNMENT.
         """

@@ -1,4 +1,4 @@
-"""Topics and their partitions: who leads, who has a replica, who is in sync."""
+"""Topics and partitions: leaders, replicas, ISRs and logs."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ INTERNAL_TOPICS = frozenset(COORDINATOR_TOPICS)
 
 @dataclass(slots=True, eq=False)
 class Partition:
-    """One partition as it runs: what the image says of it, and its log, which is opened when first asked for.
+    """A partition: its registration in the image, and its log, opened on first use.
 
-    ``replicas`` keep their order, the preferred leader first; ``isr`` keeps the same order. A diskless partition has no
-    replicas and no leader of its own: any broker serves it, and its leader epoch stays 0.
+    ``replicas`` are ordered, the preferred leader first; ``isr`` has the same order. A diskless partition has no
+    replicas and no leader: any broker serves it, and its leader epoch is 0.
     """
 
     topic: Topic
     index: int
     registration: PartitionRegistration
-    replica_states: ReplicaStates | None = None  # volatile: where followers are slowed down or cut off
-    overrides: PartitionOverrides | None = None  # volatile: what commands hold against brokers' own ways
+    replica_states: ReplicaStates | None = None  # lost on restart: lagging or disconnected followers
+    overrides: PartitionOverrides | None = None  # lost on restart: overrides by commands
     _log: PartitionLog | None = None
     _producers: PartitionProducers | None = None
 
@@ -73,7 +73,7 @@ class Partition:
 
     @property
     def log(self) -> PartitionLog:
-        """The partition's records, from the log store."""
+        """The partition's log, from the log store."""
         if self._log is None:
             self._log = self.topic.log_store.open(self.topic.id, self.index)
             self.leader_epoch_began()
@@ -81,21 +81,21 @@ class Partition:
 
     @property
     def has_log(self) -> bool:
-        """Whether anything was done with its records yet; a log takes memory from then on, empty or not."""
+        """True if the log was opened; from then on it takes memory, empty or not."""
         return self._log is not None or self.topic.log_store.has(self.topic.id, self.index)
 
     @property
     def high_watermark(self) -> int:
-        """The offset up to which consumers read: every in-sync replica has what is below."""
+        """The end of readable records: every in-sync replica has all records below it."""
         return self.log.end_offset if self.replica_states is None else self.replica_states.high_watermark
 
     def truncate(self, offset: int) -> None:
-        """Cut off what stands at ``offset`` and behind it; what is known of producers is worked out anew."""
+        """Delete everything from ``offset`` on; the state of producers is recovered from the rest."""
         self.log.truncate(offset)
         self._producers = None
 
     def advance_start(self, offset: int) -> bool:
-        """Have nobody read what is before an offset any more. Gives whether that was different before."""
+        """Move the log's start offset; returns True if it changed."""
         log = self.log
         if offset <= log.start_offset:
             return False
@@ -104,44 +104,44 @@ class Partition:
 
     @property
     def has_known_producers(self) -> bool:
-        """Whether anything is known of producers without reading the log."""
+        """True if the state of producers is known without reading the log."""
         return self._producers is not None
 
     def restore(self, overrides: PartitionOverrides | None, producers: PartitionProducers | None) -> None:
-        """Go on with what was held of the partition and known of its producers."""
+        """Restore the partition's overrides and the state of its producers."""
         self.overrides = overrides
         self._producers = None if producers is None else producers.copy()
 
     @property
     def producers(self) -> PartitionProducers:
-        """What is known of those who wrote to the partition, worked out from its log when first asked for."""
+        """The state of the partition's producers, recovered from its log on first use."""
         if self._producers is None:
             self._producers = recover(self.log)
         return self._producers
 
     def last_stable_offset(self, end_offset: int) -> int:
-        """Up to where readers of committed records see, where a replica shows its readers what is before an offset."""
+        """The last stable offset, for a replica with high watermark ``end_offset``."""
         transactions = self.producers.transactions
         if not (transactions.open or transactions.ended):
             return end_offset
         return max(min(self.log.start_offset, end_offset), transactions.last_stable_offset(end_offset))
 
     def effective_min_isr(self) -> int:
-        """How many replicas have to be in sync for acks=all: never more than there are replicas.
+        """The number of in-sync replicas that acks=all requires, never more than there are replicas.
 
         Source: Partition.effectiveMinIsr, Apache Kafka 4.4.
         """
         return min(int(self.topic.config("min.insync.replicas")), len(self.replicas))
 
     def leader_epoch_began(self) -> None:
-        """A leader was elected: its epoch begins where the log ends."""
+        """Begin the epoch of a new leader at the log's end."""
         if self._log is not None:
             self._log.leader_epochs.assign(self.leader_epoch, self._log.end_offset)
 
 
 @dataclass(slots=True, eq=False)
 class Topic:
-    """A topic as it runs: its name and id (16 bytes), the settings given to it, and its partitions in order."""
+    """A topic: its name and id (16 bytes), its own configs, and its partitions in order."""
 
     image: TopicImage
     configs: dict[str, Any]
@@ -152,8 +152,8 @@ class Topic:
     diskless: bool = field(init=False)
     is_internal: bool = field(init=False)
     partitions: list[Partition] = field(default_factory=list)
-    _values: dict[str, Any] = field(default_factory=dict)  # what was worked out since configs changed
-    append_rules: AppendRules | None = None  # what configs say of records, while they say it
+    _values: dict[str, Any] = field(default_factory=dict)  # cache, cleared when configs change
+    append_rules: AppendRules | None = None  # cache, cleared when configs change
 
     def __post_init__(self) -> None:
         self.name, self.id = self.image.name, self.image.id
@@ -166,7 +166,7 @@ class Topic:
         return len(self.partitions[0].replicas) if self.partitions else 0
 
     def config(self, name: str) -> Any:
-        """The value in force: the topic's own, else the brokers', else Kafka's default. Raises KeyError."""
+        """The effective value: the topic's own, else the brokers', else Kafka's default. Raises KeyError."""
         value = self._values.get(name)
         if value is None:
             own = self.configs.get(name)
@@ -174,20 +174,20 @@ class Topic:
         return value
 
     def configs_changed(self, own: Mapping[str, str]) -> None:
-        """The topic's own configs are these, as text, or those of brokers have changed."""
+        """Set the topic's own configs, as text, and clear caches; also called after changes of broker configs."""
         self.configs = parsed_configs(own)
         self._values.clear()
         self.append_rules = None
 
     def add_partitions(self) -> None:
-        """Run the partitions that have come to the image."""
+        """Load the partitions that were added to the image."""
         first = len(self.partitions)
         for index, registration in enumerate(self.image.partitions[first:], first):
             self.partitions.append(Partition(self, index, registration))
 
 
 def parsed_configs(own: Mapping[str, str]) -> dict[str, Any]:
-    """A topic's own configs, given as text, with their types. They were checked when they were set."""
+    """A topic's own configs, parsed from text that was validated before."""
     if not own:
         return {}
     from mockbroker.state.configs.definitions import find_definition
@@ -197,7 +197,7 @@ def parsed_configs(own: Mapping[str, str]) -> dict[str, Any]:
 
 
 def check_topic_name(name: str | None) -> str:
-    """The name, if it is a legal one. Raises ApiError: INVALID_TOPIC_EXCEPTION with what is wrong."""
+    """The name if it is legal. Raises ApiError: INVALID_TOPIC_EXCEPTION with the reason."""
     if not name:
         problem = "the topic's name is empty"
     elif name in (".", ".."):
@@ -212,7 +212,7 @@ def check_topic_name(name: str | None) -> str:
 
 
 def random_uuid(rng: Random) -> bytes:
-    """A version 4 UUID that Kafka would give out: its text does not start with a dash."""
+    """A version 4 UUID as Kafka generates it: its text does not start with a dash."""
     while True:
         raw = bytearray(rng.randbytes(16))
         raw[6] = raw[6] & 0x0F | 0x40
