@@ -1,9 +1,8 @@
 """The cluster: brokers in racks, topics, groups and producers, and the commands that change them.
 
-Control API, command line and tests all call the commands here. A command checks, makes records of what changes, and has
-them written: the image, which is what a restart finds again, is changed by records alone. What stands here beside it is
-forgotten: fetch sessions, timers, how far followers are, links that are cut, whose turn it is. What may wake a waiting
-call is put down by ``notify``; the engine collects it.
+The control API, the command line and tests call the same commands. A command checks its arguments and writes records:
+only records change the image, which survives a restart. The other state here is lost: fetch sessions, timers, follower
+progress, cut links, rotations. ``notify`` records keys that wake waiting calls; the engine collects them.
 """
 
 from __future__ import annotations
@@ -54,10 +53,10 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, eq=False)
 class Cluster:
-    """Brokers by id, topics by name, groups, producers, settings.
+    """The brokers by id, topics by name, groups, producers and settings of a cluster.
 
-    ``version`` grows with whatever Metadata shows, so that answers can be kept until it does. ``now_ms`` is the time
-    that a command or a call named last.
+    ``version`` grows with each change that Metadata shows, so that responses can be cached. ``now_ms`` is the time
+    of the last command or call.
     """
 
     settings: KafkaSettings
@@ -78,10 +77,10 @@ class Cluster:
     clock: WallClock = field(default_factory=WallClock)
     security: ClusterSecurity = field(default_factory=ClusterSecurity)
     quota_usages: Usages = field(default_factory=Usages)
-    release: str | None = None  # that is emulated, where it was given
-    is_ending: bool = False  # then nobody waits for records any more
-    is_durable: bool = False  # what coordinators keep is in the logs of their topics, and a restart finds it there
-    is_mirror: bool = False  # of a real cluster: nothing in it goes on by itself
+    release: str | None = None  # the emulated release, if set
+    is_ending: bool = False  # then calls stop waiting for records
+    is_durable: bool = False  # the logs of coordinators' topics survive a restart
+    is_mirror: bool = False  # of a real cluster: nothing in it happens by itself
     support: MetadataSupport = field(init=False)
     configs: ClusterConfigs = field(init=False)
     cluster_control: ClusterControl = field(init=False)
@@ -123,16 +122,16 @@ class Cluster:
         """A cluster whose brokers are all online; without an image it has no topics.
 
         Args:
-            seed: what ids are drawn from; one that goes on from an image is given another than before.
-            release: the Kafka that brokers emulate, or ``diskless``; in ZooKeeper's time it may follow from
-                ``inter.broker.protocol.version``. Without one they serve all that there is.
-            image: what a cluster before this one left, as replaying its records gives it; this one writes on in it.
-            log_store: where logs are kept, in memory unless given; beside an image the store of the cluster before.
-            record_log: who keeps the records that change the image; nobody unless given.
-            cluster_id: drawn unless given.
+            seed: ids are drawn from it; a cluster that continues from an image needs another seed than before.
+            release: the Kafka release that brokers emulate, or ``diskless``; in ZooKeeper mode it may follow from
+                ``inter.broker.protocol.version``. Without it, brokers serve all versions.
+            image: the state of an earlier cluster, replayed from its records; this cluster changes it.
+            log_store: stores logs, by default in memory; with an image, the store of the earlier cluster.
+            record_log: stores the records that change the image, by default nothing does.
+            cluster_id: random by default.
             is_durable: ``record_log`` and ``log_store`` outlive the process.
 
-        Raises: PlacerSettingsError, SelectionError: a plugin that the settings name cannot be used.
+        Raises: PlacerSettingsError, SelectionError: a plugin in the settings cannot be used.
             ValueError: versions that are unknown, contradict each other, or are older than the image.
 
         >>> cluster = Cluster.create([Broker(0, "a"), Broker(1, "b")])
@@ -166,15 +165,15 @@ class Cluster:
         return cluster
 
     def snapshot(self) -> ClusterSnapshot:
-        """The cluster as it is now, to begin others with that have as many brokers."""
+        """The current state, from which clusters with the same number of brokers can start."""
         from mockbroker.state.snapshot import snapshot_of
 
         return snapshot_of(self)
 
     def replaced(self, snapshot: ClusterSnapshot, now_ms: int) -> Cluster:
-        """A new cluster that begins with a snapshot, in place of this one, which ends.
+        """A new cluster that starts from a snapshot and replaces this one, which ends.
 
-        It has the same settings and users, and as many brokers at the same addresses; all are up.
+        It has the same settings, users, and brokers with the same addresses; all brokers are up.
         """
         from mockbroker.state import restart
 
@@ -193,7 +192,7 @@ class Cluster:
             log_store=snapshot.logs.fork(),
             producers=Producers(writer, dict(snapshot.last_producer_epochs)),
             release=snapshot.release,
-            version=self.version + 1,  # of this one nothing holds that observers keep by version
+            version=self.version + 1,  # invalidates what observers have cached by version
             now_ms=now_ms,
             clock=WallClock(snapshot.clock_offset_ms),
             security=self.security,
@@ -204,7 +203,7 @@ class Cluster:
         return cluster
 
     def _register_all(self) -> None:
-        """Have all brokers register, in the mode that they and the settings ask for."""
+        """Register all brokers, in the mode that they and the settings determine."""
         brokers = self.brokers.values()
         self.cluster_control.register(brokers)
         if self.release or any(broker.release or broker.protocol for broker in brokers) or self.settings.names_release:
@@ -221,7 +220,7 @@ class Cluster:
             self.cluster_control.register_anew(0)
 
     def check_plugins(self) -> None:
-        """Load the placer and the selector if the settings name any, so that a wrong name is heard of at once.
+        """Load the configured placer and selector, so that a wrong name is reported at once.
 
         Raises: PlacerSettingsError, SelectionError; ValueError, of the profile of diskless topics.
         """
@@ -233,41 +232,41 @@ class Cluster:
 
     @property
     def image(self) -> Image:
-        """What a restart finds again."""
+        """The state that survives a restart."""
         return self.writer.image
 
     @property
     def brokers(self) -> dict[int, Broker]:
-        """All brokers by id, whether up or not."""
+        """All brokers by id, online or not."""
         return self.liveness.brokers
 
     @property
     def diskless(self) -> DisklessProfile:
-        """How diskless topics are served, as ``diskless.profile`` says."""
+        """The system that serves diskless topics, from ``diskless.profile``."""
         if self._diskless is None:
             self._diskless = find_profile(self.settings)
         return self._diskless
 
     @property
     def other_mode(self) -> Any:
-        """The mode, where it is that of an optional part; None in KRaft mode."""
+        """The mode if it is from an optional part; None in KRaft mode."""
         return None if self.support.is_kraft else self.support
 
     def jump_clock(self, ms: int, now_ms: int) -> None:
-        """Move the wall clock forward, or back by a negative number of ms; see ``wall_clock``."""
+        """Move the wall clock forward, or for negative ms back; see ``wall_clock``."""
         self.now_ms = now_ms
         self.clock.offset_ms += ms
         expire(self, now_ms)
 
     def set_link_conditions(self, conditions: LinkConditions, now_ms: int) -> None:
-        """Have followers fetch over links in these conditions, and over whole ones else."""
+        """Set the conditions of links that followers fetch over; other links have none."""
         self.now_ms = now_ms
         self.replication.conditions = conditions
         self.replication.refresh(self.partitions(), now_ms)
         self.replication_control.elect(self.topics.values())
         self.changed()
 
-    # what brokers keep
+    # state of brokers
 
     def fetch_sessions_of(self, broker_id: int) -> FetchSessions:
         """The fetch sessions of a broker; they end when it stops."""
@@ -279,7 +278,7 @@ class Cluster:
 
     @property
     def groups(self) -> Groups:
-        """The consumer groups; loaded when first asked for, since a cluster starts faster without."""
+        """The consumer groups; loaded on first use, because a cluster starts faster without them."""
         if self._groups is None:
             from mockbroker.state.groups.coordinator import Groups
 
@@ -288,12 +287,12 @@ class Cluster:
 
     @property
     def has_groups(self) -> bool:
-        """Whether anybody has asked for groups yet."""
+        """True if groups are loaded."""
         return self._groups is not None
 
     @property
     def transactions(self) -> Transactions:
-        """The transactional ids; loaded when first asked for."""
+        """The transactional ids; loaded on first use."""
         if self._transactions is None:
             from mockbroker.state.transactions.coordinator import Transactions
 
@@ -301,19 +300,19 @@ class Cluster:
         return self._transactions
 
     def extension(self, name: str) -> Any:
-        """The state that an optional part has beside this cluster's state, loaded when first needed."""
+        """The state of an optional part, loaded on first use."""
         found = self._extensions.get(name)
         if found is None:
             found = self._extensions[name] = load(merged("extensions")[name])(self)
         return found
 
     def extensions(self) -> list[Any]:
-        """Those that are loaded."""
+        """The loaded extensions."""
         return list(self._extensions.values())
 
     @property
     def placer(self) -> ReplicaPlacer:
-        """Who places new replicas, as ``replica.placer.class.name`` says. Raises PlacerSettingsError.
+        """The placer of new replicas, from ``replica.placer.class.name``. Raises PlacerSettingsError.
 
         In ZooKeeper mode always KIP-36's placement: KIP-660 is for KRaft.
         """
@@ -322,7 +321,7 @@ class Cluster:
         return self._placer
 
     def close(self) -> None:
-        """Give up what the cluster's plugins hold; nothing is asked of it afterwards.
+        """Release the resources of the cluster's plugins; the cluster is not used afterwards.
 
         Raises: ReplicaPlacementError: the placer's ``close`` failed.
         """
@@ -334,7 +333,7 @@ class Cluster:
 
     @property
     def selector(self) -> ReplicaSelector:
-        """Who sends readers to replicas, as ``replica.selector.class`` says. Raises SelectionError."""
+        """The selector of replicas for readers, from ``replica.selector.class``. Raises SelectionError."""
         if self._selector is None:
             from kafka_rack.selection import find_selector
 
@@ -344,13 +343,13 @@ class Cluster:
     # topics
 
     def partitions(self) -> Iterator[Partition]:
-        """The partitions that have replicas."""
+        """The partitions with replicas."""
         for topic in self.topics.values():
             if not topic.diskless:
                 yield from topic.partitions
 
     def find_topic(self, name: str | None, topic_id: bytes | None = None) -> Topic:
-        """The topic of this name, or of this id where the name is None or empty.
+        """The topic with this name, or with this id if the name is None or empty.
 
         Raises ApiError: UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID.
         """
@@ -374,29 +373,29 @@ class Cluster:
             )
         return topic.partitions[index]
 
-    # what waits, and time
+    # waiting calls, and time
 
     def notify(self, key: Hashable) -> None:
-        """Wake the calls that wait for this key, once the present call or tick is done."""
+        """Wake the calls that wait for this key, after the current call or tick."""
         self.woken.append(key)
 
     def tick(self, now_ms: int) -> None:
-        """Carry out what is due at this time."""
+        """Run everything that is due at this time."""
         self.now_ms = now_ms
         self.timers.advance(now_ms)
 
     def take_updates(self) -> Sequence[ControllerUpdate]:
-        """What the controller in ZooKeeper mode has to tell which broker since this was last called, in order."""
+        """The ZooKeeper mode controller's updates to brokers since the last call, in order."""
         return self.support.take_updates(self.topics, self.version)
 
     def changed(self) -> None:
-        """What Metadata shows has changed."""
+        """Record that a Metadata response would differ."""
         self.version += 1
 
-    # inside
+    # internals
 
     def brokers_changed(self) -> None:
-        """Brokers have come or gone."""
+        """Update liveness, replication and leaders after brokers started or stopped."""
         self.liveness.brokers_changed()
         self.replication.refresh(self.partitions(), self.now_ms)
         self.replication_control.elect(self.topics.values())

@@ -1,4 +1,4 @@
-"""The bytes of coordinators' records in the logs of their topics: written in the versions of Kafka 4.4, and read again.
+"""Encodes and decodes coordinators' records in the logs of their topics, in the versions of Kafka 4.4.
 
 Source: CoordinatorRecordSerde, GroupCoordinatorRecordHelpers, ShareCoordinatorRecordHelpers, TransactionLog,
 CoordinatorLoaderImpl, GroupCoordinatorShard.replay, TransactionStateManager.loadTransactionMetadata, Apache Kafka 4.4.
@@ -28,15 +28,15 @@ if TYPE_CHECKING:
     from mockbroker.state.logs.log import StoredBatch
 
 KEY_VERSION = 0
-EXPIRING_OFFSET_VERSION = 1  # of OffsetCommitValue: the one that says when the offset goes
+EXPIRING_OFFSET_VERSION = 1  # of OffsetCommitValue: the one with an expiry time
 LATEST_RELEASE = "4.4"
 
 
 def value_versions(cluster: Cluster) -> dict[str, int]:
-    """The versions that a cluster's coordinators write values in, by name; all others are written in version 0.
+    """The versions in which a cluster's coordinators write values, by name; others are written in version 0.
 
-    Topics' ids are kept with offsets by 4.4, and transactional ids' former and next producer ids from
-    ``transaction.version`` 1 on.
+    Since 4.4 offsets have topic ids, and from ``transaction.version`` 1 on transactional ids have their previous and
+    next producer ids.
     """
     return {
         "OffsetCommitValue": 4 if cluster.release in (None, LATEST_RELEASE) else 3,
@@ -46,7 +46,7 @@ def value_versions(cluster: Cluster) -> dict[str, int]:
 
 
 def log_record(record: CoordinatorRecord, timestamp_ms: int, versions: Mapping[str, int]) -> Record:
-    """A record as it stands in the log; one without a value deletes.
+    """A coordinator's record as a record of the log; one without a value is a tombstone.
 
     >>> from mockbroker.state.groups.offsets import Committed, commits
     >>> (commit,) = commits("readers", {("orders", 0): Committed(7)}, now_ms=0)
@@ -64,7 +64,7 @@ def log_record(record: CoordinatorRecord, timestamp_ms: int, versions: Mapping[s
 
 
 def value_bytes(value: Any, version: int) -> bytes:
-    """A value behind its version; what a transactional id's first version has no field for is not kept, as in Kafka."""
+    """A version and the encoded value; fields that version 0 of a transactional id lacks are dropped, as in Kafka."""
     if isinstance(value, TransactionLogValue) and version == 0:
         message: Any = value
         value = structs.replace(
@@ -74,7 +74,7 @@ def value_bytes(value: Any, version: int) -> bytes:
 
 
 def version_of(value: Any, versions: Mapping[str, int]) -> int:
-    """The version that a value is written in."""
+    """The version in which a value is written."""
     if isinstance(value, OffsetCommitValue) and value.expire_timestamp != NEVER:
         return EXPIRING_OFFSET_VERSION
     return versions.get(type(value).__name__, 0)
@@ -84,9 +84,9 @@ TYPE_BYTES = 2  # in front of a key
 
 
 def load_shard(topic: str, batches: Iterable[StoredBatch]) -> CoordinatorShard:
-    """Replay the log of a partition of a coordinators' topic; records of no known type are skipped.
+    """Replay the log of a partition of a coordinators' topic; records of unknown types are skipped.
 
-    Raises DecodeError, UnsupportedVersionError: a record is of a known type, but cannot be read.
+    Raises DecodeError, UnsupportedVersionError: a record has a known type, but cannot be read.
     """
     shard = CoordinatorShard()
     for batch in batches:
@@ -100,7 +100,7 @@ def load_shard(topic: str, batches: Iterable[StoredBatch]) -> CoordinatorShard:
 
 
 def record_of(topic: str, record: Record) -> list[CoordinatorRecord]:
-    """A decoded record of a topic of coordinators; empty for one of no known type.
+    """A decoded record of a topic of coordinators; empty for one of an unknown type.
 
     Raises DecodeError, UnsupportedVersionError.
     """
@@ -122,7 +122,7 @@ def record_of(topic: str, record: Record) -> list[CoordinatorRecord]:
 
 @cache
 def message_types(topic: str) -> dict[int, tuple[Any, Any]]:
-    """The classes of key and value by the type in front of a key."""
+    """The classes of key and value, by the type before a key."""
     found = {}
     for module in COORDINATOR_TOPICS[topic].records:
         declared = vars(import_module(f"protocol.embedded.{module}"))
@@ -134,7 +134,7 @@ def message_types(topic: str) -> dict[int, tuple[Any, Any]]:
 
 
 def in_present_form(key: Any, value: Any | None) -> tuple[Any, Any | None]:
-    """An offset in the form of Kafka 0.8 as today's. Source: GroupCoordinatorShard.convertLegacyOffsetCommitKey."""
+    """An offset of Kafka 0.8 in its current form. Source: GroupCoordinatorShard.convertLegacyOffsetCommitKey."""
     from protocol.embedded.group_log import OffsetCommitKey, OffsetCommitValue
 
     return (

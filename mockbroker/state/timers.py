@@ -1,5 +1,5 @@
-"""The cluster's one timer service: deadlines of every subsystem, most of them put off far more often than reached;
-and the wall clock, which may jump.
+"""Deadlines of a cluster's subsystems, most of which are postponed far more often than reached; and the wall clock,
+which may jump.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
 
 Key = TypeVar("Key", bound=Hashable)
 MAX_STALE = 10_000
-"""How many entries may be left of deadlines that were cancelled, before they are cleared away."""
+"""Maximum number of stale heap entries of cancelled deadlines before they are removed."""
 
 
 @dataclass(slots=True, eq=False)
 class Timers(Generic[Key]):
-    """One deadline a key, in milliseconds; setting it again replaces it.
+    """One deadline per key, in milliseconds; setting it again replaces it.
 
-    The heap holds at most one entry a key: a deadline put off stays where it was and is moved when it comes up, since a
-    heartbeat puts off a session that is hardly ever reached. The earliest deadline is asked for after each call, and
-    found anew only once any was set or cancelled.
+    The heap has at most one entry per key: the entry of a postponed deadline is moved only when it comes up, because
+    heartbeats postpone sessions that rarely expire. The earliest deadline, which is read after each call, is cached
+    until a deadline is set or cancelled.
 
     >>> timers = Timers()
     >>> timers.set("session", 10)
@@ -36,11 +36,11 @@ class Timers(Generic[Key]):
     """
 
     deadlines: dict[Key, int] = field(default_factory=dict)
-    _queued: dict[Key, tuple[int, int]] = field(default_factory=dict)  # the key's entry in the heap: when, which
+    _queued: dict[Key, tuple[int, int]] = field(default_factory=dict)  # the key's entry in the heap: deadline, number
     _heap: list[tuple[int, int, Key]] = field(default_factory=list)
-    _numbers: count[int] = field(default_factory=count)  # equal deadlines come in the order they were queued
-    _next_ms: int | None = None  # as it was when last found
-    _is_found: bool = False  # and nothing has changed since
+    _numbers: count[int] = field(default_factory=count)  # equal deadlines are due in the order of queueing
+    _next_ms: int | None = None  # cached
+    _is_found: bool = False  # the cache is valid
 
     def set(self, key: Key, deadline_ms: int) -> None:
         self.deadlines[key] = deadline_ms
@@ -56,14 +56,14 @@ class Timers(Generic[Key]):
             self._clear_away()
 
     def forget(self, keys: Iterable[Key]) -> None:
-        """Cancel for good: nothing is kept of these keys until their time would have come."""
+        """Cancel deadlines and remove their heap entries."""
         known = [key for key in keys if self.deadlines.pop(key, None) is not None or key in self._queued]
         if known:
             self._is_found = False
             self._clear_away()
 
     def __iter__(self) -> Iterator[Key]:
-        """The keys with a deadline, in the order in which they first had one."""
+        """The keys with a deadline, in the order of their first one."""
         return iter(self.deadlines)
 
     def __contains__(self, key: Key) -> bool:
@@ -78,15 +78,15 @@ class Timers(Generic[Key]):
         return self._next_ms
 
     def due(self, now_ms: int) -> Iterator[Key]:
-        """The keys whose time has come, earliest first, each taken off as it is given out.
+        """The keys that are due, earliest first; each is removed when it is returned.
 
-        What is set meanwhile counts too, so whoever sets a deadline while handling one sets a later one.
+        Deadlines that are set meanwhile count too, so a handler must set a later one.
         """
         while (next_ms := self.next_ms()) is not None and next_ms <= now_ms:
             yield self.take()
 
     def take(self) -> Key:
-        """Take off the key with the earliest deadline. Raises IndexError: there is none."""
+        """Remove and return the key with the earliest deadline. Raises IndexError if there is none."""
         self._settle()
         self._is_found = False
         key = heappop(self._heap)[2]
@@ -99,13 +99,13 @@ class Timers(Generic[Key]):
         heappush(self._heap, (*entry, key))
 
     def _clear_away(self) -> None:
-        """Take what was cancelled, and what was overtaken by an earlier deadline, out of the heap."""
+        """Remove the heap entries of cancelled and replaced deadlines."""
         self._queued = {key: entry for key, entry in self._queued.items() if key in self.deadlines}
         self._heap = [entry for entry in self._heap if self._queued.get(entry[2]) == entry[:2]]
         heapify(self._heap)
 
     def _settle(self) -> None:
-        """Bring the heap's top in line with what was set: drop what was cancelled, move what was put off."""
+        """Update the heap's top: remove cancelled entries, move postponed ones."""
         while self._heap:
             queued_ms, number, key = self._heap[0]
             current = self._queued.get(key) == (queued_ms, number)
@@ -121,7 +121,7 @@ class Timers(Generic[Key]):
 
 @dataclass(slots=True, eq=False)
 class Subsystem:
-    """Whose deadlines these are, what is done when one is reached, and whether its time runs at all."""
+    """A subsystem's timers, its handler, and a test of whether its time advances."""
 
     name: str
     timers: Timers[Any]
@@ -135,7 +135,7 @@ def always() -> bool:
 
 @dataclass(slots=True, eq=False)
 class TimerService:
-    """The deadlines of a cluster's subsystems, each by its name.
+    """The deadlines of a cluster's subsystems, by name.
 
     >>> service = TimerService()
     >>> timers = service.subsystem("sessions", lambda key, now_ms: print(key, now_ms))
@@ -154,8 +154,8 @@ class TimerService:
         """The timers of a new subsystem.
 
         Args:
-            on_timer: called with a key and the time once the key's deadline is reached.
-            runs: while it gives False no deadline is reached; those that have passed are reached afterwards.
+            on_timer: called with a key and the time when the key's deadline is reached.
+            runs: while it returns False, no deadline is reached; overdue ones are reached afterwards.
         """
         assert name not in self._subsystems, name
         timers: Timers[Any] = Timers()
@@ -163,17 +163,17 @@ class TimerService:
         return timers
 
     def find(self, name: str) -> Timers[Any] | None:
-        """The timers of a subsystem, None where there is none of this name."""
+        """The timers of a subsystem, None if there is none of this name."""
         found = self._subsystems.get(name)
         return None if found is None else found.timers
 
     def next_ms(self) -> int | None:
-        """The earliest deadline of all, None if there is none."""
+        """The earliest deadline of all subsystems, None if there is none."""
         found = self._next()
         return None if found is None else found[0]
 
     def advance(self, now_ms: int) -> None:
-        """Carry out what is due, earliest first; of equal deadlines the subsystem that came first."""
+        """Run what is due, earliest first; among equal deadlines the first subsystem."""
         while (found := self._next()) is not None and found[0] <= now_ms:
             subsystem = found[1]
             subsystem.on_timer(subsystem.timers.take(), now_ms)
@@ -188,7 +188,7 @@ class TimerService:
 
 
 def next_multiple(time_ms: int, interval_ms: int) -> int:
-    """The first multiple of an interval from a time on.
+    """The first multiple of an interval at or after a time.
 
     >>> next_multiple(60001, 10000), next_multiple(70000, 10000)
     (70000, 70000)
@@ -198,7 +198,7 @@ def next_multiple(time_ms: int, interval_ms: int) -> int:
 
 @dataclass(slots=True, eq=False)
 class WallClock:
-    """How far the wall clock is ahead of the monotonic time that calls and commands bring, in ms.
+    """The offset of the wall clock from the monotonic time of calls and commands, in ms.
 
     >>> clock = WallClock()
     >>> clock.offset_ms -= 1000
@@ -209,14 +209,14 @@ class WallClock:
     offset_ms: int = 0
 
     def at(self, now_ms: int) -> int:
-        """Its time at a monotonic time, in ms since 1970."""
+        """The wall-clock time at a monotonic time, in ms since 1970."""
         return now_ms + self.offset_ms
 
 
 def expire(cluster: Cluster, now_ms: int) -> None:
-    """Drop what is too old by the wall clock: records, offsets of groups without members, producers and ids.
+    """Remove what is too old by the wall clock: records, offsets of groups without members, producers and ids.
 
-    Transactions whose time is up are aborted.
+    Timed-out transactions are aborted.
     """
     cluster.log_cleanup.clock_jumped(now_ms)
     if TRANSACTIONS_TOPIC in cluster.topics:

@@ -22,7 +22,7 @@ Offsets = Mapping[bytes, Mapping[int, int]]
 def begin_subscribed(group: ShareGroup, share: SharePartitions) -> None:
     """Initialize the share partitions of all subscribed topics that are not initialized yet.
 
-    Partitions added to a known topic start at the beginning of their log, others where the group's configs say.
+    Partitions added to a known topic start at offset 0, others where the group's configs say.
     """
     topics = group.groups.topics
     known = joined(group.partitions.initialized, group.partitions.initializing)

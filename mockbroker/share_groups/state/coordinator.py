@@ -1,7 +1,7 @@
 """The share coordinator: persists the state of share partitions, and fences replaced leaders.
 
-A share partition is begun by its group's coordinator, read by each new leader of the partition, written by the leader
-whenever members settle records, and deleted with the group. States change by Kafka's own records alone.
+The group coordinator initializes a share partition, each new leader reads its state and writes it whenever members
+acknowledge records, and it is deleted with the group. States are changed only by Kafka's own records.
 
 Source: ShareCoordinatorShard, Apache Kafka 4.4.
 """
@@ -140,7 +140,7 @@ class ShareCoordinator:
         self.forget([key for key in self.states if key.topic_id == topic_id])
 
     def repeat(self, key: SharePartitionKey) -> None:
-        """Write a share partition's state as it is once more, so that what is before it may go."""
+        """Write a share partition's unchanged state again, so that older records can be deleted."""
         state = self.states[key]
         again = replace(state, snapshot_epoch=state.snapshot_epoch + 1)
         self._write_snapshot(key, state, again, create_ms=state.create_ms)

@@ -1,8 +1,7 @@
 """Pruning of the logs of ``__share_group_state``: old states are written again, and records before the last snapshot of
 every share partition are deleted.
 
-Both are done at intervals. The topic is not compacted: an update is worth
-nothing without the snapshot before it.
+Both happen at intervals. The topic is not compacted, because an update is useless without the snapshot before it.
 
 Source: ShareCoordinatorService, ShareCoordinatorShard.snapshotColdPartitions, ShareCoordinatorOffsetsManager, Apache
 Kafka 4.4.

@@ -238,7 +238,7 @@ class PartitionProducers:
         producer.begin_epoch(epoch)
         verification = self._verifications.get(producer_id)
         if verification is not None and not (verification.starts_at_zero and verification.epoch == epoch):
-            del self._verifications[producer_id]  # a later epoch's transaction may be pending
+            del self._verifications[producer_id]  # otherwise the next transaction has begun already
         producer.coordinator_epoch = coordinator_epoch
         producer.last_ms = timestamp_ms
         self.transactions.end(producer_id, offset, committed=committed)

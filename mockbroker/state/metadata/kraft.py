@@ -76,7 +76,7 @@ class KRaftMode:
 
     ``release`` is the emulated release of all brokers; None: they serve all versions.
 
-    Clients are told that the live broker with the lowest id is the controller; the real one is a node of its own.
+    Clients see the live broker with the lowest id as the controller; the real one is a node of its own.
 
     Raises ValueError: no such release, or one without KRaft mode.
     """
