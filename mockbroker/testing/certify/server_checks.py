@@ -312,6 +312,8 @@ def hints_agree(topic_of: Callable[[ServerUnderTest], str]) -> Callable[[ServerU
                     raise BrokenPromiseError(f"{before.leads(index)}; but {strange[0].text}")
                 refused += sum(is_refused(one) for one in replies)
                 accepted += sum(not is_refused(one) for one in replies)
+        if not accepted and not refused:
+            raise NotJudgedError(NOT_TRIED, "every broker has a replica of every partition")
         served = f"other brokers accepted {accepted} requests; " if accepted else ""
         return f"{served}{refused} refusals of other brokers name the leader, epoch and address of Metadata"
 
@@ -368,6 +370,8 @@ def reads_near(server: ServerUnderTest) -> str:
             if read.error:
                 raise BrokenPromiseError(f"{redirected.text}; but {read.text}")
             sent += 1
+    if not sent:
+        raise NotJudgedError(NOT_TRIED, "no reader has an in-sync replica in its rack and the leader in another")
     return f"{sent} readers were sent to the replica in their rack, and read there"
 
 

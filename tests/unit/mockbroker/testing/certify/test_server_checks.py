@@ -28,8 +28,10 @@ SOON_S = 0.3
 Change = Callable[[Call, Any, Any], None]
 
 
-def certified(settings: dict[str, str] = SETTINGS, plan: ServerPlan = PLAN, brokers: int = 3) -> list[ServerCheck]:
-    with MockCluster(brokers, topics={"payments": (2, 3)}, settings=settings) as cluster:
+def certified(
+    settings: dict[str, str] = SETTINGS, plan: ServerPlan = PLAN, brokers: int = 3, **details: Any
+) -> list[ServerCheck]:
+    with MockCluster(brokers, topics={"payments": (2, 3)}, settings=settings, **details) as cluster:
         plan = replace(plan, stop_rack=cluster.stop_rack, start_rack=cluster.start_rack)
         client = ServerClient(servers_in(cluster.bootstrap_servers), ClientSettings(), 30)
         try:
@@ -264,6 +266,28 @@ def test_replicas_in_one_rack_break_the_promise_of_placement(monkeypatch):
 
 def test_brokers_without_a_selector_offer_no_near_reading():
     assert verdicts(certified(settings={}))["reads_near"] == "not offered"
+
+
+@pytest.mark.parametrize(
+    ("profile", "client_id", "not_tried"),
+    [
+        ("inkless", "x,diskless_az={rack}", set()),
+        ("inkless-managed", "x,diskless_az={rack}", {"diskless_hints_agree"}),
+        ("automq", "automq_az={rack}&x", set()),
+        ("lakestream", "zone_id={rack},x", set()),
+        ("warpstream", "x,ws_az={rack}", set()),
+        ("bufstream", "x;zone={rack}", set()),
+    ],
+)
+def test_each_diskless_system_keeps_the_promises_that_it_makes(profile, client_id, not_tried):
+    plan = replace(PLAN, zone_client_id=client_id)
+    found = verdicts(certified(plan=plan, diskless_as=profile, emulate="4.4"))
+    assert {name for name, verdict in found.items() if verdict == "not offered"} == {
+        "diskless_rack_id",
+        "diskless_described",
+    }
+    assert {name for name, verdict in found.items() if verdict == "not tried"} == not_tried
+    assert "fail" not in found.values()
 
 
 def test_a_rack_that_no_broker_reports_breaks_the_promise_of_racks():
