@@ -39,9 +39,21 @@ PLAIN_FOLDERS = (
     "kafka_rack",
     "mockbroker/access_control",
     "mockbroker/adapters",
+    "mockbroker/data_directories",
     "mockbroker/handlers",
     "mockbroker/proxy",
+    "mockbroker/share_groups",
+    "mockbroker/state/brokers",
+    "mockbroker/state/configs",
+    "mockbroker/state/logs",
+    "mockbroker/state/metadata",
+    "mockbroker/state/quotas",
+    "mockbroker/state/replicas",
+    "mockbroker/state/security",
+    "mockbroker/state/sessions",
+    "mockbroker/streams_groups",
     "mockbroker/testing",
+    "mockbroker/zookeeper",
 )
 
 
