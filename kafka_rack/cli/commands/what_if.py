@@ -182,47 +182,43 @@ def by_broker(compared: Comparison) -> str:
     found = sorted({*before, *after})
     several = len({cluster for cluster, _ in found}) > 1
     rows = []
-    for key in found[:MAX_ROWS]:
-        was, would_be = before.get(key), after.get(key)
+    for key in found:
+        loads = (before.get(key), after.get(key))
         rows.append(
             [
                 f"{key[1]} of cluster {key[0] + 1}" if several else key[1],
                 compared.brokers.get(key),
-                *(bytes_text(load.bytes_in) if load else None for load in (was, would_be)),
-                *(bytes_text(load.bytes_out) if load else None for load in (was, would_be)),
-                *(load.leaders if load else None for load in (was, would_be)),
+                *(bytes_text(load.bytes_in) if load else None for load in loads),
+                *(bytes_text(load.bytes_out) if load else None for load in loads),
+                *(load.leaders if load else None for load in loads),
             ]
         )
     columns = ["broker", "rack", "bytes into", "after", "bytes out of", "after", "leads", "after"]
-    more = f"\nand {counted(len(found) - MAX_ROWS, 'more broker')} in --format json" if len(found) > MAX_ROWS else ""
-    return table(columns, rows) + more
+    return first_rows(columns, rows, "broker")
 
 
 def by_topic(before: ComparedTraffic, after: ComparedTraffic) -> str:
     """The topics whose partitions are written to least evenly afterwards."""
     names = sorted(before.skews, key=lambda name: (-after.skews.get(name, 0), name))
-    rows = [[printable(name), f"{before.skews[name]:.2f}", f"{after.skews[name]:.2f}"] for name in names[:MAX_ROWS]]
-    more = f"\nand {counted(len(names) - MAX_ROWS, 'more topic')} in --format json" if len(names) > MAX_ROWS else ""
-    return table(["topic", "fullest partition by the mean", "after"], rows) + more
+    rows = [[printable(name), f"{before.skews[name]:.2f}", f"{after.skews[name]:.2f}"] for name in names]
+    return first_rows(["topic", "fullest partition by the mean", "after"], rows, "topic")
 
 
 def by_group(before: ComparedTraffic, after: ComparedTraffic) -> str:
     rows = []
-    for name, was in sorted(before.groups.items())[:MAX_ROWS]:
-        would_be = after.groups[name]
-        rows.append(
-            [
-                name,
-                f"{was.protocol} {was.assignor or ''}".strip(),
-                f"{would_be.protocol} {would_be.assignor or ''}".strip(),
-                *(history.rebalances for history in (was, would_be)),
-                *(history.stopped for history in (was, would_be)),
-                *(history.moved for history in (was, would_be)),
-            ]
-        )
+    for name, was in sorted(before.groups.items()):
+        both = (was, after.groups[name])
+        assigned = (f"{one.protocol} {one.assignor or ''}".strip() for one in both)
+        counts = (getattr(one, column) for column in ("rebalances", "stopped", "moved") for one in both)
+        rows.append([name, *assigned, *counts])
     columns = ["group", "assigned by", "after by", "rebalances", "after", "stopped", "after", "moved", "after"]
-    more = len(before.groups) - MAX_ROWS
-    return table(columns, rows) + (f"\nand {counted(more, 'more group')} in --format json" if more > 0 else "")
+    return first_rows(columns, rows, "group")
+
+
+def first_rows(columns: list[str], rows: list[list[Any]], noun: str) -> str:
+    more = len(rows) - MAX_ROWS
+    rest = f"\nand {counted(more, f'more {noun}')} in --format json" if more > 0 else ""
+    return table(columns, rows[:MAX_ROWS]) + rest
 
 
 def money(bill: Bill, compared: Comparison) -> str:
