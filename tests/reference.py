@@ -1,8 +1,8 @@
 """The generated reference pages of docs/; ``python -m tests.reference`` writes them all.
 
 docs/compatibility.md: served APIs, what each requires, and clients. docs/http.md: the control API. docs/python.md: the
-public names of the packages. docs/tables.md has a maker of its own, which is called here. docs/configs.md and
-docs/faults.md have generated parts. docs/faults.schema.json is for editors.
+public names of the packages. docs/tables.md has a maker of its own, which is called here. docs/configs.md,
+docs/cost.md and docs/faults.md have generated parts. docs/faults.schema.json is for editors.
 """
 
 from __future__ import annotations
@@ -340,6 +340,21 @@ def tables() -> str:
     return introduction + line + markdown()
 
 
+def reason_parts() -> dict[str, str]:
+    """The table of docs/cost.md, with an anchor for each reason."""
+    from kafka_rack.locality.reasons import AVOIDABLE_WORDS, REASONS
+
+    rows = [
+        [
+            f'<a id="{reason.docs.partition("#")[2]}"></a>`{reason.name}`',
+            AVOIDABLE_WORDS[reason.avoidable],
+            *(reason.what, reason.action, reason.who.replace("nobody", "-")),
+        ]
+        for reason in REASONS.values()
+    ]
+    return {"reasons": markdown_table(["reason", "avoidable", "what happened", "what to do", "who"], rows)}
+
+
 PAGES: dict[str, Callable[[], str]] = {
     "compatibility.md": compatibility,
     "faults.schema.json": fault_schema,
@@ -347,7 +362,11 @@ PAGES: dict[str, Callable[[], str]] = {
     "python.md": python,
     "tables.md": tables,
 }
-PARTS: dict[str, Callable[[], dict[str, str]]] = {"configs.md": configs_page.parts, "faults.md": fault_parts}
+PARTS: dict[str, Callable[[], dict[str, str]]] = {
+    "configs.md": configs_page.parts,
+    "cost.md": reason_parts,
+    "faults.md": fault_parts,
+}
 """Pages with generated parts between comments."""
 
 if __name__ == "__main__":

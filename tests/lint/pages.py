@@ -77,26 +77,10 @@ def generated_parts_are_current(project: Project) -> Iterator[str]:
     for name, page in right.items():
         shown = project.text(f"docs/{name}").split("\n")
         yield from line_differences(f"docs/{name}", shown, page.split("\n"), "`python -m tests.reference`")
-    for path, rows, program in (
-        ("fixtures/answers/README.md", excuses.HEADER + excuses.rows(), "`python -m tests.answers excuses`"),
-        ("docs/cost.md", table_of_reasons(), "`tests.lint.pages.table_of_reasons()`"),
-    ):
-        header, *right = rows.split("\n")
-        shown = project.text(path).partition(f"{header}\n")[2].partition("\n\n")[0]
-        yield from line_differences(path, shown.split("\n"), right, program)
-
-
-def table_of_reasons() -> str:
-    """The table of docs/cost.md."""
-    from kafka_rack.locality.reasons import AVOIDABLE_WORDS, REASONS
-
-    head = ["| reason | avoidable | what happened | what to do | who |", "|---|---|---|---|---|"]
-    rows = [
-        f'| <a id="{reason.docs.partition("#")[2]}"></a>`{reason.name}` | {AVOIDABLE_WORDS[reason.avoidable]} | '
-        f"{reason.what} | {reason.action} | {reason.who.replace('nobody', '-')} |"
-        for reason in REASONS.values()
-    ]
-    return "\n".join([*head, *rows])
+    path = "fixtures/answers/README.md"
+    header, *rows = (excuses.HEADER + excuses.rows()).split("\n")
+    shown = project.text(path).partition(f"{header}\n")[2].partition("\n\n")[0]
+    yield from line_differences(path, shown.split("\n"), rows, "`python -m tests.answers excuses`")
 
 
 def the_page_on_faults_has_each_moment_and_api(project: Project) -> Iterator[str]:
