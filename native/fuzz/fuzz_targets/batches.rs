@@ -4,8 +4,8 @@ use crc32c::crc32c;
 use kafka_rack_native::batches::{batches, counted};
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|data: Vec<u8>| {
-    let mut data = data;
+fuzz_target!(|input: &[u8]| {
+    let mut data = input.to_vec();
     let mut at = 0;
     while let Some(header) = data.get(at..at + 21) {
         let size = 12 + u32::from_be_bytes([header[8], header[9], header[10], header[11]]) as usize;

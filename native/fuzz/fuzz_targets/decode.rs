@@ -12,6 +12,7 @@ from protocol.codec import codec
 from protocol.errors import DecodeError
 from protocol.reference import decode
 import functools
+import msgspec
 
 classes = [
     registry.message_class(key, kind) for key in sorted(registry.APIS) for kind in ("request", "response")
@@ -28,7 +29,8 @@ def pair(number):
 
 def outcome(decoder, data):
     try:
-        return repr(decoder(data))
+        message, end = decoder(data)
+        return repr(msgspec.to_builtins(message)), end
     except DecodeError as error:
         return error.args
 
@@ -38,11 +40,12 @@ def found(number, data):
         raise AssertionError(f"{versions[number % len(versions)]} {data!r}: {native} and {python}")
 "#;
 
-fuzz_target!(|input: (u16, Vec<u8>)| {
-    let (number, data) = input;
+fuzz_target!(|input: &[u8]| {
+    let Some((number, data)) = input.split_first_chunk() else { return };
+    let number = u16::from_be_bytes(*number);
     let found = python::found(PROGRAM);
     Python::attach(|py| {
-        if let Err(error) = found.bind(py).call1((number, PyBytes::new(py, &data))) {
+        if let Err(error) = found.bind(py).call1((number, PyBytes::new(py, data))) {
             error.print(py);
             std::process::abort();
         }

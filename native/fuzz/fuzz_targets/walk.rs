@@ -49,20 +49,21 @@ def found(number):
     return core.Walk(described, *paths(described)), end
 "#;
 
-fuzz_target!(|input: (u16, Vec<u8>)| {
-    let (number, data) = input;
+fuzz_target!(|input: &[u8]| {
+    let Some((number, data)) = input.split_first_chunk() else { return };
+    let number = u16::from_be_bytes(*number);
     let found = python::found(PROGRAM);
     Python::attach(|py| {
         let pair = found.bind(py).call1((number,)).expect("every message has a walk");
         let (walk, end): (Bound<'_, Walk>, Bound<'_, PyAny>) = pair.extract().expect("a walk and a function");
         let mut found = Found::default();
-        let walked = walk.get().over(&data, 0, &mut found);
-        let decoded: Option<usize> = end.call1((PyBytes::new(py, &data),)).expect("no other error").extract().unwrap();
+        let walked = walk.get().over(data, 0, &mut found);
+        let decoded: Option<usize> = end.call1((PyBytes::new(py, data),)).expect("no other error").extract().unwrap();
         assert_eq!(walked, decoded);
         if walked.is_some() {
             for value in found.slots.iter().chain(found.items.iter().flatten()) {
                 if let Value::Part(..) = value {
-                    let _ = value.bytes(&data);
+                    let _ = value.bytes(data);
                 }
             }
         }
