@@ -1,8 +1,8 @@
-"""Batches as a history names them: who produced what, told by sequence numbers or checksums, never by record bytes.
+"""Identities of batches in a history, by sequence numbers or checksums, never by record bytes.
 
-A batch of an idempotent producer is told by the producer's id, epoch and sequence, which stay whatever a broker does to
-it. Others are told by checksum, size and first time; these are compared only between batches that are stored alike, for
-compression, the time of the append and compaction change the bytes that the checksum covers.
+A batch of an idempotent producer is identified by the producer's id, epoch and sequence, which brokers never change.
+Others are identified by checksum, size and first time; these are compared only between batches in the same stored form,
+because compression, the time of the append and compaction change the bytes that the checksum covers.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ MAGIC_WITH_PRODUCERS = 2
 
 
 class SequenceIdentity(NamedTuple):
-    """A batch by its producer's own count of records."""
+    """A batch by its producer's sequence number."""
 
     producer_id: int
     producer_epoch: int
@@ -32,7 +32,7 @@ class SequenceIdentity(NamedTuple):
 
 
 class ChecksumIdentity(NamedTuple):
-    """A batch by what its bytes add up to; ``timestamp`` is its first record's."""
+    """A batch by its checksum and size; ``timestamp`` is its first record's."""
 
     crc: int
     size_bytes: int
@@ -43,7 +43,7 @@ class ChecksumIdentity(NamedTuple):
 
 
 class HistoryBatch(NamedTuple):
-    """The parts of a batch that a history needs. ``offset`` is the producer's own count until it is stored."""
+    """The parts of a batch that a history needs. ``offset`` is the producer's own until the batch is stored."""
 
     offset: int
     num_offsets: int
@@ -58,10 +58,10 @@ class HistoryBatch(NamedTuple):
 
 
 def read_batches(records: bytes | None, position: int = 0) -> Iterator[HistoryBatch]:
-    """The whole batches of a records field, up to where it is damaged or cut off.
+    """The complete batches of a records field, up to where it is damaged or cut off.
 
-    A compressed message of magic 0 or 1 does not say how many offsets it has: it is taken to reach from ``position``,
-    or from the end of the one before it, to its last one.
+    A compressed message of magic 0 or 1 does not contain its number of offsets: it is assumed to extend from
+    ``position``, or from the end of the previous one, to its last offset.
     """
     try:
         for header in iter_batches(records):

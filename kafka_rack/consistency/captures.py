@@ -1,4 +1,4 @@
-"""Captures to the calls that a history is made of, without Spark."""
+"""Captures to the calls of a history, without Spark."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CONTINUED = re.compile(r"-\d{4,}(?=\.pcap|\.pcapng|$)")
 
 
 class CheckedCapture(NamedTuple):
-    """A recording and what was found in it. ``started_us`` is the time of its first frame, None where it has none."""
+    """A recording and its report. ``started_us`` is the time of its first frame, None without one."""
 
     name: str
     paths: tuple[str, ...]
@@ -57,7 +57,7 @@ def check_capture(
     max_examples: int,
     beside: bool = False,
 ) -> CheckedCapture:
-    """One recording's history, checked. Its files go on from each other, or were recorded ``beside`` each other."""
+    """The check of one recording's history. Its files continue each other, or were recorded ``beside`` each other."""
     problems: list[Problem] = []
     checker = Checker(is_lossy=is_lossy, max_examples=max_examples)
     reading = CaptureReading(files, options, problems, beside=beside)
@@ -81,7 +81,7 @@ class CaptureReading:
         self.history = WireHistory(self._topic_name)
 
     def calls(self) -> Iterator[WireCall]:
-        """Each once, those without an answer where that is clear."""
+        """Each call once, those without an answer once that is certain."""
         numbered = [numbered_frames(number, frames) for number, (_, frames) in enumerate(self._opened)]
         for _, number, frame in merge(*numbered, key=itemgetter(0)) if self._beside else chain(*numbered):
             if self.started_us is None:
@@ -145,7 +145,7 @@ def needs_no_answer(asked: PendingRequest) -> bool:
 
 
 def recordings(files: Iterable[CaptureFile]) -> list[list[CaptureFile]]:
-    """Files that go on from each other together, in their order."""
+    """The recordings: files that continue each other, in order."""
     found: dict[str, list[CaptureFile]] = {}
     for file in files:
         folder = file.path.removesuffix(file.path.rpartition("/")[2])
@@ -156,7 +156,7 @@ def recordings(files: Iterable[CaptureFile]) -> list[list[CaptureFile]]:
 
 
 def part_number(path: str) -> int:
-    """Which file of its recording this is, from 0.
+    """The index of a file in its recording, from 0.
 
     >>> sorted(["trace-0001.jsonl", "trace-10000.jsonl", "trace.jsonl"], key=part_number)
     ['trace.jsonl', 'trace-0001.jsonl', 'trace-10000.jsonl']
@@ -166,7 +166,7 @@ def part_number(path: str) -> int:
 
 
 def recording_name(path: str) -> str:
-    """The name of the recording that a file is part of.
+    """The name of the recording to which a file belongs.
 
     >>> recording_name("traces/trace-0001.jsonl.gz"), recording_name("traces/trace.jsonl")
     ('trace', 'trace')

@@ -1,4 +1,4 @@
-"""One partition's part of a history: takes its operations, and judges its batches by all of them."""
+"""One partition's part of a history: collects its operations, and checks its batches against all of them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class FirstRead(NamedTuple):
 
 
 class Gap(NamedTuple):
-    """Offsets from ``start`` to before ``end`` that a poll passed over."""
+    """Offsets from ``start`` to before ``end`` that a poll skipped."""
 
     start: int
     end: int
@@ -35,9 +35,9 @@ class Gap(NamedTuple):
 
 
 class SentBatch:
-    """A record or batch by its identity: how it was sent, and at which offsets it was read.
+    """A record or batch by its identity: how it was sent, and the offsets at which it was read.
 
-    ``send`` is the attempt that says most, ``attempts`` the number of those that may have been stored.
+    ``send`` is the most informative attempt, ``attempts`` the number of attempts that may have been stored.
     """
 
     __slots__ = ("acknowledged_at", "attempts", "committed_read", "identity", "is_idempotent", "read_at", "send")
@@ -64,7 +64,7 @@ class PartitionHistory:
         self._reordered: list[Anomaly] = []
 
     def sent(self, send: Send) -> None:
-        """Take a producer's send."""
+        """Add a producer's send."""
         if send.value is None:
             return
         batch = self._batch(send.form, send.value)
@@ -101,7 +101,7 @@ class PartitionHistory:
         self._reordered.append(self._anomaly("nonmonotonic-send", (before, after), (send.client,), evidence))
 
     def polled(self, poll: Poll, reads: list[Read], span: tuple[int, int] | None) -> None:
-        """Take a consumer's poll and the records that it returned."""
+        """Add a consumer's poll and the records that it returned."""
         for last, read in pairwise(reads):
             if read.offset < last.end:
                 evidence = (
@@ -139,7 +139,7 @@ class PartitionHistory:
         return batch
 
     def anomalies(self, find_transaction: FindTransaction) -> Iterator[Anomaly]:
-        """The anomalies of this partition, as far as all operations so far show them."""
+        """The anomalies of this partition in all operations so far."""
         yield from self._reordered
         gaps = merged(self._gaps)
         for batch in self._batches.values():
@@ -210,7 +210,7 @@ class PartitionHistory:
 
 
 def merged(gaps: Iterable[Gap]) -> list[Gap]:
-    """Gaps as disjoint ones in the order of their offsets, each with the reader of its first.
+    """Gaps merged to disjoint ones, in the order of their offsets, each with the reader of its first.
 
     >>> [gap[:2] for gap in merged([Gap(5, 7, "c", 0), Gap(1, 3, "c", 0), Gap(2, 4, "c", 0), Gap(6, 9, "c", 0)])]
     [(1, 4), (5, 9)]

@@ -1,6 +1,6 @@
-"""A history out of requests and their answers, as a broker or whoever listens on the wire sees them.
+"""A history from requests and their answers, as a broker or an observer of the wire sees them.
 
-Producers are told apart by their producer id, or else by connection; readers by connection. A batch stands for its
+Producers are identified by their producer id, or else by connection; readers by connection. A batch represents its
 records: docs/journal.md says what the wire cannot prove.
 
 >>> history = WireHistory()
@@ -53,19 +53,19 @@ NOT_APPENDED = frozenset(
         ErrorCode.INVALID_RECORD,
     }
 )
-"""Errors of Produce after which nothing of that request is in the log. After all others it may be."""
+"""Errors of Produce after which no record of the request is in the log. After all others it may be."""
 
 NO_SUCH_PARTITION = frozenset(
     {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID, ErrorCode.INCONSISTENT_TOPIC_ID}
 )
-"""After these there is nothing to tell: no such partition is there, or no longer."""
+"""Errors without operations: the partition does not exist, or no longer."""
 
 
 class WireCall(NamedTuple):
-    """A request and its answer, None where there was none.
+    """A request and its answer, None without one.
 
-    Times in ms, ``ended_at`` when the answer went out, or it was clear that none would. ``server`` is the broker, as
-    far as it is known; connections have other numbers on each, or ``connection`` says the broker too.
+    Times are in ms; ``ended_at`` is when the answer was sent, or it was certain that none would be. ``server`` is the
+    broker, if known; numbers of connections are per broker, unless ``connection`` contains the broker.
     """
 
     api_key: int
@@ -79,7 +79,7 @@ class WireCall(NamedTuple):
 
 
 class OpenTransaction:
-    """The transaction that a producer is in, or was in last."""
+    """The current transaction of a producer, or its last one."""
 
     __slots__ = ("id", "is_ended", "number")
 
@@ -89,9 +89,9 @@ class OpenTransaction:
 
 
 class WireHistory:
-    """Turns calls into operations, one after the other, in about the order of their ends.
+    """Turns calls into operations, one after the other, approximately in the order of their ends.
 
-    ``topic_name`` gives the name behind a topic id where Metadata did not pass by.
+    ``topic_name`` returns the name of a topic id that no Metadata answer contained.
     """
 
     def __init__(self, topic_name: Callable[[bytes], str | None] | None = None) -> None:
@@ -114,7 +114,7 @@ class WireHistory:
 
     @property
     def api_keys(self) -> frozenset[int]:
-        """The APIs that a history is made of."""
+        """The APIs whose calls have operations."""
         return frozenset(self._handlers)
 
     def operations(self, call: WireCall) -> Iterator[Operation]:
@@ -153,7 +153,7 @@ class WireHistory:
             offset = base_offset
             if base_offset is not None and batch.value is not None:
                 base_offset += batch.num_offsets
-            elif batch.value is None:  # nobody knows how many offsets it takes
+            elif batch.value is None:  # its number of offsets is unknown
                 return
             is_idempotent = batch.producer_id >= 0
             yield Send(
@@ -205,7 +205,7 @@ class WireHistory:
             yield Poll(reader_name(call), reads, call.begun_at, call.ended_at, spans, is_committed)
 
     def _positions(self, call: WireCall) -> dict[TopicPartition, int]:
-        """Where a Fetch reads from: what it says, and what its session has from before (KIP-227)."""
+        """The offsets of a Fetch: those of the request, and the earlier ones of its session (KIP-227)."""
         request, response = call.request, call.response
         key = call.server, request.session_id
         positions = self._sessions.pop(key, {})
@@ -270,7 +270,7 @@ class WireHistory:
         return iter(())
 
     def learn_topic(self, name: str, topic_id: bytes) -> None:
-        """A topic has this id now; with another one than before it was made anew."""
+        """Set a topic's id; a new id means that the topic was created again."""
         if self._names.get(topic_id) == name:
             return
         if self._ids.get(name) not in {None, topic_id}:
@@ -291,7 +291,7 @@ class WireHistory:
         return self._label(name)
 
     def _label(self, name: str) -> str:
-        """A topic that was deleted and made anew is another one."""
+        """The history's label of a topic; a topic that was deleted and created again has another one."""
         number = self._made_anew.get(name)
         return name if number is None else f"{name}{MADE_ANEW}{number})"
 
@@ -325,7 +325,7 @@ def reader_name(call: WireCall) -> str:
 
 
 def topic_of(label: str) -> str:
-    """The name of a topic behind what a history calls it.
+    """The name of a topic from its label in a history.
 
     >>> topic_of("orders (made anew, 1)")
     'orders'

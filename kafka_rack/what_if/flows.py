@@ -1,6 +1,6 @@
 """The ledger rerouted: the same flows, between the same clients and other brokers.
 
-Selectors, diskless topics' brokers, placers and assignors are those that the cluster and the tools use.
+It uses the selectors, diskless profiles, placers and assignors of the cluster and the tools.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from kafka_rack.what_if.workload import NOWHERE, Client, MemberSeen, ObservedPar
 
 Layouts = Mapping[str, Mapping[int, ObservedPartition]]
 LEADERS_ONLY = ("version_too_old", "share_group")
-"""Reasons of flows whose clients read from leaders, whatever rack they name."""
+"""Reasons of flows whose clients always read from leaders, even if they name a rack."""
 
 
 @dataclass(slots=True)
@@ -52,7 +52,7 @@ class ReplayedTraffic:
 
 
 def as_it_was(workload: Workload) -> ReplayedTraffic:
-    """The captured traffic. Replication that was not captured is estimated from what was produced."""
+    """The captured traffic. Replication that was not captured is estimated from produced bytes."""
     model = Model(workload, WhatIfChange())
     model.flows = {key: list(amounts) for key, amounts in workload.flows.items()}
     if not workload.replicated:
@@ -61,7 +61,7 @@ def as_it_was(workload: Workload) -> ReplayedTraffic:
 
 
 def as_it_would_be(workload: Workload, change: WhatIfChange) -> ReplayedTraffic:
-    """The same records written and read, with what differs. No change gives the model of what was captured."""
+    """The traffic under a change, with the same records. Without a change, the model of the captured traffic."""
     if change.rack_aware_partitioner:
         anywhere = [topic for topic in workload.topics if topic in workload.diskless or change.makes_diskless(topic)]
         workload = with_aware_partitioners(workload, readers_of(workload), anywhere)
@@ -87,7 +87,7 @@ def readers_of(workload: Workload) -> ReaderOf:
 
 
 class Model:
-    """Decides under a change which broker serves each client."""
+    """Chooses the broker that serves each client under a change."""
 
     def __init__(self, workload: Workload, change: WhatIfChange) -> None:
         self.workload, self.change = workload, change
@@ -120,14 +120,14 @@ class Model:
         }
 
     def named_rack(self, client: Client, own: str | None = None, *, diskless: bool = False) -> str | None:
-        """The rack that a client names to brokers: in Fetch, or for diskless topics in its client id."""
+        """The rack that a client names: in Fetch, or for diskless topics in its client id."""
         position = self.workload.positions.get(client, NOWHERE)
         if self.change.client_rack is None:
             return own or (position.zone if diskless else position.named)
         return position.rack if self.change.client_rack == AUTO else self.change.client_rack
 
     def clients(self, key: TrafficKey, size: int) -> Iterable[tuple[Client, int]]:
-        """The clients of a flow's bytes; in a group that is reassigned, members by their time with the partition."""
+        """The clients of a flow's bytes; in a reassigned group, members by their time with the partition."""
         history = self.groups.get(key.group_id or "") if self.regroups else None
         if history is not None and key.topic is not None and key.partition is not None:
             last = key.window + self.workload.window_us
@@ -152,7 +152,7 @@ class Model:
     def near(self, key: TrafficKey, client: Client) -> Sequence[int | None]:
         """The brokers of a diskless topic for a client: those of the rack that it names, or all."""
         if key.topic in self.workload.diskless and self.change.client_rack is None and key.broker is not None:
-            return [key.broker]  # as it was
+            return [key.broker]  # unchanged
         return DisklessBrokers(self.workload.brokers.items()).near(self.named_rack(client, diskless=True)) or [
             key.broker
         ]
@@ -188,13 +188,13 @@ class Model:
         sums[RECORD_BYTES] += size
 
     def replicate(self) -> None:
-        """Add what followers copy."""
+        """Add the bytes that followers copy."""
         for follower, leader, topic, partition, size in replication(self.workload, self.topics, self.diskless):
             facts = Facts(REPLICATION, self.rack(follower), broker_rack=self.rack(leader))
             self.add(facts, (f"broker-{follower}-fetcher-0", ""), leader, topic, partition, size)
 
     def leaders(self) -> dict[int, int]:
-        """Partitions led by broker; none of diskless topics."""
+        """The number of leaders by broker, without diskless topics."""
         found = dict.fromkeys(sorted(self.workload.brokers), 0)
         for topic, partitions in self.topics.items():
             for layout in partitions.values() if topic not in self.diskless else ():
@@ -244,7 +244,7 @@ class Model:
 
 
 def placed(workload: Workload, change: WhatIfChange, diskless: frozenset[str]) -> Layouts:
-    """Where replicas are: as reported, or as the placer puts them, each topic from a place that its name decides."""
+    """The replicas: as reported, or as the placer places them, each topic from a start that its name decides."""
     if change.placer is None:
         return workload.topics
     brokers = [UsableBroker(broker, rack) for broker, rack in sorted(workload.brokers.items())]
@@ -270,10 +270,10 @@ def placed(workload: Workload, change: WhatIfChange, diskless: frozenset[str]) -
 def replication(
     workload: Workload, topics: Layouts, diskless: frozenset[str]
 ) -> Iterator[tuple[int, int | None, str | None, int | None, int]]:
-    """The bytes that followers copy: as captured where they are the same, else as much as the others did.
+    """The bytes that followers copy: as captured for the same followers, else as many as the others copied.
 
-    If the capture has no replication, each follower copies what is produced. Yields follower, leader, topic, partition
-    and bytes.
+    If the capture has no replication, each follower copies the produced bytes. Yields follower, leader, topic,
+    partition and bytes.
     """
     captured: dict[tuple[str | None, int | None], dict[int, dict[int | None, int]]] = {}
     for (follower, topic, partition, leader), size in workload.replicated.items():
@@ -296,7 +296,7 @@ def replication(
         in_all = {follower: sum(by_leader.values()) for follower, by_leader in seen.items()}
         if in_all:
             each = numbers_divided(sum(in_all.values()), [1] * len(in_all))[0]
-        else:  # what is produced, unless other followers were captured
+        else:  # produced bytes, unless other followers were captured
             each = 0 if workload.replicated else produced.get((topic, partition), 0)
         is_as_reported = topic is not None and workload.topics.get(topic) is topics.get(topic)
         for follower in layout.replicas:

@@ -1,4 +1,4 @@
-"""A workload out of captures: the ledger's flows, where partitions and brokers are, and what groups did."""
+"""A workload from captures: the ledger's flows, the racks of partitions and brokers, and the histories of groups."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ CLASSIC, MODERN = "classic", ("consumer",)
 
 @dataclass(slots=True)
 class Gathering:
-    """The partitions, settings and groups that captures of one cluster show, in any order."""
+    """The partitions, settings and groups in captures of one cluster, added in any order."""
 
     layouts: dict[TopicPartition, tuple[int, ObservedPartition]] = field(default_factory=dict)
     topics: dict[str, str] = field(default_factory=dict)
@@ -49,7 +49,7 @@ class Gathering:
     redirected: bool = False
 
     def add(self, rows: Rows) -> None:
-        """Add what some frames say."""
+        """Add the data of some frames."""
         for ts, topic, topic_id, partition, leader, replicas, isr, error in rows.rows("partitions", LAYOUT):
             if topic is None or partition is None or error:
                 continue
@@ -66,7 +66,7 @@ class Gathering:
                 self.events.append(row)
 
     def merge(self, other: Gathering) -> None:
-        """Add what another capture of the same cluster says."""
+        """Add the data of another capture of the same cluster."""
         for key, reported in other.layouts.items():
             known = self.layouts.get(key)
             if known is None or known[0] <= reported[0]:
@@ -77,13 +77,13 @@ class Gathering:
 
 @dataclass(slots=True)
 class ObservedClusters:
-    """Captures put together by cluster: those whose brokers' racks do not contradict each other are of one."""
+    """Captures by cluster: those whose brokers' racks do not contradict each other are of one cluster."""
 
     rules: RackRules | None = None
     clusters: list[tuple[Workload, Gathering]] = field(default_factory=list)
 
     def add(self, ledger: Ledger, gathering: Gathering, known: Conclusions, last: int, window_us: int) -> None:
-        """Add a capture: its flows, what it says, and what its evidence comes to."""
+        """Add a capture: its flows, its data, and the conclusions from its evidence."""
         brokers: dict[int, str | None] = {**known.filed_brokers, **known.broker_racks}
         for key in ledger.flows:
             if key.broker is not None:
@@ -120,7 +120,7 @@ class ObservedClusters:
         """A workload of each cluster.
 
         Args:
-            captured_with: whether the user says that brokers had the rack-aware replica selector.
+            captured_with: the user's statement whether brokers had the rack-aware replica selector.
         """
         for workload, gathering in self.clusters:
             for (topic, partition), (_, layout) in sorted(gathering.layouts.items()):
@@ -148,7 +148,7 @@ def sender_of(row: Row) -> Client:
 
 
 def groups_of(events: Iterable[Row], topics: Mapping[str, str]) -> dict[str, ObservedGroup]:
-    """Every group's generations, out of ``memberships``."""
+    """Every group's generations, from ``memberships``."""
     by_group: dict[str, list[Row]] = {}
     for row in sorted(events, key=lambda row: (row["ts"], row["frame"])):
         by_group.setdefault(row["group_id"], []).append(row)
@@ -197,7 +197,7 @@ def classic_generations(rows: list[Row], topics: Mapping[str, str]) -> list[Obse
 
 
 def modern_generations(rows: list[Row], topics: Mapping[str, str]) -> Iterator[ObservedGeneration]:
-    """A generation for each member that comes or goes, or subscribes to something else."""
+    """A generation for each member that joins, leaves or changes its subscription."""
     current: ObservedGeneration | None = None
     for row in rows:
         event, member = row["event"], row["member_id"]

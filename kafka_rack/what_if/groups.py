@@ -1,4 +1,4 @@
-"""A group's history replayed: the same members come and go, under another protocol or assignor, or with other racks."""
+"""Replays a group's history with the same members, under another protocol or assignor, or with other racks."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ class GroupHistory:
     """The history of a group.
 
     Attributes:
-        members: how many it had at most.
-        rebalances: how often its members came to new assignments after the first.
-        stopped: partitions whose owner revoked them, added up over the rebalances: with eager
+        members: the largest number of members.
+        rebalances: the number of assignments after the first.
+        stopped: revoked partitions, added up over the rebalances: with eager
             assignors all of them, else those that moved.
-        moved: of these, those that had another owner afterwards.
-        readers: the clients that read a partition, each from a moment until another; empty where it is not known.
-        note: why the group could not be replayed, None where it was.
+        moved: the revoked partitions that had another owner afterwards.
+        readers: the clients that read a partition, each with its start and end; empty if unknown.
+        note: why the group could not be replayed, None if it was.
     """
 
     protocol: str
@@ -44,7 +44,7 @@ class GroupHistory:
     def take(
         self, generation: ObservedGeneration, assignment: Mapping[str, Sequence[TopicPartition]], until: int
     ) -> None:
-        """Note who has what in a generation that ends at ``until``."""
+        """Record the assignment of a generation that ends at ``until``."""
         self.members = max(self.members, len(generation.members))
         for member, owned in assignment.items():
             seen = generation.members.get(member)
@@ -54,7 +54,7 @@ class GroupHistory:
                 self.readers.setdefault(place, []).append((generation.since, until, seen.client))
 
     def readers_between(self, place: TopicPartition, first: int, last: int) -> dict[Client, int]:
-        """How long each client read a partition between two moments; the last reader if none did."""
+        """The time for which each client read a partition between two times; the last reader if none did."""
         found: dict[Client, int] = {}
         spans = self.readers.get(place, [])
         for since, until, client in spans:
@@ -77,7 +77,7 @@ class GroupHistory:
 
 
 def as_captured(group: ObservedGroup, end: int) -> GroupHistory:
-    """A group as the capture shows it."""
+    """A group's history in the capture."""
     found = GroupHistory(group.protocol, group.assignor)
     for generation, until in ended(group.generations, end):
         found.take(generation, generation.assignment, until)
@@ -98,7 +98,7 @@ def replayed(
     """The same members in the same order, assigned again.
 
     Args:
-        protocol, assignor: the group's own if None; an assignor alone decides the protocol that it is of.
+        protocol, assignor: the group's own if None; an assignor alone implies its protocol.
         default: the coordinator's assignor for groups of the consumer protocol.
     """
     defaults = {CLASSIC: "range", CONSUMER: default}
@@ -132,7 +132,7 @@ def assigned(
     rack_of: RackOf,
     number: int,
 ) -> tuple[Assignment, list[Assignment]]:
-    """The assignment that a generation comes to, and each on the way there: cooperative members first give up."""
+    """The final assignment of a generation, and those before it: cooperative members first revoke partitions."""
     assert found.assignor is not None
     owned = {member: before.get(member, []) for member in generation.members}
     steps: list[Assignment] = []
@@ -179,7 +179,7 @@ def member_of(
 
 
 def protocol_of(assignor: str | None, otherwise: str) -> str:
-    """The protocol of an assignor; ``range``, which both have, leaves the group's own."""
+    """The protocol of an assignor; ``range``, which both have, keeps the group's own."""
     if assignor in CONSUMER_SIDE and assignor not in SERVER_ASSIGNORS:
         return CLASSIC
     if assignor in SERVER_ASSIGNORS and assignor not in CONSUMER_SIDE:
@@ -194,9 +194,9 @@ def noted(group: ObservedGroup, end: int, note: str) -> GroupHistory:
 
 
 def causes(generations: Sequence[ObservedGeneration]) -> list[ObservedGeneration]:
-    """Generations that began because members came, went or subscribed to something else.
+    """Generations caused by members that joined, left or changed their subscription.
 
-    The assignor itself caused those between: in a second rebalance cooperative members get what others have revoked.
+    The assignor caused the others: in a second rebalance cooperative members get the revoked partitions.
     """
     found: list[ObservedGeneration] = []
     for generation in generations:
@@ -210,6 +210,6 @@ def what_members_want(generation: ObservedGeneration) -> dict[str, tuple[tuple[s
 
 
 def ended(generations: Sequence[ObservedGeneration], end: int) -> list[tuple[ObservedGeneration, int]]:
-    """Each generation and the moment at which it ends, a microsecond later at least."""
+    """Each generation and its end, at least a microsecond after its start."""
     ends = [*(generation.since for generation in generations), end][1:]
     return [(one, max(until, one.since + 1)) for one, until in zip(generations, ends, strict=True)]

@@ -1,6 +1,6 @@
-"""How a cluster was set while it was captured: what DescribeConfigs, ApiVersions and redirects say, and the user.
+"""The settings of a cluster during the capture, from DescribeConfigs, ApiVersions, redirects and the user.
 
-A setting is never inferred from behaviour. Sources that contradict each other are named in a note.
+They are never inferred from behaviour. A note names sources that contradict each other.
 """
 
 from __future__ import annotations
@@ -50,13 +50,13 @@ def settle(
     redirected: bool,
     captured_with: bool | None = None,
 ) -> None:
-    """Decide how a workload's cluster was set.
+    """Decide the settings of a workload's cluster.
 
     Args:
-        settings: what DescribeConfigs and ApiVersions returned.
+        settings: from DescribeConfigs and ApiVersions.
         anywhere: topics whose partitions several brokers lead at a time, as Metadata reports diskless topics.
-        redirected: a reader was sent to a follower.
-        captured_with: whether the user says that brokers had the rack-aware selector.
+        redirected: a reader was redirected to a follower.
+        captured_with: the user's statement whether brokers had the rack-aware selector.
     """
     notes, versions = workload.notes, {name: value for (kind, _, name), value in settings.items() if kind == "api"}
 

@@ -1,4 +1,4 @@
-"""Captures to workloads in this process: the same pass over their frames as ``locality`` makes."""
+"""Captures to workloads in this process, with the same pass over their frames as ``locality``."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Nothing(Exception):
 
 
 class Workloads(NamedTuple):
-    """A workload of each cluster, how complete they are, and the paths of captures with a frame."""
+    """A workload of each cluster, their completeness, and the paths of captures with a frame."""
 
     clusters: list[Workload]
     completeness: Completeness
@@ -35,7 +35,7 @@ def read_workloads(
     """The workloads of some capture files; those of a rotation are one capture. Raises Nothing.
 
     Args:
-        captured_with: whether the user says that brokers had the rack-aware replica selector.
+        captured_with: the user's statement whether brokers had the rack-aware replica selector.
     """
     files = joined_captures(files)
     gatherings = {file.path: Gathering() for file in files}

@@ -1,4 +1,4 @@
-"""A cluster at work as a capture shows it: the ledger's flows, where partitions are, and who is in which group."""
+"""The workload of a captured cluster: the ledger's flows, the replicas of partitions, and the members of groups."""
 
 from __future__ import annotations
 
@@ -15,10 +15,9 @@ TopicPartition = tuple[str, int]
 
 
 class ClientPosition(NamedTuple):
-    """Where a client is, as far as it is known; the rack that it sends in Fetch, and the zone that it names otherwise.
+    """A client's real rack, as far as known; the rack that it sends in Fetch, and the zone that it names otherwise.
 
-    A zone (in the client id, or by the listener) counts for diskless topics only, and a rack in Fetch for the others
-    only.
+    A zone (in the client id, or by the listener) counts only for diskless topics, a rack in Fetch only for the others.
     """
 
     rack: str | None = None
@@ -30,7 +29,7 @@ NOWHERE = ClientPosition()
 
 
 class ObservedPartition(NamedTuple):
-    """A partition's replicas, preferred first, those in sync among them, and its leader; -1 without one."""
+    """A partition's replicas, preferred first, the in-sync ones, and its leader; -1 without one."""
 
     replicas: tuple[int, ...]
     leader: int
@@ -38,7 +37,7 @@ class ObservedPartition(NamedTuple):
 
 
 class MemberSeen(NamedTuple):
-    """A group's member: its client, what it subscribes to and the rack that it names."""
+    """A group's member: its client, its subscription and the rack that it names."""
 
     client: Client
     topics: tuple[str, ...]
@@ -50,7 +49,7 @@ class MemberSeen(NamedTuple):
 class ObservedGeneration:
     """A group between two rebalances, from ``since`` on (microseconds since 1970).
 
-    ``assignment`` has the partitions of each member, where the capture shows them.
+    ``assignment`` has the partitions of each member, if the capture has them.
     """
 
     since: int
@@ -60,7 +59,7 @@ class ObservedGeneration:
 
 @dataclass(slots=True)
 class ObservedGroup:
-    """A group's history. ``protocol`` is classic or consumer, ``assignor`` as the wire names it."""
+    """A group's history. ``protocol`` is classic or consumer, ``assignor`` is its name on the wire."""
 
     protocol: str
     assignor: str | None
@@ -69,19 +68,19 @@ class ObservedGroup:
 
 @dataclass(slots=True)
 class Workload:
-    """A cluster at work until ``last``, microseconds since 1970. Bytes are record batches as sent.
+    """A cluster's workload until ``last``, microseconds since 1970. Bytes are record batches as sent.
 
     Attributes:
         flows: the ledger's flows of clients and followers, as they were measured, by windows of ``window_us``.
-        brokers: broker id -> rack, None where it has none or none is known.
-        topics: topic -> partition -> where its replicas are, as reported last.
-        positions: where clients are, also those that move no records.
+        brokers: broker id -> rack, None if it has none or is unknown.
+        topics: topic -> partition -> its last reported replicas.
+        positions: the racks of clients, also of those without records.
         replicated: (follower, topic, partition, leader) -> bytes of followers' fetches.
         diskless: topics that any broker serves.
-        reads_from_followers: whether brokers have the rack-aware selector.
-        serves_consumer_protocol: whether brokers serve KIP-848; None where nothing says it.
+        reads_from_followers: brokers have the rack-aware selector.
+        serves_consumer_protocol: brokers serve KIP-848; None if unknown.
         assignor: the coordinator's default.
-        notes: where what is known of the cluster's settings contradicts itself.
+        notes: contradictions in the known settings of the cluster.
     """
 
     last: int = 0
@@ -100,7 +99,7 @@ class Workload:
     notes: list[str] = field(default_factory=list)
 
     def see(self, key: TrafficKey) -> None:
-        """Note where a flow's client is."""
+        """Record the rack of a flow's client."""
         known, named, how = self.positions.get(client_of(key), NOWHERE), key.told_rack, key.client_rack_from
         self.positions[client_of(key)] = ClientPosition(
             key.client_rack or known.rack,
