@@ -309,7 +309,7 @@ def add_partition(found: dict[int, LayoutPartition], name: str, number: Any, par
 
 
 def in_order(name: str, found: Mapping[int, LayoutPartition]) -> tuple[LayoutPartition, ...]:
-    """Partitions from 0 up; a gap would shift all behind it."""
+    """Partitions from 0 up. Raises InputError: a gap, which would shift the later ones."""
     missing = [number for number in range(len(found)) if number not in found]
     if missing:
         raise InputError(f"{name}: partition {missing[0]} is missing, while partition {max(found)} is there")

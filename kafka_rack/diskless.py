@@ -1,8 +1,8 @@
-"""Diskless Kafkas by name: how each reads a client's zone, whom it sends the client to, and who accepts.
+"""Diskless Kafkas by name: how each reads a client's zone, chooses leaders for the client, and accepts requests.
 
-A diskless partition lives in object storage, so its leader is whoever Metadata names to the client that asks. The
-systems that work so choose differently. A profile is one class here, found by its name (``diskless.profile``); nothing
-else knows which there are.
+A diskless partition is in object storage, so its leader is the broker that Metadata names to the requesting client. The
+systems choose it differently. A profile is one class here, found by its name (``diskless.profile``); no other code
+depends on the available profiles.
 
 Sources: KIP-1163; InklessTopicMetadataTransformer and ClientAZExtractor of Inkless (aiven/inkless b1fcb5f6);
 ProxyNodeMapping, ClientIdMetadata and DefaultClientRackProvider of AutoMQ (AutoMQ/automq f1ce98ec);
@@ -27,11 +27,11 @@ MAX_RACKS_KEPT = 1000  # clients may claim any rack
 
 
 class DisklessBrokers:
-    """The brokers of a cluster, as the one that answers knows them.
+    """The brokers of a cluster, as the answering one knows them.
 
     Attributes:
-        alive: (id, rack) of those that are alive, by id.
-        known: the same of all that are registered, alive or not.
+        alive: (id, rack) of live brokers, by id.
+        known: the same for all registered brokers, live or not.
     """
 
     __slots__ = ("_near", "alive", "known")
@@ -44,7 +44,7 @@ class DisklessBrokers:
         self._near: dict[str | None, list[int]] = {}
 
     def near(self, rack: str | None) -> list[int]:
-        """The ids of the brokers that may serve a client of this rack: its rack's, or all where the rack has none.
+        """The ids of the brokers that may serve a client of this rack: those in it, or all if it has none.
 
         >>> brokers = DisklessBrokers([(0, "a"), (1, "b"), (2, "a")])
         >>> brokers.near("a"), brokers.near("z"), brokers.near(None)
@@ -60,7 +60,7 @@ class DisklessBrokers:
 
 
 class DisklessClient(NamedTuple):
-    """The client that asks: its rack as the profile read it, its client.id, the answers that its rack had before."""
+    """The requesting client: its rack by the profile, its client.id, and the number of earlier answers to its rack."""
 
     brokers: DisklessBrokers
     rack: str | None
@@ -86,7 +86,7 @@ class ShownPartition(NamedTuple):
 
 
 def choose(candidate_ids: Sequence[int], turn: int) -> int:
-    """The candidate whose turn it is, -1 of none; turns count from 0 and go round evenly.
+    """The next candidate of the rotation, -1 without candidates; turns count from 0.
 
     >>> [choose([4, 7], turn) for turn in range(3)], choose([], 0)
     ([4, 7, 4], -1)
@@ -95,7 +95,7 @@ def choose(candidate_ids: Sequence[int], turn: int) -> int:
 
 
 def partition_hash(topic_id: bytes, partition: int) -> int:
-    """Kafka's murmur2 of ``TOPIC_ID-PARTITION``, a signed number, by which several systems choose.
+    """Kafka's murmur2 of ``TOPIC_ID-PARTITION``, a signed number, which several systems use for the choice.
 
     >>> partition_hash(bytes(16), 0)
     -1319922449
@@ -104,7 +104,7 @@ def partition_hash(topic_id: bytes, partition: int) -> int:
 
 
 def choose_by_hash(candidate_ids: Sequence[int], topic_id: bytes, partition: int) -> int:
-    """The candidate of a partition as Inkless chooses it, the same while its brokers stay the same; -1 of none.
+    """The candidate of a partition by Inkless's rule, stable while the brokers are; -1 without candidates.
 
     Args:
         candidate_ids: in ascending order.
@@ -119,11 +119,11 @@ class DisklessProfile:
     """How one system serves diskless topics. This one is KIP-1163: the rack's brokers in turn, and any accepts.
 
     Attributes:
-        keys: how a zone is written into client.id.
+        keys: the forms of a zone in client.id.
         reads_requests: the RackId of Metadata 14 and DescribeTopicPartitions 1 counts.
-        reads_listeners: the rack of the listener counts, where there is one listener per rack.
-        takes_turns: the choice depends on how many answers the rack had, and is the same for all partitions of one.
-        redirects: some broker refuses a partition: ``accepts`` has to be asked.
+        reads_listeners: the rack of the listener counts, if each rack has a listener.
+        takes_turns: the choice depends on the number of answers to the rack, and is the same for all partitions of one.
+        redirects: some brokers refuse partitions: ``accepts`` must be checked.
         settings: its own, with their defaults.
     """
 
@@ -138,15 +138,15 @@ class DisklessProfile:
     settings: ClassVar[Mapping[str, str]] = {}
 
     def __init__(self, settings: Mapping[str, Any]) -> None:
-        """``settings``: those of the cluster."""
+        """``settings``: the cluster's."""
 
     def rack(
         self, rack_id: str | None, client_id: str | None, listener_rack: str | None, racks: Container[str] | None
     ) -> str | None:
-        """A client's rack: what the request names, else its client.id, else the listener's; None if nobody says.
+        """A client's rack: that of the request, else of its client.id, else of the listener; None without any.
 
         Args:
-            racks: those that brokers have: a zone in client.id counts only if it is one. None: it is any.
+            racks: the brokers' racks: a zone in client.id counts only if it is one. None: any zone counts.
 
         >>> DisklessProfile({}).rack(None, "app,diskless_az=b-producer", "c", {"a", "b", "c"})
         'b'
@@ -169,13 +169,13 @@ class DisklessProfile:
         return choose(client.brokers.near(client.rack), client.turn)
 
     def shown(self, client: DisklessClient, partition: DisklessPartition) -> ShownPartition:
-        """All that Metadata tells a client of a partition: the leader alone, unless the system tells more."""
+        """A partition as Metadata shows it to a client: only the leader, unless the system shows more."""
         leader = self.leader(client, partition)
         alone = [] if leader == NO_LEADER else [leader]
         return ShownPartition(leader, alone, alone)
 
     def accepts(self, client: DisklessClient, partition: DisklessPartition, broker: int, *, reading: bool) -> bool:
-        """True if a broker takes this client's request; only asked where the profile ``redirects``."""
+        """True if a broker serves this client's request; only called if the profile ``redirects``."""
         return broker == self.leader(client, partition)
 
     def preferred(self, brokers: DisklessBrokers, broker: int, rack: str) -> int | None:
@@ -467,12 +467,12 @@ def zone_of_address(address: str, blocks: ZoneBlocks) -> str | None:
 PROFILES: dict[str, type[DisklessProfile]] = {
     one.name: one for one in (DisklessProfile, Inkless, InklessManaged, AutoMQ, Lakestream, WarpStream, Bufstream)
 }
-"""Every profile by its name."""
+"""All profiles by name."""
 PROFILE_SETTING = "diskless.profile"
 PROFILE_SETTINGS = {name: value for profile in PROFILES.values() for name, value in profile.settings.items()}
 """The settings of single profiles, with their defaults."""
 ZONE_KEYS = tuple(dict.fromkeys(key for profile in PROFILES.values() for key in profile.keys))
-"""Every key of a zone in client.id, in the order in which they are looked for where the system is not known."""
+"""All keys of a zone in client.id, in the order in which an unknown system's client.id is searched."""
 
 
 def find_profile(settings: Mapping[str, Any]) -> DisklessProfile:

@@ -1,4 +1,4 @@
-"""The cheapest of all largest flows through a network, and which arcs any cheapest flow may use.
+"""The cheapest maximum flow through a network, and the arcs that any cheapest flow may use.
 
 Costs are small whole numbers from 0 up. Flow is sent along the cheapest ways first, all ways of one price at once, so
 that the work grows with the number of prices and not with the size of the flow.
@@ -12,7 +12,7 @@ from collections import deque
 from heapq import heappop, heappush
 
 UNLIMITED = 1 << 60
-"""Room of an arc that nothing limits."""
+"""The capacity of an unlimited arc."""
 
 
 class FlowNetwork:
@@ -42,7 +42,7 @@ class FlowNetwork:
         return len(self.arcs) - 1
 
     def arc(self, tail: int, head: int, room: int, cost: int = 0) -> int:
-        """Add an arc; gives its number."""
+        """Add an arc; returns its number."""
         number = len(self.heads)
         self.arcs[tail].append(number)
         self.arcs[head].append(number + 1)
@@ -52,11 +52,11 @@ class FlowNetwork:
         return number
 
     def flow(self, arc: int) -> int:
-        """How much goes over an arc."""
+        """The flow over an arc."""
         return self.room[arc + 1]
 
     def send(self, source: int, sink: int) -> int:
-        """Send as much as fits at the least cost; gives how much."""
+        """Send the maximum flow at the least cost; returns its size."""
         prices = [0] * len(self.arcs)
         sent = 0
         while True:

@@ -1,4 +1,4 @@
-"""How commands are declared: lazy groups, options in sections, help as the docstrings have it.
+"""Declarations of commands: lazy groups, options in sections, help from docstrings.
 
 A command is a function over ``Arguments`` that returns its exit code::
 
@@ -317,7 +317,7 @@ def printable_output(paints: bool) -> Iterator[None]:
 
 
 def docs_folder() -> str:
-    """The folder of the pages that help texts name: of an installation, or of a clone."""
+    """The folder of the pages in help texts: of an installation or a clone."""
     here = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))  # noqa: PTH100, PTH120 - pathlib loads too much
     folders = (f"{here}{os.sep}docs", f"{os.path.dirname(here)}{os.sep}docs")  # noqa: PTH120
     return next((folder for folder in folders if os.path.isdir(folder)), "docs")  # noqa: PTH112

@@ -18,11 +18,11 @@ OWN_COMMENT = b"kafka-rack "
 MAX_PACKET_BYTES = 1 << 24
 MAX_INTERFACES = 1 << 16
 MAX_SAID_BYTES = 16 << 20
-"""Of what sections' heads say, until a packet comes."""
+"""The limit of data in sections' heads before the first packet."""
 MIN_SNAP_BYTES = 1 << 18
 FILE_HEADER_BYTES = 24
 HEADERS_IN_A_ROW = 3
-"""That lead to each other, and so leave no doubt where packets begin."""
+"""The number of consecutive headers that prove where packets begin."""
 WINDOW_BYTES, WINDOW_KEPT_BYTES = 4 << 20, 1 << 20
 MAX_BYTES_WITHOUT_TIME = 1 << 20
 DAY = 86_400
@@ -156,7 +156,7 @@ class Headers(NamedTuple):
     ticks_per_second: int
 
     def fault(self, head: bytes) -> str | None:
-        """Why a whole header is none."""
+        """Why a complete header is invalid, None if it is valid."""
         _, fraction, size, wire_bytes = self.header.unpack(head)
         max_bytes = min(self.max_bytes, MAX_PACKET_BYTES, wire_bytes)
         if size > max_bytes or fraction >= self.ticks_per_second or not wire_bytes:
@@ -293,7 +293,7 @@ def fault_of_block(head: bytes, order: str) -> tuple[str | None, int]:
 
 
 def order_of_section(head: bytes) -> str:
-    """The byte order that a section's header gives, empty where it gives none."""
+    """The byte order in a section's header, empty if invalid."""
     return {b"\x4d\x3c\x2b\x1a": "<", b"\x1a\x2b\x3c\x4d": ">"}.get(head[8:12], "")
 
 
@@ -324,7 +324,7 @@ def all_of(data: bytes, pattern: bytes) -> Iterator[int]:
 
 
 def packet_of(kind: int, body: bytes, offset: int, file_format: Format) -> Packet | None:
-    """The packet of a block, None if it holds none. Raises DamagedCapture: it does not hold what it says."""
+    """The packet of a block, None if it contains none. Raises DamagedCapture: its lengths are wrong."""
     order, interfaces = file_format.order, file_format.interfaces
     if kind == ENHANCED_PACKET and len(body) >= 20:
         number, high, low, size, wire_bytes = struct.unpack_from(order + "IIIII", body)

@@ -1,4 +1,4 @@
-"""One direction of a TCP connection, back in order: overlaps trimmed, repeats dropped, what is missing reported.
+"""Reassembles one direction of a TCP connection: trims overlaps, drops repeats, and reports missing bytes.
 
 A hole waits for what fills it until packets ``PATIENCE_US`` later come, or ``MAX_WAITING_BYTES`` wait after it, or
 the connection ends; then it counts as lost, and the bytes after it continue after a gap.
@@ -66,7 +66,7 @@ class Direction(msgspec.Struct):
         return pieces + self.fill() if self.waiting else pieces
 
     def wait(self, place: int, piece: InOrderBytes) -> None:
-        """Keep what follows a hole; of two at one place the longer."""
+        """Store bytes after a hole; of two at one place the longer."""
         kept = self.waiting.get(place)
         if kept is not None and len(kept.data) >= len(piece.data):
             return
@@ -113,7 +113,7 @@ class Direction(msgspec.Struct):
         return self.give_up() if self.waiting and now - self.waiting_since > PATIENCE_US else []
 
     def give_up(self) -> list[InOrderBytes]:
-        """All that waits, holes as gaps."""
+        """All waiting bytes, with holes as gaps."""
         pieces: list[InOrderBytes] = []
         while self.places:
             first = self.waiting[self.places[0]]

@@ -145,7 +145,7 @@ def check_signature(header: Mapping[str, Any], keys: list[Key], signed: bytes, s
     except (PyJWTError, ValueError, TypeError, KeyError):
         has_signed = False
     if not has_signed:
-        raise RefusedTokenError(f"expected a signature by {name} that fits the token and a key that is strong enough")
+        raise RefusedTokenError(f"expected a valid {name} signature of the token by a strong enough key")
 
 
 def key_for(header: Mapping[str, Any], name: str, algorithm: Algorithm, keys: list[Key]) -> Key | None:

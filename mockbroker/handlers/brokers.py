@@ -20,5 +20,5 @@ def unregister_controller(call: Call, request: UnregisterControllerRequest) -> U
     check_controller(call)
     active = call.cluster.support.controller_id
     if request.controller_id == active:
-        raise ApiError(ErrorCode.INVALID_REQUEST, f"controller {active} is the active one and cannot go")
+        raise ApiError(ErrorCode.INVALID_REQUEST, f"controller {active} is the active one and cannot be unregistered")
     raise ApiError(ErrorCode.CONTROLLER_ID_NOT_REGISTERED, f"expected controller {active}, got {request.controller_id}")

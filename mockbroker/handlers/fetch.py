@@ -500,7 +500,7 @@ def respond(call: Call, reading: FetchParams, reads: Sequence[PartitionRead]) ->
             session.move_to_end(wanted.key)
         key = wanted.topic
         if last_topic == NO_ID:  # FetchResponse.matchingTopic reads its name, which is null
-            raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, "expected nothing behind a topic without an id")
+            raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, "expected nothing after a topic without an id")
         if key != last_topic:
             topics.append(
                 FetchResponse.Topic(topic_id=key) if isinstance(key, bytes) else FetchResponse.Topic(topic=key)

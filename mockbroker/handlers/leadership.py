@@ -80,7 +80,7 @@ def served_by(call: Call, partition: Partition, *, followers_too: bool = False) 
     if not known.replicas and not partition.topic.diskless:
         raise ApiError(
             ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-            f"broker {call.broker.id} is cut off and has not heard of {partition.topic.name}-{partition.index}",
+            f"broker {call.broker.id} is disconnected and does not know {partition.topic.name}-{partition.index}",
         )
     raise ApiError(
         ErrorCode.NOT_LEADER_OR_FOLLOWER,
@@ -125,7 +125,7 @@ def check_leader_epoch(call: Call, partition: Partition, given: int) -> None:
         return
     raise ApiError(
         ErrorCode.FENCED_LEADER_EPOCH if given < present else ErrorCode.UNKNOWN_LEADER_EPOCH,
-        f"leader epoch {given}, but {present} is the present one",
+        f"leader epoch {given}, but the current one is {present}",
     )
 
 

@@ -75,7 +75,7 @@ def partition_entry(
     try:
         if call.version < FIRST_VERSION_OF.get(timestamp, 0) or timestamp < EARLIEST_PENDING_UPLOAD:
             raise ApiError(
-                ErrorCode.UNSUPPORTED_VERSION, f"timestamp {timestamp} means nothing in version {call.version}"
+                ErrorCode.UNSUPPORTED_VERSION, f"timestamp {timestamp} is not supported in version {call.version}"
             )
         partition = find_partition(call, topic, asked.partition_index)
         hosted_by(call, partition, asked.current_leader_epoch, followers_too=request.replica_id == DEBUGGING_REPLICA)

@@ -48,9 +48,7 @@ class TransactionalPartitions:
         if code is ErrorCode.INVALID_TXN_STATE:
             raise ApiError(code, "the partition was not added to the transaction")
         if code in NOT_COORDINATED:
-            raise ApiError(
-                ErrorCode.NOT_ENOUGH_REPLICAS, f"the transaction coordinator could not be asked: {code.name}"
-            )
+            raise ApiError(ErrorCode.NOT_ENOUGH_REPLICAS, f"the transaction coordinator cannot be reached: {code.name}")
         raise ApiError(code)
 
 

@@ -95,7 +95,7 @@ def speaks(answers: Mapping[int, BrokerAnswers], api_key: int, version: int) -> 
 
 
 def listeners_of(broker: LiveBroker, answers: BrokerAnswers) -> str:
-    """The addresses a broker gives out, by listener; else the one that Metadata gave."""
+    """The advertised addresses of a broker, by listener; else the one in Metadata."""
     return answers.settings.get(ADVERTISED) or answers.settings.get(LISTENERS) or address_text(broker.host, broker.port)
 
 

@@ -83,7 +83,7 @@ def progress(line: str) -> None:
 
 @contextmanager
 def quiet_brokers() -> Iterator[None]:
-    """Log nothing: old brokers complain of each client that asks for what they do not serve, which is expected here."""
+    """Suppress the log: old brokers log each request that they do not serve, which is expected here."""
     logger = logging.getLogger("mockbroker")
     before = logger.level
     logger.setLevel(logging.CRITICAL)

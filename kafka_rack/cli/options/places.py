@@ -1,4 +1,4 @@
-"""Files and folders that a command reads or writes, by path or URL, looked at before any work."""
+"""Files and folders that a command reads or writes, by path or URL, checked before any work."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kafka_rack.wire_capture.files import is_url
 
 
 def check_places(inputs: Iterable[str], *outputs: str | None) -> None:
-    """Refuse inputs that do not exist and outputs that are no folders; URLs are left to their reader and writer.
+    """Refuse missing inputs and outputs that are not folders; readers and writers check URLs.
 
     Raises UsageError: an input of this machine that is not there; an output, which is a folder, that is a file or lies
     in one.
@@ -24,7 +24,7 @@ def check_places(inputs: Iterable[str], *outputs: str | None) -> None:
 
 
 def check_folder(given: str) -> None:
-    """Raises UsageError: it can be no folder, as it is a file, or lies in one."""
+    """Raises UsageError: it is a file, or in one, so that it cannot be a folder."""
     if is_url(given):
         return
     place = Path(given)

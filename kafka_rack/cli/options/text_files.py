@@ -1,4 +1,4 @@
-"""Files of text that a user names: prices, and where clients are."""
+"""Text files of users: prices, and clients' racks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The types of options: how a text is read, what is shown for it in help, and what a shell completes."""
+"""The types of options: parsing of texts, metavars for help, and shell completion."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ class Words(Type):
 
 
 class Name(Words):
-    """A text of which some values are known: a shell completes them, and others may be right too."""
+    """A text with some known values: a shell completes them, and others may be valid too."""
 
     def __init__(self, name: str, known: Callable[[], Iterable[str]]) -> None:
         super().__init__(name)
@@ -178,7 +178,7 @@ class Name(Words):
 
 
 class OneName(Name):
-    """One of the known values, which are too many for an error to list."""
+    """One of the known values, which are too many to list in an error."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         names = {name.lower(): name for name in self.known()}
@@ -216,7 +216,7 @@ def topic_of(text: str, *, diskless: bool = False) -> tuple[str, int | None, int
 
 
 def check_size(partitions: int, replication_factor: int) -> None:
-    """Refuse what could be neither held nor printed. Raises UsageError."""
+    """Refuse placements too large for memory and output. Raises UsageError."""
     from kafka_rack.placement import MAX_REPLICAS  # here, as most commands place nothing
 
     if partitions * replication_factor > MAX_REPLICAS:
@@ -227,7 +227,7 @@ def check_size(partitions: int, replication_factor: int) -> None:
 
 
 def shown(text: str) -> str:
-    """A text on one line and short enough for it.
+    """A text shortened to one line.
 
     >>> shown("9" * 5000)
     '999999999999999999999999... (5000 characters)'

@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all, so that nobody reads half of one."""
+"""Writes files atomically, so that no reader sees a partial one."""
 
 from __future__ import annotations
 

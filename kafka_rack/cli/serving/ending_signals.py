@@ -1,4 +1,4 @@
-"""SIGTERM and SIGINT: the first ends a program in good order, the second at once."""
+"""SIGTERM and SIGINT: the first signal ends a program gracefully, the second at once."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ KILLED = 128  # plus the signal's number: the exit status of a program that a si
 
 
 def end_on_signals(end: Callable[[], object], clean_up: Callable[[], object]) -> None:
-    """Have the first signal call ``end``, and the next one ``clean_up`` and then end the process where it stands.
+    """Make the first signal call ``end``, and the next one call ``clean_up`` and then end the process at once.
 
     Signals are taken between two steps of Python, so that a busy event loop does not put them off; ``end`` has to be
     fit for that, as ``loop.call_soon_threadsafe`` is.

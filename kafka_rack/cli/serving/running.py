@@ -147,7 +147,7 @@ def loop_factory_of(name: str | None) -> Callable[[], asyncio.AbstractEventLoop]
 
 
 async def serve(cluster: Any, arguments: Arguments, token: ServedToken, folder: SecurityFolder) -> int:
-    """Run until a signal comes."""
+    """Run until a signal arrives."""
     ended = asyncio.Event()
     parent = os.getppid()
     loop = asyncio.get_running_loop()
@@ -216,7 +216,7 @@ async def started_control(
 
 
 def clean_up(written: dict[Path, str], folder: SecurityFolder) -> None:
-    """Take away what was written for this run alone."""
+    """Remove the files of this run."""
     unlink_own(written)
     folder.remove()
 
@@ -262,14 +262,14 @@ def path_of(name: str) -> Path:
 
 
 def written_whole(name: str, text: str) -> dict[Path, str]:
-    """Write a file of this cluster's own; gives it with its text. Raises CommandError."""
+    """Write a file of this cluster; returns it with its text. Raises CommandError."""
     from kafka_rack.cli.output.whole_files import write_whole
 
     return {write_whole(name, text, make_folders=True): text}
 
 
 def unlink_own(written: Mapping[Path, str]) -> None:
-    """Take the files away that were written here, unless another cluster has written them since."""
+    """Remove the files that this cluster wrote, unless another cluster has written them since."""
     for path, text in written.items():
         with suppress(OSError, UnicodeDecodeError):
             if path.read_text() == text:
@@ -277,7 +277,7 @@ def unlink_own(written: Mapping[Path, str]) -> None:
 
 
 def report_loop_error(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-    """One line where the system gives no more sockets: accepting pauses, and goes on by itself."""
+    """One line if the system has no more sockets: accepting pauses, and continues by itself."""
     error = context.get("exception")
     if isinstance(error, OSError) and error.errno in NO_SOCKETS and "accept" in str(context.get("message")):
         log.warning("no connection is accepted for a moment: %s", error.strerror)

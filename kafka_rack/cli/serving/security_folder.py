@@ -1,4 +1,4 @@
-"""Where `kafka-rack serve --tls` leaves what clients need."""
+"""The folder for clients' files of `kafka-rack serve --tls`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class SecurityFolder(NamedTuple):
     is_temporary: bool = False
 
     def remove(self) -> None:
-        """Take a temporary one away."""
+        """Remove it if it is temporary."""
         if self.is_temporary and self.name is not None:
             import shutil
 
@@ -25,7 +25,7 @@ class SecurityFolder(NamedTuple):
 
 @contextmanager
 def security_folder(given: str | None, *, tls: bool) -> Iterator[SecurityFolder]:
-    """The folder that was given, or a new one that only its owner can enter."""
+    """The configured folder, or a new one that only its owner can enter."""
     if given is not None or not tls:
         yield SecurityFolder(given)
         return

@@ -1,4 +1,4 @@
-"""How a proxy reaches a real cluster, as options and Kafka's client properties say it."""
+"""The connection settings of a proxy's real cluster, from options and Kafka's client properties."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ DEFAULT_TIMEOUT_S = 10.0
 def upstream_settings(
     servers: Sequence[tuple[str, int]], path: str | None, settings: ClientSettings
 ) -> UpstreamSettings:
-    """How brokers are reached.
+    """The connection settings of the brokers.
 
     Args:
-        path: of the file that ``settings`` were read from, to read who logs in anew.
+        path: the file of ``settings``, from which each login is read again.
     """
     from mockbroker.proxy.adapters.upstream import UpstreamSettings
 
@@ -32,7 +32,7 @@ def upstream_settings(
 
 
 class CurrentLogin:
-    """The login as a file has it at the time: a token in it, or made by it, expires before the proxy ends."""
+    """The current login in a file: a token in it, or made by it, expires before the proxy ends."""
 
     def __init__(self, path: str, login: SaslLogin) -> None:
         self._path, self._login = path, login

@@ -57,7 +57,7 @@ def security_from(path: str, folder: Path) -> CertifySecurity:
 
 
 def copy_for_programs(path: str, folder: Path) -> Path:
-    """The file, with the test authority in place of whom it trusts."""
+    """The file, with the test authority as the only trusted one."""
     own = {"ssl.truststore.type": "PEM", "ssl.truststore.location": str(folder / AUTHORITY)}
     kept = {name: value for name, value in read_properties(Path(path)).items() if not name.startswith(TRUST_STORE)}
     copy = folder / "client.properties"
@@ -66,7 +66,7 @@ def copy_for_programs(path: str, folder: Path) -> Path:
 
 
 def write_properties(path: Path, properties: Mapping[str, str]) -> None:
-    """Write a properties file that nobody else can read: there are passwords in it."""
+    """Write a properties file that only its owner can read: it contains passwords."""
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
         for name, value in properties.items():
             file.write(f"{name}={escaped(value)}\n")
