@@ -31,7 +31,7 @@ OURS: dict[str, dict[str, list[Any]]] = {
     BROKER: {
         "diskless.enable": ["BOOLEAN", "false", None, "MEDIUM", "internal"],
         "diskless.profile": ["STRING", "kip-1163", None, "LOW", "internal"],
-        **{name: ["STRING", value, None, "LOW", "internal"] for name, value in PROFILE_SETTINGS.items()},
+        **{name: ["STRING", value or None, None, "LOW", "internal"] for name, value in PROFILE_SETTINGS.items()},
         "replica.placement.failed.code": ["INT", "10660", None, "LOW", "internal"],
     },
 }
