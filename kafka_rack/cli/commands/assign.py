@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from itertools import groupby
 from typing import Any
 
@@ -16,16 +15,8 @@ from kafka_rack.cli.options.brokers import broker_options, brokers_of
 from kafka_rack.cli.options.cluster import about, bootstrap_option, cluster_of, real_cluster_options
 from kafka_rack.cli.options.shared import client_racks_option, format_option
 from kafka_rack.cli.options.text_files import racks_file, read_json
-from kafka_rack.cli.options.types import (
-    MAX_CONSUMERS,
-    Listed,
-    Type,
-    Words,
-    check_size,
-    shown,
-    topic_of,
-    whole_number,
-)
+from kafka_rack.cli.options.types import MAX_CONSUMERS, Listed, Type, Words, check_size, shown, topic_of, whole_number
+from kafka_rack.cli.output.results import show_as
 from kafka_rack.cli.output.tables import table
 from kafka_rack.cluster_layout import layout_of_json
 from kafka_rack.errors import KafkaRackError, PartitionAssignorError
@@ -119,7 +110,8 @@ def assign(arguments: Arguments) -> int:
         raise
     except KafkaRackError as error:
         raise UsageError(f"{arguments.file or arguments.group or 'arguments'}: {error}") from error
-    print(assignment_json(assignor, answer) if arguments.format == "json" else assignment_table(members, answer))
+    found = {member: grouped(pairs) for member, pairs in sorted(answer.items())}
+    show_as(arguments.format, {"assignor": assignor, "assignment": found}, assignment_table(members, answer))
     return DONE
 
 
@@ -197,11 +189,6 @@ def consumers_of(arguments: Arguments) -> list[tuple[str, str | None]]:
 def grouped(pairs: list[tuple[str, int]]) -> list[list[Any]]:
     """[topic, [partitions]] of sorted pairs."""
     return [[topic, [number for _, number in run]] for topic, run in groupby(pairs, key=lambda pair: pair[0])]
-
-
-def assignment_json(assignor: str, answer: Assignment) -> str:
-    found = {member: grouped(pairs) for member, pairs in sorted(answer.items())}
-    return json.dumps({"assignor": assignor, "assignment": found}, indent=2)
 
 
 def assignment_table(members: dict[str, Any], answer: Assignment) -> str:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import asdict
+from typing import Any
 
 from kafka_rack.audit import DEFAULT_SKEW, KINDS, Audit, Finding
 from kafka_rack.audit import audit as audited
@@ -20,6 +20,7 @@ from kafka_rack.cli.options.cluster import (
 )
 from kafka_rack.cli.options.shared import format_option
 from kafka_rack.cli.options.types import Number, OneName, WholeNumber, Words
+from kafka_rack.cli.output.results import show_as
 from kafka_rack.cli.output.tables import table
 from kafka_rack.cluster_layout import after_plan
 from kafka_rack.plurals import counted
@@ -79,26 +80,18 @@ def audit(arguments: Arguments) -> int:
     least, racks = arguments.min_insync_replicas, arguments.min_insync_racks
     found = audited(layout, min_insync_replicas=least, min_insync_racks=racks, skew=arguments.skew)
     findings = [finding for finding in found.findings if finding.kind not in arguments.ignore]
-    print(audit_json(found, findings) if arguments.format == "json" else audit_tables(found, findings))
+    show_as(arguments.format, audit_json(found, findings), audit_tables(found, findings))
     return FINDINGS if findings else DONE
 
 
-def audit_json(found: Audit, findings: Sequence[Finding]) -> str:
-    return json.dumps(
-        {
-            "partitions": found.partitions,
-            "findings": [
-                {
-                    **asdict(finding),
-                    "partitions": [{"topic": name, "partition": number} for name, number in finding.partitions],
-                }
-                for finding in findings
-            ],
-            "racks": [asdict(rack) for rack in found.racks],
-            "brokers": [asdict(broker) for broker in found.brokers],
-        },
-        indent=2,
-    )
+def audit_json(found: Audit, findings: Sequence[Finding]) -> dict[str, Any]:
+    partitions = [[{"topic": name, "partition": number} for name, number in one.partitions] for one in findings]
+    return {
+        "partitions": found.partitions,
+        "findings": [asdict(one) | {"partitions": own} for one, own in zip(findings, partitions, strict=True)],
+        "racks": [asdict(rack) for rack in found.racks],
+        "brokers": [asdict(broker) for broker in found.brokers],
+    }
 
 
 def audit_tables(found: Audit, findings: Sequence[Finding]) -> str:

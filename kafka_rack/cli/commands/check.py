@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
@@ -12,6 +11,7 @@ from kafka_rack.cli.command import Arguments, argument, command, flag, option, s
 from kafka_rack.cli.options.places import not_read
 from kafka_rack.cli.options.shared import format_option, packets_options
 from kafka_rack.cli.options.types import PATH, WholeNumber, Words
+from kafka_rack.cli.output.results import show_as
 
 if TYPE_CHECKING:
     from kafka_rack.consistency.captures import CheckedCapture
@@ -69,8 +69,10 @@ def check(arguments: Arguments) -> int:
         for recording in ([files] if arguments.together else recordings(files))
     ]
     say_problems(checked)
-    print(as_json(checked) if arguments.format == "json" else as_text(checked))
-    return DONE if all(one.report.is_consistent for one in checked) else FINDINGS
+    is_consistent = all(one.report.is_consistent for one in checked)
+    found = {"is_consistent": is_consistent, "captures": [one.as_json() for one in checked]}
+    show_as(arguments.format, found, as_text(checked))
+    return DONE if is_consistent else FINDINGS
 
 
 def lossy_topics(patterns: list[str]) -> Callable[[str], bool]:
@@ -90,11 +92,6 @@ def as_text(checked: list[CheckedCapture]) -> str:
         since = f" (times count from {one.started})" if one.report.counts else ""
         parts.append(f"{one.name}: {one.report}".replace("\n", f"{since}\n", 1))
     return "\n\n".join(parts)
-
-
-def as_json(checked: list[CheckedCapture]) -> str:
-    is_consistent = all(one.report.is_consistent for one in checked)
-    return json.dumps({"is_consistent": is_consistent, "captures": [one.as_json() for one in checked]}, indent=2)
 
 
 def say_problems(checked: list[CheckedCapture]) -> None:

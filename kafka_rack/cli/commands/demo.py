@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import signal
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack, suppress
@@ -49,6 +48,7 @@ def demo(arguments: Arguments) -> int:
 
     from kafka_rack.cli.output.console import Screen
     from kafka_rack.cli.output.demo import as_json, show
+    from kafka_rack.cli.output.results import show_as
     from mockbroker.testing.demo.scenario import play
     from mockbroker.testing.demo.verdict import judge
 
@@ -59,7 +59,7 @@ def demo(arguments: Arguments) -> int:
     outcome = asyncio.run(play(libraries, racks, brokers, stopped, arguments.phase / 1000, screen.print))
     verdict = judge(outcome)
     if arguments.format == "json":
-        print(json.dumps(as_json(outcome, verdict), indent=2))
+        show_as("json", as_json(outcome, verdict), "")
     else:
         show(screen, outcome, verdict)
     return DONE if verdict.holds else FINDINGS

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,6 +12,7 @@ from kafka_rack.cli.command import Arguments, command
 from kafka_rack.cli.commands.topics import DISKLESS, topics_json
 from kafka_rack.cli.options.cluster import cluster_of, cluster_options, hints, layout_of, notes, topics_argument
 from kafka_rack.cli.options.shared import format_option
+from kafka_rack.cli.output.results import show_as
 from kafka_rack.cli.output.tables import table
 from kafka_rack.cluster_layout import ClusterLayout, LayoutTopic
 from kafka_rack.printable import printable
@@ -68,7 +68,7 @@ def inspect(arguments: Arguments) -> int:
     notes(snapshot.notes)
     hints(layout)
     found = described(snapshot, layout, answers)
-    print(json.dumps(found, indent=2) if arguments.format == "json" else as_tables(found))
+    show_as(arguments.format, found, as_tables(found))
     return DONE
 
 
@@ -150,29 +150,19 @@ def described(snapshot: Snapshot, layout: ClusterLayout, answers: Mapping[int, B
 def as_tables(found: Mapping[str, Any]) -> str:
     controller = "an unknown broker" if found["controller"] is None else f"broker {found['controller']}"
     head = f"Cluster {printable(found['cluster_id'] or 'without id')}; requests for the controller go to {controller}."
-    brokers = [
-        [
-            one["id"],
-            one["rack"],
-            one["listeners"],
-            (one[SELECTOR] or "").rpartition(".")[2] or None,
-            one["trouble"] or "",
-        ]
-        for one in found["brokers"]
-    ]
+    brokers = []
+    for one in found["brokers"]:
+        selector = (one[SELECTOR] or "").rpartition(".")[2] or None
+        brokers.append([one["id"], one["rack"], one["listeners"], selector, one["trouble"] or ""])
     parts = [head, table(["broker", "rack", "listeners", "replica selector", ""], brokers)]
     if found["topics"]:
         parts.append(topics_table(found))
     rows = []
     for one in found["features"]:
-        answer = (
-            "no" if not one["served_by"] else f"not by {', '.join(map(str, one['not_by']))}" if one["not_by"] else "yes"
-        )
-        if (
-            one["api"] == "Fetch"
-            and one["served_by"]
-            and not any(RACK_SELECTOR in (b[SELECTOR] or "") for b in found["brokers"])
-        ):
+        some = f"not by {', '.join(map(str, one['not_by']))}" if one["not_by"] else "yes"
+        answer = some if one["served_by"] else "no"
+        selects = any(RACK_SELECTOR in (broker[SELECTOR] or "") for broker in found["brokers"])
+        if one["api"] == "Fetch" and one["served_by"] and not selects:
             answer += f", but {SELECTOR} is not set to {RACK_SELECTOR}"
         rows.append([f"{one['api']} {one['from']}", one["meaning"], answer])
     return "\n\n".join([*parts, table(["needs", "for", "served"], rows)])

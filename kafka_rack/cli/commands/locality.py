@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING
 
 from kafka_rack.cli import DONE, CommandError, UsageError
 from kafka_rack.cli.command import Arguments, argument, command, option
-from kafka_rack.cli.options.locality import forecasts, locality_options, print_result, result_json, settings_of
+from kafka_rack.cli.options.locality import forecasts, locality_options, print_result, settings_of
 from kafka_rack.cli.options.places import check_folder, not_read
 from kafka_rack.cli.options.shared import packets_options
 from kafka_rack.cli.options.types import DIRECTORY, PATH
+from kafka_rack.cli.output.results import json_text
+from kafka_rack.cli.output.whole_files import write_whole
 from kafka_rack.printable import printable
 from kafka_rack.wire_capture.files import is_url
 
@@ -68,20 +70,10 @@ def locality(arguments: Arguments) -> int:
     if arguments.out:
         from kafka_rack.locality.page import report
 
-        write_results(Path(arguments.out), report(measured.result), result_json(measured.result))
+        # The page, then the JSON: a program that sees it sees all.
+        write_whole(str(Path(arguments.out, "locality.html")), report(measured.result), make_folders=True)
+        write_whole(str(Path(arguments.out, "locality.json")), json_text(measured.result) + "\n")
     return print_result(arguments, measured.result, measured.unread)
-
-
-def write_results(out: Path, page: str, result: str) -> None:
-    """The page, then the JSON: a program that sees it sees all. Raises CommandError."""
-    from kafka_rack.cli.output.whole_files import write_whole
-
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise CommandError(f"{out}: {error.strerror}") from None
-    write_whole(str(out / "locality.html"), page)
-    write_whole(str(out / "locality.json"), result)
 
 
 @contextmanager

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import json
 from typing import Any
 
 import protocol
@@ -12,6 +11,7 @@ from kafka_rack.cli.command import Arguments, argument, command
 from kafka_rack.cli.options.messages import unknown_message
 from kafka_rack.cli.options.shared import format_option
 from kafka_rack.cli.options.types import Name, WholeNumber, message_names
+from kafka_rack.cli.output.results import show_as
 from kafka_rack.cli.output.tables import table
 
 FLEXIBLE = "flexible: lengths as varints, tagged fields, and a header that has them too (KIP-482)"
@@ -58,10 +58,8 @@ def overview(listed: list[Any], form: str) -> None:
         }
         for one in listed
     ]
-    if form == "json":
-        print(json.dumps(rows, indent=2))
-        return
-    print(table(["message", "kind", "key", "versions", "flexible"], [list(row.values()) for row in rows]))
+    heads = ["message", "kind", "key", "versions", "flexible"]
+    show_as(form, rows, table(heads, [list(row.values()) for row in rows]))
 
 
 def describe(message: Any, versions: list[int], form: str) -> None:
@@ -70,24 +68,17 @@ def describe(message: Any, versions: list[int], form: str) -> None:
         if version not in message.valid_versions:
             raise UsageError(f"expected {message.name}'s versions, {message.valid_versions}, got {version}")
     if len(versions) == 2:
-        if form == "json":
-            fields = {str(version): field_rows(message, version) for version in versions}
-            flexible = [version in message.flexible_versions for version in versions]
-            found = {"name": message.name, "versions": versions, "flexible": flexible, "fields": fields}
-            print(json.dumps(found, indent=2))
-        else:
-            print(difference_text(message, *versions))
+        fields = {str(version): field_rows(message, version) for version in versions}
+        flexible = [version in message.flexible_versions for version in versions]
+        found = {"name": message.name, "versions": versions, "flexible": flexible, "fields": fields}
+        show_as(form, found, difference_text(message, *versions))
         return
     rows = field_rows(message, versions[0] if versions else None)
-    if form == "json":
-        print(json.dumps({"name": message.name, "versions": str(message.valid_versions), "fields": rows}, indent=2))
-        return
     of = f"version {versions[0]}" if versions else f"versions {message.valid_versions}"
-    print(f"{message.name} ({message.kind}), {of}, flexible {message.flexible_versions}")
-    if message.__doc__:
-        print(f"{message.__doc__.strip()}\n")
-    for row in rows:
-        print(field_line(row))
+    head = f"{message.name} ({message.kind}), {of}, flexible {message.flexible_versions}"
+    about = [f"{message.__doc__.strip()}\n"] if message.__doc__ else []
+    found = {"name": message.name, "versions": str(message.valid_versions), "fields": rows}
+    show_as(form, found, "\n".join([head, *about, *map(field_line, rows)]))
 
 
 def difference_text(message: Any, first: int, second: int) -> str:

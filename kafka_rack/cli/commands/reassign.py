@@ -14,6 +14,7 @@ from kafka_rack.cli.options.cluster import chosen_topics, hints, layout_given, l
 from kafka_rack.cli.options.placement import ignore_racks_option
 from kafka_rack.cli.options.shared import format_option, out_option, seed_option
 from kafka_rack.cli.options.types import Numbers
+from kafka_rack.cli.output.results import show_as
 from kafka_rack.cli.output.tables import table
 from kafka_rack.cli.output.whole_files import write_whole
 from kafka_rack.cluster_layout import ClusterLayout
@@ -62,10 +63,7 @@ def generate(arguments: Arguments) -> int:
     proposed = propose(current, brokers, seed=seed, rack_mode=DISABLED if arguments.ignore_racks else ENFORCED)
     now, then = entries_of(current), entries_of(proposed)
     write_plans(arguments.out, now, then)
-    if arguments.format == "json":
-        print(json.dumps({"seed": seed, **plans_json(now, then)}, indent=2))
-    else:
-        print(plans_text(now, then))
+    show_as(arguments.format, {"seed": seed, **plans_json(now, then)}, plans_text(now, then))
     return DONE
 
 
@@ -84,7 +82,7 @@ def repair(arguments: Arguments) -> int:
     found = repaired(layout, chosen_topics(layout, arguments.topics).topics)
     now = current_plan_of(layout, found.entries)
     write_plans(arguments.out, now, found.entries)
-    print(repair_json(found, now) if arguments.format == "json" else repair_tables(found, now, layout))
+    show_as(arguments.format, repair_json(found, now), repair_tables(found, now, layout))
     return DONE
 
 
@@ -101,7 +99,7 @@ def brokers_to_use(wanted: Sequence[int] | None, layout: ClusterLayout) -> list[
     return [broker for broker in up if broker.id in wanted]
 
 
-def repair_json(found: Repair, now: Sequence[Entry]) -> str:
+def repair_json(found: Repair, now: Sequence[Entry]) -> dict[str, Any]:
     moves = [
         {
             "topic": move.topic,
@@ -120,9 +118,7 @@ def repair_json(found: Repair, now: Sequence[Entry]) -> str:
         for broker, count in sorted(found.before.items())
     ]
     left_alone = [{"topic": name, "partition": number, "reason": why} for name, number, why in found.left_alone]
-    return json.dumps(
-        {"moves": moves, "brokers": brokers, "left_alone": left_alone, **plans_json(now, found.entries)}, indent=2
-    )
+    return {"moves": moves, "brokers": brokers, "left_alone": left_alone, **plans_json(now, found.entries)}
 
 
 def repair_tables(found: Repair, now: Sequence[Entry], layout: ClusterLayout) -> str:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from importlib.util import find_spec
 
 from kafka_rack.cli import DONE, FINDINGS, CommandError, UsageError
@@ -15,6 +15,7 @@ from kafka_rack.cli.command import Arguments, command, flag, option
 from kafka_rack.cli.options.brokers import DEFAULT_RACKS, brokers_option, check_racks, racked_count
 from kafka_rack.cli.options.shared import format_option, racks_option
 from kafka_rack.cli.options.types import Name
+from kafka_rack.cli.output.results import show_as
 from kafka_rack.extras import pip_install
 
 BROKERS, MAX_BROKERS = 6, 30
@@ -69,16 +70,12 @@ def rolling_upgrade(arguments: Arguments) -> int:
     from mockbroker.testing.rolling_upgrade.verdict import judge
 
     with quiet_brokers():
-        outcome = asyncio.run(replay(upgrade, racks, not arguments.no_clients, progress))
+        outcome = asyncio.run(
+            replay(upgrade, racks, not arguments.no_clients, partial(print, file=sys.stderr, flush=True))
+        )
     verdicts = judge(outcome)
-    as_asked = json.dumps(as_json(outcome, verdicts), indent=2) if arguments.format == "json" else None
-    print(as_asked or as_text(outcome, verdicts))
+    show_as(arguments.format, as_json(outcome, verdicts), as_text(outcome, verdicts))
     return DONE if all(verdict.holds for verdict in verdicts) else FINDINGS
-
-
-def progress(line: str) -> None:
-    sys.stderr.write(f"{line}\n")
-    sys.stderr.flush()
 
 
 @contextmanager

@@ -5,7 +5,6 @@ Source: TopicCommand, Apache Kafka 4.1; of partitions that are added, KIP-36 and
 
 from __future__ import annotations
 
-import json
 import random
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -18,6 +17,7 @@ from kafka_rack.cli.options.placement import placement_options, replicas_placed,
 from kafka_rack.cli.options.shared import format_option
 from kafka_rack.cli.options.types import WholeNumber, Words, check_size
 from kafka_rack.cli.output.replicas import ids, racks_of, replicas_json, replicas_table
+from kafka_rack.cli.output.results import show_as
 from kafka_rack.cli.output.tables import table
 from kafka_rack.cluster_layout import ClusterLayout, LayoutPartition, LayoutTopic
 from kafka_rack.placement import SEED_SETTING, START_INDEX_SETTING, UsableBroker, start_index_of_growth
@@ -134,10 +134,7 @@ def describe(arguments: Arguments) -> int:
         snapshot = cluster.snapshot(wanted if arguments.topics else None)
         notes(snapshot.notes)
         layout = layout_of(snapshot)
-    if arguments.format == "json":
-        print(json.dumps({"topics": topics_json(snapshot, layout)}, indent=2))
-    else:
-        print(description_tables(layout))
+    show_as(arguments.format, {"topics": topics_json(snapshot, layout)}, description_tables(layout))
     return DONE
 
 
@@ -168,10 +165,9 @@ def report(
 ) -> None:
     """Print the replicas of partitions from ``first`` on."""
     name, racks = arguments.name, layout.rack_of
-    if arguments.format == "json":
-        print(json.dumps({"topic": name, **done, "partitions": replicas_json(rows, racks, first)}, indent=2))
-    else:
-        print(f"{text}\n\n{replicas_table(rows, racks, first, f'{name}-')}" if rows else text)
+    if rows:
+        text = f"{text}\n\n{replicas_table(rows, racks, first, f'{name}-')}"
+    show_as(arguments.format, {"topic": name, **done, "partitions": replicas_json(rows, racks, first)}, text)
 
 
 def topics_json(snapshot: Snapshot, layout: ClusterLayout) -> dict[str, Any]:

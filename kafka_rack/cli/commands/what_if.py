@@ -2,33 +2,26 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from typing import Any
 
-from kafka_rack.cli import DONE, FAILED, CommandError, UsageError
-from kafka_rack.cli.command import Arguments, argument, command, option, say, section
+from kafka_rack.cli import CommandError, UsageError
+from kafka_rack.cli.command import Arguments, argument, command, option, section
 from kafka_rack.cli.options.locality import prices_of
 from kafka_rack.cli.options.placement import placer_option
 from kafka_rack.cli.options.places import not_read
 from kafka_rack.cli.options.prices import prices_options
-from kafka_rack.cli.options.shared import (
-    client_racks_option,
-    format_option,
-    packets_options,
-    set_option,
-)
+from kafka_rack.cli.options.shared import client_racks_option, format_option, packets_options, set_option
 from kafka_rack.cli.options.text_files import racks_file
 from kafka_rack.cli.options.types import MAX_BROKERS, PATH, Pair, WholeNumber, Words
+from kafka_rack.cli.output.results import first_rows, report_unread, show_as
 from kafka_rack.cli.output.tables import table
 from kafka_rack.locality.amounts import bytes_text
 from kafka_rack.locality.reasons import CONSUME, PRODUCE, REPLICATION
-from kafka_rack.plurals import counted
 from kafka_rack.printable import printable
 from kafka_rack.what_if.change import SELECTOR, change_of, from_followers
 from kafka_rack.what_if.comparison import CROSS, LOCAL, UNKNOWN, Bill, ComparedTraffic, Comparison
 
-MAX_ROWS = 12
+MAX_ROWS, OTHERS = 12, " in --format json"
 CLIENTS = (PRODUCE, CONSUME)
 WORDS = {
     "client_rack": "client.rack",
@@ -100,11 +93,8 @@ def what_if(arguments: Arguments) -> int:
         compared = compare(workloads.clusters, change, prices, workloads.completeness)
     except Nothing as error:
         raise CommandError(f"{', '.join(arguments.captures)}: {error}") from None
-    sys.stdout.write(as_json(compared) if arguments.format == "json" else as_text(compared))
-    unread = unread_inputs(arguments.captures, workloads.read)
-    for name in unread:
-        say(f"{name}: no frame could be read")
-    return FAILED if unread else DONE
+    show_as(arguments.format, compared.as_json(), as_text(compared))
+    return report_unread(unread_inputs(arguments.captures, workloads.read))
 
 
 def selector_captured(arguments: Arguments) -> bool | None:
@@ -114,10 +104,6 @@ def selector_captured(arguments: Arguments) -> bool | None:
         if name != SELECTOR:
             raise UsageError(f"--captured-with: expected {SELECTOR}, got {name!r}")
     return from_followers(settings.get(SELECTOR))
-
-
-def as_json(compared: Comparison) -> str:
-    return json.dumps(compared.as_json(), indent=2, ensure_ascii=False) + "\n"
 
 
 def as_text(compared: Comparison) -> str:
@@ -140,7 +126,7 @@ def as_text(compared: Comparison) -> str:
     for name, history in sorted(after.groups.items()):
         if history.note:
             lines.append(printable(f"note: group {name}: {history.note}"))
-    return "\n".join(lines) + "\n"
+    return "\n".join(lines)
 
 
 def across_racks(compared: Comparison) -> list[str]:
@@ -194,14 +180,14 @@ def by_broker(compared: Comparison) -> str:
             ]
         )
     columns = ["broker", "rack", "bytes into", "after", "bytes out of", "after", "leads", "after"]
-    return first_rows(columns, rows, "broker")
+    return first_rows(columns, rows, MAX_ROWS, "broker", OTHERS)
 
 
 def by_topic(before: ComparedTraffic, after: ComparedTraffic) -> str:
     """The topics whose partitions are written to least evenly afterwards."""
     names = sorted(before.skews, key=lambda name: (-after.skews.get(name, 0), name))
     rows = [[printable(name), f"{before.skews[name]:.2f}", f"{after.skews[name]:.2f}"] for name in names]
-    return first_rows(["topic", "fullest partition by the mean", "after"], rows, "topic")
+    return first_rows(["topic", "fullest partition by the mean", "after"], rows, MAX_ROWS, "topic", OTHERS)
 
 
 def by_group(before: ComparedTraffic, after: ComparedTraffic) -> str:
@@ -212,13 +198,7 @@ def by_group(before: ComparedTraffic, after: ComparedTraffic) -> str:
         counts = (getattr(one, column) for column in ("rebalances", "stopped", "moved") for one in both)
         rows.append([name, *assigned, *counts])
     columns = ["group", "assigned by", "after by", "rebalances", "after", "stopped", "after", "moved", "after"]
-    return first_rows(columns, rows, "group")
-
-
-def first_rows(columns: list[str], rows: list[list[Any]], noun: str) -> str:
-    more = len(rows) - MAX_ROWS
-    rest = f"\nand {counted(more, f'more {noun}')} in --format json" if more > 0 else ""
-    return table(columns, rows[:MAX_ROWS]) + rest
+    return first_rows(columns, rows, MAX_ROWS, "group", OTHERS)
 
 
 def money(bill: Bill, compared: Comparison) -> str:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from collections.abc import Collection
 from typing import Any
 
-from kafka_rack.cli import DONE, FAILED, UsageError
-from kafka_rack.cli.command import option, say, together
+from kafka_rack.cli import UsageError
+from kafka_rack.cli.command import option, together
 from kafka_rack.cli.options.prices import prices_options
 from kafka_rack.cli.options.shared import client_racks_option, format_option
 from kafka_rack.cli.options.text_files import racks_file, read_file
 from kafka_rack.cli.options.types import Duration, WholeNumber, Words
 from kafka_rack.cli.output.locality import as_text, forecast_as_text
+from kafka_rack.cli.output.results import report_unread, show_as
 from kafka_rack.errors import InputError
 from kafka_rack.locality.forecast import FORM, forecast_in
 from kafka_rack.locality.prices import BUILT_IN, Prices, price_list, read_prices
@@ -59,14 +58,8 @@ def forecasts(arguments: Any, inputs: Any, name: str) -> bool:
 
 def print_result(arguments: Any, result: dict[str, Any], unread: Collection[str]) -> int:
     """Print a result and the inputs of which no frame could be read; returns the exit code."""
-    sys.stdout.write(result_json(result) if arguments.format == "json" else as_text(result))
-    for name in unread:
-        say(f"{name}: no frame could be read")
-    return FAILED if unread else DONE
-
-
-def result_json(result: dict[str, Any]) -> str:
-    return json.dumps(result, indent=2, ensure_ascii=False) + "\n"
+    show_as(arguments.format, result, as_text(result))
+    return report_unread(unread)
 
 
 def print_forecast(arguments: Any) -> None:
@@ -76,10 +69,7 @@ def print_forecast(arguments: Any) -> None:
     except InputError as error:
         raise UsageError(f"--forecast: {error}") from None
     prices = prices_of(arguments)
-    if arguments.format == "json":
-        print(json.dumps(plan.as_json(prices), indent=2))
-    else:
-        sys.stdout.write(forecast_as_text(plan, prices))
+    show_as(arguments.format, plan.as_json(prices), forecast_as_text(plan, prices))
 
 
 def settings_of(arguments: Any) -> Settings:

@@ -111,17 +111,9 @@ def as_json(outcome: DemoOutcome, verdict: DemoVerdict) -> dict[str, Any]:
         "crossings_while_returning": verdict.returning,
         "stopped_rack": outcome.stopped_rack,
         "served": [
-            {
-                "client": library,
-                "rack": rack,
-                "request": api,
-                "topic": topic,
-                "phase": phase,
-                "broker": broker,
-                "broker_rack": broker_rack,
-                "requests": requests,
-            }
-            for (library, rack, api, topic), phases in sorted(verdict.served.items())
+            dict(zip(("client", "rack", "request", "topic"), key, strict=True))
+            | {"phase": phase, "broker": broker, "broker_rack": broker_rack, "requests": requests}
+            for key, phases in sorted(verdict.served.items())
             for phase, served in phases.items()
             for (broker_rack, broker), requests in sorted(served.items())
         ],

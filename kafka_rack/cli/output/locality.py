@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
+from kafka_rack.cli.output.results import first_rows
 from kafka_rack.cli.output.tables import table
 from kafka_rack.locality.amounts import Pace, bytes_text, duration_text, money_text
 from kafka_rack.locality.forecast import Forecast
@@ -39,7 +40,7 @@ def as_text(result: Mapping[str, Any]) -> str:
     if len(notes) > MAX_NOTES:
         lines.append(f"and {counted(len(notes) - MAX_NOTES, 'more note')} in locality.json")
     lines.append(result["assumptions"][0] + (f" Results below {result['out']}" if result["out"] else ""))
-    return "\n".join(lines) + "\n"
+    return "\n".join(lines)
 
 
 def by_category(result: Mapping[str, Any], pace: Pace, currency: str) -> str:
@@ -71,21 +72,17 @@ def crossing_pairs(result: Mapping[str, Any], pace: Pace, currency: str) -> str:
             bytes_text(row["bytes"]),
             pace.money(Decimal(row["cost"]), currency),
         ]
-        for row in across[:MAX_PAIRS]
+        for row in across
     ]
-    text = table(columns, rows)
-    return f"{text}\nand {counted(len(across) - MAX_PAIRS, 'more pair')}" if len(across) > MAX_PAIRS else text
+    return first_rows(columns, rows, MAX_PAIRS, "pair")
 
 
 def what_to_do(actions: Sequence[Mapping[str, Any]]) -> list[str]:
     """The actions that keep client traffic in its rack, with what each saves; the largest first."""
-    shown = actions[:MAX_REASONS]
-    rows = [[row["action"], row["who"], row["avoidable"], bytes_text(row["bytes"]), row["saving"]] for row in shown]
-    lines = [table(["what to do", "who", "", "bytes", "saves"], rows)]
-    if len(actions) > len(shown):
-        lines.append(f"and {counted(len(actions) - len(shown), 'more action')} in locality.json")
+    rows = [[row["action"], row["who"], row["avoidable"], bytes_text(row["bytes"]), row["saving"]] for row in actions]
+    columns, shown = ["what to do", "who", "", "bytes", "saves"], actions[:MAX_REASONS]
     whys = [f"{row['what']} ({row['details'][0]})" if row["details"] else row["what"] for row in shown]
-    return [*lines, "", *map(printable, whys)]
+    return [first_rows(columns, rows, MAX_REASONS, "action", " in locality.json"), "", *map(printable, whys)]
 
 
 def forecast_as_text(plan: Forecast, prices: Prices) -> str:
@@ -97,7 +94,7 @@ def forecast_as_text(plan: Forecast, prices: Prices) -> str:
     rows.append(
         ["all", rate(plan.total), rate(plan.cross), money_text(sum(month.values(), Decimal(0)), prices.currency)]
     )
-    return table(["who moves them", "bytes", "across racks", "a month"], rows) + "\n"
+    return table(["who moves them", "bytes", "across racks", "a month"], rows)
 
 
 def rate(bytes_a_second: Any) -> str:

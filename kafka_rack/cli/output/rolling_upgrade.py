@@ -13,18 +13,8 @@ from mockbroker.testing.rolling_upgrade.replay import Observation, ReplayOutcome
 from mockbroker.testing.rolling_upgrade.verdict import PromiseVerdict
 from mockbroker.zookeeper.releases import STRICT_READER
 
-COLUMNS = (
-    "step",
-    "restarted",
-    "code",
-    "protocol",
-    "JSON",
-    f"{STRICT_READER} reads",
-    f"{LENIENT_READER} reads",
-    "UpdateMetadata",
-    "new topic",
-    "Metadata v1",
-)
+READERS = [f"{STRICT_READER} reads", f"{LENIENT_READER} reads"]
+COLUMNS = ["step", "restarted", "code", "protocol", "JSON", *READERS, "UpdateMetadata", "new topic", "Metadata v1"]
 
 
 def as_text(outcome: ReplayOutcome, verdicts: Sequence[PromiseVerdict]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kafka_rack.audit import KINDS
 from kafka_rack.cli import DONE, FAILED, FINDINGS, CommandError, UsageError
@@ -56,13 +56,13 @@ def audit(arguments: Arguments) -> int:
     ignored = tuple(arguments.ignore)
     asked = job.AuditQuestion(arguments.min_insync_replicas, arguments.skew, ignored, arguments.min_insync_racks)
 
-    def work(spark: Any) -> Fleet:
-        how = {"asked": asked, "brokers": brokers, "tasks": arguments.tasks}
-        found: Fleet = job.audit_fleet(spark, arguments.inputs, arguments.out, **how)
-        return found
-
+    how = {"asked": asked, "brokers": brokers, "tasks": arguments.tasks}
     try:
-        fleet = run_on_spark(arguments, work, lambda found: counted(len(found.clusters), "cluster"))
+        fleet: Fleet = run_on_spark(
+            arguments,
+            lambda spark: job.audit_fleet(spark, arguments.inputs, arguments.out, **how),
+            lambda found: counted(len(found.clusters), "cluster"),
+        )
     except job.NothingToAudit as error:
         raise CommandError(str(error)) from None
     sys.stdout.write(job.as_json(fleet) if arguments.format == "json" else as_text(fleet, arguments.out))

@@ -66,11 +66,7 @@ def follow(arguments: Arguments, start: Callable[..., Any]) -> int:
     checkpoint = arguments.checkpoint or f"{arguments.out.rstrip('/')}/_checkpoint"
     when = {"available_now": arguments.once, "every": f"{arguments.every or EVERY_MS} milliseconds"}
     stopped = Event()
-    with (
-        errors_in_one_line(arguments.out),
-        spark_for(arguments) as spark,
-        signals_to(lambda *_: stopped.set()),
-    ):
+    with errors_in_one_line(arguments.out), spark_for(arguments) as spark, signals_to(lambda *_: stopped.set()):
         wait_for(start(spark, arguments.inputs, arguments.out, checkpoint, **when), stopped)
     return DONE
 

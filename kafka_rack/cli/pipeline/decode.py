@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from kafka_rack.cli import DONE, FAILED
-from kafka_rack.cli.command import Arguments, command, option, say
+from kafka_rack.cli.command import Arguments, command, option
 from kafka_rack.cli.options.shared import format_option, packets_options
+from kafka_rack.cli.output.results import report_unread, show_as
 from kafka_rack.cli.output.tables import table
 from kafka_rack.cli.pipeline.captures import (
     capture_options,
@@ -22,12 +20,7 @@ from kafka_rack.cli.pipeline.captures import (
     say_batch,
     stream_options,
 )
-from kafka_rack.cli.pipeline.running import (
-    job_module,
-    required_out_option,
-    run_on_spark,
-    spark_options,
-)
+from kafka_rack.cli.pipeline.running import job_module, required_out_option, run_on_spark, spark_options
 from kafka_rack.locality.amounts import bytes_text
 from kafka_rack.plurals import counted
 
@@ -75,22 +68,14 @@ def decode(arguments: Arguments) -> int:
         how = {"options": options, "output_format": arguments.output_format, "on_batch": show}
         return follow(arguments, partial(job.decode_stream, **how))
 
-    def work(spark: Any) -> DecodeSummary:
-        how = {"options": options, "output_format": arguments.output_format, "tasks": arguments.tasks}
-        found: DecodeSummary = job.decode(spark, arguments.inputs, arguments.out, **how)
-        return found
-
-    summary = run_on_spark(
+    how = {"options": options, "output_format": arguments.output_format, "tasks": arguments.tasks}
+    summary: DecodeSummary = run_on_spark(
         arguments,
-        work,
+        lambda spark: job.decode(spark, arguments.inputs, arguments.out, **how),
         lambda found: f"{counted(len(found.files), 'file')}, {counted(sum(found.tables.values()), 'row')}",
     )
-    text = json.dumps(summary_json(summary), indent=2) + "\n" if arguments.format == "json" else as_text(summary)
-    sys.stdout.write(text)
-    unread = summary.unread(arguments.inputs)
-    for name in unread:
-        say(f"{name}: no frame could be read")
-    return FAILED if unread else DONE
+    show_as(arguments.format, summary_json(summary), as_text(summary))
+    return report_unread(summary.unread(arguments.inputs))
 
 
 def summary_json(summary: DecodeSummary) -> dict[str, Any]:
@@ -131,7 +116,7 @@ def as_text(summary: DecodeSummary) -> str:
             f"{counted(summary.unpaired, 'request or response', 'requests or responses')} without the other half"
         )
     lines.append(f"Tables are in {summary.out}")
-    return "\n".join(lines) + "\n"
+    return "\n".join(lines)
 
 
 def span(summary: DecodeSummary) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +11,7 @@ from kafka_rack.cli.command import Arguments, argument, command, option
 from kafka_rack.cli.options.places import check_folder, check_places
 from kafka_rack.cli.options.shared import format_option, out_option, seed_option
 from kafka_rack.cli.options.types import FILE, PATH, Name, WholeNumber, Words, message_names
+from kafka_rack.cli.output.results import first_rows, show_as
 from kafka_rack.cli.output.tables import table
 from kafka_rack.cli.pipeline.running import job_module, run_on_spark, spark_options
 from kafka_rack.plurals import counted
@@ -97,8 +97,7 @@ def run(arguments: Arguments) -> int:
         return summary
 
     summary = run_on_spark(arguments, work, lambda found: counted(found["examples"], "example"))
-    text = json.dumps(summary, indent=2) + "\n" if arguments.format == "json" else as_text(summary, arguments.out)
-    sys.stdout.write(text)
+    show_as(arguments.format, summary, as_text(summary, arguments.out))
     return FINDINGS if summary["failures"] else DONE
 
 
@@ -159,12 +158,9 @@ def replay(arguments: Arguments) -> int:
             fault = fault_of(check_of(arguments, known), message, known.version, value)
     except Unfit as reason:
         raise CommandError(f"{known.check} cannot hold the values: {reason}") from None
-    if arguments.format == "json":
-        tree = {"message": known.message, "version": known.version, "check": known.check, "expected": known.kind}
-        found = dict.fromkeys(("kind", "ours", "theirs")) if fault is None else fault._asdict()
-        print(json.dumps({**tree, "reproduced": fault is not None, **found}, indent=2, ensure_ascii=False))
-    else:
-        sys.stdout.write(replay_text(known, fault))
+    tree = {"message": known.message, "version": known.version, "check": known.check, "expected": known.kind}
+    found = dict.fromkeys(("kind", "ours", "theirs")) if fault is None else fault._asdict()
+    show_as(arguments.format, {**tree, "reproduced": fault is not None, **found}, replay_text(known, fault))
     return DONE if fault is None else FINDINGS
 
 
@@ -198,10 +194,10 @@ def check_of(arguments: Arguments, known: Replay) -> FuzzCheck:
 def replay_text(known: Replay, fault: Disagreement | None) -> str:
     head = f"{known.message} version {known.version}, check {known.check}: "
     if fault is None:
-        return f"{head}nothing wrong any more (it was: {known.kind})\n"
+        return f"{head}nothing wrong any more (it was: {known.kind})"
     other = "" if fault.kind == known.kind else f" (it was: {known.kind})"
     example = json.dumps(known.value, ensure_ascii=False) if known.value is not None else f"bytes {known.hex or 'none'}"
-    return f"{head}{fault.kind}{other}\n  of     {example}\n  ours   {fault.ours}\n  theirs {fault.theirs}\n"
+    return f"{head}{fault.kind}{other}\n  of     {example}\n  ours   {fault.ours}\n  theirs {fault.theirs}"
 
 
 # -- for people --------------------------------------------------------------------------------------------------------
@@ -219,9 +215,7 @@ def as_text(summary: dict[str, Any], out: str) -> str:
     failures = summary["failures"]
     if failures:
         shown = [[one["message"], one["version"], one["check"], one["kind"], one["count"]] for one in failures]
-        lines.append(table(["message", "version", "check", "what is wrong", "times"], shown[:MAX_SHOWN]))
-        if len(shown) > MAX_SHOWN:
-            lines.append(f"and {len(shown) - MAX_SHOWN} more")
+        lines.append(first_rows(["message", "version", "check", "what is wrong", "times"], shown, MAX_SHOWN, "failure"))
         lines += ["", f"replay one: kafka-rack pipeline fuzz --replay {out.rstrip('/')}/{failures[0]['file']}", ""]
     never = summary["never_exercised"]
     reached = summary["fields"] - len(never)
@@ -230,4 +224,4 @@ def as_text(summary: dict[str, Any], out: str) -> str:
     if len(never) > MAX_SHOWN:
         lines.append(f"  and {len(never) - MAX_SHOWN} more, in summary.json")
     lines.append(f"{len(failures)} failures, coverage.parquet and summary.json are in {out}")
-    return "\n".join(lines) + "\n"
+    return "\n".join(lines)

@@ -53,14 +53,13 @@ def locality(arguments: Arguments) -> int:
 
         return follow(arguments, partial(job.measure_stream, settings=settings, options=options, on_batch=show))
 
-    def work(spark: Any) -> tuple[dict[str, Any], list[str]]:
-        how = {"options": options, "tasks": arguments.tasks}
-        found: tuple[dict[str, Any], list[str]] = job.measure(spark, arguments.inputs, arguments.out, settings, **how)
-        return found
-
+    how = {"options": options, "tasks": arguments.tasks}
     try:
-        done = lambda found: counted(found[0]["span"]["captures"], "capture")  # noqa: E731 - it is all
-        result, unread = run_on_spark(arguments, work, done)
+        result, unread = run_on_spark(
+            arguments,
+            lambda spark: job.measure(spark, arguments.inputs, arguments.out, settings, **how),
+            lambda found: counted(found[0]["span"]["captures"], "capture"),
+        )
     except job.NothingToMeasure as error:
         raise CommandError(f"{', '.join(arguments.inputs)}: {error}") from None
     return print_result(arguments, result, unread)

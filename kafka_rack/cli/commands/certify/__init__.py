@@ -8,7 +8,7 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 from secrets import token_hex
@@ -32,6 +32,25 @@ if TYPE_CHECKING:
 
 MIN_MS = 5_000
 DEFAULT_TOPIC = "orders"
+
+
+class RunClock:
+    """The start of a run, for progress on stderr and for JUnit's XML."""
+
+    def __init__(self, *, quiet: bool) -> None:
+        self._quiet, self._started, self._since_s = quiet, datetime.now(UTC), time.monotonic()
+
+    def progress(self, line: str) -> None:
+        if not self._quiet:
+            print(f"{time.monotonic() - self._since_s:5.1f} s  {line}", file=sys.stderr, flush=True)
+
+    def write_junit(self, path: str | None, xml: Callable[[str, str, float], str]) -> None:
+        """Write the XML of a host, a start and a duration in seconds, if there is a path."""
+        from kafka_rack.cli.output.whole_files import write_whole
+
+        if path is not None:
+            seconds = time.monotonic() - self._since_s
+            write_whole(path, xml(socket.gethostname(), f"{self._started:%Y-%m-%dT%H:%M:%S}", seconds))
 
 
 def grades() -> list[str]:
@@ -114,15 +133,11 @@ def certify(arguments: Arguments) -> int:
     prices = prices_of(arguments)
     from mockbroker.testing.certify.certificate import certificate_of, to_json, to_junit
 
-    started, before_s = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S"), time.monotonic()
+    clock = RunClock(quiet=arguments.quiet)
     with TemporaryDirectory(prefix="kafka-rack-certify-") as folder:
         plan = plan_of(arguments, command, Path(folder))
-        certificate = certificate_of(command, facts_of(plan, quiet=arguments.quiet), prices)
-    if arguments.junit:
-        from kafka_rack.cli.output.whole_files import write_whole
-
-        seconds = time.monotonic() - before_s
-        write_whole(arguments.junit, to_junit(certificate, socket.gethostname(), started, seconds))
+        certificate = certificate_of(command, facts_of(plan, clock.progress), prices)
+    clock.write_junit(arguments.junit, lambda *run: to_junit(certificate, *run))
     if arguments.format == "json":
         print(json.dumps(to_json(certificate), indent=2))
     else:
@@ -177,20 +192,13 @@ def check(arguments: Arguments, command: list[str]) -> None:
     check_capture(arguments.capture)
 
 
-def facts_of(plan: CertifyPlan, *, quiet: bool) -> Any:
+def facts_of(plan: CertifyPlan, progress: Callable[[str], None]) -> Any:
     """Run the program; SIGTERM ends it as Ctrl-C does. Raises CommandError."""
     from mockbroker.proxy.adapters.upstream import UpstreamError
     from mockbroker.state.errors import ApiError
     from mockbroker.testing.certify.course import run
     from mockbroker.testing.certify.plan import UnfitClusterError
     from mockbroker.testing.certify.programs import ProgramError
-
-    before_s = time.monotonic()
-
-    def progress(line: str) -> None:
-        if not quiet:
-            sys.stderr.write(f"{time.monotonic() - before_s:5.1f} s  {line}\n")
-            sys.stderr.flush()
 
     async def main() -> Any:
         task = asyncio.current_task()

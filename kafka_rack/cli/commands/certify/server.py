@@ -5,17 +5,15 @@ from __future__ import annotations
 import json
 import shlex
 import signal
-import socket
 import subprocess
-import sys
-import time
 from collections.abc import Callable
-from datetime import UTC, datetime
 from secrets import token_hex
 
 from kafka_rack.cli import DONE, FINDINGS, CommandError, UsageError
 from kafka_rack.cli.command import Arguments, say
+from kafka_rack.cli.commands.certify import RunClock, show_checks
 from kafka_rack.cli.options.command_config import client_settings_in
+from kafka_rack.cli.output.console import Screen, painted
 from mockbroker.adapters.client_properties.settings import ClientSettings
 from mockbroker.adapters.real_cluster.cluster import addresses_of
 from mockbroker.adapters.real_cluster.connection import DEFAULT_TIMEOUT_S
@@ -46,31 +44,18 @@ def certify_the_server(arguments: Arguments) -> int:
         stop_rack=runs(arguments.stop_rack) if arguments.stop_rack else None,
         start_rack=runs(arguments.start_rack) if arguments.start_rack else None,
     )
-    started, before_s = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S"), time.monotonic()
-
-    def progress(question: str) -> None:
-        if not arguments.quiet:
-            sys.stderr.write(f"{time.monotonic() - before_s:5.1f} s  {question}\n")
-            sys.stderr.flush()
-
+    clock = RunClock(quiet=arguments.quiet)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     client = ServerClient(addresses_of(arguments.server), settings, settings.timeout_s or DEFAULT_TIMEOUT_S)
     try:
-        checks = certify_server(client, plan, progress)
+        checks = certify_server(client, plan, clock.progress)
     finally:
         client.close()
-    if arguments.junit:
-        from kafka_rack.cli.output.whole_files import write_whole
-
-        seconds = time.monotonic() - before_s
-        write_whole(arguments.junit, junit_of(checks, arguments.server, {}, socket.gethostname(), started, seconds))
+    clock.write_junit(arguments.junit, lambda *run: junit_of(checks, arguments.server, {}, *run))
     broken = sum(one.verdict == FAIL for one in checks)
     if arguments.format == "json":
         print(json.dumps(report_json(arguments.server, plan.racks, checks), indent=2))
     else:
-        from kafka_rack.cli.commands.certify import show_checks
-        from kafka_rack.cli.output.console import Screen, painted
-
         screen = Screen()
         kept = sum(one.verdict == PASS for one in checks)
         screen.print(painted((arguments.server, "bold"), f": {kept} promises kept, {broken} broken"), "")

@@ -223,13 +223,7 @@ def list_topics(control: ControlConnection, arguments: Arguments) -> Answer:
     return answer, views.topics(answer["topics"])
 
 
-@asks(
-    topics,
-    "create",
-    "Create a topic: NAME[:PARTITIONS[:REPLICAS]].",
-    argument("topic", metavar="TOPIC"),
-    set_option,
-)
+@asks(topics, "create", "Create a topic: NAME[:PARTITIONS[:REPLICAS]].", argument("topic", metavar="TOPIC"), set_option)
 def create_topic(control: ControlConnection, arguments: Arguments) -> Answer:
     name, *numbers = topic_of(arguments.topic)
     body: dict[str, Any] = {"name": name}
@@ -290,10 +284,7 @@ def effect_option(name: str, kind: type[Effect]) -> Decorator[Any]:
     faults,
     "add",
     "Add a fault by options, or the faults of a file. A call is hit if it matches every option.",
-    section(
-        "Effect, exactly one",
-        *(effect_option(name, kind) for name, kind in EFFECTS.items()),
-    ),
+    section("Effect, exactly one", *(effect_option(name, kind) for name, kind in EFFECTS.items())),
     filters(MATCHES | LISTENER, "Calls that it hits; default: all"),
     section(
         "When",

@@ -102,21 +102,10 @@ def topic(found: dict[str, Any]) -> str:
 
 
 def partitions(found: Sequence[dict[str, Any]]) -> str:
-    rows = [
-        [
-            one["partition"],
-            one["leader"],
-            one["leader_epoch"],
-            joined(one["replicas"]),
-            joined(one["isr"]),
-            one["start_offset"],
-            one["high_watermark"],
-            one["end_offset"],
-        ]
-        for one in found
-    ]
-    columns = ["partition", "leader", "epoch", "replicas", "in sync", "start", "high watermark", "end"]
-    return table(columns, rows)
+    fields = ["partition", "leader", "leader_epoch", "replicas", "isr", "start_offset", "high_watermark", "end_offset"]
+    values = ([one[field] for field in fields] for one in found)
+    rows = [[joined(value) if isinstance(value, list) else value for value in row] for row in values]
+    return table(["partition", "leader", "epoch", "replicas", "in sync", "start", "high watermark", "end"], rows)
 
 
 def summed(values: Iterable[int | None]) -> int | None:

@@ -150,7 +150,7 @@ def test_a_grade_below_what_is_asked_ends_with_3_and_leaves_screen_and_junit(tmp
     facts = WireFacts(racks=["a"], clients={("a", "worker"): ClientFacts("a", "worker")})
     facts.clients["a", "worker"].fetch_versions[12] = 1
     facts.clients["a", "worker"].fetch_racks[""] = 1
-    monkeypatch.setattr("kafka_rack.cli.commands.certify.facts_of", lambda plan, *, quiet: facts)
+    monkeypatch.setattr("kafka_rack.cli.commands.certify.facts_of", lambda plan, progress: facts)
     junit = tmp_path / "certify.xml"
     assert main(["certify", "--fail-below", "A", "--junit", str(junit), "--", "worker"]) == 3
     said = capsys.readouterr()
