@@ -217,7 +217,7 @@ class InklessManaged(Inkless):
     def shown_with(
         self, client: DisklessClient, partition: DisklessPartition, replicas: Sequence[int]
     ) -> ShownPartition:
-        """The partition as a client is told of it that has these replicas; a single one counts for nothing."""
+        """The partition with these replicas, as a client sees it; a single replica is ignored."""
         if len(replicas) < 2:
             alone = [super().leader(client, partition)]
             return ShownPartition(alone[0], alone, alone)
@@ -232,11 +232,11 @@ class InklessManaged(Inkless):
 
 
 class AutoMQ(DisklessProfile):
-    """AutoMQ: a partition has a real leader; in each other rack one broker stands for it, by consistent hash.
+    """AutoMQ: a partition has a real leader, and in each other rack one proxy broker, by consistent hash.
 
-    A client that names a rack is told of the broker that stands for the leader there, and no other takes its records.
-    One that names none, or a rack without brokers, is told of the leader, who alone takes its records; replicas are
-    then the leader and those who stand for it, so that consumers with ``client.rack`` are sent to theirs. The rack is
+    A client that names a rack sees the leader's proxy in that rack as the leader, and only the proxy takes its records.
+    A client that names no rack, or one without brokers, sees the real leader, and only that takes its records; replicas
+    are then the leader and its proxies, so that consumers with ``client.rack`` are sent to theirs. The rack is
     named in client.id, else by the longest block of ``automq.zone.cidr.blocks`` that has the client's address. Which
     broker is the real leader is this cluster's own choice.
     """
@@ -268,18 +268,18 @@ class AutoMQ(DisklessProfile):
         return next((one for one in placed(client.brokers.known, partition) if one in alive), NO_LEADER)
 
     def standing(self, brokers: DisklessBrokers, rack: str | None, main: int) -> int:
-        """The broker that stands for a leader in a rack: itself where it is there, or the rack has no brokers."""
-        return standing_by_rack(brokers.alive).get(rack, {}).get(main, main)
+        """The proxy of a leader in a rack: the leader itself if it is there, or if the rack has no brokers."""
+        return proxies_by_rack(brokers.alive).get(rack, {}).get(main, main)
 
     def shown(self, client: DisklessClient, partition: DisklessPartition) -> ShownPartition:
         return self.shown_with(client, self.main(client, partition))
 
     def shown_with(self, client: DisklessClient, main: int) -> ShownPartition:
-        """A partition with this leader as a client is told of it."""
+        """A partition with this leader, as a client sees it."""
         if main == NO_LEADER:
             return ShownPartition(main, [], [])
         leader = self.standing(client.brokers, client.rack, main)
-        by_rack = standing_by_rack(client.brokers.alive)
+        by_rack = proxies_by_rack(client.brokers.alive)
         replicas = (
             [leader] if client.rack in by_rack else [main, *(one[main] for one in by_rack.values() if main in one)]
         )
@@ -287,7 +287,7 @@ class AutoMQ(DisklessProfile):
 
     def accepts(self, client: DisklessClient, partition: DisklessPartition, broker: int, *, reading: bool) -> bool:
         main = self.main(client, partition)
-        racks = {None, *standing_by_rack(client.brokers.alive)} if reading else {client.rack}
+        racks = {None, *proxies_by_rack(client.brokers.alive)} if reading else {client.rack}
         return any(broker == self.standing(client.brokers, rack, main) for rack in racks)
 
     def preferred(self, brokers: DisklessBrokers, broker: int, rack: str) -> int | None:
@@ -361,15 +361,15 @@ CONTROLLERS = range(-1, 100)
 
 
 @lru_cache(maxsize=64)
-def standing_by_rack(brokers: Sequence[tuple[int, str | None]]) -> Mapping[str | None, Mapping[int, int]]:
-    """For each rack, the broker of it that stands for each broker of another rack, as AutoMQ has it.
+def proxies_by_rack(brokers: Sequence[tuple[int, str | None]]) -> Mapping[str | None, Mapping[int, int]]:
+    """For each rack, its proxy of each broker of another rack, as AutoMQ has it.
 
-    As many slots as the largest rack has brokers are filled from each rack, one broker each; those of a slot stand for
-    one another, and where a rack has none there, its least busy broker does. Racks come in the order of Java's map.
+    Slots, as many as the largest rack has brokers, get one broker of each rack; brokers of a slot are proxies of one
+    another. If a rack has no broker in a slot, its least busy broker is the proxy. Racks are in Java's order.
 
     Source: ProxyNodeMapping.calMain2proxyByRackV1, of AutoMQ's versions with dual mapping.
 
-    >>> standing_by_rack(((0, "a"), (1, "b"), (2, "a")))
+    >>> proxies_by_rack(((0, "a"), (1, "b"), (2, "a")))
     {'a': {1: 0}, 'b': {0: 1, 2: 1}}
     """
     by_rack: dict[str, list[int]] = {}

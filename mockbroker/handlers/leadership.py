@@ -89,7 +89,7 @@ def served_by(call: Call, partition: Partition, *, followers_too: bool = False) 
 
 
 def current_leader(call: Call, partition: Partition) -> tuple[int, int]:
-    """Id and epoch of the leader that a client is told of (KIP-951), -1 twice of a diskless partition without one."""
+    """Id and epoch of the current leader for a client (KIP-951), -1 twice of a diskless partition without one."""
     known = call.leadership(partition)
     if not partition.topic.diskless:
         return known.leader, known.leader_epoch

@@ -94,7 +94,7 @@ class InternalTopics:
         return broker
 
     def has_coordinator(self, name: str, key: str) -> bool:
-        """Whether a key has a coordinator at present."""
+        """True if a key has a coordinator now."""
         topic = self.cluster.topics.get(name)
         if topic is None:
             return bool(self.cluster.liveness.online_brokers())
@@ -128,7 +128,7 @@ class InternalTopics:
         return bool(elsewhere)
 
     def takes_writes(self, name: str, key: str) -> bool:
-        """Whether the partition that a key is in has ``min.insync.replicas`` in sync, or no leader."""
+        """True if a key's partition has ``min.insync.replicas`` in sync, or no leader."""
         return has_enough_in_sync(self.partition_of(name, key))
 
     def check_takes_writes(self, name: str, key: str) -> None:
@@ -197,7 +197,7 @@ class InternalTopics:
         return shard
 
     def is_encoded(self, partition: Partition) -> bool:
-        """Whether the log of a partition has all records as bytes."""
+        """True if the log of a partition has all records as bytes."""
         return (
             partition in self._encoded or self.cluster.is_durable or bool(COORDINATOR_TOPICS[partition.topic.name].log)
         )
