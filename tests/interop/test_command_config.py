@@ -127,7 +127,7 @@ def test_each_listener_lets_in_who_has_what_it_asks_for(inspect, stores, kafka):
         assert out.count("RackAwareReplicaSelector") >= 2
 
 
-def test_whoever_is_kept_out_is_told_what_is_wrong(inspect, stores):
+def test_a_refused_client_reports_what_is_wrong(inspect, stores):
     trusting = tls(stores["trust"])
     given = [
         ("SECURE", tls(stores["other"]), "its certificate is not trusted: "),
@@ -138,10 +138,10 @@ def test_whoever_is_kept_out_is_told_what_is_wrong(inspect, stores):
         ("BOTH", trusting | login("PLAIN", "guessed", "SASL_SSL"), "SASL_AUTHENTICATION_FAILED"),
         ("SECURE", {}, "TLS"),
         ("LOGIN", {}, "is it a listener for plaintext, without TLS and SASL?"),
-        ("PLAINTEXT", trusting, "is it a listener of the security protocol SSL?"),
+        ("PLAINTEXT", trusting, "speaks no TLS; give the address of a listener with TLS, or set security.protocol"),
         ("PLAINTEXT", login("PLAIN"), "asks nobody to log in"),
         ("SECURE", trusting | login("PLAIN", protocol="SASL_SSL"), "asks nobody to log in"),
-        ("LOGIN", trusting, "is it a listener of the security protocol SSL?"),
+        ("LOGIN", trusting, "speaks no TLS; give the address of a listener with TLS, or set security.protocol"),
     ]
     for listener, properties, words in given:
         code, out, err = inspect(listener, properties)
