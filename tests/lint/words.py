@@ -39,6 +39,7 @@ PLAIN_FOLDERS = (
     "kafka_rack",
     "mockbroker/access_control",
     "mockbroker/adapters",
+    "mockbroker/core",
     "mockbroker/data_directories",
     "mockbroker/handlers",
     "mockbroker/proxy",

@@ -1,1 +1,1 @@
-"""What is to go wrong, and when: faults by rack, link, broker, client, API, topic and group; see docs/faults.md."""
+"""Faults to inject, and when: by rack, link, broker, client, API, topic and group; see docs/faults.md."""

@@ -1,4 +1,4 @@
-"""The token bucket of a bandwidth: how long so many bytes take, behind those that went before."""
+"""The token bucket of a bandwidth: how long N bytes take after the bytes already queued."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ MICRO = 1_000_000
 
 @dataclass(slots=True, eq=False)
 class Bucket:
-    """Bytes go one after another, so many a second; what was not used is not saved up.
+    """A queue of bytes that drains at a fixed rate; unused capacity does not accumulate.
 
     Counted in millionths of a byte, so that no rounding adds up.
 
@@ -20,11 +20,11 @@ class Bucket:
     """
 
     bytes_per_second: Fraction
-    _waiting: int = 0  # of bytes that have not gone yet, in millionths
+    _waiting: int = 0  # bytes that are not sent yet, in millionths
     _at_ms: int = 0
 
     def take(self, size_bytes: int, now_ms: int) -> int:
-        """The time at which so many bytes more will have gone."""
+        """The time at which this many more bytes are sent."""
         per_ms = self._per_ms()
         passed_ms = max(0, now_ms - self._at_ms)
         self._waiting = max(0, self._waiting - per_ms * passed_ms) + size_bytes * MICRO

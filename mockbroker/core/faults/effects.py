@@ -1,8 +1,8 @@
-"""The effects of faults, a class each: its fields are its JSON form, its methods what it does.
+"""The effects of faults, one class each: its fields are its JSON form, its methods the behavior.
 
 The parser, the JSON Schema, the table of docs/faults.md, the dashboard's form and ``kafka-rack ctl faults add`` are
-made from ``EFFECTS``. The docstring of an effect is its row in docs/faults.md, its first sentence the help of its
-option. The command line imports this module, so what acts on calls is imported where it acts.
+generated from ``EFFECTS``. The docstring of an effect is its row in docs/faults.md, its first sentence the help of its
+option. The command line imports this module, so the methods import the code that acts on calls.
 """
 
 from __future__ import annotations
@@ -61,14 +61,14 @@ Acted = tuple[int, "Verdict | Wait | None"]
 
 
 class Effect(Form, frozen=True):
-    """An effect, exactly one. The name of the first field is the effect's."""
+    """An effect; a fault has exactly one. It has the name of its first field."""
 
     example: ClassVar[str]
-    """Its JSON form in the page, with the value that a form has at first."""
+    """Its JSON form in docs/faults.md, with the initial value of the dashboard's form."""
     does: ClassVar[str]
-    """The dashboard's sentence about it, with its fields in braces."""
+    """The dashboard's description of it, with its fields in braces."""
     reaches_followers: ClassVar[bool] = False
-    """True if a fault of a link with this effect is one for followers too."""
+    """True if a fault of a link with this effect also affects followers."""
 
     @classmethod
     def parse(cls, value: object, path: str) -> Any:
@@ -86,17 +86,17 @@ class Effect(Form, frozen=True):
 
     @classmethod
     def fields(cls) -> tuple[str, ...]:
-        """The names of its fields in JSON; the first is the effect's own."""
+        """The names of its fields in JSON; the first is the name of the effect."""
         return cls.__struct_encode_fields__
 
     def check_fault(self, fault: Fault) -> None:
-        """Raise FaultError if the rest of a fault does not go with this effect."""
+        """Raise FaultError if the rest of a fault is incompatible with this effect."""
 
     def begin(self, handle: FaultHandle, path: CallPath, now_ms: int) -> None:
-        """Act at the moment in which the fault is set."""
+        """Act when the fault is set."""
 
     def act(self, handle: FaultHandle, call: Call, hit: Hit, until_ms: int) -> Acted | None:
-        """Act on a call that waits until then already; None if its answer has no place for this effect."""
+        """Act on a call that already waits until ``until_ms``; None if its response has no field for this effect."""
         raise NotImplementedError
 
 
@@ -117,12 +117,12 @@ class Error(Effect, frozen=True):
 
 
 class Slowing(Effect, frozen=True):
-    """An effect that lets requests, and batches of followers, arrive later."""
+    """An effect that delays requests and the batches of followers."""
 
     reaches_followers = True
 
     def arrival(self, handle: FaultHandle, size_bytes: int, now_ms: int, until_ms: int) -> int:
-        """The time at which bytes arrive that would arrive at ``until_ms`` without it."""
+        """The arrival time of bytes that would arrive at ``until_ms`` without this effect."""
         raise NotImplementedError
 
     def act(self, handle: FaultHandle, call: Call, hit: Hit, until_ms: int) -> Acted | None:

@@ -1,9 +1,10 @@
-"""An error in place of the truth: where each API's answer has a field for it, and what is still answered truly.
+"""Injects errors into responses: the field of each API's response, and the parts that are still answered normally.
 
-Where the error goes if some parts of a request are meant is beside the API's handler (``Errors.injected``): the handler
-looks a partition up and is refused (``handlers/leadership.py``); the part is taken out before the handler sees the
-request, so that nothing of it happens, and its error is put into the answer afterwards; or, of requests that only read,
-the answer is changed. If all is meant, the answer is that of ``handlers/error_responses.py``.
+If a fault matches some parts of a request, ``Errors.injected`` beside the API's handler says how the error is injected:
+"lookup": the handler's lookup of a partition raises it (``handlers/leadership.py``); "request": the part is removed
+before the handler sees the request, so that it has no effect, and its error is added to the response; "answer", for
+requests that only read: the response is changed. If a fault matches the whole request, ``handlers/error_responses.py``
+builds the response.
 """
 
 from __future__ import annotations
@@ -30,11 +31,11 @@ NO_OFFSET = -1
 NO_LEADER = -1
 
 AFTER_APPEND = frozenset({ErrorCode.REQUEST_TIMED_OUT, ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND})
-"""What Produce answers once the records are in the leader's log. Source: DelayedProduce, Apache Kafka 4.4."""
+"""Errors that Produce returns after the leader appended the records. Source: DelayedProduce, Apache Kafka 4.4."""
 
 
 class InjectedError(NamedTuple):
-    """An error has its place: ``verdict`` is the answer, None where the handler still answers the rest."""
+    """An error that was injected: ``verdict`` is the response, None if the handler still answers the rest."""
 
     verdict: Verdict | None = None
 
@@ -43,14 +44,14 @@ PARTLY = InjectedError()
 
 
 def injected_into(call: Call) -> InjectedFaults:
-    """What faults do to a call, to add to."""
+    """The injected faults of a call, created if it has none."""
     if call.injected is None:
         call.injected = InjectedFaults()
     return call.injected
 
 
 def inject_error(call: Call, code: ErrorCode, hit: Hit) -> InjectedError | None:
-    """Have what is meant of a call answered with an error; None where its answer has no place for it."""
+    """Answer the matching parts of a call with an error; None if its response has no field for it."""
     try:
         api = api_of(call.api_key)
         if api is None:
@@ -73,7 +74,7 @@ def inject_error(call: Call, code: ErrorCode, hit: Hit) -> InjectedError | None:
                 return into_answer(call, api, hit, code)
         return into_whole(call, code)
     except ProtocolError:
-        return None  # the request cannot be read, as its handler will say
+        return None  # the request cannot be decoded; its handler reports that
 
 
 def into_whole(call: Call, code: ErrorCode) -> InjectedError | None:
@@ -82,7 +83,7 @@ def into_whole(call: Call, code: ErrorCode) -> InjectedError | None:
 
 
 def into_partitions(call: Call, api: Api, code: ErrorCode, hit: Hit) -> InjectedError | None:
-    """Fail the partitions that are meant; errors of a session, and only those, are at the top of the answer."""
+    """Fail the matching partitions; only errors of a session are at the top level of the response."""
     if code in api.errors.top:
         if not error_field(api.response, call.version):
             return None
@@ -109,7 +110,7 @@ def into_partitions(call: Call, api: Api, code: ErrorCode, hit: Hit) -> Injected
 
 
 def fail_appended(call: Call, response: Any, code: ErrorCode, hit: Hit) -> None:
-    """The records were written, and yet the answer says that something went wrong."""
+    """Put the error into the response, though the records were written."""
     for topic in response.responses:
         for partition in topic.partition_responses:
             if not partition.error_code and is_meant(hit, topic_name(call, topic), partition.index):
@@ -117,7 +118,7 @@ def fail_appended(call: Call, response: Any, code: ErrorCode, hit: Hit) -> None:
 
 
 def into_metadata(call: Call, code: ErrorCode, hit: Hit) -> InjectedError | None:
-    """The topics, or their partitions where the fault names any; the brokers are told truly."""
+    """Fail the topics, or their partitions if the fault names any; the brokers in the response are real."""
     request = call.request
     has_top = call.version >= TOP_LEVEL_METADATA_VERSION
     if code is ErrorCode.REBOOTSTRAP_REQUIRED or not topics_named(call):
@@ -131,14 +132,14 @@ def into_metadata(call: Call, code: ErrorCode, hit: Hit) -> InjectedError | None
                 failed[name] = topic.topic_id
             else:
                 rest.append(topic)
-        if rest or call.version:  # an empty list asks for all topics in v0
+        if rest or call.version:  # an empty list requests all topics in v0
             hand_over(call, "topics", rest)
     injected_into(call).amend.append(lambda response: fail_topics(response, code, hit, failed))
     return PARTLY
 
 
 def fail_topics(response: Any, code: ErrorCode, hit: Hit, failed: dict[str, bytes]) -> None:
-    """Metadata and DescribeTopicPartitions: the topics that are meant, and those that the handler did not see."""
+    """Fail the matching topics of Metadata and DescribeTopicPartitions, and add those that the handler did not see."""
     for topic in response.topics:
         if not is_meant(hit, topic.name):
             continue
@@ -166,7 +167,7 @@ def describe_topic_partitions(call: Call, hit: Hit, code: ErrorCode) -> Injected
 
 
 def out_of_request(call: Call, api: Api, hit: Hit, code: ErrorCode) -> InjectedError:
-    """Answer the parts that are meant with the error; have the handler answer the rest, if there is any."""
+    """Answer the matching parts with the error; the handler answers the rest, if any."""
     levels = api.parts(call.version)
     failed: list[Any] = []
     rest: list[Any] = []
@@ -195,7 +196,7 @@ def out_of_request(call: Call, api: Api, hit: Hit, code: ErrorCode) -> InjectedE
 
 
 def into_answer(call: Call, api: Api, hit: Hit, code: ErrorCode) -> InjectedError | None:
-    """Put the error in place of the answer's entries of the parts that are meant."""
+    """Replace the response's entries of the matching parts by the error."""
     levels = api.parts(call.version)
     if not levels:
         return into_whole(call, code)
@@ -213,7 +214,7 @@ def into_answer(call: Call, api: Api, hit: Hit, code: ErrorCode) -> InjectedErro
 
 
 def names_meant(call: Call, element: Any, hit: Hit) -> bool:
-    """True if an element of a request names a topic or group that is meant."""
+    """True if an element of a request names a matching topic or group."""
     if hasattr(element, "resource_type"):
         return element.resource_type == TOPIC_RESOURCE_TYPE and is_meant(hit, element.resource_name)
     if hasattr(element, "group_id"):
@@ -224,7 +225,7 @@ def names_meant(call: Call, element: Any, hit: Hit) -> bool:
 
 
 def hand_over(call: Call, field: str, rest: list[Any]) -> None:
-    """Have the handler see a request with this part alone; observers see the whole again."""
+    """Pass the handler a request with this part only; observers see the whole request again."""
     injected, whole = injected_into(call), call.request
     if not injected.hides_part:
         injected.hides_part = True
@@ -233,7 +234,7 @@ def hand_over(call: Call, field: str, rest: list[Any]) -> None:
 
 
 def with_field(message: Any, field: str, value: Any) -> Any:
-    """A message with another value in one field."""
+    """A copy of a message with another value in one field."""
     changed = copy(message)
     setattr(changed, field, value)
     return changed
@@ -243,7 +244,7 @@ def with_field(message: Any, field: str, value: Any) -> Any:
 
 
 def offset_fetch(call: Call, hit: Hit, code: ErrorCode) -> InjectedError | None:
-    """The partitions that are meant, or the groups where the fault names no topics."""
+    """Fail the matching partitions, or the groups if the fault names no topics."""
     if hit.topics is None and call.version < GROUPS_VERSION:
         return into_whole(call, code)
     injected_into(call).amend.append(lambda response: fail_offsets(call, response, code, hit))
@@ -265,7 +266,7 @@ def fail_offsets(call: Call, response: Any, code: ErrorCode, hit: Hit) -> None:
 
 
 def is_meant(hit: Hit, name: str | None, index: int | None = None) -> bool:
-    """Whether a topic is meant, or one of its partitions."""
+    """True if a topic, or one of its partitions, matches."""
     if hit.topics is None:
         return True
     if name is None or name not in hit.topics:
@@ -278,4 +279,4 @@ INTO_PART: dict[str, Callable[[Call, Hit, ErrorCode], InjectedError | None]] = {
     "OffsetFetch": offset_fetch,
     "DescribeTopicPartitions": describe_topic_partitions,
 }
-"""The APIs whose answers tell of partitions that the request may not name."""
+"""The APIs whose responses have partitions that the request may not name."""

@@ -44,7 +44,7 @@ Share = Annotated[
 
 
 class Match(Form, frozen=True):
-    """The requests that a fault acts on. A field that is left out matches all; of a list one is enough."""
+    """The requests that a fault acts on. A field that is left out matches all; a list matches any of its values."""
 
     api: Annotated[OneOrMore[Api], Meta(description="Kafka's name of the API: `Fetch`, `*Group`")] = UNSET
     broker: Annotated[OneOrMore[Number], Meta(description="the broker that got the request")] = UNSET
@@ -82,12 +82,12 @@ class Match(Form, frozen=True):
                 raise FaultError(place, reason) from None
 
     def values(self, name: str) -> tuple[Any, ...]:
-        """The values of a field, any of which is enough; none if it is left out."""
+        """The values of a field, any of which matches; empty if it is left out."""
         value = getattr(self, name)
         return value if isinstance(value, tuple) else () if value is UNSET else (value,)
 
     def places(self, path: str, name: str) -> list[tuple[str, Any]]:
-        """The values of a field with their places."""
+        """The values of a field with their paths."""
         is_list = isinstance(getattr(self, name), tuple)
         return [
             (f"{path}.{name}[{index}]" if is_list else f"{path}.{name}", value)
@@ -96,9 +96,9 @@ class Match(Form, frozen=True):
 
 
 class RackLink(Form, frozen=True):
-    """The link between two racks, with ``*`` in their names for anything.
+    """The link between two racks; ``*`` in their names matches anything.
 
-    ``from`` and ``to`` mean only clients and followers in one rack that connect to brokers in the other.
+    ``from`` and ``to`` match only clients and followers in one rack that connect to brokers in the other.
     """
 
     between: Annotated[tuple[Name, Name], Meta(description="two racks")] | UnsetType = UNSET
@@ -117,7 +117,7 @@ class RackLink(Form, frozen=True):
 
     @property
     def ends(self) -> tuple[str, str]:
-        """The two racks; of a link that is one-way first where requests come from."""
+        """The two racks; of a one-way link, the rack of the requests first."""
         if self.between is not UNSET:
             return self.between
         assert self.from_ is not UNSET
@@ -129,7 +129,7 @@ class RackLink(Form, frozen=True):
 
 
 class When(Form, frozen=True):
-    """On which of the matching requests: at most ``times`` of those that the other field chooses."""
+    """The matching requests on which a fault acts: at most ``times`` of those that the other field selects."""
 
     times: Annotated[Count | UnsetType, Meta(description="at most N of those on which it can act")] = UNSET
     on_call: Annotated[Count | UnsetType, Meta(description="only on this one, counted from 1")] = UNSET
@@ -160,7 +160,7 @@ EVERY_CALL, ALWAYS = Match(), When()
 
 
 class Fault(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True, kw_only=True):
-    """A fault: the requests or the link that it meets, what it does to them, and when. It does not change."""
+    """A fault: the requests or the link that it matches, its effect on them, and when. It is immutable."""
 
     id: Id
     match: Match = EVERY_CALL
@@ -170,7 +170,7 @@ class Fault(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True,
 
     @classmethod
     def parse(cls, value: object, default_id: str = "fault") -> Fault:
-        """A fault out of its JSON form. Raises FaultError."""
+        """Parse a fault from its JSON form. Raises FaultError."""
         found = {"id": default_id, **read_fields(cls, value, "")}
         if "effect" not in found:
             raise FaultError("effect", f"expected exactly one of {', '.join(EFFECTS)}, got no effect")
@@ -184,7 +184,7 @@ class Fault(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True,
         return fault
 
     def to_json(self) -> dict[str, Any]:
-        """The JSON form: what was left out is left out."""
+        """The JSON form, without the fields that were left out."""
         found: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(self))
         return found
 
@@ -192,8 +192,8 @@ class Fault(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True,
 def json_schemas(ref_template: str) -> dict[str, dict[str, Any]]:
     """JSON Schemas by name: ``Faults``, which is a file, ``Fault`` and its parts.
 
-    They are for editors and for readers of the API, and allow what the parser reads, but for addresses: the parser
-    alone knows which are some.
+    They are for editors and for readers of the API, and allow what the parser accepts, except for addresses: only the
+    parser validates these.
     """
     _, found = msgspec.json.schema_components([Fault, *EFFECTS.values()], ref_template=ref_template)
 

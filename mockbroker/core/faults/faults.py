@@ -1,8 +1,8 @@
-"""The faults that are set on a cluster, and what they do to its calls.
+"""The faults that are set on a cluster, and their effects on its calls.
 
-Without faults the path of a call has no stage for them. Otherwise ``Faults.inject`` is the stage that each request
-passes: every matching fault that is due acts on it, in the order in which they were set. A call is slowed down before
-it is ended, and the first effect that ends it is the last that acts.
+Without faults the path of a call has no stage for them. Otherwise each request passes the stage ``Faults.inject``:
+every matching fault that is due acts on it, in the order in which they were set. A call is delayed before it ends, and
+the first effect that ends it is the last that acts.
 """
 
 from __future__ import annotations
@@ -26,15 +26,16 @@ if TYPE_CHECKING:
     from mockbroker.core.path import CallPath
 
 MAX_FAULTS = 1000
-CONTROLLER_APIS = frozenset({4, 5, 6, 7})  # what brokers say to each other in ZooKeeper mode
+CONTROLLER_APIS = frozenset({4, 5, 6, 7})  # requests between brokers in ZooKeeper mode
 
 
 class FaultHandle:
-    """A fault that was set: how many calls it has met, and how to remove it.
+    """A fault that was set, with counts of its calls and a method to remove it.
 
-    ``matched`` counts matching calls, ``fired`` those on which it acted; of a link also connections that were cut, and
-    batches that followers got late or not at all. Both stay when the fault is removed. ``without_place`` counts
-    matching calls whose answer has no place for the error. As a context manager it removes the fault at the end.
+    ``matched`` counts matching calls, ``fired`` those on which it acted; for a link both also count connections that
+    were cut, and batches that followers got late or not at all. Both remain when the fault is removed.
+    ``without_place`` counts matching calls whose response has no field for the error. As a context manager it removes
+    the fault at the end.
     """
 
     def __init__(self, faults: Faults, fault: Fault, rng: Random) -> None:
@@ -59,11 +60,11 @@ class FaultHandle:
         return self.fault.id
 
     def remove(self) -> None:
-        """Remove the fault; nothing happens if it was already removed."""
+        """Remove the fault, if it was not removed already."""
         self._faults.discard(self)
 
     def explain(self) -> str:
-        """How often it acted; of one that never did, why not: the nearest calls, and where each missed."""
+        """How often it acted; if never, why not: the nearest calls, and the fields in which each missed."""
         return explanation(self, self._faults.path.cluster)
 
     def to_json(self) -> dict[str, Any]:
@@ -74,7 +75,7 @@ class FaultHandle:
         return found
 
     def count(self) -> None:
-        """Count something that it met and on which it acted."""
+        """Count a match on which it acted."""
         self.matched += 1
         self.fired += 1
 
@@ -93,10 +94,10 @@ class Faults:
     """The faults of one cluster, in the order in which they were set.
 
     Args:
-        path: whose calls they meet.
-        seed: of what chance decides; each fault draws for itself, so that one does not change another.
-        now_ms: gives the time.
-        settle: called after a change, for what became due.
+        path: the path of the calls that they act on.
+        seed: seeds one random generator per fault, so that one fault does not change another.
+        now_ms: returns the time.
+        settle: called after a change, to run what became due.
 
     >>> from mockbroker.core.simulation import Simulation
     >>> sim = Simulation()
@@ -143,7 +144,7 @@ class Faults:
     ) -> FaultHandle:
         """Set a fault, whole or by its parts. It matches calls from now on.
 
-        Raises FaultError: it cannot be, or another has its id.
+        Raises FaultError: it is invalid, or another has its id.
         """
         parts = {"id": id, "match": match, "link": link, "effect": effect, "when": when}
         given = {name: part for name, part in parts.items() if part is not None}
@@ -152,9 +153,9 @@ class Faults:
         return self._set(self._parsed(given if fault is None else fault, ()))
 
     def add_all(self, faults: Iterable[Mapping[str, Any] | Fault]) -> list[FaultHandle]:
-        """Set several faults, or none where one of them cannot be.
+        """Set several faults, or none if one of them is invalid.
 
-        Raises FaultError, whose place begins with the number of the fault in the list, from 0: ``[2].effect``.
+        Raises FaultError, whose path begins with the index of the fault in the list, from 0: ``[2].effect``.
         """
         found: list[Fault] = []
         for number, fault in enumerate(faults):
@@ -165,11 +166,11 @@ class Faults:
         return [self._set(fault) for fault in found]
 
     def remove(self, fault_id: str) -> None:
-        """Take a fault back. Raises KeyError: none of this id is set."""
+        """Remove a fault. Raises KeyError: none of this id is set."""
         self.discard(self._active[fault_id])
 
     def discard(self, handle: FaultHandle) -> None:
-        """Take a fault back if it is still set."""
+        """Remove a fault if it is still set."""
         if self._active.get(handle.id) is handle:
             del self._active[handle.id]
             handle.is_active = False
@@ -178,7 +179,7 @@ class Faults:
             self._changed()
 
     def clear(self) -> None:
-        """Take all faults back, and forget those that were set before."""
+        """Remove all faults, and forget those that were set before."""
         for handle in self._active.values():
             handle.is_active = False
         self._active.clear()
@@ -187,7 +188,7 @@ class Faults:
         self._changed()
 
     def to_json(self) -> list[dict[str, Any]]:
-        """Each fault that is set, with its counts."""
+        """The JSON forms of the faults that are set, with their counts."""
         return [handle.to_json() for handle in self._active.values()]
 
     def never_fired(self) -> list[FaultHandle]:
@@ -197,7 +198,7 @@ class Faults:
     # the stage
 
     def inject(self, call: Call) -> Verdict | Wait | None:
-        """Have the faults act on a call that has just come."""
+        """Apply the faults to a call that has just arrived."""
         until_ms = call.now_ms
         verdict: Verdict | Wait | None = None
         is_over = False
@@ -227,7 +228,7 @@ class Faults:
     # inside
 
     def _parsed(self, value: Mapping[str, Any] | Fault, others: Sequence[Fault]) -> Fault:
-        """A fault that can be set beside those that are and these others. Raises FaultError."""
+        """Parse a fault and check it against those that are set and these others. Raises FaultError."""
         taken = {*self._active, *(other.id for other in others)}
         number = self._numbered + 1
         while f"fault-{number}" in taken:
@@ -242,7 +243,7 @@ class Faults:
     def _set(self, fault: Fault) -> FaultHandle:
         handle = FaultHandle(self, fault, Random(f"{self._seed} {fault.id}"))
         while f"fault-{self._numbered + 1}" in (fault.id, *self._active):
-            self._numbered += 1  # that id is not given again
+            self._numbered += 1  # that id is not assigned again
         self._active[fault.id] = handle
         self._since_clear.append(handle)
         fault.effect.begin(handle, self.path, self._now_ms())
@@ -255,7 +256,7 @@ class Faults:
             stages.append(self.inject)
         elif not self._active and self.inject in stages:
             stages.remove(self.inject)
-        if self.path.cluster.is_mirror:  # its followers are a real cluster's
+        if self.path.cluster.is_mirror:  # its followers belong to a real cluster
             self._settle()
             return
         conditions = conditions_of(self._active.values(), self.path.cluster, self._conditions)

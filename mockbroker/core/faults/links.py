@@ -24,16 +24,16 @@ Conditions = dict[Pair, tuple[tuple["FaultHandle", ...], LinkCondition]]
 
 
 def acts_on_followers(handle: FaultHandle) -> bool:
-    """True if a fault is one for followers too: of the whole link, always."""
+    """True if a fault also affects followers: it applies to the whole link, always."""
     fault = handle.fault
     return bool(fault.link) and (fault.match, fault.when) == (EVERY_CALL, ALWAYS) and fault.effect.reaches_followers
 
 
 def conditions_of(handles: Iterable[FaultHandle], cluster: Cluster, before: Conditions) -> Conditions:
-    """What faults hold followers up, by the brokers of the follower and of its leader.
+    """The conditions of links under faults, by the brokers of the follower and of its leader.
 
     Args:
-        before: what was in force; where nothing has changed it stays, and so does what is on its way.
+        before: the effective conditions; unchanged ones are reused, which retains batches in transit.
     """
     acting: dict[Pair, list[FaultHandle]] = {}
     for handle in handles:
@@ -71,7 +71,7 @@ def condition_of(handles: tuple[FaultHandle, ...]) -> LinkCondition:
 
 
 def cut_connections(handle: FaultHandle, path: CallPath, now_ms: int) -> None:
-    """End the connections of clients over a link that is cut now, with the calls that wait on them."""
+    """Close the connections of clients over a link that was cut, with the calls that wait on them."""
     joins = link_joins(handle.fault)
     reason = f"fault {handle.id}: the link {handle.fault.link} is cut"
 

@@ -1,6 +1,6 @@
-"""Matches calls with a fault, and collects the calls that came nearest to one that never matched.
+"""Matches calls with a fault, and collects the nearest misses of a fault that never matched.
 
-A matcher checks first what costs little: API, broker, client. Only a call that passes there is decoded, and only if the
+A matcher tests the cheap fields first: API, broker, client. Only a call that passes these is decoded, and only if the
 fault names topics or groups and the call's API has any.
 """
 
@@ -21,24 +21,24 @@ from mockbroker.subjects import NOTHING, Subjects, subjects_of
 from protocol.errors import ProtocolError
 from protocol.registry import APIS
 
-MAX_NEAREST = 3  # near misses that are kept a fault
+MAX_NEAREST = 3  # near misses stored per fault
 MAX_VALUE = 120  # characters of a value in a near miss
 MAX_NAMES_SHOWN = 5
 SUBJECT_FIELDS = frozenset({"topic", "partition", "group"})
 METADATA, OFFSET_FETCH, DESCRIBE_TOPIC_PARTITIONS = 3, 9, 75
 TELLS_PARTITIONS = frozenset({METADATA, OFFSET_FETCH, DESCRIBE_TOPIC_PARTITIONS})
-"""The APIs that answer with a topic's partitions though the request may not name them."""
+"""The APIs whose responses have a topic's partitions though the request may not name them."""
 RACK_VERSIONS = {1: 11, METADATA: 14, DESCRIBE_TOPIC_PARTITIONS: 1}
-"""The APIs whose requests may name the client's rack, and since which version."""
+"""The APIs whose requests may name the client's rack, with the first version that does."""
 
 Test = Callable[[Call], bool]
 
 
 class Hit(NamedTuple):
-    """What of a matching call the fault means.
+    """The parts of a call that match a fault.
 
-    ``topics`` has the partitions that match by topic, None standing for the topic as a whole; it is None itself where
-    the fault names neither topics nor partitions. So is ``groups`` where it names no groups.
+    ``topics`` has the matching partitions by topic, None for the topic as a whole; it is None itself if the fault names
+    neither topics nor partitions. ``groups`` is None if it names no groups.
     """
 
     topics: dict[str, tuple[int, ...] | None] | None = None
@@ -47,7 +47,7 @@ class Hit(NamedTuple):
 
 @dataclass(slots=True)
 class NearMiss:
-    """Calls of one client that missed by the same values; ``missed`` has what was met, by field."""
+    """Calls of one client that missed by the same values; ``missed`` has the call's values by field."""
 
     call: str
     missed: dict[str, str]
@@ -56,9 +56,9 @@ class NearMiss:
 
 @dataclass(slots=True)
 class NearestCalls:
-    """The calls that came nearest to a fault: those that missed in the fewest fields, at most ``MAX_NEAREST`` kinds.
+    """The nearest misses of a fault: the calls that missed in the fewest fields, at most ``MAX_NEAREST`` kinds.
 
-    Each holds a few short texts, so that this stays within a few kilobytes whatever clients send.
+    Each holds a few short texts, so that this is bounded to a few kilobytes whatever clients send.
     """
 
     seen: int = 0
@@ -66,15 +66,15 @@ class NearestCalls:
     _most_missed: int = 0
 
     def __iter__(self) -> Iterator[NearMiss]:
-        """The nearest first; of those that are equally near those of the right API, then what came most often."""
+        """The nearest first; among equally near ones those of the right API first, then the most frequent."""
         return iter(sorted(self._kept.values(), key=lambda one: (len(one.missed), "api" in one.missed, -one.count)))
 
     def needs(self, missed: int) -> bool:
-        """Whether a call that missed in so many fields is among the nearest so far."""
+        """True if a call that missed in this many fields is among the nearest so far."""
         return len(self._kept) < MAX_NEAREST or missed <= self._most_missed
 
     def add(self, call: Call, missed: list[str]) -> None:
-        """Put down a call that missed in these fields."""
+        """Record a call that missed in these fields."""
         key = miss_key(call, missed)
         if key is None or key not in self._kept:
             text, met_by_field = described(call), {name: met(call, name) for name in missed}
@@ -92,7 +92,7 @@ class NearestCalls:
 
 
 def miss_key(call: Call, missed: list[str]) -> Hashable | None:
-    """What makes calls one kind of near miss, without their words; None where that takes the request, or is long."""
+    """The key that calls of one kind of near miss share; None if it requires the request, or would be long."""
     session = call.session
     client_id, rack = session.client_id, session.rack
     if not SUBJECT_FIELDS.isdisjoint(missed) or len(client_id or "") > MAX_VALUE or len(rack or "") > MAX_VALUE:
@@ -118,11 +118,11 @@ OF_CALL: dict[str, Callable[[Call], Any]] = {
     "client_rack": lambda call: call.session.rack,
     "client_address": lambda call: call.session.address,
 }
-"""The values of a call with which fields of a fault are compared before its request is read, cheap ones first."""
+"""The values of a call that are compared with a fault's fields before its request is decoded, cheap ones first."""
 
 
 class Matcher:
-    """The fields of one fault, ready to be compared with calls."""
+    """The compiled tests of one fault's fields."""
 
     def __init__(self, fault: Fault) -> None:
         self.fault = fault
@@ -146,7 +146,7 @@ class Matcher:
         """The part of the call that matches; None if it does not match.
 
         Args:
-            nearest: takes the call if it missed by little; None once a call has matched.
+            nearest: records the call if it is a near miss; None after a call has matched.
         """
         if self._reads_rack:
             learn_rack(call)
@@ -167,7 +167,7 @@ class Matcher:
         return None
 
     def _subjects_hit(self, call: Call, missed: list[str]) -> Hit:
-        """What of the request's topics and groups is meant; ``missed`` gets the fields that none of them match."""
+        """The request's topics and groups that match; fields that match none of them are appended to ``missed``."""
         topics: dict[str, tuple[int, ...] | None] | None = None
         groups: tuple[str, ...] | None = None
         if self.names_topics:
@@ -202,7 +202,7 @@ class Matcher:
 
 
 def topics_named(call: Call) -> dict[str, tuple[int, ...]]:
-    """The topics of a request with their partitions; all there are where all were asked for."""
+    """The topics of a request with their partitions; all existing topics if it requests all."""
     subjects = read_subjects(call)
     if not subjects.all_topics:
         return subjects.topics
@@ -210,7 +210,7 @@ def topics_named(call: Call) -> dict[str, tuple[int, ...]]:
 
 
 def read_subjects(call: Call) -> Subjects:
-    """What the request names; nothing where it cannot be read, which its handler will say."""
+    """The subjects that the request names; none if it cannot be decoded, which its handler reports."""
     try:
         return subjects_of(call)
     except ProtocolError:
@@ -218,7 +218,7 @@ def read_subjects(call: Call) -> Subjects:
 
 
 def learn_rack(call: Call) -> None:
-    """Take the rack that a request names, before its handler does."""
+    """Learn the rack that a request names, before its handler runs."""
     since = RACK_VERSIONS.get(call.api_key)
     if since is None or call.version < since:
         return
@@ -234,7 +234,7 @@ def learn_rack(call: Call) -> None:
 
 
 def name_test(names: tuple[str, ...]) -> Callable[[str], bool]:
-    """A test for names that are one of these, with ``*`` for anything.
+    """A test for names that are one of these; ``*`` matches anything.
 
     >>> [name for name in ("orders", "orders-eu", "payments") if name_test(("orders*",))(name)]
     ['orders', 'orders-eu']
@@ -266,7 +266,7 @@ def field_test(name: str, values: tuple[Any, ...]) -> Test:
 
 def address_test(blocks: tuple[str, ...]) -> Test:
     networks = [ip_network(block, strict=False) for block in blocks]
-    known: dict[str, bool] = {}  # by address, since a connection asks for each call
+    known: dict[str, bool] = {}  # by address, since each call of a connection is tested
 
     def passes(call: Call) -> bool:
         text = call.session.address
@@ -289,7 +289,7 @@ def address_test(blocks: tuple[str, ...]) -> Test:
 
 
 def link_joins(fault: Fault) -> Callable[[str | None, str | None], bool]:
-    """A test for the racks of a client, or follower, and of the broker to which it connects over a fault's link."""
+    """A test for the racks of a client, or follower, and of its broker: True if a fault's link joins them."""
     assert fault.link
     one_way = fault.link.one_way
     source, target = (name_test((end,)) for end in fault.link.ends)

@@ -1,4 +1,4 @@
-"""Reads the JSON form of a fault into its classes: each field's type is its rule, and describes it in errors.
+"""Reads the JSON form of a fault into its classes: each field's type validates it, and describes it in errors.
 
 >>> read_value(Ms, -1, "effect.delay_ms")
 Traceback (most recent call last):
@@ -14,7 +14,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType, ValidationError, convert, js
 from msgspec.structs import fields
 
 MAX_NUMBER = 2**31 - 1
-MAX_NAME = 32767  # of a string on the wire
+MAX_NAME = 32767  # bytes of a string on the wire
 MAX_SHOWN = 80  # characters of a value in an error
 
 Ms = Annotated[int, Meta(ge=0, le=MAX_NUMBER, description=f"a whole number from 0 to {MAX_NUMBER}")]
@@ -32,7 +32,7 @@ OneOrMore = Union[  # noqa: UP007 - a type with a parameter
 
 
 class FaultError(ValueError):
-    """An invalid fault: the text says where in it, what was met and what would be right.
+    """An invalid fault: the text has the path, the expected value and the actual one.
 
     ``path`` reads like ``match.topic[1]``, empty for the fault as a whole; ``reason`` is the rest of the text.
     """
@@ -46,20 +46,20 @@ class FaultError(ValueError):
 
 
 class Form(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """A part of a fault: its fields are what its JSON form may have."""
+    """A part of a fault: its fields are those of its JSON form."""
 
     @classmethod
     def parse(cls, value: object, path: str) -> Self:
-        """The part out of its JSON form. Raises FaultError."""
+        """Parse the part from its JSON form. Raises FaultError."""
         found = cls(**read_fields(cls, value, path))
         found.check(path)
         return found
 
     def check(self, path: str) -> None:
-        """Raise FaultError for fields that are right alone and wrong together."""
+        """Raise FaultError for fields that are valid alone but not together."""
 
     def to_json(self) -> dict[str, Any]:
-        """The JSON form: what was left out is left out."""
+        """The JSON form, without the fields that were left out."""
         found: dict[str, Any] = json.decode(json.encode(self))
         return found
 
@@ -99,7 +99,7 @@ def read_value(kind: Any, value: object, path: str) -> Any:
 
 
 def as_object(value: object, path: str, names: Iterable[str]) -> Mapping[str, Any]:
-    """An object that has no other fields than these. Raises FaultError."""
+    """The value as an object with only these fields. Raises FaultError."""
     names = tuple(names)
     if not isinstance(value, Mapping):
         raise FaultError(path, f"expected an object with any of {', '.join(names)}, got {shown(value)}")
@@ -111,7 +111,7 @@ def as_object(value: object, path: str, names: Iterable[str]) -> Mapping[str, An
 
 
 def shown(value: object, most: int = MAX_SHOWN) -> str:
-    """A value in an error, in at most this many characters."""
+    """A value as errors show it, in at most this many characters."""
     text = repr(value)
     return text if len(text) <= most else text[: most - 3] + "..."
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def explanation(handle: FaultHandle, cluster: Cluster) -> str:
-    """How a fault fared, in sentences."""
+    """Sentences that say how often a fault fired, or why it never did."""
     fault = handle.fault
     name = f"fault {fault.id!r}"
     if handle.fired:
@@ -41,7 +41,7 @@ def explanation(handle: FaultHandle, cluster: Cluster) -> str:
 
 
 def why_not_due(handle: FaultHandle) -> str:
-    """Why no matching call was hit."""
+    """The reason why a fault acted on none of its matching calls."""
     fault = handle.fault
     if handle.preempted == handle.matched:
         return "a fault that was set before it ended them first"
@@ -64,7 +64,7 @@ def miss_in_words(fault: Fault, miss: NearMiss) -> str:
 
 
 def wanted(fault: Fault, name: str) -> str:
-    """What a field of a fault expects."""
+    """The values that a field of a fault expects, in words."""
     if name == "link":
         return f"a call {fault.link}"
     values = [shown(value) for value in fault.match.values(name)]
@@ -72,7 +72,7 @@ def wanted(fault: Fault, name: str) -> str:
 
 
 def hints(fault: Fault, cluster: Cluster) -> list[str]:
-    """What could never have matched, as this cluster is."""
+    """Sentences about the values of a fault that cannot match in this cluster."""
     found = []
     racks = cluster.liveness.racks()
     there = f"there {'are' if len(racks) > 1 else 'is'} {', '.join(racks)}" if racks else "brokers have no racks"

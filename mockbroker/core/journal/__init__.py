@@ -1,6 +1,6 @@
-"""What the cluster was asked, by whom, what became of it, and whether it stayed in its rack: the last so many calls.
+"""The last calls of a cluster: their clients, how they ended, and if they stayed in their rack.
 
-``Journal`` is an observer of calls. Read it, filter it, or claim something of it: docs/journal.md.
+``Journal`` is an observer of calls. Read it, filter it, or assert properties of it: docs/journal.md.
 """
 
 from mockbroker.core.journal.entry import JournalEntry, Share

@@ -1,8 +1,8 @@
-"""What can be claimed of a journal, and the sentence that says why it does not hold.
+"""The assertions of a journal, and the text of their failures.
 
-``check`` is the one entry: the methods ``Journal.assert_...`` come here, and so does ``POST /assertions``. Each claim
-is about the calls that its filters select. A claim about none of them does not hold; nor does one about all calls of
-which some are no longer kept.
+``check`` is the one entry point: the methods ``Journal.assert_...`` and ``POST /assertions`` call it. Each claim
+is about the calls that its filters select. It fails if they select none, or if some of these calls are no longer
+stored.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ if TYPE_CHECKING:
 
 APIS_WITH_RECORDS = ("Produce", "Fetch", "ShareFetch")
 NOTHING_TO_SAVE = ("redirect", "empty_fetch")
-"""Reasons of crossing bytes that belong to being served near: the way there, and asking whether there is more."""
+"""Reasons of crossing bytes that reads from the nearest replica cause: redirects, and fetches without new records."""
 STEPS_OF_THE_PROTOCOL = frozenset({"MEMBER_ID_REQUIRED", "REBALANCE_IN_PROGRESS"})
-"""Errors by which Kafka tells a member of a group what to do next (KIP-394; a rebalance that begins)."""
+"""Errors that instruct a member of a group what to do next (KIP-394; a rebalance that begins)."""
 API_VERSIONS, UNSUPPORTED_VERSION = "ApiVersions", "UNSUPPORTED_VERSION"
 MAX_LINE = 120
 MAX_GROUPS = 5
-"""Kinds of calls that are listed, and nearest misses."""
+"""The number of kinds of calls, and of nearest misses, that a failure lists."""
 Check = Callable[["Journal", dict[str, Any]], None]
 
 
 class Selected(NamedTuple):
-    """The calls that a claim is about, and what it is called."""
+    """The calls that a claim is about, and the words for them."""
 
     filters: JournalFilters
     entries: list[JournalEntry]
@@ -52,10 +52,10 @@ def check(name: str, arguments: Mapping[str, Any], journal: Journal) -> None:
     """Check a claim by its name.
 
     Args:
-        name: rack_local, served_by, cross_rack_bytes, no_errors or consistent; ``assert_`` may stand before it.
+        name: rack_local, served_by, cross_rack_bytes, no_errors or consistent; the prefix ``assert_`` is optional.
         arguments: the claim's own, and filters of ``Journal.find``, as keywords or members of a JSON object.
 
-    Raises AssertionError: it does not hold; the text says why. FilterError: no such claim, argument or filter.
+    Raises AssertionError: it does not hold; the text says why. FilterError: unknown claim, argument or filter.
     """
     found = CLAIMS.get(str(name).removeprefix("assert_"))
     if found is None:
@@ -187,7 +187,7 @@ CLAIMS: dict[str, Check] = {
 
 
 def select(journal: Journal, arguments: Mapping[str, Any], *, with_records: bool = False) -> Selected:
-    """The calls that the filters select; without ``api`` those with records, if asked for. Raises FilterError."""
+    """The calls that the filters select; ``with_records`` selects APIs with records by default. Raises FilterError."""
     given = given_filters(arguments, with_records=with_records)
     filters = JournalFilters.of(given)
     entries = journal.find(**given)
@@ -198,7 +198,7 @@ def select(journal: Journal, arguments: Mapping[str, Any], *, with_records: bool
 
 
 def given_filters(arguments: Mapping[str, Any], *, with_records: bool) -> dict[str, Any]:
-    """The filters of a claim, as keywords; of one about records it is their calls without ``api``."""
+    """The filters of a claim, as keywords; ``with_records`` sets the default of ``api`` to APIs with records."""
     if "limit" in arguments:
         raise FilterError("expected filters without limit: a claim is about all calls that they select")
     given = dict(arguments)
@@ -208,7 +208,7 @@ def given_filters(arguments: Mapping[str, Any], *, with_records: bool) -> dict[s
 
 
 def subject_of(filters: JournalFilters, names_api: bool, with_records: bool) -> str:
-    """What a claim is about, in words: ``Fetch of 'orders' by client 'billing-2'``."""
+    """The subject of a claim, in words: ``Fetch of 'orders' by client 'billing-2'``."""
     patterns = dict(filters.patterns)
     api = patterns.pop("api", None)
     words = ["call" if api is None else "Produce or Fetch" if with_records and not names_api else bare(api)]
@@ -238,7 +238,7 @@ def bare(pattern: FilterPattern) -> str:
 
 
 def nearest(journal: Journal, filters: JournalFilters) -> str:
-    """Which filter each of the nearest calls missed, and the values that they have instead."""
+    """The filter that each of the nearest calls missed, and the values that they have instead."""
     entries = list(journal.since(filters.since))
     said = []
     for name in filters.patterns:
@@ -254,7 +254,7 @@ def nearest(journal: Journal, filters: JournalFilters) -> str:
 
 
 def counted_shares(selected: Selected, entry: JournalEntry) -> list[Share]:
-    """What counts of a call: bytes on behalf of the topics meant, but not the way to a nearer replica."""
+    """The shares of a call that count: those of the selected topics, except for redirects to a nearer replica."""
     if entry.category == "other" and entry.api in APIS_WITH_RECORDS:
         return []  # it was not answered
     return [
@@ -263,21 +263,21 @@ def counted_shares(selected: Selected, entry: JournalEntry) -> list[Share]:
 
 
 def is_way(entry: JournalEntry, share: Share) -> bool:
-    """Whether a reader was only sent on, which in its own rack has no reason; or a fetch without any partition."""
+    """True if a reader was only redirected, which in its own rack has no reason; or for a fetch without partitions."""
     if entry.redirects and share.topic in entry.redirects and share.topic not in (entry.traffic or {}):
         return True
     return entry.category == "consume" and share.topic is None
 
 
 def served_shares(selected: Selected, entry: JournalEntry) -> list[Share]:
-    """What a broker wrote, gave or answered itself."""
+    """The shares that a broker wrote, returned or answered itself."""
     if entry.traffic is None:
         return meant(selected, entry) if entry.api not in APIS_WITH_RECORDS and entry.response_bytes else []
     return [share for share in meant(selected, entry) if share.topic in entry.traffic]
 
 
 def meant(selected: Selected, entry: JournalEntry) -> list[Share]:
-    """The shares of the topics that are meant; of a call that is about no partition, the whole."""
+    """The shares of the selected topics; the whole call if it names no partition."""
     shares = entry.shares
     if len(shares) == 1 and shares[0].topic is None:
         return list(shares)
@@ -285,17 +285,17 @@ def meant(selected: Selected, entry: JournalEntry) -> list[Share]:
 
 
 def errors_of(entry: JournalEntry) -> list[str]:
-    """The errors of a call that are no steps of the protocol, and why its connection was closed."""
+    """The errors of a call that are not steps of the protocol, and why its connection was closed."""
     names = [name for name in entry.errors if name not in STEPS_OF_THE_PROTOCOL]
     if entry.api == API_VERSIONS:
-        names = [name for name in names if name != UNSUPPORTED_VERSION]  # by which a newer client learns of versions
+        names = [name for name in names if name != UNSUPPORTED_VERSION]  # a newer client learns the versions by it
     if entry.ending == "closed":
         names.append(f"a closed connection ({entry.reason})")
     return names
 
 
 def whole(journal: Journal, selected: Selected, claim: str) -> None:
-    """Refuse a claim that holds of what is kept, where something is no longer kept."""
+    """Raise AssertionError for a claim that holds of the stored calls if other calls are no longer stored."""
     lost = dropped_words(journal, selected.filters)
     if lost:
         raise AssertionError(f"expected every {selected.subject} {claim}, but it cannot be told of all{lost}")
@@ -341,7 +341,7 @@ def own_rack(crossing: Counted) -> str:
 
 
 def who(selected: Selected, counted: Counted) -> str:
-    """What a claim is about, with who calls and where it is, if that is one and the filters do not say so already."""
+    """The subject of a claim, with the client and its rack if there is only one and the filters do not name it."""
     ids = {entry.client_id for entry, _ in counted}
     racks = {entry.client_rack for entry, _ in counted}
     client_id, rack = next(iter(ids)), next(iter(racks))
@@ -360,7 +360,7 @@ def fail(text: str, counted: Counted, *, reasons: bool = True, more: str = "") -
 
 
 def listed(counted: Counted, *, reasons: bool = True) -> str:
-    """By reason, the most bytes first: what a test can do, why, and a table of the calls; then the first call."""
+    """By reason, the most bytes first: the action for a test, why, and a table of the calls; then the first call."""
     groups: dict[str, dict[tuple[str, ...], list[int]]] = {}
     details: dict[str, str | None] = {}
     for entry, shares in counted:
@@ -382,7 +382,7 @@ def listed(counted: Counted, *, reasons: bool = True) -> str:
 
 
 def explained(name: str, detail: str | None) -> list[str]:
-    """What a test can do about a reason, and what it means."""
+    """The lines that explain a reason: the action for a test, and its meaning."""
     from kafka_rack.locality.reasons import REASONS
 
     reason = REASONS.get(name)
@@ -445,6 +445,6 @@ def ranked(values: Iterable[str]) -> list[tuple[str, int]]:
 
 
 def joined(said: Iterable[str], between: str, rest: str, noun: str) -> str:
-    """The first of these, and how many more."""
+    """The first texts, and the number of the rest."""
     first, more = list(islice(said, MAX_GROUPS)), sum(1 for _ in said)
     return between.join(first) + (rest.format(number_of(more, noun)) if more else "")

@@ -1,4 +1,4 @@
-"""Who called: what observers keep of a session's client, made once and shared by all that was observed of it."""
+"""The client of a session as observers record it: one object, shared by all its calls."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ if TYPE_CHECKING:
     from mockbroker.session import Session
 
 CLIENT_BYTES = 700
-"""What one of these takes with its session but for its id, measured."""
+"""The measured size of an ``ObservedClient`` with its session, without the client id."""
 
 
 @dataclass(slots=True, eq=False)
 class ObservedClient:
-    """A client as it was known while its id, its rack and its principal stayed the same.
+    """A client while its id, its rack and its principal stay the same.
 
-    ``rack`` and ``rack_source`` are those of its session then.
+    ``rack`` and ``rack_source`` are those of its session at that time.
     """
 
     session: Session
@@ -31,12 +31,12 @@ class ObservedClient:
 
     @property
     def size_bytes(self) -> int:
-        """About what it takes with its id, which the session has in its last header too."""
+        """The estimated size with the client id, which the session's last header also has."""
         return CLIENT_BYTES + 2 * len(self.client_id or "")
 
 
 def observed_client(session: Session) -> ObservedClient:
-    """What is kept of a session's client as it is now."""
+    """The record of a session's client as it is now."""
     found: ObservedClient | None = session.observed
     if found is None:
         broker, source = session.broker, session.rack_source

@@ -1,16 +1,16 @@
-"""Whether what the wire shows of records and offsets fits together: a history checker over the journal.
+"""Checks that the records and offsets on the wire are consistent: a history checker over the journal.
 
-It sees offsets and checksums, not values: what a Produce was told, what a Fetch asked for and was given, and what the
-logs hold now. Looked at is
+It sees offsets and checksums, not values: the responses of Produce, the requests and responses of Fetch, and the
+present logs. It checks that
 
-- what was acknowledged with acks=all: it is in the log under its offsets, and is what was sent;
-- what a consumer was given: it begins where it asked, ends below the high watermark, and is still in the log, so that
-  no other consumer reads something else there;
-- the history that they make together, by kafka_rack.consistency: of each batch after ``Journal.watch_history``, else of
+- records acknowledged with acks=all are in the log under their offsets, and are those that were sent;
+- records that a consumer got begin at the offset of its request, end below the high watermark, and are still in the
+  log, so that no other consumer reads different records there;
+- the combined history is consistent by kafka_rack.consistency: of each batch after ``Journal.watch_history``, else of
   offsets.
 
-Nothing is said of topics that were deleted, of what retention has dropped, and of acks=0 and 1, which promise nothing.
-Where a consumer reads next is its own wish: that it seeks, or skips what it was given, the wire does not tell apart.
+It does not check topics that were deleted, records that retention deleted, and acks=0 and 1, which guarantee nothing.
+A consumer may read next wherever it likes: on the wire, a seek looks the same as skipping records it got.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ MAX_ANOMALIES = 1_000
 
 
 def anomalies(journal: Journal, filters: JournalFilters) -> list[str]:
-    """What does not fit, each as a part of a sentence, in the order of the calls; the first thousand of them."""
+    """The inconsistencies, each as a part of a sentence, in the order of the calls; the first thousand of them."""
     cluster = journal.cluster
     if cluster is None:
         return []
@@ -50,9 +50,9 @@ def anomalies(journal: Journal, filters: JournalFilters) -> list[str]:
 
 
 def of_calls(cluster: Cluster, records: Iterable[tuple[int, CallRecord]], filters: JournalFilters) -> list[str]:
-    """What does not fit in calls by themselves beside what logs hold now; the first thousand or some more."""
+    """The inconsistencies between single calls and the present logs; the first thousand or some more."""
     found: list[str] = []
-    if cluster.is_mirror:  # the logs are the real cluster's, and nobody looks into them here
+    if cluster.is_mirror:  # the real cluster has the logs, and this process does not read them
         return found
     for sequence, record in records:
         found += of_call(cluster, sequence, record, filters)
@@ -71,7 +71,7 @@ def of_history(report: Report, filters: JournalFilters) -> list[str]:
 
 
 def of_call(cluster: Cluster, sequence: int, record: CallRecord, filters: JournalFilters) -> Iterator[str]:
-    """What does not fit in one Produce or Fetch."""
+    """The inconsistencies of one Produce or Fetch."""
     who = f"{record.client.client_id!r} by broker {record.client.broker_id} (#{sequence})"
     for part in record.written:
         if filters.meets(part.topic, part.entry.index):
@@ -82,7 +82,7 @@ def of_call(cluster: Cluster, sequence: int, record: CallRecord, filters: Journa
 
 
 def lost(cluster: Cluster, part: ProducedPart, who: str) -> Iterator[str]:
-    """What was acknowledged and is not in the log."""
+    """The records that were acknowledged and are not in the log."""
     entry = part.entry
     if entry.error_code or part.acks != ALL_IN_SYNC or part.end_offset < 0 or entry.base_offset < 0:
         return
@@ -98,14 +98,14 @@ def lost(cluster: Cluster, part: ProducedPart, who: str) -> Iterator[str]:
 
 
 def is_other(partition: Partition, data: bytes, crc: bytes) -> bool:
-    """Whether a batch is not the one that was sent; a time that the broker gives changes its checksum."""
+    """True if a batch is not the one that was sent; a timestamp that the broker sets changes its checksum."""
     if len(crc) < 4 or data[MAGIC] != MAGIC_OF_BATCHES:
         return False
     return partition.topic.config("message.timestamp.type") != LOG_APPEND_TIME and data[CRC] != crc
 
 
 def misread(cluster: Cluster, part: FetchedPart, who: str) -> Iterator[str]:
-    """What a consumer was given that it did not ask for, that was not yet to be seen, or that is gone."""
+    """The records that a consumer got without requesting them, above the high watermark, or that are gone."""
     name = f"{part.topic}-{part.partition}"
     if part.next_offset < 0:
         return
@@ -123,6 +123,6 @@ def misread(cluster: Cluster, part: FetchedPart, who: str) -> Iterator[str]:
 
 
 def partition_of(cluster: Cluster, topic_id: bytes, index: int) -> Partition | None:
-    """The partition, None where its topic was deleted or its number is gone."""
+    """The partition, None if its topic was deleted or has no such number."""
     topic = cluster.topic_by_id.get(topic_id)
     return topic.partitions[index] if topic is not None and 0 <= index < len(topic.partitions) else None

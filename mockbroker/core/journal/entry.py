@@ -1,4 +1,4 @@
-"""One call as the journal tells it."""
+"""One call as the journal reports it."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any, NamedTuple
 from mockbroker.state.security.protocols import ANONYMOUS
 
 LENGTH_BYTES = 4
-"""In front of each frame on the wire."""
+"""The size of the length field in front of each frame on the wire."""
 NO_TOPICS: Mapping[str, tuple[int, ...]] = MappingProxyType({})
 
 
 class Share(NamedTuple):
-    """A call's record batches of one partition, as sent, and why they crossed; of calls without any, both frames.
+    """A call's record batches of one partition, as sent, and why they crossed; both frames if a call has none.
 
-    What the shares do not have of the frames is of kind other: ``JournalEntry.other_bytes``. ``reason``,
+    The bytes of the frames outside the shares are of category other: ``JournalEntry.other_bytes``. ``reason``,
     ``avoidable`` and ``detail`` are None for bytes that stayed in their rack.
     """
 
@@ -31,26 +31,26 @@ class Share(NamedTuple):
 
     @property
     def bytes(self) -> int:
-        """Both ways together."""
+        """The bytes of request and response together."""
         return self.request_bytes + self.response_bytes
 
 
 class JournalEntry(NamedTuple):
     """One call. Times in ms, sizes in bytes of the whole frame without its length field.
 
-    ``rack`` is the broker's; ``client_rack`` the client's as far as it is known, and ``client_rack_source`` where it
-    was learned: ``request``, ``client.id``, ``listener``, ``connection``, ``client``, ``replica`` or ``broker``.
-    ``principal`` is who logged in on the connection, before that ``User:ANONYMOUS``.
-    ``ending`` is a value of ``Ending``; ``reason`` says why the connection was closed, where it was. ``api_key`` is -1
+    ``rack`` is the broker's; ``client_rack`` the client's if known, and ``client_rack_source`` its source:
+    ``request``, ``client.id``, ``listener``, ``connection``, ``client``, ``replica`` or ``broker``.
+    ``principal`` is the authenticated principal of the connection, before that ``User:ANONYMOUS``.
+    ``ending`` is a value of ``Ending``; ``reason`` says why the connection was closed, if it was. ``api_key`` is -1
     for bytes that are no request, and ``api`` empty.
 
-    ``traffic`` has the record bytes of each topic that a Produce wrote or a Fetch read here, None for all else. A topic
-    whose readers were only sent on is not among them: ``redirects`` has the brokers that they were sent to (KIP-392).
+    ``traffic`` has the record bytes of each topic that a Produce wrote or a Fetch read here, None for other calls. It
+    lacks topics whose readers were only redirected: ``redirects`` has the brokers that they were sent to (KIP-392).
 
-    ``topics`` has the partitions of each topic that the request names, none where it names the topic as a whole.
-    ``errors`` are the names of the errors in the answer, ``faults`` the ids of the faults that hit the call.
-    ``category``, ``locality``, ``locality_reason``, ``avoidable`` and ``detail`` are as ``kafka_rack.locality`` judges,
-    of a call with several partitions those of the reason with most bytes; ``shares`` has each partition's.
+    ``topics`` has the partitions of each topic that the request names, none if it names the topic as a whole.
+    ``errors`` are the names of the errors in the response, ``faults`` the ids of the faults that hit the call.
+    ``category``, ``locality``, ``locality_reason``, ``avoidable`` and ``detail`` come from ``kafka_rack.locality``; for
+    a call with several partitions they are those of the reason with most bytes; ``shares`` has each partition's.
     """
 
     at_ms: int
@@ -91,18 +91,18 @@ class JournalEntry(NamedTuple):
 
     @property
     def bytes(self) -> int:
-        """Both frames with their length fields, as they went over the wire."""
+        """The bytes of both frames with their length fields, as sent over the wire."""
         answered = self.response_bytes + LENGTH_BYTES if self.response_bytes else 0
         asked = self.request_bytes + LENGTH_BYTES if self.request_bytes else 0
         return asked + answered
 
     @property
     def other_bytes(self) -> int:
-        """The frames' bytes that are not record batches; all of them in calls about none."""
+        """The frames' bytes that are not record batches; all of them if the call has no batches."""
         return self.bytes if self.category == "other" else self.bytes - sum(share.bytes for share in self.shares)
 
     def to_json(self) -> dict[str, Any]:
-        """The entry as JSON has it."""
+        """The JSON form of the entry."""
         found = {name: getattr(self, name) for name in JSON_FIELDS}
         found["topics"] = {name: list(partitions) for name, partitions in self.topics.items()}
         return {name: list(value) if isinstance(value, tuple) else value for name, value in found.items()}

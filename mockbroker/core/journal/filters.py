@@ -1,4 +1,4 @@
-"""Filters of the journal: which calls are meant, in values or lists of them, with ``*`` in names."""
+"""Filters of the journal: they select calls by values or lists of values, with ``*`` in names."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ KNOWN: dict[str, tuple[str, ...]] = {
     "category": ("produce", "consume", "replication", "other"),
     "error": tuple(code.name for code in ErrorCode),
 }
-"""The values that a filter may have, of those with a known list."""
+"""The allowed values of each filter that has a fixed list."""
 NUMBERS = ("partition", "broker")
 MOST_DIGITS = 20
 NONE = ""
-"""Stands for no value at all, as for clients of no known rack."""
+"""Matches entries without a value, such as clients of unknown rack."""
 Values = Callable[[JournalEntry], Iterable[str]]
 
 
 class FilterError(TypeError, ValueError):
-    """A filter that there is not, or a value that it cannot have; the text says what there is."""
+    """An unknown filter, or a value that it cannot have; the text lists what exists."""
 
 
 def text_of(value: object) -> str:
@@ -53,7 +53,7 @@ FIELDS: dict[str, Values] = {
     "error": lambda entry: entry.errors or (NONE,),
     "fault": lambda entry: entry.faults or (NONE,),
 }
-"""The filters that compare, and the values of an entry that each compares with: one of them is enough."""
+"""The filters by field, with the values of an entry that each compares: one match is enough."""
 OF_RECORD: dict[str, Callable[[CallRecord], str]] = {
     "broker": lambda record: str(record.client.broker_id),
     "rack": lambda record: text_of(record.client.broker_rack),
@@ -62,7 +62,7 @@ OF_RECORD: dict[str, Callable[[CallRecord], str]] = {
     "principal": lambda record: record.client.principal,
     "api": lambda record: APIS.get(record.api_key, ("", NONE))[1],
 }
-"""Those whose value is known without a verdict."""
+"""The filters whose value is known without a verdict."""
 OTHERS = ("since", "limit")
 COUNTED: dict[str, Values] = {
     **FIELDS,
@@ -73,7 +73,7 @@ COUNTED: dict[str, Values] = {
 
 @dataclass(frozen=True, slots=True)
 class FilterPattern:
-    """The values that one filter takes; ``ranges`` are those of addresses."""
+    """The values that one filter accepts; ``ranges`` are ranges of addresses."""
 
     texts: tuple[str, ...]
     exact: frozenset[str]
@@ -94,7 +94,7 @@ class FilterPattern:
 
 @dataclass(frozen=True, slots=True)
 class JournalFilters:
-    """What ``Journal.find`` was asked for."""
+    """The filters of a ``Journal.find``."""
 
     patterns: Mapping[str, FilterPattern]
     since: int = 0
@@ -103,7 +103,7 @@ class JournalFilters:
 
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> Self:
-        """Filters out of keywords, or of the members of a JSON object; None is no filter. Raises FilterError."""
+        """Parse filters from keywords, or from the members of a JSON object; None is no filter. Raises FilterError."""
         patterns: dict[str, FilterPattern] = {}
         since = whole_number(given, "since", 0)
         limit = whole_number(given, "limit", 1)
@@ -117,12 +117,12 @@ class JournalFilters:
         return cls(patterns, since or 0, limit, since is not None)
 
     def may_match(self, record: CallRecord) -> bool:
-        """Whether a call can match, by what is known of it without a verdict."""
+        """True if a call can match, by the fields that are known without a verdict."""
         patterns = self.patterns
         return all(patterns[name].match(value(record)) for name, value in OF_RECORD.items() if name in patterns)
 
     def match(self, entry: JournalEntry, without: str | None = None) -> bool:
-        """Whether an entry matches every filter, or every other than ``without``."""
+        """True if an entry matches every filter, except for the one named ``without``."""
         for name, wanted in self.patterns.items():
             if name == without:
                 continue
@@ -134,19 +134,19 @@ class JournalFilters:
         return True
 
     def partitions_of_topic(self, entry: JournalEntry) -> list[int]:
-        """The partitions that an entry names of the topics that are meant."""
+        """The partitions that an entry names of the matching topics."""
         topic = self.patterns["topic"]
         return [index for name, indexes in entry.topics.items() if topic.match(name) for index in indexes]
 
     def meets(self, topic: str | None, partition: int | None) -> bool:
-        """Whether a share of a call, of this topic and partition, is meant."""
+        """True if the filters match a share of a call, of this topic and partition."""
         wanted, index = self.patterns.get("topic"), self.patterns.get("partition")
         if wanted is not None and (topic is None or not wanted.match(topic)):
             return False
         return index is None or (partition is not None and index.match(str(partition)))
 
     def limited(self, found: list[JournalEntry]) -> list[JournalEntry]:
-        """As many as were asked for: the last ones, with a mark the first behind it."""
+        """The entries up to ``limit``: the last ones, or with a mark the first ones after it."""
         if self.limit is None:
             return found
         return found[: self.limit] if self.has_since else found[-self.limit :]
@@ -156,7 +156,7 @@ class JournalFilters:
 
 
 def pattern_of(name: str, value: object) -> FilterPattern:
-    """What a filter takes. Raises FilterError."""
+    """The pattern of a filter's values. Raises FilterError."""
     given = value if isinstance(value, list | tuple | set | frozenset) else [value]
     if not given:
         raise FilterError(f"{name}: expected a value or a list of some, got an empty list")
@@ -189,7 +189,7 @@ def value_text(name: str, value: object) -> str:
 
 
 def check_value(name: str, text: str) -> None:
-    """Refuse what no call can have. Raises FilterError."""
+    """Reject a value that no call can have. Raises FilterError."""
     if "*" in text or not text or (name == "error" and text.startswith("error ")):
         return
     if name == "locality_reason":
@@ -215,7 +215,7 @@ def whole_number(given: Mapping[str, Any], name: str, least: int) -> int | None:
 
 
 def hint(text: str, known: Iterable[str]) -> str:
-    """The name that was probably meant, in brackets of a sentence's end."""
+    """The name that was probably meant, as the end of a sentence."""
     from difflib import get_close_matches
 
     alike = {one.lower(): one for one in known}
@@ -234,7 +234,7 @@ def address_range(text: str) -> Any:
 
 
 def in_ranges(value: str, ranges: Iterable[Any]) -> bool:
-    """Whether an address is in one of these ranges."""
+    """True if an address is in one of these ranges."""
     from ipaddress import ip_address
 
     try:

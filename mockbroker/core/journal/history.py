@@ -1,7 +1,7 @@
-"""The history of sends and polls behind a journal, for kafka_rack.consistency.
+"""The history of sends and polls of a journal, for kafka_rack.consistency.
 
-Whole: an observer that looks into each batch as calls end, and keeps of each its offsets, its producer's numbers or its
-checksum. Or what the journal has kept anyway: the offsets of each Produce and Fetch.
+``ObservedHistory`` has the whole history: it reads each batch as calls end, and stores its offsets, and its producer's
+numbers or its checksum. ``check_records`` uses what the journal stores anyway: the offsets of each Produce and Fetch.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ MAX_EXAMPLES = 5
 
 
 class ObservedHistory:
-    """Checks what clients send and are given, call by call.
+    """Checks what clients send and receive, call by call.
 
     >>> ObservedHistory().report().is_consistent
     True
@@ -36,7 +36,7 @@ class ObservedHistory:
         self._api_keys = self._wire.api_keys
 
     def call_ended(self, outcome: Outcome) -> None:
-        """A call has ended in this way."""
+        """Add a call that ended to the history."""
         call = outcome.call
         if call.api_key not in self._api_keys or not call.body_start:
             return
@@ -63,7 +63,7 @@ class ObservedHistory:
             self._checker.add(operation)
 
     def report(self) -> Report:
-        """What was found so far."""
+        """The report on the calls so far."""
         return self._checker.report()
 
     def _topic_name(self, topic_id: bytes) -> str | None:
@@ -72,14 +72,14 @@ class ObservedHistory:
 
 
 def check_records(records: Sequence[CallRecord], cluster: Cluster) -> Report:
-    """What the offsets show that a journal has kept: no batches of what was read, and no transactions."""
+    """The report on the offsets that a journal has stored: without batches that were read, and transactions."""
     labels = TopicLabels()
     history = [operation for record in records for operation in operations_of(record, labels)]
     return check([*history, *log_starts(records, cluster, labels)], max_examples=MAX_EXAMPLES)
 
 
 def operations_of(record: CallRecord, labels: TopicLabels) -> Iterator[Operation]:
-    """What a call that is kept did; topics are told apart by their ids, so that one that is made anew is another."""
+    """The operations of a stored call; topics are distinguished by id, so a recreated topic is another."""
     client = f"{record.client.client_id or 'a client'} (connection {record.client.connection})"
     for part in record.written:
         entry = part.entry
@@ -113,7 +113,7 @@ def operations_of(record: CallRecord, labels: TopicLabels) -> Iterator[Operation
 
 
 def log_starts(records: Iterable[CallRecord], cluster: Cluster, labels: TopicLabels) -> Iterator[LogStart]:
-    """Which logs of what was written or read do not begin with their first record any more."""
+    """The logs of the partitions written or read that no longer begin with their first record."""
     places = {(part.topic_id, part.entry.index) for record in records for part in record.written}
     places |= {(part.topic_id, part.partition) for record in records for part in record.read}
     for topic_id, number in sorted(places):
@@ -126,7 +126,7 @@ def log_starts(records: Iterable[CallRecord], cluster: Cluster, labels: TopicLab
 
 
 class TopicLabels:
-    """What a history calls topics: by name, and another name for one that was made anew under it.
+    """Labels of topics in a history: the name, and another label for a recreated topic of the same name.
 
     >>> labels = TopicLabels()
     >>> labels.of("orders", b"1"), labels.of("orders", b"2"), labels.of("orders", b"1")

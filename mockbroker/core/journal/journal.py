@@ -1,4 +1,4 @@
-"""The last calls, bounded in bytes: noted in few steps as they end, told in full when somebody asks."""
+"""The last calls, bounded in bytes: recorded in few steps as they end, expanded to entries when they are read."""
 
 from __future__ import annotations
 
@@ -36,15 +36,15 @@ if TYPE_CHECKING:
     from mockbroker.state.cluster import Cluster
 
 DEFAULT_MAX_BYTES = 64 << 20
-"""Of some 100,000 calls of Produce or Fetch."""
+"""Enough for some 100,000 calls of Produce or Fetch."""
 NO_LEADERS: LeaderRacks = {}
 
 
 class Assertions:
-    """What can be claimed of a journal; each raises AssertionError with a sentence where it does not hold.
+    """Assertions about a journal; each raises AssertionError with a sentence if it does not hold.
 
-    Filters are those of ``Journal.find``. A claim about no calls at all does not hold, nor does one about calls of
-    which some are no longer kept.
+    Filters are those of ``Journal.find``. An assertion fails if they select no calls, or if some of these calls are no
+    longer stored.
     """
 
     def _check(self, name: str, arguments: Mapping[str, Any]) -> None:
@@ -53,7 +53,7 @@ class Assertions:
     def assert_rack_local(self, **filters: Any) -> None:
         """Every call that wrote or read records did so in its client's own rack.
 
-        Answers that only send a reader on, and fetches that bring nothing, do not count. With ``api`` it is about the
+        Responses that only redirect a reader, and fetches without records, do not count. With ``api`` it is about the
         calls of that API.
         """
         self._check("rack_local", filters)
@@ -67,40 +67,40 @@ class Assertions:
         self._check("cross_rack_bytes", {"at_most": at_most, **filters})
 
     def assert_no_errors(self, **filters: Any) -> None:
-        """No answer had an error and no connection was closed over a request."""
+        """No response had an error and no connection was closed because of a request."""
         self._check("no_errors", filters)
 
     def assert_consistent(self, **filters: Any) -> None:
-        """What the wire shows of records and offsets fits together; docs/journal.md says what is looked at."""
+        """The records and offsets on the wire are consistent; docs/journal.md lists what is checked."""
         self._check("consistent", filters)
 
 
 class Journal(Assertions):
-    """The last calls, in the order of their ends.
+    """The last calls, in the order in which they ended.
 
     ``dropped`` counts those that no longer fitted since the last ``clear``.
 
     Args:
         max_entries: how many calls are stored at most; default: as many as fit.
-        max_bytes: how much memory they take at most, estimated by calls, partitions and names.
+        max_bytes: the most memory that they use, estimated by calls, partitions and names.
     """
 
     def __init__(self, max_entries: int | None = None, *, max_bytes: int = DEFAULT_MAX_BYTES) -> None:
         self.max_entries, self.max_bytes = max_entries, max_bytes
         self.dropped = 0
         self.history: ObservedHistory | None = None
-        """Who checks records batch by batch, after ``watch_history``."""
+        """The checker of records, batch by batch, after ``watch_history``."""
         self._records: deque[tuple[Any, ...]] = deque()
-        self._gone = 0  # how many were dropped or cleared
+        self._gone = 0  # the number of calls dropped or cleared
         self.size_bytes = 0
-        """About how much memory the entries take."""
+        """The estimated memory of the entries."""
         self._cluster: Cluster | None = None
         self._cluster_version = -1
         self._leader_racks: LeaderRacks = {}
         self._known: Verdicts | None = None
 
     def call_ended(self, outcome: Outcome) -> None:
-        """Record how a call ended, in few steps, as every call pays for them."""
+        """Record a call that ended, in few steps, since every call pays for them."""
         if self.history is not None:
             self.history.call_ended(outcome)
         call = outcome.call
@@ -147,16 +147,16 @@ class Journal(Assertions):
             self._shrink()
 
     def watch_history(self) -> None:
-        """From now on look into each batch that is written and read, for ``assert_consistent``, in bounded memory.
+        """From now on read each batch that is written or read, for ``assert_consistent``, in bounded memory.
 
-        That costs time with each Produce and Fetch; without it the claim is judged by offsets and what the logs hold.
+        That costs time with each Produce and Fetch; without it ``assert_consistent`` uses offsets and the present logs.
         """
         from mockbroker.core.journal.history import ObservedHistory
 
         self.history = ObservedHistory()
 
     def _leaders_of(self, call: Call, parts: list[Any]) -> LeaderRacks:
-        """By topic, the racks with leaders now, with those of the topics that a Produce wrote to."""
+        """The racks that have leaders now, by topic, including the topics that a Produce wrote to."""
         cluster = call.cluster
         if cluster.version != self._cluster_version:
             self._cluster_version, self._leader_racks = cluster.version, {}
@@ -169,7 +169,7 @@ class Journal(Assertions):
         return leader_racks
 
     def _look_at(self, outcome: Outcome) -> Any:
-        """What a call says of itself that nobody has put down; its client may have said something too."""
+        """The facts of a call that its handler did not record; learns the rack that its client names."""
         call = outcome.call
         if PRODUCE <= call.api_key <= FETCH and (parts := parts_of(outcome)) is not None:
             return (parts, call.wanted, call.replica_id, NO_LEADERS)
@@ -178,7 +178,7 @@ class Journal(Assertions):
         return observed(outcome)
 
     def _learn_rack(self, call: Call) -> None:
-        """Learn the rack that a member of a group names, for all that its connection says besides."""
+        """Learn the rack that a member of a group names, for all calls of its connection."""
         try:
             rack = named_rack(call) if call.body_start else None
         except ProtocolError:
@@ -204,11 +204,11 @@ class Journal(Assertions):
         return iter(self.since(0))
 
     def since(self, mark: int) -> list[JournalEntry]:
-        """The entries after a mark that ``mark()`` gave earlier, as far as they are still stored."""
+        """The entries after a mark that ``mark()`` returned, as far as they are still stored."""
         return self.find(since=max(0, mark))
 
     def mark(self) -> int:
-        """The sequence of the last entry so far, for ``since``; it continues over ``clear``."""
+        """The sequence of the last entry so far, for ``since``; ``clear`` does not reset it."""
         return self._gone + len(self._records)
 
     def clear(self) -> None:
@@ -221,17 +221,17 @@ class Journal(Assertions):
             self.watch_history()
 
     def find(self, /, *, limit: int | None = None, **filters: Any) -> list[JournalEntry]:
-        """The entries that match every filter, in the order of their ends.
+        """The entries that match every filter, in the order in which they ended.
 
         Args:
-            limit: how many at most: the last ones, with ``since`` the first ones behind it.
-            filters: values or lists of them; ``*`` in names stands for anything, ``""`` for none. ``api``,
+            limit: how many at most: the last ones, with ``since`` the first ones after it.
+            filters: values or lists of them; ``*`` in names matches anything, ``""`` none. ``api``,
                 ``client_id``, ``client_rack``, ``client_address`` (an address or a range as 10.0.0.0/8), ``principal``
                 (as User:alice), ``topic``, ``partition``, ``group``, ``broker``, ``rack`` (the broker's),
                 ``locality``, ``locality_reason``, ``avoidable``, ``category``, ``error``, ``fault``, and ``since``: a
-                mark that ``mark()`` gave, or the ``sequence`` of an entry.
+                mark that ``mark()`` returned, or the ``sequence`` of an entry.
 
-        Raises FilterError: there is no such filter, or none of its values can be.
+        Raises FilterError: an unknown filter, or an invalid value.
 
         >>> Journal().find(api="Fetch", locality="cross")
         []
@@ -242,11 +242,11 @@ class Journal(Assertions):
         return wanted.limited(self.scan(wanted))
 
     def count(self, /, *, limit: int | None = None, **filters: Any) -> int:
-        """How many entries match, with the filters of ``find``."""
+        """The number of entries that match, with the filters of ``find``."""
         return len(self.find(limit=limit, **filters))
 
     def counts(self, /, by: str, **filters: Any) -> dict[str, int]:
-        """How many of the entries that match have each value of a field, the most frequent first; "" means none.
+        """The number of matching entries by value of a field, the most frequent first; "" means none.
 
         Args:
             by: the name of a filter, or ``ending``; an entry with several topics, groups, errors or faults counts for
@@ -263,7 +263,7 @@ class Journal(Assertions):
         return dict(sorted(found.items(), key=lambda one: (-one[1], one[0])))
 
     def scan(self, wanted: JournalFilters, first: int | None = None, count: int | None = None) -> list[JournalEntry]:
-        """The entries that match, of those that ``records`` looks at; so a long journal can be read in pieces."""
+        """The matching entries among those that ``records`` reads, so that a long journal can be read in pieces."""
         if self._known is None:
             from mockbroker.core.journal.verdicts import Verdicts
 
@@ -285,7 +285,7 @@ class Journal(Assertions):
         return self._gone + 1
 
     def dropped_since(self, mark: int) -> int:
-        """How many of the calls after a mark are no longer kept."""
+        """The number of calls after a mark that are no longer stored."""
         return min(self.dropped, max(0, self._gone - mark))
 
     @property
@@ -299,8 +299,8 @@ class Journal(Assertions):
         """The stored calls that may match the filters, with their sequences.
 
         Args:
-            first: the sequence to begin with, without it that behind the filters' mark.
-            count: how many calls to look at, all without it.
+            first: the sequence to begin with; default: the next after the filters' mark.
+            count: how many calls to read; default: all.
         """
         start = max(0, (wanted.since if first is None else first - 1) - self._gone)
         end = None if count is None else start + count
@@ -310,7 +310,7 @@ class Journal(Assertions):
                 yield sequence, record
 
     def anomalies(self, wanted: JournalFilters) -> list[str]:
-        """What does not fit together in the history of those calls, each as a part of a sentence."""
+        """The inconsistencies in the history of those calls, each as a part of a sentence."""
         from mockbroker.core.journal.consistency import anomalies
 
         return anomalies(self, wanted)

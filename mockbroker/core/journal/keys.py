@@ -1,4 +1,4 @@
-"""Whether records that were produced have keys, read from the log that has them."""
+"""Finds out if produced records have keys, from the log or from the request."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def written_batches(cluster: Cluster, part: ProducedPart) -> list[StoredBatch] | None:
-    """The batches that a Produce appended, as the log has them now; None where it has them no longer."""
+    """The batches that a Produce appended, as the log has them now; None if it no longer has them."""
     topic = cluster.topic_by_id.get(part.topic_id)
     if topic is None or part.end_offset < 0 or part.entry.base_offset < 0:
         return None
@@ -29,7 +29,7 @@ def written_batches(cluster: Cluster, part: ProducedPart) -> list[StoredBatch] |
 
 
 def has_keys(cluster: Cluster | None, part: ProducedPart) -> bool | None:
-    """Whether any of the records has a key; None where that cannot be read (any more)."""
+    """True if any of the records has a key; None if they cannot be read (any more)."""
     from protocol.records import RecordError, iter_records
 
     batches = written_batches(cluster, part) if cluster is not None else None
@@ -42,7 +42,7 @@ def has_keys(cluster: Cluster | None, part: ProducedPart) -> bool | None:
 
 
 def first_keys(request: Any) -> dict[tuple[str | bytes, int], bool | None]:
-    """Whether the first record of each partition of a Produce has a key; None where that takes decompressing."""
+    """By partition of a Produce, True if its first record has a key; None if that requires decompression."""
     return {
         (topic.name or topic.topic_id, one.index): first_has_key(one.records or b"")
         for topic in request.topic_data
@@ -51,7 +51,7 @@ def first_keys(request: Any) -> dict[tuple[str | bytes, int], bool | None]:
 
 
 def first_has_key(records: bytes) -> bool | None:
-    """The same of one batch of magic 2 that is not compressed; None of all others."""
+    """True if the first record of an uncompressed batch of magic 2 has a key; None for all other batches."""
     if len(records) < 66 or records[16] != 2 or records[22] & 7:
         return None
     at = 61

@@ -1,7 +1,7 @@
-"""What is kept of a call while nobody asks: a plain tuple of small things, made as the call ends.
+"""The stored form of a call until the journal is read: a plain tuple of small values, created as the call ends.
 
-No frames and no records are kept. What a call says of itself that costs something to work out, its locality above all,
-is worked out when somebody reads the journal (``verdicts.py``).
+It has no frames and no records. Facts that are expensive to compute, above all the call's locality, are computed when
+the journal is read (``verdicts.py``).
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ SHARE_FETCH = api_key_of("ShareFetch")
 NO_REPLICA = NO_OFFSET = -1
 RECORD_BYTES = 400
 ITEM_BYTES = 200
-"""Of a partition that was written or read, and of a topic, a group or an error beside its name."""
+"""The size of a partition that was written or read, and of a topic, a group or an error without its name."""
 NUMBER_BYTES, SHARED_BYTES = 36, 8
-"""Of a partition's number, and of a partition that a fetch session has in memory anyway."""
+"""The sizes of a partition's number, and of a partition that a fetch session has in memory anyway."""
 
 LeaderRacks = dict[str, frozenset[str]]
 
 
 class PartitionFacts(NamedTuple):
-    """What a Produce, a Fetch or a ShareFetch did.
+    """The partitions that a Produce, a Fetch or a ShareFetch wrote or read.
 
-    ``wanted`` is all that a fetch asked for. ``leader_racks`` has, of topics that were produced to, the racks with
-    leaders at that time.
+    ``wanted`` has all partitions that a fetch requests. ``leader_racks`` has, of topics that were produced to, the
+    racks with leaders at that time.
     """
 
     parts: Sequence[Part]
@@ -47,7 +47,7 @@ class PartitionFacts(NamedTuple):
 
 
 class Observed(NamedTuple):
-    """What a request names and which errors its answer holds, of all other calls; ``size_bytes`` is what it takes."""
+    """The subjects of the request and the errors of the response, for all other calls; ``size_bytes`` is its size."""
 
     subjects: Subjects
     errors: tuple[str, ...]
@@ -55,7 +55,7 @@ class Observed(NamedTuple):
 
 
 class CallRecord(NamedTuple):
-    """The fields of a record; ``size_bytes`` is about what it takes in memory."""
+    """The fields of a record; ``size_bytes`` is its estimated size in memory."""
 
     client: ObservedClient
     arrived_ms: int
@@ -87,7 +87,7 @@ class CallRecord(NamedTuple):
 
 
 def observed(outcome: Outcome) -> Observed:
-    """What a call says of itself that has no parts."""
+    """The subjects and errors of a call without parts."""
     call = outcome.call
     cached = call.cached
     found: Observed | None = call.observed if cached is None else cached.observed
@@ -95,7 +95,7 @@ def observed(outcome: Outcome) -> Observed:
         return found
     subjects = request_subjects(call)
     errors = error_names(error_codes(response_of(outcome)))
-    if cached is not None:  # all calls that are answered by it share this
+    if cached is not None:  # shared by all calls that this cached response answers
         found = cached.observed = Observed(subjects, errors, 0)
     else:
         size = sum(ITEM_BYTES + len(name) for name in (*subjects.topics, *subjects.groups, *errors))
@@ -106,9 +106,9 @@ def observed(outcome: Outcome) -> Observed:
 
 
 def request_subjects(call: Call) -> Subjects:
-    """What a request names; nothing where it cannot be read."""
+    """The subjects that a request names; none if it cannot be decoded."""
     if not call.body_start:
-        return NOTHING  # it was ended before its header was read
+        return NOTHING  # it ended before its header was read
     try:
         return subjects_of(call)
     except ProtocolError:
@@ -116,7 +116,7 @@ def request_subjects(call: Call) -> Subjects:
 
 
 def response_of(outcome: Outcome) -> Any:
-    """The message that was answered, read from its bytes where it came from the cache; None where there is none."""
+    """The response message, decoded from its bytes if it came from the cache; None without a response."""
     if outcome.response is not None or not outcome.output:
         return outcome.response
     from protocol.headers import read_response
@@ -126,9 +126,9 @@ def response_of(outcome: Outcome) -> Any:
 
 
 def parts_of(outcome: Outcome) -> list[Part] | None:
-    """The parts of a Produce or a Fetch that its handler did not put down: what its answer says.
+    """The parts of a Produce or a Fetch that its handler did not record, from its response.
 
-    None without an answer, and where a single error stands for all partitions.
+    None without a response, and if a single error covers all partitions.
     """
     call, response = outcome.call, outcome.response
     if response is None or (call.api_key == FETCH and response.error_code):
@@ -175,7 +175,7 @@ def racks_of(cluster: Cluster | None, brokers: Iterable[int] | None) -> frozense
 
 
 def leader_racks_of(cluster: Cluster, name: str) -> frozenset[str]:
-    """The racks with leaders of a topic, as they are now."""
+    """The racks that have leaders of a topic now."""
     topic = cluster.topics.get(name)
     return racks_of(cluster, {partition.leader for partition in topic.partitions} if topic is not None else None)
 

@@ -1,8 +1,8 @@
-"""From what was kept of a call to what the journal says of it: where its client was, whose bytes crossed, and why.
+"""Turns stored records of calls into journal entries: the client's rack, the bytes that crossed racks, and why.
 
-``kafka_rack.locality`` judges, from what the cluster's state was when the call ended; clients are looked for where
-``kafka-rack pipeline locality`` looks for them, so that both say the same of the same calls. A verdict is worked out
-once for all calls of which the same is known.
+``kafka_rack.locality`` judges, by the cluster's state when the call ended; clients are located as in
+``kafka-rack pipeline locality``, so that both agree on the same calls. A verdict is computed once for all calls with
+the same facts.
 """
 
 from __future__ import annotations
@@ -43,18 +43,18 @@ REQUEST, CLIENT_ID, LISTENER, CONNECTION, CLIENT = "request", "client.id", "list
 NO_ACKS = 0
 REPLICA, BROKER, RACKS_FILE = "replica", "broker", "racks_file"
 NAMED_IN_REQUESTS_FOR_DISKLESS = {CLIENT_ID: "client_id"}
-"""Our words for where a rack was named, as ``kafka_rack.locality`` has them, where they differ."""
+"""The source of a rack here -> its name in ``kafka_rack.locality``, if they differ."""
 AMONG_BROKERS = frozenset({4, 5, 6, 7, 27, 56, 58, 62, 63, 67, 73})
-"""APIs that only brokers and controllers call; their client id is then their own number."""
+"""APIs that only brokers and controllers call; their client id is their own number."""
 MAX_CLIENTS = 10_000
-"""Client ids with their addresses whose racks are remembered."""
+"""The limit of client ids with addresses whose racks are stored."""
 MAX_VERDICTS = 10_000
 Judged = Callable[..., "LocalityVerdict"]
-"""What ``Verdicts.verdict`` says of some bytes of a call, by the facts of ``kafka_rack.locality``."""
+"""``Verdicts.verdict`` for some bytes of one call; takes the facts of ``kafka_rack.locality``."""
 
 
 class ClientPlace(NamedTuple):
-    """Where a client is, how that is known, which rack it named itself, and where; ``detail`` if it errs in that."""
+    """A client's rack and its source, and the rack that it named and where; ``detail`` if it named a wrong one."""
 
     rack: str | None
     source: str | None
@@ -64,7 +64,7 @@ class ClientPlace(NamedTuple):
 
     @classmethod
     def said(cls, rack: str, source: str | None) -> ClientPlace:
-        """Where a client says that it is."""
+        """The place that a client names itself."""
         return cls(rack, source, rack, NAMED_IN_REQUESTS_FOR_DISKLESS.get(source or "", source))
 
 
@@ -73,9 +73,9 @@ NOWHERE = ClientPlace(None, None)
 
 @dataclass(slots=True, eq=False)
 class Verdicts:
-    """What was learned of clients, and the verdicts that were worked out.
+    """The racks that clients named, and the verdicts that were computed.
 
-    ``learned`` is the sequence of the last call that was learned from.
+    ``learned`` is the sequence of the last call whose client was read.
     """
 
     learned: int = 0
@@ -97,7 +97,7 @@ class Verdicts:
     # an entry
 
     def entry(self, record: CallRecord, sequence: int, cluster: Cluster | None) -> JournalEntry:
-        """All that there is to say of a call."""
+        """The journal entry of a call."""
         client, facts = record.client, record.facts
         category = category_of(record)
         place = self.place(client, record, category, cluster)
@@ -169,7 +169,7 @@ class Verdicts:
     # where the client is
 
     def place(self, client: ObservedClient, record: CallRecord, category: str, cluster: Cluster | None) -> ClientPlace:
-        """Where a client is; of replication, the follower."""
+        """The place of a client; for replication, of the follower."""
         if category == "replication":
             return broker_place(cluster, replica_of(record), REPLICA)
         if record.api_key in AMONG_BROKERS and client.client_id is not None and client.client_id.isdecimal():
@@ -179,7 +179,7 @@ class Verdicts:
         return found if rules is None else place_filed(found, rules, client, cluster)
 
     def place_said(self, client: ObservedClient) -> ClientPlace:
-        """Where a client is by what it says, now or on other connections, or by its listener."""
+        """The place of a client as it named it, now or on other connections, or by its listener."""
         rack, source, named = client.rack, client.rack_source, client.session.named_racks
         if source not in (REQUEST, CLIENT_ID) and (zone := zone_in_client_id(client.client_id, ZONE_KEYS)):
             return ClientPlace.said(zone, CLIENT_ID)
@@ -195,7 +195,7 @@ class Verdicts:
     def verdict(
         self, record: CallRecord, place: ClientPlace, category: str, cluster: Cluster | None, **facts: Any
     ) -> LocalityVerdict:
-        """What ``kafka_rack.locality`` says of some bytes."""
+        """The verdict of ``kafka_rack.locality`` on some bytes."""
         client = record.client
         racks = frozenset(cluster.liveness.racks()) if cluster is not None else frozenset()
         fetch_version = record.version if record.api_key == FETCH else None
@@ -238,7 +238,7 @@ def share_of(
 def share_produced(
     judged: Judged, part: ProducedPart, leader_racks: LeaderRacks, place: ClientPlace, logs: Cluster | None
 ) -> Share:
-    """The share of a partition that was produced to; ``logs`` has its records, if their keys matter."""
+    """The share of a partition that was written; ``logs`` has its records, if their keys matter."""
     leaders = leader_racks.get(part.topic)
     verdict = judged(
         diskless=part.isr is None,
@@ -267,14 +267,14 @@ def size_of_reason(share: Share) -> int:
 
 
 def locality_of(client_rack: str | None, broker_rack: str | None) -> str:
-    """As ``judge`` has it: it depends on nothing but the two racks."""
+    """The same locality as from ``judge``: it depends only on the two racks."""
     if client_rack is None or broker_rack is None:
         return "unknown"
     return "local" if client_rack == broker_rack else "cross"
 
 
 def category_of(record: CallRecord) -> str:
-    """Whose bytes a call's are: those of requests without an answer are nobody's, but for acks=0 and followers."""
+    """The category of a call's bytes: other for requests without a response, except for acks=0 and followers."""
     if record.api_key == FETCH or (record.api_key == SHARE_FETCH and not isinstance(record.facts, Observed)):
         if replica_of(record) != NO_REPLICA:
             return "replication"
@@ -289,7 +289,7 @@ def replica_of(record: CallRecord) -> int:
 
 
 def place_filed(found: ClientPlace, rules: RackRules, client: ObservedClient, cluster: Cluster | None) -> ClientPlace:
-    """Where a client is by the racks file, if it says nothing, or names a rack that no broker has."""
+    """The place of a client by the racks file, if it names no rack, or a rack that no broker has."""
     from kafka_rack.locality.client_location import locate_client
 
     racks = frozenset(cluster.liveness.racks()) if cluster is not None else frozenset()
@@ -298,14 +298,14 @@ def place_filed(found: ClientPlace, rules: RackRules, client: ObservedClient, cl
 
 
 def broker_place(cluster: Cluster | None, broker_id: int, source: str) -> ClientPlace:
-    """Where a broker is that calls another."""
+    """The place of a broker that calls another."""
     broker = cluster.brokers.get(broker_id) if cluster is not None else None
     rack = broker.rack if broker is not None else None
     return NOWHERE if rack is None else ClientPlace(rack, source)
 
 
 def frame_sizes(record: CallRecord) -> tuple[int, int]:
-    """Request and answer with their length fields; 0 where there is none."""
+    """The sizes of request and response with their length fields; 0 if there is none."""
     asked, answered = record.request_bytes, record.response_bytes
     return (asked + LENGTH_BYTES if asked else 0, answered + LENGTH_BYTES if answered else 0)
 
@@ -319,7 +319,7 @@ def topics_produced(parts: Sequence[ProducedPart]) -> dict[str, tuple[int, ...]]
 
 
 def written(parts: Sequence[ProducedPart]) -> dict[str, int]:
-    """The record bytes of each topic that was written to; with acks=0 of a real broker, what it was sent."""
+    """The record bytes of each topic that was written; with acks=0 to a real broker, those that were sent."""
     found: dict[str, int] = {}
     for part in parts:
         if part.end_offset >= 0 or (part.acks == NO_ACKS and not part.entry.error_code):
@@ -330,7 +330,7 @@ def written(parts: Sequence[ProducedPart]) -> dict[str, int]:
 def topics_wanted(
     done: PartitionFacts, parts: Sequence[FetchedPart], cluster: Cluster | None
 ) -> Mapping[str, tuple[int, ...]]:
-    """What a fetch asked for, and in a session everything that the session has."""
+    """The partitions that a fetch requests; in a session, all that the session has."""
     names = {part.topic_id: part.topic for part in parts if part.topic is not None}
     found: dict[str, dict[int, None]] = {}
     for wanted in done.wanted:
@@ -349,13 +349,13 @@ def topics_wanted(
 
 
 def groups_of(done: PartitionFacts) -> tuple[str, ...]:
-    """The group whose member asked for records."""
+    """The group whose member requests records."""
     wanted: Iterable[Any] = done.wanted  # each a WantedShare
     return tuple(dict.fromkeys(one.group_id for one in wanted))
 
 
 def read(parts: Sequence[FetchedPart]) -> dict[str, int]:
-    """The record bytes of each topic that was served, 0 where there was nothing new."""
+    """The record bytes of each topic that was served, 0 if there were no new records."""
     found: dict[str, int] = {}
     for part in parts:
         if part.topic is not None and not part.error_code and part.preferred_replica < 0:
@@ -364,7 +364,7 @@ def read(parts: Sequence[FetchedPart]) -> dict[str, int]:
 
 
 def sent_on(parts: Sequence[FetchedPart]) -> dict[str, list[int]] | None:
-    """The brokers that readers of a topic were sent to; None where nobody was."""
+    """The brokers that readers were redirected to, by topic; None if no reader was."""
     found: dict[str, list[int]] = {}
     for part in parts:
         if part.topic is not None and part.preferred_replica >= 0:
@@ -373,7 +373,7 @@ def sent_on(parts: Sequence[FetchedPart]) -> dict[str, list[int]] | None:
 
 
 def api_name(api_key: int) -> str:
-    """Kafka's name of an API, empty for what is none.
+    """Kafka's name of an API, empty for an unknown key.
 
     >>> api_name(1), api_name(-1)
     ('Fetch', '')
