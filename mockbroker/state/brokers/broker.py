@@ -17,7 +17,7 @@ RACK_LISTENER = "RACK_"
 
 @dataclass(slots=True)
 class Listener:
-    """Where a broker accepts connections, and the address that it advertises.
+    """A listener of a broker: its advertised address, and the address that it binds.
 
     ``rack`` is set for a listener of one rack's clients. ``bind_host`` and ``bind_port`` are set if they differ from
     the advertised address. ``protocol`` is Kafka's name of the security protocol.

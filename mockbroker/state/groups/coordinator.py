@@ -1,7 +1,7 @@
-"""The groups of a cluster by id: what members, offset committers and admins ask of them, and the groups' clock.
+"""The groups of a cluster by id: commands for members, offset committers and administrators, and group timers.
 
-A group is built from the records in its shard whenever another broker comes to coordinate it. Every command takes plain
-values and the time, and raises ApiError for what the asker did wrong.
+A group is built from the records in its shard whenever another broker becomes its coordinator. Every command takes
+plain values and the time, and raises ApiError for a caller's error.
 
 Source: GroupCoordinatorService, GroupMetadataManager and OffsetMetadataManager, Apache Kafka 4.4.
 """
@@ -45,26 +45,26 @@ if TYPE_CHECKING:
 SomeGroup = TypeVar("SomeGroup", bound=ModernGroup[Any])
 
 
-COORDINATOR_RETRY_MS = 1000  # how long a deadline waits for a coordinator that would mind it
-EXPIRY = "expiry"  # what the timer is about that no group has
+COORDINATOR_RETRY_MS = 1000  # the delay of a deadline while there is no coordinator
+EXPIRY = "expiry"  # the timer that belongs to no group
 LATEST_COMMIT = 10  # version of OffsetCommit
 STATES_ASKED_FOR = {"NotReady": "not_ready"}
-"""States that ListGroups finds by another name than the one it shows."""
+"""States that a ListGroups filter names differently than the answer."""
 
 
 @dataclass(slots=True, eq=False)
 class Groups:
     """Groups and their offsets.
 
-    Time runs for groups while any broker is up, and for each group while it has a coordinator. ``notify`` is called
-    with what a call waits for once that has its answer.
+    Time advances for groups while any broker is up, and for each group while it has a coordinator. ``notify`` is called
+    with the key of a waiting call once its answer is available.
 
-    Offsets and stable generations are in the shards (``coordinator_shard``); the groups that run are here.
+    Offsets and stable generations are in the shards (``coordinator_shard``); the live groups are here.
     """
 
     cluster: Cluster
     notify: Callable[[Hashable], None] = field(init=False)
-    timers: Timers[Any] = field(init=False)  # by group id, what for, and member id or empty
+    timers: Timers[Any] = field(init=False)  # by group id, kind, and member id or empty
     topics: GroupTopics = field(init=False)
     configs: GroupConfigs = field(init=False)
     rules: GroupRules = field(init=False)
@@ -96,12 +96,12 @@ class Groups:
         return self.cluster.clock
 
     def restore(self, now_ms: int) -> None:
-        """Run the groups that are in the shards."""
+        """Load the groups in the shards."""
         for shard in self.cluster.internal_topics.shards(OFFSETS_TOPIC):
             self._load(shard, now_ms)
 
     def _load(self, shard: CoordinatorShard, now_ms: int) -> None:
-        """Run the groups that a shard has: those with a generation, members, or offsets, pending or not."""
+        """Load the groups of a shard: those with a generation, members, or offsets, pending or not."""
         for group_id in sorted(shard.keys()):
             value = shard.value(GroupMetadataKey, group_id)
             records = [one for one in shard.records_of(group_id) if not isinstance(one.key, OffsetCommitKey)]
@@ -130,11 +130,11 @@ class Groups:
         return self._groups.get(group_id)
 
     def find_or_make(self, kind: type[SomeGroup], group_id: str, *, create: bool) -> SomeGroup:
-        """The group of this id and kind; where ``create`` is set and the id is free, a new one, not yet registered.
+        """The group of this id and kind; if ``create`` is set and the id is free, a new one, not yet registered.
 
-        A classic group without members gives its id to a kind that may replace it.
+        A classic group without members can be replaced by a kind that allows it.
 
-        Raises ApiError: GROUP_ID_NOT_FOUND, where the id is free or belongs to another kind.
+        Raises ApiError: GROUP_ID_NOT_FOUND, if the id is free or belongs to another kind.
         """
         group = self._groups.get(group_id)
         if group is None and not create:
@@ -146,14 +146,14 @@ class Groups:
         raise ApiError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} is not a {kind.kind} group.")
 
     def get_as(self, kind: type[SomeGroup], group_id: str) -> SomeGroup:
-        """The group of this id, if it is of this kind. Raises ApiError: GROUP_ID_NOT_FOUND."""
+        """The group with this id, if it is of this kind. Raises ApiError: GROUP_ID_NOT_FOUND."""
         group = self.get(group_id)
         if not isinstance(group, kind):
             raise ApiError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} is not a {kind.kind} group.")
         return group
 
     def register(self, group: CoordinatedGroup) -> None:
-        """Let a group be found by its id from now on. One of another kind that had the id is gone, but for offsets."""
+        """Register a group under its id. A group of another kind with this id is removed, except for its offsets."""
         before = self._groups.get(group.id)
         if before is not group and before is not None:
             before.cancel_timers()
@@ -164,7 +164,7 @@ class Groups:
     # members
 
     def check_joining(self, group_id: str, session_timeout_ms: int) -> None:
-        """Refuse what any broker refuses of a JoinGroup. Raises ApiError: INVALID_GROUP_ID, INVALID_SESSION_TIMEOUT."""
+        """Reject a JoinGroup that any broker rejects. Raises ApiError: INVALID_GROUP_ID, INVALID_SESSION_TIMEOUT."""
         check_group_id(group_id)
         shortest, longest = (self.settings[f"group.{end}.session.timeout.ms"] for end in ("min", "max"))
         if not shortest <= session_timeout_ms <= longest:
@@ -174,7 +174,7 @@ class Groups:
             )
 
     def join(self, group_id: str, joining: GroupJoin, now_ms: int, rng: Random) -> PendingAnswer[JoinAnswer]:
-        """Take a JoinGroup in. A member without an id creates the group if need be.
+        """Handle a JoinGroup. A member without an id creates the group if necessary.
 
         Raises ApiError: those of ``check_joining`` and of ``ClassicGroup.join``.
         """
@@ -214,7 +214,7 @@ class Groups:
         assignments: Mapping[str, bytes],
         now_ms: int,
     ) -> PendingAnswer[SyncAnswer]:
-        """Take a SyncGroup in. Raises ApiError: INVALID_GROUP_ID, and those of ``ClassicGroup.sync``."""
+        """Handle a SyncGroup. Raises ApiError: INVALID_GROUP_ID, and those of ``ClassicGroup.sync``."""
         check_group_id(group_id)
         other = self._groups.get(group_id)
         if is_consumer(other):
@@ -225,7 +225,7 @@ class Groups:
         return group.sync(member_id, instance_id, generation, protocol_type, protocol_name, assignments, now_ms)
 
     def heartbeat(self, group_id: str, member_id: str, instance_id: str | None, generation: int, now_ms: int) -> None:
-        """Take a member's sign of life. Raises ApiError: INVALID_GROUP_ID, and those of ``ClassicGroup.heartbeat``."""
+        """Handle a member's heartbeat. Raises ApiError: INVALID_GROUP_ID, and those of ``ClassicGroup.heartbeat``."""
         check_group_id(group_id)
         other = self._groups.get(group_id)
         if is_consumer(other):
@@ -236,7 +236,7 @@ class Groups:
             self._group_of_member(group_id).heartbeat(member_id, instance_id, generation, now_ms)
 
     def leave(self, group_id: str, leaving: Sequence[tuple[str, str | None]], now_ms: int) -> list[ErrorCode]:
-        """Remove members, given as (member id, instance id); one error code each. Raises ApiError: INVALID_GROUP_ID."""
+        """Remove members by (member id, instance id); returns their error codes. Raises ApiError: INVALID_GROUP_ID."""
         check_group_id(group_id)
         group = self._groups.get(group_id)
         if is_consumer(group):
@@ -260,11 +260,11 @@ class Groups:
         *,
         version: int = LATEST_COMMIT,
     ) -> dict[TopicPartition, ErrorCode]:
-        """Commit a member's offsets, or anyone's while the group is empty (generation -1), which creates the group.
+        """Commit a member's offsets, or any client's while the group is empty (generation -1), which creates the group.
 
         Args:
-            generation: of the member, which for members of the consumer protocol is its epoch.
-            version: of the request; the consumer protocol asks for 9 and later.
+            generation: of the member; for members of the consumer protocol its epoch.
+            version: of the request; the consumer protocol requires 9 or later.
 
         Returns: NONE or OFFSET_METADATA_TOO_LARGE for each partition.
 
@@ -290,7 +290,7 @@ class Groups:
         now_ms: int,
         producer_epoch: int = 0,
     ) -> dict[TopicPartition, ErrorCode]:
-        """Keep offsets that a producer's transaction is to commit; a group that does not exist is created.
+        """Write offsets that a producer's transaction will commit; a group that does not exist is created.
 
         Returns: NONE or OFFSET_METADATA_TOO_LARGE for each partition.
 
@@ -314,7 +314,7 @@ class Groups:
         producer_id: int = NO_PRODUCER_ID,
         producer_epoch: int = NO_EPOCH,
     ) -> dict[TopicPartition, ErrorCode]:
-        """Write the offsets whose metadata is not too long, unless the check refuses one of them."""
+        """Write the offsets whose metadata is not too long, unless the check rejects one of them."""
         fitting = {partition: offset for partition, offset in offsets.items() if self.fits(offset)}
         if check is not None:
             for partition in fitting:
@@ -326,12 +326,12 @@ class Groups:
         }
 
     def fits(self, offset: Committed) -> bool:
-        """Whether an offset's metadata is not too long to keep."""
+        """True if an offset's metadata is not too long to store."""
         longest: int = self.settings["offset.metadata.max.bytes"]
         return offset.metadata_length <= longest
 
     def check_fetch(self, group_id: str, member_id: str | None, epoch: int) -> None:
-        """Let a member read offsets; a group that does not exist, or has none of its own, lets anybody.
+        """Let a member read offsets; a group that does not exist, or has no offsets of its own, lets any client.
 
         Raises ApiError: those of ``CoordinatedGroup.accept_fetch``.
         """
@@ -345,20 +345,20 @@ class Groups:
                 raise
 
     def offsets(self, group_id: str) -> GroupOffsets:
-        """A group's offsets, to read; none for a group that does not exist."""
+        """A group's offsets, for reading; empty for a group that does not exist."""
         return GroupOffsets(self._shard(group_id), group_id)
 
     def delete_offsets(
         self, group_id: str, partitions: Iterable[TopicPartition], topics_of: TopicsOf
     ) -> dict[TopicPartition, ErrorCode]:
-        """Drop offsets of topics that the group does not read now.
+        """Delete offsets of topics that the group does not currently read.
 
         Args:
             topics_of: the topics in a member's subscription (the metadata of its protocol), None if it cannot be read.
 
         Returns: NONE or GROUP_SUBSCRIBED_TO_TOPIC for each partition.
 
-        Raises ApiError: INVALID_GROUP_ID, GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP for members that are no consumers.
+        Raises ApiError: INVALID_GROUP_ID, GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP if members are not consumers.
         """
         check_group_id(group_id)
         subscribed = self.get(group_id).subscribed_topics(topics_of)
@@ -374,7 +374,7 @@ class Groups:
         return errors
 
     def forget_topic(self, topic: str) -> None:
-        """Drop every group's offsets of a deleted topic."""
+        """Delete every group's offsets of a deleted topic."""
         for group_id in self._groups:
             known = self.offsets(group_id).all_partitions()
             self.write(group_id, deletions(group_id, [partition for partition in known if partition[0] == topic]))
@@ -382,14 +382,14 @@ class Groups:
     # admins
 
     def get(self, group_id: str) -> CoordinatedGroup:
-        """A group to look at. Raises ApiError: GROUP_ID_NOT_FOUND."""
+        """An existing group, for reading. Raises ApiError: GROUP_ID_NOT_FOUND."""
         group = self._groups.get(group_id)
         if group is None:
             raise ApiError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} not found.")
         return group
 
     def select(self, states: Collection[str] = (), types: Collection[str] = ()) -> list[CoordinatedGroup]:
-        """The groups, by id, that are in one of the states and of one of the types; none given means any."""
+        """The groups, by id, that are in one of the states and of one of the types; an empty collection matches all."""
         wanted_states = {state.lower() for state in states}
         wanted_types = {kind.lower() for kind in types}
         return [
@@ -415,25 +415,25 @@ class Groups:
         return sorted(self._groups)
 
     def expire(self, now_ms: int) -> None:
-        """Drop offsets that are too old by the wall clock, and groups that have nothing left."""
+        """Delete offsets that are too old by the wall clock, and groups that have nothing left."""
         from mockbroker.state.groups.expiry import expire
 
         expire(self, now_ms)
 
     def remove(self, group: CoordinatedGroup) -> None:
-        """A group is gone, with its offsets; whether it may go was looked at before."""
+        """Remove a group and its offsets; the caller has checked that this is allowed."""
         group.cancel_timers()
         del self._groups[group.id]
         known = self.offsets(group.id).all_partitions()
         self.write(group.id, [*deletions(group.id, known), *group.tombstones()])
 
     def forget_all(self) -> None:
-        """The topic that has them was deleted: members that wait get NOT_COORDINATOR."""
+        """Remove all groups after their topic was deleted: members that wait get NOT_COORDINATOR."""
         for group_id in self.ids():
             self._unload(group_id)
 
     def coordinator_moved(self, group_ids: Iterable[str], shard: CoordinatorShard, now_ms: int) -> None:
-        """Another broker coordinates a shard's groups: calls that wait get NOT_COORDINATOR, and it loads the groups."""
+        """Load a shard's groups at their new coordinator; calls that wait at the old one get NOT_COORDINATOR."""
         for group_id in group_ids:
             self._unload(group_id)
         self._load(shard, now_ms)
@@ -457,14 +457,14 @@ class Groups:
             self._groups[group_id].on_timer(timer, member_id, now_ms)
 
     def _look_later(self, now_ms: int | None = None) -> None:
-        """Look for what has expired once the interval is over, unless that is under way."""
+        """Schedule the next check for expired offsets after the interval, unless it is already scheduled."""
         key = ("", EXPIRY, "")
         if key not in self.timers:
             interval_ms: int = self.configs.broker("offsets.retention.check.interval.ms")
             self.timers.set(key, (self.cluster.now_ms if now_ms is None else now_ms) + interval_ms)
 
     def _group_of_member(self, group_id: str) -> ClassicGroup:
-        """The group that a member says it is in; of one that does not exist it cannot be a member."""
+        """The group that a member names; UNKNOWN_MEMBER_ID if it does not exist."""
         group = self._groups.get(group_id)
         if not isinstance(group, ClassicGroup):
             raise ApiError(ErrorCode.UNKNOWN_MEMBER_ID, f"Group {group_id} not found.")
@@ -481,23 +481,23 @@ class Groups:
 
 
 def check_group_id(group_id: str) -> None:
-    """Refuse the empty group id, which only commits and fetches may use. Raises ApiError: INVALID_GROUP_ID."""
+    """Reject the empty group id, which only commits and fetches may use. Raises ApiError: INVALID_GROUP_ID."""
     if not group_id:
         raise ApiError(ErrorCode.INVALID_GROUP_ID, "the group id is empty")
 
 
 def is_consumer(group: CoordinatedGroup | None) -> TypeGuard[ConsumerGroup]:
-    """Whether it is a group of the consumer protocol; that is not loaded to find out."""
+    """True for a group of the consumer protocol; the check does not load its module."""
     return group is not None and group.kind == "consumer"
 
 
 def is_empty_classic(group: CoordinatedGroup) -> bool:
-    """Whether it is a classic group without members, which another kind may replace."""
+    """True for a classic group without members, which another kind may replace."""
     return isinstance(group, ClassicGroup) and group.state is ClassicGroupState.EMPTY
 
 
 def class_of(key: type) -> type[ModernGroup[Any]]:
-    """The kind of group that keeps records with a key of this class."""
+    """The class of groups whose records have keys of this class."""
     for name, module in GROUP_CLASSES.items():
         if key.__name__.startswith(name):
             found: type[ModernGroup[Any]] = getattr(import_module(module), name)

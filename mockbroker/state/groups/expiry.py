@@ -1,6 +1,6 @@
-"""What groups keep no longer: offsets that are too old, and groups without members that have none left.
+"""Expires offsets that are too old, and groups without members and offsets.
 
-Kafka looks for it every ``offsets.retention.check.interval.ms``; here too, and as soon as the wall clock has jumped.
+Kafka checks every ``offsets.retention.check.interval.ms``; so does this module, and when the wall clock has jumped.
 
 Source: GroupCoordinatorShard.cleanupGroupMetadata and OffsetMetadataManager.cleanupExpiredOffsets, Apache Kafka 4.4.
 """
@@ -25,7 +25,7 @@ MINUTE_MS = 60_000
 
 
 def expire(groups: Groups, now_ms: int) -> None:
-    """Drop offsets of topics that a group does not read and that are too old, and groups that have nothing left."""
+    """Delete offsets that are too old and whose topics the group does not read, and groups that have nothing left."""
     retention_ms = int(groups.configs.broker("offsets.retention.minutes")) * MINUTE_MS
     wall_ms = groups.clock.at(now_ms)
     for group in groups.select():
@@ -38,7 +38,7 @@ def expire(groups: Groups, now_ms: int) -> None:
 
 
 def expire_offsets(groups: Groups, group: CoordinatedGroup, wall_ms: int, retention_ms: int) -> bool:
-    """Drop a group's offsets that are too old; gives whether none is left, nor pending in a transaction."""
+    """Delete a group's offsets that are too old; returns True if none is left, nor pending in a transaction."""
     offsets = groups.offsets(group.id)
     known = offsets.all_partitions()
     committed = offsets.committed()
@@ -58,7 +58,7 @@ def expire_offsets(groups: Groups, group: CoordinatedGroup, wall_ms: int, retent
 
 
 def is_over(group: CoordinatedGroup, value: OffsetCommitValue, wall_ms: int, retention_ms: int) -> bool:
-    """Whether an offset is too old to keep: by the time that its commit gave, else by the broker's retention."""
+    """True if an offset is too old to retain: by the expiry time of its commit, else by the broker's retention."""
     begun_ms = group.retention_begun_ms(value.commit_timestamp)
     if begun_ms is None:
         return False
@@ -66,7 +66,7 @@ def is_over(group: CoordinatedGroup, value: OffsetCommitValue, wall_ms: int, ret
 
 
 def topics_read(group: CoordinatedGroup) -> Collection[str] | None:
-    """The topics that members read, None where they are no consumers or cannot be understood."""
+    """The topics that members read, None if they are not consumers or their subscriptions cannot be read."""
     try:
         return group.subscribed_topics(subscribed_topics)
     except ApiError:

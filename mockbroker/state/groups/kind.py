@@ -1,17 +1,17 @@
-"""What every kind of group has in common, as the coordinator and admin tools see it.
+"""The interface of every kind of group, for the coordinator and admin tools.
 
-Classic groups are one kind; those of the consumer, share and streams protocols are others. What members of one kind
-send goes to its own class; everything below goes to any. A new kind of group:
+Classic groups are one kind; those of the consumer, share and streams protocols are others. Requests of one kind's
+members go to its own class; everything below applies to any kind. A new kind of group:
 
 - is a class with ``kind`` and ``replaces_empty_classic``, most simply a ``modern.group.ModernGroup``, in a package of
   its own (``consumer/`` is an example), and has its line in ``GROUP_CLASSES``, or in an optional part's;
 - is found or made by ``Groups.find_or_make(SomeGroup, group_id, create=...)``, which raises what Kafka raises for an id
-  that is free or belongs to another kind. A group that was made is known to nobody until ``Groups.register``, so a
-  request that fails leaves nothing behind;
-- changes by Kafka's own records alone: ``group.write(records)`` appends them to the coordinator's log and applies each
-  to the group that runs. A new coordinator gives them to ``apply`` again, so what ``apply`` makes of them is all that
-  survives; a fork keeps those of the group itself, and deletes those of members and expressions;
-- has its deadlines in ``groups.timers`` under (group id, what for, member id), and gets them by ``on_timer``.
+  that is free or belongs to another kind. A new group is not visible until ``Groups.register``, so a
+  request that fails has no effect;
+- is changed only by Kafka's own records: ``group.write(records)`` appends them to the coordinator's log and applies
+  each to the live group. A new coordinator passes them to ``apply`` again, so only the effects of ``apply``
+  survive; a fork retains the records of the group itself, and deletes those of members and expressions;
+- has its deadlines in ``groups.timers`` under (group id, kind of deadline, member id); ``on_timer`` receives them.
 
 Source: Group and GroupMetadataManager.getOrMaybeCreateConsumerGroup and its like, Apache Kafka 4.4.
 """
@@ -28,20 +28,20 @@ from mockbroker.state.image.image import TopicPartition
 TopicsOf = Callable[[bytes], Collection[str] | None]
 """The topics in a member's subscription (the metadata of its protocol), None if it cannot be read."""
 CommitCheck = Callable[[TopicPartition], None]
-"""Lets the commit of one partition pass, or raises ApiError, which ends the whole commit."""
+"""Accepts the commit of one partition, or raises ApiError, which ends the whole commit."""
 
 GROUP_CLASSES: dict[str, str] = {
     "ConsumerGroup": "mockbroker.state.groups.consumer.group",
 } | merged("group_classes")
-"""The module of each kind that keeps records of its own, by the name of the class, with which its keys' names begin."""
+"""The module of each kind with its own records, by class name, which is the prefix of its keys' names."""
 
 
 class CoordinatedGroup(Protocol):
     """A group of any kind.
 
-    ``kind`` is its GroupType, in the case in which Kafka writes it. ``replaces_empty_classic``: a member may turn a
-    classic group without members into one of this kind. ``expires_without_offsets``: one without members and offsets is
-    kept no longer than until Kafka looks.
+    ``kind`` is its GroupType, spelled as Kafka does. ``replaces_empty_classic``: a member may turn a
+    classic group without members into one of this kind. ``expires_without_offsets``: a group without members and
+    offsets is removed at the next check for expired offsets.
     """
 
     kind: ClassVar[str]
@@ -51,52 +51,52 @@ class CoordinatedGroup(Protocol):
 
     @property
     def protocol_type(self) -> str | None:
-        """What members call what they do together, None of a group that never had any."""
+        """The protocol type of its members, None for a group that has never had any."""
 
     @property
     def state_name(self) -> str:
-        """The state as admin tools are told it."""
+        """The state, as admin tools show it."""
 
     @property
     def member_count(self) -> int:
-        """How many members it has."""
+        """The number of members."""
 
     def on_timer(self, timer: Any, member_id: str, now_ms: int) -> None:
-        """One of the group's deadlines was reached; the kind knows what about."""
+        """Handle one of the group's deadlines; its meaning depends on the kind."""
 
     def restart_sessions(self, now_ms: int) -> None:
-        """Give every member a whole session from now, as a coordinator does when it takes the group over."""
+        """Start a full session for every member, as a coordinator does when it loads the group."""
 
     def coordinator_moved(self) -> None:
-        """Another broker coordinates the group: answer the calls that wait at the old one."""
+        """Answer the calls that wait at the old coordinator after another broker has become it."""
 
     def retention_begun_ms(self, committed_ms: int) -> int | None:
-        """When the retention of an offset that was committed then began, by the wall clock; None: it has not."""
+        """The wall clock time at which the retention of an offset with this commit time began; None: it has not."""
 
     def accept_commit(
         self, member_id: str, instance_id: str | None, generation: int, now_ms: int, *, version: int
     ) -> CommitCheck | None:
-        """Let a commit of offsets pass, but for partitions that a check is given for. Raises ApiError."""
+        """Accept a commit of offsets; a check, if returned, decides for each partition. Raises ApiError."""
 
     def accept_transactional_commit(
         self, member_id: str, instance_id: str | None, generation: int
     ) -> CommitCheck | None:
-        """Let a transaction's offsets pass, but for partitions that a check is given for. Raises ApiError."""
+        """Accept a transaction's offsets; a check, if returned, decides for each partition. Raises ApiError."""
 
     def accept_fetch(self, member_id: str | None, generation: int) -> None:
         """Let a member read offsets. Raises ApiError."""
 
     def subscribed_topics(self, topics_of: TopicsOf) -> Collection[str] | None:
-        """The topics that members read, None where that cannot be known.
+        """The topics that members read, None if unknown.
 
-        Raises ApiError: NON_EMPTY_GROUP, for members that are no consumers.
+        Raises ApiError: NON_EMPTY_GROUP, if members are not consumers.
         """
 
     def delete(self) -> None:
         """End the group. Raises ApiError: NON_EMPTY_GROUP."""
 
     def tombstones(self) -> Sequence[CoordinatorRecord]:
-        """The records that delete all that is kept of the group but its offsets."""
+        """The records that delete the group's state except its offsets."""
 
     def cancel_timers(self) -> None:
-        """The group ends or becomes one of another kind: none of its deadlines counts any more."""
+        """Cancel all deadlines of a group that ends or becomes one of another kind."""

@@ -1,4 +1,4 @@
-"""The offsets that a group has committed, and those that open transactions would commit: read, and as records.
+"""The offsets that a group has committed, and those pending in open transactions: read access, and their records.
 
 Source: OffsetMetadataManager, Apache Kafka 4.0.
 """
@@ -15,16 +15,16 @@ from protocol.embedded.group_log import OffsetCommitKey, OffsetCommitValue
 NO_OFFSET = -1
 NO_LEADER_EPOCH = -1
 NO_EPOCH = -1  # of a producer
-NEVER = -1  # when an offset goes that is kept as long as the broker keeps offsets
+NEVER = -1  # the expiry of an offset under the broker's retention
 NO_TOPIC_ID = bytes(16)
 
 
 @dataclass(slots=True, frozen=True)
 class Committed:
-    """Where a group resumes in one partition; ``leader_epoch`` is the last record's, -1 if the client gave none.
+    """A committed offset of one partition; ``leader_epoch`` is the last record's, -1 if the client sent none.
 
-    ``expires_ms`` is when it goes by the wall clock, where the client said how long it is to be kept (until version 4
-    of OffsetCommit). ``topic_id`` is the topic's, where it was known.
+    ``expires_ms`` is its expiry by the wall clock, if the client set a retention (until version 4
+    of OffsetCommit). ``topic_id`` is the topic's, if known.
     """
 
     offset: int
@@ -35,7 +35,7 @@ class Committed:
 
     @property
     def metadata_length(self) -> int:
-        """How long the metadata is in Java's eyes: what lies beyond the basic plane counts twice."""
+        """The length of the metadata in UTF-16 code units, as in Java: a supplementary character counts twice."""
         return len(self.metadata) if self.metadata.isascii() else len(self.metadata.encode("utf-16-le")) // 2
 
 
@@ -44,7 +44,7 @@ NOTHING_COMMITTED = Committed(NO_OFFSET)
 
 @dataclass(slots=True, eq=False)
 class GroupOffsets:
-    """Offsets of one group by topic and partition, as its shard has them.
+    """Offsets of one group by topic and partition, from its shard.
 
     >>> shard = CoordinatorShard()
     >>> shard.replay(commits("readers", {("orders", 0): Committed(7)}, now_ms=0))
@@ -57,14 +57,14 @@ class GroupOffsets:
     group_id: str
 
     def get(self, partition: TopicPartition) -> Committed:
-        """What is committed for a partition, ``NOTHING_COMMITTED`` if nothing is."""
+        """The committed offset of a partition, ``NOTHING_COMMITTED`` if there is none."""
         value = self.shard.value(OffsetCommitKey, self.group_id, *partition)
         if value is None:
             return NOTHING_COMMITTED
         return Committed(value.offset, value.leader_epoch, value.metadata, value.expire_timestamp, value.topic_id)
 
     def committed(self) -> dict[TopicPartition, OffsetCommitValue]:
-        """The values by partition."""
+        """The committed values by partition."""
         records = self.shard.records.get(self.group_id, {})
         return {at[2:]: replayed.value for at, replayed in records.items() if at[0] is OffsetCommitKey}
 
@@ -78,7 +78,7 @@ class GroupOffsets:
         return sorted(set(self.committed()).union(pending))
 
     def is_unstable(self, partition: TopicPartition) -> bool:
-        """Whether an open transaction may yet commit another offset for the partition."""
+        """True if an open transaction may commit another offset for the partition."""
         at = (OffsetCommitKey, self.group_id, *partition)
         return any(at in by_group.get(self.group_id, ()) for by_group in self.shard.pending.values())
 
@@ -90,7 +90,7 @@ def commits(
     producer_id: int = NO_PRODUCER_ID,
     producer_epoch: int = NO_EPOCH,
 ) -> list[CoordinatorRecord]:
-    """A group commits offsets; with a producer id they count once its transaction is committed."""
+    """The records of a commit; with a producer id they take effect when its transaction is committed."""
     return [
         CoordinatorRecord(
             OffsetCommitKey(group=group_id, topic=topic, partition=index),
@@ -110,7 +110,7 @@ def commits(
 
 
 def deletions(group_id: str, partitions: Iterable[TopicPartition]) -> list[CoordinatorRecord]:
-    """A group loses offsets, those that are pending too."""
+    """The records that delete offsets, pending ones included."""
     return [
         CoordinatorRecord(OffsetCommitKey(group=group_id, topic=topic, partition=index), None)
         for topic, index in partitions

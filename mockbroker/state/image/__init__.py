@@ -1,1 +1,1 @@
-"""What a restart finds again, and the records that alone change it."""
+"""The state that survives a restart, and the records that alone change it."""

@@ -1,4 +1,4 @@
-"""Registered brokers: where each listens, its rack, and whether it may serve.
+"""Registered brokers: their listeners, racks, and fencing.
 
 Source: MetadataImage.write, ClusterDelta and BrokerRegistration.cloneWith, Apache Kafka 4.4.
 """
@@ -24,12 +24,12 @@ FENCED, UNFENCED = 1, -1  # BrokerRegistrationChangeRecord.Fenced
 
 
 EndPoint = tuple[str, str, int, int]
-"""Where clients reach a broker: the listener's name, host, port, and the number of its SecurityProtocol."""
+"""A broker's address for clients: the listener's name, host, port, and the number of its SecurityProtocol."""
 
 
 @dataclass(slots=True)
 class BrokerRegistration:
-    """One life of a broker, which begins when it registers; it serves once it is unfenced."""
+    """The registration of a broker, renewed at each start; the broker serves once it is unfenced."""
 
     id: int
     epoch: int

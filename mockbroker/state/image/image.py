@@ -1,11 +1,11 @@
-"""The metadata of a cluster: everything durable about it but the records in its partitions' logs.
+"""The metadata of a cluster: all its durable state except the records in its partitions' logs.
 
-The image is changed by applying Kafka's own records, as ``protocol.embedded`` declares them, and by nothing else.
-Replaying the records of a run into an empty image gives an equal one. What a restart forgets (fetch sessions, timers,
-how far followers are behind) is elsewhere, and so are logs, those of coordinators among them (``coordinator_shard``).
+Only Kafka's own records, as ``protocol.embedded`` declares them, change the image.
+Replaying the records of a run into an empty image makes an equal one. State that a restart loses (fetch sessions,
+timers, followers' lag) is elsewhere, and so are logs, including those of coordinators (``coordinator_shard``).
 
-Where a record replaces another whole, the image keeps the record; where records change parts of a thing, the thing has
-a class of its own here.
+Where a record replaces another as a whole, the image stores the record; where records change parts of an object, the
+object has its own class here.
 
 Source: MetadataImage and MetadataDelta, Apache Kafka 4.4.
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 TOPIC_RESOURCE, BROKER_RESOURCE = 2, 4  # ConfigResource.Type
 CLIENT_METRICS_RESOURCE, GROUP_RESOURCE = 16, 32
-FIRST_PRODUCER_ID = 1000  # Kafka begins with 0, which some clients send for none
+FIRST_PRODUCER_ID = 1000  # Kafka starts at 0, which some clients send for "none"
 
 TopicPartition = tuple[str, int]
 QuotaEntity = tuple[tuple[str, str | None], ...]  # (type, name) each; None: the default entity
@@ -46,7 +46,7 @@ def of_metadata(copy: Copy, records: str) -> dict[str, Any]:
     """A field whose content is in the metadata log.
 
     Args:
-        copy: returns an equal value that changes by itself.
+        copy: returns an equal value that changes independently.
         records: ``module.function`` of this package, which makes the records of a value; a snapshot of the log has
             them, in the order of the fields.
     """
@@ -63,9 +63,9 @@ copied = methodcaller("copy")
 
 @dataclass(slots=True, repr=False)
 class Image:
-    """The metadata that survives a restart, by subject. Anyone may read it; only ``apply`` writes.
+    """The metadata that survives a restart, by subject. Any code may read it; only ``apply`` writes.
 
-    Each field says how it is copied, and which records of the metadata log have it.
+    Each field declares how it is copied, and which records of the metadata log it has.
     """
 
     # the cluster
@@ -84,7 +84,7 @@ class Image:
 
     # producers
     next_producer_id: int = field(default=FIRST_PRODUCER_ID, metadata=of_metadata(int, "settings.producer_id_records"))
-    """The one after the last block that a broker has."""
+    """The id after the last allocated block."""
 
     # security
     scram_credentials: dict[tuple[str, int], UserScramCredentialRecord] = field(
@@ -93,24 +93,24 @@ class Image:
     extensions: dict[str, dict[Any, Any]] = field(
         default_factory=dict, metadata=of_metadata(each(copied), "security.extension_records")
     )
-    """The records of the metadata log that optional parts keep, by part."""
+    """The records of the metadata log that belong to optional parts, by part."""
     client_quotas: dict[QuotaEntity, dict[str, float]] = field(
         default_factory=dict, metadata=of_metadata(each(dict), "settings.quota_records")
     )  # limit by key
 
     def copy(self) -> Image:
-        """An equal image, which changes by itself. The records in it are shared: they stay as they are."""
+        """An equal image that changes independently. The records in it are shared, and must not change."""
         return Image(**{one.name: one.metadata["copy"](getattr(self, one.name)) for one in fields(self)})
 
     def metadata_records(self) -> Iterator[Any]:
-        """Records that make an image with the same metadata of an empty one; those of a topic follow each other."""
+        """Records that turn an empty image into one with the same metadata; those of a topic are consecutive."""
         for one in fields(self):
             module, _, function = one.metadata["records"].partition(".")
             records_of = getattr(import_module(f"mockbroker.state.image.{module}"), function)
             yield from records_of(getattr(self, one.name))
 
     def apply(self, record: object) -> None:
-        """Take a record in. The record is kept or left alone, never changed, and has to stay as it is.
+        """Apply a record. It is stored or ignored, never changed, and must not change afterwards.
 
         Raises TypeError: no subject here has records of this class.
         """
@@ -121,7 +121,7 @@ class Image:
         apply(self, record)
 
 
-# The module here that applies the records which a module of protocol.embedded declares; each is loaded with the first
+# The module here that applies the records of a module of protocol.embedded; each is loaded with the first
 # record of its kind.
 SUBJECTS = {
     "protocol.embedded.metadata_brokers": "brokers",
@@ -129,7 +129,7 @@ SUBJECTS = {
     "protocol.embedded.metadata_settings": "settings",
     "protocol.embedded.metadata_topics": "topics",
 }
-APPLY: dict[type, Apply] = {}  # what was looked up so far
+APPLY: dict[type, Apply] = {}  # cache of lookups
 assert all(one.metadata for one in fields(Image)), "each field of Image says how it survives a restart"
 
 

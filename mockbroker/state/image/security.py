@@ -27,12 +27,12 @@ def remove_credential(image: Image, record: RemoveUserScramCredentialRecord) -> 
 
 
 def own_records(records: dict[Any, Any]) -> Iterable[Any]:
-    """The image keeps the records of these themselves."""
+    """The records themselves, which the image stores."""
     return records.values()
 
 
 def extension_records(extensions: dict[str, dict[Any, Any]]) -> Iterable[Any]:
-    """The same for those of optional parts."""
+    """The records of optional parts, which the image stores."""
     return chain.from_iterable(map(own_records, extensions.values()))
 
 

@@ -59,7 +59,7 @@ def give_producer_ids(image: Image, record: ProducerIdsRecord) -> None:
 
 
 def feature_records(levels: dict[str, int]) -> Iterator[FeatureLevelRecord]:
-    """The metadata version comes first: it says how the rest is to be read."""
+    """The records of feature levels, the metadata version first: it determines how to read the rest."""
     for name in sorted(levels, key=lambda name: (name != METADATA_VERSION, name)):
         yield FeatureLevelRecord(name=name, feature_level=levels[name])
 
@@ -83,7 +83,7 @@ def producer_id_records(next_producer_id: int) -> Iterator[ProducerIdsRecord]:
 
 
 def nothing(image: Image, record: NoOpRecord) -> None:
-    """NoOpRecord changes nothing."""
+    """Ignore a NoOpRecord."""
 
 
 APPLY: dict[type, Apply] = {

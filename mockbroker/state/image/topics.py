@@ -1,4 +1,4 @@
-"""Topics and their partitions: replicas, the in-sync ones, leaders and epochs.
+"""Topics and their partitions: replicas, ISRs, leaders and epochs.
 
 Source: MetadataImage.write, TopicsDelta and PartitionRegistration.merge, Apache Kafka 4.4.
 """
@@ -27,9 +27,9 @@ NO_DIRECTORY = bytes(15) + b"\1"  # DirectoryId.UNASSIGNED
 
 @dataclass(slots=True)
 class PartitionRegistration:
-    """Who has a replica of a partition, who is in sync and who leads it; -1 while nobody does.
+    """A partition's replicas, ISR and leader; the leader is -1 while there is none.
 
-    ``leader_epoch`` counts what makes replicas look at their logs anew, ``partition_epoch`` every change.
+    ``leader_epoch`` counts the changes that make replicas check their logs again, ``partition_epoch`` all changes.
     """
 
     replicas: tuple[int, ...]
@@ -37,17 +37,17 @@ class PartitionRegistration:
     leader: int
     leader_epoch: int
     partition_epoch: int
-    directories: tuple[bytes, ...] = ()  # those of the replicas on their brokers, in their order; empty: nobody chose
-    removing: tuple[int, ...] = ()  # what a reassignment that is under way removes
+    directories: tuple[bytes, ...] = ()  # of the replicas, in their order; empty: none chosen
+    removing: tuple[int, ...] = ()  # the replicas that a reassignment in progress removes
     adding: tuple[int, ...] = ()
-    elr: tuple[int, ...] = ()  # eligible leaders outside of the ISR (KIP-966)
-    last_known_elr: tuple[int, ...] = ()  # who led last, while nobody does
+    elr: tuple[int, ...] = ()  # eligible leaders outside the ISR (KIP-966)
+    last_known_elr: tuple[int, ...] = ()  # the last leader, while there is none
 
     def copy(self) -> PartitionRegistration:
         return replace(self)
 
     def directory_of(self, broker_id: int) -> bytes | None:
-        """The id of the directory that was chosen for a broker's replica, None if none was."""
+        """The id of the directory chosen for a broker's replica, None if none was."""
         held = dict(zip(self.replicas, self.directories, strict=False))
         return held.get(broker_id)
 
@@ -113,7 +113,7 @@ def records(topics: dict[bytes, TopicImage]) -> Iterator[TopicRecord | Partition
 
 
 def change_partition(image: Image, record: PartitionChangeRecord) -> None:
-    """A leader that is named begins an epoch, even if it is the one there was."""
+    """Change a partition; a record that names a leader begins an epoch, even if the leader is unchanged."""
     partition = image.topics[record.topic_id].partitions[record.partition_id]
     if record.directories is not None:
         partition.directories = tuple(record.directories)
@@ -139,7 +139,7 @@ def change_partition(image: Image, record: PartitionChangeRecord) -> None:
 
 
 def clear_elr(image: Image, record: ClearElrRecord) -> None:
-    """Nobody is eligible outside of an ISR any more, in one topic or in all."""
+    """Clear the eligible leaders outside ISRs, of one topic or of all."""
     for topic in image.topics.values():
         if record.topic_name in ("", topic.name):
             for partition in topic.partitions:

@@ -1,4 +1,4 @@
-"""The one way into the image, and the log of its records: records are written there first, then applied."""
+"""The only way to change the image: records are first written to a log, then applied."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from mockbroker.state.image.image import Image
 
 
 class RecordLog(Protocol):
-    """The keeper of the records; a list will do."""
+    """The log of records, for example a list."""
 
     def append(self, records: Sequence[object], /) -> object:
-        """Keep records that are about to be applied together, in this order; they do not change afterwards."""
+        """Store records that will be applied together, in this order; they do not change afterwards."""
 
 
 @dataclass(slots=True, eq=False)
 class ImageWriter:
-    """An image, and the log that its records go to; without one they are not kept.
+    """An image, and the log of its records; without a log they are not stored.
 
     >>> from protocol.embedded.metadata_settings import FeatureLevelRecord
     >>> log = []
@@ -32,9 +32,9 @@ class ImageWriter:
     record_log: RecordLog | None = None
 
     def commit(self, records: Iterable[object]) -> None:
-        """Keep records, then apply them; they have been checked before.
+        """Store records, then apply them; the caller has checked them.
 
-        Raises ApiError: KAFKA_STORAGE_ERROR, records cannot be kept. Nothing is applied then.
+        Raises ApiError: KAFKA_STORAGE_ERROR, records cannot be stored. Nothing is applied then.
         """
         if self.record_log is not None:
             records = list(records)

@@ -1,14 +1,14 @@
-"""The topics of coordinators, made when first needed: who leads a key's partition coordinates that key.
+"""The topics of coordinators, created on first use: the leader of a key's partition coordinates that key.
 
-A coordinator's state is its shard, the decoded log of its partition (``mockbroker.state.coordinator_shard``); a group
-that runs is built from it. The bytes of a log are encoded when a client first reads the partition, the last record of
+A coordinator's state is its shard, the decoded log of its partition (``mockbroker.state.coordinator_shard``); live
+groups are built from it. The bytes of a log are encoded when a client first reads the partition, the last record of
 each key, as in a log that was just compacted. From then on each record is encoded as it is written. In a durable
-cluster, whose restart replays these logs, all records are. Logs are compacted with all others, unless an optional part
+cluster, whose restart replays these logs, all records are. Logs are compacted like all others, unless an optional part
 deletes from their front (``CoordinatorTopic.log``): those are always encoded, and have no shard.
 
-Source: DefaultAutoTopicCreationManager, Apache Kafka 4.4. In a cluster of fewer brokers than a replication factor asks
-for, Kafka makes no topic; here it gets as many replicas as there are brokers, and as many fewer of them have to be in
-sync.
+Source: DefaultAutoTopicCreationManager, Apache Kafka 4.4. With fewer brokers than the replication factor requires,
+Kafka creates no topic; here it gets as many replicas as there are brokers, and its ``min.insync.replicas`` decreases
+by the same number.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ if TYPE_CHECKING:
 
 MAX_SEGMENT_BYTES = 1 << 18  # so that compaction, which leaves the last segment alone, keeps logs small
 MAX_BATCH_RECORDS = 500
-NOTHING_WRITTEN = CoordinatorShard()  # of a partition without records; nothing writes to it
+NOTHING_WRITTEN = CoordinatorShard()  # of a partition without records; never written
 
 
 @dataclass(slots=True, eq=False)
 class InternalTopics:
     """The coordinators' topics of a cluster.
 
-    ``_encoded`` are the partitions whose logs have all records as bytes; ``_delayed`` has the records that such a
-    partition gets once it has a leader again. ``_counts`` has how many partitions coordinators go by, by topic id: as
-    many as there were when they began, as in Kafka.
+    ``_encoded`` are the partitions whose logs have all records as bytes; ``_delayed`` has the records to append to
+    these once they have a leader again. ``_counts`` has the number of partitions that coordinators use, by topic id:
+    the number at their start, as in Kafka.
     """
 
     cluster: Cluster
@@ -75,18 +75,18 @@ class InternalTopics:
     # coordinators
 
     def topic(self, name: str) -> Topic:
-        """A coordinators' topic, made if need be.
+        """A coordinators' topic, created if necessary.
 
-        Raises ApiError: COORDINATOR_NOT_AVAILABLE, where there is none and no broker to have it.
+        Raises ApiError: COORDINATOR_NOT_AVAILABLE, if there is neither the topic nor a broker for it.
         """
         return self.cluster.topics.get(name) or self._make(name)
 
     def partition_of(self, name: str, key: str) -> Partition:
-        """The partition of a coordinators' topic that a key is in. Raises ApiError: COORDINATOR_NOT_AVAILABLE."""
+        """The partition of a key in a coordinators' topic. Raises ApiError: COORDINATOR_NOT_AVAILABLE."""
         return self._partition_in(self.topic(name), key)
 
     def coordinator(self, key: str, name: str = OFFSETS_TOPIC) -> Broker:
-        """The leader of a key's partition. Raises ApiError: COORDINATOR_NOT_AVAILABLE, it has none that is up."""
+        """The leader of a key's partition. Raises ApiError: COORDINATOR_NOT_AVAILABLE, no leader is up."""
         partition = self.partition_of(name, key)
         broker = self.cluster.brokers.get(partition.leader)
         if broker is None or not broker.online:
@@ -102,11 +102,11 @@ class InternalTopics:
         return broker is not None and broker.online
 
     def move_coordinator(self, key: str, broker: Broker) -> bool:
-        """Have a broker coordinate a group, or a transactional id, whenever it is up; False if it did.
+        """Let a broker coordinate a group, or a transactional id, whenever it is up; returns False if it already does.
 
-        It becomes the first replica, and the leader, of the partition of ``__consumer_offsets`` that the key is in, and
-        of that of ``__transaction_state`` if there is this topic; whatever else is in them moves along. The broker
-        before answers NOT_COORDINATOR, to the members too that wait there.
+        It becomes the first replica, and the leader, of the key's partition of ``__consumer_offsets``, and of
+        ``__transaction_state`` if that topic exists; other keys in these partitions move along. The previous
+        broker answers NOT_COORDINATOR, also to members that wait there.
 
         Raises ApiError: COORDINATOR_NOT_AVAILABLE, the broker is not up.
         """
@@ -132,7 +132,7 @@ class InternalTopics:
         return has_enough_in_sync(self.partition_of(name, key))
 
     def check_takes_writes(self, name: str, key: str) -> None:
-        """Raises ApiError: COORDINATOR_NOT_AVAILABLE, as Kafka maps NOT_ENOUGH_REPLICAS of a coordinator's write."""
+        """Raises ApiError: COORDINATOR_NOT_AVAILABLE, to which Kafka maps a coordinator's NOT_ENOUGH_REPLICAS."""
         partition = self.partition_of(name, key)
         if not has_enough_in_sync(partition):
             raise ApiError(
@@ -142,7 +142,7 @@ class InternalTopics:
             )
 
     def leader_changed(self, partition: Partition) -> None:
-        """A partition of one of these topics has another leader, or none."""
+        """Handle a change of the leader of a partition of one of these topics; it may have none."""
         cluster = self.cluster
         if partition.leader != NO_LEADER and partition in self._delayed:
             self._append(partition, self._delayed.pop(partition))
@@ -153,14 +153,14 @@ class InternalTopics:
     # records
 
     def _log_of(self, name: str) -> Any:
-        """The ``CoordinatorTopic.log`` of a topic, made when first needed; None for a topic without."""
+        """The ``CoordinatorTopic.log`` of a topic, created on first use; None for a topic without one."""
         path = COORDINATOR_TOPICS[name].log
         if path and name not in self._logs:
             self._logs[name] = load(path)(self.cluster)
         return self._logs.get(name)
 
     def shard(self, name: str, key: str) -> CoordinatorShard:
-        """The shard that a key is in, to read it."""
+        """The shard of a key, for reading."""
         topic = self.cluster.topics.get(name)
         return NOTHING_WRITTEN if topic is None else self._shard_of(self._partition_in(topic, key)) or NOTHING_WRITTEN
 
@@ -184,7 +184,7 @@ class InternalTopics:
                 self._writable_shard(partition).replay(records)
 
     def end_transaction(self, partition: Partition, producer_id: int, epoch: int, *, committed: bool) -> None:
-        """Apply the marker that ends a producer's transaction in a partition; its bytes are appended as any other's."""
+        """Apply the marker that ends a producer's transaction in a partition; the caller appends its bytes."""
         self._writable_shard(partition).end_transaction(producer_id, epoch, committed=committed)
 
     def _shard_of(self, partition: Partition) -> CoordinatorShard | None:
@@ -203,7 +203,7 @@ class InternalTopics:
         )
 
     def open(self, partition: Partition) -> None:
-        """A client reads a partition: from now on its log has all records as bytes."""
+        """Encode the log of a partition that a client reads; from now on it has all records as bytes."""
         if self.is_encoded(partition) or partition.leader == NO_LEADER:
             return
         self._encoded.add(partition)
@@ -212,7 +212,7 @@ class InternalTopics:
             self._append(partition, shard.in_order())
 
     def forget(self, topic: Topic) -> None:
-        """A topic was deleted, and with it what its coordinators have written."""
+        """Forget a deleted topic, and the state of its coordinators."""
         cluster = self.cluster
         self._encoded.difference_update(topic.partitions)
         self._counts.pop(topic.id, None)
@@ -227,14 +227,14 @@ class InternalTopics:
             cluster.transactions.forget_all()
 
     def _partition_in(self, topic: Topic, key: str) -> Partition:
-        """The partition that a key is in; where a topic was widened, the one that it was in before."""
+        """The partition of a key; after a topic was expanded, the same partition as before."""
         count = self._counts.get(topic.id)
         if count is None:
             count = self._counts[topic.id] = len(topic.partitions)
         return topic.partitions[partition_of_key(key, count)]
 
     def _append(self, partition: Partition, records: Sequence[CoordinatorRecord]) -> None:
-        """Append records as soon as there is a leader, in a batch for each run of one producer's."""
+        """Append records as soon as there is a leader, in one batch for each run of records of one producer."""
         if partition.leader == NO_LEADER:
             self._delayed.setdefault(partition, []).extend(records)
             return
@@ -281,7 +281,7 @@ class InternalTopics:
             for offset, record in enumerate(records, base_offset):
                 followed.appended(partition, record.key, offset, is_deleted=record.value is None)
 
-    # making
+    # creation
 
     def _make(self, name: str) -> Topic:
         cluster = self.cluster
@@ -296,7 +296,7 @@ class InternalTopics:
         there = control.registered() if cluster.support.is_kraft else cluster.liveness.online_brokers()
         replicas = min(setting("replication.factor"), len(there))
         configs: dict[str, Any] = {**rules.configs, "segment.bytes": str(setting("segment.bytes"))}
-        if rules.has_min_isr:  # as many may be missing as where there are all replicas
+        if rules.has_min_isr:  # as many may be missing as with all replicas
             missing = setting("replication.factor") - replicas
             configs["min.insync.replicas"] = str(max(1, setting("min.isr") - missing))
         return control.create(

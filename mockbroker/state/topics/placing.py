@@ -24,7 +24,7 @@ PLACER = "replica.placer.class.name"
 SEED = "replica.placer.seed"
 START_INDEX = "replica.placer.start.index"
 SHIFT = "replica.placer.next.replica.shift"
-NO_NUMBER = -1  # stands for the default
+NO_NUMBER = -1  # the default
 MISSING_RACKS = "Not all brokers have rack information for replica rack aware assignment"
 MAX_PARTITIONS = 100_000  # of one topic; Kafka has no such limit, but in a test cluster more is a mistake
 

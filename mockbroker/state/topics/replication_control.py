@@ -88,7 +88,7 @@ class ReplicationControl:
         all_have_racks: bool = False,
         is_name_checked: bool = False,
     ) -> Topic:
-        """Create a topic; -1 stands for ``num.partitions`` and ``default.replication.factor``.
+        """Create a topic; -1 means ``num.partitions`` and ``default.replication.factor``.
 
         A diskless topic (``diskless.enable`` among the configs) has no replicas, and accepts any replication factor.
 

@@ -1,1 +1,1 @@
-"""Transactions: the life of each, and the markers that end it in partitions' logs."""
+"""Transactions: the states of each, and the markers that end it in partitions' logs."""

@@ -1,12 +1,11 @@
-"""The transaction coordinator: who may write under a transactional id, what a transaction writes to, how it ends.
+"""The transaction coordinator: producers' ids and epochs, the partitions of transactions, and their completion.
 
-What is known of a transactional id is the last record in its shard. Every command takes plain values and the time, and
-raises ApiError for what the asker did wrong. Whether the broker that was asked is the coordinator is the handlers'
-question.
+The state of a transactional id is the last record in its shard. Every command takes plain values and the time, and
+raises ApiError for a caller's error. Handlers check that the broker that received the request is the coordinator.
 
-A transaction ends in two steps, as in Kafka: what was decided is written down, then each partition gets its marker.
-Here the second follows at once, unless a partition has no leader in reach or too few replicas in sync: then it is tried
-again every ``MARKER_RETRY_MS``, and the producer is told CONCURRENT_TRANSACTIONS meanwhile.
+A transaction ends in two steps, as in Kafka: the decision is written, then each partition gets its marker. Here the
+second step follows at once, unless a partition has no reachable leader or too few replicas in sync: then it is retried
+every ``MARKER_RETRY_MS``, and the producer gets CONCURRENT_TRANSACTIONS meanwhile.
 
 Source: TransactionCoordinator, TransactionMetadata, TransactionStateManager and TransactionMarkerChannelManager, Apache
 Kafka 4.4; KIP-98, KIP-360, KIP-664, KIP-890, KIP-939.
@@ -49,19 +48,19 @@ if TYPE_CHECKING:
     from mockbroker.state.brokers.broker import Broker
     from mockbroker.state.cluster import Cluster
 
-MARKER_RETRY_MS = 100  # TransactionMarkerChannelManager goes by retry.backoff.ms
-EXHAUSTED_EPOCH = MAX_EPOCH - 1  # the last one that producers get; the one behind it is for fencing
-MAX_TIMEOUT_MS = 2**31 - 1  # of a producer that commits in two phases: its transactions have no time-out
-NO_BUMP, BUMP = 0, 2  # what a client knows of transaction.version; from 2 on each transaction has an epoch of its own
+MARKER_RETRY_MS = 100  # TransactionMarkerChannelManager uses retry.backoff.ms
+EXHAUSTED_EPOCH = MAX_EPOCH - 1  # the last one for producers; the next one is for fencing
+MAX_TIMEOUT_MS = 2**31 - 1  # for two-phase commit, whose transactions have no time-out
+NO_BUMP, BUMP = 0, 2  # a client's transaction.version; from 2 on each transaction has its own epoch
 
 TimerKey = tuple[Literal["time-out", "markers", "expiry"], str]
 
 
 @dataclass(slots=True, eq=False)
 class Transactions:
-    """The transactional ids of a cluster. What is known of each is in its shard (``coordinator_shard``).
+    """The transactional ids of a cluster. The state of each is in its shard (``coordinator_shard``).
 
-    ``_new`` has the ids that were begun and that the log does not take yet; they are known all the same.
+    ``_new`` has new ids that cannot be written to the log yet; they are known all the same.
     """
 
     cluster: Cluster
@@ -76,26 +75,26 @@ class Transactions:
         )
 
     def restore(self, now_ms: int) -> None:
-        """Resume the transactions that are in the shards."""
+        """Resume the transactions in the shards."""
         for transactional_id in sorted(self.values()):
             self._set_timer(transactional_id, now_ms)
 
-    # what is known
+    # reads
 
     def find(self, transactional_id: str) -> TransactionLogValue | None:
-        """What the log has of a transactional id."""
+        """The value of a transactional id in the log."""
         shard = self.cluster.internal_topics.shard(TRANSACTIONS_TOPIC, transactional_id)
         return shard.value(TransactionLogKey, transactional_id)
 
     def values(self) -> dict[str, TransactionLogValue]:
-        """What the logs have, by transactional id."""
+        """The values in the logs, by transactional id."""
         shards = self.cluster.internal_topics.shards(TRANSACTIONS_TOPIC)
         return {
             id_: value for shard in shards for id_ in shard.records if (value := shard.value(TransactionLogKey, id_))
         }
 
     def _append(self, transactional_id: str, value: TransactionLogValue | None) -> None:
-        """Write the new state of a transactional id; None ends it."""
+        """Write the new state of a transactional id; None deletes it."""
         self.cluster.internal_topics.write(TRANSACTIONS_TOPIC, transactional_id, [record(transactional_id, value)])
 
     # producers
@@ -111,18 +110,18 @@ class Transactions:
         two_phase_commit: bool = False,
         keep_prepared: bool = False,
     ) -> tuple[int, int]:
-        """The producer id and epoch to use from now on, which fence the producer before.
+        """The producer id and epoch to use from now on; they fence the previous producer.
 
         Args:
-            present: the producer id and epoch that the producer has, where it continues after an error (KIP-360). The
-                pair before the present one is a retry, whose answer was lost: it gets the present one again.
-            broker: the one that was asked, from whose block a new id comes.
+            present: the producer's id and epoch if it continues after an error (KIP-360). The previous pair is a retry
+                after a lost answer: it gets the current pair again.
+            broker: the broker that received the request; a new id comes from its block.
             two_phase_commit, keep_prepared: KIP-939; the second is not in any release yet.
 
         Raises ApiError: INVALID_REQUEST, TRANSACTIONAL_ID_AUTHORIZATION_FAILED, UNSUPPORTED_VERSION,
-            INVALID_TRANSACTION_TIMEOUT, COORDINATOR_NOT_AVAILABLE; PRODUCER_FENCED where another producer took over, or
-            had the transactional id all along; CONCURRENT_TRANSACTIONS while a transaction ends, which one that is open
-            does then.
+            INVALID_TRANSACTION_TIMEOUT, COORDINATOR_NOT_AVAILABLE; PRODUCER_FENCED if another producer took over, or
+            had the transactional id all along; CONCURRENT_TRANSACTIONS while a transaction ends, which includes an open
+            one that this call aborts.
         """
         self.check_initialisation(transactional_id, timeout_ms, two_phase_commit, keep_prepared)
         if two_phase_commit:
@@ -146,7 +145,7 @@ class Transactions:
     def check_initialisation(
         self, transactional_id: str, timeout_ms: int, two_phase_commit: bool, keep_prepared: bool
     ) -> None:
-        """Refuse what the coordinator refuses before it looks at its state. Raises ApiError: see ``initialise``."""
+        """Reject what the coordinator rejects before it reads its state. Raises ApiError: see ``initialise``."""
         settings = self.cluster.settings
         if not transactional_id:
             raise ApiError(ErrorCode.INVALID_REQUEST, "expected a transactional id or none, got ''")
@@ -174,10 +173,10 @@ class Transactions:
         *,
         client_version: int = NO_BUMP,
     ) -> None:
-        """Take partitions into a producer's transaction, which begins with the first.
+        """Add partitions to a producer's transaction; the first one begins it.
 
         Args:
-            client_version: the transaction.version that the producer goes by.
+            client_version: the transaction.version that the producer uses.
 
         Raises ApiError: INVALID_REQUEST, INVALID_PRODUCER_ID_MAPPING, PRODUCER_FENCED, CONCURRENT_TRANSACTIONS.
         """
@@ -207,7 +206,7 @@ class Transactions:
     def verify(
         self, transactional_id: str, producer_id: int, epoch: int, partitions: Iterable[TopicPartition], now_ms: int
     ) -> dict[TopicPartition, ErrorCode]:
-        """Whether partitions are in a producer's transaction: NONE, or TRANSACTION_ABORTABLE, for each.
+        """NONE for each partition in a producer's transaction, TRANSACTION_ABORTABLE for each other one.
 
         Raises ApiError: as ``add_partitions``.
         """
@@ -229,14 +228,14 @@ class Transactions:
         broker: Broker,
         client_version: int = NO_BUMP,
     ) -> tuple[int, int]:
-        """Commit or abort a producer's transaction; gives the producer id and epoch to go on with.
+        """Commit or abort a producer's transaction; returns the producer id and epoch for the next one.
 
         Args:
-            client_version: the transaction.version that the producer goes by. From 2 on the epoch is bumped, the one
-                before it is a retry, and a transaction that nothing was added to may be aborted.
+            client_version: the transaction.version that the producer uses. From 2 on the epoch is bumped, the previous
+                epoch is a retry, and a transaction without partitions may be aborted.
 
         Raises ApiError: INVALID_REQUEST, INVALID_PRODUCER_ID_MAPPING, PRODUCER_FENCED, CONCURRENT_TRANSACTIONS,
-            INVALID_TXN_STATE where there is nothing to end, or it ends or ended the other way.
+            INVALID_TXN_STATE if there is nothing to end, or the transaction ends or ended the other way.
         """
         if client_version >= BUMP:
             return self._end_bumping(transactional_id, producer_id, epoch, now_ms, commit, broker)
@@ -251,7 +250,7 @@ class Transactions:
     # admins
 
     def get(self, transactional_id: str) -> TransactionLogValue:
-        """A transactional id to look at. Raises ApiError: TRANSACTIONAL_ID_NOT_FOUND."""
+        """The state of a transactional id. Raises ApiError: TRANSACTIONAL_ID_NOT_FOUND."""
         value = self.find(transactional_id) or self._new.get(transactional_id)
         if value is None:
             raise ApiError(
@@ -268,11 +267,11 @@ class Transactions:
         min_duration_ms: int = -1,
         now_ms: int,
     ) -> list[tuple[str, TransactionLogValue]]:
-        """The transactional ids that are in one of the states and of one of the producers; none given means any.
+        """The transactional ids in one of the states and of one of the producers; an empty collection matches all.
 
         Args:
-            is_wanted: says whether an id is wanted.
-            min_duration_ms: only those that began longer ago than this; -1 for any.
+            is_wanted: returns True for an id to include.
+            min_duration_ms: only transactions that began longer ago than this; -1 for any.
         """
         begun_before = self._wall_ms(now_ms) - min_duration_ms
         return [
@@ -285,7 +284,7 @@ class Transactions:
         ]
 
     def forget_all(self) -> None:
-        """The topic that has the transactional ids is gone."""
+        """Remove all transactional ids after their topic was deleted."""
         for timer in list(self._timers):
             self._timers.cancel(timer)
         self._markers = Markers(self.cluster)
@@ -294,11 +293,11 @@ class Transactions:
     # time
 
     def clock_jumped(self, now_ms: int) -> None:
-        """The wall clock shows another time: end and forget what is too old by it."""
+        """After a jump of the wall clock, end and expire what is too old by it."""
         for transactional_id in sorted(self.values()):
             self._on_timer(("time-out", transactional_id), now_ms)
 
-    # how time passes, inside
+    # time, internals
 
     def _on_timer(self, key: TimerKey, now_ms: int) -> None:
         self.cluster.now_ms = now_ms
@@ -319,7 +318,7 @@ class Transactions:
             self._set_timer(transactional_id, now_ms)
 
     def _set_timer(self, transactional_id: str, now_ms: int) -> None:
-        """Have the coordinator look at a transactional id when Kafka's would, which looks at all of them at times."""
+        """Schedule the next check of a transactional id at the time of Kafka's periodic check."""
         value = self.get(transactional_id)
         state = TransactionState(value.transaction_status)
         if state in ENDING:
@@ -365,13 +364,13 @@ class Transactions:
     def _wall_ms(self, now_ms: int) -> int:
         return self.cluster.clock.at(now_ms)
 
-    # who a producer is, inside
+    # producers, internals
 
     def _new_id(self, broker: Broker) -> int:
         return self.cluster.producers.new_id(broker.id, broker.epoch)
 
     def _value(self, transactional_id: str, producer_id: int, now_ms: int) -> TransactionLogValue:
-        """What is known of a transactional id whose producer asks.
+        """The state of a transactional id, for a request of its producer.
 
         Raises ApiError: INVALID_REQUEST, INVALID_PRODUCER_ID_MAPPING.
         """
@@ -389,7 +388,7 @@ class Transactions:
         return self._settled(transactional_id, value, now_ms)
 
     def _settled(self, transactional_id: str, value: TransactionLogValue, now_ms: int) -> TransactionLogValue:
-        """What is known of a transactional id once its markers are written, if they can be by now."""
+        """The state of a transactional id after its markers are written, if that is possible now."""
         if value.transaction_status in ENDING:
             self._write_markers(transactional_id, value, now_ms)
             return self.get(transactional_id)
@@ -404,7 +403,7 @@ class Transactions:
         broker: Broker,
         now_ms: int,
     ) -> tuple[int, int]:
-        """Give a producer its epoch, and a new id where epochs are used up. Raises ApiError: PRODUCER_FENCED.
+        """The next epoch of a producer, with a new id if epochs are exhausted. Raises ApiError: PRODUCER_FENCED.
 
         Source: TransactionMetadata.prepareIncrementProducerEpoch and prepareProducerIdRotation.
         """
@@ -440,7 +439,7 @@ class Transactions:
     def _end_bumping(
         self, transactional_id: str, producer_id: int, epoch: int, now_ms: int, commit: bool, broker: Broker
     ) -> tuple[int, int]:
-        """End a transaction of a producer that gets a new epoch with it (KIP-890); see ``end``."""
+        """End a transaction and bump its producer's epoch (KIP-890); see ``end``."""
         value = self._known(transactional_id, producer_id, now_ms)
         state = TransactionState(value.transaction_status)
         retries_bump = value.producer_epoch == epoch + 1
@@ -473,7 +472,7 @@ class Transactions:
     def _bump(
         self, transactional_id: str, value: TransactionLogValue, now_ms: int, *, commit: bool, broker: Broker | None
     ) -> TransactionLogValue:
-        """Decide how a transaction ends, in the next epoch; gives what was written down. A new id where epochs end."""
+        """Decide how a transaction ends, in the next epoch, or under a new id after the last. Returns the new value."""
         known_epoch = value.producer_epoch
         next_id = NO_PRODUCER_ID
         if known_epoch >= EXHAUSTED_EPOCH:
@@ -514,7 +513,7 @@ class Transactions:
     def _decide(
         self, transactional_id: str, value: TransactionLogValue, now_ms: int, *, commit: bool, **changes: int
     ) -> TransactionLogValue:
-        """Write down how a transaction ends, then its markers; gives what was written down."""
+        """Write how a transaction ends, then its markers; returns the value written."""
         event = TransactionEvent.COMMIT_DECIDED if commit else TransactionEvent.ABORT_DECIDED
         partitions = partitions_of(value) if value.transaction_status == TransactionState.ONGOING else []
         decided = after(value, event, self._wall_ms(now_ms), partitions=partitions, **changes)
@@ -532,7 +531,7 @@ class Transactions:
         self._set_timer(transactional_id, now_ms)
 
     def _write_markers(self, transactional_id: str, value: TransactionLogValue, now_ms: int) -> None:
-        """Write the markers that can be written; once none is missing the transaction is complete."""
+        """Write the markers that can be written; when none is missing, complete the transaction."""
         if not self._markers.write(transactional_id, value, now_ms) or not self._takes_writes(transactional_id):
             self._timers.set(("markers", transactional_id), now_ms + MARKER_RETRY_MS)
             return
@@ -555,7 +554,7 @@ class Transactions:
 
 
 def is_valid_id(value: TransactionLogValue, producer_id: int, epoch: int) -> bool:
-    """Whether a producer that names an id and epoch may have the transactional id; the epoch is judged later."""
+    """True if a producer with this id and epoch may use the transactional id; the epoch is checked later."""
     return (
         value.producer_epoch == NO_EPOCH
         or producer_id == value.producer_id
@@ -564,7 +563,7 @@ def is_valid_id(value: TransactionLogValue, producer_id: int, epoch: int) -> boo
 
 
 def completed_pair(value: TransactionLogValue) -> tuple[int, int]:
-    """The producer id and epoch that a transaction which ends leaves behind."""
+    """The producer id and epoch after a transaction that is ending."""
     if value.client_transaction_version >= BUMP and value.next_producer_id != NO_PRODUCER_ID:
         return (value.next_producer_id, 0)
     return (value.producer_id, value.producer_epoch)

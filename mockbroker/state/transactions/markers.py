@@ -1,4 +1,4 @@
-"""The markers that end a transaction in each of its partitions, written as soon as their leaders can take them.
+"""The markers that end a transaction in each of its partitions, written as soon as their leaders accept them.
 
 Source: TransactionMarkerChannelManager and TransactionMarkerRequestCompletionHandler, Apache Kafka 4.4.
 """
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class WrittenMarker(NamedTuple):
-    """A marker in a leader's log, which not every replica has yet: the offset behind it, and that leader's epoch."""
+    """A marker in a leader's log that not every replica has yet: the offset after it, and the leader's epoch."""
 
     end_offset: int
     leader_epoch: int
@@ -30,20 +30,20 @@ class WrittenMarker(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class Markers:
-    """The markers that are missing.
+    """The missing markers.
 
-    ``_missing`` has, by transactional id, the partitions that lack theirs, with None, or whose replicas do, until it is
-    written down that none does. A leader that is deposed meanwhile may take the marker with it, so its successor is
-    given it again, as by Kafka's coordinator; and so are all after a restart, as by a new coordinator.
+    ``_missing`` has, by transactional id, the partitions without a marker, with None, or whose replicas lack it, until
+    the transaction's completion is written. A deposed leader may lose the marker, so it is written again at
+    its successor, as by Kafka's coordinator; after a restart all are, as by a new coordinator.
     """
 
     cluster: Cluster
     _missing: dict[str, dict[TopicPartition, WrittenMarker | None]] = field(default_factory=dict)
 
     def write(self, transactional_id: str, value: TransactionLogValue, now_ms: int) -> bool:
-        """Write those of a transaction that can be written; gives whether none is missing any more.
+        """Write the markers of a transaction that can be written; returns True if none is missing.
 
-        Once that is written down, ``forget`` ends it.
+        Once its completion is written, ``forget`` ends it.
         """
         missing = self._missing.get(transactional_id)
         if missing is None:
@@ -54,7 +54,7 @@ class Markers:
         return not missing
 
     def forget(self, transactional_id: str) -> None:
-        """The transaction has ended, or nobody knows of it any more."""
+        """Forget a transaction that has ended, or whose transactional id was deleted."""
         self._missing.pop(transactional_id, None)
 
     def _write_one(
@@ -65,12 +65,12 @@ class Markers:
         missing: dict[TopicPartition, WrittenMarker | None],
         now_ms: int,
     ) -> bool:
-        """Write one partition's marker, unless that was done; gives whether every replica in sync has it."""
+        """Write one partition's marker, unless it is written; returns True if every in-sync replica has it."""
         committed = value.transaction_status == TransactionState.PREPARE_COMMIT
         try:
             partition = self.cluster.find_partition(*key)
         except ApiError:
-            return True  # deleted meanwhile
+            return True  # deleted in the meantime
         written = missing[key]
         if written is None or written.leader_epoch != partition.leader_epoch:
             if not self._reaches_leader(transactional_id, partition):
@@ -91,18 +91,18 @@ class Markers:
                     transaction_version=value.client_transaction_version,
                 )
             except ApiError as error:
-                # Else an admin ended it by WriteTxnMarkers, in a later epoch.
+                # Otherwise an administrator ended it by WriteTxnMarkers, in a later epoch.
                 return error.code != ErrorCode.KAFKA_STORAGE_ERROR
             written = missing[key] = WrittenMarker(end_offset, partition.leader_epoch)
             self.cluster.replication.appended(partition, now_ms)
         return partition.high_watermark >= written.end_offset
 
     def _epoch_of(self, transactional_id: str) -> int:
-        """The coordinator's epoch: the leader epoch of the partition that the transactional id is in."""
+        """The coordinator's epoch: the leader epoch of the transactional id's partition."""
         return self.cluster.internal_topics.partition_of(TRANSACTIONS_TOPIC, transactional_id).leader_epoch
 
     def _reaches_leader(self, transactional_id: str, partition: Partition) -> bool:
-        """Whether the coordinator reaches the leader of a partition, and that one takes a write with acks=all."""
+        """True if the coordinator reaches a partition's leader, and the leader accepts writes with acks=all."""
         cluster = self.cluster
         try:
             coordinator = cluster.internal_topics.coordinator(transactional_id, TRANSACTIONS_TOPIC)

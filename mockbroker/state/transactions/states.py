@@ -1,4 +1,4 @@
-"""The states of a transactional id's life, what leads from one to another, its records, and what is refused in a state.
+"""The states of a transactional id, their transitions, its records, and the errors for each state.
 
 A pair that is missing from ``NEXT_STATE`` is a bug and raises KeyError. Source: TransactionState, Apache Kafka 4.4.
 """
@@ -21,7 +21,7 @@ from protocol.error_codes import ErrorCode
 
 
 class TransactionState(IntEnum):
-    """Where a transactional id is in its life; the numbers are those of ``TransactionLogValue.transaction_status``."""
+    """The state of a transactional id; the numbers are those of ``TransactionLogValue.transaction_status``."""
 
     EMPTY = 0
     ONGOING = 1
@@ -30,7 +30,7 @@ class TransactionState(IntEnum):
     COMPLETE_COMMIT = 4
     COMPLETE_ABORT = 5
     DEAD = 6
-    PREPARE_EPOCH_FENCE = 7  # Kafka passes through it before it aborts; nothing is ever found in it
+    PREPARE_EPOCH_FENCE = 7  # Kafka passes through it before it aborts; never visible
 
 
 STATE_NAMES: dict[TransactionState, str] = {
@@ -43,16 +43,16 @@ STATE_NAMES: dict[TransactionState, str] = {
     TransactionState.DEAD: "Dead",
     TransactionState.PREPARE_EPOCH_FENCE: "PrepareEpochFence",
 }
-"""What ListTransactions and DescribeTransactions say."""
+"""The states' names in ListTransactions and DescribeTransactions."""
 
 NO_TRANSACTION = frozenset({TransactionState.EMPTY, TransactionState.COMPLETE_COMMIT, TransactionState.COMPLETE_ABORT})
-"""Nothing is open and no marker is missing: a producer may begin, and the id may expire."""
+"""The states without an open transaction or missing markers: a producer may begin, and the id may expire."""
 ENDING = frozenset({TransactionState.PREPARE_COMMIT, TransactionState.PREPARE_ABORT})
-"""It was decided how the transaction ends, and markers are missing."""
+"""The states in which the outcome is decided, and markers are missing."""
 
 
 class TransactionEvent(Enum):
-    """What moves a transactional id from one state to another."""
+    """An event that moves a transactional id from one state to another."""
 
     PRODUCER_INITIALISED = "a producer was given its epoch"
     PARTITIONS_ADDED = "the transaction writes to more partitions"
@@ -72,7 +72,7 @@ NEXT_STATE: dict[tuple[TransactionState, TransactionEvent], TransactionState] = 
     (TransactionState.COMPLETE_ABORT, TransactionEvent.PARTITIONS_ADDED): TransactionState.ONGOING,
     (TransactionState.ONGOING, TransactionEvent.COMMIT_DECIDED): TransactionState.PREPARE_COMMIT,
     (TransactionState.ONGOING, TransactionEvent.ABORT_DECIDED): TransactionState.PREPARE_ABORT,
-    # KIP-890: a producer that does not know whether anything was added may abort all the same
+    # KIP-890: a producer that does not know whether it has added anything may abort
     (TransactionState.EMPTY, TransactionEvent.ABORT_DECIDED): TransactionState.PREPARE_ABORT,
     (TransactionState.COMPLETE_COMMIT, TransactionEvent.ABORT_DECIDED): TransactionState.PREPARE_ABORT,
     (TransactionState.COMPLETE_ABORT, TransactionEvent.ABORT_DECIDED): TransactionState.PREPARE_ABORT,
@@ -85,16 +85,16 @@ NEXT_STATE: dict[tuple[TransactionState, TransactionEvent], TransactionState] = 
 
 
 def check_epoch(transactional_id: str, value: TransactionLogValue, epoch: int) -> None:
-    """Raises ApiError: PRODUCER_FENCED, unless the epoch is the present one."""
+    """Raises ApiError: PRODUCER_FENCED, unless the epoch is the current one."""
     if epoch != value.producer_epoch:
         raise fenced(transactional_id, value, value.producer_id, epoch)
 
 
 def check_ended(transactional_id: str, value: TransactionLogValue, *, commit: bool) -> None:
-    """Check that a transaction has ended this way.
+    """Check that a transaction has ended with this outcome.
 
-    Raises ApiError: CONCURRENT_TRANSACTIONS while it ends this way; INVALID_TXN_STATE where there is none, or where it
-        ends or has ended the other way.
+    Raises ApiError: CONCURRENT_TRANSACTIONS while it ends with this outcome; INVALID_TXN_STATE if there is none, or if
+        it ends or has ended with the other outcome.
     """
     ending, ended = (
         (TransactionState.PREPARE_COMMIT, TransactionState.COMPLETE_COMMIT)
@@ -139,7 +139,7 @@ Topic = TransactionLogValue.Topic
 
 
 def new_value(producer_id: int, timeout_ms: int, now_ms: int) -> TransactionLogValue:
-    """A transactional id that was not known, before its producer is given the first epoch."""
+    """The value of a new transactional id, before its producer gets the first epoch."""
     return TransactionLogValue(
         producer_id=producer_id,
         previous_producer_id=NO_PRODUCER_ID,
@@ -153,7 +153,7 @@ def new_value(producer_id: int, timeout_ms: int, now_ms: int) -> TransactionLogV
 
 
 def after(value: TransactionLogValue, event: TransactionEvent, now_ms: int, **changes: Any) -> TransactionLogValue:
-    """A transactional id after an event, with other changes; the producer id that it has is its previous one then."""
+    """The value of a transactional id after an event, with other changes; its producer id becomes the previous one."""
     state = NEXT_STATE[TransactionState(value.transaction_status), event]
     partitions = changes.pop("partitions", None)
     if partitions is not None:
@@ -172,7 +172,7 @@ def after(value: TransactionLogValue, event: TransactionEvent, now_ms: int, **ch
 
 
 def record(transactional_id: str, value: TransactionLogValue | None) -> CoordinatorRecord:
-    """The new state of a transactional id; None ends it."""
+    """The record of a transactional id's new state; None deletes it."""
     return CoordinatorRecord(TransactionLogKey(transactional_id=transactional_id), value)
 
 

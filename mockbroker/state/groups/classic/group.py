@@ -1,12 +1,12 @@
-"""One group's life: who belongs to it, which generation it is in, and when everyone has to be asked again.
+"""One classic group: its members, its generation, and its rebalances.
 
-A group waits for its members twice a generation: until all have joined again, so that one protocol and one leader can
-be chosen, and until the leader has sent the assignment. A call that waits has one ``PendingAnswer``, which it gets.
+A group waits for its members twice per generation: until all have joined again, so that it can choose a protocol and a
+leader, and until the leader has sent the assignment. A waiting call has one ``PendingAnswer``.
 
 Source: ClassicGroup, ClassicGroupState and the classicGroup methods of GroupMetadataManager, Apache Kafka 4.4; KIP-345
-(static members), KIP-394 (member ids), KIP-814 (skipped assignment). Where Kafka leaves a parked call without an answer
-(one repeated by its client, one whose member was removed), here it gets one, and where Kafka iterates a hash table,
-here members come in the order they joined.
+(static members), KIP-394 (member ids), KIP-814 (skipped assignment). Where Kafka leaves a parked call unanswered
+(a call that its client repeats, a call of a removed member), this group answers it; where Kafka iterates a hash table,
+members here are in the order in which they joined.
 """
 
 from __future__ import annotations
@@ -54,9 +54,9 @@ NEW_MEMBER_JOIN_TIMEOUT_MS = 5 * 60 * 1000  # GroupCoordinatorConfig.CLASSIC_GRO
 class ClassicGroup(Generation):
     """A classic group as it runs.
 
-    ``previous`` is the state before this one, ``pending`` the ids that were given to members who have yet to join with
-    them, ``unsynced`` the members of this generation that have yet to ask for an assignment. ``_initial_delay`` is set
-    while the first rebalance of an empty group is put off: the delay that runs, and how much may follow it.
+    ``previous`` is the state before this one, ``pending`` the ids of new members that have not yet joined with them,
+    ``unsynced`` the members of this generation that have not yet sent a SyncGroup. ``_initial_delay`` is set while the
+    first rebalance of an empty group is delayed: the current delay, and the maximum time that may follow it.
     """
 
     kind: ClassVar[str] = "classic"
@@ -71,10 +71,10 @@ class ClassicGroup(Generation):
     _initial_delay: tuple[int, int] | None = None
     _member_added: bool = False  # during that delay
     _support: ProtocolSupport = field(default_factory=ProtocolSupport)
-    _joins_waiting: int = 0  # how many members have a join that waits
+    _joins_waiting: int = 0  # the number of members with a waiting join
 
     def restore(self, value: GroupMetadataValue, now_ms: int) -> None:
-        """Resume the generation that the log has: its members do not notice, and have a whole session."""
+        """Resume the generation in the log: its members do not notice, and get a full session."""
         self.generation = value.generation
         self.protocol_type, self.protocol_name = value.protocol_type or None, value.protocol
         self.leader_id = value.leader
@@ -86,7 +86,7 @@ class ClassicGroup(Generation):
         self.restart_sessions(now_ms)
 
     def begin(self, now_ms: int, *, rebalance: bool) -> None:
-        """Go on with a generation that was given to the group when it was made, or have everybody join anew."""
+        """Continue with the generation that the group was created with, or make all members join again."""
         self._commit_generation()
         self.restart_sessions(now_ms)
         if rebalance:
@@ -95,7 +95,7 @@ class ClassicGroup(Generation):
     # joining
 
     def join(self, joining: GroupJoin, now_ms: int, rng: Random) -> PendingAnswer[JoinAnswer]:
-        """Take a JoinGroup in; its answer comes when the rebalance is through, or at once.
+        """Handle a JoinGroup; the answer arrives when the rebalance completes, or at once.
 
         Raises ApiError: INCONSISTENT_GROUP_PROTOCOL, UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID.
         """
@@ -107,7 +107,7 @@ class ClassicGroup(Generation):
         if joining.member_id == NO_MEMBER_ID:
             return self._join_newcomer(joining, now_ms, rng)
         if joining.member_id in self.pending:
-            if joining.instance_id is not None:  # ids are given beforehand to dynamic members only
+            if joining.instance_id is not None:  # only dynamic members get an id before they join
                 raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, "a static member cannot join with a dynamic member's id")
             return self._add_member(joining, joining.member_id, now_ms)
         return self._join_again(joining, self.member(joining.member_id, joining.instance_id), now_ms)
@@ -165,7 +165,7 @@ class ClassicGroup(Generation):
         return parked
 
     def _replace_static_member(self, joining: GroupJoin, member_id: str, now_ms: int) -> PendingAnswer[JoinAnswer]:
-        """Give a static member that has come back a new id and its old place (KIP-345)."""
+        """Replace the member id of a static member that has returned (KIP-345)."""
         assert joining.instance_id is not None
         old_leader = self.leader_id or NO_LEADER
         member = self.members.pop(self.static_ids[joining.instance_id])
@@ -192,7 +192,7 @@ class ClassicGroup(Generation):
         return parked
 
     def _same_generation_for(self, member: ClassicGroupMember, old_leader: str, skips_assignment: bool) -> JoinAnswer:
-        """The generation that runs, told so that a replaced static member does not assign anew (KIP-814)."""
+        """The current generation, in a form that keeps a replaced static member from assigning again (KIP-814)."""
         if not skips_assignment:
             return self.join_answer(member, leader=old_leader)
         is_leader = member.id == self.leader_id
@@ -211,11 +211,11 @@ class ClassicGroup(Generation):
         assignments: Mapping[str, bytes],
         now_ms: int,
     ) -> PendingAnswer[SyncAnswer]:
-        """Take a SyncGroup in; its answer comes when the leader's assignment is here.
+        """Handle a SyncGroup; the answer arrives with the leader's assignment.
 
         Args:
-            protocol_type, protocol_name: what the member takes for the group's, None if it does not say.
-            assignments: by member id; what a member but the leader sends is ignored.
+            protocol_type, protocol_name: the member's belief about the group's, None if absent from the request.
+            assignments: by member id; ignored unless the leader sends them.
 
         Raises ApiError: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, ILLEGAL_GENERATION, INCONSISTENT_GROUP_PROTOCOL,
             REBALANCE_IN_PROGRESS.
@@ -231,7 +231,7 @@ class ClassicGroup(Generation):
             self._cancel_timer(GroupTimer.SYNC)
         if self.state is ClassicGroupState.STABLE:
             return PendingAnswer(self.assignment_of(member))
-        self._answer_sync(member, SyncAnswer(ErrorCode.REBALANCE_IN_PROGRESS))  # an earlier one; nobody waits for it
+        self._answer_sync(member, SyncAnswer(ErrorCode.REBALANCE_IN_PROGRESS))  # an earlier one: no client waits
         parked = member.sync = PendingAnswer()
         if member_id == self.leader_id:
             for each in self.members.values():
@@ -242,10 +242,10 @@ class ClassicGroup(Generation):
         return parked
 
     def heartbeat(self, member_id: str, instance_id: str | None, generation: int, now_ms: int) -> None:
-        """Take a sign of life.
+        """Handle a heartbeat.
 
-        Raises ApiError: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, ILLEGAL_GENERATION; REBALANCE_IN_PROGRESS, which still
-            counts as a sign of life.
+        Raises ApiError: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, ILLEGAL_GENERATION; REBALANCE_IN_PROGRESS, in which case
+            the session is extended all the same.
         """
         member = self.member(member_id, instance_id)
         self._check_generation(generation)
@@ -254,9 +254,9 @@ class ClassicGroup(Generation):
             raise ApiError(ErrorCode.REBALANCE_IN_PROGRESS)
 
     def leave(self, leaving: Sequence[tuple[str, str | None]], now_ms: int) -> list[ErrorCode]:
-        """Remove members, each by member id or instance id or both; gives one error code each.
+        """Remove members by member id, instance id or both; returns one error code each.
 
-        An empty member id beside an instance id is an admin's way to remove a static member.
+        An administrator removes a static member with an empty member id and its instance id.
         """
         errors = [self._leave_one(member_id, instance_id) for member_id, instance_id in leaving]
         if ErrorCode.NONE in errors and self.state is not ClassicGroupState.EMPTY:
@@ -279,7 +279,7 @@ class ClassicGroup(Generation):
     def accept_commit(
         self, member_id: str, instance_id: str | None, generation: int, now_ms: int, *, version: int
     ) -> None:
-        """Let a commit of offsets pass; it is a sign of life. Those of nobody's pass only while the group is empty.
+        """Accept a commit of offsets, which extends the member's session; without a member, only if the group is empty.
 
         Raises ApiError: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, ILLEGAL_GENERATION, REBALANCE_IN_PROGRESS.
         """
@@ -292,7 +292,7 @@ class ClassicGroup(Generation):
         self._put_off_session(member, now_ms)
 
     def accept_transactional_commit(self, member_id: str, instance_id: str | None, generation: int) -> None:
-        """Let a transaction's offsets pass in any state; who names a member has to be that member (KIP-447).
+        """Accept a transaction's offsets in any state; a member id in the request must be valid (KIP-447).
 
         Raises ApiError: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, ILLEGAL_GENERATION.
         """
@@ -303,7 +303,7 @@ class ClassicGroup(Generation):
             self._check_generation(generation)
 
     def accept_fetch(self, member_id: str | None, generation: int) -> None:
-        """Anyone may read a classic group's offsets."""
+        """Any client may read a classic group's offsets."""
 
     @property
     def state_name(self) -> str:
@@ -314,21 +314,21 @@ class ClassicGroup(Generation):
         return len(self.members)
 
     def coordinator_moved(self) -> None:
-        """Another broker coordinates the group: what members wait for at the old one is not coming.
+        """Answer waiting calls after another broker has become the coordinator.
 
-        They join or sync again at the new one, which knows them. Source: GroupMetadataManager.onUnloaded.
+        Members join or sync again at the new coordinator, which knows them. Source: GroupMetadataManager.onUnloaded.
         """
         self.answer_waiting(ErrorCode.NOT_COORDINATOR)
 
     def answer_waiting(self, error: ErrorCode) -> None:
-        """Answer every call that waits with an error."""
+        """Answer every waiting call with an error."""
         for member in self.members.values():
             self._answer_calls(member, error)
 
     def retention_begun_ms(self, committed_ms: int) -> int | None:
-        """Since when an offset committed then is kept for nothing; of topics that are read none is asked about.
+        """The time at which the retention of an offset with this commit time began; not called for topics being read.
 
-        Of a group that has had members it counts since when it has none; while members are joining none is too old.
+        In a group that has had members it begins when the last one leaves; while members join, no offset expires.
         Source: ClassicGroup.offsetExpirationCondition, Apache Kafka 4.4.
         """
         if self.protocol_type is not None and self.state is ClassicGroupState.EMPTY:
@@ -338,9 +338,9 @@ class ClassicGroup(Generation):
         return committed_ms
 
     def subscribed_topics(self, topics_of: TopicsOf) -> Collection[str] | None:
-        """The topics that members read, None where a subscription cannot be read.
+        """The topics that members read, None if a subscription cannot be read.
 
-        Raises ApiError: NON_EMPTY_GROUP, for members that are no consumers.
+        Raises ApiError: NON_EMPTY_GROUP, if members are not consumers.
         """
         if self.state is not ClassicGroupState.EMPTY and self.protocol_type != CONSUMER_PROTOCOL_TYPE:
             raise ApiError(ErrorCode.NON_EMPTY_GROUP)
@@ -361,18 +361,18 @@ class ClassicGroup(Generation):
         self._enter(ClassicGroupEvent.DELETED, 0)
 
     def tombstones(self) -> list[CoordinatorRecord]:
-        """The records that delete what is kept of the group but its offsets."""
+        """The records that delete the group's state except its offsets."""
         return [records.tombstone(self.id)]
 
     def cancel_timers(self) -> None:
-        """None of the group's deadlines counts any more."""
+        """Cancel all deadlines of the group."""
         for timer in (GroupTimer.JOIN, GroupTimer.SYNC):
             self._cancel_timer(timer)
         for member_id in (*self.members, *self.pending):
             self._cancel_timer(GroupTimer.SESSION, member_id)
 
     def member(self, member_id: str, instance_id: str | None) -> ClassicGroupMember:
-        """The member of this id.
+        """The member with this id.
 
         Raises ApiError: UNKNOWN_MEMBER_ID; FENCED_INSTANCE_ID if another member has the instance id.
         """
@@ -386,11 +386,11 @@ class ClassicGroup(Generation):
     # time
 
     def on_timer(self, timer: GroupTimer, member_id: str, now_ms: int) -> None:
-        """Carry out one of this group's deadlines, which was taken off ``timers``."""
+        """Handle one of this group's deadlines, which was removed from ``timers``."""
         if timer is GroupTimer.JOIN:
             self._end_join_wait(now_ms)
         elif timer is GroupTimer.SYNC and not self.unsynced:
-            pass  # the last one missing has left
+            pass  # the last missing member has left
         elif timer is GroupTimer.SYNC:
             for each in [member_id for member_id in self.members if member_id in self.unsynced]:
                 self._remove(each)
@@ -406,7 +406,7 @@ class ClassicGroup(Generation):
                 self._prepare_rebalance(now_ms)
 
     def restart_sessions(self, now_ms: int) -> None:
-        """Give every member that has been in a generation a whole session from now."""
+        """Start a full session for every member that has been in a generation."""
         for member in self.members.values():
             if not member.is_new:
                 self._put_off_session(member, now_ms)
@@ -424,7 +424,7 @@ class ClassicGroup(Generation):
     # a rebalance
 
     def _rebalance(self, now_ms: int) -> None:
-        """Start a rebalance, or take the one that runs to its end if that has become possible."""
+        """Start a rebalance, or complete the current one if that has become possible."""
         if self.state is ClassicGroupState.PREPARING:
             self._try_complete_join(now_ms)
         else:
@@ -440,7 +440,7 @@ class ClassicGroup(Generation):
         first = self.state is ClassicGroupState.EMPTY
         self._enter(ClassicGroupEvent.REBALANCE_NEEDED, now_ms)
         delay_ms = self.groups.settings["group.initial.rebalance.delay.ms"] if first else 0
-        if first and delay_ms > 0:  # give the others of a new group time to come
+        if first and delay_ms > 0:  # so that other members of a new group can join
             self._initial_delay = (delay_ms, max(self._rebalance_timeout_ms() - delay_ms, 0))
             self._member_added = False
             self._set_timer(GroupTimer.JOIN, "", now_ms + delay_ms)
@@ -458,14 +458,14 @@ class ClassicGroup(Generation):
             self._complete_join(now_ms)
 
     def _complete_join(self, now_ms: int) -> None:
-        """Begin the next generation with those who joined. Static members stay even if they did not."""
+        """Begin the next generation with the members that joined. Static members remain even if they did not."""
         self._cancel_timer(GroupTimer.JOIN)
         self._initial_delay = None
         for member in list(self.members.values()):
             if member.join is None and member.instance_id is None:
                 self._remove(member.id)
         if self.members and not self._elect_leader():
-            # Only static members are left, and none of them is here: their sessions will tell.
+            # Only absent static members are left: their sessions will expire unless they return.
             self._set_timer(GroupTimer.JOIN, "", now_ms + max(self._rebalance_timeout_ms(), 1))
             return
         self.generation += 1
@@ -485,7 +485,7 @@ class ClassicGroup(Generation):
         self._set_timer(GroupTimer.SYNC, "", now_ms + self._rebalance_timeout_ms())
 
     def _elect_leader(self) -> bool:
-        """Make sure that the leader is one who joined; False if nobody did."""
+        """Ensure that the leader is a member that joined; returns False if none did."""
         assert self.leader_id is not None
         if self.members[self.leader_id].join is None:
             joined = [member.id for member in self.members.values() if member.join is not None]
@@ -499,7 +499,7 @@ class ClassicGroup(Generation):
         self.state_since_ms = self.groups.clock.at(now_ms)
 
     def _commit_generation(self) -> None:
-        """Have the present generation written."""
+        """Write the current generation."""
         self.groups.write(self.id, [records.generation(self.id, self)])
 
     # members
@@ -509,9 +509,7 @@ class ClassicGroup(Generation):
         member = self.members.get(member_id)
         if self.state is ClassicGroupState.EMPTY:
             return True
-        if (
-            self.state is ClassicGroupState.PREPARING
-        ):  # so that whoever joins last is shed, should the limit have been lowered
+        if self.state is ClassicGroupState.PREPARING:  # a lowered limit rejects the last joiner
             return (member is not None and member.join is not None) or self._joins_waiting < limit
         return member is not None or len(self.members) < limit
 

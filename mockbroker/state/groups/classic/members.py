@@ -1,4 +1,4 @@
-"""The members of a classic group and its generation, what they wait for, and the vote on the protocol.
+"""The members of a classic group and its generation, their pending answers, and the vote on the protocol.
 
 Source: ClassicGroupMember and ClassicGroup.selectProtocol, Apache Kafka 4.0.
 """
@@ -33,7 +33,7 @@ class JoinedMember:
 
 @dataclass(slots=True, frozen=True)
 class JoinAnswer:
-    """The generation that a member has joined, or why it has not. ``members`` is for the leader only."""
+    """The generation that a member has joined, or an error. ``members`` is for the leader only."""
 
     member_id: str
     error: ErrorCode = ErrorCode.NONE
@@ -47,7 +47,7 @@ class JoinAnswer:
 
 @dataclass(slots=True, frozen=True)
 class SyncAnswer:
-    """A member's assignment in the present generation, or why there is none."""
+    """A member's assignment in the current generation, or an error."""
 
     error: ErrorCode = ErrorCode.NONE
     protocol_type: str | None = None
@@ -57,7 +57,7 @@ class SyncAnswer:
 
 @dataclass(slots=True, eq=False)
 class PendingAnswer(Generic[Answer]):
-    """A join or a sync; ``answer`` is None until the group has one. It is itself the key that is then notified."""
+    """A join or a sync; ``answer`` is None until the group sets it. The object is also the key to notify."""
 
     answer: Answer | None = None
 
@@ -69,11 +69,11 @@ Protocols = tuple[tuple[str, bytes], ...]
 
 @dataclass(slots=True, frozen=True)
 class GroupJoin:
-    """What a JoinGroup says. ``protocols`` are (name, metadata), the one liked best first.
+    """A JoinGroup request. ``protocols`` are (name, metadata), in order of preference.
 
-    ``member_id`` is empty for a member that has none yet. ``requires_member_id``: the client can be sent away with an
-    id to join again with (v4 and later); ``skips_assignment``: it understands that flag (v9 and later).
-    ``may_see`` is whether the client may describe a topic, None where everybody may.
+    ``member_id`` is empty for a member without an id. ``requires_member_id``: the client can be answered with an id
+    and then joins again with it (v4 and later); ``skips_assignment``: it understands that flag (v9 and later).
+    ``may_see`` returns True if the client may describe a topic; None if all clients may.
     """
 
     member_id: str
@@ -91,9 +91,9 @@ class GroupJoin:
 
 @dataclass(slots=True, eq=False)
 class ClassicGroupMember:
-    """One member of a group. ``join`` and ``sync`` are its calls that wait for an answer, if any.
+    """One member of a group. ``join`` and ``sync`` are its waiting calls, if any.
 
-    ``instance_id`` names a static member (KIP-345). ``is_new`` until it has been in a generation.
+    ``instance_id`` is set for a static member (KIP-345). ``is_new`` is True until it has been in a generation.
     """
 
     id: str
@@ -109,20 +109,20 @@ class ClassicGroupMember:
     sync: PendingAnswer[SyncAnswer] | None = None
 
     def protocol_names(self) -> set[str]:
-        """The protocols that it supports."""
+        """The protocols that the member supports."""
         return {name for name, _ in self.protocols}
 
     def metadata(self, protocol_name: str | None) -> bytes:
-        """What the member said for a protocol, empty if it does not know it."""
+        """The member's metadata for a protocol, empty if it does not support it."""
         return next((metadata for name, metadata in self.protocols if name == protocol_name), b"")
 
     def has_satisfied_heartbeat(self) -> bool:
-        """Whether a parked call stands for a sign of life; a new member's join does not, its client may be gone."""
+        """True if a parked call counts as a heartbeat; not a new member's join, whose client may be gone."""
         return not self.is_new and (self.join is not None or self.sync is not None)
 
 
 class ProtocolSupport:
-    """How many of a group's members support each protocol, counted once somebody asks and kept up from then on."""
+    """The number of members that support each protocol, counted on first use and then updated."""
 
     __slots__ = ("_counts",)
 
@@ -130,12 +130,12 @@ class ProtocolSupport:
         self._counts: Counter[str] | None = None
 
     def add(self, member: ClassicGroupMember) -> None:
-        """A member has come, or has other protocols."""
+        """Count a member that has joined, or whose protocols have changed."""
         if self._counts is not None:
             self._counts.update(member.protocol_names())
 
     def remove(self, member: ClassicGroupMember) -> None:
-        """A member goes, or is to have other protocols."""
+        """Stop counting a member that leaves, or whose protocols will change."""
         if self._counts is not None:
             for name in member.protocol_names():
                 self._counts[name] -= 1
@@ -143,7 +143,7 @@ class ProtocolSupport:
                     del self._counts[name]
 
     def is_any_shared(self, protocols: Protocols, members: Collection[ClassicGroupMember]) -> bool:
-        """Whether all members support one of these."""
+        """True if all members support one of these."""
         if self._counts is None:
             self._counts = supporters(members)
         counts, everybody = self._counts, len(members)
@@ -151,14 +151,14 @@ class ProtocolSupport:
 
 
 def supporters(members: Iterable[ClassicGroupMember]) -> Counter[str]:
-    """How many of these members support each protocol."""
+    """The number of these members that support each protocol."""
     return Counter(name for member in members for name in member.protocol_names())
 
 
 def vote(members: Collection[ClassicGroupMember]) -> str:
-    """The protocol for the next generation: one that all members support, with the most first choices.
+    """The protocol for the next generation: supported by all members, with the most first choices.
 
-    Of equals the one that comes first in the hash table that Kafka counts votes in.
+    Ties are resolved by the order in the hash table in which Kafka counts votes.
     """
     assert members, "an empty group does not vote"
     wanted = {name for name, count in supporters(members).items() if count == len(members)}
@@ -169,18 +169,18 @@ def vote(members: Collection[ClassicGroupMember]) -> str:
 
 
 def differ(said: str | None, actual: str | None) -> bool:
-    """Whether a member takes its group's protocol for another than it is; not if either is unknown."""
+    """True if a member's belief about its group's protocol is wrong; False if either is unknown."""
     return said is not None and actual is not None and said != actual
 
 
 def new_member_id(prefix: str, rng: Random) -> str:
-    """A member id as Kafka gives them: the client or instance id, a dash and a random UUID."""
+    """A member id as Kafka generates it: the client or instance id, a dash and a random UUID."""
     return f"{prefix}-{UUID(int=rng.getrandbits(128), version=4)}"
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class Generation:
-    """The generation that a group is in; members in the order they joined."""
+    """The generation of a group; members in the order they joined."""
 
     state: ClassicGroupState = ClassicGroupState.EMPTY
     state_since_ms: int = 0
@@ -191,12 +191,12 @@ class Generation:
     members: dict[str, ClassicGroupMember] = field(default_factory=dict)
 
     def answer_for(self, member: ClassicGroupMember) -> JoinAnswer:
-        """The generation that runs; until the assignment is there the leader also gets the members."""
+        """The current generation; for the leader it includes the members until the assignment arrives."""
         tells_members = member.id == self.leader_id and self.state is ClassicGroupState.COMPLETING
         return self.join_answer(member, members=self.joined_members() if tells_members else ())
 
     def join_answer(self, member: ClassicGroupMember, leader: str | None = None, **more: Any) -> JoinAnswer:
-        """The generation that runs, with another leader if one is given."""
+        """The current generation, with another leader if ``leader`` is set."""
         return JoinAnswer(
             member.id,
             generation=self.generation,
@@ -207,7 +207,7 @@ class Generation:
         )
 
     def joined_members(self) -> tuple[JoinedMember, ...]:
-        """The members with what they said for the protocol that was chosen."""
+        """The members with their metadata for the chosen protocol."""
         return tuple(
             JoinedMember(member.id, member.instance_id, member.metadata(self.protocol_name))
             for member in self.members.values()

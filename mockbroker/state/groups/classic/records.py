@@ -1,4 +1,4 @@
-"""A classic group as ``__consumer_offsets`` keeps it: its last stable generation, without those who wait.
+"""A classic group as ``__consumer_offsets`` stores it: its last stable generation, without waiting members.
 
 Source: GroupCoordinatorRecordHelpers and GroupMetadataManager.replay(GroupMetadataKey, ...), Apache Kafka 4.4.
 """
@@ -13,13 +13,13 @@ from protocol.embedded.group_log import GroupMetadataKey, GroupMetadataValue
 
 
 def new_group(group_id: str, now_ms: int) -> CoordinatorRecord:
-    """A group that nobody has joined yet."""
+    """The record of a group that no member has joined yet."""
     value = GroupMetadataValue(protocol=None, leader=None, current_state_timestamp=now_ms)
     return CoordinatorRecord(GroupMetadataKey(group=group_id), value)
 
 
 def generation(group_id: str, group: Generation) -> CoordinatorRecord:
-    """The generation that a group is in, with each member's assignment."""
+    """The record of a group's generation, with each member's assignment."""
     value = GroupMetadataValue(
         protocol_type=group.protocol_type or "",
         generation=group.generation,
@@ -44,7 +44,7 @@ def generation(group_id: str, group: Generation) -> CoordinatorRecord:
 
 
 def without_members(value: GroupMetadataValue) -> GroupMetadataValue:
-    """A group in the same generation, whose members have all gone."""
+    """The record of a group in the same generation after all members have left."""
     return GroupMetadataValue(
         protocol_type=value.protocol_type,
         generation=value.generation,
@@ -55,12 +55,12 @@ def without_members(value: GroupMetadataValue) -> GroupMetadataValue:
 
 
 def tombstone(group_id: str) -> CoordinatorRecord:
-    """A group is gone."""
+    """The record that deletes a group."""
     return CoordinatorRecord(GroupMetadataKey(group=group_id), None)
 
 
 def members(value: GroupMetadataValue) -> Iterator[ClassicGroupMember]:
-    """The members of a generation that was kept; of their protocols only the one that was chosen is known."""
+    """The members of a stored generation; of their protocols only the chosen one is known."""
     for one in value.members:
         yield ClassicGroupMember(
             one.member_id,

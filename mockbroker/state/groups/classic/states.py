@@ -1,4 +1,4 @@
-"""The states of a classic group's life with what leads from one to another, and what its deadlines are about.
+"""The states of a classic group, the events that change them, and the kinds of its deadlines.
 
 A pair that is missing from ``NEXT_STATE`` is a bug and raises KeyError. Source: ClassicGroupState, Apache Kafka 4.0.
 """
@@ -9,7 +9,7 @@ from enum import Enum
 
 
 class ClassicGroupState(Enum):
-    """Where a group is in its life; the values are what ListGroups and DescribeGroups say."""
+    """The state of a group; the values are those in ListGroups and DescribeGroups."""
 
     EMPTY = "Empty"
     PREPARING = "PreparingRebalance"
@@ -19,7 +19,7 @@ class ClassicGroupState(Enum):
 
 
 class ClassicGroupEvent(Enum):
-    """What moves a group from one state to another."""
+    """An event that moves a group from one state to another."""
 
     REBALANCE_NEEDED = "a member came, went, failed or changed"
     MEMBERS_JOINED = "every member has joined again or has been given up"
@@ -47,4 +47,4 @@ class GroupTimer(Enum):
     SYNC = "all members have asked for their assignment"
 
 
-TimerKey = tuple[str, GroupTimer, str]  # group id, what for, member id or empty
+TimerKey = tuple[str, GroupTimer, str]  # group id, kind, member id or empty

@@ -1,6 +1,6 @@
 """Members of the classic protocol in a consumer group: their JoinGroup, SyncGroup, Heartbeat and LeaveGroup.
 
-Nobody waits: a join gives the group's epoch as the generation, a sync the member's assignment in it.
+No call waits: a join returns the group's epoch as the generation, a sync the member's assignment in it.
 
 Source: the methods classicGroup...ToConsumerGroup of GroupMetadataManager, Apache Kafka 4.4.
 """
@@ -35,7 +35,7 @@ from protocol.errors import ProtocolError
 
 
 def join(group: ConsumerGroup, joining: GroupJoin, now_ms: int, rng: Random) -> PendingAnswer[JoinAnswer]:
-    """Take a JoinGroup in.
+    """Handle a JoinGroup.
 
     Raises ApiError: INCONSISTENT_GROUP_PROTOCOL, GROUP_MAX_SIZE_REACHED, UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID.
     """
@@ -104,14 +104,14 @@ def join(group: ConsumerGroup, joining: GroupJoin, now_ms: int, rng: Random) -> 
 
 
 def supports_any(group: ConsumerGroup, joining: GroupJoin) -> bool:
-    """Whether the member knows an assignor that all others of the classic protocol know."""
+    """True if the member supports an assignor that all other members of the classic protocol support."""
     if joining.protocol_type != CONSUMER_PROTOCOL_TYPE:
         return False
     return any(group.classic_protocols.get(name, 0) == group.classic_members for name, _ in joining.protocols)
 
 
 def subscription_of(joining: GroupJoin) -> ConsumerProtocolSubscription:
-    """What a consumer says to its assignor. Raises ApiError: INCONSISTENT_GROUP_PROTOCOL."""
+    """A consumer's metadata for its assignor. Raises ApiError: INCONSISTENT_GROUP_PROTOCOL."""
     try:
         found: ConsumerProtocolSubscription = read_versioned(
             ConsumerProtocolSubscription, joining.protocols[0][1], trailing="ignore"
@@ -123,14 +123,14 @@ def subscription_of(joining: GroupJoin) -> ConsumerProtocolSubscription:
 
 
 def protocol_name(member: ConsumerMember) -> str:
-    """The assignor that the member is told was chosen: the one that it likes best."""
+    """The assignor that the answer to a member names as chosen: the member's first choice."""
     assert member.classic is not None
     name: str = member.classic.supported_protocols[0].name
     return name
 
 
 def classic_member(group: ConsumerGroup, member_id: str, instance_id: str | None, generation: int) -> ConsumerMember:
-    """A member of the classic protocol that speaks of its own epoch.
+    """The member of the classic protocol with this id, if the generation is its current epoch.
 
     Raises ApiError: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, ILLEGAL_GENERATION.
     """
@@ -155,7 +155,7 @@ def sync(
     name: str | None,
     now_ms: int,
 ) -> PendingAnswer[SyncAnswer]:
-    """Take a SyncGroup in.
+    """Handle a SyncGroup.
 
     Raises ApiError: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, ILLEGAL_GENERATION, INCONSISTENT_GROUP_PROTOCOL,
         REBALANCE_IN_PROGRESS.
@@ -178,10 +178,10 @@ def sync(
 
 
 def heartbeat(group: ConsumerGroup, member_id: str, instance_id: str | None, generation: int, now_ms: int) -> None:
-    """Take a sign of life.
+    """Handle a heartbeat.
 
-    Raises ApiError: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, ILLEGAL_GENERATION; REBALANCE_IN_PROGRESS, which still
-        counts as a sign of life.
+    Raises ApiError: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, ILLEGAL_GENERATION; REBALANCE_IN_PROGRESS, in which case
+        the session is extended all the same.
     """
     member = classic_member(group, member_id, instance_id, generation)
     assert member.classic is not None
@@ -196,13 +196,13 @@ def heartbeat(group: ConsumerGroup, member_id: str, instance_id: str | None, gen
 
 
 def await_join(group: ConsumerGroup, member: ConsumerMember, now_ms: int) -> None:
-    """The member is to join again within its rebalance time-out, which runs from when it was first told."""
+    """Require the member to join again within its rebalance time-out, which starts with the first such answer."""
     if not group.has_timer(MemberTimer.JOIN, member.id):
         group.set_timer(MemberTimer.JOIN, member.id, now_ms + member.rebalance_timeout_ms)
 
 
 def waits_for_others(group: ConsumerGroup, member: ConsumerMember) -> bool:
-    """Whether somebody else still holds what the member is to have."""
+    """True if another member still holds a partition of this member's target."""
     return any(
         partition not in member.assigned.get(topic_id, {}) and group.holder_epoch(topic_id, partition) != -1
         for topic_id, partitions in group.target_of(member.id).items()
@@ -211,7 +211,7 @@ def waits_for_others(group: ConsumerGroup, member: ConsumerMember) -> bool:
 
 
 def leave(group: ConsumerGroup, leaving: Sequence[tuple[str, str | None]], now_ms: int) -> list[ErrorCode]:
-    """Remove members, each by member id or instance id or both; gives one error code each."""
+    """Remove members by member id, instance id or both; returns one error code each."""
     errors: list[ErrorCode] = []
     gone: dict[str, ConsumerMember] = {}
     for member_id, instance_id in leaving:

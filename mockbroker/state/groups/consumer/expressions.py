@@ -1,7 +1,7 @@
 """Regular expressions by which members subscribe: RE2's syntax, matched by the coordinator.
 
-Source: TopicRegexResolver and GroupMetadataManager.maybeUpdateRegularExpressions, Apache Kafka 4.4, which has them
-matched in the background; here that is done when the heartbeat has its answer.
+Source: TopicRegexResolver and GroupMetadataManager.maybeUpdateRegularExpressions, Apache Kafka 4.4, which matches
+in the background; here matching happens after the heartbeat is answered.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ MIN_REFRESH_MS = 10_000  # GroupMetadataManager.REGEX_BATCH_REFRESH_MIN_INTERVAL
 
 
 class ExpressionChange(Enum):
-    """What a heartbeat changed about its member's expression."""
+    """The kind of change that a heartbeat makes to its member's expression."""
 
     NONE = "nothing"
     CHANGED = "it is another one, and has yet to be matched"
@@ -39,7 +39,7 @@ class ExpressionChange(Enum):
 def change_of(
     group: ConsumerGroup, before: ConsumerMember, after: ConsumerMember, new_records: list[CoordinatorRecord]
 ) -> ExpressionChange:
-    """What a heartbeat changes about the expression of its member.
+    """The change that a heartbeat makes to its member's expression.
 
     Raises ApiError: INVALID_REGULAR_EXPRESSION.
     """
@@ -60,11 +60,11 @@ def change_of(
 def refresh(
     group: ConsumerGroup, last: ResolvedExpression | None, now_ms: int, may_see: Callable[[str], bool] | None = None
 ) -> None:
-    """Match the group's expressions again, if that may bring something new; the group's epoch grows if it does.
+    """Match the group's expressions again if that may change the result; if it does, the group's epoch increases.
 
     Args:
-        last: what one of them matched before the heartbeat after which this is done.
-        may_see: whether who sent it may see a topic; None: all of them.
+        last: the matches of one expression before the heartbeat that caused this refresh.
+        may_see: returns True if the sender may see a topic; None: it may see all of them.
     """
     if not group.expressions:
         return
@@ -83,7 +83,7 @@ def refresh(
 
 
 def resolve(group: ConsumerGroup, wall_ms: int, may_see: Callable[[str], bool] | None = None) -> None:
-    """Match all expressions of the group against the topics that there are, and that may be seen."""
+    """Match all expressions of the group against the existing topics that may be seen."""
     topics = group.groups.topics
     counts = dict(group.counts)
     version = topics.version()
@@ -122,6 +122,6 @@ def check_expression(text: str) -> None:
         names = GROUP_NAME.findall(NOT_GROUPS.sub("", text))
         if len(set(names)) == len(names):
             return
-        problem = "duplicate capture group name"  # Kafka's RE2 refuses what this one lets pass
+        problem = "duplicate capture group name"  # Kafka's RE2 rejects it, this one does not
     problem = f"SubscribedTopicRegex `{text}` is not a valid regular expression: {problem}."
     raise ApiError(ErrorCode.INVALID_REGULAR_EXPRESSION, problem)

@@ -1,4 +1,4 @@
-"""A consumer group as it runs: its members, who holds which partition, and what its expressions match.
+"""A consumer group: its members, the holder of each partition, and the matches of its expressions.
 
 Source: ConsumerGroup, Apache Kafka 4.4.
 """
@@ -33,12 +33,12 @@ from protocol.error_codes import ErrorCode
 if TYPE_CHECKING:
     from mockbroker.state.groups.kind import CommitCheck
 
-FIBONACCI = -7046029254386353131  # what BaseHashTable multiplies hashes by
+FIBONACCI = -7046029254386353131  # BaseHashTable multiplies hashes by it
 FIRST_COMMIT_VERSION = 9  # of OffsetCommit, by members that speak the consumer protocol
 
 
 class ResolvedExpression(NamedTuple):
-    """The topics that matched an expression, at a version of the cluster's topics and a time of the wall clock."""
+    """The topics that matched an expression, with the version of the cluster's topics and the wall clock time."""
 
     topics: frozenset[str]
     version: int
@@ -49,10 +49,10 @@ class ResolvedExpression(NamedTuple):
 class ConsumerGroup(ModernGroup[ConsumerMember]):
     """A group of KIP-848.
 
-    ``assignors`` says how many members ask for each assignor, ``expressions`` how many subscribe to each expression,
-    and ``resolved`` what those match.
-    ``partition_epochs`` says in which epoch of its holder a partition is held, by topic id and partition;
-    ``classic_protocols`` how many of the members that speak the classic protocol know each assignor of theirs.
+    ``assignors`` has the number of members that prefer each assignor, ``expressions`` the number of members that
+    subscribe to each expression, and ``resolved`` the matches of these expressions.
+    ``partition_epochs`` has the epoch of the holder of each held partition, by topic id and partition;
+    ``classic_protocols`` the number of members of the classic protocol that support each of their assignors.
     """
 
     kind: ClassVar[str] = "consumer"
@@ -83,7 +83,7 @@ class ConsumerGroup(ModernGroup[ConsumerMember]):
             self.partition_epochs[topic_id, partition] = after.epoch
 
     def put_expression(self, text: str, found: ResolvedExpression | None) -> None:
-        """An expression matches these topics from now on; None: nobody subscribes to it."""
+        """Set the topics that an expression matches; None: no member subscribes to it."""
         before = self.resolved.pop(text, None)
         if before is not None:
             count_matches(self.counts, before.topics, -1)
@@ -92,7 +92,7 @@ class ConsumerGroup(ModernGroup[ConsumerMember]):
             count_matches(self.counts, found.topics, 1)
 
     def _release(self, member: ConsumerMember | None) -> None:
-        """What a member held nobody holds, unless another has it by now."""
+        """Release the partitions of a member, except those that another member holds by now."""
         for topic_id, partition, _ in member.held if member is not None else ():
             assert member is not None
             if self.partition_epochs.get((topic_id, partition)) == member.epoch:
@@ -114,11 +114,11 @@ class ConsumerGroup(ModernGroup[ConsumerMember]):
     # what members and their heartbeats ask
 
     def holder_epoch(self, topic_id: bytes, partition: int) -> int:
-        """The epoch of the member that holds a partition, -1 where nobody does."""
+        """The epoch of the member that holds a partition, -1 if none does."""
         return self.partition_epochs.get((topic_id, partition), NOBODY)
 
     def topics_of(self, member: ConsumerMember) -> frozenset[str]:
-        """The topics that a member subscribes to, by name and by what its expression matches."""
+        """The topics that a member subscribes to, by name and by its expression."""
         resolved = self.resolved.get(member.expression) if member.expression else None
         return member.topics if resolved is None else member.topics | resolved.topics
 
@@ -130,11 +130,11 @@ class ConsumerGroup(ModernGroup[ConsumerMember]):
         return self.preferred_assignor()
 
     def preferred_assignor(self, before: ConsumerMember | None = None, after: ConsumerMember | None = None) -> str:
-        """The assignor that most members ask for, once one of them has changed; the first of the brokers' if none does.
+        """The assignor that most members prefer after a member's change; the brokers' first one if no member has any.
 
-        Of equals the one that comes first in Kafka's hash tables: that of the group goes by names, while a member's
-        vote that is counted anew comes first in its copy. So a heartbeat of the only one that asks for the other of two
-        equals grows the group's epoch, each time.
+        Ties are resolved by the order in Kafka's hash tables: the group's table is ordered by name, while a member's
+        vote that is counted again comes first in its copy. So each heartbeat of the only member that prefers the other
+        of two tied assignors increases the group's epoch.
         """
         counts = {name: self.assignors[name] for name in sorted(self.assignors, key=place_in_table)}
         if before is not None and before.assignor is not None:
@@ -157,7 +157,7 @@ class ConsumerGroup(ModernGroup[ConsumerMember]):
         return counts
 
     def expressions_after(self, before: ConsumerMember | None, after: ConsumerMember | None) -> dict[str, int]:
-        """How many subscribe to each expression once a member has changed."""
+        """The number of subscribers of each expression after a member has changed."""
         expressions = dict(self.expressions)
         old, new = (one.expression if one is not None else None for one in (before, after))
         if old != new:
@@ -172,9 +172,9 @@ class ConsumerGroup(ModernGroup[ConsumerMember]):
     def accept_commit(
         self, member_id: str, instance_id: str | None, generation: int, now_ms: int, *, version: int
     ) -> CommitCheck | None:
-        """Let a member commit in its epoch; in an older one what was its own then (KIP-1251).
+        """Accept a commit in the member's epoch, or in an older one for partitions assigned to it then (KIP-1251).
 
-        Raises ApiError: UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH, of a member of the classic protocol
+        Raises ApiError: UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH, for a member of the classic protocol
             ILLEGAL_GENERATION, UNSUPPORTED_VERSION.
         """
         if generation < 0 and not self.members:
@@ -188,9 +188,9 @@ class ConsumerGroup(ModernGroup[ConsumerMember]):
     def accept_transactional_commit(
         self, member_id: str, instance_id: str | None, generation: int
     ) -> CommitCheck | None:
-        """Let a transaction's offsets pass as a commit's; those of nobody always.
+        """Accept a transaction's offsets like a commit; always if the request names no member.
 
-        Raises ApiError: UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH, of a member of the classic protocol
+        Raises ApiError: UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH, for a member of the classic protocol
             ILLEGAL_GENERATION.
         """
         if generation < 0 and not self.members:
@@ -200,14 +200,14 @@ class ConsumerGroup(ModernGroup[ConsumerMember]):
         return self._check_of(self.member(member_id), generation)
 
     def accept_fetch(self, member_id: str | None, generation: int) -> None:
-        """Let a member read offsets in its epoch, and anybody who does not say who he is.
+        """Let a member read offsets in its epoch, and any client that names no member.
 
-        Raises ApiError: UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH, of a member of the classic protocol
-            ILLEGAL_GENERATION; UNKNOWN_SERVER_ERROR, of nobody in an epoch.
+        Raises ApiError: UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH, for a member of the classic protocol
+            ILLEGAL_GENERATION; UNKNOWN_SERVER_ERROR, for an epoch without a member.
         """
         if member_id is None and generation < 0:
             return
-        if member_id is None:  # Kafka looks nobody up in a table that has no place for that
+        if member_id is None:  # Kafka looks null up in a table that rejects it
             raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
         member = self.member(member_id)
         if generation != member.epoch:
@@ -245,7 +245,7 @@ class ConsumerGroup(ModernGroup[ConsumerMember]):
     # time
 
     def on_timer(self, timer: MemberTimer, member_id: str, now_ms: int) -> None:
-        """A member is too late with something: it is put out of the group."""
+        """Remove a member that has exceeded a deadline."""
         from mockbroker.state.groups.consumer.leaving import fence
 
         member = self.members[member_id]
@@ -260,7 +260,7 @@ class ConsumerGroup(ModernGroup[ConsumerMember]):
 
 
 def place_in_table(assignor: str) -> int:
-    """Where a name is in a hash table of Kafka's coordinators that has one or two of them.
+    """The position of a name in a hash table of Kafka's coordinators with one or two names.
 
     >>> sorted(["range", "uniform"], key=place_in_table)
     ['uniform', 'range']
@@ -269,7 +269,7 @@ def place_in_table(assignor: str) -> int:
 
 
 def add(counts: dict[str, int], name: str, by: int) -> None:
-    """Count by so many more, leaving out what is at nothing."""
+    """Change a count by ``by``; a count of 0 is removed."""
     total = counts.get(name, 0) + by
     if total > 0:
         counts[name] = total
@@ -278,7 +278,7 @@ def add(counts: dict[str, int], name: str, by: int) -> None:
 
 
 def stale_code(member: ConsumerMember) -> ErrorCode:
-    """The error of a member that speaks of another epoch than its own."""
+    """The error for a request with an epoch that is not the member's."""
     return ErrorCode.STALE_MEMBER_EPOCH if member.classic is None else ErrorCode.ILLEGAL_GENERATION
 
 
@@ -289,7 +289,7 @@ def _set_expression(group: ConsumerGroup, record: CoordinatorRecord) -> None:
 
 
 def _ignore(group: ConsumerGroup, record: CoordinatorRecord) -> None:
-    """What Kafka up to 4.0 kept of topics; a hash does now."""
+    """Ignore the topic metadata that Kafka up to 4.0 stored; it has been replaced by a hash."""
 
 
 APPLY: dict[type, Callable[[ConsumerGroup, CoordinatorRecord], None]] = {

@@ -1,7 +1,7 @@
-"""ConsumerGroupHeartbeat as the coordinator takes it: joining, subscribing, moving towards the target, leaving.
+"""Handles ConsumerGroupHeartbeat: joining, subscribing, reconciling with the target, leaving.
 
-A heartbeat is worked out against the group as it stands; its records are written at the end, so one that is refused
-changes nothing.
+A heartbeat is evaluated against the current group; its records are written at the end, so a rejected heartbeat changes
+nothing.
 
 Source: GroupMetadataManager.consumerGroupHeartbeat and GroupCoordinatorService, Apache Kafka 4.4.
 """
@@ -44,9 +44,9 @@ MEMBER_MAKES_ID_VERSION = 1  # of ConsumerGroupHeartbeat (KIP-1082)
 
 @dataclass(slots=True, frozen=True, kw_only=True)
 class ConsumerHeartbeat:
-    """What a ConsumerGroupHeartbeat says; None, and -1 for the time-out, where it is as it was last time.
+    """A ConsumerGroupHeartbeat; a field that is unchanged is None, the time-out -1.
 
-    ``may_see`` is whether the member may describe a topic, None where everybody may.
+    ``may_see`` returns True if the member may describe a topic; None if all members may.
     """
 
     group_id: str
@@ -65,14 +65,14 @@ class ConsumerHeartbeat:
 
     @property
     def is_full(self) -> bool:
-        """Whether it says everything, as a member's does that has lost an answer."""
+        """True if all fields are set, as a member does after it has lost an answer."""
         subscribes = self.topics is not None or self.expression is not None
         return self.rebalance_timeout_ms != NOT_SAID and subscribes and self.owned is not None
 
 
 @dataclass(slots=True, frozen=True)
 class ConsumerHeartbeatAnswer:
-    """Where the member stands now; ``assigned`` is None where that has not changed."""
+    """The member's current state; ``assigned`` is None if unchanged."""
 
     member_id: str
     epoch: int
@@ -81,7 +81,7 @@ class ConsumerHeartbeatAnswer:
 
 
 def check_heartbeat(beat: ConsumerHeartbeat, version: int, configs: GroupConfigs) -> None:
-    """Raises ApiError: INVALID_REQUEST, UNSUPPORTED_ASSIGNOR, for what no group has to be looked at."""
+    """Raises ApiError: INVALID_REQUEST, UNSUPPORTED_ASSIGNOR, for errors that do not depend on a group."""
     if version >= MEMBER_MAKES_ID_VERSION or beat.epoch > JOIN_EPOCH or beat.epoch == LEAVE_EPOCH:
         check_filled(beat.member_id, "MemberId can't be empty.")
     check_filled(beat.group_id, "GroupId can't be empty.")
@@ -106,7 +106,7 @@ def check_heartbeat(beat: ConsumerHeartbeat, version: int, configs: GroupConfigs
 
 
 def check_filled(value: str | None, problem: str) -> None:
-    """Raises ApiError: INVALID_REQUEST, for text with nothing in it but blanks; None passes."""
+    """Raises ApiError: INVALID_REQUEST, for text that is empty or blank; None is accepted."""
     if value is not None and not value.strip():
         raise invalid(problem)
 
@@ -116,7 +116,7 @@ def invalid(problem: str) -> ApiError:
 
 
 def take_heartbeat(groups: Groups, beat: ConsumerHeartbeat, now_ms: int, rng: Random) -> ConsumerHeartbeatAnswer:
-    """Take a checked heartbeat in.
+    """Handle a checked heartbeat.
 
     Raises ApiError: GROUP_ID_NOT_FOUND, GROUP_MAX_SIZE_REACHED, UNKNOWN_MEMBER_ID, FENCED_MEMBER_EPOCH,
         FENCED_INSTANCE_ID, UNRELEASED_INSTANCE_ID, INVALID_REGULAR_EXPRESSION, UNKNOWN_SERVER_ERROR.
@@ -162,7 +162,7 @@ def take_heartbeat(groups: Groups, beat: ConsumerHeartbeat, now_ms: int, rng: Ra
 
 
 class MemberUpdate:
-    """What one request makes of a member and its group: worked out step by step, then written."""
+    """The effect of one request on a member and its group: computed step by step, then written."""
 
     def __init__(
         self,
@@ -174,7 +174,7 @@ class MemberUpdate:
         *,
         is_classic: bool = False,
     ) -> None:
-        """``member`` as it is before; ``replaced`` is the static member whose place it takes, if any."""
+        """``member`` is the member before the request; ``replaced`` the static member that it replaces, if any."""
         self.group, self.member, self.replaced, self.records = group, member, replaced, new_records
         self.now_ms, self.is_classic = now_ms, is_classic
         self.epoch = group.epoch
@@ -183,7 +183,7 @@ class MemberUpdate:
         self._last_resolved = next(iter(group.resolved.values()), None)
 
     def subscribe(self, after: ConsumerMember) -> ConsumerMember:
-        """Take in what the member says of itself; the group's epoch grows where that changes its assignment."""
+        """Apply the member's subscription; the group's epoch increases if the change affects its assignment."""
         group, before = self.group, self.member
         rules = group.groups.rules
         names_changed = after.topics != before.topics
@@ -213,7 +213,7 @@ class MemberUpdate:
         return after
 
     def assign(self, after: ConsumerMember) -> tuple[int, Partitions]:
-        """The epoch of the target that counts, and the member's part of it; worked out anew where it is due."""
+        """The epoch of the effective target, and the member's part of it; computed again when due."""
         group = self.group
         old_id = after.id if self.replaced is None else self.replaced.id
         if group.assignment_epoch >= self.epoch or not group.may_assign(self.now_ms):
@@ -241,7 +241,7 @@ class MemberUpdate:
     def reconcile(
         self, after: ConsumerMember, assignment_epoch: int, target: Partitions, owned: Owned | None
     ) -> ConsumerMember:
-        """Take the member a step nearer to its target. Raises ApiError: FENCED_MEMBER_EPOCH."""
+        """Move the member a step towards its target. Raises ApiError: FENCED_MEMBER_EPOCH."""
         reached = reconcile(
             self.group, after, assignment_epoch, target, owned, subscription_changed=self.subscription_changed
         )
@@ -250,7 +250,7 @@ class MemberUpdate:
         return reached
 
     def write(self, reached: ConsumerMember) -> None:
-        """Write all of it, and set the deadline by which the member is to have given up what it is to give up."""
+        """Write all records, and set the deadline for the partitions that the member has to revoke."""
         group, before = self.group, self.group.members.get(reached.id)
         group.groups.register(group)
         if self.replaced is not None:
@@ -265,12 +265,12 @@ class MemberUpdate:
             group.cancel_timer(MemberTimer.REBALANCE, reached.id)
 
     def refresh_expressions(self, may_see: Callable[[str], bool] | None) -> None:
-        """Match expressions, once the member has its answer, with the topics that it may see."""
+        """After the answer, match expressions with the topics that the member may see."""
         refresh(self.group, self._last_resolved, self.now_ms, may_see)
 
 
 def moved(before: ConsumerMember, after: ConsumerMember) -> bool:
-    """Whether a member has come nearer to a target or turned to another."""
+    """True if a member's epochs, state or assignment have changed."""
     return (before.epoch, before.previous_epoch, before.state, before.assigned, before.pending_revocation) != (
         after.epoch,
         after.previous_epoch,
@@ -281,19 +281,19 @@ def moved(before: ConsumerMember, after: ConsumerMember) -> bool:
 
 
 def check_room(group: ConsumerGroup, member_id: str, instance_id: str | None) -> None:
-    """Raises ApiError: GROUP_MAX_SIZE_REACHED, for one that is no member of a full group."""
+    """Raises ApiError: GROUP_MAX_SIZE_REACHED, for a new member of a full group."""
     replaces = group.groups.rules.static_members_replace_in_full_groups
     if not replaces or group.static_member(instance_id) is None:
         group.check_capacity(member_id)
 
 
 def new_member_id(rng: Random) -> str:
-    """A member id as Kafka makes them: a random UUID in base64."""
+    """A member id as Kafka generates it: a random UUID in base64."""
     return base64.urlsafe_b64encode(UUID(int=rng.getrandbits(128), version=4).bytes).decode().rstrip("=")
 
 
 def dynamic_member(group: ConsumerGroup, member_id: str, beat: ConsumerHeartbeat) -> ConsumerMember:
-    """The member of a heartbeat, a new one where it joins. Raises ApiError: UNKNOWN_MEMBER_ID, FENCED_MEMBER_EPOCH."""
+    """The member of a heartbeat; a new one if it joins. Raises ApiError: UNKNOWN_MEMBER_ID, FENCED_MEMBER_EPOCH."""
     if beat.epoch == JOIN_EPOCH and member_id not in group.members:
         return ConsumerMember(id=member_id)
     member = group.member(member_id)
@@ -304,7 +304,7 @@ def dynamic_member(group: ConsumerGroup, member_id: str, beat: ConsumerHeartbeat
 def static_member(
     group: ConsumerGroup, member_id: str, beat: ConsumerHeartbeat, new_records: list[CoordinatorRecord]
 ) -> tuple[ConsumerMember, ConsumerMember | None]:
-    """The member of a static member's heartbeat, and whose place it takes if it has come back under another id.
+    """The static member of a heartbeat, and the member that it replaces if it has returned under another id.
 
     Raises ApiError: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, UNRELEASED_INSTANCE_ID, FENCED_MEMBER_EPOCH.
     """
@@ -328,7 +328,7 @@ def static_member(
 def take_place(
     group: ConsumerGroup, existing: ConsumerMember, member_id: str, new_records: list[CoordinatorRecord]
 ) -> ConsumerMember:
-    """A static member that has come back has another id, and what it had before."""
+    """Replace a static member that has returned: the new member has another id and the same state."""
     member = replace(existing, id=member_id, epoch=JOIN_EPOCH, previous_epoch=0)
     new_records += records.no_member(group.id, existing.id)
     new_records.append(records.member_metadata(group.id, member))
@@ -338,7 +338,7 @@ def take_place(
 
 
 def check_epoch(group: ConsumerGroup, member: ConsumerMember, beat: ConsumerHeartbeat) -> None:
-    """Raises ApiError: FENCED_MEMBER_EPOCH, for an epoch that is neither the member's nor the one before."""
+    """Raises ApiError: FENCED_MEMBER_EPOCH, for an epoch that is neither the member's nor its previous one."""
     if beat.epoch in (JOIN_EPOCH, member.epoch):
         return
     if beat.epoch < member.epoch and beat.epoch == member.previous_epoch and holds(member.assigned, beat.owned):
@@ -347,7 +347,7 @@ def check_epoch(group: ConsumerGroup, member: ConsumerMember, beat: ConsumerHear
 
 
 def holds(assigned: Holding, owned: Owned | None) -> bool:
-    """Whether all that a member says it owns was given to it."""
+    """True if all partitions that a member claims to own were assigned to it."""
     if owned is None:
         return False
     return all(

@@ -1,4 +1,4 @@
-"""Members leave a consumer group, of themselves or because they were too late with something.
+"""Removes members from a consumer group, on their request or after a missed deadline.
 
 Source: GroupMetadataManager.consumerGroupLeave and consumerGroupFenceMembers, Apache Kafka 4.4.
 """
@@ -17,7 +17,7 @@ from mockbroker.state.groups.modern.subscriptions import count_matches, count_na
 
 
 def leave(group: ConsumerGroup, member_id: str, instance_id: str | None, epoch: int, now_ms: int) -> None:
-    """A member leaves (epoch -1), or a static one goes away for a while (-2).
+    """Remove a member that leaves (epoch -1), or mark a static one as temporarily absent (-2).
 
     Raises ApiError: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID.
     """
@@ -38,7 +38,7 @@ def leave(group: ConsumerGroup, member_id: str, instance_id: str | None, epoch: 
 
 
 def fence(group: ConsumerGroup, members: Sequence[ConsumerMember], now_ms: int) -> None:
-    """Put members out. If only members of the classic protocol are left, the group becomes a classic one."""
+    """Remove members. If only members of the classic protocol remain, the group becomes a classic one."""
     if not members:
         return
     from mockbroker.state.groups.consumer import migration

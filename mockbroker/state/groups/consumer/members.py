@@ -1,4 +1,4 @@
-"""A member of a consumer group: what it subscribes to, what it holds and what it has yet to give up.
+"""A member of a consumer group: its subscription, its assignment and its pending revocations.
 
 Source: ConsumerGroupMember, Apache Kafka 4.4.
 """
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
     RecordedPartitions = ConsumerGroupCurrentMemberAssignmentValue.TopicPartitions
 
 Holding = Mapping[bytes, Mapping[int, int]]
-"""Partitions by topic id, each with the epoch in which it was given."""
+"""Partitions by topic id, each with the epoch in which it was assigned."""
 
 
 @dataclass(slots=True, frozen=True, kw_only=True)
 class ConsumerMember(ModernMember):
     """A member in one of its epochs.
 
-    ``expression`` is what topics have to match, in RE2's syntax, empty for none. ``assigned`` is what it holds,
-    ``pending_revocation`` what it is to give up first. ``classic`` is what a member of the classic protocol said when
-    it joined; None of one that speaks the consumer protocol.
+    ``expression`` is an RE2 expression that topics have to match, empty for none. ``assigned`` has the partitions that
+    the member holds, ``pending_revocation`` those that it has to give up first. ``classic`` is the JoinGroup metadata
+    of a member of the classic protocol; None for the consumer protocol.
     """
 
     rebalance_timeout_ms: int = -1
@@ -41,7 +41,7 @@ class ConsumerMember(ModernMember):
 
     @property
     def held(self) -> list[tuple[bytes, int, int]]:
-        """What nobody else may have: topic id, partition and the epoch in which it was given."""
+        """The partitions that no other member may have: topic id, partition and the epoch of the assignment."""
         return [
             (topic_id, partition, epoch)
             for holding in (self.assigned, self.pending_revocation)
@@ -78,7 +78,7 @@ class ConsumerMember(ModernMember):
 
 
 def holding_of(recorded: Iterable[RecordedPartitions], epoch: int) -> Holding:
-    """What a record gives, in the member's own epoch where it does not say in which."""
+    """The partitions in a record, with the member's own epoch if the record has none."""
     return {
         one.topic_id: dict(
             zip(one.partitions, one.assignment_epochs or [max(epoch, 0)] * len(one.partitions), strict=True)
@@ -88,7 +88,7 @@ def holding_of(recorded: Iterable[RecordedPartitions], epoch: int) -> Holding:
 
 
 def recorded_partitions(holding: Holding) -> list[RecordedPartitions]:
-    """What a member holds, as records say it."""
+    """The partitions that a member holds, in the form of records."""
     return [
         ConsumerGroupCurrentMemberAssignmentValue.TopicPartitions(
             topic_id=topic_id,

@@ -1,9 +1,9 @@
-"""From the classic protocol to the consumer protocol and back, while members are there.
+"""Conversion of groups with members from the classic protocol to the consumer protocol, and back.
 
-``group.consumer.migration.policy`` says which of it may be.
+``group.consumer.migration.policy`` sets the allowed directions.
 
-The first member of the consumer protocol takes a classic group of consumers over as it is; once the last one is gone,
-the group is a classic one again. Members of the classic protocol notice nothing but a rebalance.
+The first member of the consumer protocol converts a classic group of consumers; when the last such member has left,
+the group becomes a classic one again. Members of the classic protocol only see a rebalance.
 
 Source: GroupMetadataManager.convertToConsumerGroup and convertToClassicGroup, ConsumerGroup.fromClassicGroup,
 ClassicGroup.fromConsumerGroup, Apache Kafka 4.4.
@@ -41,15 +41,15 @@ ClassicMetadata = ConsumerGroupMemberMetadataValue.ClassicMemberMetadata
 
 
 def policy(groups: Groups) -> str:
-    """``group.consumer.migration.policy``; what Kafka does not know counts as disabled."""
+    """``group.consumer.migration.policy``; a value unknown to Kafka means disabled."""
     named = str(groups.configs.broker("group.consumer.migration.policy")).lower()
     return named if named in UPGRADES | DOWNGRADES else "disabled"
 
 
 def group_for(groups: Groups, group_id: str, *, create: bool) -> tuple[ConsumerGroup, list[CoordinatorRecord]]:
-    """The consumer group of a heartbeat, and the records that make one of a classic group with members.
+    """The consumer group of a heartbeat, and the records that convert a classic group with members.
 
-    Raises ApiError: GROUP_ID_NOT_FOUND, of another kind of group, and of one that may not or cannot become one.
+    Raises ApiError: GROUP_ID_NOT_FOUND, for another kind of group, and for one that may not or cannot be converted.
     """
     found = groups.find(group_id)
     if create and isinstance(found, ClassicGroup) and found.state is not ClassicGroupState.EMPTY:
@@ -58,7 +58,7 @@ def group_for(groups: Groups, group_id: str, *, create: bool) -> tuple[ConsumerG
 
 
 def upgraded(classic: ClassicGroup, groups: Groups) -> tuple[ConsumerGroup, list[CoordinatorRecord]]:
-    """A consumer group with the members of a classic one, each holding what it had, and its records.
+    """A consumer group with the members of a classic one and their assignments, and its records.
 
     Raises ApiError: GROUP_ID_NOT_FOUND.
     """
@@ -99,7 +99,7 @@ def upgraded(classic: ClassicGroup, groups: Groups) -> tuple[ConsumerGroup, list
 def upgraded_member(one: ClassicGroupMember, protocol_name: str, epoch: int, assigned: Partitions) -> ConsumerMember:
     """A member of a classic group as one of a consumer group.
 
-    Raises ProtocolError: its metadata cannot be read; ApiError: UNKNOWN_SERVER_ERROR, for a member that has come with
+    Raises ProtocolError: its metadata cannot be read; ApiError: UNKNOWN_SERVER_ERROR, for a member that joined with
         other protocols than the generation's.
     """
     if protocol_name not in {name for name, _ in one.protocols}:
@@ -121,7 +121,7 @@ def upgraded_member(one: ClassicGroupMember, protocol_name: str, epoch: int, ass
 
 
 def classic_metadata(session_timeout_ms: int, protocols: Iterable[tuple[str, bytes]]) -> ClassicMetadata:
-    """What is kept of a member of the classic protocol."""
+    """The stored metadata of a member of the classic protocol."""
     return ClassicMetadata(
         session_timeout_ms=session_timeout_ms,
         supported_protocols=[
@@ -131,18 +131,18 @@ def classic_metadata(session_timeout_ms: int, protocols: Iterable[tuple[str, byt
 
 
 def start_sessions(group: ConsumerGroup, now_ms: int) -> None:
-    """Members that came with the upgrade have whole sessions, of the length that they asked for."""
+    """Start full sessions for the converted members, with their own session time-outs."""
     for member in group.members.values():
         if member.classic is not None:
             group.put_off_session(member.id, now_ms, member.classic.session_timeout_ms)
 
 
 class UserDataError(Exception):
-    """An assignment has user data, which a consumer group has no place for."""
+    """An assignment has user data, which a consumer group cannot store."""
 
 
 def partitions_of(assignment: bytes, topics: GroupTopics) -> Partitions:
-    """What a classic member's assignment gives it, of topics that there are. Raises ProtocolError, UserDataError."""
+    """A classic member's assignment, limited to existing topics. Raises ProtocolError, UserDataError."""
     if not assignment:
         return {}
     read = read_versioned(ConsumerProtocolAssignment, assignment, trailing="ignore")
@@ -163,7 +163,7 @@ def not_found(problem: str) -> ApiError:
 
 
 def may_downgrade_without(group: ConsumerGroup, leaving: Collection[ConsumerMember]) -> bool:
-    """Whether the group is to become a classic one when these members leave: all others are of that protocol."""
+    """True if the group becomes a classic one when these members leave: all others use that protocol."""
     stay = len(group.members) - len(leaving)
     if group.classic_members - sum(member.classic is not None for member in leaving) != stay:
         return False
@@ -171,7 +171,7 @@ def may_downgrade_without(group: ConsumerGroup, leaving: Collection[ConsumerMemb
 
 
 def may_downgrade_replacing(group: ConsumerGroup, replaced: ConsumerMember) -> bool:
-    """Whether the group is to become a classic one when a classic member takes a static member's place."""
+    """True if the group becomes a classic one when a classic member replaces a static member."""
     if group.classic_members != len(group.members) - 1 or replaced.classic is not None:
         return False
     return _may_downgrade(group, len(group.members))
@@ -190,12 +190,12 @@ def downgrade(
     leaving: Collection[str] = (),
     joining: ConsumerMember | None = None,
 ) -> None:
-    """Make a classic group of a consumer group whose members are of the classic protocol but for some.
+    """Convert a consumer group, all of whose remaining members use the classic protocol, to a classic group.
 
     Args:
-        rebalance: have the members join anew at once; else they go on with their targets.
-        leaving: the ids of members that are not to be in it.
-        joining: takes the place of the static member with its instance id.
+        rebalance: make the members join again at once; otherwise they continue with their targets.
+        leaving: the ids of members to leave out.
+        joining: replaces the static member with its instance id.
     """
     groups = group.groups
     replaced = None if joining is None else group.static_member(joining.instance_id)
@@ -226,7 +226,7 @@ def downgrade(
 
 
 def classic_member(member: ConsumerMember) -> ClassicGroupMember:
-    """A member that speaks the classic protocol, as a classic group has it."""
+    """A member of the classic protocol in the form of a classic group."""
     assert member.classic is not None
     return ClassicGroupMember(
         member.id,
@@ -240,12 +240,12 @@ def classic_member(member: ConsumerMember) -> ClassicGroupMember:
 
 
 def protocol_version(metadata: bytes) -> int:
-    """The version of the consumer protocol that a member's metadata begins with, as far as it is known here."""
+    """The version of the consumer protocol at the start of a member's metadata, at most the highest known one."""
     return min(int.from_bytes(metadata[:2], "big", signed=True), MAX_PROTOCOL_VERSION)
 
 
 def assignment_bytes(partitions: Partitions, version: int, topics: GroupTopics) -> bytes:
-    """An assignment as a member of the classic protocol reads it."""
+    """An assignment encoded for a member of the classic protocol."""
     named = sorted(
         (name, sorted(numbers))
         for topic_id, numbers in partitions.items()

@@ -1,4 +1,4 @@
-"""How a member comes to its target: it gives up first, then it is given what nobody else holds any more.
+"""Reconciles a member with its target: it first revokes partitions, then gets those that no other member holds.
 
 Source: CurrentAssignmentBuilder and GroupMetadataManager.maybeReconcile, Apache Kafka 4.4.
 """
@@ -15,7 +15,7 @@ from mockbroker.state.groups.modern.members import NOBODY, MemberState, Partitio
 from protocol.error_codes import ErrorCode
 
 Owned = Iterable[tuple[bytes, Iterable[int]]]
-"""What a member says it holds: topic ids with partitions."""
+"""The partitions that a member claims to hold, by topic id."""
 
 
 def reconcile(
@@ -27,13 +27,13 @@ def reconcile(
     *,
     subscription_changed: bool,
 ) -> ConsumerMember:
-    """The member one step nearer to its target, or as it was.
+    """The member one step nearer to its target, or unchanged.
 
     Args:
-        group: as it was before this heartbeat.
-        owned: what the member holds; None: it does not say, so it may still hold everything.
+        group: the group before this heartbeat.
+        owned: the partitions that the member holds; None: not reported, so it may still hold all of them.
 
-    Raises ApiError: FENCED_MEMBER_EPOCH, of a member in a state that is not known.
+    Raises ApiError: FENCED_MEMBER_EPOCH, for a member in an unknown state.
     """
     if not subscription_changed and member.is_reconciled(assignment_epoch):
         return member
@@ -73,7 +73,7 @@ class _ConsumerStep:
         self.subscribed = group.groups.topics.ids_of(group.topics_of(member))
 
     def still_owns(self, given_up: Holding) -> bool:
-        """Whether the member holds, for all it says, any of what it is to give up."""
+        """True if the member, by its own report, may still hold a partition that it has to revoke."""
         if self.owned is None:
             return True
         return any(
@@ -84,7 +84,7 @@ class _ConsumerStep:
         )
 
     def drop_left_topics(self) -> ConsumerMember:
-        """Within the epoch: the member gives up the partitions of topics that it has unsubscribed from."""
+        """Within the epoch, revoke the partitions of topics that the member has unsubscribed from."""
         member = self.member
         left = {topic_id: held for topic_id, held in member.assigned.items() if topic_id not in self.subscribed}
         if not left:
@@ -104,7 +104,7 @@ class _ConsumerStep:
         )
 
     def approach(self, epoch: int) -> ConsumerMember:
-        """Give up what is not in the target; with nothing to give up, take what is free of it."""
+        """Revoke partitions outside the target; if there are none, assign the free partitions of the target."""
         member = self.member
         assigned: dict[bytes, dict[int, int]] = {}
         revoked: dict[bytes, dict[int, int]] = {}
@@ -144,7 +144,7 @@ class _ConsumerStep:
         )
 
     def _is_free(self, topic_id: bytes, partition: int) -> bool:
-        """Whether nobody holds a partition, or the member itself is about to have given it up."""
+        """True if no member holds a partition, or this member is about to have revoked it."""
         if self.group.holder_epoch(topic_id, partition) == NOBODY:
             return True
         return self.at_once and partition in self.member.pending_revocation.get(topic_id, {})

@@ -1,4 +1,4 @@
-"""A consumer group as ``__consumer_offsets`` keeps it.
+"""The records of a consumer group in ``__consumer_offsets``.
 
 Source: GroupCoordinatorRecordHelpers, Apache Kafka 4.4.
 """
@@ -40,7 +40,7 @@ target_epoch, no_member = TYPES.target_epoch, TYPES.no_member
 
 
 def member_metadata(group_id: str, member: ConsumerMember) -> CoordinatorRecord:
-    """What a member has said of itself."""
+    """The record of a member's metadata."""
     value = ConsumerGroupMemberMetadataValue(
         instance_id=member.instance_id,
         rack_id=member.rack,
@@ -56,7 +56,7 @@ def member_metadata(group_id: str, member: ConsumerMember) -> CoordinatorRecord:
 
 
 def member_assignment(group_id: str, member: ConsumerMember) -> CoordinatorRecord:
-    """How far a member is."""
+    """The record of a member's current assignment."""
     value = ConsumerGroupCurrentMemberAssignmentValue(
         member_epoch=member.epoch,
         previous_member_epoch=member.previous_epoch,
@@ -68,18 +68,18 @@ def member_assignment(group_id: str, member: ConsumerMember) -> CoordinatorRecor
 
 
 def expression(group_id: str, text: str, topics: Iterable[str], version: int, wall_ms: int) -> CoordinatorRecord:
-    """Which topics match an expression."""
+    """The record of the topics that match an expression."""
     value = ConsumerGroupRegularExpressionValue(topics=sorted(topics), version=version, timestamp=wall_ms)
     return CoordinatorRecord(ConsumerGroupRegularExpressionKey(group_id=group_id, regular_expression=text), value)
 
 
 def no_expression(group_id: str, text: str) -> CoordinatorRecord:
-    """Nobody subscribes to an expression any more."""
+    """The record that deletes an expression without subscribers."""
     return CoordinatorRecord(ConsumerGroupRegularExpressionKey(group_id=group_id, regular_expression=text), None)
 
 
 def no_group(group_id: str, member_ids: Iterable[str], expressions: Iterable[str]) -> list[CoordinatorRecord]:
-    """A group is gone, with all its members."""
+    """The records that delete a group with all its members."""
     found = [record for member_id in member_ids for record in no_member(group_id, member_id)]
     found += [no_expression(group_id, text) for text in expressions]
     found.append(CoordinatorRecord(ConsumerGroupTargetAssignmentMetadataKey(group_id=group_id), None))

@@ -1,1 +1,1 @@
-"""What the groups of KIP-848 and of its followers have in common: the coordinator assigns, members follow by epochs."""
+"""The base of the groups of KIP-848 and later: the coordinator assigns partitions, and members follow by epochs."""

@@ -1,6 +1,6 @@
-"""The coordinator's assignors, over the members of a group: what each is to read.
+"""The coordinator's assignors: they compute the target of each member of a group.
 
-Source: TargetAssignmentBuilder, Apache Kafka 4.4. What they do stands in ``kafka_rack.assignment``.
+Source: TargetAssignmentBuilder, Apache Kafka 4.4. The algorithms are in ``kafka_rack.assignment``.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ if TYPE_CHECKING:
     from mockbroker.state.groups.modern.group import GroupConfigs
 
 RACK_AWARE = frozenset({"rack-uniform"})
-"""Those for which a member's rack counts."""
+"""The assignors that use members' racks."""
 
 
 def assignor_names(configs: GroupConfigs) -> list[str]:
-    """What ``group.consumer.assignors`` names, the default first."""
+    """The assignors in ``group.consumer.assignors``, the default first."""
     return list(server_assignors(configs.broker("group.consumer.assignors")))
 
 
 @dataclass(slots=True, frozen=True)
 class MemberSpec:
-    """A member as an assignor meets it: the names of its topics, and its present target."""
+    """A member as input of an assignor: the names of its topics, and its current target."""
 
     topics: frozenset[str]
     target: Partitions
@@ -44,13 +44,13 @@ class MemberSpec:
 def assign_targets(
     assignor: str, epoch: int, specs: Mapping[str, MemberSpec], topics: GroupTopics, *, alike: bool = True
 ) -> dict[str, Partitions]:
-    """What each member is to read; every member is there.
+    """The target of each member; every member has an entry.
 
-    Topics that do not exist are left out. ``alike``: by counting subscriptions all members have the same; where they
-    have not, uniform goes another way, even if all come to the same topics. One who has just come without any topic
-    may not be counted yet: the first member's topics are everybody's then.
+    Topics that do not exist are left out. ``alike``: by the subscription counts, all members subscribe to the same
+    topics; otherwise uniform uses another algorithm, even if all members have the same topics. A new member without
+    topics may not be counted yet: then the first member's topics are used for all.
 
-    Raises ApiError: UNKNOWN_SERVER_ERROR, the assignor cannot do it.
+    Raises ApiError: UNKNOWN_SERVER_ERROR, the assignor fails.
     """
     by_name = topics.by_name
     wanted = sorted(frozenset().union(*(spec.topics for spec in specs.values())).intersection(by_name))

@@ -1,6 +1,6 @@
-"""A group whose coordinator assigns, as it runs: its epoch, its members, and the target that they move towards.
+"""A group whose coordinator assigns: its epoch, its members, and their targets.
 
-It changes by records alone: ``write`` appends them to the log, then applies them here; a new coordinator applies them
+Only records change it: ``write`` appends them to the log, then applies them here; a new coordinator applies them
 again.
 
 Source: ModernGroup and TargetAssignmentMetadata, Apache Kafka 4.4.
@@ -29,7 +29,7 @@ SomeMember = TypeVar("SomeMember", bound=ModernMember)
 
 
 class MemberTimer(Enum):
-    """What a deadline of a member is about."""
+    """The kind of a member's deadline."""
 
     SESSION = "its next sign of life"
     REBALANCE = "it has given up what it is to give up"
@@ -39,7 +39,7 @@ class MemberTimer(Enum):
 
 
 class GroupConfigs(NamedTuple):
-    """Values in force: ``broker`` of a broker's setting by its name, ``group`` of a group's by its id and the name."""
+    """Effective values: ``broker`` returns a broker's setting by name, ``group`` a group's by group id and name."""
 
     broker: Callable[[str], Any]
     group: Callable[[str, str], Any]
@@ -47,10 +47,10 @@ class GroupConfigs(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class ModernGroup(Generic[SomeMember]):
-    """A group of a new kind.
+    """A group whose coordinator assigns.
 
-    ``epoch`` grows with each change of members, subscriptions or topics; ``assignment_epoch`` is the one for which
-    ``targets`` were worked out, by member id. ``counts`` says how many subscribe to each topic, ``static_ids`` has the
+    ``epoch`` increases with each change of members, subscriptions or topics; ``assignment_epoch`` is the one for which
+    ``targets``, by member id, were computed. ``counts`` has the number of subscribers of each topic, ``static_ids`` the
     member id of each static member by its instance id.
     """
 
@@ -77,33 +77,33 @@ class ModernGroup(Generic[SomeMember]):
     # records
 
     def write(self, records: Sequence[CoordinatorRecord]) -> None:
-        """Have records of this group kept, and apply them."""
+        """Append records of this group to the log, and apply them."""
         self.groups.write(self.id, records)
         for record in records:
             self.apply(record)
 
     def apply(self, record: CoordinatorRecord) -> None:
-        """Take one of this group's records in, as it is written or from the log. Each kind has its own."""
+        """Apply one of this group's records, new or from the log. Each kind overrides this."""
         raise NotImplementedError
 
     def tombstones(self) -> list[CoordinatorRecord]:
-        """The records that delete all that is kept of the group but its offsets. Each kind has its own."""
+        """The records that delete the group's state except its offsets. Each kind overrides this."""
         raise NotImplementedError
 
     def apply_group_epoch(self, record: CoordinatorRecord) -> None:
-        """The group has reached an epoch."""
+        """Set the group's epoch."""
         if record.value is not None:
             self.epoch, self.metadata_hash = record.value.epoch, record.value.metadata_hash
 
     def apply_member(self, record: CoordinatorRecord) -> None:
-        """A member has said something of itself, or is gone."""
+        """Set a member's metadata, or remove the member."""
         if record.value is None:
             self.drop_member(record.key.member_id)
         else:
             self.put_member(self._member_or_new(record.key.member_id).with_metadata(record.value))
 
     def apply_assignment(self, record: CoordinatorRecord) -> None:
-        """A member is so far, or has nothing any more."""
+        """Set a member's current assignment, or clear it."""
         member_id = record.key.member_id
         if record.value is not None:
             self.put_member(self._member_or_new(member_id).with_assignment(record.value))
@@ -111,7 +111,7 @@ class ModernGroup(Generic[SomeMember]):
             self.put_member(self.members[member_id].without_assignment())
 
     def apply_target(self, record: CoordinatorRecord) -> None:
-        """A member is to have this, or has no target any more."""
+        """Set a member's target, or remove it."""
         if record.value is None:
             self.targets.pop(record.key.member_id, None)
         else:
@@ -120,7 +120,7 @@ class ModernGroup(Generic[SomeMember]):
             }
 
     def apply_target_epoch(self, record: CoordinatorRecord) -> None:
-        """The targets were worked out for an epoch of the group."""
+        """Set the epoch for which the targets were computed."""
         value = record.value
         self.assignment_epoch = -1 if value is None else value.assignment_epoch
         self.assignment_timestamp_ms = 0 if value is None else value.assignment_timestamp
@@ -129,7 +129,7 @@ class ModernGroup(Generic[SomeMember]):
         return self.members.get(member_id) or cast(SomeMember, self.member_class(id=member_id))
 
     def put_member(self, member: SomeMember) -> None:
-        """A member is as this one says from now on."""
+        """Add or replace a member."""
         before = self.members.get(member.id)
         self.members[member.id] = member
         self.member_changed(before, member)
@@ -139,7 +139,7 @@ class ModernGroup(Generic[SomeMember]):
             self.static_ids[member.instance_id] = member.id
 
     def drop_member(self, member_id: str) -> None:
-        """A member is gone."""
+        """Remove a member."""
         member = self.members.pop(member_id, None)
         if member is None:
             return
@@ -148,11 +148,11 @@ class ModernGroup(Generic[SomeMember]):
             self.static_ids.pop(member.instance_id, None)
 
     def member_changed(self, before: SomeMember | None, after: SomeMember | None) -> None:
-        """Keep up what is known by topic, partition or task. Each kind has its own."""
+        """Update the indexes by topic, partition or task. Each kind overrides this."""
         raise NotImplementedError
 
     def restore(self, records: Iterable[CoordinatorRecord], now_ms: int) -> None:
-        """Resume from the group's records in the log; its members have whole sessions."""
+        """Resume from the group's records in the log; its members get full sessions."""
         for record in records:
             self.apply(record)
         self.restart_sessions(now_ms)
@@ -160,11 +160,11 @@ class ModernGroup(Generic[SomeMember]):
     # metadata
 
     def metadata_expired(self) -> bool:
-        """Whether topics may have changed since the metadata hash was worked out."""
+        """True if topics may have changed since the metadata hash was computed."""
         return self._metadata_version != self.groups.topics.version()
 
     def metadata_refreshed(self) -> None:
-        """The metadata hash is that of the topics as they are now."""
+        """Record that the metadata hash is up to date with the topics."""
         self._metadata_version = self.groups.topics.version()
 
     # what admins and offset committers ask
@@ -185,7 +185,7 @@ class ModernGroup(Generic[SomeMember]):
         return len(self.members)
 
     def member(self, member_id: str) -> SomeMember:
-        """The member of this id. Raises ApiError: UNKNOWN_MEMBER_ID."""
+        """The member with this id. Raises ApiError: UNKNOWN_MEMBER_ID."""
         member = self.members.get(member_id)
         if member is None:
             problem = f"Member {member_id} is not a member of group {self.id}."
@@ -193,12 +193,12 @@ class ModernGroup(Generic[SomeMember]):
         return member
 
     def static_member(self, instance_id: str | None) -> SomeMember | None:
-        """The static member of this instance id, None if there is none."""
+        """The static member with this instance id, None if there is none."""
         member_id = None if instance_id is None else self.static_ids.get(instance_id)
         return None if member_id is None else self.members[member_id]
 
     def check_static_member(self, member_id: str, instance_id: str) -> SomeMember:
-        """The static member of an instance id, where it has this member id.
+        """The static member with this instance id, if it has this member id.
 
         Raises ApiError: UNKNOWN_MEMBER_ID; FENCED_INSTANCE_ID, another member has the instance id.
         """
@@ -211,14 +211,14 @@ class ModernGroup(Generic[SomeMember]):
         return member
 
     def check_capacity(self, member_id: str) -> None:
-        """Raises ApiError: GROUP_MAX_SIZE_REACHED, for one that is no member of a full group."""
+        """Raises ApiError: GROUP_MAX_SIZE_REACHED, for a new member of a full group."""
         limit = self.groups.configs.broker(f"group.{self.kind}.max.size")
         if len(self.members) >= limit and member_id not in self.members:
             problem = f"The {self.kind} group has reached its maximum capacity of {limit} members."
             raise ApiError(ErrorCode.GROUP_MAX_SIZE_REACHED, problem)
 
     def wrong_epoch(self, member: SomeMember, told: int) -> ApiError:
-        """FENCED_MEMBER_EPOCH, of a member that names an epoch in which it is not."""
+        """FENCED_MEMBER_EPOCH, for a request with an epoch that is not the member's."""
         size = "greater" if told > member.epoch else "smaller"
         problem = (
             f"The {self.kind} group member has a {size} member epoch ({told}) than the one known by the group"
@@ -227,7 +227,7 @@ class ModernGroup(Generic[SomeMember]):
         return ApiError(ErrorCode.FENCED_MEMBER_EPOCH, problem)
 
     def counts_after(self, before: SomeMember | None, after: SomeMember | None) -> Counts:
-        """How many subscribe to each topic once a member has changed, come or gone."""
+        """The number of subscribers of each topic after a member has changed, joined or left."""
         counts = dict(self.counts)
         if before is not None:
             count_names(counts, before.topics, -1)
@@ -237,7 +237,7 @@ class ModernGroup(Generic[SomeMember]):
 
     @property
     def assignor_name(self) -> str | None:
-        """The assignor in force, None for a kind that has but one."""
+        """The effective assignor, None for a kind with only one."""
         return None
 
     def topics_of(self, member: SomeMember) -> frozenset[str]:
@@ -245,11 +245,11 @@ class ModernGroup(Generic[SomeMember]):
         return member.topics
 
     def assigned_to(self, member: SomeMember) -> Mapping[bytes, Collection[int]]:
-        """What a member holds, by topic id."""
+        """The partitions that a member holds, by topic id."""
         return self.target_of(member.id)
 
     def target_of(self, member_id: str) -> Partitions:
-        """What a member is to read, nothing if it has no target."""
+        """The target of a member, empty if it has none."""
         return self.targets.get(member_id, NO_ASSIGNMENT)
 
     def subscribed_topics(self, topics_of: TopicsOf) -> Collection[str]:
@@ -259,33 +259,33 @@ class ModernGroup(Generic[SomeMember]):
     def accept_commit(
         self, member_id: str, instance_id: str | None, generation: int, now_ms: int, *, version: int
     ) -> CommitCheck | None:
-        """Refuse a commit of offsets, unless the kind has any. Raises ApiError: GROUP_ID_NOT_FOUND."""
+        """Reject a commit of offsets, unless the kind has offsets. Raises ApiError: GROUP_ID_NOT_FOUND."""
         raise self.without_offsets()
 
     def accept_transactional_commit(
         self, member_id: str, instance_id: str | None, generation: int
     ) -> CommitCheck | None:
-        """Refuse a transaction's offsets, unless the kind has any. Raises ApiError: GROUP_ID_NOT_FOUND."""
+        """Reject a transaction's offsets, unless the kind has offsets. Raises ApiError: GROUP_ID_NOT_FOUND."""
         raise self.without_offsets()
 
     def accept_fetch(self, member_id: str | None, generation: int) -> None:
-        """Refuse to tell offsets, unless the kind has any. Raises ApiError: GROUP_ID_NOT_FOUND."""
+        """Reject a fetch of offsets, unless the kind has offsets. Raises ApiError: GROUP_ID_NOT_FOUND."""
         raise self.without_offsets()
 
     def without_offsets(self) -> ApiError:
-        """That members of this kind of group do not commit offsets of their own."""
+        """The error for requests about offsets to a kind of group whose members do not commit any."""
         return ApiError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {self.id} is not a consumer group.")
 
     def begun_offsets(self, cluster: Any) -> list[tuple[str, int, int, int | None]] | None:
-        """Topic, index, first offset and lag of each partition of a group that commits no offsets; None: it does."""
+        """Topic, index, first offset and lag of each partition of a group that commits no offsets; None if it does."""
         return None
 
     def retention_begun_ms(self, committed_ms: int) -> int | None:
-        """Since when an offset is kept for nothing: since its commit. Of topics that are read none is asked about."""
+        """The time at which an offset's retention began: its commit. Not called for topics that are being read."""
         return committed_ms
 
     def coordinator_moved(self) -> None:
-        """Another broker coordinates the group; nobody waits for an answer at the old one."""
+        """Accept that another broker coordinates the group; no call waits at the old one."""
 
     def delete(self) -> None:
         """End the group. Raises ApiError: NON_EMPTY_GROUP."""
@@ -295,7 +295,7 @@ class ModernGroup(Generic[SomeMember]):
     # time
 
     def on_timer(self, timer: MemberTimer, member_id: str, now_ms: int) -> None:
-        """One of a member's deadlines was reached. Each kind has its own."""
+        """Handle one of a member's deadlines. Each kind overrides this."""
         raise NotImplementedError
 
     def set_timer(self, timer: MemberTimer, member_id: str, deadline_ms: int) -> None:
@@ -308,28 +308,28 @@ class ModernGroup(Generic[SomeMember]):
         self.groups.timers.cancel((self.id, timer, member_id))
 
     def cancel_timers_of(self, member_id: str) -> None:
-        """None of a member's deadlines counts any more."""
+        """Cancel all deadlines of a member."""
         for timer in MemberTimer:
             self.cancel_timer(timer, member_id)
 
     def cancel_timers(self) -> None:
-        """None of the group's deadlines counts any more."""
+        """Cancel all deadlines of the group."""
         for member_id in self.members:
             self.cancel_timers_of(member_id)
 
     def put_off_session(self, member_id: str, now_ms: int, timeout_ms: int | None = None) -> None:
-        """A member has given a sign of life; its session is as long as the group's settings say, unless given."""
+        """Extend a member's session after a heartbeat, by ``timeout_ms`` or else the group's session time-out."""
         if timeout_ms is None:
             timeout_ms = self.groups.configs.group(self.id, f"{self.kind}.session.timeout.ms")
         self.set_timer(MemberTimer.SESSION, member_id, now_ms + timeout_ms)
 
     def restart_sessions(self, now_ms: int) -> None:
-        """Give every member a whole session from now."""
+        """Start a full session for every member."""
         for member_id in self.members:
             self.put_off_session(member_id, now_ms)
 
     def may_assign(self, now_ms: int) -> bool:
-        """Whether the time has come to work out another target, after the last one."""
+        """True if enough time has passed since the last target to compute another."""
         interval_ms: int = self.groups.configs.group(self.id, f"{self.kind}.assignment.interval.ms")
         if not self.assignment_timestamp_ms or not interval_ms:
             return True

@@ -1,4 +1,4 @@
-"""A member of a group whose coordinator assigns, as it is in one epoch. It never changes: a new one takes its place.
+"""A member of a group whose coordinator assigns, in one epoch. It is immutable; a change makes a new object.
 
 Source: ModernGroupMember, MemberState, Apache Kafka 4.4.
 """
@@ -13,14 +13,14 @@ from typing import Any, Self
 JOIN_EPOCH = 0
 LEAVE_EPOCH = -1
 STATIC_LEAVE_EPOCH = -2
-NOBODY = -1  # the epoch at which a partition is held that no member holds
+NOBODY = -1  # the holder's epoch of a partition without a holder
 
 Partitions = Mapping[bytes, frozenset[int]]
 """Partitions by topic id."""
 
 
 class MemberState(IntEnum):
-    """How far a member is on its way to its target; the numbers are those of records."""
+    """The progress of a member towards its target; the numbers are those in records."""
 
     STABLE = 0
     UNREVOKED_PARTITIONS = 1
@@ -30,7 +30,7 @@ class MemberState(IntEnum):
 
 @dataclass(slots=True, frozen=True, kw_only=True)
 class ModernMember:
-    """What a member has said of itself, and the epoch that it has reached.
+    """A member's metadata, and the epoch that it has reached.
 
     ``topics`` are the names that it subscribes to. ``instance_id`` names a static member.
     """
@@ -46,17 +46,17 @@ class ModernMember:
     topics: frozenset[str] = frozenset()
 
     def is_reconciled(self, assignment_epoch: int) -> bool:
-        """Whether the member has all that its target of this epoch gives it, and nothing else."""
+        """True if the member has exactly the partitions of its target of this epoch."""
         return self.state is MemberState.STABLE and self.epoch == assignment_epoch
 
     def with_metadata(self, value: Any) -> Self:
-        """The member, having said what the record says. Each kind has its own."""
+        """The member with the metadata in the record. Each kind overrides this."""
         raise NotImplementedError
 
     def with_assignment(self, value: Any) -> Self:
-        """The member, having reached what the record says. Each kind has its own."""
+        """The member with the assignment in the record. Each kind overrides this."""
         raise NotImplementedError
 
     def without_assignment(self) -> Self:
-        """The member before it reached anything. Each kind has its own."""
+        """The member before its first assignment. Each kind overrides this."""
         raise NotImplementedError

@@ -1,4 +1,4 @@
-"""The records that ``__consumer_offsets`` has of every kind of group whose coordinator assigns.
+"""The records in ``__consumer_offsets`` of every kind of group whose coordinator assigns.
 
 Source: GroupCoordinatorRecordHelpers and StreamsCoordinatorRecordHelpers, Apache Kafka 4.4.
 """
@@ -14,9 +14,9 @@ Message = type[Any]
 
 
 class GroupRecordTypes(NamedTuple):
-    """The messages that one kind of group is kept as, keys and values.
+    """The types of one kind of group's records, keys and values.
 
-    Of a member there are what it has said of itself, its assignment so far, and the target that it moves towards.
+    A member has records of its metadata, its current assignment, and its target.
     """
 
     group_key: Message
@@ -29,13 +29,13 @@ class GroupRecordTypes(NamedTuple):
     target_epoch_value: Message
 
     def group_epoch(self, group_id: str, epoch: int, metadata_hash: int) -> CoordinatorRecord:
-        """A group has reached an epoch."""
+        """The record of a group's epoch."""
         return CoordinatorRecord(
             self.group_key(group_id=group_id), self.group_value(epoch=epoch, metadata_hash=metadata_hash)
         )
 
     def target(self, group_id: str, member_id: str, partitions: Partitions) -> CoordinatorRecord:
-        """What a member is to read."""
+        """The record of a member's target."""
         value = self.target_value(
             topic_partitions=[
                 self.target_value.TopicPartition(topic_id=topic_id, partitions=sorted(numbers))
@@ -45,12 +45,12 @@ class GroupRecordTypes(NamedTuple):
         return CoordinatorRecord(self.target_key(group_id=group_id, member_id=member_id), value)
 
     def target_epoch(self, group_id: str, epoch: int, wall_ms: int) -> CoordinatorRecord:
-        """For which epoch of the group the targets were worked out, and when by the wall clock."""
+        """The record of the group epoch for which the targets were computed, with the wall clock time."""
         value = self.target_epoch_value(assignment_epoch=epoch, assignment_timestamp=wall_ms)
         return CoordinatorRecord(self.target_epoch_key(group_id=group_id), value)
 
     def no_member(self, group_id: str, member_id: str) -> list[CoordinatorRecord]:
-        """A member is gone."""
+        """The records that delete a member."""
         return [
             CoordinatorRecord(key(group_id=group_id, member_id=member_id), None)
             for key in (self.assignment_key, self.target_key, self.member_key)

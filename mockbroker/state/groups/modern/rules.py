@@ -1,4 +1,4 @@
-"""What groups whose coordinator assigns did otherwise in earlier releases.
+"""The differences between releases in groups whose coordinator assigns.
 
 Source: ModernGroup, ConsumerGroup, CurrentAssignmentBuilder and GroupMetadataManager of Apache Kafka 4.0.1, 4.1.0,
 4.2.0, 4.3.0 and 4.4.0.
@@ -13,15 +13,15 @@ from mockbroker.state.kraft_releases import is_since
 
 @dataclass(slots=True, frozen=True)
 class GroupRules:
-    """How the emulated release has it; the defaults are the newest's.
+    """The rules of the emulated release; the defaults are the newest release's.
 
     Attributes:
-        first_epoch: of a group that nobody has joined yet; 0 is raised by the first heartbeat, whatever it says.
-        unsubscribing_counts_at_once: a member gives up the partitions of topics that it leaves within its epoch, and
-            what it has just given up it can be given again; before, it was one epoch on when it had given up.
-        commits_by_assignment_epoch: an older epoch commits what the member has had since then (KIP-1251).
-        assignor_counts: another assignor that most members ask for is used at once.
-        static_members_replace_in_full_groups: a static member takes its own place in a group that is full.
+        first_epoch: the epoch of a new group without members; the first heartbeat always increments 0.
+        unsubscribing_counts_at_once: a member revokes the partitions of topics that it leaves within its epoch, and
+            can get partitions again that it has just revoked; in earlier releases its epoch advances as it revokes.
+        commits_by_assignment_epoch: an older epoch can commit the partitions held since then (KIP-1251).
+        assignor_counts: a change of the assignor that most members prefer takes effect at once.
+        static_members_replace_in_full_groups: a static member can replace itself in a full group.
         empty_groups_are_assigned: when the last member leaves, the target's epoch follows the group's.
     """
 
@@ -34,7 +34,7 @@ class GroupRules:
 
 
 def rules_of(release: str | None) -> GroupRules:
-    """The rules of a release, the newest's where none is emulated.
+    """The rules of a release, by default of the newest.
 
     >>> rules_of("4.1").first_epoch, rules_of(None).first_epoch
     (0, 1)

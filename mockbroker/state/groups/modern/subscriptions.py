@@ -1,4 +1,4 @@
-"""How many members of a group subscribe to each topic, by name and by expression.
+"""Counts the members of a group that subscribe to each topic, by name and by expression.
 
 Source: SubscriptionCount, ModernGroup.subscriptionType, ConsumerGroup.subscriptionType, Apache Kafka 4.4.
 """
@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 
 class SubscriptionCount(NamedTuple):
-    """How many members name a topic, and how many expressions match it."""
+    """The number of members that name a topic, and of expressions that match it."""
 
     by_name: int = 0
     by_expression: int = 0
@@ -20,13 +20,13 @@ Counts = dict[str, SubscriptionCount]
 
 
 def count_names(counts: Counts, topics: Iterable[str], by: int) -> None:
-    """Members begin (1) or cease (-1) to name topics."""
+    """Count members that start (1) or stop (-1) naming topics."""
     for topic in topics:
         _add(counts, topic, by, 0)
 
 
 def count_matches(counts: Counts, topics: Iterable[str], by: int) -> None:
-    """An expression begins (1) or ceases (-1) to match topics."""
+    """Count an expression that starts (1) or stops (-1) matching topics."""
     for topic in topics:
         _add(counts, topic, 0, by)
 
@@ -43,7 +43,7 @@ def _add(counts: Counts, topic: str, names: int, expressions: int) -> None:
 def all_subscribe_alike(
     counts: Mapping[str, SubscriptionCount], members: int, expressions: Mapping[str, int] | None = None
 ) -> bool:
-    """Whether all members of a group subscribe to the same, as far as counting tells.
+    """True if all members of a group subscribe to the same topics, judged by the counts.
 
     >>> all_subscribe_alike({"orders": SubscriptionCount(2, 0)}, 2), all_subscribe_alike({"a": SubscriptionCount(1)}, 2)
     (True, False)

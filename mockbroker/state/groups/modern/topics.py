@@ -1,6 +1,6 @@
-"""What groups know of topics: names, ids, partitions and the racks of their replicas, and a hash that tells a change.
+"""Topics as groups see them: names, ids, partitions, the racks of their replicas, and a hash that detects changes.
 
-Source: KIP-1101; CoordinatorMetadataImage and Utils.computeTopicHash, Apache Kafka 4.4, whose hash is another.
+Source: KIP-1101; CoordinatorMetadataImage and Utils.computeTopicHash, Apache Kafka 4.4, whose hash is different.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ def no_version() -> int:
 
 @dataclass(slots=True, eq=False)
 class GroupTopics:
-    """The cluster's topics, as coordinators of groups look at them.
+    """The cluster's topics, as group coordinators see them.
 
-    ``version`` grows whenever something about topics may have changed; ``racks`` are brokers' racks by id.
+    ``version`` increases whenever topics may have changed; ``racks`` are brokers' racks by id.
 
     >>> GroupTopics().hash_of(["orders"])
     0
@@ -34,26 +34,26 @@ class GroupTopics:
     by_id: Mapping[bytes, Topic] = field(default_factory=dict)
     racks: Callable[[], Mapping[int, str | None]] = dict
     version: Callable[[], int] = no_version
-    _hashes: dict[str, tuple[int, bytes]] = field(default_factory=dict)  # of topics, with the version that they are of
-    _seen: tuple[int, frozenset[bytes]] | None = None  # the version at which ``last_creation`` was asked, and the ids
+    _hashes: dict[str, tuple[int, bytes]] = field(default_factory=dict)  # of topics, with the version of each
+    _seen: tuple[int, frozenset[bytes]] | None = None  # the version at the last ``last_creation``, and the ids
     _last_creation: int = 0
 
     def id_of(self, name: str) -> bytes | None:
-        """A topic's id, None where there is no topic of this name."""
+        """A topic's id, None for an unknown name."""
         topic = self.by_name.get(name)
         return None if topic is None else topic.id
 
     def name_of(self, topic_id: bytes) -> str | None:
-        """A topic's name, None where there is no topic of this id."""
+        """A topic's name, None for an unknown id."""
         topic = self.by_id.get(topic_id)
         return None if topic is None else topic.name
 
     def ids_of(self, names: Iterable[str]) -> set[bytes]:
-        """The ids of those topics that there are."""
+        """The ids of the existing topics among these."""
         return {topic.id for name in names if (topic := self.by_name.get(name)) is not None}
 
     def last_creation(self) -> int:
-        """The version at which a topic was last seen that had not been there before."""
+        """The version at which a new topic was last seen."""
         version = self.version()
         if self._seen is None or self._seen[0] != version:
             if self._seen is None or not self._seen[1].issuperset(self.by_id):
@@ -62,7 +62,7 @@ class GroupTopics:
         return self._last_creation
 
     def hash_of(self, names: Iterable[str]) -> int:
-        """A signed number of 64 bits that changes when any of these topics does; 0 if there is none of them."""
+        """A signed 64-bit number that changes when any of these topics does; 0 if none exists."""
         there = sorted(name for name in names if name in self.by_name)
         if not there:
             return 0
@@ -83,7 +83,7 @@ class GroupTopics:
             there = sorted(racks.get(replica) or "" for replica in partition.replicas)
             digest.update(repr(there).encode())
         found = digest.digest()
-        if len(self._hashes) > 2 * len(self.by_name):  # many of them are of topics that are gone
+        if len(self._hashes) > 2 * len(self.by_name):  # many of them are of deleted topics
             self._hashes.clear()
         self._hashes[name] = (version, found)
         return found
