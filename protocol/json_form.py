@@ -89,7 +89,7 @@ def from_json(name: str, version: int, value: Any) -> Any:
 
 
 class JsonPlace:
-    """Where in the JSON we are, for errors."""
+    """A place in the JSON, for errors."""
 
     def __init__(self, message: str, version: int, path: str) -> None:
         self.message, self.version, self.path = message, version, path

@@ -85,7 +85,7 @@ def fresh_record(kind: Any) -> tuple[Any, ...]:
 
 
 def offsets(kind: type) -> list[int] | None:
-    """Where a class's instances have their fields; None if they have to be made by calling it."""
+    """The offsets of fields in a class's instances; None if instances have to be made by calling the class."""
     if kind not in _offsets:
         _offsets[kind] = core.probe(kind)
     return _offsets[kind]

@@ -1,4 +1,4 @@
-"""Where each message is declared, so that a module is imported only when one of its messages is asked for.
+"""The module that declares each message, so that a module is imported only when one of its messages is used.
 
 A test holds this table equal to the declarations.
 """

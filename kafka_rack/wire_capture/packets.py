@@ -191,12 +191,12 @@ class Headers(NamedTuple):
         return True
 
     def begin_at(self, data: bytes, is_all: bool, *, last: int | None) -> int | None:
-        """Where headers begin that lead to each other, with times near ``last``."""
+        """The place of the first headers that lead to each other, with times near ``last``."""
         places = range(len(data) - self.header.size) if last is None else self.at_times(data, last)
         return next((at for at in places if self.lead_on(data, at, is_all, last)), None)
 
     def at_times(self, data: bytes, last: int) -> Iterator[int]:
-        """Where seconds may stand whose upper half is that of ``last`` or next to it, in order."""
+        """The places in order that may hold seconds with the upper half of ``last`` or one beside it."""
         upper = 2 if self.header.format.startswith("<") else 0
         halves = [struct.pack(self.header.format[0] + "H", (last >> 16) + step & 0xFFFF) for step in (-1, 0, 1)]
         found = {half: data.find(half, upper) for half in halves}
@@ -298,7 +298,7 @@ def order_of_section(head: bytes) -> str:
 
 
 def blocks_begin_at(data: bytes, is_all: bool, *, file_format: Format) -> int | None:
-    """Where a block of a known kind begins whose two lengths agree and whose packet fits into it."""
+    """The place of the first block of a known kind whose two lengths agree and whose packet fits into it."""
     orders = {SECTION_BYTES: "<>"}
     orders |= {struct.pack(file_format.order + "I", kind): file_format.order for kind in (ENHANCED_PACKET, INTERFACE)}
     places = sorted(at for pattern in orders for at in all_of(data, pattern))

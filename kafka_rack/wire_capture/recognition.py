@@ -1,4 +1,4 @@
-"""Where Kafka's frames begin in bytes whose beginning was not seen, and which side of a connection asks.
+"""Finds Kafka's frames in bytes whose beginning was not captured, and the side of a connection that asks.
 
 A header has few bytes that tell it from others: a response to a client's third request reads as Produce of version 3.
 So a place counts where it has a client id, or where the whole frame reads as what it claims to be.
@@ -136,7 +136,7 @@ def plausible_request(data: bytes | bytearray, at: int, *, strict: bool = True) 
 
 
 def find_request(buffer: bytes | bytearray, client_id: str | None, begins: int | None) -> int | None:
-    """Where the first request begins that leaves no doubt: it reads as one, or begins a segment and names a client."""
+    """The place of the first certain request: it reads as one, or begins a segment and names a client."""
     for at in range(max(0, len(buffer) - REQUEST_HEAD_BYTES + 1)):
         if buffer[at] > MAX_FRAME_BYTES >> 24 or not plausible_request(buffer, at):
             continue
@@ -147,7 +147,7 @@ def find_request(buffer: bytes | bytearray, client_id: str | None, begins: int |
 
 
 def find_response(buffer: bytearray, connection: CapturedConnection, begins: int | None) -> int | None:
-    """Where the first response to a request that waits begins: it begins a segment, or what follows it fits too."""
+    """The place of the first response to a waiting request: it begins a segment, or the bytes after it fit too."""
     best: int | None = None
     if begins is not None and names_a_request(buffer, begins, connection):
         best = begins

@@ -72,7 +72,7 @@ def segment_of(packet: Packet) -> TcpSegment | None:
 
 
 def network_start(link_type: int, data: bytes) -> int | None:
-    """Where the IP header begins; None if there is none."""
+    """The place of the IP header; None if there is none."""
     if link_type == ETHERNET:
         return after_tags(data, 12)
     if link_type == COOKED:

@@ -47,7 +47,7 @@ LOOSE = tuple(sorted({one.type for table in TABLES.values() for one in table.col
 
 
 class ColumnSource(msgspec.Struct, frozen=True):
-    """Where a column comes from: its place in the row, and of a shared set its name and the place in there."""
+    """The source of a column: its place in the row, and for a shared set its name and the place in that set."""
 
     at: int
     shared: str | None = None
@@ -178,7 +178,7 @@ class Rows:
 
 
 class Target(msgspec.Struct):
-    """Where the rows of a capture go: those of the ``wanted`` tables, with what is known of the cluster meanwhile."""
+    """The rows of a capture, those of the ``wanted`` tables, and what is known of the cluster so far."""
 
     rows: Rows
     state: ReadingState

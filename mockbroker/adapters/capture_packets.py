@@ -198,7 +198,7 @@ def padded(data: bytes) -> bytes:
 
 
 def addresses_of(tap: Tap) -> tuple[tuple[bytes, int], tuple[bytes, int]]:
-    """Where a connection's two ends are, packed alike: IPv4 only where both are."""
+    """The addresses of a connection's two ends, packed alike: IPv4 only if both are."""
     ends = [end_of(tap.client) or (UNKNOWN_CLIENT, 1024 + tap.number % 60_000), end_of(tap.server) or UNKNOWN_SERVER]
     if any(":" in host for host, _ in ends):
         family, hosts = socket.AF_INET6, [host if ":" in host else f"::ffff:{host}" for host, _ in ends]

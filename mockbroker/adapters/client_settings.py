@@ -21,7 +21,7 @@ MODULES = {PLAIN: "plain.PlainLoginModule", **dict.fromkeys(SCRAM_MECHANISMS, "s
 
 @dataclass(frozen=True, slots=True)
 class ClientLogin:
-    """Where a client connects, and as whom. Without a ``mechanism`` it does not log in.
+    """A client's addresses and login. Without a ``mechanism`` it does not log in.
 
     ``trusted`` are the certificates by which it judges brokers with TLS, ``identity`` is what it shows of its own.
     """

@@ -24,7 +24,7 @@ COUNT_S = 10.0
 LAST_LINES_S = 0.5
 """How long the end of the program waits for lines that are still to be written."""
 PLACEHOLDER = re.compile(r"%[-#0 +]*+[\d.]*+[a-z]")
-"""Where the text of a line has what differs between lines of its cause."""
+"""The part of a line's text that differs between lines with the same cause."""
 Cause = tuple[str, int, str]
 
 

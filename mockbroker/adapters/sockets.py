@@ -195,7 +195,7 @@ class Node:
 
 
 class SocketState(Enum):
-    """Where a client's socket is."""
+    """The address of a client's socket."""
 
     QUEUED = "queued"  # not taken yet, because of a limit of connections
     HANDSHAKE = "handshake"  # of TLS

@@ -27,7 +27,7 @@ class ProduceRequest:
 
 @response(key=0, versions="0-13", flexible="9+")
 class ProduceResponse:
-    """Where each partition's records were put, or why not. From 10 it names a new leader (KIP-951)."""
+    """The offset of each partition's records, or the error. From version 10 it names a new leader (KIP-951)."""
 
     @record
     class Topic:

@@ -6,7 +6,7 @@ from ..wire import Array, Bool, Int16, Int32, String
 
 @request(key=45, versions="0-1", flexible="0+")
 class AlterPartitionReassignmentsRequest:
-    """Where the replicas of partitions shall be."""
+    """The brokers that partitions' replicas have to move to."""
 
     @record
     class Topic:

@@ -191,7 +191,7 @@ class ReadShareGroupStateSummaryRequest:
 
 @response(key=87, versions="0-1", flexible="0+")
 class ReadShareGroupStateSummaryResponse:
-    """Where each starts; since version 1 how many records behind that are done (KIP-1226)."""
+    """The start offset of each; since version 1 the number of records after it that are complete (KIP-1226)."""
 
     @record
     class Topic:

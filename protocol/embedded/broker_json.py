@@ -35,7 +35,7 @@ JSON_PATH = re.compile(r" - at `\$\.?(.*)`")
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Where a listener can be reached; no ``host`` means any interface."""
+    """The address of a listener; no ``host`` means any interface."""
 
     listener: str
     security_protocol: str

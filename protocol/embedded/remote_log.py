@@ -26,7 +26,7 @@ class RemoteLogSegmentId:
 
 @record
 class SegmentLeaderEpoch:
-    """Where a leader epoch starts in a segment."""
+    """The start offset of a leader epoch in a segment."""
 
     leader_epoch: int = field(Int32)
     offset: int = field(Int64)

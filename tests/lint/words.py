@@ -33,22 +33,8 @@ INSTEAD: dict[str, str] = {
 PATTERNS = {re.compile(rf"\b(?:{words})\b", re.IGNORECASE): instead for words, instead in INSTEAD.items()}
 NOT_PROSE = re.compile(r"```.*?```|<!--.*?-->|`[^`\n]*`|\]\([^)\n]*\)|<https?:[^>]*>|https?:\S+", re.DOTALL)
 """Code, comments and addresses."""
-RIDDLE = re.compile(r'"""(?:What|Whether|Nothing|Who) ')
-PLAIN_FOLDERS = (
-    "protocol",
-    "kafka_rack",
-    "mockbroker/access_control",
-    "mockbroker/adapters",
-    "mockbroker/core",
-    "mockbroker/data_directories",
-    "mockbroker/handlers",
-    "mockbroker/proxy",
-    "mockbroker/share_groups",
-    "mockbroker/state",
-    "mockbroker/streams_groups",
-    "mockbroker/testing",
-    "mockbroker/zookeeper",
-)
+RIDDLE = re.compile(r'"""(?:What|Whether|Nothing|Who|Where) ')
+PLAIN_FOLDERS = ("protocol", "kafka_rack", "mockbroker")
 
 
 def prose(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Where a real cluster is first looked for, as people write it."""
+"""Bootstrap addresses of a real cluster, as people write them."""
 
 from __future__ import annotations
 

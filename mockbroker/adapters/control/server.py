@@ -62,7 +62,7 @@ class ControlServer:
 
     @property
     def url(self) -> str:
-        """Where it is, for people and programs on this machine."""
+        """The URL for people and programs on this machine."""
         host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)  # noqa: S104 - what is asked for
         return f"http://{f'[{host}]' if ':' in host else host}:{self.port}"
 

@@ -33,13 +33,13 @@ class NewTopic(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class ToBroker(msgspec.Struct, forbid_unknown_fields=True):
-    """Where something goes: a broker by its id."""
+    """A target: a broker by its id."""
 
     broker: Annotated[int, msgspec.Meta(ge=0)]
 
 
 class ToBrokers(msgspec.Struct, forbid_unknown_fields=True):
-    """Where something goes: brokers by id, in order."""
+    """A target: brokers by id, in order."""
 
     brokers: Annotated[list[Annotated[int, msgspec.Meta(ge=0)]], msgspec.Meta(min_length=1, max_length=32767)]
 

@@ -1,4 +1,4 @@
-"""Where a consumer reads next: what each answer to a Fetch calls for, held against the next Fetch of that partition."""
+"""A consumer's next reads: what each Fetch response requires, compared with the next Fetch of that partition."""
 
 from __future__ import annotations
 

@@ -241,7 +241,7 @@ class WireObserver:
         self._count_fetch(client, outcome, told, entries)
 
     def _positions(self, request: Any, version: int, broker: int) -> FetchPositions:
-        """Where the request stands in each of its partitions, those included that its session remembers."""
+        """The request's offset in each of its partitions, including those that its session remembers."""
         by_id = version >= TOPIC_ID_FETCH
         positions: FetchPositions = {}
         if request.session_epoch not in FULL_FETCHES and request.session_id:
