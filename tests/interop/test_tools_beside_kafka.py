@@ -75,6 +75,12 @@ class Tools:
         return ISR.sub(lambda found: "Isr: " + ",".join(sorted(found[1].split(","))), line)
 
 
+MAX_TRIES = 300
+"""Runs of a tool until a change has arrived: minutes, even on a busy machine."""
+READS = {"--describe", f"{TOOLS}GetOffsetShell"}
+"""What only reads, and so can be repeated."""
+
+
 @contextmanager
 def tools_for(servers: str, paths: Mapping[str, str]) -> Iterator[Tools]:
     older = broker_jars(TOOLS_VERSION)
@@ -110,8 +116,11 @@ def clusters(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Tools, 
 
 
 def both(clusters: tuple[Tools, Tools], name: str, *arguments: str, to: str = "--bootstrap-server") -> list[str]:
-    """The output of a tool, the same for both."""
-    kafkas, ours = [tools.run(name, *arguments, to=to) for tools in clusters]
+    """The output of a tool, the same for both; Kafka's brokers show a change some time after it was made."""
+    for _ in range(MAX_TRIES if READS.intersection((name, *arguments)) else 1):
+        kafkas, ours = [tools.run(name, *arguments, to=to) for tools in clusters]
+        if ours == kafkas:
+            break
     assert ours == kafkas
     return ours
 
@@ -234,7 +243,7 @@ def still_moving(lines: list[str]) -> bool:
 
 
 def until(holds: Callable[[], bool]) -> None:
-    for _ in range(60):
+    for _ in range(MAX_TRIES):
         if holds():
             return
     raise AssertionError("it does not come to an end")
