@@ -16,7 +16,6 @@ from kafka_rack.locality.ledger import RECORD_BYTES
 from kafka_rack.locality.reasons import CONSUME, PRODUCE, REPLICATION, Facts, judge
 from kafka_rack.locality.tables import SUMS
 from kafka_rack.locality.traffic import TrafficKey
-from kafka_rack.near_writes import UNAWARE, ReaderOf, numbers_divided, skews, with_aware_partitioners
 from kafka_rack.placement import (
     CLASS_SETTING,
     SEED_SETTING,
@@ -29,6 +28,7 @@ from kafka_rack.plurals import counted
 from kafka_rack.selection import ReplicaView, find_selector
 from kafka_rack.what_if.change import AUTO, WhatIfChange
 from kafka_rack.what_if.groups import CONSUMER, COOPERATIVE, GroupHistory, as_captured, replayed
+from kafka_rack.what_if.near_writes import UNAWARE, ReaderOf, numbers_divided, skews, with_aware_partitioners
 from kafka_rack.what_if.workload import NOWHERE, Client, MemberSeen, ObservedPartition, Workload, client_of
 
 Layouts = Mapping[str, Mapping[int, ObservedPartition]]

@@ -1,4 +1,4 @@
-"""What diskless Kafkas tell drawn clients, compared with their own classes: over 100,000 answers of each."""
+"""Answers of diskless Kafkas to drawn clients, compared with their own classes: over 100,000 of each."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def inkless(said: dict[str, Any]) -> list[str]:
 
 
 def automq(said: dict[str, Any]) -> list[str]:
-    """For each client and each broker that leads: who is told of, and who takes the client's records."""
+    """For each client and each leading broker: the leader shown, and the brokers that accept the client's records."""
     answers = []
     ids = [broker for broker, _ in said["brokers"]]
     brokers = DisklessBrokers((broker, rack) for broker, rack in said["brokers"])

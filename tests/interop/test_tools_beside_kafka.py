@@ -78,7 +78,7 @@ class Tools:
 MAX_TRIES = 300
 """Runs of a tool until a change has arrived: minutes, even on a busy machine."""
 READS = {"--describe", f"{TOOLS}GetOffsetShell"}
-"""What only reads, and so can be repeated."""
+"""Words of commands that only read, and so can be repeated."""
 
 
 @contextmanager

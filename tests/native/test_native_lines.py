@@ -72,7 +72,7 @@ def line(is_request, connection, data, **more):
 
 
 STEPS = st.lists(st.tuples(st.booleans(), st.integers(0, 3), st.integers(0, 2)), max_size=40)
-"""Whether it is a request, its correlation id, and how it is sent."""
+"""True for a request; its correlation id; and how it is sent."""
 REQUESTS = (b"\0\3\0\1%b\0\1a\0\0\0\0", b"\0\0\0\3%b\0\1a\xff\xff\0\0\0\0\0\0\0\0\0\0", b"\0\7\0\0%b\0\0\0\1")
 """Metadata, Produce without acks, ControlledShutdown without a client id."""
 

@@ -26,7 +26,7 @@ SOME = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_to
 FILES = sorted(path.name for path in CAPTURES.iterdir() if ".jsonl" in path.name or ".pcap" in path.name)
 FILES = [name for name in FILES if "json-oracle" not in name]
 FEW_FRAMES = 50
-"""Whose rows are held, so that numbers are given anew."""
+"""Frames whose rows are held at once, so few that numbers begin again."""
 
 
 class Both:
@@ -79,7 +79,7 @@ def test_one_table_alone_has_the_same_rows(only):
 
 
 def stream_of(path):
-    """Whether each frame of a capture is a request, and its bytes, connections one after the other."""
+    """The frames of a capture, connection by connection: true for a request, and the bytes."""
     (file,), _ = find_files([str(path)])
     found = {}
     for frame in read_frames(file, Options(), [])[1]:

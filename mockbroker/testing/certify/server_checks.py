@@ -13,7 +13,7 @@ from typing import Any, Literal
 from mockbroker.adapters.real_cluster.connection import RealClusterError, refusal
 from mockbroker.testing.certify.checks import FAIL, PASS
 from mockbroker.testing.certify.server_client import (
-    NOBODY,
+    NO_BROKER,
     PartitionReply,
     ServerAsker,
     ServerClient,
@@ -213,7 +213,10 @@ def is_led(server: ServerUnderTest, topic: str) -> bool:
         if len(shown.partitions) < server.plan.partitions:
             return False
         for index, one in shown.partitions.items():
-            if one.leader == NOBODY or server.client.write(topic, shown, index, one.leader, server.client.asker).error:
+            if (
+                one.leader == NO_BROKER
+                or server.client.write(topic, shown, index, one.leader, server.client.asker).error
+            ):
                 return False
     return True
 
@@ -339,7 +342,7 @@ def agrees(reply: PartitionReply, shown: TopicAnswer, index: int) -> bool:
     at = reply.endpoints.get(named.leader_id)
     if broker is None or at is None or (at.host, at.port, at.rack) != (broker.host, broker.port, broker.rack):
         return False
-    return named.leader_id == one.leader and one.epoch in (NOBODY, named.leader_epoch)
+    return named.leader_id == one.leader and one.epoch in (NO_BROKER, named.leader_epoch)
 
 
 def endpoint_text(reply: PartitionReply) -> str:
@@ -436,7 +439,7 @@ def unknown_rack_reads(server: ServerUnderTest) -> str:
     shown = server.client.look(server.spread, asker)
     for index, one in shown.partitions.items():
         read = server.client.fetch(server.spread, shown, index, one.leader, asker, rack=rack)
-        if read.error or read.answer.preferred_read_replica not in (NOBODY, *one.replicas):
+        if read.error or read.answer.preferred_read_replica not in (NO_BROKER, *one.replicas):
             raise BrokenPromiseError(f"{shown.leads(index)}; but {read.text}")
     return f"{len(shown.partitions)} leaders serve a reader of rack {rack}"
 

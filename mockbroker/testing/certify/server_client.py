@@ -21,7 +21,7 @@ from protocol.registry import APIS
 ALL_IN_SYNC = -1
 TIMEOUT_MS = 10_000
 PART_BYTES = 1 << 20
-NOBODY = -1
+NO_BROKER = -1
 NO_AUTO_CREATION_VERSION = 4
 
 
@@ -62,7 +62,7 @@ class TopicAnswer(NamedTuple):
 
     def broker_text(self, broker: int) -> str:
         """A broker and its rack in words."""
-        if broker == NOBODY:
+        if broker == NO_BROKER:
             return "no broker"
         there = broker in self.brokers
         return f"broker {broker} (rack {self.brokers[broker].rack})" if there else f"unknown broker {broker}"

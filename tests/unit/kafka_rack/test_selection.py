@@ -1,4 +1,4 @@
-"""Who serves a reader, and who leads."""
+"""The broker that serves a reader, and the leader."""
 
 from __future__ import annotations
 

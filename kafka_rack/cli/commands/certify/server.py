@@ -73,7 +73,7 @@ def runs(command: str) -> Callable[[str], None]:
     def run(rack: str) -> None:
         line = [word.replace("{rack}", rack) for word in words]
         try:
-            ran = subprocess.run(  # noqa: S603 - the command of whoever runs this
+            ran = subprocess.run(  # noqa: S603 - the user's own command
                 line, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
             )
         except OSError as error:

@@ -1,4 +1,4 @@
-"""Diskless topics as each system serves them: whom a client is told of, and who takes its records."""
+"""Diskless topics as each system serves them: the leader that a client sees, and who accepts its records."""
 
 from __future__ import annotations
 
