@@ -300,7 +300,7 @@ class Connections:
         self.key = piece.key
         self.servers = set()
         self.state.connections, self.state.frames = {}, 0
-        self.traffic = TcpConnections(self.state, self.problems, self.options.ports, self.options.given)
+        self.traffic = TcpConnections(self.state, self.problems, self.options.ports)
         self.move_to(piece)
 
     def move_to(self, piece: Piece) -> None:

@@ -12,7 +12,7 @@ from kafka_rack.wire_capture.frames import Frame, ObservedCluster, Problem, Read
 from kafka_rack.wire_capture.learning import learn_from
 from kafka_rack.wire_capture.lines import DECODER, event, read_lines
 from kafka_rack.wire_capture.packets import MAX_SAID_BYTES, Format, read_format, read_packets
-from kafka_rack.wire_capture.segments import Endpoint, segment_in
+from kafka_rack.wire_capture.segments import segment_in
 
 MAX_KEPT_BYTES = 64 << 20
 """Of a file's frames that are kept in memory instead of reading the file twice."""
@@ -48,11 +48,6 @@ class Options(msgspec.Struct, frozen=True):
         if not all(map(is_port, numbers)):
             raise ValueError(f"ports: expected numbers between commas, as 9092,9093, got {ports!r}")
         return cls(frozenset([*map(int, numbers)]), tuple(known))
-
-    @property
-    def given(self) -> dict[Endpoint, tuple[int, str | None]]:
-        """(host or nothing, port) -> broker id and rack."""
-        return {(host or "", port): (broker, rack) for broker, rack, host, port in self.brokers}
 
     def known(self) -> ObservedCluster:
         known = ObservedCluster()
@@ -148,7 +143,7 @@ class PacketReading:
     ) -> None:
         self.file, self.options = file, options
         self.state = ReadingState(capture_name(file.path), known=options.known())
-        self.traffic = TcpConnections(self.state, problems, options.ports, options.given)
+        self.traffic = TcpConnections(self.state, problems, options.ports)
         self.said: list[bytes] = []
         self.bytes_before = 0
         if brokers is not None:

@@ -57,24 +57,34 @@ class Opening(msgspec.Struct):
 
 
 class PartialFrame(msgspec.Struct):
-    """One side's bytes that are not a whole frame yet.
+    """The bytes of requests or of responses that are not a whole frame yet.
 
-    ``synced``: the next byte begins a frame; ``on_trial``: as far as its header shows.
+    ``synced``: the next byte begins a frame; ``on_trial``: as far as its header shows. ``skipped`` counts the bytes
+    before the next whole frame.
     """
 
+    side: str
     direction: Direction = msgspec.field(default_factory=Direction)
     buffer: bytearray = msgspec.field(default_factory=bytearray)
     synced: bool = False
     on_trial: bool = False
     skipped: int = 0
 
+    @property
+    def is_request(self) -> bool:
+        return self.side == "requests"
+
+    def skip(self, count: int) -> None:
+        self.skipped += count
+        del self.buffer[:count]
+
 
 class TcpConnection(msgspec.Struct):
     """A TCP connection; ``client`` and ``server`` once they are known.
 
-    ``finished``: which ends have closed it; ``closed_at``: its last packet, once both have and nothing is missing.
-    Of kafka-rack's own captures, ``asked_bytes`` of requests come first that an earlier file has already and that still
-    wait for their answers; and what ``goes_on`` has not ended, so that a later file may have the answers.
+    ``finished``: which ends have closed it. Connections in kafka-rack's own captures begin with ``asked_bytes`` of
+    requests that an earlier file has already and that still wait for their answers; those that ``goes_on`` have not
+    ended, so a later file may have the answers.
     """
 
     number: int
@@ -83,8 +93,8 @@ class TcpConnection(msgspec.Struct):
     connection: CapturedConnection | None = None
     undecided: list[TcpSegment] = msgspec.field(default_factory=list)
     undecided_bytes: int = 0
-    requests: PartialFrame = msgspec.field(default_factory=PartialFrame)
-    responses: PartialFrame = msgspec.field(default_factory=PartialFrame)
+    requests: PartialFrame = msgspec.field(default_factory=lambda: PartialFrame("requests"))
+    responses: PartialFrame = msgspec.field(default_factory=lambda: PartialFrame("responses"))
     held: list[tuple[int, int, bytes]] = msgspec.field(default_factory=list)
     held_bytes: int = 0
     asked_bytes: int = 0
@@ -92,22 +102,20 @@ class TcpConnection(msgspec.Struct):
     client_id: str | None = None
     other: bool = False
     finished: int = 0
-    closed_at: int | None = None
 
 
 class TcpConnections(msgspec.Struct):
     """All connections of a file so far.
 
-    ``ports``: those of brokers, empty to recognise them. ``given``: (host or nothing, port) -> broker id and rack,
-    which hold whatever the frames say. ``brokers``: what all of the file says of the brokers, once that is known.
-    ``closed``: the connections that are closed, in the order of their last packets. ``servers``: the brokers' ends.
-    ``problems`` takes what cannot be read of the file at ``path``.
+    ``ports``: those of brokers, empty to recognise them. ``brokers``: the cluster as the user and the whole file
+    describe it, once that is known. ``closed``: the last packets of connections that both sides have closed and that
+    miss nothing, in their order. ``servers``: the brokers' ends. ``problems`` takes what cannot be read of the file at
+    ``path``.
     """
 
     state: ReadingState
     problems: list[Problem]
     ports: frozenset[int] = frozenset()
-    given: dict[Endpoint, tuple[int, str | None]] = msgspec.field(default_factory=dict)
     brokers: ObservedCluster | None = None
     conversations: dict[tuple[Endpoint, Endpoint], TcpConnection] = msgspec.field(default_factory=dict)
     closed: dict[tuple[Endpoint, Endpoint], int] = msgspec.field(default_factory=dict)
@@ -150,22 +158,18 @@ class TcpConnections(msgspec.Struct):
         return number
 
     def close(self, key: tuple[Endpoint, Endpoint], found: TcpConnection, offset: int) -> Iterator[Frame]:
-        """Note the last packet of a connection so far that both sides have closed."""
+        """Record the last packet so far of a connection that both sides have closed."""
         self.closed.pop(key, None)
-        found.closed_at = None
         if found.requests.direction.waiting or found.responses.direction.waiting:
             return
         yield from self.release(found)
-        self.closed[key] = found.closed_at = offset
+        self.closed[key] = offset
 
     def pass_offset(self, offset: int) -> Iterator[Frame]:
-        """Let go of the connections whose last packets lie far before a place, and of what is too much there.
-
-        Gives no frames but those without index.
-        """
+        """Drop the connections whose last packets are far before an offset. Yields only frames without an index."""
         while self.closed:
-            key = next(iter(self.closed))
-            if not is_forgotten(self.conversations[key], offset):
+            key, closed_at = next(iter(self.closed.items()))
+            if closed_at + LINGER_BYTES >= offset:
                 return
             yield from self.drop(key)
 
@@ -261,48 +265,34 @@ class TcpConnections(msgspec.Struct):
         assert connection is not None
         if connection.broker is None:
             self.name_broker(connection)
-        is_request = half is found.requests
         if piece.gap:
-            side = "requests" if is_request else "responses"
             cut = f", within a frame of which {len(half.buffer)} bytes are here" if half.buffer else ""
-            reason = f"{piece.gap} bytes of {side} on connection {connection.name} are missing{cut}"
+            reason = f"{piece.gap} bytes of {half.side} on connection {connection.name} are missing{cut}"
             self.problem(piece.offset, reason)
             half.buffer.clear()
             half.synced = False
         begins = len(half.buffer)
         half.buffer += piece.data
         yield from self.frames(found, half, piece, begins)
-        if is_request and found.held:
-            yield from self.match_held(found)
-        if is_request and not found.responses.synced and found.responses.buffer:
+        if half.is_request and found.held:
+            yield from self.release(found, only_asked=True)
+        if half.is_request and not found.responses.synced and found.responses.buffer:
             yield from self.frames(found, found.responses, piece)
 
     def name_broker(self, connection: CapturedConnection) -> None:
         """Set the broker of a connection, as far as the user or the frames name it."""
-        connection.broker = connection.rack = None
-        server = connection.server
-        assert server is not None
+        assert connection.server is not None
         known = self.brokers if self.brokers is not None else self.state.known
-        if not known.endpoints and not self.given:
-            return
-        given = self.given.get(("", server[1]), self.given.get(server))
-        broker = given[0] if given is not None else broker_at(known.endpoints, server)
-        if broker is not None:
-            rack = given[1] if given is not None else None
-            connection.broker, connection.rack = broker, rack or known.racks.get(broker)
+        connection.broker = broker_at(known.endpoints, connection.server) if known.endpoints else None
+        connection.rack = known.racks.get(connection.broker) if connection.broker is not None else None
 
     def frames(
-        self,
-        found: TcpConnection,
-        half: PartialFrame,
-        piece: InOrderBytes,
-        begins: int | None = None,
+        self, found: TcpConnection, half: PartialFrame, piece: InOrderBytes, begins: int | None = None
     ) -> Iterator[Frame]:
         """The whole frames in a half's buffer, to which a segment was added at ``begins``."""
         connection = found.connection
         assert connection is not None
-        is_request = half is found.requests
-        buffer = half.buffer
+        is_request, buffer = half.is_request, half.buffer
         while True:
             if not half.synced:
                 if is_request:
@@ -313,11 +303,9 @@ class TcpConnections(msgspec.Struct):
                 if at is None:
                     keep = MAX_FRAME_BYTES if not is_request and found.requests.direction.waiting else 1 << 16
                     if len(buffer) > keep:
-                        half.skipped += len(buffer) - 13
-                        del buffer[:-13]
+                        half.skip(len(buffer) - 13)
                     return
-                half.skipped += at
-                del buffer[:at]
+                half.skip(at)
                 half.synced = half.on_trial = True
             if len(buffer) < 4:
                 return
@@ -327,8 +315,7 @@ class TcpConnections(msgspec.Struct):
                 reason = f"no frame begins here on connection {connection.name}: {bytes(buffer[:14]).hex()}"
                 self.problem(piece.offset, reason)
                 half.synced = False
-                half.skipped += 1
-                del buffer[:1]
+                half.skip(1)
                 continue
             if len(buffer) < 4 + size:
                 return
@@ -337,14 +324,12 @@ class TcpConnections(msgspec.Struct):
                 asked = connection.asked.get(int.from_bytes(data[:4], "big", signed=True))
                 if not (request_reads(data) if is_request else asked is not None and response_reads(data, asked)):
                     half.synced = False
-                    half.skipped += 1
-                    del buffer[:1]
+                    half.skip(1)
                     continue
                 half.on_trial = False
             if half.skipped:
-                side = "requests" if is_request else "responses"
-                reason = f"{half.skipped} bytes of {side} on connection {connection.name} before the first whole frame"
-                self.problem(piece.offset, reason)
+                place = f"on connection {connection.name} before the first whole frame"
+                self.problem(piece.offset, f"{half.skipped} bytes of {half.side} {place}")
                 half.skipped = 0
             del buffer[: 4 + size]
             for frame in self.whole_frame(found, connection, is_request, data, piece):
@@ -370,23 +355,16 @@ class TcpConnections(msgspec.Struct):
                 found.client_id = frame.asked.kind.client_id
             yield frame
 
-    def match_held(self, found: TcpConnection) -> Iterator[Frame]:
-        """Responses whose requests have come by now."""
-        assert found.connection is not None
-        still: list[tuple[int, int, bytes]] = []
-        for ts, offset, data in found.held:
-            if int.from_bytes(data[:4], "big", signed=True) in found.connection.asked:
-                yield self.state.frame(ts, found.connection, False, data, offset)
-            else:
-                still.append((ts, offset, data))
-        found.held, found.held_bytes = still, sum(len(data) for _, _, data in still)
-
-    def release(self, found: TcpConnection) -> Iterator[Frame]:
-        """Responses that no request was seen for, as such."""
+    def release(self, found: TcpConnection, *, only_asked: bool = False) -> Iterator[Frame]:
+        """Yield the held responses: all, or ``only_asked``, those whose requests have come since."""
         held, found.held, found.held_bytes = found.held, [], 0
         for ts, offset, data in held:
             assert found.connection is not None
-            yield self.state.frame(ts, found.connection, False, data, offset)
+            if only_asked and int.from_bytes(data[:4], "big", signed=True) not in found.connection.asked:
+                found.held.append((ts, offset, data))
+                found.held_bytes += len(data)
+            else:
+                yield self.state.frame(ts, found.connection, False, data, offset)
 
     def end(self, found: TcpConnection) -> Iterator[Frame]:
         """All that a connection still holds, at its end or the file's."""
@@ -397,16 +375,15 @@ class TcpConnections(msgspec.Struct):
             for piece in half.direction.give_up():
                 yield from self.bytes_came(found, half, piece)
         yield from self.release(found)
-        for half, side in ((found.requests, "requests"), (found.responses, "responses")):
+        for half in (found.requests, found.responses):
             left = len(half.buffer) + half.skipped
             if left:
-                reason = f"{left} bytes of {side} on connection {connection.name} are no whole frame"
-                self.problem(0, reason)
+                self.problem(0, f"{left} bytes of {half.side} on connection {connection.name} are no whole frame")
                 half.buffer.clear()
                 half.skipped = 0
         if connection.asked and not found.goes_on:
             unanswered = tuple(connection.asked.values())
-            connection.wait_for_none()
+            connection.asked, connection.asked_bytes = {}, 0
             yield Frame(-1, unanswered[-1].ts, connection, True, b"", None, None, None, 0, unanswered)
 
     def finish(self) -> Iterator[Frame]:
@@ -430,8 +407,8 @@ def is_other(found: TcpConnection, segment: TcpSegment) -> bool:
 
 
 def broker_at(endpoints: dict[tuple[str, int], int], server: Endpoint) -> int | None:
-    """The broker that listens here: as given for the port, by its address, or the only one with this port, as on
-    loopback, behind a proxy or under another name.
+    """The broker that listens here: the one that the user names for the port, the one at this address, or the only
+    one with this port, as on loopback, behind a proxy or under another name.
     """
     host, port = server
     for known in (("", port), (host, port)):
@@ -439,8 +416,3 @@ def broker_at(endpoints: dict[tuple[str, int], int], server: Endpoint) -> int | 
             return endpoints[known]
     brokers = {broker for (_, known_port), broker in endpoints.items() if known_port == port}
     return next(iter(brokers)) if len(brokers) == 1 else None
-
-
-def is_forgotten(found: TcpConnection, offset: int) -> bool:
-    """True if reading at a place has dropped a connection that was closed before."""
-    return found.closed_at is not None and found.closed_at + LINGER_BYTES < offset

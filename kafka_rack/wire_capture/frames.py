@@ -37,21 +37,9 @@ class Problem(NamedTuple):
 class RequestKind:
     """The properties that requests of one API, version and client id share; there is one object of each.
 
-    ``header_end`` is where the client id ends, after which a flexible header has tagged fields; ``fits`` whether the
-    client id is what its length says. The readers of bodies are stored here by them.
+    ``header_end`` is where the client id ends, after which a flexible header has tagged fields; ``fits`` is true if the
+    client id has the length that the header says. ``bodies`` stores the readers of bodies here.
     """
-
-    __slots__ = (
-        "api_key",
-        "api_name",
-        "api_version",
-        "client_id",
-        "fits",
-        "head",
-        "header_end",
-        "request_reader",
-        "response_reader",
-    )
 
     def __init__(self, head: bytes) -> None:
         self.head = head
@@ -133,10 +121,6 @@ class CapturedConnection(msgspec.Struct, eq=False, gc=False):
             self.asked_bytes -= len(oldest.data)
             given_up.append(oldest)
         return tuple(given_up)
-
-    def wait_for_none(self) -> None:
-        """No answers will come any more."""
-        self.asked, self.asked_bytes = {}, 0
 
 
 class ObservedCluster(msgspec.Struct):

@@ -157,18 +157,13 @@ class LineReader:
 
     def frame(self, ts: int, number: int, data: bytes, begins: int, *, is_request: bool) -> Frame:
         """A frame of a connection, joined to what it answers."""
-        connections = self.state.connections
-        connection = connections.get(number) or begun_before(connections, number)
+        connection = self.state.connections.get(number)
+        if connection is None:  # it is older than its capture
+            connection = self.state.connections[number] = CapturedConnection(number)
         frame = self.state.frame(ts, connection, is_request, data, begins)
         if frame.passed_over and (fault := frame.fault) is not None:
             self.problem(begins, fault)
         return frame
-
-
-def begun_before(connections: dict[int, CapturedConnection], number: int) -> CapturedConnection:
-    """A connection that is older than its capture."""
-    connection = connections[number] = CapturedConnection(number)
-    return connection
 
 
 def no_line(error: Exception) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import NamedTuple
 
@@ -113,8 +113,8 @@ def read_packets(source: DecompressedFile, file_format: Format, damaged: list[tu
 def classic_packets(source: DecompressedFile, file_format: Format, damaged: list[tuple[int, str]]) -> Iterator[Packet]:
     (interface,) = file_format.interfaces
     per_us = interface.ticks_per_second // US
-    headers = headers_of(file_format)
-    header = headers.header
+    header = struct.Struct(file_format.order + "IIII")
+    headers = Headers(header, max(interface.snap_bytes, MIN_SNAP_BYTES), interface.ticks_per_second)
     if source.position == FILE_HEADER_BYTES and (fault := headers.fault_ahead(source, None)):
         damaged.append((source.position, fault))
         if not find_again(source, partial(headers.begin_at, last=None), MAX_BYTES_WITHOUT_TIME):
@@ -140,12 +140,6 @@ def classic_packets(source: DecompressedFile, file_format: Format, damaged: list
             source.give_back(data)  # its size may be what is wrong, so that it swallowed others
             if not find_again(source, partial(headers.begin_at, last=file_format.second)):
                 return
-
-
-def headers_of(file_format: Format) -> Headers:
-    (interface,) = file_format.interfaces
-    header = struct.Struct(file_format.order + "IIII")
-    return Headers(header, max(interface.snap_bytes, MIN_SNAP_BYTES), interface.ticks_per_second)
 
 
 class Headers(NamedTuple):
@@ -199,11 +193,7 @@ class Headers(NamedTuple):
         """The places in order that may hold seconds with the upper half of ``last`` or one beside it."""
         upper = 2 if self.header.format.startswith("<") else 0
         halves = [struct.pack(self.header.format[0] + "H", (last >> 16) + step & 0xFFFF) for step in (-1, 0, 1)]
-        found = {half: data.find(half, upper) for half in halves}
-        while any(at >= 0 for at in found.values()):
-            half = min((half for half in halves if found[half] >= 0), key=lambda half: found[half])
-            yield found[half] - upper
-            found[half] = data.find(half, found[half] + 1)
+        return (at - upper for at in places_of(halves, data) if at >= upper)
 
 
 def near(second: int, other: int) -> bool:
@@ -265,7 +255,7 @@ def next_generation_packets(
             if len(file_format.interfaces) >= MAX_INTERFACES:
                 damaged.append((offset, f"a section of more than {MAX_INTERFACES} interfaces"))
                 continue
-            options = options_of(body[8:], order)
+            options = dict(reversed([*all_options(body[8:], order)]))  # the first of each number counts
             ticks, later_seconds = ticks_of(options), offset_of(options, order)
             file_format.interfaces.append(Interface(link_type, snap_bytes, ticks, later_seconds))
             continue
@@ -301,8 +291,7 @@ def blocks_begin_at(data: bytes, is_all: bool, *, file_format: Format) -> int | 
     """The place of the first block of a known kind whose two lengths agree and whose packet fits into it."""
     orders = {SECTION_BYTES: "<>"}
     orders |= {struct.pack(file_format.order + "I", kind): file_format.order for kind in (ENHANCED_PACKET, INTERFACE)}
-    places = sorted(at for pattern in orders for at in all_of(data, pattern))
-    for at in places:
+    for at in places_of(orders, data):
         for order in orders[data[at : at + 4]]:
             if at + 12 > len(data):
                 continue
@@ -316,11 +305,13 @@ def blocks_begin_at(data: bytes, is_all: bool, *, file_format: Format) -> int | 
     return None
 
 
-def all_of(data: bytes, pattern: bytes) -> Iterator[int]:
-    at = data.find(pattern)
-    while at >= 0:
-        yield at
-        at = data.find(pattern, at + 1)
+def places_of(patterns: Iterable[bytes], data: bytes) -> Iterator[int]:
+    """The places of any of these bytes, in order; they may overlap."""
+    found = {pattern: data.find(pattern) for pattern in patterns}
+    while found := {pattern: at for pattern, at in found.items() if at >= 0}:
+        first = min(found, key=found.__getitem__)
+        yield found[first]
+        found[first] = data.find(first, found[first] + 1)
 
 
 def packet_of(kind: int, body: bytes, offset: int, file_format: Format) -> Packet | None:
@@ -347,14 +338,6 @@ def packet_of(kind: int, body: bytes, offset: int, file_format: Format) -> Packe
     if kind == ENHANCED_PACKET and len(body) >= end + 8:
         said = next(iter(comments_of(body[end + -size % 4 :], order)), b"")
     return Packet(offset, ts, interface.link_type, body[start:end], wire_bytes, said)
-
-
-def options_of(data: bytes, order: str) -> dict[int, bytes]:
-    """A block's options: number -> value, of each number the first."""
-    found: dict[int, bytes] = {}
-    for code, value in all_options(data, order):
-        found.setdefault(code, value)
-    return found
 
 
 def all_options(data: bytes, order: str) -> Iterator[tuple[int, bytes]]:

@@ -7,13 +7,15 @@ So a place counts where it has a client id, or where the whole frame reads as wh
 from __future__ import annotations
 
 from functools import cache
+from itertools import takewhile
 
+from kafka_rack.wire_capture.bodies import read_response
 from kafka_rack.wire_capture.frames import API_VERSIONS, CapturedConnection, PendingRequest, RequestKind, head_of
-from kafka_rack.wire_capture.reassembly import distance
+from kafka_rack.wire_capture.reassembly import Direction
 from kafka_rack.wire_capture.segments import ACK, SYN, Endpoint, TcpSegment
 from protocol.codec import codec
 from protocol.errors import ProtocolError
-from protocol.headers import read_request_header, response_header_version
+from protocol.headers import read_request_header
 from protocol.registry import message_class
 
 MAX_FRAME_BYTES = 128 << 20
@@ -30,19 +32,10 @@ def opening_of(segments: list[TcpSegment]) -> TcpSegment | None:
 
 def first_bytes(segments: list[TcpSegment], source: Endpoint) -> bytes:
     """The bytes that one side has sent without a hole, from its SYN or else its first segment on."""
-    own = [one for one in segments if one.source == source]
-    if not own:
-        return b""
-    opening = next((one for one in own if one.flags & SYN), None)
-    base = opening.sequence + 1 if opening is not None else own[0].sequence
-    data = bytearray()
-    if not any(one.data and distance(base, one.sequence) <= 0 for one in own):
-        return b""
-    for one in sorted(own, key=lambda one: distance(base, one.sequence)):
-        ahead = distance(base, one.sequence) - len(data)
-        if one.data and ahead <= 0:
-            data += one.data[-ahead:]
-    return bytes(data)
+    own = sorted((one for one in segments if one.source == source), key=lambda one: not one.flags & SYN)
+    direction = Direction()
+    pieces = [piece for one in own for piece in direction.take(one)]
+    return b"".join(piece.data for piece in takewhile(lambda piece: not piece.gap, pieces))
 
 
 def asks(segments: list[TcpSegment], source: Endpoint) -> bool | None:
@@ -91,17 +84,11 @@ def request_reads(data: bytes) -> bool:
 
 
 def response_reads(data: bytes, asked: PendingRequest) -> bool:
-    """True if a whole frame answers a request; ApiVersions is refused in version 0."""
-    kind = asked.kind
-    for version in (kind.api_version, 0) if kind.api_key == API_VERSIONS else (kind.api_version,):
-        try:
-            reader = codec(message_class(kind.api_key, "response"), version)
-            _, end = reader.decode(data, 4 + response_header_version(kind.api_key, version))
-        except ProtocolError:
-            continue
-        if end == len(data):
-            return True
-    return False
+    """True if a whole frame answers a request."""
+    try:
+        return read_response(asked, data)[1] == 0
+    except ProtocolError:
+        return False
 
 
 @cache

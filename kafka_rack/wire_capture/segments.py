@@ -13,7 +13,11 @@ from kafka_rack.wire_capture.packets import Format, Packet
 # Source: the registry of link types, https://www.tcpdump.org/linktypes.html
 NULL, ETHERNET, RAW_BSD, RAW_OPENBSD, RAW, LOOP = 0, 1, 12, 14, 101, 108
 COOKED, IPV4, IPV6, COOKED_V2 = 113, 228, 229, 276
-LINK_TYPES = (NULL, ETHERNET, RAW_BSD, RAW_OPENBSD, RAW, LOOP, COOKED, IPV4, IPV6, COOKED_V2)
+UNTAGGED = {NULL: 4, LOOP: 4, **dict.fromkeys((RAW_BSD, RAW_OPENBSD, RAW, IPV4, IPV6), 0)}
+"""Link type -> the length of its header."""
+TAGGED = {ETHERNET: (12, 14), COOKED: (14, 16), COOKED_V2: (0, 20)}
+"""The same of links whose headers name the protocol that follows, and where they do."""
+LINK_TYPES = (*UNTAGGED, *TAGGED)
 VLAN_TYPES = (0x8100, 0x88A8, 0x9100)
 INTERNET_TYPES = (0x0800, 0x86DD)
 TCP = 6
@@ -73,25 +77,11 @@ def segment_of(packet: Packet) -> TcpSegment | None:
 
 def network_start(link_type: int, data: bytes) -> int | None:
     """The place of the IP header; None if there is none."""
-    if link_type == ETHERNET:
-        return after_tags(data, 12)
-    if link_type == COOKED:
-        return after_tags(data, 14)
-    if link_type == COOKED_V2:
-        return tagged_start(data, int.from_bytes(data[:2], "big"), 20)
-    if link_type in (NULL, LOOP):
-        return 4
-    return 0 if link_type in LINK_TYPES else None
-
-
-def after_tags(data: bytes, at: int) -> int | None:
-    """The end of a link's header whose protocol is at ``at``."""
-    return tagged_start(data, int.from_bytes(data[at : at + 2], "big"), at + 2)
-
-
-def tagged_start(data: bytes, kind: int, at: int) -> int | None:
-    """Pass over VLAN tags, each of which ends with the protocol of what follows."""
-    while kind in VLAN_TYPES:
+    if link_type not in TAGGED:
+        return UNTAGGED.get(link_type)
+    kind_at, at = TAGGED[link_type]
+    kind = int.from_bytes(data[kind_at : kind_at + 2], "big")
+    while kind in VLAN_TYPES:  # each tag ends with the protocol of what follows
         kind = int.from_bytes(data[at + 2 : at + 4], "big")
         at += 4
     return at if kind in INTERNET_TYPES else None

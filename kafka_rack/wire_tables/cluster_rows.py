@@ -133,7 +133,7 @@ def add_topics(target: Target, frame: Frame, asked: PendingRequest, topics: Iter
         text = uuid_to_text(topic_id) if topic_id != NO_UUID else None
         if not topic.partitions:
             part, no_leader = parts[name, None, text], leading[None, None]
-            layout = layout_of(target, NOWHERE)
+            layout = target.rows.shared["layout"][(), (), (), ()]
             rows += pack(place, kind, part, no_leader, layout, frame.ts, NONE, topic.error_code, frame.index)
         for one in topic.partitions:
             part = parts[name, one.partition_index, text]
@@ -142,17 +142,6 @@ def add_topics(target: Target, frame: Frame, asked: PendingRequest, topics: Iter
             epoch = one.leader_epoch if one.leader_epoch >= 0 else NONE
             layout = layout_of(target, one)
             rows += pack(place, kind, part, leader_number, layout, frame.ts, epoch, one.error_code, frame.index)
-
-
-class Nowhere:
-    """Stands in for the partition of a topic without partitions."""
-
-    replica_nodes: tuple[int, ...] = ()
-    isr_nodes: tuple[int, ...] = ()
-    offline_replicas: tuple[int, ...] = ()
-
-
-NOWHERE = Nowhere()
 
 
 def layout_of(target: Target, partition: Any) -> int:

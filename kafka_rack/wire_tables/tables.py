@@ -1,4 +1,4 @@
-"""The tables: their columns in order, each with its type, what it holds and since which version of the schema.
+"""The tables: their columns in order, each with its type and what it holds.
 
 docs/tables.md is made from here.
 """
@@ -11,7 +11,7 @@ SCHEMA_VERSION = 1
 
 
 class Column(NamedTuple):
-    """``type`` is Spark's; timestamps are UTC with microseconds. ``since``: the first version of the schema with it.
+    """``type`` is Spark's; timestamps are UTC with microseconds.
 
     ``of``: the set of columns that rows share, as they have the same values again and again (``wire_tables.rows``).
     """
@@ -20,7 +20,6 @@ class Column(NamedTuple):
     type: str
     meaning: str
     of: str | None = None
-    since: int = 1
 
 
 class Table(NamedTuple):
@@ -33,11 +32,6 @@ class Table(NamedTuple):
     @property
     def names(self) -> list[str]:
         return [column.name for column in self.columns]
-
-    @property
-    def ddl(self) -> str:
-        """The columns as Spark's schema text, ``api`` last."""
-        return ", ".join([*(f"`{column.name}` {column.type}" for column in self.columns), "`api` string"])
 
 
 CAPTURE = Column("capture", "string", "the capture: its file's name without .gz and .jsonl", "place")
@@ -276,16 +270,12 @@ PARTITIONED_BY = {name: ("capture", "day") if "ts" in table.names else ("capture
 """The columns by whose values a table's files lie in folders; ``day`` is that of ``ts`` in UTC."""
 
 
-def since(column: Column) -> str:
-    return f" (since version {column.since})" if column.since > 1 else ""
-
-
 def markdown() -> str:
     """The tables of docs/tables.md, below its introduction."""
     parts = [f"Schema version {SCHEMA_VERSION}."]
     for table in TABLES.values():
         parts += ["", f"## {table.name}", table.meaning, "", "| column | type | holds |", "|---|---|---|"]
-        parts += [f"| {column.name} | {column.type} | {column.meaning}{since(column)} |" for column in table.columns]
+        parts += [f"| {column.name} | {column.type} | {column.meaning} |" for column in table.columns]
     return "\n".join([*parts, ""])
 
 
