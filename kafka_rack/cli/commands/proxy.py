@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from kafka_rack.cli import CommandError, UsageError
+from kafka_rack.cli import UsageError
 from kafka_rack.cli.command import Arguments, command, flag, option, say, section
 from kafka_rack.cli.options.brokers import broker_racks_option
 from kafka_rack.cli.options.command_config import client_settings_in
@@ -95,7 +95,6 @@ def run_proxy(arguments: Arguments, folder: SecurityFolder) -> int:
     loop_factory = loop_factory_of(arguments.loop)
     faults = faults_from(arguments.faults)
     from mockbroker.proxy.adapters.server import KafkaProxy
-    from mockbroker.proxy.adapters.upstream import UpstreamError
 
     upstream = upstream_settings(servers, arguments.command_config, settings)
     try:
@@ -119,10 +118,7 @@ def run_proxy(arguments: Arguments, folder: SecurityFolder) -> int:
         raise UsageError(str(error)) from None
     for fault in faults:
         proxy.faults.add(fault)
-    try:
-        return run_made(proxy, arguments, token, folder, loop_factory)
-    except UpstreamError as error:
-        raise CommandError(str(error)) from None
+    return run_made(proxy, arguments, token, folder, loop_factory)
 
 
 def rewrites_from(arguments: Arguments) -> Any:

@@ -32,7 +32,7 @@ def upstream_settings(
 
 
 class CurrentLogin:
-    """The current login in a file: a token in it, or made by it, expires before the proxy ends."""
+    """The login that a file contains now: a token in it, or made by it, expires before the proxy ends."""
 
     def __init__(self, path: str, login: SaslLogin) -> None:
         self._path, self._login = path, login

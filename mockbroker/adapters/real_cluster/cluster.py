@@ -5,8 +5,7 @@ Notes name what a broker is too old to answer.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -19,9 +18,10 @@ from mockbroker.adapters.real_cluster.connection import (
     DEFAULT_TIMEOUT_S,
     NO_SETTINGS,
     BrokerConnection,
+    HungUp,
     RealClusterError,
     Unreachable,
-    refusal,
+    check,
 )
 from protocol.apis.cluster import DescribeClusterRequest
 from protocol.apis.configs import DescribeConfigsRequest
@@ -30,6 +30,7 @@ from protocol.apis.topics import CreatePartitionsRequest, CreateTopicsRequest
 from protocol.error_codes import ErrorCode, error_name
 
 TOPIC_RESOURCE, BROKER_RESOURCE = 2, 4
+CONFIGS_AT_ONCE = 500
 MIN_INSYNC_REPLICAS, DISKLESS = "min.insync.replicas", "diskless.enable"
 FENCED_VERSION = 2
 """DescribeCluster from here on lists brokers that are down (KIP-1073, Kafka 4.0)."""
@@ -37,7 +38,6 @@ RACKS_VERSION = 1
 """Metadata from here on has racks and the controller (KIP-36, Kafka 0.10)."""
 NO_AUTO_CREATION_VERSION = 4
 """Metadata from here on can leave out the creation of topics; before, it gets requests for all topics."""
-"""DeleteTopics from here on names topics one by one, by name or id; before, in a list of names."""
 BY_HAND = -1
 """Partitions and replication factor of a topic with manual replicas."""
 
@@ -69,47 +69,78 @@ class Snapshot:
 
 
 class LiveCluster:
-    """A connection to a cluster by any of its addresses; more brokers are connected to as needed."""
+    """A connection to a cluster by any of its addresses; more brokers are connected to as needed.
+
+    Args:
+        servers: ``host:port,...``, or the addresses.
+        known: returns more addresses, which are tried first.
+    """
 
     def __init__(
         self,
-        bootstrap_servers: str,
+        servers: str | Iterable[tuple[str, int]],
         timeout_s: float = DEFAULT_TIMEOUT_S,
         settings: ClientSettings = NO_SETTINGS,
+        known: Callable[[], Iterable[tuple[str, int]]] = lambda: (),
     ) -> None:
-        self.addresses = addresses_of(bootstrap_servers)
-        self.timeout_s, self.settings = timeout_s, settings
-        self._stack = ExitStack()
+        self.addresses = addresses_of(servers) if isinstance(servers, str) else list(servers)
+        self.timeout_s, self.settings, self._known = timeout_s, settings, known
         self._connections: dict[tuple[str, int], BrokerConnection] = {}
+        self._first: BrokerConnection | None = None
 
     def __enter__(self) -> Self:
-        """Connect to the first address that answers.
-
-        Raises: RealClusterError: none does; the text gives the reason of each.
-        """
-        reasons = []
-        for address in self.addresses:
-            try:
-                self.first = self.connection(address)
-            except Unreachable as error:
-                reasons.append(str(error))
-            else:
-                return self
-        raise RealClusterError("; ".join(reasons))
+        """Connect to the first address that answers. Raises RealClusterError, as ``first`` does."""
+        _ = self.first
+        return self
 
     def __exit__(self, *_: object) -> None:
-        self._stack.close()
+        self.close()
+
+    def close(self) -> None:
+        """End all connections, from any thread; the next request opens one again."""
+        connections, self._connections, self._first = self._connections, {}, None
+        for connection in connections.values():
+            connection.close()
+
+    @property
+    def is_open(self) -> bool:
+        """True if a broker is connected."""
+        return self._first is not None
+
+    @property
+    def first(self) -> BrokerConnection:
+        """The connection to the first address that answers.
+
+        Raises: RealClusterError: none does; the text has the error of each. Unreachable if all errors are.
+        """
+        if self._first is None:
+            errors: dict[str, RealClusterError] = {}
+            for address in dict.fromkeys([*self._known(), *self.addresses]):
+                try:
+                    self._first = self.connection(address)
+                except RealClusterError as error:
+                    errors[str(error)] = error
+                else:
+                    return self._first
+            kinds = {type(error) for error in errors.values()}
+            kind = next(kind for kind in (RealClusterError, HungUp, Unreachable) if kind in kinds)
+            raise kind("; ".join(errors))
+        return self._first
 
     def connection(self, address: tuple[str, int]) -> BrokerConnection:
-        """The connection to an address, opened when it is first asked for."""
-        if address not in self._connections:
-            self._connections[address] = self._stack.enter_context(
-                BrokerConnection(address, self.timeout_s, self.settings)
-            )
-        return self._connections[address]
+        """The connection to an address, opened when it is first used. Raises: RealClusterError."""
+        found = self._connections.get(address)
+        if found is None:
+            found = self._connections[address] = BrokerConnection(address, self.timeout_s, self.settings)
+            try:
+                found.open()
+            except RealClusterError:
+                self._connections.pop(address, None)
+                raise
+        return found
 
     def connection_to(self, broker: LiveBroker) -> BrokerConnection:
-        """The connection to a broker where it says it is. Raises: Unreachable: the text names the broker."""
+        """The connection to a broker at its advertised address. Raises: Unreachable: the text names the broker."""
         try:
             return self.connection((broker.host, broker.port))
         except Unreachable as error:
@@ -127,7 +158,7 @@ class LiveCluster:
         Raises: RealClusterError: a wanted topic is not there, or may not be seen.
         """
         names = None if wanted is None else sorted(set(wanted))
-        answer = self._metadata(names)
+        answer = self.metadata(names)
         found = Snapshot(answer.cluster_id, None, {}, {})
         if self.first.version_for(MetadataRequest, least=RACKS_VERSION) is None:
             found.notes.append("the cluster is older than 0.10: it reports neither racks nor the controller")
@@ -154,7 +185,7 @@ class LiveCluster:
     def broker_settings(self, broker: LiveBroker, names: Sequence[str]) -> dict[str, str | None]:
         """Some settings of one broker, by its own DescribeConfigs; those that it does not report are left out."""
         connection = self.connection_to(broker)
-        answers = self._configs(connection, BROKER_RESOURCE, [str(broker.id)], names)
+        answers = self.configs(connection, BROKER_RESOURCE, [str(broker.id)], names)
         return answers.get(str(broker.id), {})
 
     def create_topic(
@@ -175,12 +206,9 @@ class LiveCluster:
             configs=[CreateTopicsRequest.Topic.Config(name=key, value=configs[key]) for key in sorted(configs)],
         )
         request = CreateTopicsRequest(topics=[topic], timeout_ms=self._timeout_ms(), validate_only=validate_only)
-        answer = self._ask_controller(
-            request, "Kafka 0.10.2" if validate_only else "Kafka 0.10.1", least=int(validate_only)
-        )
-        for one in answer.topics:
-            if one.error_code != ErrorCode.NONE:
-                raise RealClusterError(refusal(f"topic {one.name}", one))
+        since = "Kafka 0.10.2" if validate_only else "Kafka 0.10.1"
+        for one in self.ask_controller(request, since, least=int(validate_only)).topics:
+            check(f"topic {one.name}", one)
 
     def grow_topic(
         self, name: str, count: int, rows: Sequence[Sequence[int]] | None, *, validate_only: bool = False
@@ -197,18 +225,16 @@ class LiveCluster:
         assignments = None if rows is None else [assignment(broker_ids=list(row)) for row in rows]
         topic = CreatePartitionsRequest.Topic(name=name, count=count, assignments=assignments)
         request = CreatePartitionsRequest(topics=[topic], timeout_ms=self._timeout_ms(), validate_only=validate_only)
-        for one in self._ask_controller(request, "Kafka 1.0").results:
-            if one.error_code != ErrorCode.NONE:
-                raise RealClusterError(refusal(f"topic {one.name}", one))
+        for one in self.ask_controller(request, "Kafka 1.0").results:
+            check(f"topic {one.name}", one)
 
     # how it is asked
 
-    def _metadata(self, names: Sequence[str] | None) -> Any:
-        version = self.first.version_for(MetadataRequest)
-        if version is None:
-            raise RealClusterError(f"{self.first.name}: no version of Metadata that we both speak")
+    def metadata(self, names: Sequence[str] | None = None) -> Any:
+        """An answer with all brokers and these topics; None: all topics."""
+        version = self.first.version_of(MetadataRequest)
         if version < NO_AUTO_CREATION_VERSION:
-            names = None  # asking for a topic would create it
+            names = None  # a request for a topic would create it
         topics: list[Any] | None
         if names is None:
             topics = [] if version == 0 else None
@@ -218,8 +244,7 @@ class LiveCluster:
         if version >= NO_AUTO_CREATION_VERSION:
             request.allow_auto_topic_creation = False
         answer = self.first.ask(request, version)
-        if answer.error_code != ErrorCode.NONE:
-            raise RealClusterError(f"{self.first.name}: Metadata failed: {error_name(answer.error_code)}")
+        check(f"{self.first.name}: Metadata failed", answer)
         return answer
 
     def _add_fenced(self, found: Snapshot) -> None:
@@ -238,7 +263,7 @@ class LiveCluster:
 
     def _add_settings(self, found: Snapshot) -> None:
         try:
-            settings = self._configs(self.first, TOPIC_RESOURCE, sorted(found.topics), [MIN_INSYNC_REPLICAS, DISKLESS])
+            settings = self.configs(self.first, TOPIC_RESOURCE, sorted(found.topics), [MIN_INSYNC_REPLICAS, DISKLESS])
         except RealClusterError as error:
             found.notes.append(f"{MIN_INSYNC_REPLICAS} of topics is not known: {error}")
             return
@@ -254,48 +279,32 @@ class LiveCluster:
             more = f" and {len(unknown) - 1} more" if len(unknown) > 1 else ""
             found.notes.append(f"{MIN_INSYNC_REPLICAS} of topic {unknown[0]}{more} is not known")
 
-    def _configs(
+    def configs(
         self, connection: BrokerConnection, kind: int, resources: Sequence[str], names: Sequence[str]
     ) -> dict[str, dict[str, str | None]]:
         """Resource -> setting -> value, of those that the broker reports."""
-        version = connection.version_for(DescribeConfigsRequest)
-        if version is None:
-            raise RealClusterError(f"{connection.name}: does not serve DescribeConfigs (Kafka 0.11)")
-        request = DescribeConfigsRequest(
-            resources=[
+        found: dict[str, dict[str, str | None]] = {}
+        for at in range(0, len(resources), CONFIGS_AT_ONCE):
+            described = [
                 DescribeConfigsRequest.Resource(resource_type=kind, resource_name=one, configuration_keys=list(names))
-                for one in resources
+                for one in resources[at : at + CONFIGS_AT_ONCE]
             ]
-        )
-        answer = connection.ask(request, version)
-        return {
-            result.resource_name: {config.name: config.value for config in result.configs}
-            for result in answer.results
-            if result.error_code == ErrorCode.NONE
-        }
+            for result in connection.ask(DescribeConfigsRequest(resources=described), since="Kafka 0.11").results:
+                if result.error_code == ErrorCode.NONE:
+                    found[result.resource_name] = {config.name: config.value for config in result.configs}
+        return found
 
-    def _ask_controller(self, request: Any, since: str, least: int = 0) -> Any:
-        """Ask the controller. Raises: RealClusterError: it is too old."""
-        connection, version = self._controller_for(type(request), since, least)
-        return connection.ask(request, version)
+    def ask_controller(self, request: Any, since: str, least: int = 0) -> Any:
+        """The answer of the broker that the cluster names as controller; before KIP-590 no other could give it.
 
-    def _controller_for(self, request: Any, since: str, least: int = 0) -> tuple[BrokerConnection, int]:
-        """The broker that the cluster names as controller, and the version of a request's class to ask it in.
-
-        Before KIP-590 no other broker could do what it does. Raises: RealClusterError: it is too old.
+        Raises: RealClusterError: it is too old; ``since`` is the first release that is not.
         """
-        answer = self._metadata([])
+        answer = self.metadata([])
         controller = next((one for one in answer.brokers if one.node_id == answer.controller_id), None)
         connection = self.first
         if controller is not None:
             connection = self.connection_to(live_broker(controller.node_id, controller))
-        version = connection.version_for(request, least=least)
-        if version is None:
-            name = request.name.removesuffix("Request")
-            raise RealClusterError(
-                f"{connection.name}: does not serve {name} in a version we speak ({since} and newer do)"
-            )
-        return connection, version
+        return connection.ask(request, least=least, since=since)
 
     def _timeout_ms(self) -> int:
         return int(self.timeout_s * 1000)

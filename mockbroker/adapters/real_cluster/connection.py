@@ -125,11 +125,24 @@ class BrokerConnection:
         lower = max(lowest, ours.lowest, least)
         return upper if lower <= upper else None
 
-    def ask(self, request: Any, version: int) -> Any:
-        """Send a request and read its answer.
+    def version_of(self, message_class: Any, *, least: int = 0, most: int | None = None, since: str = "") -> int:
+        """The same. Raises: RealClusterError: there is none; ``since`` is the first release that has one."""
+        version = self.version_for(message_class, least=least, most=most)
+        if version is None:
+            needs = f" ({since} and newer do)" if since else ""
+            name = APIS[message_class.api_key][1]
+            raise RealClusterError(f"{self.name}: does not serve {name} in a version we speak{needs}")
+        return version
+
+    def ask(
+        self, request: Any, version: int | None = None, *, least: int = 0, most: int | None = None, since: str = ""
+    ) -> Any:
+        """Send a request, by default in the version of ``version_of``, and read its answer.
 
         Raises: Unreachable, RealClusterError: one line that names the broker and the API.
         """
+        if version is None:
+            version = self.version_of(type(request), least=least, most=most, since=since)
         name = APIS[type(request).api_key][1]
         self._correlation_id += 1
         frame = protocol.request_frame(
@@ -216,8 +229,7 @@ class BrokerConnection:
             except HungUp:  # all that such a broker says to a wrong password
                 raise RealClusterError(f"{self.name}: no login as {login}: the broker closed the connection") from None
         answer = self.ask(SaslAuthenticateRequest(auth_bytes=token), version)
-        if answer.error_code != ErrorCode.NONE:
-            raise RealClusterError(f"{self.name}: {refusal(f'no login as {login}', answer)}")
+        check(f"{self.name}: no login as {login}", answer)
         return bytes(answer.auth_bytes)
 
     def _connect(self) -> None:
@@ -331,5 +343,11 @@ def reason_of(error: BaseException) -> str:
 
 def refusal(what: str, said: Any) -> str:
     """An error of an answer in one line, with the cluster's own words."""
-    message = f": {said.error_message}" if said.error_message else ""
-    return f"{what}: {error_name(said.error_code)}{message}"
+    message = getattr(said, "error_message", None)
+    return f"{what}: {error_name(said.error_code)}{f': {message}' if message else ''}"
+
+
+def check(what: str, said: Any) -> None:
+    """Raises RealClusterError: this part of an answer has an error."""
+    if said.error_code != ErrorCode.NONE:
+        raise RealClusterError(refusal(what, said))

@@ -13,14 +13,14 @@ from typing import Any
 from kafka_rack.assignment.clients.subscriptions import Grouped, grouped
 from kafka_rack.assignment.user_data import write_sticky
 from mockbroker.adapters.real_cluster.cluster import LiveBroker, LiveCluster
-from mockbroker.adapters.real_cluster.connection import RealClusterError
+from mockbroker.adapters.real_cluster.connection import RealClusterError, check
 from protocol.apis.consumer_group import ConsumerGroupDescribeRequest
 from protocol.apis.find_coordinator import FindCoordinatorRequest
 from protocol.apis.groups import DescribeGroupsRequest
 from protocol.apis.metadata import MetadataRequest
 from protocol.embedded.consumer_protocol import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 from protocol.embedded.versioned import read_versioned
-from protocol.error_codes import ErrorCode, error_name
+from protocol.error_codes import ErrorCode
 from protocol.errors import ProtocolError
 from protocol.uuids import uuid_to_text
 
@@ -51,15 +51,12 @@ def live_group(cluster: LiveCluster, group_id: str) -> dict[str, Any]:
 
 def coordinator(cluster: LiveCluster, group_id: str) -> LiveBroker:
     """The broker that coordinates a group."""
-    version = cluster.first.version_for(FindCoordinatorRequest)
-    if version is None:
-        raise RealClusterError(f"{cluster.first.name}: no version of FindCoordinator that we both speak")
+    version = cluster.first.version_of(FindCoordinatorRequest)
     if version < KEYS_VERSION:
         said = cluster.first.ask(FindCoordinatorRequest(key=group_id), version)
     else:
         said = cluster.first.ask(FindCoordinatorRequest(coordinator_keys=[group_id]), version).coordinators[0]
-    if said.error_code != ErrorCode.NONE:
-        raise RealClusterError(f"group {group_id}: its coordinator is not known: {error_name(said.error_code)}")
+    check(f"group {group_id}: its coordinator is not known", said)
     return LiveBroker(said.node_id, None, said.host, said.port)
 
 
@@ -71,8 +68,7 @@ def classic_group(connection: Any, group_id: str) -> dict[str, Any] | None:
     (said,) = connection.ask(DescribeGroupsRequest(groups=[group_id]), version).groups
     if said.error_code == ErrorCode.GROUP_ID_NOT_FOUND:
         return None
-    if said.error_code != ErrorCode.NONE:
-        raise RealClusterError(f"group {group_id}: {error_name(said.error_code)}")
+    check(f"group {group_id}", said)
     if not said.members:
         return None
     if said.protocol_type != CONSUMER:
@@ -112,8 +108,7 @@ def newer_group(connection: Any, group_id: str) -> dict[str, Any] | None:
     (said,) = connection.ask(ConsumerGroupDescribeRequest(group_ids=[group_id]), version).groups
     if said.error_code == ErrorCode.GROUP_ID_NOT_FOUND:
         return None
-    if said.error_code != ErrorCode.NONE:
-        raise RealClusterError(f"group {group_id}: {error_name(said.error_code)}")
+    check(f"group {group_id}", said)
     members = {}
     for member in said.members:
         target = grouped(

@@ -11,11 +11,13 @@ from random import Random
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from mockbroker.adapters.options import DEFAULT_CAPTURE_BYTES
+from mockbroker.adapters.real_cluster.cluster import TOPIC_RESOURCE
+from mockbroker.adapters.real_cluster.connection import HungUp, RealClusterError, Unreachable
 from mockbroker.adapters.runtime import Runtime
 from mockbroker.adapters.served_cluster import ServedCluster
 from mockbroker.core.commands import Result
 from mockbroker.proxy.adapters.clients import ProxyNode
-from mockbroker.proxy.adapters.upstream import UpstreamError, UpstreamLink, UpstreamSettings
+from mockbroker.proxy.adapters.upstream import UpstreamLink, UpstreamSettings
 from mockbroker.proxy.engine import ProxyEngine
 from mockbroker.proxy.mirror import empty_mirror
 from mockbroker.proxy.rewrites import Rewrites, shows_diskless
@@ -154,11 +156,10 @@ class KafkaProxy(ServedCluster):
     async def start(self) -> None:
         """Read brokers and topics, and listen for each broker.
 
-        Raises UpstreamError: no broker answers. OSError: an address cannot be bound.
+        Raises RealClusterError: no broker answers. OSError: an address cannot be bound.
         """
         try:
-            answer, version = await self._first_answer()
-            self.mirror.learn(answer, version, is_whole=True)
+            self.mirror.learn(*await self._first_answer(), is_whole=True)
             await self._look_for_diskless()
             for broker in self.state.brokers.values():
                 self._bind(broker)
@@ -187,7 +188,7 @@ class KafkaProxy(ServedCluster):
             task.cancel()
         for node in self._nodes.values():
             node.close()
-        await self._link.close()
+        self._link.close()
         await asyncio.sleep(0)
         if self._runtime.capture is not None:
             self._runtime.capture.close()
@@ -202,16 +203,16 @@ class KafkaProxy(ServedCluster):
         raise ValueError(REFUSAL)
 
     async def _first_answer(self) -> tuple[Any, int]:
-        """The real cluster's first Metadata answer and its version. Raises UpstreamError: no answer in time."""
+        """The real cluster's first Metadata answer and its version. Raises RealClusterError: no answer in time."""
         loop = asyncio.get_running_loop()
         ends_at = loop.time() + self._wait_s
         is_told, doubtful = False, 0
         while True:
             try:
                 return await self._link.metadata()
-            except UpstreamError as error:
-                doubtful = doubtful + 1 if error.is_doubtful else 0
-                if error.is_final or doubtful == DOUBTFUL or loop.time() >= ends_at:
+            except Unreachable as error:
+                doubtful = doubtful + 1 if isinstance(error, HungUp) else 0
+                if doubtful == DOUBTFUL or loop.time() >= ends_at:
                     raise
                 if not is_told:
                     log.warning("waiting up to %g s for the real cluster: %s", self._wait_s, error)
@@ -297,7 +298,7 @@ class KafkaProxy(ServedCluster):
             self._has_moved.clear()
             try:
                 await self.look()
-            except (UpstreamError, OSError) as error:  # OSError: of a new broker's listener here
+            except (RealClusterError, OSError) as error:  # OSError: of a new broker's listener here
                 if problem is None:
                     log.warning("the real cluster does not answer: %s", error)
                 problem = str(error)
@@ -307,22 +308,20 @@ class KafkaProxy(ServedCluster):
                 problem = None
 
     async def look(self) -> None:
-        """Read brokers and topics again, as the proxy does every half minute. Raises UpstreamError."""
-        answer, version = await self._link.metadata()
-        self.mirror.learn(answer, version, is_whole=True)
+        """Read brokers and topics again, as the proxy does every half minute. Raises RealClusterError."""
+        self.mirror.learn(*await self._link.metadata(), is_whole=True)
         await self._look_for_diskless()
         await self._listen_for_racks()
         self._runtime.settle()
 
     async def _look_for_diskless(self) -> None:
-        """Read which topics are diskless, if rewrites need it. Raises UpstreamError."""
+        """Read which topics are diskless, if rewrites need it. Raises RealClusterError."""
         config = None if self._rewrites is None else self._rewrites.diskless_config
         if self._rewrites is None or config is None:
             return
-        configs = await self._link.topic_configs(sorted(self.state.topics), config[0])
-        self.mirror.learn_diskless(
-            {name for name, value in configs.items() if shows_diskless(self._rewrites, {config[0]: value})}
-        )
+        names = sorted(self.state.topics)
+        configs = await self._link.ask(lambda real: real.configs(real.first, TOPIC_RESOURCE, names, [config[0]]))
+        self.mirror.learn_diskless({name for name in names if shows_diskless(self._rewrites, configs.get(name, {}))})
 
     @property
     def tls(self) -> TlsMaterial | None:

@@ -63,7 +63,7 @@ class OwnCluster:
         return self._feeder.fed
 
     async def start(self) -> None:
-        """Have it serve, with the topic in it. Raises OSError, UpstreamError, UnfitClusterError."""
+        """Have it serve, with the topic in it. Raises OSError, RealClusterError, UnfitClusterError."""
         await self.mock.start()
 
     async def close(self) -> None:

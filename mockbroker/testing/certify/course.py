@@ -37,7 +37,7 @@ async def run(plan: CertifyPlan, say: Say = lambda _: None) -> WireFacts:
     """Run the program through the course. ``say`` gets a line for each step.
 
     Raises: ProgramError: it cannot be started, or did nothing. OSError: the capture cannot be written. Of a real
-    cluster UpstreamError: it does not answer, UnfitClusterError: it is of no use for this.
+    cluster RealClusterError: it does not answer, UnfitClusterError: it is of no use for this.
     """
     course = CertifyCourse(plan, say)
     try:

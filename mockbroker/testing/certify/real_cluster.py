@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from mockbroker.adapters.real_cluster.connection import RealClusterError
 from mockbroker.proxy.adapters.server import KafkaProxy
-from mockbroker.proxy.adapters.upstream import UpstreamError
 from mockbroker.proxy.rewrites import APIS_REWRITTEN, Rewrites
 from mockbroker.proxy.rewriting import Rewriting
 from mockbroker.state.topics.topic import NO_LEADER
@@ -132,15 +132,11 @@ class RealCluster:
             self._skip("leader_hints", f"{self._plan.topic} was not made by certify, so its leaders are not moved")
 
     async def close(self) -> None:
-        with suppress(UpstreamError, TimeoutError):
+        with suppress(RealClusterError, TimeoutError):
             if self._is_own_topic:
-                await asyncio.wait_for(self._clean_up(), CLEAN_UP_S)
-        await self._brokers.close()
+                await asyncio.wait_for(self._brokers.clean_up(self._plan.topic, self._plan.group), CLEAN_UP_S)
+        self._brokers.close()
         await self.proxy.close()
-
-    async def _clean_up(self) -> None:
-        await self._brokers.delete_topic(self._plan.topic)
-        await self._brokers.delete_group(self._plan.group)
 
     async def _create_topic(self) -> None:
         """Make the topic, with replicas as in a cluster of certify's own."""
@@ -150,9 +146,10 @@ class RealCluster:
             [members[rack][index % len(members[rack])] for rack in row]
             for index, row in enumerate(layout(len(racks), self._plan.partitions))
         ]
-        refused = await self._brokers.create_topic(self._plan.topic, replicas)
-        if refused is not None:
-            raise UnfitClusterError(f"{refused}; --topic names one that is there, and --feed has it written to")
+        try:
+            await self._brokers.create_topic(self._plan.topic, replicas)
+        except RealClusterError as error:
+            raise UnfitClusterError(f"{error}; --topic names an existing topic, and --feed writes to it") from None
         self._is_own_topic = True
         self._ends = {(self._plan.topic, index): 0 for index in range(len(replicas))}
 
@@ -167,7 +164,7 @@ class RealCluster:
         """Learn whether leaders send readers to followers at all."""
         try:
             selector = await self._brokers.broker_setting(SELECTOR)
-        except UpstreamError:
+        except RealClusterError:
             return
         if selector in LEADERS_ALONE:
             for check in BY_SELECTOR:
@@ -196,8 +193,8 @@ class RealCluster:
             answers = await asyncio.gather(
                 *(self._brokers.write(*one, now_ms, count) for one in by_leader(leaders).items())
             )
-        except UpstreamError:
-            with suppress(UpstreamError):
+        except RealClusterError:
+            with suppress(RealClusterError):
                 await self.proxy.look()
             return
         is_refused = False
@@ -208,7 +205,7 @@ class RealCluster:
                 self.fed += count
                 self._ends[place] = max(end, self._ends.get(place, 0))
         if is_refused:  # another broker leads
-            with suppress(UpstreamError):
+            with suppress(RealClusterError):
                 await self.proxy.look()
 
     def offsets(self, place: TopicPartition) -> tuple[int, int]:
@@ -317,36 +314,31 @@ class RealCluster:
 
     async def _place(self, topic: str, replicas: Mapping[int, Sequence[int]]) -> str | None:
         """Have partitions of the own topic be at these brokers, the first leading."""
+
+        def is_placed() -> bool:
+            parts = self.proxy.state.topics[topic].partitions
+            return all(set(parts[index].replicas) == set(row) for index, row in replicas.items())
+
+        def is_led() -> bool:
+            parts = self.proxy.state.topics[topic].partitions
+            return all(parts[index].leader == row[0] for index, row in replicas.items())
+
         try:
-            refused = await self._brokers.place(topic, replicas)
-            if refused is not None:
-                return refused
-
-            def is_placed() -> bool:
-                parts = self.proxy.state.topics[topic].partitions
-                return all(set(parts[index].replicas) == set(row) for index, row in replicas.items())
-
-            def is_led() -> bool:
-                parts = self.proxy.state.topics[topic].partitions
-                return all(parts[index].leader == row[0] for index, row in replicas.items())
-
+            await self._brokers.place(topic, replicas)
             if not await self._seen(is_placed):
                 return "the real brokers have not moved the partition in time"
             if not is_led():
-                refused = await self._brokers.elect(topic, replicas)
-            if refused is None and not await self._seen(is_led):
-                return "the real brokers have not given the partition another leader in time"
-        except UpstreamError as error:
+                await self._brokers.elect(topic, replicas)
+        except RealClusterError as error:
             return str(error)
-        else:
-            return refused
+        return None if await self._seen(is_led) else "the real brokers have not elected another leader in time"
 
     async def _seen(self, is_so: Callable[[], bool]) -> bool:
         """Look at the real cluster until it is so; False where it takes too long."""
         loop = asyncio.get_running_loop()
         ends_at = loop.time() + MOVE_S
         while True:
-            with suppress(UpstreamError):
+            with suppress(RealClusterError):
                 await self.proxy.look()
             if is_so():
                 return True

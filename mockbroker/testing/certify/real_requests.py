@@ -1,24 +1,23 @@
-"""Requests of certify itself to real brokers: to make a topic, to move and feed it, and to read its log."""
+"""Certify's own requests to real brokers: they create a topic, move and feed it, and read its log."""
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
+from mockbroker.adapters.real_cluster.cluster import LiveBroker
+from mockbroker.adapters.real_cluster.connection import check
 from mockbroker.proxy.adapters.upstream import UpstreamLink, UpstreamSettings
-from protocol.apis.configs import DescribeConfigsRequest
 from protocol.apis.elect_leaders import ElectLeadersRequest
 from protocol.apis.fetch import FetchRequest
 from protocol.apis.groups import DeleteGroupsRequest
 from protocol.apis.list_offsets import ListOffsetsRequest
-from protocol.apis.metadata import MetadataRequest
 from protocol.apis.produce import ProduceRequest
 from protocol.apis.reassignments import AlterPartitionReassignmentsRequest
-from protocol.apis.topics import CreateTopicsRequest, DeleteTopicsRequest
-from protocol.error_codes import ErrorCode, error_name
+from protocol.apis.topics import DeleteTopicsRequest
+from protocol.error_codes import ErrorCode
 from protocol.records import Record, build_batch, iter_batches
 
 if TYPE_CHECKING:
@@ -32,7 +31,6 @@ BY_NAME = 12
 LEADER_ONLY = 1
 VALUE_BYTES = 200
 TIMEOUT_MS = 10_000
-BROKER = 4
 LATEST = -1
 PART_BYTES, ANSWER_BYTES = 4 << 20, 16 << 20
 EMPTY_READS = 3
@@ -40,84 +38,60 @@ OWN_CONFIGS = {"compression.type": "producer", "cleanup.policy": "delete", "mess
 """So that the log has batches with the checksum that their producer gave them."""
 
 
-class RealBrokers:
-    """Connections to real brokers, one each, that go past the proxy and so past what is judged.
+class RealBrokers(UpstreamLink):
+    """Connections to real brokers that bypass the proxy and so the checks.
+
+    All methods raise RealClusterError: the cluster does not answer, or refuses the request.
 
     Args:
-        addresses: node id -> where the broker is; it is looked at anew for each connection.
+        addresses: node id -> where the broker is now.
     """
 
     def __init__(self, settings: UpstreamSettings, addresses: Mapping[int, BrokerAddress]) -> None:
-        self._settings = replace(settings, client_id=CLIENT_ID)
+        super().__init__(replace(settings, client_id=CLIENT_ID), addresses.values)
         self._addresses = addresses
-        self._links: dict[int, tuple[BrokerAddress, UpstreamLink]] = {}
         self._numbers = count(1)
 
-    async def close(self) -> None:
-        """End all connections."""
-        await asyncio.gather(*(link.close() for _, link in self._links.values()))
+    async def create_topic(self, name: str, replicas: Sequence[Sequence[int]]) -> None:
+        """Create a topic."""
+        await self.ask(lambda real: real.create_topic(name, replicas, OWN_CONFIGS))
 
-    async def controller(self) -> int:
-        """The broker that Metadata calls the controller: in KRaft any, for each passes on what is the controller's."""
-        known = min(self._addresses)
-        answer = await self._to(known).ask(MetadataRequest(topics=[]))
-        return int(answer.controller_id) if answer.controller_id in self._addresses else known
-
-    async def create_topic(self, name: str, replicas: Sequence[Sequence[int]]) -> str | None:
-        """Make a topic; gives why it could not be made, None once it is."""
-        topic = CreateTopicsRequest.Topic(name=name, num_partitions=-1, replication_factor=-1)
-        topic.assignments = [
-            CreateTopicsRequest.Topic.Assignment(partition_index=index, broker_ids=list(brokers))
-            for index, brokers in enumerate(replicas)
-        ]
-        topic.configs = [CreateTopicsRequest.Topic.Config(name=one, value=value) for one, value in OWN_CONFIGS.items()]
-        answer = await self._ask_controller(CreateTopicsRequest(topics=[topic], timeout_ms=TIMEOUT_MS))
-        return refusal("CreateTopics", answer.topics)
-
-    async def delete_topic(self, name: str) -> None:
-        """Take a topic away."""
-        request = DeleteTopicsRequest(topics=[DeleteTopicsRequest.Topic(name=name)], topic_names=[name])
+    async def clean_up(self, topic: str, group: str) -> None:
+        """Delete a topic, and a group at each broker that may coordinate it, unless it has members."""
+        request = DeleteTopicsRequest(topics=[DeleteTopicsRequest.Topic(name=topic)], topic_names=[topic])
         request.timeout_ms = TIMEOUT_MS
-        await self._ask_controller(request)
-
-    async def delete_group(self, name: str) -> None:
-        """Take a group away at whichever broker coordinates it, unless somebody is still in it."""
+        await self.ask(lambda real: real.ask_controller(request, "Kafka 0.10.1"))
         for broker in list(self._addresses):
-            await self._to(broker).ask(DeleteGroupsRequest(groups_names=[name]))
+            await self._ask_broker(broker, DeleteGroupsRequest(groups_names=[group]))
 
     async def broker_setting(self, name: str) -> str | None:
-        """The value that a setting has at some broker; None where that is not told."""
-        broker = min(self._addresses)
-        resource = DescribeConfigsRequest.Resource(
-            resource_type=BROKER, resource_name=str(broker), configuration_keys=[name]
-        )
-        answer = await self._to(broker).ask(DescribeConfigsRequest(resources=[resource]))
-        for result in answer.results:
-            for one in result.configs:
-                if not result.error_code and one.name == name:
-                    return one.value or ""
-        return None
+        """The value of a setting at some broker; None if that is unknown."""
+        broker = self._broker(min(self._addresses))
+        settings = await self.ask(lambda real: real.broker_settings(broker, [name]))
+        return (settings[name] or "") if name in settings else None
 
-    async def place(self, topic: str, replicas: Mapping[int, Sequence[int]]) -> str | None:
-        """Move partitions, the first replica of each to lead; gives why that cannot be."""
+    async def place(self, topic: str, replicas: Mapping[int, Sequence[int]]) -> None:
+        """Move partitions, the first replica of each to lead."""
         moved = AlterPartitionReassignmentsRequest.Topic(name=topic)
         moved.partitions = [
             moved.Partition(partition_index=index, replicas=list(brokers)) for index, brokers in replicas.items()
         ]
-        answer = await self._ask_controller(AlterPartitionReassignmentsRequest(topics=[moved], timeout_ms=TIMEOUT_MS))
-        parts = [answer, *(part for one in answer.responses for part in one.partitions)]
-        return refusal("AlterPartitionReassignments", parts)
+        request = AlterPartitionReassignmentsRequest(topics=[moved], timeout_ms=TIMEOUT_MS)
+        answer = await self.ask(lambda real: real.ask_controller(request, "Kafka 2.4"))
+        for part in (answer, *(part for one in answer.responses for part in one.partitions)):
+            check("AlterPartitionReassignments is refused", part)
 
-    async def elect(self, topic: str, partitions: Iterable[int]) -> str | None:
-        """Have the first replica of each partition lead; gives why that cannot be."""
+    async def elect(self, topic: str, partitions: Iterable[int]) -> None:
+        """Elect the first replica of each partition as its leader."""
         which = ElectLeadersRequest.TopicPartitions(topic=topic, partitions=list(partitions))
-        answer = await self._ask_controller(ElectLeadersRequest(topic_partitions=[which], timeout_ms=TIMEOUT_MS))
-        parts = [part for one in answer.replica_election_results for part in one.partition_result]
-        wrong = [part for part in parts if part.error_code != ErrorCode.ELECTION_NOT_NEEDED]
-        return refusal("ElectLeaders", wrong)
+        request = ElectLeadersRequest(topic_partitions=[which], timeout_ms=TIMEOUT_MS)
+        answer = await self.ask(lambda real: real.ask_controller(request, "Kafka 2.4"))
+        for part in (part for one in answer.replica_election_results for part in one.partition_result):
+            if part.error_code != ErrorCode.ELECTION_NOT_NEEDED:
+                check("ElectLeaders is refused", part)
 
     async def end_offsets(self, leaders: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
-        """The offset behind the last record of partitions, by their leaders."""
+        """The offset after the last record of each partition, from its leader."""
         found = {}
         for broker, topics in by_leader(leaders).items():
             request = ListOffsetsRequest(replica_id=-1)
@@ -126,7 +100,7 @@ class RealBrokers:
                     ListOffsetsRequest.Topic.Partition(partition_index=index, timestamp=LATEST) for index in indexes
                 ]
                 request.topics.append(ListOffsetsRequest.Topic(name=name, partitions=parts))
-            answer = await self._to(broker).ask(request)
+            answer = await self._ask_broker(broker, request)
             for topic in answer.topics:
                 for one in topic.partitions:
                     if not one.error_code:
@@ -136,7 +110,7 @@ class RealBrokers:
     async def write(
         self, broker: int, topics: Mapping[str, Sequence[int]], now_ms: int, records: int
     ) -> dict[TopicPartition, int | None]:
-        """Write records into partitions that a broker leads: the offset behind them, None where it refused them."""
+        """Write records into partitions that a broker leads: the offset after them, None for refused ones."""
         request = ProduceRequest(acks=LEADER_ONLY, timeout_ms=TIMEOUT_MS)
         for name, indexes in topics.items():
             parts = []
@@ -145,7 +119,7 @@ class RealBrokers:
                 made = [Record(value=text.ljust(VALUE_BYTES, b"."), timestamp=now_ms) for text in texts]
                 parts.append(ProduceRequest.Topic.Partition(index=index, records=build_batch(made)))
             request.topic_data.append(ProduceRequest.Topic(name=name, partition_data=parts))
-        answer = await self._to(broker).ask(request, BY_NAME)
+        answer = await self._ask_broker(broker, request, BY_NAME)
         return {
             (topic.name, one.index): None if one.error_code else one.base_offset + records
             for topic in answer.responses
@@ -153,14 +127,14 @@ class RealBrokers:
         }
 
     async def batches(self, broker: int, place: TopicPartition, first: int, end: int) -> list[BatchHeader]:
-        """The batches of a partition from one offset to another, as far as the leader has them."""
+        """A partition's batches from one offset to another, as far as the leader has them."""
         found: list[BatchHeader] = []
         at, empty = first, 0
         while at < end and empty < EMPTY_READS:
             part = FetchRequest.Topic.Partition(partition=place[1], fetch_offset=at, partition_max_bytes=PART_BYTES)
             request = FetchRequest(max_wait_ms=500, min_bytes=1, max_bytes=ANSWER_BYTES)
             request.topics = [FetchRequest.Topic(topic=place[0], partitions=[part])]
-            answer = await self._to(broker).ask(request, BY_NAME)
+            answer = await self._ask_broker(broker, request, BY_NAME)
             records = b"".join(one.records or b"" for topic in answer.responses for one in topic.partitions)
             read = [header for header in iter_batches(records) if not header.partial]
             empty = 0 if read else empty + 1
@@ -169,17 +143,14 @@ class RealBrokers:
                 found += read
         return found
 
-    def _to(self, broker: int) -> UpstreamLink:
-        """The connection to a broker."""
-        address = self._addresses[broker]
-        known = self._links.get(broker)
-        if known is None or known[0] != address:
-            link = UpstreamLink(replace(self._settings, servers=[(address.host, address.port)]))
-            known = self._links[broker] = (address, link)
-        return known[1]
+    def _broker(self, number: int) -> LiveBroker:
+        address = self._addresses[number]
+        return LiveBroker(number, None, address.host, address.port)
 
-    async def _ask_controller(self, request: Any) -> Any:
-        return await self._to(await self.controller()).ask(request)
+    async def _ask_broker(self, number: int, request: Any, most: int | None = None) -> Any:
+        """A broker's answer, in the newest version that both sides speak, up to ``most``."""
+        broker = self._broker(number)
+        return await self.ask(lambda real: real.connection_to(broker).ask(request, most=most))
 
 
 def by_leader(leaders: Mapping[TopicPartition, int]) -> dict[int, dict[str, list[int]]]:
@@ -192,12 +163,3 @@ def by_leader(leaders: Mapping[TopicPartition, int]) -> dict[int, dict[str, list
     for (topic, index), leader in leaders.items():
         found.setdefault(leader, {}).setdefault(topic, []).append(index)
     return found
-
-
-def refusal(name: str, parts: Iterable[Any]) -> str | None:
-    """The first error of an answer in words, None where there is none."""
-    for part in parts:
-        if part.error_code:
-            message = getattr(part, "error_message", None)
-            return f"{name} is refused: {error_name(part.error_code)}" + (f", {message}" if message else "")
-    return None

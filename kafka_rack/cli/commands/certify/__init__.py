@@ -194,7 +194,6 @@ def check(arguments: Arguments, command: list[str]) -> None:
 
 def facts_of(plan: CertifyPlan, progress: Callable[[str], None]) -> Any:
     """Run the program; SIGTERM ends it as Ctrl-C does. Raises CommandError."""
-    from mockbroker.proxy.adapters.upstream import UpstreamError
     from mockbroker.state.errors import ApiError
     from mockbroker.testing.certify.course import run
     from mockbroker.testing.certify.plan import UnfitClusterError
@@ -208,7 +207,7 @@ def facts_of(plan: CertifyPlan, progress: Callable[[str], None]) -> Any:
 
     try:
         return asyncio.run(main())
-    except (ProgramError, UnfitClusterError, UpstreamError) as error:
+    except (ProgramError, UnfitClusterError) as error:
         raise CommandError(str(error)) from None
     except ApiError as error:
         raise UsageError(error.message or str(error)) from None

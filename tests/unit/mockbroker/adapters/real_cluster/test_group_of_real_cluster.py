@@ -40,7 +40,9 @@ class FakeCluster:
         if new_groups is not None:
             self.answers[ConsumerGroupDescribeRequest] = ConsumerGroupDescribeResponse(groups=new_groups)
         self.versions = {FindCoordinatorRequest: find_version, MetadataRequest: 13}
-        self.first = SimpleNamespace(name="h:1", version_for=self.version_for, ask=self.ask)
+        self.first = SimpleNamespace(
+            name="h:1", version_for=self.version_for, version_of=self.version_for, ask=self.ask
+        )
 
     def version_for(self, message_class, *, least=0):
         version = self.versions.get(message_class, 1)

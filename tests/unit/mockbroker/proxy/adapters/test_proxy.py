@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from mockbroker import MockCluster
+from mockbroker.adapters.real_cluster.connection import RealClusterError
 from mockbroker.proxy.adapters.server import KafkaProxy
-from mockbroker.proxy.adapters.upstream import UpstreamError, UpstreamSettings
+from mockbroker.proxy.adapters.upstream import UpstreamSettings
 from mockbroker.state.errors import ApiError
 from protocol.apis.api_versions import ApiVersionsRequest
 from protocol.apis.find_coordinator import FindCoordinatorRequest
@@ -222,7 +223,7 @@ async def test_what_changes_the_real_cluster_is_refused_with_what_can_be_done():
 
 async def test_a_cluster_that_does_not_answer_is_named():
     (port,) = free_ports(1)
-    with pytest.raises(UpstreamError, match=f"127.0.0.1:{port}: cannot be reached"):
+    with pytest.raises(RealClusterError, match=f"127.0.0.1:{port}: cannot be reached"):
         await KafkaProxy(UpstreamSettings([("127.0.0.1", port)])).start()
 
 

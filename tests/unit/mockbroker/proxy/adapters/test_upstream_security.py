@@ -9,9 +9,10 @@ from kafka_rack.cli.options.command_config import client_settings_in
 from kafka_rack.cli.serving.upstream import CurrentLogin
 from mockbroker import MockCluster
 from mockbroker.adapters.client_properties.settings import client_settings_of
+from mockbroker.adapters.real_cluster.connection import RealClusterError
 from mockbroker.adapters.tls.certificates import CertificateAuthority
 from mockbroker.proxy.adapters.server import KafkaProxy
-from mockbroker.proxy.adapters.upstream import UpstreamError, UpstreamSettings
+from mockbroker.proxy.adapters.upstream import UpstreamSettings
 from tests.certificates import LOCAL, inline
 from tests.ports import free_ports
 
@@ -101,7 +102,7 @@ WRONG = {
 async def test_what_waiting_does_not_rewrite_is_said_at_once(case: str):
     cluster, properties, said = WRONG[case]
     async with MockCluster(1, ("a",), **cluster) as real:
-        with pytest.raises(UpstreamError) as caught:
+        with pytest.raises(RealClusterError) as caught:
             await proxy_for(real.bootstrap_servers, properties).start()
     assert str(caught.value).startswith(real.state.brokers[0].host)
     assert said in str(caught.value)
@@ -112,7 +113,7 @@ async def test_what_waiting_does_not_rewrite_is_said_at_once(case: str):
 async def test_of_several_addresses_one_that_will_never_do_ends_the_waiting():
     (port,) = free_ports(1)
     async with MockCluster(1, ("a",), users=USERS) as real:
-        with pytest.raises(UpstreamError, match=r"Connection refused; .*SASL_AUTHENTICATION_FAILED"):
+        with pytest.raises(RealClusterError, match=r"Connection refused; .*SASL_AUTHENTICATION_FAILED"):
             await proxy_for(f"127.0.0.1:{port},{real.bootstrap_servers}", login("wrong")).start()
 
 
@@ -140,7 +141,7 @@ async def test_a_broker_that_does_not_know_the_password_itself_is_not_believed()
                 tokens.send(b"v=nobody")
 
         settings = UpstreamSettings([(real.state.brokers[0].host, real.state.brokers[0].port)], None, Doubting())
-        with pytest.raises(UpstreamError, match="the broker does not prove that it knows the password"):
+        with pytest.raises(RealClusterError, match="the broker does not prove that it knows the password"):
             await KafkaProxy(settings, wait_s=FOR_EVER_S).start()
 
 

@@ -11,7 +11,8 @@ import pytest
 from kafka_rack.selection import RACK_AWARE_SELECTOR
 from mockbroker import MockCluster
 from mockbroker.adapters.client_properties.bootstrap import servers_in
-from mockbroker.proxy.adapters.upstream import UpstreamError, UpstreamSettings
+from mockbroker.adapters.real_cluster.connection import RealClusterError
+from mockbroker.proxy.adapters.upstream import UpstreamSettings
 from mockbroker.testing.certify.checks import checks_of
 from mockbroker.testing.certify.facts import WireFacts
 from mockbroker.testing.certify.plan import CertifyPlan, UnfitClusterError, UpstreamPlan
@@ -187,6 +188,6 @@ async def test_a_cluster_that_does_not_answer_is_named():
     settings = UpstreamSettings([("127.0.0.1", 1)])
     upstream = UpstreamPlan(settings)
     cluster = RealCluster(CertifyPlan([], [], upstream=upstream), upstream, {}.__setitem__)
-    with pytest.raises(UpstreamError, match=r"127\.0\.0\.1:1: cannot be reached"):
+    with pytest.raises(RealClusterError, match=r"127\.0\.0\.1:1: cannot be reached"):
         await cluster.start()
     await cluster.close()
