@@ -56,7 +56,7 @@ class OptionalPart(NamedTuple):
         settings: defaults of broker settings that are read without Kafka's definitions, by name.
         effective_settings: names of Kafka's configs that have an effect by this part, by kind: broker, group, listener.
         group_configs_check: ``(configs, given) -> None`` of a group's configs as text. Raises ApiError: INVALID_CONFIG.
-        group_classes: the module of a kind of groups, by the name of its class, with which its records' keys begin.
+        group_classes: the class of a kind of groups, by the module of ``protocol.embedded`` that declares its records.
         records: the module whose ``APPLY`` applies records to the image, by the module that declares the records.
         coordinator_topics: the topics of coordinators, by name.
         cluster_views: classes of the members of ``GET /cluster``, by member; ``of(cluster)`` creates one.

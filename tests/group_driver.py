@@ -10,7 +10,14 @@ from mockbroker.state.brokers.broker import Broker
 from mockbroker.state.cluster import Cluster
 from mockbroker.state.errors import ApiError
 from mockbroker.state.groups.classic.group import ClassicGroup
-from mockbroker.state.groups.classic.members import GroupJoin, JoinAnswer, PendingAnswer, Protocols, SyncAnswer
+from mockbroker.state.groups.classic.members import (
+    GroupJoin,
+    GroupSync,
+    JoinAnswer,
+    PendingAnswer,
+    Protocols,
+    SyncAnswer,
+)
 from mockbroker.state.groups.coordinator import EXPIRY
 from protocol.error_codes import ErrorCode
 
@@ -95,16 +102,9 @@ class GroupDriver:
         protocol_type: str | None = "consumer",
         protocol_name: str | None = None,
     ) -> PendingAnswer[SyncAnswer]:
-        return self.groups.sync(
-            GROUP,
-            member_id,
-            instance_id,
-            self.group.generation if generation is None else generation,
-            protocol_type,
-            protocol_name,
-            assignments or {},
-            self.now_ms,
-        )
+        known = self.group.generation if generation is None else generation
+        syncing = GroupSync(member_id, instance_id, known, protocol_type, protocol_name, assignments or {})
+        return self.groups.sync(GROUP, syncing, self.now_ms)
 
     def heartbeat(self, member_id: str, *, generation: int | None = None, instance_id: str | None = None) -> ErrorCode:
         """The error that a heartbeat is answered with."""

@@ -16,7 +16,7 @@ from mockbroker.api import Errors, Needs, handles
 from mockbroker.call import Call, Wait
 from mockbroker.handlers.find_coordinator import check_coordinator, coordinates
 from mockbroker.state.errors import ApiError
-from mockbroker.state.groups.classic.members import GroupJoin, JoinAnswer, PendingAnswer, SyncAnswer
+from mockbroker.state.groups.classic.members import GroupJoin, GroupSync, JoinAnswer, PendingAnswer, SyncAnswer
 from mockbroker.state.groups.coordinator import check_group_id
 from mockbroker.state.security.access import may_see_of
 from protocol.apis.classic_group import (
@@ -101,16 +101,15 @@ def sync_group(call: Call, request: SyncGroupRequest) -> SyncGroupResponse | Wai
             raise ApiError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
         check_group_id(request.group_id)
         check_coordinator(call, request.group_id)
-        parked = call.cluster.groups.sync(
-            request.group_id,
+        syncing = GroupSync(
             request.member_id,
             request.group_instance_id,
             request.generation_id,
             request.protocol_type,
             request.protocol_name,
             {assignment.member_id: assignment.assignment for assignment in request.assignments},
-            call.now_ms,
         )
+        parked = call.cluster.groups.sync(request.group_id, syncing, call.now_ms)
     except ApiError as error:
         return sync_response(SyncAnswer(ErrorCode(error.code)))
     return when_answered(parked, sync_response)

@@ -14,7 +14,6 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import Any
 
-import protocol
 from mockbroker.api import Errors, Needs, handles
 from mockbroker.call import Call
 from mockbroker.handlers.find_coordinator import check_coordinator
@@ -39,7 +38,6 @@ TOPIC_ID_VERSION = 10
 GROUP_NOT_FOUND_VERSION = 9  # of OffsetCommit
 FETCH_BATCH_VERSION = 8
 FETCH_TOP_LEVEL_ERROR_VERSION = 2
-SUBSCRIPTION_PREFIX_VERSION = 0  # every version of ConsumerProtocolSubscription starts as this one
 
 
 @handles(OffsetCommitRequest, access=Needs(group="Read", topic="Read"), errors=Errors(injected="request"))
@@ -218,7 +216,7 @@ def offset_delete(call: Call, request: OffsetDeleteRequest) -> OffsetDeleteRespo
         check_group_id(request.group_id)
         check_coordinator(call, request.group_id)
         call.cluster.internal_topics.check_takes_writes(OFFSETS_TOPIC, request.group_id)
-        results.update(call.cluster.groups.delete_offsets(request.group_id, known, subscribed_topics))
+        results.update(call.cluster.groups.delete_offsets(request.group_id, known))
     except ApiError as error:
         return OffsetDeleteResponse(error_code=error.code)
     topics = [
@@ -244,14 +242,3 @@ def merged(topics: list[OffsetDeleteResponse.Topic]) -> list[OffsetDeleteRespons
         known = by_name.setdefault(topic.name, OffsetDeleteResponse.Topic(name=topic.name, partitions=[]))
         known.partitions.extend(topic.partitions)
     return list(by_name.values())
-
-
-def subscribed_topics(metadata: bytes) -> frozenset[str] | None:
-    """The topics in a consumer's metadata: a version, then a ConsumerProtocolSubscription. None if it is not that."""
-    try:
-        subscription = protocol.decode_named(
-            "ConsumerProtocolSubscription", SUBSCRIPTION_PREFIX_VERSION, metadata[2:], trailing="ignore"
-        )
-    except protocol.DecodeError:
-        return None
-    return frozenset(subscription.topics)

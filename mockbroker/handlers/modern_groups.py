@@ -8,7 +8,7 @@ Source: KIP-848, KIP-932, KIP-1071; KafkaApis and GroupCoordinatorService, Apach
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, Protocol, TypeVar
 
 from mockbroker.call import Call
@@ -49,11 +49,12 @@ def described_groups(
     request: GroupDescribeRequest,
     kind: type[SomeGroup],
     entry_class: Callable[..., Entry],
-    complete: Callable[[SomeGroup, Entry], None],
+    described_member: Callable[[SomeGroup, Any], Any],
     *,
+    complete: Callable[[SomeGroup, Entry], None] | None = None,
     errors_with_message: Collection[int] = (ErrorCode.GROUP_ID_NOT_FOUND,),
 ) -> list[Entry]:
-    """One entry per group, in the request's order; ``complete`` adds members and the fields of its kind of group."""
+    """One entry per group with its members by id, in the request's order; ``complete`` sets what only one kind has."""
     entries: list[Entry] = []
     for group_id in request.group_ids:
         try:
@@ -70,9 +71,26 @@ def described_groups(
             group_epoch=group.epoch,
             assignment_epoch=group.assignment_epoch,
             assignor_name=group.assignor_name,
+            members=[described_member(group, member) for _, member in sorted(group.members.items())],
         )
         if request.include_authorized_operations:
             entry.authorized_operations = ALL_GROUP_OPERATIONS
-        complete(group, entry)
+        if complete is not None:
+            complete(group, entry)
         entries.append(entry)
     return entries
+
+
+def described_partitions(group: ModernGroup[Any], partitions: Mapping[bytes, Iterable[int]], kind: type[Any]) -> Any:
+    """The partitions of existing topics, by topic name, as an assignment of this class."""
+    named = sorted(
+        (name, topic_id, sorted(numbers))
+        for topic_id, numbers in partitions.items()
+        if (name := group.groups.topics.name_of(topic_id)) is not None
+    )
+    entry = kind.TopicPartitions
+    return kind(
+        topic_partitions=[
+            entry(topic_id=topic_id, topic_name=name, partitions=numbers) for name, topic_id, numbers in named
+        ]
+    )

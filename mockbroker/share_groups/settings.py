@@ -1,42 +1,29 @@
-"""The configs that affect share groups."""
+"""The configs that affect share groups: all of their names but a few."""
 
 from __future__ import annotations
 
-EFFECTIVE: dict[str, tuple[str, ...]] = {
-    "group": (
-        "share.assignment.interval.ms",
-        "share.auto.offset.reset",
-        "share.delivery.count.limit",
-        "share.heartbeat.interval.ms",
-        "share.isolation.level",
-        "share.partition.max.record.locks",
-        "share.record.lock.duration.ms",
-        "share.renew.acknowledge.enable",
-        "share.session.timeout.ms",
-    ),
-    "broker": (
-        "group.share.delivery.count.limit",
-        "group.share.heartbeat.interval.ms",
-        "group.share.max.assignment.interval.ms",
-        "group.share.max.delivery.count.limit",
-        "group.share.max.heartbeat.interval.ms",
-        "group.share.max.partition.max.record.locks",
-        "group.share.max.record.lock.duration.ms",
-        "group.share.max.session.timeout.ms",
-        "group.share.max.share.sessions",
-        "group.share.max.size",
-        "group.share.min.assignment.interval.ms",
-        "group.share.min.delivery.count.limit",
-        "group.share.min.heartbeat.interval.ms",
-        "group.share.min.partition.max.record.locks",
-        "group.share.min.record.lock.duration.ms",
-        "group.share.min.session.timeout.ms",
-        "group.share.partition.max.record.locks",
-        "group.share.record.lock.duration.ms",
-        "group.share.session.timeout.ms",
-        "share.coordinator.cold.partition.snapshot.interval.ms",
-        "share.coordinator.snapshot.update.records.per.snapshot",
-        "share.coordinator.state.topic.prune.interval.ms",
-    ),
+from mockbroker.state.configs.definitions import BROKER, GROUP, names
+
+WITHOUT_EFFECT = frozenset(
+    {
+        "group.share.assignment.interval.ms",
+        "group.share.assignor.offload.enable",
+        "group.share.assignors",
+        "group.share.dlq.manager.class.name",
+        "group.share.initialize.retry.interval.ms",
+        "group.share.persister.class.name",
+        "share.assignor.offload.enable",
+        "share.coordinator.append.linger.ms",
+        "share.coordinator.cached.buffer.max.bytes",
+        "share.coordinator.load.buffer.size",
+        "share.coordinator.state.topic.compression.codec",
+        "share.coordinator.threads",
+        "share.coordinator.write.timeout.ms",
+        "share.fetch.purgatory.purge.interval.requests",
+    }
+)
+EFFECTIVE = {
+    kind: tuple(one for one in names(kind) if one.startswith(("group.share.", "share.")) and one not in WITHOUT_EFFECT)
+    for kind in (BROKER, GROUP)
 }
 """Names of Kafka's configs, by kind."""

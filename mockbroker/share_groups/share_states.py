@@ -10,7 +10,7 @@ import re
 from base64 import urlsafe_b64encode
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mockbroker.state.coordinator_shard import CoordinatorRecord
 from mockbroker.state.errors import ApiError
@@ -25,6 +25,7 @@ SHARE_TOPIC = "__share_group_state"
 COORDINATOR_KEY = re.compile(
     r"(?P<group>.*):(?P<topic>[A-Za-z0-9_-]{22})(?:==)?:(?P<partition>[-+]?\d{1,4000})", re.DOTALL
 )
+NOT_HOSTED = "This server does not host this topic-partition."
 NO_OFFSET = -1
 NO_EPOCH = -1
 
@@ -137,7 +138,8 @@ def after_update(before: ShareState | None, value: ShareUpdateValue) -> ShareSta
     )
 
 
-def state_batches(value: ShareSnapshotValue | ShareUpdateValue) -> list[StateBatch]:
+def state_batches(value: Any) -> list[StateBatch]:
+    """The state batches in a record or request."""
     return [
         StateBatch(one.first_offset, one.last_offset, one.delivery_state, one.delivery_count)
         for one in value.state_batches

@@ -49,7 +49,8 @@ class CoordinatorShard:
 
     Attributes:
         pending: the records of each producer whose transaction is open; its marker makes them count or drops them.
-        producer_epochs: the last epoch of each producer that has written in a transaction, or ended one.
+        producer_epochs: the last epoch of each producer that has written in a transaction, or ended one, until its
+            transactional id expires.
         end: the position of the next record.
 
     >>> from protocol.embedded.group_log import OffsetCommitKey, OffsetCommitValue

@@ -8,5 +8,5 @@ PART = OptionalPart(
     group_configs_check="mockbroker.streams_groups.assigning:check_group_configs",
     effective_settings="mockbroker.streams_groups.settings:EFFECTIVE",
     handlers=dict.fromkeys(("streams_group", "streams_topology"), "mockbroker.streams_groups.streams_group"),
-    group_classes={"StreamsGroup": "mockbroker.streams_groups.group"},
+    group_classes={"streams_group_log": "mockbroker.streams_groups.group:StreamsGroup"},
 )

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 
 from mockbroker.state.configs.topic_rules import invalid
 from mockbroker.state.coordinator_shard import CoordinatorRecord
-from mockbroker.state.groups.modern.group import MemberTimer
-from mockbroker.streams_groups import records
+from mockbroker.state.groups.kind import GroupTimer
 from mockbroker.streams_groups.group import NO_TASKS, StreamsGroup
 from mockbroker.streams_groups.members import StreamsMember
 from mockbroker.streams_groups.sticky_assignor import AssignableMember, assign_tasks
@@ -28,9 +27,8 @@ STANDBYS, RACK_TAGS = "num.standby.replicas", "rack.aware.assignment.tags"  # na
 
 def assignment_configs(group: StreamsGroup) -> dict[str, str]:
     """The effective configs of the assignor, as stored in records."""
-    configs = group.groups.configs
-    found = {STANDBYS: str(configs.group(group.id, "streams.num.standby.replicas"))}
-    tags = configs.group(group.id, TAGS_CONFIG)
+    found = {STANDBYS: str(group.config("streams.num.standby.replicas"))}
+    tags = group.config(TAGS_CONFIG)
     if tags:
         found[RACK_TAGS] = ",".join(tags)
     return found
@@ -66,13 +64,13 @@ def new_targets(
         written, statuses: new records and statuses for the member are appended to these.
         keeps_target: the epoch was raised for members that have not reached their targets; targets do not change.
     """
-    if group.has_timer(MemberTimer.INITIAL_REBALANCE, ""):
+    if group.has_timer(GroupTimer.INITIAL_REBALANCE, ""):
         statuses.append(delayed("Assignment delayed due to the configured initial rebalance delay."))
         return group.assignment_epoch, {}
     if group.assignment_epoch >= epoch:
         return group.assignment_epoch, targets
     if keeps_target and group.assignment_epoch >= group.epoch:
-        written.append(records.target_epoch(group.id, epoch, group.assignment_timestamp_ms))
+        written.append(group.target_epoch_record(epoch, group.assignment_timestamp_ms))
         return epoch, targets
     if not group.may_assign(now_ms):
         statuses.append(delayed("Assignment delayed due to the configured assignment interval."))
@@ -92,12 +90,7 @@ def new_targets(
             },
             int(assignor_configs[STANDBYS]),
         )
-    written += [
-        records.target(group.id, member_id, tasks)
-        for member_id, tasks in sorted(found.items())
-        if targets.get(member_id) != tasks
-    ]
-    written.append(records.target_epoch(group.id, epoch, group.groups.clock.at(now_ms)))
+    written += group.target_records(epoch, found, targets, now_ms)
     return epoch, found
 
 
@@ -110,9 +103,9 @@ def assign_after_delay(group: StreamsGroup, now_ms: int) -> None:
         group,
         group.epoch,
         group.members,
-        group.task_targets,
+        group.targets,
         group.configured,
-        {STANDBYS: "0"} | dict(group.metadata.assignment_configs),
+        {STANDBYS: "0"} | group.assignment_configs,
         written,
         [],
         now_ms,

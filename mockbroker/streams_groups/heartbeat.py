@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
@@ -15,20 +15,20 @@ from kafka_rack.java import hash_order, string_hash
 from mockbroker.state.coordinator_shard import CoordinatorRecord
 from mockbroker.state.errors import ApiError
 from mockbroker.state.groups.coordinator import Groups
-from mockbroker.state.groups.modern.group import MemberTimer
-from mockbroker.state.groups.modern.members import JOIN_EPOCH, LEAVE_EPOCH, STATIC_LEAVE_EPOCH, MemberState
-from mockbroker.streams_groups import records
+from mockbroker.state.groups.kind import GroupTimer
+from mockbroker.state.groups.modern.group import check_filled
+from mockbroker.state.groups.modern.members import JOIN_EPOCH, LEAVE_EPOCH, STATIC_LEAVE_EPOCH, MemberState, changed
 from mockbroker.streams_groups.assigning import RACK_TAGS, assignment_configs, new_targets
 from mockbroker.streams_groups.endpoints import partitions_by_endpoint
-from mockbroker.streams_groups.group import NO_TASKS, StreamsGroup, TaskOffsets
+from mockbroker.streams_groups.group import NO_TASKS, UNKNOWN_EPOCH, StreamsGroup, TaskOffsets
 from mockbroker.streams_groups.members import StreamsMember
 from mockbroker.streams_groups.reconciliation import reconcile
-from mockbroker.streams_groups.tasks import HeldTasks, OwnedByRole, OwnedTasks, TaskSet, holds_all, task_ids
+from mockbroker.streams_groups.tasks import OwnedByRole, OwnedTasks, TaskSet, holds_all, task_ids
 from mockbroker.streams_groups.topology import (
     ConfiguredTopology,
-    InternalTopic,
     Status,
     StatusCode,
+    TopicInfo,
     Topology,
     are_equal,
     configure,
@@ -37,7 +37,7 @@ from mockbroker.streams_groups.topology import (
 from protocol.apis.streams_group import StreamsGroupHeartbeatRequest, StreamsGroupHeartbeatResponse
 from protocol.error_codes import ErrorCode
 
-NOT_GIVEN = -1
+NO_TIMEOUT = -1
 TAGS_VERSION = 1  # of the request: has the status MISSING_CLIENT_TAGS
 Request = StreamsGroupHeartbeatRequest
 Response = StreamsGroupHeartbeatResponse
@@ -56,14 +56,7 @@ def check_heartbeat(beat: Request) -> None:
     topology = beat.topology
     if topology is not None and any(one.source_topic_regex for one in topology.subtopologies):
         raise invalid("Regular expressions for source topics are not supported yet.")
-    for value, name in (
-        (beat.member_id, "MemberId"),
-        (beat.group_id, "GroupId"),
-        (beat.instance_id, "InstanceId"),
-        (beat.rack_id, "RackId"),
-    ):
-        if value is not None and not value.strip():
-            raise invalid(f"{name} can't be empty.")
+    check_filled(beat, "member_id", "group_id", "instance_id", "rack_id")
     if beat.member_epoch == JOIN_EPOCH:
         _check_join(beat)
     elif beat.member_epoch == STATIC_LEAVE_EPOCH:
@@ -78,7 +71,7 @@ def check_heartbeat(beat: Request) -> None:
 
 
 def _check_join(beat: Request) -> None:
-    if beat.rebalance_timeout_ms == NOT_GIVEN:
+    if beat.rebalance_timeout_ms == NO_TIMEOUT:
         raise invalid("RebalanceTimeoutMs must be provided in first request.")
     for tasks, name in zip(owned_by(beat), ("ActiveTasks", "StandbyTasks", "WarmupTasks"), strict=True):
         if tasks is None or tasks:
@@ -102,41 +95,20 @@ def owned_by(beat: Request) -> OwnedByRole:
 
 def take_heartbeat(
     groups: Groups, beat: Request, sender: Sender, now_ms: int
-) -> tuple[Response, StreamsGroup, Mapping[str, InternalTopic]]:
+) -> tuple[Response, StreamsGroup, Mapping[str, TopicInfo]]:
     """Handle a heartbeat; returns the response, the updated group, and the missing topics.
 
     Raises ApiError: GROUP_ID_NOT_FOUND, GROUP_MAX_SIZE_REACHED, UNKNOWN_MEMBER_ID, FENCED_MEMBER_EPOCH,
         FENCED_INSTANCE_ID, UNRELEASED_INSTANCE_ID, INVALID_REQUEST, STREAMS_INVALID_TOPOLOGY.
     """
     if beat.member_epoch in (LEAVE_EPOCH, STATIC_LEAVE_EPOCH):
-        group = leave(groups, beat)
+        group = groups.get_as(StreamsGroup, beat.group_id)
+        if beat.shutdown_application and group.shutdown_by is None:
+            group.shutdown_by = beat.member_id
+        group.leave(beat.member_id, beat.instance_id, beat.member_epoch, now_ms)
         return Response(member_id=beat.member_id, member_epoch=beat.member_epoch, status=[]), group, {}
     group = groups.find_or_make(StreamsGroup, beat.group_id, create=beat.member_epoch == JOIN_EPOCH)
     return _Beat(groups, group, beat, sender, now_ms).taken()
-
-
-def leave(groups: Groups, beat: Request) -> StreamsGroup:
-    """Remove a leaving member (epoch -1), or mark a static one as temporarily gone (-2)."""
-    group = groups.get_as(StreamsGroup, beat.group_id)
-    if beat.shutdown_application and group.shutdown_by is None:
-        group.shutdown_by = beat.member_id
-    if beat.instance_id is None:
-        group.fence(group.member(beat.member_id))
-        return group
-    member = group.check_static_member(beat.member_id, beat.instance_id)
-    if beat.member_epoch == STATIC_LEAVE_EPOCH:
-        held = member.assigned
-        active = {name: dict.fromkeys(numbers, 0) for name, numbers in held.active.items()}
-        away = replace(
-            member,
-            epoch=STATIC_LEAVE_EPOCH,
-            pending_revocation=HeldTasks(),
-            assigned=HeldTasks(active, held.standby, held.warmup),
-        )
-        group.write([records.member_assignment(group.id, away)])
-    else:
-        group.fence(member)
-    return group
 
 
 class _Beat:
@@ -152,42 +124,36 @@ class _Beat:
         self.replaced: StreamsMember | None = None
         self.metadata_hash = group.metadata_hash
 
-    def taken(self) -> tuple[Response, StreamsGroup, Mapping[str, InternalTopic]]:
+    def taken(self) -> tuple[Response, StreamsGroup, Mapping[str, TopicInfo]]:
         group = self.group
         before = self._member()
         member = self._updated(before)
         recompute = self._has_changed(before, member)
         topology = self._topology()
         if group.topology is not None and member.topology_epoch < group.topology.epoch:
-            self._tell(
+            self._add_status(
                 StatusCode.STALE_TOPOLOGY,
                 f"The member's topology epoch {member.topology_epoch} is behind the group's topology epoch"
                 f" {group.topology.epoch}.",
             )
         configured = self._configured(topology)
         recompute = recompute or self.metadata_hash != group.metadata_hash
-        validated = topology.epoch if configured.is_ready else records.UNKNOWN_EPOCH
+        validated = topology.epoch if configured.is_ready else UNKNOWN_EPOCH
         if configured.is_ready:
             for owned in self.owned:
                 check_tasks(configured, owned)
         self._take_offsets()
         configs = assignment_configs(group)
         recompute = recompute or validated != group.metadata.validated_topology_epoch
-        recompute = recompute or configs != group.metadata.assignment_configs
+        recompute = recompute or configs != group.assignment_configs
         keeps_target = False
         if not recompute and group.state_name == "Stable":
-            target = group.task_targets.get(member.id, NO_TASKS)
+            target = group.target_of(member.id)
             keeps_target = nonempty(target) != nonempty(member.assigned.without_epochs)
         epoch = group.epoch
         if recompute or keeps_target:
             epoch += 1
-            metadata = replace(
-                group.metadata,
-                metadata_hash=self.metadata_hash,
-                validated_topology_epoch=validated,
-                assignment_configs=configs,
-            )
-            self.written.append(records.group_epoch(group.id, epoch, metadata))
+            self.written.append(group.metadata_record(epoch, self.metadata_hash, validated, configs))
         waits_for_more = not group.members
         self._await_first_members(waits_for_more)
         members, targets = self._members_and_targets(member)
@@ -207,12 +173,12 @@ class _Beat:
         answer = self._answer(before, member, configured, configs)
         group.write(self.written)
         self.groups.register(group)
-        group.put_off_session(member.id, self.now_ms)
-        if not self.is_known:  # Kafka reads a new group from its records, which lack some fields
-            group.forget_what_is_not_kept()
+        group.extend_session(member.id, self.now_ms)
+        if not self.is_known:  # Kafka loads a new group from its records, which lack some fields
+            group.forget_unrecorded()
         return answer, group, configured.missing
 
-    def _tell(self, code: StatusCode, detail: str) -> None:
+    def _add_status(self, code: StatusCode, detail: str) -> None:
         self.statuses.append(Status(code, detail))
 
     # the member
@@ -220,72 +186,39 @@ class _Beat:
     def _member(self) -> StreamsMember:
         """The member before this heartbeat, or a new one if it joins; a static one replaces its predecessor."""
         group, beat = self.group, self.beat
-        existing = group.static_member(beat.instance_id)
-        if self.joins and existing is None:
+        if self.joins and group.static_member(beat.instance_id) is None:
             group.check_capacity(beat.member_id)
-        if beat.instance_id is None:
-            if self.joins:
-                return group.members.get(beat.member_id) or StreamsMember(id=beat.member_id)
-            member = group.member(beat.member_id)
-            self._check_epoch(member)
-            return member
-        if not self.joins:
-            member = group.check_static_member(beat.member_id, beat.instance_id)
-            self._check_epoch(member)
-            return member
-        if existing is None:
-            return group.members.get(beat.member_id) or StreamsMember(id=beat.member_id)
-        if existing.epoch != STATIC_LEAVE_EPOCH:
-            problem = f"Static member {beat.member_id} with instance id {beat.instance_id} cannot join the group"
-            problem += f" because the instance id is owned by {existing.id} member."
-            raise ApiError(ErrorCode.UNRELEASED_INSTANCE_ID, problem)
-        member = replace(existing, id=beat.member_id, epoch=0, previous_epoch=0)
-        self.written += [
-            *records.no_member(group.id, existing.id),
-            records.member_metadata(group.id, member),
-            records.target(group.id, member.id, group.task_targets.get(existing.id, NO_TASKS)),
-            records.member_assignment(group.id, member),
-        ]
-        if existing.id != member.id:
-            self.replaced = existing
+        member, replaced = group.member_of(beat.member_id, beat.instance_id, beat.member_epoch, self._holds_owned)
+        if replaced is not None:
+            member = group.replace_member(replaced, beat.member_id, self.written)
+            self.replaced = replaced if replaced.id != member.id else None
         return member
 
-    def _check_epoch(self, member: StreamsMember) -> None:
-        """Raises ApiError: FENCED_MEMBER_EPOCH unless the epoch is current, or previous with assigned tasks only."""
-        told, held, owned = self.beat.member_epoch, member.assigned, self.owned
-        if told == member.epoch:
-            return
-        if (
-            told < member.epoch
-            and told == member.previous_epoch
-            and holds_all(owned.active, held.active)
-            and holds_all(owned.standby, held.standby)
-            and holds_all(owned.warmup, held.warmup)
-        ):
-            return
-        raise self.group.wrong_epoch(member, told)
+    def _holds_owned(self, member: StreamsMember) -> bool:
+        return all(holds_all(owned, held) for owned, held in zip(self.owned, member.assigned, strict=True))
 
     def _updated(self, member: StreamsMember) -> StreamsMember:
         beat, endpoint = self.beat, self.beat.user_endpoint
-        told = {
+        changes = {
             "instance_id": beat.instance_id,
             "rack": beat.rack_id,
-            "rebalance_timeout_ms": None if beat.rebalance_timeout_ms == NOT_GIVEN else beat.rebalance_timeout_ms,
+            "rebalance_timeout_ms": None if beat.rebalance_timeout_ms == NO_TIMEOUT else beat.rebalance_timeout_ms,
             "topology_epoch": None if beat.topology is None else beat.topology.epoch,
             "process_id": beat.process_id,
             "client_tags": None if beat.client_tags is None else {tag.key: tag.value for tag in beat.client_tags},
             "endpoint": None if endpoint is None else (endpoint.host, endpoint.port),
+            "client_id": self.sender.client_id,
+            "client_host": self.sender.client_host,
         }
         if self.joins:
             member = replace(member, endpoint=None)
-        changed: dict[str, Any] = {name: value for name, value in told.items() if value is not None}
-        return replace(member, client_id=self.sender.client_id, client_host=self.sender.client_host, **changed)
+        return changed(member, changes)
 
     def _has_changed(self, before: StreamsMember, member: StreamsMember) -> bool:
         """True if the member's update requires a new assignment; for a static member only some fields do."""
         if before == member:
             return False
-        self.written.append(records.member_metadata(self.group.id, member))
+        self.written.append(self.group.member_record(member))
         if self.beat.instance_id is None:
             return True
         return counting(before) != counting(member)
@@ -294,13 +227,15 @@ class _Beat:
 
     def _topology(self) -> Topology:
         known = self.group.topology
-        told = None if self.beat.topology is None else recorded(self.beat.topology)
+        sent = None
+        if self.beat.topology is not None:
+            sent = msgspec.convert(self.beat.topology, Topology, from_attributes=True)  # records have the same fields
         if known is None:
-            if told is None:
+            if sent is None:
                 raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)  # unreachable in Kafka's code
-            self.written.append(records.topology(self.group.id, told))
-            return told
-        if told is not None and told.epoch >= known.epoch and not are_equal(told, known):
+            self.written.append(self.group.record("Topology", sent))
+            return sent
+        if sent is not None and sent.epoch >= known.epoch and not are_equal(sent, known):
             raise invalid("Topology updates are not supported yet.")
         return known
 
@@ -318,7 +253,7 @@ class _Beat:
 
     def _take_offsets(self) -> None:
         group, beat = self.group, self.beat
-        offsets, ends = (None if told is None else by_task(told) for told in (beat.task_offsets, beat.task_end_offsets))
+        offsets, ends = (None if sent is None else by_task(sent) for sent in (beat.task_offsets, beat.task_end_offsets))
         if offsets is not None:
             group.task_offsets[beat.member_id] = offsets
         if ends is not None:
@@ -328,14 +263,14 @@ class _Beat:
 
     def _await_first_members(self, is_first: bool) -> None:
         group = self.group
-        delay_ms = group.groups.configs.group(group.id, "streams.initial.rebalance.delay.ms")
-        if is_first and delay_ms > 0 and not group.has_timer(MemberTimer.INITIAL_REBALANCE, ""):
-            group.set_timer(MemberTimer.INITIAL_REBALANCE, "", self.now_ms + delay_ms)
+        delay_ms = group.config("streams.initial.rebalance.delay.ms")
+        if is_first and delay_ms > 0 and not group.has_timer(GroupTimer.INITIAL_REBALANCE, ""):
+            group.set_timer(GroupTimer.INITIAL_REBALANCE, "", self.now_ms + delay_ms)
 
     def _members_and_targets(self, member: StreamsMember) -> tuple[dict[str, StreamsMember], dict[str, TaskSet]]:
         """Members and targets including this heartbeat: a static member has its predecessor's target."""
         members = {**self.group.members, member.id: member}
-        targets = dict(self.group.task_targets)
+        targets = dict(self.group.targets)
         if self.replaced is not None:
             members.pop(self.replaced.id, None)
             target = targets.pop(self.replaced.id, None)
@@ -345,13 +280,13 @@ class _Beat:
 
     def _reconciled(self, member: StreamsMember, target_epoch: int, target: TaskSet) -> StreamsMember:
         group = self.group
-        after = reconcile(group, member, target_epoch, target, self.owned.told)
+        after = reconcile(group, member, target_epoch, target, self.owned.reported)
         if after != member:
-            self.written.append(records.member_assignment(group.id, after))
+            self.written.append(group.assignment_record(after))
             if after.state is MemberState.UNREVOKED_PARTITIONS:
-                group.set_timer(MemberTimer.REBALANCE, after.id, self.now_ms + after.rebalance_timeout_ms)
+                group.set_timer(GroupTimer.REBALANCE, after.id, self.now_ms + after.rebalance_timeout_ms)
             else:
-                group.cancel_timer(MemberTimer.REBALANCE, after.id)
+                group.cancel_timer(GroupTimer.REBALANCE, after.id)
         if self.replaced is not None:
             group.cancel_timers_of(self.replaced.id)
         return after
@@ -377,23 +312,18 @@ class _Beat:
         if configured.problem is not None:
             self.statuses.append(configured.problem)
         if group.shutdown_by is not None:
-            self._tell(
+            self._add_status(
                 StatusCode.SHUTDOWN_APPLICATION,
                 f"Streams group member {group.shutdown_by} encountered a fatal error and requested a shutdown for the"
                 " entire application.",
             )
         self._check_tags(member, configs.get(RACK_TAGS, ""))
-
-        def config(name: str) -> int:
-            found: int = group.groups.configs.group(group.id, name)
-            return found
-
         response = Response(
             member_id=member.id,
             member_epoch=member.epoch,
-            heartbeat_interval_ms=config("streams.heartbeat.interval.ms"),
-            task_offset_interval_ms=config("streams.task.offset.interval.ms"),
-            acceptable_recovery_lag=config("streams.acceptable.recovery.lag"),
+            heartbeat_interval_ms=group.config("streams.heartbeat.interval.ms"),
+            task_offset_interval_ms=group.config("streams.task.offset.interval.ms"),
+            acceptable_recovery_lag=group.config("streams.acceptable.recovery.lag"),
             status=[Response.Status(status_code=status.code, status_detail=status.detail) for status in self.statuses],
             endpoint_information_epoch=group.endpoint_epoch if self.is_known else 0,
             partitions_by_user_endpoint=endpoints,
@@ -411,7 +341,7 @@ class _Beat:
             return
         missing = [tag for tag in tags.split(",") if tag not in member.client_tags]
         if missing:
-            self._tell(
+            self._add_status(
                 StatusCode.MISSING_CLIENT_TAGS,
                 f"Missing required client tags for rack-aware standby assignment: [{', '.join(missing)}]."
                 " Configure them via 'client.tag.<tagKey>' in your Streams config.",
@@ -425,11 +355,6 @@ def counting(member: StreamsMember) -> tuple[int, str | None, Mapping[str, str],
 
 def nonempty(tasks: TaskSet) -> list[dict[str, frozenset[int]]]:
     return [{name: numbers for name, numbers in of_role.items() if numbers} for of_role in tasks]
-
-
-def recorded(told: Request.Topology) -> Topology:
-    """A topology in the form of records, which have the same fields."""
-    return msgspec.convert(told, Topology, from_attributes=True)
 
 
 def check_tasks(configured: ConfiguredTopology, owned: OwnedTasks | None) -> None:
@@ -448,10 +373,10 @@ def check_tasks(configured: ConfiguredTopology, owned: OwnedTasks | None) -> Non
                 )
 
 
-def by_task(told: Iterable[Request.TaskOffset]) -> TaskOffsets:
+def by_task(sent: Iterable[Request.TaskOffset]) -> TaskOffsets:
     """Offsets by task. Raises ApiError: INVALID_REQUEST for a repeated task."""
     found: dict[str, dict[int, int]] = {}
-    for one in told:
+    for one in sent:
         of_subtopology = found.setdefault(one.subtopology_id, {})
         if one.partition in of_subtopology:
             raise invalid(

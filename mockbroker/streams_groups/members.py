@@ -7,20 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Self
+from typing import Any, Self
 
-from mockbroker.state.groups.modern.members import MemberState, ModernMember
-from mockbroker.streams_groups.tasks import HOLDS_NOTHING, ActiveTasks, HeldTasks, tasks_of
-from protocol.embedded.streams_group_log import (
-    StreamsGroupCurrentMemberAssignmentValue,
-    StreamsGroupMemberMetadataValue,
-)
-
-if TYPE_CHECKING:
-    RecordedTasks = StreamsGroupCurrentMemberAssignmentValue.TaskIds
+from mockbroker.state.groups.modern.members import STATIC_LEAVE_EPOCH, MemberState, ModernMember
+from mockbroker.streams_groups.tasks import HOLDS_NOTHING, ActiveTasks, HeldTasks, task_ids, tasks_of
 
 Endpoint = tuple[str, int]
 """Host and port of a member for interactive queries."""
+ROLES = ("active_tasks", "standby_tasks", "warmup_tasks")
 
 
 @dataclass(slots=True, frozen=True, kw_only=True)
@@ -31,7 +25,6 @@ class StreamsMember(ModernMember):
     """
 
     previous_epoch: int = 0
-    rebalance_timeout_ms: int = -1
     topology_epoch: int = -1
     process_id: str = ""
     endpoint: Endpoint | None = None
@@ -39,44 +32,60 @@ class StreamsMember(ModernMember):
     assigned: HeldTasks = HOLDS_NOTHING
     pending_revocation: HeldTasks = HOLDS_NOTHING
 
-    def with_metadata(self, value: StreamsGroupMemberMetadataValue) -> Self:
+    def endpoint_as(self, kind: type[Any]) -> Any | None:
+        """The endpoint as a message of this class."""
+        return None if self.endpoint is None else kind(host=self.endpoint[0], port=self.endpoint[1])
+
+    def metadata(self, kind: type[Any]) -> Any:
+        tags = [kind.KeyValue(key=key, value=value) for key, value in sorted(self.client_tags.items())]
+        return self.message(kind, client_tags=tags, user_endpoint=self.endpoint_as(kind.Endpoint))
+
+    def with_metadata(self, value: Any) -> Self:
         endpoint = value.user_endpoint
-        return replace(
-            self,
-            instance_id=value.instance_id,
-            rack=value.rack_id,
-            client_id=value.client_id,
-            client_host=value.client_host,
-            rebalance_timeout_ms=value.rebalance_timeout_ms,
-            topology_epoch=value.topology_epoch,
-            process_id=value.process_id,
+        return self.updated(
+            value,
             endpoint=None if endpoint is None else (endpoint.host, endpoint.port),
             client_tags={tag.key: tag.value for tag in value.client_tags},
         )
 
-    def with_assignment(self, value: StreamsGroupCurrentMemberAssignmentValue) -> Self:
-        return replace(
-            self,
-            epoch=value.member_epoch,
-            previous_epoch=value.previous_member_epoch,
-            state=MemberState(value.state),
-            assigned=HeldTasks(
-                active_tasks_of(value.active_tasks, value.member_epoch),
-                tasks_of(value.standby_tasks),
-                tasks_of(value.warmup_tasks),
-            ),
-            pending_revocation=HeldTasks(
-                active_tasks_of(value.active_tasks_pending_revocation, value.member_epoch),
-                tasks_of(value.standby_tasks_pending_revocation),
-                tasks_of(value.warmup_tasks_pending_revocation),
-            ),
+    def assignment(self, kind: type[Any]) -> Any:
+        return self.message(
+            kind,
+            **recorded(kind.TaskIds, self.assigned, ""),
+            **recorded(kind.TaskIds, self.pending_revocation, "_pending_revocation"),
         )
 
-    def without_assignment(self) -> Self:
-        return replace(self, epoch=-1, previous_epoch=-1, assigned=HOLDS_NOTHING, pending_revocation=HOLDS_NOTHING)
+    def with_assignment(self, value: Any) -> Self:
+        assigned, pending = (
+            HeldTasks(
+                active_tasks_of(getattr(value, f"active_tasks{suffix}"), value.member_epoch),
+                tasks_of(getattr(value, f"standby_tasks{suffix}")),
+                tasks_of(getattr(value, f"warmup_tasks{suffix}")),
+            )
+            for suffix in ("", "_pending_revocation")
+        )
+        return self.updated(value, state=MemberState(value.state), assigned=assigned, pending_revocation=pending)
+
+    def absent(self) -> Self:
+        active = {name: dict.fromkeys(numbers, 0) for name, numbers in self.assigned.active.items()}
+        return replace(
+            self,
+            epoch=STATIC_LEAVE_EPOCH,
+            pending_revocation=HOLDS_NOTHING,
+            assigned=self.assigned._replace(active=active),
+        )
 
 
-def active_tasks_of(recorded: Iterable[RecordedTasks], epoch: int) -> ActiveTasks:
+def recorded(kind: type[Any], held: HeldTasks, suffix: str) -> dict[str, list[Any]]:
+    """The fields of a record with a member's tasks of each role; active ones have the epochs of their assignment."""
+    active = task_ids(kind, held.active)
+    for one in active:
+        one.assignment_epochs = [held.active[one.subtopology_id][number] for number in one.partitions]
+    found = (active, task_ids(kind, held.standby), task_ids(kind, held.warmup))
+    return {f"{role}{suffix}": tasks for role, tasks in zip(ROLES, found, strict=True)}
+
+
+def active_tasks_of(recorded: Iterable[Any], epoch: int) -> ActiveTasks:
     """The tasks of a record; those without an epoch get the member's."""
     found: dict[str, dict[int, int]] = {}
     for one in recorded:

@@ -47,18 +47,11 @@ def assign_tasks(
     """
     if not members:
         return {}
-    ids = sorted(subtopologies)
     assignment = _Assignment(subtopologies, members, standby_replicas)
-    assignment.assign_active([(name, number) for name in ids for number in range(subtopologies[name].tasks)])
+    tasks = [(name, number) for name, one in subtopologies.items() for number in range(one.tasks)]
+    assignment.assign_active(sorted(tasks, key=lambda task: (task[1], task[0])))
     if standby_replicas:
-        assignment.assign_standbys(
-            [
-                (name, number)
-                for name in ids
-                if subtopologies[name].is_stateful
-                for number in range(subtopologies[name].tasks)
-            ]
-        )
+        assignment.assign_standbys([task for task in tasks if subtopologies[task[0]].is_stateful])
     return {member_id: assignment.of_member(member_id) for member_id in members}
 
 
@@ -199,16 +192,13 @@ class _Assignment:
         return TaskSet(active, standby)
 
     def assign_active(self, tasks: list[Task]) -> None:
-        tasks.sort(key=lambda task: (task[1], task[0]))
         rest = [task for task in tasks if not self._give_back(task, self.had_active.get(task))]
         rest = [task for task in rest if not self._give_back(task, self._least_loaded(self.had_standby.get(task, ())))]
         queue = self._by_load()
         for task in sorted(rest):
             process = queue.poll()
             assert process is not None, "there are members, so there is a process"
-            count = self._give_to_process(process, task, is_active=True)
-            self.active_quota.reached(count)
-            self.quota.reached(count)
+            self._reached(self._give_to_process(process, task, is_active=True))
             queue.add(process)
 
     def assign_standbys(self, tasks: list[Task]) -> None:
@@ -238,10 +228,12 @@ class _Assignment:
         """Assign an active task to a previous owner that is below its quota; returns False otherwise."""
         if member_id is None or self._process_of(member_id).counts[member_id] >= self.active_quota.each:
             return False
-        count = self._give(member_id, task, is_active=True)
+        self._reached(self._give(member_id, task, is_active=True))
+        return True
+
+    def _reached(self, count: int) -> None:
         self.active_quota.reached(count)
         self.quota.reached(count)
-        return True
 
     def _keep_standby(self, task: Task) -> bool:
         """Assign a standby to the task's previous active owner, else to a previous standby owner."""

@@ -25,11 +25,11 @@ from mockbroker.state.errors import ApiError
 from mockbroker.state.security.access import access_of
 from mockbroker.state.security.operations import CREATE
 from mockbroker.state.topics.topic import INTERNAL_TOPICS, check_topic_name
-from mockbroker.streams_groups.group import NO_TASKS, StreamsGroup, TaskOffsets
+from mockbroker.streams_groups.group import StreamsGroup, TaskOffsets
 from mockbroker.streams_groups.heartbeat import Sender, check_heartbeat, take_heartbeat
 from mockbroker.streams_groups.members import StreamsMember
 from mockbroker.streams_groups.tasks import TaskSet, task_ids
-from mockbroker.streams_groups.topology import InternalTopic, StatusCode, by_id
+from mockbroker.streams_groups.topology import StatusCode, Subtopology, TopicInfo, by_id, changelogs_of, inputs_of
 from mockbroker.subjects import Subjects
 from protocol.apis.streams_group import (
     KeyValue,
@@ -46,7 +46,7 @@ from protocol.error_codes import ErrorCode
 
 NO_DESCRIPTION = 1
 
-ToldTopology = StreamsGroupHeartbeatRequest.Topology
+SentTopology = StreamsGroupHeartbeatRequest.Topology
 DescribedGroup = StreamsGroupDescribeResponse.Group
 DescribedTopology = DescribedGroup.Topology
 DescribedSubtopology = DescribedTopology.Subtopology
@@ -62,17 +62,19 @@ def check_enabled(call: Call) -> None:
 
 def topology_subjects(_call: Call, request: StreamsGroupHeartbeatRequest) -> Subjects:
     """The group; for a joining member also the topics of its topology."""
-    names = [
-        name
-        for one in (request.topology.subtopologies if request.topology is not None else ())
-        for name in (
-            *one.source_topics,
-            *one.repartition_sink_topics,
-            *(topic.name for topic in one.repartition_source_topics),
-            *(topic.name for topic in one.state_changelog_topics),
-        )
-    ]
+    names = [] if request.topology is None else all_topics(request.topology)
     return Subjects(dict.fromkeys(names, ()), (request.group_id,))
+
+
+def all_topics(topology: SentTopology) -> list[str]:
+    """The names of all topics of a topology."""
+    return list(
+        dict.fromkeys(
+            name
+            for one in topology.subtopologies
+            for name in (*one.source_topics, *one.repartition_sink_topics, *inputs_of(one), *changelogs_of(one))
+        )
+    )
 
 
 @handles(
@@ -101,25 +103,16 @@ def streams_group_heartbeat(call: Call, request: StreamsGroupHeartbeatRequest) -
     if to_make:
         prohibited = topics_not_to_make(call, to_make)
         if prohibited:
-            tell_prohibited(response, prohibited)
+            add_prohibited(response, prohibited)
         else:
-            tell_why_not(call, group, to_make, response)
+            add_creation_errors(call, group, to_make, response)
             make_topics(call, group, to_make.values(), 2 * response.heartbeat_interval_ms)
     return response
 
 
-def check_topics(topology: ToldTopology) -> None:
+def check_topics(topology: SentTopology) -> None:
     """Raises ApiError: STREAMS_INVALID_TOPOLOGY for topics that no application can have."""
-    names = dict.fromkeys(
-        name
-        for one in topology.subtopologies
-        for name in (
-            *one.source_topics,
-            *one.repartition_sink_topics,
-            *(topic.name for topic in one.repartition_source_topics),
-            *(topic.name for topic in one.state_changelog_topics),
-        )
-    )
+    names = all_topics(topology)
     internal = [name for name in names if name in INTERNAL_TOPICS]
     if internal:
         problem = f"Use of Kafka internal topics {','.join(internal)} in a Kafka Streams topology is prohibited."
@@ -141,17 +134,17 @@ def is_legal(name: str) -> bool:
 # the group's internal topics
 
 
-def tell_why_not(
+def add_creation_errors(
     call: Call, group: StreamsGroup, to_make: Iterable[str], response: StreamsGroupHeartbeatResponse
 ) -> None:
     """Add recent creation errors of missing topics to the response's statuses."""
     known = group.creation_errors
     for name in [name for name, (_, until_ms) in known.items() if until_ms <= call.now_ms]:
         del known[name]
-    told = ", ".join(f"{name} ({known[name][0]})" for name in to_make if name in known)
+    failed = ", ".join(f"{name} ({known[name][0]})" for name in to_make if name in known)
     for status in response.status or ():
-        if told and status.status_code == StatusCode.MISSING_INTERNAL_TOPICS:
-            status.status_detail += f"; Creation failed: {told}."
+        if failed and status.status_code == StatusCode.MISSING_INTERNAL_TOPICS:
+            status.status_detail += f"; Creation failed: {failed}."
 
 
 def topics_not_to_make(call: Call, names: Iterable[str]) -> list[str]:
@@ -162,7 +155,7 @@ def topics_not_to_make(call: Call, names: Iterable[str]) -> list[str]:
     return [name for name in names if not access.may_topic(CREATE, name)]
 
 
-def tell_prohibited(response: StreamsGroupHeartbeatResponse, names: Iterable[str]) -> None:
+def add_prohibited(response: StreamsGroupHeartbeatResponse, names: Iterable[str]) -> None:
     """Add a status that no missing topic was created, because the member may not create these."""
     why = f"Unauthorized to CREATE on topics {','.join(names)}."
     missing = [one for one in response.status or () if one.status_code == StatusCode.MISSING_INTERNAL_TOPICS]
@@ -173,7 +166,7 @@ def tell_prohibited(response: StreamsGroupHeartbeatResponse, names: Iterable[str
         response.status = [*(response.status or ()), type(response).Status(status_code=code, status_detail=why)]
 
 
-def make_topics(call: Call, group: StreamsGroup, topics: Iterable[InternalTopic], remembered_ms: int) -> None:
+def make_topics(call: Call, group: StreamsGroup, topics: Iterable[TopicInfo], remembered_ms: int) -> None:
     """Create the missing topics of a topology; errors are stored, without a retry, for ``remembered_ms``."""
     wanted = [topic for topic in topics if topic.name not in group.creation_errors]
     total = sum(topic.partitions for topic in wanted)
@@ -184,7 +177,7 @@ def make_topics(call: Call, group: StreamsGroup, topics: Iterable[InternalTopic]
                 topic.name,
                 topic.partitions,
                 topic.replication_factor or -1,
-                configs=topic.configs,
+                configs={one.key: one.value for one in topic.topic_configs},
                 requesting_broker_id=call.broker.id,
                 all_have_racks=True,
             )
@@ -208,72 +201,45 @@ def streams_group_describe(call: Call, request: StreamsGroupDescribeRequest) -> 
 
     def complete(group: StreamsGroup, entry: DescribedGroup) -> None:
         entry.topology = described_topology(group)
-        entry.members = [described_member(group, member) for _, member in sorted(group.members.items())]
         if request.include_topology_description:
             entry.topology_description_status = NO_DESCRIPTION
 
     check_enabled(call)
-    return StreamsGroupDescribeResponse(groups=described_groups(call, request, StreamsGroup, DescribedGroup, complete))
+    return StreamsGroupDescribeResponse(
+        groups=described_groups(call, request, StreamsGroup, DescribedGroup, described_member, complete=complete)
+    )
 
 
 def described_topology(group: StreamsGroup) -> DescribedTopology | None:
     """The topology with its partition counts if all its topics exist, or else as sent by the member."""
-    configured = group.configured
+    configured, topology = group.configured, group.topology
     if configured is not None and configured.is_ready:
-        return DescribedTopology(
-            epoch=configured.epoch,
-            subtopologies=[
-                described_subtopology(
-                    name,
-                    one.source_topics,
-                    one.sink_topics,
-                    *([topic_info(*topic) for topic in topics.values()] for topics in (one.changelog, one.repartition)),
-                )
-                for name, one in sorted((configured.subtopologies or {}).items())
-            ],
-        )
-    if group.topology is None:
+        declared = {name: one.declared for name, one in (configured.subtopologies or {}).items()}
+        epoch = configured.epoch
+    elif topology is not None:
+        declared, epoch = by_id(topology), topology.epoch
+    else:
         return None
-    return DescribedTopology(
-        epoch=group.topology.epoch,
-        subtopologies=[
-            described_subtopology(
-                name,
-                one.source_topics,
-                one.repartition_sink_topics,
-                *(
-                    [msgspec.convert(topic, DescribedTopic, from_attributes=True) for topic in topics]
-                    for topics in (one.state_changelog_topics, one.repartition_source_topics)
-                ),
-            )
-            for name, one in sorted(by_id(group.topology).items())
-        ],
+    subtopologies = [described_subtopology(one) for _, one in sorted(declared.items())]
+    return DescribedTopology(epoch=epoch, subtopologies=subtopologies)
+
+
+def described_subtopology(one: Subtopology) -> DescribedSubtopology:
+    changelog, repartition = (
+        [msgspec.convert(topic, DescribedTopic, from_attributes=True) for topic in sorted(topics, key=name_of)]
+        for topics in (one.state_changelog_topics, one.repartition_source_topics)
     )
-
-
-def described_subtopology(
-    name: str,
-    sources: Iterable[str],
-    sinks: Iterable[str],
-    changelog: list[DescribedTopic],
-    repartition: list[DescribedTopic],
-) -> DescribedSubtopology:
     return DescribedSubtopology(
-        subtopology_id=name,
-        source_topics=sorted(sources),
-        repartition_sink_topics=sorted(sinks),
-        state_changelog_topics=sorted(changelog, key=lambda topic: topic.name),
-        repartition_source_topics=sorted(repartition, key=lambda topic: topic.name),
+        subtopology_id=one.subtopology_id,
+        source_topics=sorted(one.source_topics),
+        repartition_sink_topics=sorted(one.repartition_sink_topics),
+        state_changelog_topics=changelog,
+        repartition_source_topics=repartition,
     )
 
 
-def topic_info(name: str, partitions: int, replication_factor: int, configs: Mapping[str, str]) -> DescribedTopic:
-    return DescribedTopic(
-        name=name,
-        partitions=partitions,
-        replication_factor=replication_factor,
-        topic_configs=key_values(configs),
-    )
+def name_of(topic: TopicInfo) -> str:
+    return topic.name
 
 
 def key_values(found: Mapping[str, str]) -> list[KeyValue]:
@@ -281,25 +247,16 @@ def key_values(found: Mapping[str, str]) -> list[KeyValue]:
 
 
 def described_member(group: StreamsGroup, member: StreamsMember) -> DescribedMember:
-    entry = DescribedMember(
-        member_id=member.id,
-        member_epoch=member.epoch,
-        instance_id=member.instance_id,
-        rack_id=member.rack,
-        client_id=member.client_id,
-        client_host=member.client_host,
-        topology_epoch=member.topology_epoch,
-        process_id=member.process_id,
+    found: DescribedMember = member.message(
+        DescribedMember,
+        user_endpoint=member.endpoint_as(DescribedMember.Endpoint),
         client_tags=key_values(member.client_tags),
         task_offsets=described_offsets(group.task_offsets.get(member.id, {})),
         task_end_offsets=described_offsets(group.task_end_offsets.get(member.id, {})),
         assignment=described_tasks(member.assigned.without_epochs),
-        target_assignment=described_tasks(group.task_targets.get(member.id, NO_TASKS)),
+        target_assignment=described_tasks(group.target_of(member.id)),
     )
-    if member.endpoint is not None:
-        host, port = member.endpoint
-        entry.user_endpoint = DescribedMember.Endpoint(host=host, port=port)
-    return entry
+    return found
 
 
 def described_tasks(tasks: TaskSet) -> DescribedTasks:

@@ -54,16 +54,16 @@ class OwnedByRole(NamedTuple):
     warmup: OwnedTasks | None = None
 
     @property
-    def told(self) -> TaskSet | None:
+    def reported(self) -> TaskSet | None:
         """The reported tasks, None unless every role is reported."""
         if self.active is None or self.standby is None or self.warmup is None:
             return None
         return TaskSet(tasks_of(self.active), tasks_of(self.standby), tasks_of(self.warmup))
 
 
-def tasks_of(told: OwnedTasks) -> Tasks:
+def tasks_of(messages: Iterable[Any]) -> Tasks:
     """The tasks in messages."""
-    return {one.subtopology_id: frozenset(one.partitions) for one in told}
+    return {one.subtopology_id: frozenset(one.partitions) for one in messages}
 
 
 def task_ids(kind: type[Any], tasks: Tasks | ActiveTasks, order: Iterable[str] | None = None) -> list[Any]:

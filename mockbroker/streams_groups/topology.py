@@ -10,7 +10,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 from heapq import heappop, heappush
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+from msgspec import structs
 
 from kafka_rack.java import HashTable, hash_order, string_hash
 from mockbroker.state.errors import ApiError
@@ -44,28 +46,17 @@ class Status(NamedTuple):
     detail: str
 
 
-class InternalTopic(NamedTuple):
-    """A topic that the group creates for itself; a replication factor of 0 means the brokers' default."""
-
-    name: str
-    partitions: int
-    replication_factor: int
-    configs: Mapping[str, str]
-
-
 class ConfiguredSubtopology(NamedTuple):
-    """A subtopology with known partition counts; its internal topics are by name."""
+    """A subtopology whose internal topics have partition counts, and the number of its tasks."""
 
     tasks: int
-    source_topics: frozenset[str]
-    sink_topics: frozenset[str]
-    repartition: Mapping[str, InternalTopic]
-    changelog: Mapping[str, InternalTopic]
+    declared: Subtopology
 
     @property
     def inputs(self) -> list[str]:
         """The input topics of its tasks, in Kafka's order."""
-        return hash_order([*sorted(self.source_topics), *sorted(self.repartition)], string_hash)
+        repartition = sorted(topic.name for topic in self.declared.repartition_source_topics)
+        return hash_order([*self.declared.source_topics, *repartition], string_hash)
 
 
 @dataclass(slots=True, frozen=True)
@@ -77,7 +68,7 @@ class ConfiguredTopology:
 
     epoch: int
     subtopologies: Mapping[str, ConfiguredSubtopology] | None = None
-    missing: Mapping[str, InternalTopic] = field(default_factory=dict)
+    missing: Mapping[str, TopicInfo] = field(default_factory=dict)
     problem: Status | None = None
 
     @property
@@ -88,7 +79,7 @@ class ConfiguredTopology:
     def assignable(self) -> dict[str, AssignableSubtopology]:
         """Subtopologies in the assignor's form."""
         return {
-            name: AssignableSubtopology(one.tasks, bool(one.changelog))
+            name: AssignableSubtopology(one.tasks, bool(one.declared.state_changelog_topics))
             for name, one in sorted((self.subtopologies or {}).items())
         }
 
@@ -112,28 +103,25 @@ def are_equal(one: Topology, other: Topology) -> bool:
     return one.epoch == other.epoch and by_id(one) == by_id(other)
 
 
+def inputs_of(one: Any) -> list[str]:
+    """The topics that a subtopology in a record or request reads."""
+    return [*one.source_topics, *(topic.name for topic in one.repartition_source_topics)]
+
+
+def changelogs_of(one: Any) -> list[str]:
+    """The topics that store the state of a subtopology in a record or request."""
+    return [topic.name for topic in one.state_changelog_topics]
+
+
 def required_topics(topology: Topology) -> list[str]:
     """All topics of a topology except those that are only written, in Kafka's order of iteration."""
-    names = [
-        name
-        for one in by_id(topology).values()
-        for name in (
-            *one.source_topics,
-            *(topic.name for topic in one.repartition_source_topics),
-            *(topic.name for topic in one.state_changelog_topics),
-        )
-    ]
+    names = [name for one in by_id(topology).values() for name in (*inputs_of(one), *changelogs_of(one))]
     return hash_order(names, string_hash)
 
 
 def readers_of_topics(topology: Topology) -> dict[str, str]:
     """The id of the subtopology that reads a topic, by the topic's name."""
-    found: dict[str, str] = {}
-    for name, one in by_id(topology).items():
-        found.update(
-            dict.fromkeys((*one.source_topics, *(topic.name for topic in one.repartition_source_topics)), name)
-        )
-    return found
+    return {topic: name for name, one in by_id(topology).items() for topic in inputs_of(one)}
 
 
 def configure(topology: Topology, topics: GroupTopics) -> ConfiguredTopology:
@@ -176,14 +164,8 @@ class _Numbers:
         self.fixed_counts: set[int] | None = None
 
     def configured(self) -> ConfiguredTopology:
-        missing = sorted(
-            {
-                name
-                for one in self.subtopologies.values()
-                for name in one.source_topics
-                if name not in self.topics.by_name
-            }
-        )
+        sources = {name for one in self.subtopologies.values() for name in one.source_topics}
+        missing = sorted(sources.difference(self.topics.by_name))
         if missing:
             raise _TopicProblemError(StatusCode.MISSING_SOURCE_TOPICS, f"Source topics {shown(missing)} are missing.")
         self.decided.update(self._repartition_counts())
@@ -297,37 +279,46 @@ class _Numbers:
                 )
         return dict.fromkeys(own, count)
 
+    def _tasks(self, one: Subtopology) -> int:
+        return max(self.known_count(name) for name in inputs_of(one))
+
     def _changelog_counts(self) -> dict[str, int]:
         counts: dict[str, int] = {}
         for one in self.subtopologies.values():
-            inputs = self._inputs(one)
-            if not inputs:
+            if not inputs_of(one):
                 raise invalid(f"No source topics found for subtopology {one.subtopology_id}")
-            tasks = max(self.known_count(name) for name in inputs)
-            counts.update({topic.name: tasks for topic in one.state_changelog_topics})
+            counts.update(dict.fromkeys(changelogs_of(one), self._tasks(one)))
         return counts
 
-    def _inputs(self, one: Subtopology) -> list[str]:
-        return [*one.source_topics, *(topic.name for topic in one.repartition_source_topics)]
-
     def _configured(self, one: Subtopology) -> ConfiguredSubtopology:
-        return ConfiguredSubtopology(
-            max(self.known_count(name) for name in self._inputs(one)),
-            frozenset(one.source_topics),
-            frozenset(one.repartition_sink_topics),
-            {topic.name: self._internal(topic) for topic in one.repartition_source_topics},
-            {topic.name: self._internal(topic) for topic in one.state_changelog_topics},
+        message: Any = one
+        declared: Subtopology = structs.replace(
+            message,
+            source_topics=sorted(set(one.source_topics)),
+            repartition_sink_topics=sorted(set(one.repartition_sink_topics)),
+            repartition_source_topics=self._internal(one.repartition_source_topics),
+            state_changelog_topics=self._internal(one.state_changelog_topics),
         )
+        return ConfiguredSubtopology(self._tasks(one), declared)
 
-    def _internal(self, topic: TopicInfo) -> InternalTopic:
-        partitions = topic.partitions or self.decided[topic.name]
-        configs = {one.key: one.value for one in topic.topic_configs}
-        return InternalTopic(topic.name, partitions, topic.replication_factor, configs)
+    def _internal(self, topics: Iterable[Any]) -> list[TopicInfo]:
+        """Each topic with its number of partitions, and its configs in Kafka's order."""
+        found: dict[str, TopicInfo] = {}
+        for topic in topics:
+            configs = {one.key: one for one in topic.topic_configs}
+            found[topic.name] = structs.replace(
+                topic,
+                partitions=topic.partitions or self.decided[topic.name],
+                topic_configs=[configs[key] for key in hash_order(configs, string_hash)],
+            )
+        return list(found.values())
 
-    def _to_make(self, found: Mapping[str, ConfiguredSubtopology]) -> dict[str, InternalTopic]:
+    def _to_make(self, found: Mapping[str, ConfiguredSubtopology]) -> dict[str, TopicInfo]:
         """The internal topics that do not exist, in Kafka's order; checks the partitions of those that exist."""
         wanted = {
-            name: topic for one in found.values() for name, topic in (*one.repartition.items(), *one.changelog.items())
+            topic.name: topic
+            for _, one in found.values()
+            for topic in (*one.repartition_source_topics, *one.state_changelog_topics)
         }
         order: HashTable[str] = HashTable(string_hash)
         for name in wanted:

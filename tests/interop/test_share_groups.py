@@ -31,7 +31,7 @@ async def shared(
 def left(cluster: MockCluster, index: int = 0) -> int:
     """How many records of a partition the group is not done with."""
     topic = cluster.state.topics["orders"]
-    state = share_of(cluster.state).coordinator.state(SharePartitionKey("workers", topic.id, index))
+    state = share_of(cluster.state).coordinator.states.get(SharePartitionKey("workers", topic.id, index))
     assert state is not None
     done = max(0, state.start_offset) + max(0, state.delivery_complete_count)  # -1 where nothing was ever read
     return topic.partitions[index].log.end_offset - done

@@ -8,14 +8,20 @@ from __future__ import annotations
 from dataclasses import replace
 
 from kafka_rack.assignment import Member, in_hash_order
-from mockbroker.share_groups.groups import records
-from mockbroker.share_groups.groups.group import ShareGroup
-from mockbroker.share_groups.groups.members import ShareMember
+from mockbroker.share_groups.groups.group import ShareGroup, ShareMember
 from mockbroker.share_groups.groups.simple_assignor import assign
 from mockbroker.state.coordinator_shard import CoordinatorRecord
 from mockbroker.state.errors import ApiError
 from mockbroker.state.groups.coordinator import Groups
-from mockbroker.state.groups.modern.members import JOIN_EPOCH, LEAVE_EPOCH, MemberState, Partitions
+from mockbroker.state.groups.modern.group import check_filled
+from mockbroker.state.groups.modern.members import (
+    JOIN_EPOCH,
+    LEAVE_EPOCH,
+    MemberState,
+    Partitions,
+    changed,
+    messages_of,
+)
 from protocol.apis.share_group import ShareGroupHeartbeatRequest, ShareGroupHeartbeatResponse
 from protocol.error_codes import ErrorCode
 
@@ -24,9 +30,7 @@ Assignment = ShareGroupHeartbeatResponse.Assignment
 
 def check_heartbeat(beat: ShareGroupHeartbeatRequest) -> None:
     """Check the fields of a heartbeat. Raises ApiError: INVALID_REQUEST."""
-    for value, name in ((beat.member_id, "MemberId"), (beat.group_id, "GroupId"), (beat.rack_id, "RackId")):
-        if value is not None and not value.strip():
-            raise ApiError(ErrorCode.INVALID_REQUEST, f"{name} can't be empty.")
+    check_filled(beat, "member_id", "group_id", "rack_id")
     if beat.member_epoch == JOIN_EPOCH:
         if not beat.subscribed_topic_names:
             raise ApiError(ErrorCode.INVALID_REQUEST, "SubscribedTopicNames must be set in first request.")
@@ -43,22 +47,19 @@ def take_heartbeat(
     """
     if beat.member_epoch == LEAVE_EPOCH:
         group = groups.get_as(ShareGroup, beat.group_id)
-        group.fence(group.member(beat.member_id))
+        group.leave(beat.member_id, None, LEAVE_EPOCH, now_ms)
         return ShareGroupHeartbeatResponse(member_id=beat.member_id, member_epoch=beat.member_epoch), group
     joins = beat.member_epoch == JOIN_EPOCH
     group = groups.find_or_make(ShareGroup, beat.group_id, create=joins)
-    before = member_of(group, beat)
-    member = replace(
-        before,
-        rack=before.rack if beat.rack_id is None else beat.rack_id,
-        topics=before.topics if beat.subscribed_topic_names is None else frozenset(beat.subscribed_topic_names),
-        client_id=client_id,
-        client_host=client_host,
-    )
+    group.check_capacity(beat.member_id)
+    before, _ = group.member_of(beat.member_id, None, beat.member_epoch, lambda _: True)
+    topics = None if beat.subscribed_topic_names is None else frozenset(beat.subscribed_topic_names)
+    changes = {"rack": beat.rack_id, "topics": topics, "client_id": client_id, "client_host": client_host}
+    member = changed(before, changes)
     written: list[CoordinatorRecord] = []
     is_new = member.id not in group.members
     if is_new or member != before:
-        written.append(records.member_metadata(group.id, member))
+        written.append(group.member_record(member))
     raises_epoch = member.topics != before.topics
     if group.assignment_epoch >= group.epoch:
         raises_epoch = raises_epoch or has_unassigned(group)
@@ -69,40 +70,21 @@ def take_heartbeat(
         raises_epoch = raises_epoch or metadata_hash != group.metadata_hash
         if raises_epoch:
             epoch += 1
-            written.append(records.group_epoch(group.id, epoch, metadata_hash))
+            written.append(group.epoch_record(epoch, metadata_hash))
         group.metadata_refreshed()
     target_epoch, target = new_target(group, epoch, member, written, now_ms)
     member = reconciled(group, member, target_epoch, target, written, has_changed=raises_epoch)
     group.write(written)
     groups.register(group)
-    group.put_off_session(member.id, now_ms)
+    group.extend_session(member.id, now_ms)
     response = ShareGroupHeartbeatResponse(
         member_id=member.id,
         member_epoch=member.epoch,
-        heartbeat_interval_ms=group.groups.configs.group(group.id, "share.heartbeat.interval.ms"),
+        heartbeat_interval_ms=group.config("share.heartbeat.interval.ms"),
     )
     if joins or beat.subscribed_topic_names is not None or member.assigned != before.assigned:
-        response.assignment = Assignment(
-            topic_partitions=[
-                Assignment.TopicPartitions(topic_id=topic_id, partitions=sorted(partitions))
-                for topic_id, partitions in sorted(member.assigned.items())
-            ]
-        )
+        response.assignment = Assignment(topic_partitions=messages_of(Assignment.TopicPartitions, member.assigned))
     return response, group
-
-
-def member_of(group: ShareGroup, beat: ShareGroupHeartbeatRequest) -> ShareMember:
-    """The member before this heartbeat, or a new one if it joins.
-
-    Raises ApiError: GROUP_MAX_SIZE_REACHED, UNKNOWN_MEMBER_ID, FENCED_MEMBER_EPOCH.
-    """
-    group.check_capacity(beat.member_id)
-    if beat.member_epoch == JOIN_EPOCH:
-        return group.members.get(beat.member_id) or ShareMember(id=beat.member_id)
-    member = group.member(beat.member_id)
-    if beat.member_epoch > member.epoch or beat.member_epoch not in (member.epoch, member.previous_epoch):
-        raise group.wrong_epoch(member, beat.member_epoch)
-    return member
 
 
 def has_unassigned(group: ShareGroup) -> bool:
@@ -131,12 +113,7 @@ def new_target(
     subscriptions = {one.member_id: frozenset(topics.ids_of(members[one.member_id].topics)) for one in in_order}
     assignable: Partitions = {topic_id: topic.partitions for topic_id, topic in group.partitions.initialized.items()}
     targets = assign(subscriptions, assignable, group.targets)
-    written += [
-        records.target(group.id, member_id, partitions)
-        for member_id, partitions in sorted(targets.items())
-        if group.targets.get(member_id) != partitions
-    ]
-    written.append(records.target_epoch(group.id, epoch, group.groups.clock.at(now_ms)))
+    written += group.target_records(epoch, targets, group.targets, now_ms)
     return epoch, targets[member.id]
 
 
@@ -158,5 +135,5 @@ def reconciled(
     if target_epoch != member.epoch:
         after = replace(after, epoch=target_epoch, previous_epoch=member.epoch, state=MemberState.STABLE)
     if after != member:
-        written.append(records.member_assignment(group.id, after))
+        written.append(group.assignment_record(after))
     return after

@@ -6,15 +6,15 @@ Source: GroupMetadataManager.maybeCreateInitializeShareGroupStateRequest and rel
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
+from typing import TypeVar
 
-from mockbroker.share_groups.groups import records
-from mockbroker.share_groups.groups.group import ShareGroup
-from mockbroker.share_groups.groups.records import StatePartitions, TopicState
+from mockbroker.share_groups.groups.group import ShareGroup, StatePartitions, TopicState
 from mockbroker.share_groups.share_states import NO_OFFSET, SharePartitionKey
 from mockbroker.share_groups.state.share_partitions import SharePartitions
 from mockbroker.state.errors import ApiError
 
+Value = TypeVar("Value")
 Offsets = Mapping[bytes, Mapping[int, int]]
 """Start offsets of share partitions, by topic id and partition."""
 
@@ -54,42 +54,43 @@ def begin(group: ShareGroup, share: SharePartitions, offsets: Offsets) -> dict[t
     for topic_id, numbers in sorted(offsets.items()):
         for index, offset in sorted(numbers.items()):
             try:
-                share.begin(SharePartitionKey(group.id, topic_id, index), group.epoch, offset)
+                share.coordinator.initialize(SharePartitionKey(group.id, topic_id, index), group.epoch, offset)
             except ApiError as error:
                 errors[topic_id, index] = error
-    begun = {} if errors else states
-    present = group.partitions
-    put(
-        group,
-        StatePartitions(without(present.initializing, states), joined(present.initialized, begun), present.deleting),
-    )
+    now = group.partitions
+    initialized = now.initialized if errors else joined(now.initialized, states)
+    put(group, StatePartitions(without(now.initializing, states), initialized, now.deleting))
     return errors
 
 
 def forget_topic(group: ShareGroup, topic_id: bytes) -> None:
     """Remove a deleted topic from the group."""
-    before = group.partitions
-    initializing, initialized, deleting = dict(before.initializing), dict(before.initialized), dict(before.deleting)
-    if topic_id in initializing or topic_id in initialized or topic_id in deleting:
-        initializing.pop(topic_id, None)
-        initialized.pop(topic_id, None)
-        deleting.pop(topic_id, None)
-        put(group, StatePartitions(initializing, initialized, deleting))
+    if any(topic_id in topics for topics in group.partitions):
+        initializing, initialized, deleting = group.partitions
+        gone = {topic_id}
+        put(
+            group,
+            StatePartitions(
+                without_topics(initializing, gone), without_topics(initialized, gone), without_topics(deleting, gone)
+            ),
+        )
 
 
-def delete_topics(group: ShareGroup, share: SharePartitions, topic_ids: Iterable[bytes]) -> None:
+def delete_topics(group: ShareGroup, share: SharePartitions, topic_ids: Collection[bytes]) -> None:
     """Delete the group's offsets in topics, and the share partitions of these topics."""
+    initialized = group.partitions.initialized
     for topic_id in topic_ids:
-        numbers = group.partitions.initialized[topic_id].partitions
-        share.forget_group(group.id, [SharePartitionKey(group.id, topic_id, index) for index in sorted(numbers)])
-    gone = set(topic_ids)
-    before = group.partitions
-    initialized = {topic_id: topic for topic_id, topic in before.initialized.items() if topic_id not in gone}
-    put(group, StatePartitions(before.initializing, initialized, before.deleting))
+        numbers = sorted(initialized[topic_id].partitions)
+        share.forget_group(group.id, [SharePartitionKey(group.id, topic_id, index) for index in numbers])
+    put(group, group.partitions._replace(initialized=without_topics(initialized, topic_ids)))
 
 
 def put(group: ShareGroup, found: StatePartitions) -> None:
-    group.write([records.state_partitions(group.id, found)])
+    group.write([group.partitions_record(found)])
+
+
+def without_topics(topics: Mapping[bytes, Value], gone: Collection[bytes]) -> dict[bytes, Value]:
+    return {topic_id: topic for topic_id, topic in topics.items() if topic_id not in gone}
 
 
 def joined(first: Mapping[bytes, TopicState], second: Mapping[bytes, TopicState]) -> dict[bytes, TopicState]:

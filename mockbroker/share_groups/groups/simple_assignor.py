@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from mockbroker.state.groups.modern.members import Partitions
+from mockbroker.state.groups.modern.members import Partitions, grouped
 
 TopicPartition = tuple[bytes, int]
 
@@ -48,13 +48,7 @@ def assign(
                 member: {one for one in found if one[0] != topic_id} | parts.get(member, set())
                 for member, found in held.items()
             }
-    result: dict[str, Partitions] = {}
-    for member, found in held.items():
-        by_topic: dict[bytes, set[int]] = {}
-        for topic_id, number in sorted(found):
-            by_topic.setdefault(topic_id, set()).add(number)
-        result[member] = {topic_id: frozenset(numbers) for topic_id, numbers in by_topic.items()}
-    return result
+    return {member: grouped(sorted(found)) for member, found in held.items()}
 
 
 def partitions_of(topics: Sequence[bytes], assignable: Partitions) -> list[TopicPartition]:

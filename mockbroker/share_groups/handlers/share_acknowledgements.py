@@ -10,7 +10,7 @@ from typing import Any
 
 from mockbroker.call import Call
 from mockbroker.handlers.leadership import find_partition
-from mockbroker.share_groups.share_states import SharePartitionKey, share_of
+from mockbroker.share_groups.share_states import NOT_HOSTED, SharePartitionKey, share_of
 from mockbroker.share_groups.state.acknowledging import (
     REJECT,
     RENEW,
@@ -26,7 +26,6 @@ from protocol.error_codes import ErrorCode
 SHARE_FEATURE = "share.version"
 MAX_MEMBER_ID = 36
 RENEWING_VERSION = 2
-NOT_HOSTED = "This server does not host this topic-partition."
 FINE = ApiError(ErrorCode.NONE)
 
 Acknowledgements = Mapping[TopicIndex, Sequence[Acknowledgement]]

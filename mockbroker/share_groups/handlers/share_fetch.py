@@ -201,33 +201,42 @@ def respond(
         response.error_code = ErrorCode.INVALID_SHARE_SESSION_EPOCH
         return response
     for one, entry in entries.items():
-        topic_id, index = one
-        topic = call.cluster.topic_by_id.get(topic_id)  # None: deleted while the call waited
-        if entry.error_code in LEADER_MOVED and topic is not None:
-            known = call.leadership(topic.partitions[index])
-            entry.current_leader = PartitionEntry.LeaderIdAndEpoch(
-                leader_id=known.leader, leader_epoch=known.leader_epoch
-            )
-            endpoints.add(known.leader)
-        if session is not None and not session.has_to_tell(
+        if entry.error_code in LEADER_MOVED:
+            add_leader(call, one, entry, endpoints)
+        if session is not None and not session.has_news(
             one, has_records=bool(entry.records), has_error=entry.error_code != ErrorCode.NONE
         ):
             continue
-        topics.setdefault(topic_id, ShareFetchResponse.Topic(topic_id=topic_id)).partitions.append(entry)
+        topics.setdefault(one[0], ShareFetchResponse.Topic(topic_id=one[0])).partitions.append(entry)
     response.responses = list(topics.values())
     response.node_endpoints = endpoints.entries(ShareFetchResponse.NodeEndpoint)
-    put_down(call, group_id, entries)
+    report(call, group_id, entries)
     return response
 
 
-def put_down(call: Call, group_id: str, entries: Mapping[TopicIndex, PartitionEntry]) -> None:
+def add_leader(
+    call: Call,
+    one: TopicIndex,
+    entry: PartitionEntry | ShareAcknowledgeResponse.Topic.Partition,
+    endpoints: NodeEndpoints,
+) -> None:
+    """Add the leader of a partition to its entry, and its address to the response."""
+    topic = call.cluster.topic_by_id.get(one[0])
+    if topic is not None:  # it may be deleted while the call waits
+        known = call.leadership(topic.partitions[one[1]])
+        entry.current_leader.leader_id, entry.current_leader.leader_epoch = known.leader, known.leader_epoch
+        endpoints.add(known.leader)
+
+
+def report(call: Call, group_id: str, entries: Mapping[TopicIndex, PartitionEntry]) -> None:
     """Report the fetched records to observers, as Fetch does."""
     parts = call.parts = []
     call.wanted = cast("list[FetchPartition]", [WantedShare(*one, group_id) for one in entries])
     for (topic_id, index), entry in entries.items():
         topic = call.cluster.topic_by_id.get(topic_id)
         partition = topic.partitions[index] if topic is not None and 0 <= index < len(topic.partitions) else None
-        given = entry.acquired_records
+        acquired = entry.acquired_records
+        first = acquired[0].first_offset if acquired else UNKNOWN_OFFSET
         parts.append(
             FetchedPart(
                 None if topic is None else topic.name,
@@ -237,9 +246,9 @@ def put_down(call: Call, group_id: str, entries: Mapping[TopicIndex, PartitionEn
                 () if partition is None else None if partition.topic.diskless else partition.isr,
                 entry.error_code,
                 NO_REPLICA,
-                given[0].first_offset if given else UNKNOWN_OFFSET,
-                given[0].first_offset if given else UNKNOWN_OFFSET,
-                given[-1].last_offset + 1 if given else UNKNOWN_OFFSET,
+                first,
+                first,
+                acquired[-1].last_offset + 1 if acquired else UNKNOWN_OFFSET,
                 UNKNOWN_OFFSET if partition is None else partition.high_watermark,
             )
         )
@@ -289,11 +298,7 @@ def share_acknowledge(call: Call, request: ShareAcknowledgeRequest) -> ShareAckn
         if outcome is not FINE:
             entry.error_message = outcome.message
         if outcome.code in LEADER_MOVED:
-            known = call.leadership(call.cluster.topic_by_id[topic_id].partitions[index])
-            entry.current_leader = ShareAcknowledgeResponse.Topic.Partition.LeaderIdAndEpoch(
-                leader_id=known.leader, leader_epoch=known.leader_epoch
-            )
-            endpoints.add(known.leader)
+            add_leader(call, (topic_id, index), entry, endpoints)
         topics.setdefault(topic_id, ShareAcknowledgeResponse.Topic(topic_id=topic_id)).partitions.append(entry)
     return ShareAcknowledgeResponse(
         acquisition_lock_timeout_ms=share.limits(group_id).record_lock_duration_ms,

@@ -12,10 +12,9 @@ from __future__ import annotations
 from mockbroker.api import Errors, Needs, handles
 from mockbroker.call import Call
 from mockbroker.handlers.find_coordinator import check_coordinator
-from mockbroker.handlers.modern_groups import described_groups
-from mockbroker.share_groups.groups.group import ShareGroup
+from mockbroker.handlers.modern_groups import described_groups, described_partitions
+from mockbroker.share_groups.groups.group import ShareGroup, ShareMember
 from mockbroker.share_groups.groups.heartbeat import check_heartbeat, take_heartbeat
-from mockbroker.share_groups.groups.members import ShareMember
 from mockbroker.share_groups.groups.partitions import begin_subscribed
 from mockbroker.share_groups.handlers.share_acknowledgements import check_enabled, check_member
 from mockbroker.share_groups.share_states import share_of
@@ -66,33 +65,13 @@ def share_group_describe(call: Call, request: ShareGroupDescribeRequest) -> Shar
     """Each group with its members and their assignments."""
     check_enabled(call)
     groups = described_groups(
-        call, request, ShareGroup, DescribedGroup, describe_members, errors_with_message=ERRORS_WITH_MESSAGE
+        call, request, ShareGroup, DescribedGroup, described_member, errors_with_message=ERRORS_WITH_MESSAGE
     )
     return ShareGroupDescribeResponse(groups=groups)
 
 
-def describe_members(group: ShareGroup, entry: DescribedGroup) -> None:
-    entry.members = [described_member(group, member) for _, member in sorted(group.members.items())]
-
-
 def described_member(group: ShareGroup, member: ShareMember) -> DescribedMember:
-    topics = group.groups.topics
-    named = sorted(
-        (name, topic_id, sorted(partitions))
-        for topic_id, partitions in member.assigned.items()
-        if (name := topics.name_of(topic_id)) is not None
-    )
-    return DescribedMember(
-        member_id=member.id,
-        rack_id=member.rack,
-        member_epoch=member.epoch,
-        client_id=member.client_id,
-        client_host=member.client_host,
-        subscribed_topic_names=sorted(member.topics),
-        assignment=DescribedMember.Assignment(
-            topic_partitions=[
-                DescribedMember.Assignment.TopicPartitions(topic_id=topic_id, topic_name=name, partitions=partitions)
-                for name, topic_id, partitions in named
-            ]
-        ),
-    )
+    assignment = described_partitions(group, member.assigned, DescribedMember.Assignment)
+    names = sorted(member.topics)
+    found: DescribedMember = member.message(DescribedMember, subscribed_topic_names=names, assignment=assignment)
+    return found

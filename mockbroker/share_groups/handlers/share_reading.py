@@ -86,7 +86,7 @@ def look(call: Call, reading: ShareReading, answer: Answer) -> ShareFetchRespons
             offsets[one] = running.next_fetch_offset()
     is_over = call.now_ms >= reading.until_ms or call.cluster.is_ending
     if offsets and (is_over or has_enough(call, reading, offsets)):
-        return answer(call, entries_of(reading, give(call, reading, offsets)))
+        return answer(call, entries_of(reading, acquired_entries(call, reading, offsets)))
     if is_over:
         return answer(call, entries_of(reading, {}))
     keys: list[Hashable] = []
@@ -101,26 +101,29 @@ def entries_of(reading: ShareReading, found: dict[TopicIndex, PartitionEntry]) -
     return found
 
 
-def readable_end(call: Call, reading: ShareReading, partition: Partition) -> int:
-    """The offset up to which the group's members may read: the high watermark or last stable offset."""
+def readable_end(call: Call, reading: ShareReading, partition: Partition, offset: int) -> int:
+    """The offset up to which the group's members may read: the high watermark or last stable offset.
+
+    Raises ApiError: OFFSET_OUT_OF_RANGE, for an offset outside the log, and those of ``served_by``.
+    """
+    served_by(call, partition)
     end_offset = high_watermark_of(call, partition)
-    return last_stable_offset_of(call, partition, end_offset) if reading.committed_only else end_offset
+    if reading.committed_only:
+        end_offset = last_stable_offset_of(call, partition, end_offset)
+    if offset >= end_offset and not partition.log.start_offset <= offset <= partition.log.end_offset:
+        raise ApiError(ErrorCode.OFFSET_OUT_OF_RANGE)
+    return end_offset
 
 
 def has_enough(call: Call, reading: ShareReading, offsets: Mapping[TopicIndex, int]) -> bool:
     """True if enough records can be read for the member; errors count as enough."""
     size = 0
-    room = max_bytes_of(reading.max_bytes, len(offsets))
-    for index, (one, offset) in enumerate(offsets.items()):
+    for (one, offset), limit in zip(offsets.items(), max_bytes_of(reading.max_bytes, len(offsets)), strict=True):
         partition = reading.running[one][0]
         try:
-            served_by(call, partition)
-            end_offset = readable_end(call, reading, partition)
+            end_offset = readable_end(call, reading, partition, offset)
             if offset < end_offset:
-                batches = partition.log.read(offset, room[index], before=end_offset)
-                size += min(sum(map(len, batches)), room[index])
-            elif offset > partition.log.end_offset or offset < partition.log.start_offset:
-                return True
+                size += min(sum(map(len, partition.log.read(offset, limit, before=end_offset))), limit)
         except ApiError:
             return True
     return size >= reading.min_bytes
@@ -138,10 +141,12 @@ def max_bytes_of(max_bytes: int, count: int) -> list[int]:
     return [share + rest] + [share] * (count - 1)
 
 
-def give(call: Call, reading: ShareReading, offsets: Mapping[TopicIndex, int]) -> dict[TopicIndex, PartitionEntry]:
+def acquired_entries(
+    call: Call, reading: ShareReading, offsets: Mapping[TopicIndex, int]
+) -> dict[TopicIndex, PartitionEntry]:
     """Read each partition, and let the member acquire the records."""
     found: dict[TopicIndex, PartitionEntry] = {}
-    room = reading.max_bytes
+    capacity = reading.max_bytes
     shares = max_bytes_of(reading.max_bytes, len(offsets))
     left = reading.max_records
     size = 0
@@ -149,13 +154,10 @@ def give(call: Call, reading: ShareReading, offsets: Mapping[TopicIndex, int]) -
         partition, running = reading.running[one]
         entry = found[one] = PartitionEntry(partition_index=one[1], records=b"")
         try:
-            served_by(call, partition)
-            end_offset = readable_end(call, reading, partition)
+            end_offset = readable_end(call, reading, partition, offset)
             data: Sequence[bytes] = ()
             if offset < end_offset:
-                data = partition.log.read(offset, min(share, room), at_least_one=size == 0, before=end_offset)
-            elif not partition.log.start_offset <= offset <= partition.log.end_offset:
-                raise ApiError(ErrorCode.OFFSET_OUT_OF_RANGE)
+                data = partition.log.read(offset, min(share, capacity), at_least_one=size == 0, before=end_offset)
         except ApiError as error:
             if error.code == ErrorCode.OFFSET_OUT_OF_RANGE:
                 running.log_starts_at(partition.log.start_offset)
@@ -165,7 +167,7 @@ def give(call: Call, reading: ShareReading, offsets: Mapping[TopicIndex, int]) -
             continue
         read_bytes = sum(map(len, data))
         size += read_bytes
-        room = max(0, room - read_bytes)
+        capacity = max(0, capacity - read_bytes)
         batches = log_batches(partition, offset, data, committed_only=reading.committed_only)
         asked = Acquiring(reading.member_id, left, reading.batch_size, reading.limits_records, call.now_ms)
         acquired, count = acquire(running, asked, offset, batches)

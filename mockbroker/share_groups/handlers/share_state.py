@@ -16,7 +16,13 @@ from typing import Any, TypeVar, cast
 from mockbroker.api import Errors, Needs, handles
 from mockbroker.call import Call
 from mockbroker.handlers.find_coordinator import check_coordinator
-from mockbroker.share_groups.share_states import SHARE_TOPIC, SharePartitionKey, StateBatch, coordinator_key, share_of
+from mockbroker.share_groups.share_states import (
+    SHARE_TOPIC,
+    SharePartitionKey,
+    coordinator_key,
+    share_of,
+    state_batches,
+)
 from mockbroker.share_groups.state.coordinator import SharePartitionWrite
 from mockbroker.state.errors import ApiError
 from protocol.apis.share_state import (
@@ -42,7 +48,7 @@ def initialize_state(call: Call, request: InitializeShareGroupStateRequest) -> I
     """Initialize share partitions."""
 
     def one(key: SharePartitionKey, asked: Any, result: Any) -> None:
-        share_of(call.cluster).begin(key, asked.state_epoch, asked.start_offset)
+        share_of(call.cluster).coordinator.initialize(key, asked.state_epoch, asked.start_offset)
 
     return answered(call, request, InitializeShareGroupStateResponse, one, allows_empty=True)
 
@@ -66,11 +72,8 @@ def write_state(call: Call, request: WriteShareGroupStateRequest) -> WriteShareG
     """Persist the states that leaders write."""
 
     def one(key: SharePartitionKey, asked: Any, result: Any) -> None:
-        batches = [
-            StateBatch(batch.first_offset, batch.last_offset, batch.delivery_state, batch.delivery_count)
-            for batch in asked.state_batches
-        ]
         complete = asked.delivery_complete_count if call.version >= COUNTS_VERSION else -1
+        batches = state_batches(asked)
         written = SharePartitionWrite(asked.state_epoch, asked.leader_epoch, asked.start_offset, complete, batches)
         share_of(call.cluster).coordinator.write(key, written)
 
@@ -123,9 +126,5 @@ def answered(
                 handle(key, asked, result)
             except ApiError as error:
                 result.error_code, result.error_message = error.code, error.message
-    told: Response = response(
-        results=[
-            response.Topic(topic_id=topic_id, partitions=list(results.values())) for topic_id, results in topics.items()
-        ]
-    )
-    return told
+    entries = [response.Topic(topic_id=topic_id, partitions=list(found.values())) for topic_id, found in topics.items()]
+    return cast("Response", response(results=entries))

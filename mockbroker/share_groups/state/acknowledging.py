@@ -1,11 +1,12 @@
-"""Acknowledgements of acquired records, and the release of records when their member has gone.
+"""Acknowledgements of acquired records, and the release of records when their member has gone or its locks expire.
 
-Source: SharePartition.acknowledge and releaseAcquiredRecords, Apache Kafka 4.4.
+Source: SharePartition.acknowledge, releaseAcquiredRecords and releaseAcquisitionLockOnTimeout, Apache Kafka 4.4.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import NamedTuple
 
 from mockbroker.share_groups.share_states import StateBatch
@@ -42,13 +43,60 @@ class UnforeseenAcknowledgement(ApiError):
     """An acknowledgement that Kafka fails to process, so that its whole request gets an error."""
 
 
-class Settled(NamedTuple):
+class Change(NamedTuple):
     """A changed state with its previous value, and the number of records whose delivery it completes."""
 
     state: InFlightState
     before: InFlightState
-    kept: StateBatch
+    batch: StateBatch
     completed: int
+
+
+class RecordChanges:
+    """The changes that one operation makes to the records of a share partition, persisted together."""
+
+    def __init__(self, partition: SharePartition) -> None:
+        self.partition = partition
+        self.made: list[Change] = []
+
+    def change(self, first_offset: int, last_offset: int, state: InFlightState, to: RecordState) -> None:
+        """Release records from their member, in another state."""
+        partition, before = self.partition, state.copy()
+        state.release(to, partition.limits().max_delivery_count)
+        completed = partition.records_from_start(first_offset, last_offset) if state.state.is_terminal else 0
+        partition.delivery_complete_count += completed
+        batch = StateBatch(first_offset, last_offset, state.state, state.delivery_count)
+        self.made.append(Change(state, before, batch, completed))
+
+    def persist(self) -> None:
+        """Persist the changes at the share coordinator. Raises ApiError."""
+        if self.made:
+            self.partition.persist(self.partition, [one.batch for one in self.made])
+
+    def roll_back(self) -> None:
+        for one in reversed(self.made):
+            one.state.become(one.before)
+            self.partition.delivery_complete_count -= one.completed
+
+    def move_start(self) -> None:
+        """Move the start of the partition past what is complete, and look for available records before its end."""
+        if any(one.state.state is AVAILABLE for one in self.made):
+            self.partition.looks_for_offset = True
+        if self.made:
+            self.partition.move_start()
+
+
+@contextmanager
+def all_or_none(partition: SharePartition) -> Iterator[RecordChanges]:
+    """Persist the changes that are made in the block; if either raises ApiError, none of them remains."""
+    changes = RecordChanges(partition)
+    try:
+        yield changes
+        changes.persist()
+    except ApiError:
+        changes.roll_back()
+        raise
+    changes.move_start()
 
 
 def acknowledge(
@@ -58,64 +106,45 @@ def acknowledge(
 
     Raises ApiError: INVALID_RECORD_STATE, INVALID_REQUEST, and errors of the share coordinator.
     """
-
-    def settle_all(settled: list[Settled]) -> None:
+    with all_or_none(partition) as changes:
         for one in acknowledgements:
             if one.last_offset >= partition.start_offset:
                 for batch in batches_of(partition, one):
                     if batch.last_offset >= partition.start_offset:
-                        acknowledge_batch(partition, member_id, one, batch, settled, now_ms)
-
-    settle_and_keep(partition, settle_all)
+                        acknowledge_batch(changes, member_id, one, batch, now_ms)
 
 
 def release(partition: SharePartition, member_id: str) -> None:
     """Make the records of a member available again. Raises ApiError: errors of the share coordinator."""
-
-    def settle_all(settled: list[Settled]) -> None:
+    with all_or_none(partition) as changes:
         for batch in partition.batches:
             if batch.by_offset is None and batch.whole.member_id == member_id and partition.starts_within(batch):
                 batch.split()
             for first, last, state in batch.states():
                 if state.state is ACQUIRED and state.member_id in (member_id, NO_MEMBER):
-                    becomes = ARCHIVED if last < partition.start_offset else AVAILABLE
-                    settle(partition, first, last, state, becomes, settled)
-
-    settle_and_keep(partition, settle_all)
+                    changes.change(first, last, state, ARCHIVED if last < partition.start_offset else AVAILABLE)
 
 
-def settle_and_keep(partition: SharePartition, settle_all: Callable[[list[Settled]], None]) -> None:
-    """Change the state of records and persist it; rolls all changes back if either fails. Raises ApiError."""
-    settled: list[Settled] = []
+def release_expired(partition: SharePartition, now_ms: int) -> bool:
+    """Release the records of expired locks; returns True if there were any. They remain so if persisting raises."""
+    changes = RecordChanges(partition)
+    next_ms: int | None = None
+    for batch in partition.batches:
+        if batch.by_offset is None and partition.starts_within(batch) and batch.whole.lock_until_ms is not None:
+            batch.split()
+        for first, last, state in batch.states():
+            if state.lock_until_ms is None:
+                continue
+            if state.lock_until_ms > now_ms:
+                next_ms = min(state.lock_until_ms, state.lock_until_ms if next_ms is None else next_ms)
+            else:
+                changes.change(first, last, state, ARCHIVED if last < partition.start_offset else AVAILABLE)
+    partition.locked_until(next_ms)
     try:
-        settle_all(settled)
-        if not settled:
-            return
-        partition.keep(partition, [one.kept for one in settled])
-    except ApiError:
-        for one in reversed(settled):
-            one.state.become(one.before)
-            partition.delivery_complete_count -= one.completed
-        raise
-    if any(one.state.state is AVAILABLE for one in settled):
-        partition.looks_for_offset = True
-    partition.move_start()
-
-
-def settle(
-    partition: SharePartition,
-    first_offset: int,
-    last_offset: int,
-    state: InFlightState,
-    becomes: RecordState,
-    settled: list[Settled],
-) -> None:
-    before = state.copy()
-    state.settle(becomes, partition.limits().max_delivery_count)
-    completed = partition.records_behind_start(first_offset, last_offset) if state.state.is_terminal else 0
-    partition.delivery_complete_count += completed
-    kept = StateBatch(first_offset, last_offset, state.state, state.delivery_count)
-    settled.append(Settled(state, before, kept, completed))
+        changes.persist()
+    finally:
+        changes.move_start()
+    return bool(changes.made)
 
 
 def batches_of(partition: SharePartition, one: Acknowledgement) -> list[InFlightBatch]:
@@ -129,50 +158,30 @@ def batches_of(partition: SharePartition, one: Acknowledgement) -> list[InFlight
         floor = partition.batches.floor(partition.start_offset)
         if floor is None:
             raise UnforeseenAcknowledgement(ErrorCode.UNKNOWN_SERVER_ERROR)
+    problem = "Batch record not found."
     if floor is None:
-        raise ApiError(
-            ErrorCode.INVALID_RECORD_STATE,
-            "Batch record not found. The request batch offsets are not found in the cache.",
-        )
+        raise invalid_state(f"{problem} The request batch offsets are not found in the cache.")
     found = partition.batches.between(floor.first_offset, one.last_offset)
-    if found[-1].last_offset < one.first_offset:
-        raise ApiError(
-            ErrorCode.INVALID_REQUEST,
-            "Batch record not found. The first offset in request is past acquired records.",
-        )
-    if found[-1].last_offset < one.last_offset:
-        raise ApiError(
-            ErrorCode.INVALID_REQUEST,
-            "Batch record not found. The last offset in request is past acquired records.",
-        )
+    for end, offset in (("first", one.first_offset), ("last", one.last_offset)):
+        if found[-1].last_offset < offset:
+            problem += f" The {end} offset in request is past acquired records."
+            raise ApiError(ErrorCode.INVALID_REQUEST, problem)
     return found
 
 
 def acknowledge_batch(
-    partition: SharePartition,
-    member_id: str,
-    one: Acknowledgement,
-    batch: InFlightBatch,
-    settled: list[Settled],
-    now_ms: int,
+    changes: RecordChanges, member_id: str, one: Acknowledgement, batch: InFlightBatch, now_ms: int
 ) -> None:
     """Apply an acknowledgement to one batch, or to a part of it. Raises ApiError: INVALID_RECORD_STATE."""
+    partition = changes.partition
     if batch.by_offset is None:
         if batch.whole.member_id == NO_MEMBER:
-            raise ApiError(
-                ErrorCode.INVALID_RECORD_STATE,
-                "The batch cannot be acknowledged. The batch is not in the acquired state.",
-            )
+            raise invalid_state("The batch cannot be acknowledged. The batch is not in the acquired state.")
         if batch.whole.member_id != member_id:
-            raise ApiError(ErrorCode.INVALID_RECORD_STATE, "Member is not the owner of batch record")
-        if (
-            batch.is_within(one.first_offset, one.last_offset)
-            and len(one.types) == 1
-            and not partition.starts_within(batch)
-        ):
-            take(
-                partition, member_id, batch.first_offset, batch.last_offset, batch.whole, one.types[0], settled, now_ms
-            )
+            raise invalid_state("Member is not the owner of batch record")
+        is_within = batch.is_within(one.first_offset, one.last_offset)
+        if is_within and len(one.types) == 1 and not partition.starts_within(batch):
+            take(changes, batch.first_offset, batch.last_offset, batch.whole, one.types[0], now_ms)
             return
     for offset, state in batch.split().items():
         if offset < one.first_offset or offset < partition.start_offset:
@@ -180,29 +189,28 @@ def acknowledge_batch(
         if offset > one.last_offset:
             break
         if state.state is not ACQUIRED:
-            raise ApiError(
-                ErrorCode.INVALID_RECORD_STATE,
-                "The offset cannot be acknowledged. The offset is not acquired.",
-            )
+            raise invalid_state("The offset cannot be acknowledged. The offset is not acquired.")
         if state.member_id != member_id:
-            raise ApiError(ErrorCode.INVALID_RECORD_STATE, "Member is not the owner of offset")
-        take(partition, member_id, offset, offset, state, one.type_of(offset), settled, now_ms)
+            raise invalid_state("Member is not the owner of offset")
+        take(changes, offset, offset, state, one.type_of(offset), now_ms)
 
 
 def take(
-    partition: SharePartition,
-    member_id: str,
+    changes: RecordChanges,
     first_offset: int,
     last_offset: int,
     state: InFlightState,
     acknowledge_type: int,
-    settled: list[Settled],
     now_ms: int,
 ) -> None:
     """Change the state of a member's records, or renew their lock. Raises ApiError: INVALID_RECORD_STATE."""
     if acknowledge_type != RENEW:
-        settle(partition, first_offset, last_offset, state, STATE_OF_TYPE[acknowledge_type], settled)
-    elif partition.limits().may_renew:
-        state.lock_until_ms = partition.lock_until(now_ms)
+        changes.change(first_offset, last_offset, state, STATE_OF_TYPE[acknowledge_type])
+    elif changes.partition.limits().may_renew:
+        state.lock_until_ms = changes.partition.lock_until(now_ms)
     else:
-        raise ApiError(ErrorCode.INVALID_RECORD_STATE, "Renewing acquisition locks is not enabled for the group.")
+        raise invalid_state("Renewing acquisition locks is not enabled for the group.")
+
+
+def invalid_state(problem: str) -> ApiError:
+    return ApiError(ErrorCode.INVALID_RECORD_STATE, problem)

@@ -57,23 +57,11 @@ def acquire(
     """
     if asked.max_records <= 0 or not log_batches or log_batches[-1].last_offset < partition.start_offset:
         return [], 0
-    last_offset, max_records = bounds(partition, fetch_offset, asked.max_records, log_batches[-1].last_offset)
-    if max_records <= 0:
+    acquisition = _Acquisition(partition, asked, fetch_offset, log_batches)
+    if acquisition.left <= 0:
         return [], 0
-    base_offset = first_base = log_batches[0].base_offset
-    archive_skipped(partition, fetch_offset, base_offset)
-    floor = partition.batches.floor(base_offset)
-    if floor is None:
-        base_offset = max(base_offset, partition.start_offset)
-    elif floor.last_offset >= base_offset:
-        base_offset = floor.first_offset
-    known = partition.batches.between(min(first_base, base_offset), last_offset)
-    if known:
-        acquired, count = acquire_known(partition, asked, log_batches, known, base_offset, last_offset, max_records)
-        if acquired:
-            partition.note_gap_seen(acquired[-1].last_offset + 1)
-    else:
-        acquired, count = acquire_new(partition, asked, log_batches, base_offset, last_offset, max_records)
+    acquisition.run(fetch_offset)
+    acquired, count = acquisition.acquired, acquisition.count
     aborted = [batch for batch in log_batches if batch.is_aborted]
     if acquired and aborted:
         acquired = without_aborted(partition, acquired, aborted)
@@ -81,120 +69,154 @@ def acquire(
     return acquired, count
 
 
-def bounds(partition: SharePartition, fetch_offset: int, max_records: int, last_offset: int) -> tuple[int, int]:
-    """The last offset and the number of records that may be acquired under the limit of in-flight records."""
-    room = min(max_records, partition.limits().max_in_flight_records - partition.in_flight_records)
-    if room <= 0 and fetch_offset <= partition.end_offset:
-        room = min(max_records, partition.end_offset - fetch_offset + 1)
-        last_offset = min(last_offset, partition.end_offset)
-    return last_offset, room
+class _Acquisition:
+    """An acquisition in progress: the acquired offsets, their number, and how many records may still be acquired."""
 
+    def __init__(
+        self, partition: SharePartition, asked: Acquiring, fetch_offset: int, log_batches: Sequence[LogBatch]
+    ) -> None:
+        self.partition, self.asked, self.log_batches = partition, asked, log_batches
+        self.first_base, self.last_offset = log_batches[0].base_offset, log_batches[-1].last_offset
+        self.acquired: list[Acquired] = []
+        self.count = 0
+        self.left = min(asked.max_records, partition.limits().max_in_flight_records - partition.in_flight_records)
+        if self.left <= 0 and fetch_offset <= partition.end_offset:  # at the limit of records in flight
+            self.left = min(asked.max_records, partition.end_offset - fetch_offset + 1)
+            self.last_offset = min(self.last_offset, partition.end_offset)
 
-def archive_skipped(partition: SharePartition, fetch_offset: int, base_offset: int) -> None:
-    """Archive records that the log no longer contains."""
-    if not partition.batches or fetch_offset >= base_offset:
-        return
-    floor = partition.batches.floor(fetch_offset)
-    first = floor.first_offset if floor is not None and floor.last_offset >= fetch_offset else fetch_offset
-    skipped = partition.batches.between(first, base_offset - 1)
-    if archive(partition, skipped, fetch_offset, base_offset, AVAILABLE, counts=True):
-        partition.looks_for_offset = True
+    def run(self, fetch_offset: int) -> None:
+        partition, base_offset = self.partition, self.first_base
+        self._archive_skipped(fetch_offset)
+        floor = partition.batches.floor(base_offset)
+        if floor is None:
+            base_offset = max(base_offset, partition.start_offset)
+        elif floor.last_offset >= base_offset:
+            base_offset = floor.first_offset
+        known = partition.batches.between(min(self.first_base, base_offset), self.last_offset)
+        if not known:
+            self._acquire_new(base_offset, self.last_offset)
+            return
+        self._acquire_known(known, base_offset)
+        if self.acquired:
+            partition.note_gap_seen(self.acquired[-1].last_offset + 1)
 
-
-def acquire_known(
-    partition: SharePartition,
-    asked: Acquiring,
-    log_batches: Sequence[LogBatch],
-    known: Sequence[InFlightBatch],
-    base_offset: int,
-    last_offset: int,
-    max_records: int,
-) -> tuple[list[Acquired], int]:
-    """Acquire available records of in-flight batches, of gaps between them, and of offsets after them."""
-    acquired: list[Acquired] = []
-    count = 0
-    first_base = log_batches[0].base_offset
-    gap_start = base_offset
-    for batch in known:
-        if count >= max_records:
-            break
-        if partition.has_gap:
-            if gap_start < batch.first_offset:
-                new, new_count = acquire_new(
-                    partition, asked, log_batches, gap_start, batch.first_offset - 1, max_records - count
-                )
-                acquired += new
-                count += new_count
-            gap_start = batch.last_offset + 1
-            if count >= max_records:
-                break
-        is_throttled = throttles(partition, batch, first_base, last_offset)
-        if is_throttled and count > 0:
-            max_records = 0
-            break
-        is_cut = asked.limits_records and len(batch) > max_records - count
-        if batch.is_within(first_base, last_offset) and batch.by_offset is None and not is_cut and not is_throttled:
-            if batch.whole.state is AVAILABLE:
-                batch.whole.acquire(asked.member_id, partition.lock_until(asked.now_ms))
-                acquired.append(Acquired(batch.first_offset, batch.last_offset, batch.whole.delivery_count))
-                count += len(batch)
-            continue
-        if batch.by_offset is None and batch.whole.state is not AVAILABLE:
-            continue
-        part = acquire_part(partition, asked, batch, first_base, last_offset, max_records - count)
-        acquired += joined(part)
-        count += len(part)
-        if is_throttled and part:
-            max_records = 0
-            break
-    behind = known[-1].last_offset + 1
-    if count < max_records and behind <= last_offset:
-        new, new_count = acquire_new(partition, asked, log_batches, behind, last_offset, max_records - count)
-        acquired += new
-        count += new_count
-    return acquired, count
-
-
-def acquire_new(
-    partition: SharePartition,
-    asked: Acquiring,
-    log_batches: Sequence[LogBatch],
-    first_offset: int,
-    last_offset: int,
-    max_records: int,
-) -> tuple[list[Acquired], int]:
-    """Acquire records that were never acquired before."""
-    if not partition.batches:
-        first_offset = max(first_offset, partition.end_offset)
-    last = last_offset
-    if max_records < last_offset - first_offset + 1:
-        last = last_of_batch(log_batches, first_offset + max_records - 1)
-        if partition.has_gap:
-            last = min(last, last_offset)
-    ends = [last]
-    if not asked.limits_records and last - first_offset + 1 > asked.batch_size:
-        ends = batch_ends(log_batches, first_offset, last, asked.batch_size)
-    is_cut = asked.limits_records and last - first_offset + 1 > max_records
-    until_ms = partition.lock_until(asked.now_ms)
-    acquired: list[Acquired] = []
-    first = first_offset
-    for end in ends:
-        batch = InFlightBatch(first, end, InFlightState(ACQUIRED, 1, asked.member_id, until_ms))
-        given = first + max_records - 1 if is_cut else end
-        if is_cut:
-            for offset, state in batch.split().items():
-                if offset > given:
-                    state.become(InFlightState(AVAILABLE, 0))
+    def _archive_skipped(self, fetch_offset: int) -> None:
+        """Archive records that the log no longer contains."""
+        partition = self.partition
+        if not partition.batches or fetch_offset >= self.first_base:
+            return
+        floor = partition.batches.floor(fetch_offset)
+        first = floor.first_offset if floor is not None and floor.last_offset >= fetch_offset else fetch_offset
+        skipped = partition.batches.between(first, self.first_base - 1)
+        if archive(partition, skipped, fetch_offset, self.first_base, AVAILABLE, counts=True):
             partition.looks_for_offset = True
-        partition.batches.add(batch)
-        acquired.append(Acquired(first, given, 1))
-        first = batch.last_offset + 1
-    if partition.batches.first().first_offset == first_offset:
-        partition.start_offset = first_offset
-    partition.end_offset = max(partition.end_offset, last)
-    given_last = acquired[0].last_offset if asked.limits_records else last
-    partition.note_gap_seen(given_last + 1)
-    return acquired, given_last - first_offset + 1
+
+    def _add(self, acquired: Sequence[Acquired], count: int) -> None:
+        self.acquired += acquired
+        self.count += count
+        self.left -= count
+
+    def _acquire_known(self, known: Sequence[InFlightBatch], base_offset: int) -> None:
+        """Acquire available records of in-flight batches, of gaps between them, and of offsets after them."""
+        partition, asked = self.partition, self.asked
+        gap_start = base_offset
+        for batch in known:
+            if self.left <= 0:
+                return
+            if partition.has_gap:
+                if gap_start < batch.first_offset:
+                    self._acquire_new(gap_start, batch.first_offset - 1)
+                gap_start = batch.last_offset + 1
+                if self.left <= 0:
+                    return
+            is_throttled = self._throttles(batch)
+            if is_throttled and self.count > 0:
+                return
+            is_cut = asked.limits_records and len(batch) > self.left
+            is_within = batch.is_within(self.first_base, self.last_offset)
+            if is_within and batch.by_offset is None and not is_cut and not is_throttled:
+                if batch.whole.state is AVAILABLE:
+                    batch.whole.acquire(asked.member_id, partition.lock_until(asked.now_ms))
+                    whole = Acquired(batch.first_offset, batch.last_offset, batch.whole.delivery_count)
+                    self._add([whole], len(batch))
+                continue
+            if batch.by_offset is None and batch.whole.state is not AVAILABLE:
+                continue
+            part = self._acquire_part(batch)
+            self._add(joined(part), len(part))
+            if is_throttled and part:
+                return
+        after = known[-1].last_offset + 1
+        if self.left > 0 and after <= self.last_offset:
+            self._acquire_new(after, self.last_offset)
+
+    def _acquire_new(self, first_offset: int, last_offset: int) -> None:
+        """Acquire records that were never acquired before."""
+        partition, asked, max_records = self.partition, self.asked, self.left
+        if not partition.batches:
+            first_offset = max(first_offset, partition.end_offset)
+        last = last_offset
+        if max_records < last_offset - first_offset + 1:
+            last = last_of_batch(self.log_batches, first_offset + max_records - 1)
+            if partition.has_gap:
+                last = min(last, last_offset)
+        ends = [last]
+        if not asked.limits_records and last - first_offset + 1 > asked.batch_size:
+            ends = batch_ends(self.log_batches, first_offset, last, asked.batch_size)
+        is_cut = asked.limits_records and last - first_offset + 1 > max_records
+        until_ms = partition.lock_until(asked.now_ms)
+        acquired: list[Acquired] = []
+        first = first_offset
+        for end in ends:
+            batch = InFlightBatch(first, end, InFlightState(ACQUIRED, 1, asked.member_id, until_ms))
+            acquired_last = first + max_records - 1 if is_cut else end
+            if is_cut:
+                for offset, state in batch.split().items():
+                    if offset > acquired_last:
+                        state.become(InFlightState(AVAILABLE, 0))
+                partition.looks_for_offset = True
+            partition.batches.add(batch)
+            acquired.append(Acquired(first, acquired_last, 1))
+            first = batch.last_offset + 1
+        if partition.batches.first().first_offset == first_offset:
+            partition.start_offset = first_offset
+        partition.end_offset = max(partition.end_offset, last)
+        acquired_last = acquired[0].last_offset if asked.limits_records else last
+        partition.note_gap_seen(acquired_last + 1)
+        self._add(acquired, acquired_last - first_offset + 1)
+
+    def _throttles(self, batch: InFlightBatch) -> bool:
+        """True if available records of a batch have a delivery count from which fewer are acquired at a time."""
+        most = 0
+        for first, last, state in batch.states():
+            is_asked = batch.by_offset is None or self.first_base <= first <= last <= self.last_offset
+            if is_asked and state.state is AVAILABLE:
+                most = max(most, state.delivery_count)
+        return most >= throttled_deliveries(self.partition.limits().max_delivery_count)
+
+    def _acquire_part(self, batch: InFlightBatch) -> list[Acquired]:
+        """Acquire available records of a batch, offset by offset."""
+        partition, asked = self.partition, self.asked
+        limit = partition.limits().max_delivery_count
+        throttled = throttled_deliveries(limit)
+        states = batch.split()
+        most: int | None = None
+        acquired: list[Acquired] = []
+        for offset, state in states.items():
+            if offset < self.first_base or state.state is not AVAILABLE:
+                continue
+            if offset > self.last_offset:
+                break
+            is_last_delivery = limit > MIN_THROTTLED_DELIVERIES and state.delivery_count == limit - 1
+            if is_last_delivery and acquired:
+                break
+            if state.delivery_count >= throttled and most is None:
+                most = max(1, len(states) >> (state.delivery_count - throttled + 1))
+            state.acquire(asked.member_id, partition.lock_until(asked.now_ms))
+            acquired.append(Acquired(offset, offset, state.delivery_count))
+            if is_last_delivery or len(acquired) == most or (asked.limits_records and len(acquired) == self.left):
+                break
+        return acquired
 
 
 def last_of_batch(log_batches: Iterable[LogBatch], offset: int) -> int:
@@ -227,47 +249,6 @@ def batch_ends(log_batches: Iterable[LogBatch], first_offset: int, last_offset: 
 def throttled_deliveries(max_delivery_count: int) -> int:
     """The delivery count from which records are acquired in smaller numbers."""
     return max(MIN_THROTTLED_DELIVERIES, (max_delivery_count + 1) // 2)
-
-
-def throttles(partition: SharePartition, batch: InFlightBatch, first_offset: int, last_offset: int) -> bool:
-    """True if available records of a batch have a delivery count from which fewer are acquired at a time."""
-    most = 0
-    for first, last, state in batch.states():
-        is_asked = batch.by_offset is None or first_offset <= first <= last <= last_offset
-        if is_asked and state.state is AVAILABLE:
-            most = max(most, state.delivery_count)
-    return most >= throttled_deliveries(partition.limits().max_delivery_count)
-
-
-def acquire_part(
-    partition: SharePartition,
-    asked: Acquiring,
-    batch: InFlightBatch,
-    first_offset: int,
-    last_offset: int,
-    max_records: int,
-) -> list[Acquired]:
-    """Acquire available records of a batch, offset by offset."""
-    limit = partition.limits().max_delivery_count
-    throttled = throttled_deliveries(limit)
-    states = batch.split()
-    most: int | None = None
-    acquired: list[Acquired] = []
-    for offset, state in states.items():
-        if offset < first_offset or state.state is not AVAILABLE:
-            continue
-        if offset > last_offset:
-            break
-        is_last_delivery = limit > MIN_THROTTLED_DELIVERIES and state.delivery_count == limit - 1
-        if is_last_delivery and acquired:
-            break
-        if state.delivery_count >= throttled and most is None:
-            most = max(1, len(states) >> (state.delivery_count - throttled + 1))
-        state.acquire(asked.member_id, partition.lock_until(asked.now_ms))
-        acquired.append(Acquired(offset, offset, state.delivery_count))
-        if is_last_delivery or len(acquired) == most or (asked.limits_records and len(acquired) == max_records):
-            break
-    return acquired
 
 
 def joined(acquired: Iterable[Acquired]) -> list[Acquired]:

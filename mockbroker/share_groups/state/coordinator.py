@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mockbroker.share_groups.share_states import (
     NO_OFFSET,
+    NOT_HOSTED,
     SHARE_TOPIC,
     SharePartitionKey,
     ShareState,
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
 UPDATES_PER_SNAPSHOT = "share.coordinator.snapshot.update.records.per.snapshot"
 FENCED_LEADER_EPOCH_MESSAGE = "The leader epoch in the request is older than the epoch on the broker."
 FENCED_STATE_EPOCH_MESSAGE = "The coordinator rejected the request because the state epoch did not match."
-UNKNOWN_PARTITION_MESSAGE = "This server does not host this topic-partition."
 
 
 class SharePartitionWrite(NamedTuple):
@@ -58,17 +58,12 @@ class ShareCoordinator:
     states: dict[SharePartitionKey, ShareState] = field(default_factory=dict)
     _updates: dict[SharePartitionKey, int] = field(default_factory=dict)
 
-    def state(self, key: SharePartitionKey) -> ShareState | None:
-        """The state of a share partition, None if it is not initialized."""
-        return self.states.get(key)
-
     def initialize(self, key: SharePartitionKey, state_epoch: int, start_offset: int) -> None:
         """Initialize or reinitialize a share partition. Raises ApiError: INVALID_REQUEST, FENCED_STATE_EPOCH,
         UNKNOWN_TOPIC_OR_PARTITION.
         """
-        check_not_negative(key.partition, "partition id")
-        check_not_negative(state_epoch, "state epoch")
-        before = self.state(key)
+        check_numbers(partition_id=key.partition, state_epoch=state_epoch)
+        before = self.states.get(key)
         if before is not None and before.newest_state_epoch > state_epoch:
             raise ApiError(ErrorCode.FENCED_STATE_EPOCH, FENCED_STATE_EPOCH_MESSAGE)
         self._check_partition(key)
@@ -81,9 +76,8 @@ class ShareCoordinator:
 
         Raises ApiError: INVALID_REQUEST, FENCED_LEADER_EPOCH, UNKNOWN_TOPIC_OR_PARTITION.
         """
-        check_not_negative(key.partition, "partition id")
-        check_not_negative(leader_epoch, "leader epoch")
-        state = self.state(key)
+        check_numbers(partition_id=key.partition, leader_epoch=leader_epoch)
+        state = self.states.get(key)
         if state is None:
             raise ApiError(ErrorCode.INVALID_REQUEST, "Read operation on uninitialized share partition not allowed.")
         if state.newest_leader_epoch > leader_epoch:
@@ -101,18 +95,16 @@ class ShareCoordinator:
 
         Raises ApiError: INVALID_REQUEST, UNKNOWN_TOPIC_OR_PARTITION.
         """
-        check_not_negative(key.partition, "partition id")
+        check_numbers(partition_id=key.partition)
         self._check_partition(key)
-        return self.state(key) or ShareState(0, 0, 0, NO_OFFSET, -1)
+        return self.states.get(key) or ShareState(0, 0, 0, NO_OFFSET, -1)
 
     def write(self, key: SharePartitionKey, written: SharePartitionWrite) -> None:
         """Persist a leader's write. Raises ApiError: INVALID_REQUEST, FENCED_LEADER_EPOCH, FENCED_STATE_EPOCH,
         UNKNOWN_TOPIC_OR_PARTITION.
         """
-        check_not_negative(key.partition, "partition id")
-        check_not_negative(written.leader_epoch, "leader epoch")
-        check_not_negative(written.state_epoch, "state epoch")
-        state = self.state(key)
+        check_numbers(partition_id=key.partition, leader_epoch=written.leader_epoch, state_epoch=written.state_epoch)
+        state = self.states.get(key)
         if state is None:
             raise ApiError(ErrorCode.INVALID_REQUEST, "Write operation on uninitialized share partition not allowed.")
         if state.newest_leader_epoch > written.leader_epoch:
@@ -124,13 +116,13 @@ class ShareCoordinator:
 
     def delete(self, key: SharePartitionKey) -> None:
         """Delete a share partition's state, if any. Raises ApiError: INVALID_REQUEST, UNKNOWN_TOPIC_OR_PARTITION."""
-        check_not_negative(key.partition, "partition id")
+        check_numbers(partition_id=key.partition)
         self._check_partition(key)
         self.forget([key])
 
     def forget(self, keys: Iterable[SharePartitionKey]) -> None:
         """Delete the states of share partitions, without a check that the topic exists."""
-        known = [key for key in keys if self.state(key) is not None]
+        known = [key for key in keys if self.states.get(key) is not None]
         for key in known:
             self._append(key, snapshot_key(key), None)
             self._updates.pop(key, None)
@@ -148,7 +140,7 @@ class ShareCoordinator:
     def _check_partition(self, key: SharePartitionKey) -> None:
         topic = self.cluster.topic_by_id.get(key.topic_id)
         if topic is None or key.partition >= len(topic.partitions):
-            raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_PARTITION_MESSAGE)
+            raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, NOT_HOSTED)
 
     def _write(
         self, key: SharePartitionKey, state: ShareState, written: SharePartitionWrite, leader_epoch: int
@@ -227,13 +219,8 @@ def snapshot_key(key: SharePartitionKey) -> ShareSnapshotKey:
     return ShareSnapshotKey(group_id=key.group_id, topic_id=key.topic_id, partition=key.partition)
 
 
-def check_not_negative(value: int, what: str) -> None:
-    if value < 0:
-        raise ApiError(ErrorCode.INVALID_REQUEST, NEGATIVE_MESSAGES[what])
-
-
-NEGATIVE_MESSAGES = {
-    "partition id": "The partition id cannot be a negative number.",
-    "leader epoch": "The leader epoch cannot be a negative number.",
-    "state epoch": "The state epoch cannot be a negative number.",
-}
+def check_numbers(**numbers: int) -> None:
+    """Raises ApiError: INVALID_REQUEST, for a negative number."""
+    for name, number in numbers.items():
+        if number < 0:
+            raise ApiError(ErrorCode.INVALID_REQUEST, f"The {name.replace('_', ' ')} cannot be a negative number.")

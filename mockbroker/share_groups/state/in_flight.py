@@ -50,7 +50,7 @@ class InFlightState:
         self.state, self.member_id, self.lock_until_ms = ACQUIRED, member_id, lock_until_ms
         self.delivery_count += 1
 
-    def settle(self, state: RecordState, max_delivery_count: int) -> None:
+    def release(self, state: RecordState, max_delivery_count: int) -> None:
         """Release the record from its member. Instead of AVAILABLE it is archived at the maximum delivery count."""
         assert self.state is ACQUIRED, self
         if state is AVAILABLE and self.delivery_count >= max_delivery_count:

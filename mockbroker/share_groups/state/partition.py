@@ -14,7 +14,6 @@ from typing import NamedTuple
 
 from mockbroker.share_groups.share_states import NO_OFFSET, SharePartitionKey, StateBatch
 from mockbroker.share_groups.state.in_flight import (
-    ARCHIVED,
     AVAILABLE,
     InFlight,
     InFlightBatch,
@@ -52,15 +51,15 @@ class SharePartition:
 
     Args:
         limits: returns the current configs of the group.
-        keep: persists batches and the fields below at the share coordinator; raises ApiError.
-        on_lock: called with the time at which ``release_expired`` must be called.
+        persist: persists batches and the fields below at the share coordinator; raises ApiError.
+        on_lock: called with the time at which locks expire.
     """
 
     key: SharePartitionKey
     leader: int
     leader_epoch: int
     limits: Callable[[], ShareLimits]
-    keep: Callable[[SharePartition, list[StateBatch]], None]
+    persist: Callable[[SharePartition, list[StateBatch]], None]
     on_lock: Callable[[SharePartition, int], None]
     state_epoch: int = 0
     start_offset: int = 0
@@ -143,40 +142,14 @@ class SharePartition:
         """The time at which a lock acquired now expires; calls ``on_lock`` if no earlier call covers it."""
         until_ms = now_ms + self.limits().record_lock_duration_ms
         if self._locked_until_ms is None or until_ms < self._locked_until_ms:
-            self._locked_until_ms = until_ms
-            self.on_lock(self, until_ms)
+            self.locked_until(until_ms)
         return until_ms
 
-    def release_expired(self, now_ms: int) -> bool:
-        """Release the records of expired locks; returns True if there were any."""
-        limit = self.limits().max_delivery_count
-        kept: list[StateBatch] = []
-        next_ms: int | None = None
-        for batch in self.batches:
-            if batch.by_offset is None and self.starts_within(batch) and batch.whole.lock_until_ms is not None:
-                batch.split()
-            for first, last, state in batch.states():
-                until_ms = state.lock_until_ms
-                if until_ms is None:
-                    continue
-                if until_ms > now_ms:
-                    next_ms = until_ms if next_ms is None else min(next_ms, until_ms)
-                    continue
-                state.settle(ARCHIVED if last < self.start_offset else AVAILABLE, limit)
-                kept.append(StateBatch(first, last, state.state, state.delivery_count))
-                if state.state is AVAILABLE:
-                    self.looks_for_offset = True
-                else:
-                    self.delivery_complete_count += self.records_behind_start(first, last)
-        self._locked_until_ms = next_ms
-        if next_ms is not None:
-            self.on_lock(self, next_ms)
-        if kept:
-            try:
-                self.keep(self, kept)
-            finally:
-                self.move_start()
-        return bool(kept)
+    def locked_until(self, until_ms: int | None) -> None:
+        """Record when the next lock expires after the expired ones were released; calls ``on_lock`` if there is one."""
+        self._locked_until_ms = until_ms
+        if until_ms is not None:
+            self.on_lock(self, until_ms)
 
     # the start offset
 
@@ -184,7 +157,7 @@ class SharePartition:
         """True if the start offset is inside a batch."""
         return batch.first_offset < self.start_offset <= batch.last_offset
 
-    def records_behind_start(self, first_offset: int, last_offset: int) -> int:
+    def records_from_start(self, first_offset: int, last_offset: int) -> int:
         return last_offset - max(self.start_offset, first_offset) + 1 if last_offset >= self.start_offset else 0
 
     def move_start(self) -> bool:
@@ -233,7 +206,7 @@ class SharePartition:
                 if not state.state.is_terminal:
                     return last_done, done
                 last_done = last
-                done += self.records_behind_start(first, last)
+                done += self.records_from_start(first, last)
         return last_done, done
 
     def log_starts_at(self, offset: int) -> None:

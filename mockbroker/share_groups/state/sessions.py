@@ -49,16 +49,16 @@ class ShareSession:
     def next_epoch(self) -> None:
         self.epoch = 1 if self.epoch == MAX_EPOCH else self.epoch + 1
 
-    def has_to_tell(self, one: TopicIndex, *, has_records: bool, has_error: bool) -> bool:
+    def has_news(self, one: TopicIndex, *, has_records: bool, has_error: bool) -> bool:
         """True if the response includes a partition; records what the next response must include."""
-        told = self.partitions.get(one)
-        if told is None:
+        is_due = self.partitions.get(one)
+        if is_due is None:
             return True
         self.partitions[one] = has_error
         if has_records:
             del self.partitions[one]
             self.partitions[one] = has_error
-        return has_records or told or has_error
+        return has_records or is_due or has_error
 
 
 @dataclass(slots=True, eq=False)
@@ -109,7 +109,7 @@ class ShareSessions:
         if len(self._sessions) >= self.max_sessions:
             raise ApiError(
                 ErrorCode.SHARE_SESSION_LIMIT_REACHED,
-                f"there are {self.max_sessions} share sessions, and no more may be",
+                f"there are {self.max_sessions} share sessions, which is the maximum",
             )
         named = dict.fromkeys(partitions, False)
         session = ShareSession(key, connection, FIRST_EPOCH + 1, named, {one for one in named if one[0] not in topics})

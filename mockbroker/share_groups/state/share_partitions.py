@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from mockbroker.share_groups.share_states import NO_OFFSET, SharePartitionKey, StateBatch
-from mockbroker.share_groups.state.acknowledging import release
+from mockbroker.share_groups.state.acknowledging import release, release_expired
 from mockbroker.share_groups.state.coordinator import ShareCoordinator, SharePartitionWrite
 from mockbroker.share_groups.state.partition import ShareLimits, SharePartition
 from mockbroker.share_groups.state.sessions import SessionKey, ShareSession, ShareSessions, TopicIndex
@@ -70,7 +70,7 @@ class SharePartitions:
         for topic_id, there in group.partitions.initialized.items():
             topic = self.cluster.topics.get(there.name)
             for index in sorted(there.partitions):
-                kept = self.coordinator.state(SharePartitionKey(group.id, topic_id, index))
+                kept = self.coordinator.states.get(SharePartitionKey(group.id, topic_id, index))
                 if kept is None or kept.start_offset == NO_OFFSET:
                     continue
                 done = kept.start_offset + max(0, kept.delivery_complete_count)
@@ -106,13 +106,13 @@ class SharePartitions:
             partition.leader,
             partition.leader_epoch,
             lambda: self.limits(key.group_id),
-            self._keep,
+            self._persist,
             lambda one, until_ms: self._timers.set(one.key, until_ms),
         )
         try:
             state = self.coordinator.read(key, partition.leader_epoch)
         except ApiError as error:
-            raise told(error) from None
+            raise for_members(error) from None
         start_offset = state.start_offset
         if start_offset == NO_OFFSET:
             start_offset = self._first_offset(key.group_id, partition)
@@ -122,10 +122,6 @@ class SharePartitions:
             raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, str(error)) from None
         self._running[key] = loaded
         return loaded
-
-    def begin(self, key: SharePartitionKey, state_epoch: int, start_offset: int = NO_OFFSET) -> None:
-        """Initialize a share partition, at an offset or by the group's configs; see ``ShareCoordinator``."""
-        self.coordinator.initialize(key, state_epoch, start_offset)
 
     def fence(self, key: SharePartitionKey) -> None:
         """Stop a share partition: the next request loads it again."""
@@ -233,7 +229,7 @@ class SharePartitions:
                     self.fence_on(key, error)
                 self.cluster.notify(key)
 
-    def _keep(self, partition: SharePartition, state_batches: list[StateBatch]) -> None:
+    def _persist(self, partition: SharePartition, state_batches: list[StateBatch]) -> None:
         written = SharePartitionWrite(
             partition.state_epoch,
             partition.leader_epoch,
@@ -244,7 +240,7 @@ class SharePartitions:
         try:
             self.coordinator.write(partition.key, written)
         except ApiError as error:
-            raise told(error) from None
+            raise for_members(error) from None
 
     def _first_offset(self, group_id: str, partition: Partition) -> int:
         """The start offset of a group without one, by ``share.auto.offset.reset``."""
@@ -261,7 +257,7 @@ class SharePartitions:
         if one is None:
             return
         try:
-            changed = one.release_expired(now_ms)
+            changed = release_expired(one, now_ms)
         except ApiError:
             changed = True
         if changed:
@@ -281,7 +277,7 @@ def duration_ms(text: str) -> int:
     return round(sum(float(value) * MS_OF_UNIT[unit] for unit, value in found.groupdict().items() if value))
 
 
-def told(error: ApiError) -> ApiError:
+def for_members(error: ApiError) -> ApiError:
     """A share coordinator's error, translated for members."""
     code = CODE_OF_COORDINATOR_ERROR.get(ErrorCode(error.code), ErrorCode.UNKNOWN_SERVER_ERROR)
     return ApiError(code, error.message)

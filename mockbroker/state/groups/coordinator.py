@@ -10,18 +10,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib import import_module
 from random import Random
 from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 
+from mockbroker.parts import load
 from mockbroker.state.coordinator_shard import NO_PRODUCER_ID, CoordinatorRecord, CoordinatorShard
 from mockbroker.state.errors import ApiError
 from mockbroker.state.groups.classic.group import ClassicGroup
-from mockbroker.state.groups.classic.members import GroupJoin, JoinAnswer, PendingAnswer, SyncAnswer
+from mockbroker.state.groups.classic.members import GroupJoin, GroupSync, JoinAnswer, PendingAnswer, SyncAnswer
 from mockbroker.state.groups.classic.records import new_group
 from mockbroker.state.groups.classic.states import ClassicGroupState
-from mockbroker.state.groups.kind import GROUP_CLASSES, CommitCheck, CoordinatedGroup, TopicsOf
-from mockbroker.state.groups.modern.group import GroupConfigs, ModernGroup
+from mockbroker.state.groups.kind import GROUP_CLASSES, CommitCheck
+from mockbroker.state.groups.modern.group import ModernGroup
 from mockbroker.state.groups.modern.rules import GroupRules, rules_of
 from mockbroker.state.groups.modern.topics import GroupTopics
 from mockbroker.state.groups.offsets import (
@@ -39,11 +39,12 @@ from protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
     from mockbroker.state.cluster import Cluster
+    from mockbroker.state.groups.consumer.classic_members import ClassicMembers
     from mockbroker.state.groups.consumer.group import ConsumerGroup
     from mockbroker.state.settings import KafkaSettings
 
 SomeGroup = TypeVar("SomeGroup", bound=ModernGroup[Any])
-
+AnyGroup = ClassicGroup | ModernGroup[Any]
 
 COORDINATOR_RETRY_MS = 1000  # the delay of a deadline while there is no coordinator
 EXPIRY = "expiry"  # the timer that belongs to no group
@@ -66,9 +67,8 @@ class Groups:
     notify: Callable[[Hashable], None] = field(init=False)
     timers: Timers[Any] = field(init=False)  # by group id, kind, and member id or empty
     topics: GroupTopics = field(init=False)
-    configs: GroupConfigs = field(init=False)
     rules: GroupRules = field(init=False)
-    _groups: dict[str, CoordinatedGroup] = field(default_factory=dict)
+    _groups: dict[str, AnyGroup] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         cluster = self.cluster
@@ -82,13 +82,16 @@ class Groups:
             lambda: {broker.id: broker.rack for broker in cluster.brokers.values()},
             lambda: cluster.version,
         )
-        self.configs = GroupConfigs(lambda name: cluster.configs.broker(None, name), cluster.configs.group)
         self.rules = rules_of(cluster.release)
 
     @property
     def settings(self) -> KafkaSettings:
         """The settings of brokers."""
         return self.cluster.settings
+
+    def config(self, name: str) -> Any:
+        """The effective value of a brokers' config."""
+        return self.cluster.configs.broker(None, name)
 
     @property
     def clock(self) -> WallClock:
@@ -125,7 +128,7 @@ class Groups:
 
     # groups of any kind
 
-    def find(self, group_id: str) -> CoordinatedGroup | None:
+    def find(self, group_id: str) -> AnyGroup | None:
         """A group of any kind, None if there is none."""
         return self._groups.get(group_id)
 
@@ -152,7 +155,7 @@ class Groups:
             raise ApiError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} is not a {kind.kind} group.")
         return group
 
-    def register(self, group: CoordinatedGroup) -> None:
+    def register(self, group: AnyGroup) -> None:
         """Register a group under its id. A group of another kind with this id is removed, except for its offsets."""
         before = self._groups.get(group.id)
         if before is not group and before is not None:
@@ -182,70 +185,51 @@ class Groups:
         other = self._groups.get(group_id)
         if other is not None and not isinstance(other, ClassicGroup):
             if is_consumer(other) and other.member_count:
-                from mockbroker.state.groups.consumer import classic_members
-
                 try:
-                    return classic_members.join(other, joining, now_ms, rng)
+                    return self._of_members(group_id).join(joining, now_ms, rng)
                 except ApiError as error:
                     return PendingAnswer(JoinAnswer("", ErrorCode(error.code)))
             if not other.replaces_empty_classic or other.member_count:
                 return PendingAnswer(JoinAnswer("", ErrorCode.INCONSISTENT_GROUP_PROTOCOL))
-            if not joining.member_id:
-                other.cancel_timers()
-                self.write(group_id, other.tombstones())
-                del self._groups[group_id]
-        if joining.member_id:
-            group = self._group_of_member(group_id)
-        else:
-            is_new = group_id not in self._groups
-            group = self._get_or_create(group_id, now_ms)
-            if is_new:
-                self.write(group_id, [new_group(group_id, self.clock.at(now_ms))])
-        return group.join(joining, now_ms, rng)
+            if joining.member_id:
+                raise unknown_member(group_id)
+            other.cancel_timers()
+            self.write(group_id, other.tombstones())
+            del self._groups[group_id]
+        if not joining.member_id and group_id not in self._groups:
+            self._get_or_create(group_id, now_ms)
+            self.write(group_id, [new_group(group_id, self.clock.at(now_ms))])
+        return self._of_members(group_id).join(joining, now_ms, rng)
 
-    def sync(
-        self,
-        group_id: str,
-        member_id: str,
-        instance_id: str | None,
-        generation: int,
-        protocol_type: str | None,
-        protocol_name: str | None,
-        assignments: Mapping[str, bytes],
-        now_ms: int,
-    ) -> PendingAnswer[SyncAnswer]:
+    def sync(self, group_id: str, syncing: GroupSync, now_ms: int) -> PendingAnswer[SyncAnswer]:
         """Handle a SyncGroup. Raises ApiError: INVALID_GROUP_ID, and those of ``ClassicGroup.sync``."""
         check_group_id(group_id)
-        other = self._groups.get(group_id)
-        if is_consumer(other):
-            from mockbroker.state.groups.consumer import classic_members
-
-            return classic_members.sync(other, member_id, instance_id, generation, protocol_type, protocol_name, now_ms)
-        group = self._group_of_member(group_id)
-        return group.sync(member_id, instance_id, generation, protocol_type, protocol_name, assignments, now_ms)
+        return self._of_members(group_id).sync(syncing, now_ms)
 
     def heartbeat(self, group_id: str, member_id: str, instance_id: str | None, generation: int, now_ms: int) -> None:
         """Handle a member's heartbeat. Raises ApiError: INVALID_GROUP_ID, and those of ``ClassicGroup.heartbeat``."""
         check_group_id(group_id)
-        other = self._groups.get(group_id)
-        if is_consumer(other):
-            from mockbroker.state.groups.consumer import classic_members
-
-            classic_members.heartbeat(other, member_id, instance_id, generation, now_ms)
-        else:
-            self._group_of_member(group_id).heartbeat(member_id, instance_id, generation, now_ms)
+        self._of_members(group_id).heartbeat(member_id, instance_id, generation, now_ms)
 
     def leave(self, group_id: str, leaving: Sequence[tuple[str, str | None]], now_ms: int) -> list[ErrorCode]:
         """Remove members by (member id, instance id); returns their error codes. Raises ApiError: INVALID_GROUP_ID."""
         check_group_id(group_id)
+        try:
+            group = self._of_members(group_id)
+        except ApiError as error:
+            return [ErrorCode(error.code)] * len(leaving)
+        return group.leave(leaving, now_ms)
+
+    def _of_members(self, group_id: str) -> ClassicGroup | ClassicMembers:
+        """The group of members of the classic protocol. Raises ApiError: UNKNOWN_MEMBER_ID if there is none."""
         group = self._groups.get(group_id)
         if is_consumer(group):
-            from mockbroker.state.groups.consumer import classic_members
+            from mockbroker.state.groups.consumer.classic_members import ClassicMembers
 
-            return classic_members.leave(group, leaving, now_ms)
+            return ClassicMembers(group)
         if not isinstance(group, ClassicGroup):
-            return [ErrorCode.UNKNOWN_MEMBER_ID] * len(leaving)
-        return group.leave(leaving, now_ms)
+            raise unknown_member(group_id)
+        return group
 
     # offsets
 
@@ -269,13 +253,9 @@ class Groups:
         Returns: NONE or OFFSET_METADATA_TOO_LARGE for each partition.
 
         Raises ApiError: GROUP_ID_NOT_FOUND for a generation of a group that does not exist, and those of
-            ``CoordinatedGroup.accept_commit``.
+            ``ModernGroup.accept_commit``.
         """
-        group = self._groups.get(group_id)
-        if group is None:
-            if generation >= 0:
-                raise ApiError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} not found.")
-            group = self._get_or_create(group_id, now_ms)
+        group = self._group_for_commit(group_id, generation, now_ms)
         check = group.accept_commit(member_id, instance_id, generation, now_ms, version=version)
         return self._write_commits(group_id, offsets, now_ms, check)
 
@@ -295,15 +275,16 @@ class Groups:
         Returns: NONE or OFFSET_METADATA_TOO_LARGE for each partition.
 
         Raises ApiError: GROUP_ID_NOT_FOUND for a generation of a group that does not exist, and those of
-            ``CoordinatedGroup.accept_transactional_commit``.
+            ``ModernGroup.accept_transactional_commit``.
         """
-        group = self._groups.get(group_id)
-        if group is None:
-            if generation >= 0:
-                raise ApiError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} not found.")
-            group = self._get_or_create(group_id, now_ms)
+        group = self._group_for_commit(group_id, generation, now_ms)
         check = group.accept_transactional_commit(member_id, instance_id, generation)
         return self._write_commits(group_id, offsets, now_ms, check, producer_id, producer_epoch)
+
+    def _group_for_commit(self, group_id: str, generation: int, now_ms: int) -> AnyGroup:
+        if generation >= 0 or group_id in self._groups:
+            return self.get(group_id)
+        return self._get_or_create(group_id, now_ms)
 
     def _write_commits(
         self,
@@ -333,7 +314,7 @@ class Groups:
     def check_fetch(self, group_id: str, member_id: str | None, epoch: int) -> None:
         """Let a member read offsets; a group that does not exist, or has no offsets of its own, lets any client.
 
-        Raises ApiError: those of ``CoordinatedGroup.accept_fetch``.
+        Raises ApiError: those of ``ModernGroup.accept_fetch``.
         """
         group = self._groups.get(group_id)
         if group is None:
@@ -348,20 +329,15 @@ class Groups:
         """A group's offsets, for reading; empty for a group that does not exist."""
         return GroupOffsets(self._shard(group_id), group_id)
 
-    def delete_offsets(
-        self, group_id: str, partitions: Iterable[TopicPartition], topics_of: TopicsOf
-    ) -> dict[TopicPartition, ErrorCode]:
+    def delete_offsets(self, group_id: str, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, ErrorCode]:
         """Delete offsets of topics that the group does not currently read.
-
-        Args:
-            topics_of: the topics in a member's subscription (the metadata of its protocol), None if it cannot be read.
 
         Returns: NONE or GROUP_SUBSCRIBED_TO_TOPIC for each partition.
 
         Raises ApiError: INVALID_GROUP_ID, GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP if members are not consumers.
         """
         check_group_id(group_id)
-        subscribed = self.get(group_id).subscribed_topics(topics_of)
+        subscribed = self.get(group_id).subscribed_topics()
         errors = {
             (topic, partition): ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC
             if subscribed is None or topic in subscribed
@@ -381,14 +357,14 @@ class Groups:
 
     # admins
 
-    def get(self, group_id: str) -> CoordinatedGroup:
+    def get(self, group_id: str) -> AnyGroup:
         """An existing group, for reading. Raises ApiError: GROUP_ID_NOT_FOUND."""
         group = self._groups.get(group_id)
         if group is None:
             raise ApiError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} not found.")
         return group
 
-    def select(self, states: Collection[str] = (), types: Collection[str] = ()) -> list[CoordinatedGroup]:
+    def select(self, states: Collection[str] = (), types: Collection[str] = ()) -> list[AnyGroup]:
         """The groups, by id, that are in one of the states and of one of the types; an empty collection matches all."""
         wanted_states = {state.lower() for state in states}
         wanted_types = {kind.lower() for kind in types}
@@ -420,7 +396,7 @@ class Groups:
 
         expire(self, now_ms)
 
-    def remove(self, group: CoordinatedGroup) -> None:
+    def remove(self, group: AnyGroup) -> None:
         """Remove a group and its offsets; the caller has checked that this is allowed."""
         group.cancel_timers()
         del self._groups[group.id]
@@ -460,15 +436,8 @@ class Groups:
         """Schedule the next check for expired offsets after the interval, unless it is already scheduled."""
         key = ("", EXPIRY, "")
         if key not in self.timers:
-            interval_ms: int = self.configs.broker("offsets.retention.check.interval.ms")
+            interval_ms: int = self.config("offsets.retention.check.interval.ms")
             self.timers.set(key, (self.cluster.now_ms if now_ms is None else now_ms) + interval_ms)
-
-    def _group_of_member(self, group_id: str) -> ClassicGroup:
-        """The group that a member names; UNKNOWN_MEMBER_ID if it does not exist."""
-        group = self._groups.get(group_id)
-        if not isinstance(group, ClassicGroup):
-            raise ApiError(ErrorCode.UNKNOWN_MEMBER_ID, f"Group {group_id} not found.")
-        return group
 
     def _get_or_create(self, group_id: str, now_ms: int) -> ClassicGroup:
         group = self._groups.get(group_id)
@@ -480,26 +449,27 @@ class Groups:
         return group
 
 
+def unknown_member(group_id: str) -> ApiError:
+    return ApiError(ErrorCode.UNKNOWN_MEMBER_ID, f"Group {group_id} not found.")
+
+
 def check_group_id(group_id: str) -> None:
     """Reject the empty group id, which only commits and fetches may use. Raises ApiError: INVALID_GROUP_ID."""
     if not group_id:
         raise ApiError(ErrorCode.INVALID_GROUP_ID, "the group id is empty")
 
 
-def is_consumer(group: CoordinatedGroup | None) -> TypeGuard[ConsumerGroup]:
+def is_consumer(group: AnyGroup | None) -> TypeGuard[ConsumerGroup]:
     """True for a group of the consumer protocol; the check does not load its module."""
     return group is not None and group.kind == "consumer"
 
 
-def is_empty_classic(group: CoordinatedGroup) -> bool:
+def is_empty_classic(group: AnyGroup) -> bool:
     """True for a classic group without members, which another kind may replace."""
     return isinstance(group, ClassicGroup) and group.state is ClassicGroupState.EMPTY
 
 
 def class_of(key: type) -> type[ModernGroup[Any]]:
     """The class of groups whose records have keys of this class."""
-    for name, module in GROUP_CLASSES.items():
-        if key.__name__.startswith(name):
-            found: type[ModernGroup[Any]] = getattr(import_module(module), name)
-            return found
-    raise TypeError(f"expected a key of a group's record, got {key.__name__}")
+    found: type[ModernGroup[Any]] = load(GROUP_CLASSES[key.__module__.rpartition(".")[2]])
+    return found

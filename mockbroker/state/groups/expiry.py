@@ -12,13 +12,9 @@ from typing import TYPE_CHECKING
 
 from mockbroker.state.errors import ApiError
 from mockbroker.state.groups.offsets import NEVER, deletions
-from protocol.embedded.consumer_protocol import ConsumerProtocolSubscription
-from protocol.embedded.versioned import read_versioned
-from protocol.errors import ProtocolError
 
 if TYPE_CHECKING:
-    from mockbroker.state.groups.coordinator import Groups
-    from mockbroker.state.groups.kind import CoordinatedGroup
+    from mockbroker.state.groups.coordinator import AnyGroup, Groups
     from protocol.embedded.group_log import OffsetCommitValue
 
 MINUTE_MS = 60_000
@@ -26,7 +22,7 @@ MINUTE_MS = 60_000
 
 def expire(groups: Groups, now_ms: int) -> None:
     """Delete offsets that are too old and whose topics the group does not read, and groups that have nothing left."""
-    retention_ms = int(groups.configs.broker("offsets.retention.minutes")) * MINUTE_MS
+    retention_ms = int(groups.config("offsets.retention.minutes")) * MINUTE_MS
     wall_ms = groups.clock.at(now_ms)
     for group in groups.select():
         if (
@@ -37,7 +33,7 @@ def expire(groups: Groups, now_ms: int) -> None:
             groups.remove(group)
 
 
-def expire_offsets(groups: Groups, group: CoordinatedGroup, wall_ms: int, retention_ms: int) -> bool:
+def expire_offsets(groups: Groups, group: AnyGroup, wall_ms: int, retention_ms: int) -> bool:
     """Delete a group's offsets that are too old; returns True if none is left, nor pending in a transaction."""
     offsets = groups.offsets(group.id)
     known = offsets.all_partitions()
@@ -57,7 +53,7 @@ def expire_offsets(groups: Groups, group: CoordinatedGroup, wall_ms: int, retent
     return not known
 
 
-def is_over(group: CoordinatedGroup, value: OffsetCommitValue, wall_ms: int, retention_ms: int) -> bool:
+def is_over(group: AnyGroup, value: OffsetCommitValue, wall_ms: int, retention_ms: int) -> bool:
     """True if an offset is too old to retain: by the expiry time of its commit, else by the broker's retention."""
     begun_ms = group.retention_begun_ms(value.commit_timestamp)
     if begun_ms is None:
@@ -65,17 +61,9 @@ def is_over(group: CoordinatedGroup, value: OffsetCommitValue, wall_ms: int, ret
     return wall_ms >= (begun_ms + retention_ms if value.expire_timestamp == NEVER else value.expire_timestamp)
 
 
-def topics_read(group: CoordinatedGroup) -> Collection[str] | None:
+def topics_read(group: AnyGroup) -> Collection[str] | None:
     """The topics that members read, None if they are not consumers or their subscriptions cannot be read."""
     try:
-        return group.subscribed_topics(subscribed_topics)
+        return group.subscribed_topics()
     except ApiError:
-        return None
-
-
-def subscribed_topics(metadata: bytes) -> frozenset[str] | None:
-    """The topics in a consumer's metadata, None if it is something else."""
-    try:
-        return frozenset(read_versioned(ConsumerProtocolSubscription, metadata).topics)
-    except ProtocolError:
         return None

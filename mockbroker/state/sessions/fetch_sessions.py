@@ -146,7 +146,7 @@ class FetchSessions:
             raise ApiError(ErrorCode.INVALID_FETCH_SESSION_EPOCH, f"session epoch {epoch}, but {session.epoch} is next")
         if session.by_topic_id != by_topic_id:
             raise ApiError(
-                ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR, "a session goes by topic ids or by names, not by both"
+                ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR, "expected topic ids or names as in the session's first request"
             )
         session.epoch = next_epoch(epoch)
         self.by_id[session_id] = self.by_id.pop(session_id)  # most recently used

@@ -17,7 +17,7 @@ COORDINATOR_TOPICS: dict[str, CoordinatorTopic] = {
     OFFSETS_TOPIC: CoordinatorTopic(
         "offsets.topic.",
         {"cleanup.policy": "compact", "compression.type": "producer"},
-        ("group_log", "consumer_group_log", "share_group_log", "streams_group_log"),
+        ("group_log", "consumer_group_log", *merged("group_classes")),
         key_type=0,
         has_min_isr=False,
     ),
@@ -32,7 +32,7 @@ COORDINATOR_TOPICS: dict[str, CoordinatorTopic] = {
         key_type=1,
     ),
 } | merged("coordinator_topics")
-"""By name; the log of ``__consumer_offsets`` may have groups of every kind, even of parts that are not loaded."""
+"""By name; the log of ``__consumer_offsets`` has groups of every kind, but those of missing parts are not read."""
 MIN_INT = -(2**31)
 
 

@@ -15,20 +15,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from mockbroker.state.errors import ApiError
 from mockbroker.state.features import feature_level
 from mockbroker.state.image.image import TopicPartition
 from mockbroker.state.logs.producers import MAX_EPOCH, NO_EPOCH, NO_PRODUCER_ID
 from mockbroker.state.timers import Timers, next_multiple
-from mockbroker.state.topics.coordinator_keys import TRANSACTIONS_TOPIC
+from mockbroker.state.topics.coordinator_keys import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from mockbroker.state.transactions.markers import Markers
 from mockbroker.state.transactions.states import (
     ENDING,
     NO_TRANSACTION,
     STATE_NAMES,
-    TransactionEvent,
     TransactionState,
     after,
     check_ended,
@@ -53,8 +52,6 @@ EXHAUSTED_EPOCH = MAX_EPOCH - 1  # the last one for producers; the next one is f
 MAX_TIMEOUT_MS = 2**31 - 1  # for two-phase commit, whose transactions have no time-out
 NO_BUMP, BUMP = 0, 2  # a client's transaction.version; from 2 on each transaction has its own epoch
 
-TimerKey = tuple[Literal["time-out", "markers", "expiry"], str]
-
 
 @dataclass(slots=True, eq=False)
 class Transactions:
@@ -64,7 +61,7 @@ class Transactions:
     """
 
     cluster: Cluster
-    _timers: Timers[TimerKey] = field(init=False)
+    _timers: Timers[str] = field(init=False)  # by transactional id
     _markers: Markers = field(init=False)
     _new: dict[str, TransactionLogValue] = field(default_factory=dict)
 
@@ -131,7 +128,7 @@ class Transactions:
             value = new_value(self._new_id(broker), timeout_ms, self._wall_ms(now_ms))
             if not self._takes_writes(transactional_id):
                 self._new[transactional_id] = value
-        value = self._settled(transactional_id, value, now_ms)
+        value = self._after_markers(transactional_id, value, now_ms)
         if present is not None and not is_valid_id(value, *present):
             raise fenced(transactional_id, value, *present)
         state = TransactionState(value.transaction_status)
@@ -155,7 +152,7 @@ class Transactions:
                 "expected transaction.two.phase.commit.enable=true for commits in two phases, got false",
             )
         if keep_prepared:
-            raise ApiError(ErrorCode.UNSUPPORTED_VERSION, "prepared transactions cannot be kept")
+            raise ApiError(ErrorCode.UNSUPPORTED_VERSION, "expected keep_prepared=false, got true")
         max_timeout_ms = settings["transaction.max.timeout.ms"]
         if not two_phase_commit and not 0 < timeout_ms <= max_timeout_ms:
             raise ApiError(
@@ -194,7 +191,7 @@ class Transactions:
             transactional_id,
             after(
                 value,
-                TransactionEvent.PARTITIONS_ADDED,
+                TransactionState.ONGOING,
                 wall_ms,
                 partitions=known.union(partitions),
                 transaction_start_timestamp_ms=begun,
@@ -295,15 +292,14 @@ class Transactions:
     def clock_jumped(self, now_ms: int) -> None:
         """After a jump of the wall clock, end and expire what is too old by it."""
         for transactional_id in sorted(self.values()):
-            self._on_timer(("time-out", transactional_id), now_ms)
+            self._on_timer(transactional_id, now_ms)
 
     # time, internals
 
-    def _on_timer(self, key: TimerKey, now_ms: int) -> None:
+    def _on_timer(self, transactional_id: str, now_ms: int) -> None:
         self.cluster.now_ms = now_ms
-        _, transactional_id = key
         if not self.cluster.internal_topics.has_coordinator(TRANSACTIONS_TOPIC, transactional_id):
-            self._timers.set(key, now_ms + MARKER_RETRY_MS)
+            self._timers.set(transactional_id, now_ms + MARKER_RETRY_MS)
             return
         value = self.get(transactional_id)
         if value.transaction_status in ENDING:
@@ -313,29 +309,27 @@ class Transactions:
         elif self._is_timed_out(value, now_ms):
             self._fence(transactional_id, value, now_ms)
         elif self._is_expired(value, now_ms):
-            self._expire(transactional_id, value, now_ms)
+            self._expire(transactional_id, value)
         else:
             self._set_timer(transactional_id, now_ms)
 
     def _set_timer(self, transactional_id: str, now_ms: int) -> None:
         """Schedule the next check of a transactional id at the time of Kafka's periodic check."""
-        value = self.get(transactional_id)
-        state = TransactionState(value.transaction_status)
-        if state in ENDING:
-            self._timers.set(("markers", transactional_id), now_ms + MARKER_RETRY_MS)
+        value, settings = self.get(transactional_id), self.cluster.settings
+        if value.transaction_status in ENDING:
+            self._timers.set(transactional_id, now_ms + MARKER_RETRY_MS)
             return
-        settings, offset_ms = self.cluster.settings, self.cluster.clock.offset_ms
-        if state is TransactionState.ONGOING:
-            self._timers.cancel(("expiry", transactional_id))
-            if value.transaction_timeout_ms != MAX_TIMEOUT_MS:
-                over_ms = value.transaction_start_timestamp_ms + value.transaction_timeout_ms + 1 - offset_ms
-                interval_ms = settings["transaction.abort.timed.out.transaction.cleanup.interval.ms"]
-                self._timers.set(("time-out", transactional_id), next_multiple(max(over_ms, now_ms + 1), interval_ms))
-            return
-        self._timers.cancel(("time-out", transactional_id))
-        over_ms = value.transaction_last_update_timestamp_ms + settings["transactional.id.expiration.ms"] - offset_ms
-        interval_ms = settings["transaction.remove.expired.transaction.cleanup.interval.ms"]
-        self._timers.set(("expiry", transactional_id), next_multiple(max(over_ms, now_ms + 1), interval_ms))
+        if value.transaction_status == TransactionState.ONGOING:
+            if value.transaction_timeout_ms == MAX_TIMEOUT_MS:
+                self._timers.cancel(transactional_id)
+                return
+            over_ms = value.transaction_start_timestamp_ms + value.transaction_timeout_ms + 1
+            interval_ms = settings["transaction.abort.timed.out.transaction.cleanup.interval.ms"]
+        else:
+            over_ms = value.transaction_last_update_timestamp_ms + settings["transactional.id.expiration.ms"]
+            interval_ms = settings["transaction.remove.expired.transaction.cleanup.interval.ms"]
+        over_ms -= self.cluster.clock.offset_ms
+        self._timers.set(transactional_id, next_multiple(max(over_ms, now_ms + 1), interval_ms))
 
     def _is_timed_out(self, value: TransactionLogValue, now_ms: int) -> bool:
         timeout_ms = value.transaction_timeout_ms
@@ -352,11 +346,11 @@ class Transactions:
             and value.transaction_last_update_timestamp_ms <= self._wall_ms(now_ms) - kept_ms
         )
 
-    def _expire(self, transactional_id: str, value: TransactionLogValue, now_ms: int) -> None:
-        after(value, TransactionEvent.EXPIRED, self._wall_ms(now_ms))
+    def _expire(self, transactional_id: str, value: TransactionLogValue) -> None:
         self._append(transactional_id, None)
+        for shard in self.cluster.internal_topics.shards(OFFSETS_TOPIC):
+            shard.producer_epochs.pop(value.producer_id, None)
         self.cluster.producers.last_epochs.pop(transactional_id, None)
-        self._timers.cancel(("expiry", transactional_id))
 
     def _takes_writes(self, transactional_id: str) -> bool:
         return self.cluster.internal_topics.takes_writes(TRANSACTIONS_TOPIC, transactional_id)
@@ -385,9 +379,9 @@ class Transactions:
         value = self.find(transactional_id)
         if value is None:
             raise wrong_id(transactional_id, producer_id)
-        return self._settled(transactional_id, value, now_ms)
+        return self._after_markers(transactional_id, value, now_ms)
 
-    def _settled(self, transactional_id: str, value: TransactionLogValue, now_ms: int) -> TransactionLogValue:
+    def _after_markers(self, transactional_id: str, value: TransactionLogValue, now_ms: int) -> TransactionLogValue:
         """The state of a transactional id after its markers are written, if that is possible now."""
         if value.transaction_status in ENDING:
             self._write_markers(transactional_id, value, now_ms)
@@ -424,7 +418,7 @@ class Transactions:
             transactional_id,
             after(
                 value,
-                TransactionEvent.PRODUCER_INITIALISED,
+                TransactionState.EMPTY,
                 self._wall_ms(now_ms),
                 producer_id=given,
                 producer_epoch=epoch,
@@ -448,19 +442,10 @@ class Transactions:
         )
         if value.producer_id != producer_id and not retries_rotation:
             raise wrong_id(transactional_id, producer_id)
-        if state in ENDING:
-            is_valid = retries_bump
-        elif state in (TransactionState.ONGOING, TransactionState.EMPTY):
-            is_valid = epoch == value.producer_epoch
-        else:
-            is_valid = retries_bump or retries_rotation or epoch == value.producer_epoch
-        if not is_valid:
+        may_retry = state not in (TransactionState.ONGOING, TransactionState.EMPTY)
+        is_retry = may_retry and (retries_bump or (retries_rotation and state not in ENDING))
+        if not is_retry and (state in ENDING or epoch != value.producer_epoch):
             raise fenced(transactional_id, value, producer_id, epoch)
-        is_retry = (
-            state is not TransactionState.EMPTY
-            and state is not TransactionState.ONGOING
-            and (retries_bump or retries_rotation)
-        )
         if is_retry:
             check_ended(transactional_id, value, commit=commit)
             return (value.producer_id, value.producer_epoch)
@@ -514,13 +499,11 @@ class Transactions:
         self, transactional_id: str, value: TransactionLogValue, now_ms: int, *, commit: bool, **changes: int
     ) -> TransactionLogValue:
         """Write how a transaction ends, then its markers; returns the value written."""
-        event = TransactionEvent.COMMIT_DECIDED if commit else TransactionEvent.ABORT_DECIDED
+        state = TransactionState.PREPARE_COMMIT if commit else TransactionState.PREPARE_ABORT
         partitions = partitions_of(value) if value.transaction_status == TransactionState.ONGOING else []
-        decided = after(value, event, self._wall_ms(now_ms), partitions=partitions, **changes)
+        decided = after(value, state, self._wall_ms(now_ms), partitions=partitions, **changes)
         self.cluster.internal_topics.check_takes_writes(TRANSACTIONS_TOPIC, transactional_id)
         self._append(transactional_id, decided)
-        self._timers.cancel(("time-out", transactional_id))
-        self._timers.cancel(("expiry", transactional_id))
         self._write_markers(transactional_id, decided, now_ms)
         return decided
 
@@ -533,15 +516,15 @@ class Transactions:
     def _write_markers(self, transactional_id: str, value: TransactionLogValue, now_ms: int) -> None:
         """Write the markers that can be written; when none is missing, complete the transaction."""
         if not self._markers.write(transactional_id, value, now_ms) or not self._takes_writes(transactional_id):
-            self._timers.set(("markers", transactional_id), now_ms + MARKER_RETRY_MS)
+            self._timers.set(transactional_id, now_ms + MARKER_RETRY_MS)
             return
-        self._timers.cancel(("markers", transactional_id))
+        committed = value.transaction_status == TransactionState.PREPARE_COMMIT
         producer_id, epoch = completed_pair(value)
         self._write(
             transactional_id,
             after(
                 value,
-                TransactionEvent.MARKERS_WRITTEN,
+                TransactionState.COMPLETE_COMMIT if committed else TransactionState.COMPLETE_ABORT,
                 self._wall_ms(now_ms),
                 partitions=(),
                 producer_id=producer_id,

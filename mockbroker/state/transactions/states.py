@@ -1,12 +1,12 @@
 """The states of a transactional id, their transitions, its records, and the errors for each state.
 
-A pair that is missing from ``NEXT_STATE`` is a bug and raises KeyError. Source: TransactionState, Apache Kafka 4.4.
+Source: TransactionState and its validPreviousStates, Apache Kafka 4.4.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from enum import Enum, IntEnum
+from enum import IntEnum
 from itertools import groupby
 from typing import Any
 
@@ -33,16 +33,7 @@ class TransactionState(IntEnum):
     PREPARE_EPOCH_FENCE = 7  # Kafka passes through it before it aborts; never visible
 
 
-STATE_NAMES: dict[TransactionState, str] = {
-    TransactionState.EMPTY: "Empty",
-    TransactionState.ONGOING: "Ongoing",
-    TransactionState.PREPARE_COMMIT: "PrepareCommit",
-    TransactionState.PREPARE_ABORT: "PrepareAbort",
-    TransactionState.COMPLETE_COMMIT: "CompleteCommit",
-    TransactionState.COMPLETE_ABORT: "CompleteAbort",
-    TransactionState.DEAD: "Dead",
-    TransactionState.PREPARE_EPOCH_FENCE: "PrepareEpochFence",
-}
+STATE_NAMES = {state: state.name.title().replace("_", "") for state in TransactionState}
 """The states' names in ListTransactions and DescribeTransactions."""
 
 NO_TRANSACTION = frozenset({TransactionState.EMPTY, TransactionState.COMPLETE_COMMIT, TransactionState.COMPLETE_ABORT})
@@ -51,37 +42,16 @@ ENDING = frozenset({TransactionState.PREPARE_COMMIT, TransactionState.PREPARE_AB
 """The states in which the outcome is decided, and markers are missing."""
 
 
-class TransactionEvent(Enum):
-    """An event that moves a transactional id from one state to another."""
-
-    PRODUCER_INITIALISED = "a producer was given its epoch"
-    PARTITIONS_ADDED = "the transaction writes to more partitions"
-    COMMIT_DECIDED = "the producer commits"
-    ABORT_DECIDED = "the producer aborts, or is fenced, or its time is up"
-    MARKERS_WRITTEN = "every partition has its marker"
-    EXPIRED = "the id was not used for too long"
-
-
-NEXT_STATE: dict[tuple[TransactionState, TransactionEvent], TransactionState] = {
-    (TransactionState.EMPTY, TransactionEvent.PRODUCER_INITIALISED): TransactionState.EMPTY,
-    (TransactionState.COMPLETE_COMMIT, TransactionEvent.PRODUCER_INITIALISED): TransactionState.EMPTY,
-    (TransactionState.COMPLETE_ABORT, TransactionEvent.PRODUCER_INITIALISED): TransactionState.EMPTY,
-    (TransactionState.EMPTY, TransactionEvent.PARTITIONS_ADDED): TransactionState.ONGOING,
-    (TransactionState.ONGOING, TransactionEvent.PARTITIONS_ADDED): TransactionState.ONGOING,
-    (TransactionState.COMPLETE_COMMIT, TransactionEvent.PARTITIONS_ADDED): TransactionState.ONGOING,
-    (TransactionState.COMPLETE_ABORT, TransactionEvent.PARTITIONS_ADDED): TransactionState.ONGOING,
-    (TransactionState.ONGOING, TransactionEvent.COMMIT_DECIDED): TransactionState.PREPARE_COMMIT,
-    (TransactionState.ONGOING, TransactionEvent.ABORT_DECIDED): TransactionState.PREPARE_ABORT,
+VALID_BEFORE: dict[TransactionState, frozenset[TransactionState]] = {
+    TransactionState.EMPTY: NO_TRANSACTION,
+    TransactionState.ONGOING: NO_TRANSACTION | {TransactionState.ONGOING},
+    TransactionState.PREPARE_COMMIT: frozenset({TransactionState.ONGOING}),
     # KIP-890: a producer that does not know whether it has added anything may abort
-    (TransactionState.EMPTY, TransactionEvent.ABORT_DECIDED): TransactionState.PREPARE_ABORT,
-    (TransactionState.COMPLETE_COMMIT, TransactionEvent.ABORT_DECIDED): TransactionState.PREPARE_ABORT,
-    (TransactionState.COMPLETE_ABORT, TransactionEvent.ABORT_DECIDED): TransactionState.PREPARE_ABORT,
-    (TransactionState.PREPARE_COMMIT, TransactionEvent.MARKERS_WRITTEN): TransactionState.COMPLETE_COMMIT,
-    (TransactionState.PREPARE_ABORT, TransactionEvent.MARKERS_WRITTEN): TransactionState.COMPLETE_ABORT,
-    (TransactionState.EMPTY, TransactionEvent.EXPIRED): TransactionState.DEAD,
-    (TransactionState.COMPLETE_COMMIT, TransactionEvent.EXPIRED): TransactionState.DEAD,
-    (TransactionState.COMPLETE_ABORT, TransactionEvent.EXPIRED): TransactionState.DEAD,
+    TransactionState.PREPARE_ABORT: NO_TRANSACTION | {TransactionState.ONGOING},
+    TransactionState.COMPLETE_COMMIT: frozenset({TransactionState.PREPARE_COMMIT}),
+    TransactionState.COMPLETE_ABORT: frozenset({TransactionState.PREPARE_ABORT}),
 }
+"""The states that each state may follow. Before it is deleted, an id is in one of ``NO_TRANSACTION``."""
 
 
 def check_epoch(transactional_id: str, value: TransactionLogValue, epoch: int) -> None:
@@ -128,9 +98,9 @@ def concurrent(transactional_id: str, value: TransactionLogValue) -> ApiError:
 
 def wrong_state(transactional_id: str, value: TransactionLogValue, *, commit: bool) -> ApiError:
     state = STATE_NAMES[TransactionState(value.transaction_status)]
-    wish = "commit" if commit else "abort"
+    outcome = "commit" if commit else "abort"
     return ApiError(
-        ErrorCode.INVALID_TXN_STATE, f"expected a transaction of {transactional_id} to {wish}, got state {state}"
+        ErrorCode.INVALID_TXN_STATE, f"expected a transaction of {transactional_id} to {outcome}, got state {state}"
     )
 
 
@@ -152,9 +122,9 @@ def new_value(producer_id: int, timeout_ms: int, now_ms: int) -> TransactionLogV
     )
 
 
-def after(value: TransactionLogValue, event: TransactionEvent, now_ms: int, **changes: Any) -> TransactionLogValue:
-    """The value of a transactional id after an event, with other changes; its producer id becomes the previous one."""
-    state = NEXT_STATE[TransactionState(value.transaction_status), event]
+def after(value: TransactionLogValue, state: TransactionState, now_ms: int, **changes: Any) -> TransactionLogValue:
+    """The value of a transactional id in its next state; its producer id becomes the previous one."""
+    assert value.transaction_status in VALID_BEFORE[state], (value, state)
     partitions = changes.pop("partitions", None)
     if partitions is not None:
         changes["transaction_partitions"] = as_topics(partitions)

@@ -13,7 +13,7 @@ from mockbroker.state.brokers.broker import Broker
 from mockbroker.state.cluster import Cluster
 from mockbroker.state.errors import ApiError
 from mockbroker.state.groups.classic.group import ClassicGroup
-from mockbroker.state.groups.classic.members import GroupJoin
+from mockbroker.state.groups.classic.members import GroupJoin, GroupSync
 from mockbroker.state.groups.classic.states import ClassicGroupState
 from mockbroker.state.groups.offsets import Committed
 from mockbroker.state.image.image import Image
@@ -228,9 +228,8 @@ class ImageLife(RuleBasedStateMachine):
             assigned = {member_id: member_id.encode() for member_id in group.members}
             for member_id in list(group.members):
                 with suppress(ApiError):
-                    self.cluster.groups.sync(
-                        group_id, member_id, None, group.generation, None, None, assigned, self.now_ms
-                    )
+                    syncing = GroupSync(member_id, None, group.generation, assignments=assigned)
+                    self.cluster.groups.sync(group_id, syncing, self.now_ms)
 
     @rule(group_id=groups, number=st.integers(0, 3))
     def leave(self, group_id: str, number: int) -> None:
@@ -258,7 +257,7 @@ class ImageLife(RuleBasedStateMachine):
     @rule(group_id=groups, name=names, index=st.integers(0, 2))
     def delete_offset(self, group_id: str, name: str, index: int) -> None:
         with suppress(ApiError):
-            self.cluster.groups.delete_offsets(group_id, [(name, index)], lambda _: ())
+            self.cluster.groups.delete_offsets(group_id, [(name, index)])
 
     @rule(group_id=groups)
     def delete_group(self, group_id: str) -> None:

@@ -11,7 +11,7 @@ members here are in the order in which they joined.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import TYPE_CHECKING, ClassVar
@@ -24,6 +24,7 @@ from mockbroker.state.groups.classic.members import (
     ClassicGroupMember,
     Generation,
     GroupJoin,
+    GroupSync,
     JoinAnswer,
     PendingAnswer,
     ProtocolSupport,
@@ -33,20 +34,21 @@ from mockbroker.state.groups.classic.members import (
     vote,
 )
 from mockbroker.state.groups.classic.states import (
-    NEXT_STATE,
-    ClassicGroupEvent,
+    VALID_BEFORE,
     ClassicGroupState,
-    GroupTimer,
 )
-from mockbroker.state.groups.kind import TopicsOf
+from mockbroker.state.groups.kind import GroupTimer
+from protocol.codec import codec
+from protocol.embedded.consumer_protocol import ConsumerProtocolSubscription
 from protocol.error_codes import ErrorCode
+from protocol.errors import ProtocolError
 
 if TYPE_CHECKING:
     from mockbroker.state.coordinator_shard import CoordinatorRecord
-    from mockbroker.state.groups.coordinator import Groups
     from protocol.embedded.group_log import GroupMetadataValue
 
 CONSUMER_PROTOCOL_TYPE = "consumer"
+SUBSCRIPTION_PREFIX_VERSION = 0  # every version of ConsumerProtocolSubscription starts as this one
 NEW_MEMBER_JOIN_TIMEOUT_MS = 5 * 60 * 1000  # GroupCoordinatorConfig.CLASSIC_GROUP_NEW_MEMBER_JOIN_TIMEOUT_MS
 
 
@@ -60,10 +62,6 @@ class ClassicGroup(Generation):
     """
 
     kind: ClassVar[str] = "classic"
-    replaces_empty_classic: ClassVar[bool] = False
-    expires_without_offsets: ClassVar[bool] = True
-    id: str
-    groups: Groups
     previous: ClassicGroupState = ClassicGroupState.DEAD
     static_ids: dict[str, str] = field(default_factory=dict)  # group.instance.id -> member id
     pending: set[str] = field(default_factory=set)
@@ -99,7 +97,7 @@ class ClassicGroup(Generation):
 
         Raises ApiError: INCONSISTENT_GROUP_PROTOCOL, UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID.
         """
-        if not self._has_room_for(joining.member_id):
+        if not self._has_capacity_for(joining.member_id):
             self._remove(joining.member_id)
             return PendingAnswer(JoinAnswer(NO_MEMBER_ID, ErrorCode.GROUP_MAX_SIZE_REACHED))
         if not self._supports_any(joining):
@@ -122,7 +120,7 @@ class ClassicGroup(Generation):
         if not joining.requires_member_id:
             return self._add_member(joining, member_id, now_ms)
         self.pending.add(member_id)
-        self._set_timer(GroupTimer.SESSION, member_id, now_ms + joining.session_timeout_ms)
+        self.set_timer(GroupTimer.SESSION, member_id, now_ms + joining.session_timeout_ms)
         return PendingAnswer(JoinAnswer(member_id, ErrorCode.MEMBER_ID_REQUIRED))
 
     def _join_again(self, joining: GroupJoin, member: ClassicGroupMember, now_ms: int) -> PendingAnswer[JoinAnswer]:
@@ -158,7 +156,7 @@ class ClassicGroup(Generation):
             self.leader_id = member_id
         self.pending.discard(member_id)
         self._member_added = self._initial_delay is not None
-        self._set_timer(GroupTimer.SESSION, member_id, now_ms + NEW_MEMBER_JOIN_TIMEOUT_MS)
+        self.set_timer(GroupTimer.SESSION, member_id, now_ms + NEW_MEMBER_JOIN_TIMEOUT_MS)
         parked = member.join
         assert parked is not None
         self._rebalance(now_ms)
@@ -170,7 +168,7 @@ class ClassicGroup(Generation):
         old_leader = self.leader_id or NO_LEADER
         member = self.members.pop(self.static_ids[joining.instance_id])
         self._answer_calls(member, ErrorCode.FENCED_INSTANCE_ID)
-        self._cancel_timer(GroupTimer.SESSION, member.id)
+        self.cancel_timer(GroupTimer.SESSION, member.id)
         self.unsynced.discard(member.id)
         if self.leader_id == member.id:
             self.leader_id = member_id
@@ -178,7 +176,7 @@ class ClassicGroup(Generation):
         member.is_new = False
         self.members[member_id] = member
         self.static_ids[joining.instance_id] = member_id
-        self._put_off_session(member, now_ms)
+        self._extend_session(member, now_ms)
         parked = self._update_member(member, joining)
         if self.state is ClassicGroupState.COMPLETING:
             self._prepare_rebalance(now_ms)  # the leader may be assigning to the old id
@@ -201,42 +199,29 @@ class ClassicGroup(Generation):
 
     # syncing, heartbeats, leaving
 
-    def sync(
-        self,
-        member_id: str,
-        instance_id: str | None,
-        generation: int,
-        protocol_type: str | None,
-        protocol_name: str | None,
-        assignments: Mapping[str, bytes],
-        now_ms: int,
-    ) -> PendingAnswer[SyncAnswer]:
+    def sync(self, syncing: GroupSync, now_ms: int) -> PendingAnswer[SyncAnswer]:
         """Handle a SyncGroup; the answer arrives with the leader's assignment.
-
-        Args:
-            protocol_type, protocol_name: the member's belief about the group's, None if absent from the request.
-            assignments: by member id; ignored unless the leader sends them.
 
         Raises ApiError: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, ILLEGAL_GENERATION, INCONSISTENT_GROUP_PROTOCOL,
             REBALANCE_IN_PROGRESS.
         """
-        member = self.member(member_id, instance_id)
-        self._check_generation(generation)
-        if differ(protocol_type, self.protocol_type) or differ(protocol_name, self.protocol_name):
+        member = self.member(syncing.member_id, syncing.instance_id)
+        self._check_generation(syncing.generation)
+        if differ(syncing.protocol_type, self.protocol_type) or differ(syncing.protocol_name, self.protocol_name):
             raise ApiError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
         if self.state is ClassicGroupState.PREPARING:
             raise ApiError(ErrorCode.REBALANCE_IN_PROGRESS)
-        self.unsynced.discard(member_id)
+        self.unsynced.discard(member.id)
         if not self.unsynced:
-            self._cancel_timer(GroupTimer.SYNC)
+            self.cancel_timer(GroupTimer.SYNC)
         if self.state is ClassicGroupState.STABLE:
             return PendingAnswer(self.assignment_of(member))
         self._answer_sync(member, SyncAnswer(ErrorCode.REBALANCE_IN_PROGRESS))  # an earlier one: no client waits
         parked = member.sync = PendingAnswer()
-        if member_id == self.leader_id:
+        if member.id == self.leader_id:
             for each in self.members.values():
-                each.assignment = assignments.get(each.id, b"")
-            self._enter(ClassicGroupEvent.LEADER_ASSIGNED, now_ms)
+                each.assignment = syncing.assignments.get(each.id, b"")
+            self._enter(ClassicGroupState.STABLE, now_ms)
             self._commit_generation()
             self._answer_syncs(now_ms)
         return parked
@@ -249,7 +234,7 @@ class ClassicGroup(Generation):
         """
         member = self.member(member_id, instance_id)
         self._check_generation(generation)
-        self._put_off_session(member, now_ms)
+        self._extend_session(member, now_ms)
         if self.state is ClassicGroupState.PREPARING:
             raise ApiError(ErrorCode.REBALANCE_IN_PROGRESS)
 
@@ -289,7 +274,7 @@ class ClassicGroup(Generation):
         self._check_generation(generation)
         if self.state is ClassicGroupState.COMPLETING:
             raise ApiError(ErrorCode.REBALANCE_IN_PROGRESS)
-        self._put_off_session(member, now_ms)
+        self._extend_session(member, now_ms)
 
     def accept_transactional_commit(self, member_id: str, instance_id: str | None, generation: int) -> None:
         """Accept a transaction's offsets in any state; a member id in the request must be valid (KIP-447).
@@ -337,20 +322,15 @@ class ClassicGroup(Generation):
             return None
         return committed_ms
 
-    def subscribed_topics(self, topics_of: TopicsOf) -> Collection[str] | None:
+    def subscribed_topics(self) -> Collection[str] | None:
         """The topics that members read, None if a subscription cannot be read.
 
         Raises ApiError: NON_EMPTY_GROUP, if members are not consumers.
         """
         if self.state is not ClassicGroupState.EMPTY and self.protocol_type != CONSUMER_PROTOCOL_TYPE:
             raise ApiError(ErrorCode.NON_EMPTY_GROUP)
-        subscriptions = [topics_of(member.metadata(self.protocol_name)) for member in self.members.values()]
-        topics: set[str] = set()
-        for subscription in subscriptions:
-            if subscription is None:
-                return None
-            topics.update(subscription)
-        return topics
+        subscriptions = [topics_in(member.metadata(self.protocol_name)) for member in self.members.values()]
+        return None if None in subscriptions else set().union(*filter(None, subscriptions))
 
     def delete(self) -> None:
         """End the group. Raises ApiError: NON_EMPTY_GROUP."""
@@ -358,7 +338,7 @@ class ClassicGroup(Generation):
             raise ApiError(ErrorCode.NON_EMPTY_GROUP)
         for member_id in sorted(self.pending):
             self._remove(member_id)
-        self._enter(ClassicGroupEvent.DELETED, 0)
+        self._enter(ClassicGroupState.DEAD, 0)
 
     def tombstones(self) -> list[CoordinatorRecord]:
         """The records that delete the group's state except its offsets."""
@@ -367,9 +347,9 @@ class ClassicGroup(Generation):
     def cancel_timers(self) -> None:
         """Cancel all deadlines of the group."""
         for timer in (GroupTimer.JOIN, GroupTimer.SYNC):
-            self._cancel_timer(timer)
+            self.cancel_timer(timer)
         for member_id in (*self.members, *self.pending):
-            self._cancel_timer(GroupTimer.SESSION, member_id)
+            self.cancel_timer(GroupTimer.SESSION, member_id)
 
     def member(self, member_id: str, instance_id: str | None) -> ClassicGroupMember:
         """The member with this id.
@@ -409,7 +389,7 @@ class ClassicGroup(Generation):
         """Start a full session for every member that has been in a generation."""
         for member in self.members.values():
             if not member.is_new:
-                self._put_off_session(member, now_ms)
+                self._extend_session(member, now_ms)
 
     def _end_join_wait(self, now_ms: int) -> None:
         if self._initial_delay is None or not self._member_added or self._initial_delay[1] == 0:
@@ -419,7 +399,7 @@ class ClassicGroup(Generation):
         delay_ms, remaining_ms = self._initial_delay
         delay_next_ms = min(self.groups.settings["group.initial.rebalance.delay.ms"], remaining_ms)
         self._initial_delay = (delay_next_ms, max(remaining_ms - delay_ms, 0))
-        self._set_timer(GroupTimer.JOIN, "", now_ms + delay_next_ms)
+        self.set_timer(GroupTimer.JOIN, "", now_ms + delay_next_ms)
 
     # a rebalance
 
@@ -436,18 +416,18 @@ class ClassicGroup(Generation):
                 member.assignment = b""
             self._answer_syncs(now_ms, ErrorCode.REBALANCE_IN_PROGRESS)
         self.unsynced.clear()
-        self._cancel_timer(GroupTimer.SYNC)
+        self.cancel_timer(GroupTimer.SYNC)
         first = self.state is ClassicGroupState.EMPTY
-        self._enter(ClassicGroupEvent.REBALANCE_NEEDED, now_ms)
+        self._enter(ClassicGroupState.PREPARING, now_ms)
         delay_ms = self.groups.settings["group.initial.rebalance.delay.ms"] if first else 0
         if first and delay_ms > 0:  # so that other members of a new group can join
             self._initial_delay = (delay_ms, max(self._rebalance_timeout_ms() - delay_ms, 0))
             self._member_added = False
-            self._set_timer(GroupTimer.JOIN, "", now_ms + delay_ms)
+            self.set_timer(GroupTimer.JOIN, "", now_ms + delay_ms)
         elif first or self._all_joined():
             self._complete_join(now_ms)
         else:
-            self._set_timer(GroupTimer.JOIN, "", now_ms + self._rebalance_timeout_ms())
+            self.set_timer(GroupTimer.JOIN, "", now_ms + self._rebalance_timeout_ms())
 
     def _try_complete_join(self, now_ms: int) -> None:
         if self._initial_delay is None:
@@ -459,30 +439,30 @@ class ClassicGroup(Generation):
 
     def _complete_join(self, now_ms: int) -> None:
         """Begin the next generation with the members that joined. Static members remain even if they did not."""
-        self._cancel_timer(GroupTimer.JOIN)
+        self.cancel_timer(GroupTimer.JOIN)
         self._initial_delay = None
         for member in list(self.members.values()):
             if member.join is None and member.instance_id is None:
                 self._remove(member.id)
         if self.members and not self._elect_leader():
             # Only absent static members are left: their sessions will expire unless they return.
-            self._set_timer(GroupTimer.JOIN, "", now_ms + max(self._rebalance_timeout_ms(), 1))
+            self.set_timer(GroupTimer.JOIN, "", now_ms + max(self._rebalance_timeout_ms(), 1))
             return
         self.generation += 1
         self.unsynced.clear()
         if not self.members:
             self.protocol_name = None
-            self._enter(ClassicGroupEvent.NOBODY_LEFT, now_ms)
+            self._enter(ClassicGroupState.EMPTY, now_ms)
             self._commit_generation()
             return
         self.protocol_name = vote(self.members.values())
-        self._enter(ClassicGroupEvent.MEMBERS_JOINED, now_ms)
+        self._enter(ClassicGroupState.COMPLETING, now_ms)
         for member in self.members.values():
             self._answer_join(member, self.answer_for(member))
-            self._put_off_session(member, now_ms)
+            self._extend_session(member, now_ms)
             member.is_new = False
             self.unsynced.add(member.id)
-        self._set_timer(GroupTimer.SYNC, "", now_ms + self._rebalance_timeout_ms())
+        self.set_timer(GroupTimer.SYNC, "", now_ms + self._rebalance_timeout_ms())
 
     def _elect_leader(self) -> bool:
         """Ensure that the leader is a member that joined; returns False if none did."""
@@ -494,8 +474,9 @@ class ClassicGroup(Generation):
             self.leader_id = joined[0]
         return True
 
-    def _enter(self, event: ClassicGroupEvent, now_ms: int) -> None:
-        self.previous, self.state = self.state, NEXT_STATE[self.state, event]
+    def _enter(self, state: ClassicGroupState, now_ms: int) -> None:
+        assert self.state in VALID_BEFORE[state], (self.state, state)
+        self.previous, self.state = self.state, state
         self.state_since_ms = self.groups.clock.at(now_ms)
 
     def _commit_generation(self) -> None:
@@ -504,7 +485,7 @@ class ClassicGroup(Generation):
 
     # members
 
-    def _has_room_for(self, member_id: str) -> bool:
+    def _has_capacity_for(self, member_id: str) -> bool:
         limit: int = self.groups.settings["group.max.size"]
         member = self.members.get(member_id)
         if self.state is ClassicGroupState.EMPTY:
@@ -535,7 +516,7 @@ class ClassicGroup(Generation):
     def _remove(self, member_id: str) -> None:
         self.pending.discard(member_id)
         self.unsynced.discard(member_id)
-        self._cancel_timer(GroupTimer.SESSION, member_id)
+        self.cancel_timer(GroupTimer.SESSION, member_id)
         member = self.members.pop(member_id, None)
         if member is None:
             return
@@ -562,7 +543,7 @@ class ClassicGroup(Generation):
         for member in self.members.values():
             if member.sync is not None:
                 self._answer_sync(member, SyncAnswer(error) if error else self.assignment_of(member))
-                self._put_off_session(member, now_ms)
+                self._extend_session(member, now_ms)
 
     def _answer_calls(self, member: ClassicGroupMember, error: ErrorCode, member_id: str | None = None) -> None:
         self._answer_join(member, JoinAnswer(member.id if member_id is None else member_id, error))
@@ -583,11 +564,14 @@ class ClassicGroup(Generation):
 
     # timers
 
-    def _put_off_session(self, member: ClassicGroupMember, now_ms: int) -> None:
-        self._set_timer(GroupTimer.SESSION, member.id, now_ms + member.session_timeout_ms)
+    def _extend_session(self, member: ClassicGroupMember, now_ms: int) -> None:
+        self.set_timer(GroupTimer.SESSION, member.id, now_ms + member.session_timeout_ms)
 
-    def _set_timer(self, timer: GroupTimer, member_id: str, deadline_ms: int) -> None:
-        self.groups.timers.set((self.id, timer, member_id), deadline_ms)
 
-    def _cancel_timer(self, timer: GroupTimer, member_id: str = "") -> None:
-        self.groups.timers.cancel((self.id, timer, member_id))
+def topics_in(metadata: bytes) -> frozenset[str] | None:
+    """The topics in a consumer's metadata: a version, then a ConsumerProtocolSubscription. None if it is not that."""
+    try:
+        subscription, _ = codec(ConsumerProtocolSubscription, SUBSCRIPTION_PREFIX_VERSION).decode(metadata, 2)
+    except ProtocolError:
+        return None
+    return frozenset(subscription.topics)

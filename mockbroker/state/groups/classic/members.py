@@ -6,14 +6,15 @@ Source: ClassicGroupMember and ClassicGroup.selectProtocol, Apache Kafka 4.0.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from random import Random
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 from uuid import UUID
 
 from kafka_rack.java import hash_order, string_hash
 from mockbroker.state.groups.classic.states import ClassicGroupState
+from mockbroker.state.groups.kind import CoordinatedGroup
 from protocol.error_codes import ErrorCode
 
 NO_GENERATION = -1
@@ -87,6 +88,21 @@ class GroupJoin:
     requires_member_id: bool = True
     skips_assignment: bool = True
     may_see: Callable[[str], bool] | None = None
+
+
+class GroupSync(NamedTuple):
+    """A SyncGroup request.
+
+    ``protocol_type`` and ``protocol_name`` are the member's belief about the group's, None if absent from the request;
+    ``assignments``, by member id, are ignored unless the leader sends them.
+    """
+
+    member_id: str
+    instance_id: str | None
+    generation: int
+    protocol_type: str | None = None
+    protocol_name: str | None = None
+    assignments: Mapping[str, bytes] = {}
 
 
 @dataclass(slots=True, eq=False)
@@ -179,7 +195,7 @@ def new_member_id(prefix: str, rng: Random) -> str:
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
-class Generation:
+class Generation(CoordinatedGroup):
     """The generation of a group; members in the order they joined."""
 
     state: ClassicGroupState = ClassicGroupState.EMPTY

@@ -1,6 +1,6 @@
-"""The states of a classic group, the events that change them, and the kinds of its deadlines.
+"""The states of a classic group, and their order.
 
-A pair that is missing from ``NEXT_STATE`` is a bug and raises KeyError. Source: ClassicGroupState, Apache Kafka 4.0.
+Source: ClassicGroupState and its validPreviousStates, Apache Kafka 4.4.
 """
 
 from __future__ import annotations
@@ -18,33 +18,11 @@ class ClassicGroupState(Enum):
     DEAD = "Dead"
 
 
-class ClassicGroupEvent(Enum):
-    """An event that moves a group from one state to another."""
-
-    REBALANCE_NEEDED = "a member came, went, failed or changed"
-    MEMBERS_JOINED = "every member has joined again or has been given up"
-    NOBODY_LEFT = "the rebalance ended without members"
-    LEADER_ASSIGNED = "the leader sent the assignment"
-    DELETED = "an admin deleted the group"
-
-
-NEXT_STATE: dict[tuple[ClassicGroupState, ClassicGroupEvent], ClassicGroupState] = {
-    (ClassicGroupState.EMPTY, ClassicGroupEvent.REBALANCE_NEEDED): ClassicGroupState.PREPARING,
-    (ClassicGroupState.STABLE, ClassicGroupEvent.REBALANCE_NEEDED): ClassicGroupState.PREPARING,
-    (ClassicGroupState.COMPLETING, ClassicGroupEvent.REBALANCE_NEEDED): ClassicGroupState.PREPARING,
-    (ClassicGroupState.PREPARING, ClassicGroupEvent.MEMBERS_JOINED): ClassicGroupState.COMPLETING,
-    (ClassicGroupState.PREPARING, ClassicGroupEvent.NOBODY_LEFT): ClassicGroupState.EMPTY,
-    (ClassicGroupState.COMPLETING, ClassicGroupEvent.LEADER_ASSIGNED): ClassicGroupState.STABLE,
-    (ClassicGroupState.EMPTY, ClassicGroupEvent.DELETED): ClassicGroupState.DEAD,
+VALID_BEFORE: dict[ClassicGroupState, tuple[ClassicGroupState, ...]] = {
+    ClassicGroupState.PREPARING: (ClassicGroupState.EMPTY, ClassicGroupState.STABLE, ClassicGroupState.COMPLETING),
+    ClassicGroupState.COMPLETING: (ClassicGroupState.PREPARING,),
+    ClassicGroupState.EMPTY: (ClassicGroupState.PREPARING,),
+    ClassicGroupState.STABLE: (ClassicGroupState.COMPLETING,),
+    ClassicGroupState.DEAD: (ClassicGroupState.EMPTY,),
 }
-
-
-class GroupTimer(Enum):
-    """The kinds of a group's deadlines."""
-
-    SESSION = "a member's next sign of life"
-    JOIN = "all members have joined"
-    SYNC = "all members have asked for their assignment"
-
-
-TimerKey = tuple[str, GroupTimer, str]  # group id, kind, member id or empty
+"""The states that each state may follow."""

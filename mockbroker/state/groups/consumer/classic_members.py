@@ -8,25 +8,18 @@ Source: the methods classicGroup...ToConsumerGroup of GroupMetadataManager, Apac
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from random import Random
 
 from mockbroker.state.coordinator_shard import CoordinatorRecord
 from mockbroker.state.errors import ApiError
 from mockbroker.state.groups.classic.group import CONSUMER_PROTOCOL_TYPE
-from mockbroker.state.groups.classic.members import GroupJoin, JoinAnswer, PendingAnswer, SyncAnswer, differ
+from mockbroker.state.groups.classic.members import GroupJoin, GroupSync, JoinAnswer, PendingAnswer, SyncAnswer, differ
 from mockbroker.state.groups.consumer import migration
 from mockbroker.state.groups.consumer.group import ConsumerGroup
-from mockbroker.state.groups.consumer.heartbeat import (
-    NOT_SAID,
-    MemberUpdate,
-    check_room,
-    new_member_id,
-    take_place,
-)
-from mockbroker.state.groups.consumer.leaving import fence
+from mockbroker.state.groups.consumer.heartbeat import NO_TIMEOUT, MemberUpdate, check_room, new_member_id
 from mockbroker.state.groups.consumer.members import ConsumerMember
-from mockbroker.state.groups.modern.group import MemberTimer
+from mockbroker.state.groups.kind import GroupTimer
 from mockbroker.state.groups.modern.members import MemberState
 from protocol.embedded.consumer_protocol import ConsumerProtocolSubscription
 from protocol.embedded.versioned import read_versioned
@@ -34,73 +27,144 @@ from protocol.error_codes import ErrorCode
 from protocol.errors import ProtocolError
 
 
-def join(group: ConsumerGroup, joining: GroupJoin, now_ms: int, rng: Random) -> PendingAnswer[JoinAnswer]:
-    """Handle a JoinGroup.
+@dataclass(slots=True, eq=False)
+class ClassicMembers:
+    """The members of the classic protocol in a consumer group; handles their requests as ``ClassicGroup`` does."""
 
-    Raises ApiError: INCONSISTENT_GROUP_PROTOCOL, GROUP_MAX_SIZE_REACHED, UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID.
-    """
-    if migration.policy(group.groups) == "disabled":
-        raise ApiError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
-    member_id = joining.member_id or new_member_id(rng)
-    check_room(group, member_id, joining.instance_id)
-    if not supports_any(group, joining):
-        raise ApiError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
-    if not joining.member_id and joining.instance_id is None and joining.requires_member_id:
-        return PendingAnswer(JoinAnswer(member_id, ErrorCode.MEMBER_ID_REQUIRED))
-    new_records: list[CoordinatorRecord] = []
-    existing = group.static_member(joining.instance_id)
-    replaced = None
-    if joining.instance_id is not None and joining.member_id:
-        member = group.check_static_member(member_id, joining.instance_id)
-    elif existing is not None:
-        member, replaced = take_place(group, existing, member_id, new_records), existing
-    else:
-        member = group.members.get(member_id) or ConsumerMember(id=member_id)
-    downgrades = existing is not None and migration.may_downgrade_replacing(group, existing)
-    subscription = subscription_of(joining)
-    update = MemberUpdate(group, member, replaced, new_records, now_ms, is_classic=True)
-    after = update.subscribe(
-        replace(
-            member,
-            instance_id=joining.instance_id if joining.instance_id is not None else member.instance_id,
-            rack=subscription.rack_id or member.rack,
-            rebalance_timeout_ms=member.rebalance_timeout_ms
-            if joining.rebalance_timeout_ms == NOT_SAID
-            else joining.rebalance_timeout_ms,
-            topics=frozenset(subscription.topics),
-            expression="",
-            client_id=joining.client_id,
-            client_host=joining.client_host,
-            classic=migration.classic_metadata(joining.session_timeout_ms, joining.protocols),
+    group: ConsumerGroup
+
+    def join(self, joining: GroupJoin, now_ms: int, rng: Random) -> PendingAnswer[JoinAnswer]:
+        """Handle a JoinGroup.
+
+        Raises ApiError: INCONSISTENT_GROUP_PROTOCOL, GROUP_MAX_SIZE_REACHED, UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID.
+        """
+        group = self.group
+        if migration.policy(group.groups) == "disabled":
+            raise ApiError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+        member_id = joining.member_id or new_member_id(rng)
+        check_room(group, member_id, joining.instance_id)
+        if not supports_any(group, joining):
+            raise ApiError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+        if not joining.member_id and joining.instance_id is None and joining.requires_member_id:
+            return PendingAnswer(JoinAnswer(member_id, ErrorCode.MEMBER_ID_REQUIRED))
+        new_records: list[CoordinatorRecord] = []
+        existing = group.static_member(joining.instance_id)
+        replaced = None
+        if joining.instance_id is not None and joining.member_id:
+            member = group.check_member(member_id, joining.instance_id)
+        elif existing is not None:
+            member, replaced = group.replace_member(existing, member_id, new_records), existing
+        else:
+            member = group.member_or_new(member_id)
+        downgrades = existing is not None and migration.may_downgrade_replacing(group, existing)
+        subscription = subscription_of(joining)
+        update = MemberUpdate(group, member, replaced, new_records, now_ms, is_classic=True)
+        after = update.subscribe(
+            replace(
+                member,
+                instance_id=joining.instance_id if joining.instance_id is not None else member.instance_id,
+                rack=subscription.rack_id or member.rack,
+                rebalance_timeout_ms=member.rebalance_timeout_ms
+                if joining.rebalance_timeout_ms == NO_TIMEOUT
+                else joining.rebalance_timeout_ms,
+                topics=frozenset(subscription.topics),
+                expression="",
+                client_id=joining.client_id,
+                client_host=joining.client_host,
+                classic=migration.classic_metadata(joining.session_timeout_ms, joining.protocols),
+            )
         )
-    )
-    topics = group.groups.topics
-    owned = [
-        (topic_id, one.partitions)
-        for one in subscription.owned_partitions
-        if (topic_id := topics.id_of(one.topic)) is not None
-    ]
-    group.cancel_timer(MemberTimer.JOIN, after.id)
-    if downgrades:
-        assert existing is not None
-        stale = group.assignment_epoch < update.epoch
-        if not stale:
-            after = update.reconcile(after, group.assignment_epoch, group.target_of(existing.id), owned)
-        migration.downgrade(group, now_ms, joining=after, rebalance=stale)
-    else:
-        after = update.reconcile(after, *update.assign(after), owned)
-        update.write(after)
-        group.put_off_session(after.id, now_ms, joining.session_timeout_ms)
-        group.set_timer(MemberTimer.SYNC, after.id, now_ms + joining.rebalance_timeout_ms)
-        update.refresh_expressions(joining.may_see)
-    return PendingAnswer(
-        JoinAnswer(
-            after.id,
-            generation=after.epoch,
-            protocol_type=CONSUMER_PROTOCOL_TYPE,
-            protocol_name=protocol_name(after),
+        owned = list(migration.by_topic_id(subscription.owned_partitions, group.groups.topics).items())
+        group.cancel_timer(GroupTimer.JOIN, after.id)
+        if downgrades:
+            assert existing is not None
+            stale = group.assignment_epoch < update.epoch
+            if not stale:
+                after = update.reconcile(after, group.assignment_epoch, group.target_of(existing.id), owned)
+            migration.downgrade(group, now_ms, joining=after, rebalance=stale)
+        else:
+            after = update.reconcile(after, *update.assign(after), owned)
+            update.write(after)
+            group.extend_session(after.id, now_ms, joining.session_timeout_ms)
+            group.set_timer(GroupTimer.SYNC, after.id, now_ms + joining.rebalance_timeout_ms)
+            update.refresh_expressions(joining.may_see)
+        return PendingAnswer(
+            JoinAnswer(
+                after.id,
+                generation=after.epoch,
+                protocol_type=CONSUMER_PROTOCOL_TYPE,
+                protocol_name=protocol_name(after),
+            )
         )
-    )
+
+    def sync(self, syncing: GroupSync, now_ms: int) -> PendingAnswer[SyncAnswer]:
+        """Handle a SyncGroup.
+
+        Raises ApiError: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, ILLEGAL_GENERATION, INCONSISTENT_GROUP_PROTOCOL,
+            REBALANCE_IN_PROGRESS.
+        """
+        group, protocol_type, name = self.group, syncing.protocol_type, syncing.protocol_name
+        if not group.members:
+            raise ApiError(ErrorCode.UNKNOWN_MEMBER_ID)
+        member = self.member(syncing.member_id, syncing.instance_id, syncing.generation)
+        assert member.classic is not None
+        if differ(protocol_type, CONSUMER_PROTOCOL_TYPE) or differ(name, protocol_name(member)):
+            raise ApiError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+        if group.assignment_epoch > member.epoch and member.state is not MemberState.UNREVOKED_PARTITIONS:
+            await_join(group, member, now_ms)
+            raise ApiError(ErrorCode.REBALANCE_IN_PROGRESS)
+        group.cancel_timer(GroupTimer.SYNC, member.id)
+        group.extend_session(member.id, now_ms, member.classic.session_timeout_ms)
+        version = migration.protocol_version(member.classic.supported_protocols[0].metadata)
+        assigned = {topic_id: frozenset(partitions) for topic_id, partitions in member.assigned.items()}
+        assignment = migration.assignment_bytes(assigned, version, group.groups.topics)
+        return PendingAnswer(SyncAnswer(ErrorCode.NONE, protocol_type, name, assignment))
+
+    def heartbeat(self, member_id: str, instance_id: str | None, generation: int, now_ms: int) -> None:
+        """Handle a heartbeat.
+
+        Raises ApiError: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, ILLEGAL_GENERATION; REBALANCE_IN_PROGRESS, in which case
+            the session is extended all the same.
+        """
+        group, member = self.group, self.member(member_id, instance_id, generation)
+        assert member.classic is not None
+        group.extend_session(member.id, now_ms, member.classic.session_timeout_ms)
+        if (
+            member.epoch < group.assignment_epoch
+            or member.state is MemberState.UNREVOKED_PARTITIONS
+            or (member.state is MemberState.UNRELEASED_PARTITIONS and not waits_for_others(group, member))
+        ):
+            await_join(group, member, now_ms)
+            raise ApiError(ErrorCode.REBALANCE_IN_PROGRESS)
+
+    def leave(self, leaving: Sequence[tuple[str, str | None]], now_ms: int) -> list[ErrorCode]:
+        """Remove members by member id, instance id or both; returns one error code each."""
+        errors: list[ErrorCode] = []
+        gone: dict[str, ConsumerMember] = {}
+        for member_id, instance_id in leaving:
+            try:
+                found = member_id or self.group.static_ids.get(instance_id or "", "")
+                member = self.group.check_member(found, instance_id)
+            except ApiError as error:
+                errors.append(ErrorCode(error.code))
+            else:
+                gone[member.id] = member
+                errors.append(ErrorCode.NONE)
+        self.group.fence(list(gone.values()), now_ms)
+        return errors
+
+    def member(self, member_id: str, instance_id: str | None, generation: int) -> ConsumerMember:
+        """The member of the classic protocol with this id, if the generation is its current epoch.
+
+        Raises ApiError: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, ILLEGAL_GENERATION.
+        """
+        member = self.group.check_member(member_id, instance_id)
+        if member.classic is None:
+            problem = f"Member {member.id} does not use the classic protocol."
+            raise ApiError(ErrorCode.UNKNOWN_MEMBER_ID, problem)
+        if member.epoch != generation:
+            raise ApiError(ErrorCode.ILLEGAL_GENERATION)
+        return member
 
 
 def supports_any(group: ConsumerGroup, joining: GroupJoin) -> bool:
@@ -129,76 +193,10 @@ def protocol_name(member: ConsumerMember) -> str:
     return name
 
 
-def classic_member(group: ConsumerGroup, member_id: str, instance_id: str | None, generation: int) -> ConsumerMember:
-    """The member of the classic protocol with this id, if the generation is its current epoch.
-
-    Raises ApiError: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, ILLEGAL_GENERATION.
-    """
-    if instance_id is None:
-        member = group.member(member_id)
-    else:
-        member = group.check_static_member(member_id, instance_id)
-    if member.classic is None:
-        problem = f"Member {member.id} does not use the classic protocol."
-        raise ApiError(ErrorCode.UNKNOWN_MEMBER_ID, problem)
-    if member.epoch != generation:
-        raise ApiError(ErrorCode.ILLEGAL_GENERATION)
-    return member
-
-
-def sync(
-    group: ConsumerGroup,
-    member_id: str,
-    instance_id: str | None,
-    generation: int,
-    protocol_type: str | None,
-    name: str | None,
-    now_ms: int,
-) -> PendingAnswer[SyncAnswer]:
-    """Handle a SyncGroup.
-
-    Raises ApiError: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, ILLEGAL_GENERATION, INCONSISTENT_GROUP_PROTOCOL,
-        REBALANCE_IN_PROGRESS.
-    """
-    if not group.members:
-        raise ApiError(ErrorCode.UNKNOWN_MEMBER_ID)
-    member = classic_member(group, member_id, instance_id, generation)
-    assert member.classic is not None
-    if differ(protocol_type, CONSUMER_PROTOCOL_TYPE) or differ(name, protocol_name(member)):
-        raise ApiError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
-    if group.assignment_epoch > member.epoch and member.state is not MemberState.UNREVOKED_PARTITIONS:
-        await_join(group, member, now_ms)
-        raise ApiError(ErrorCode.REBALANCE_IN_PROGRESS)
-    group.cancel_timer(MemberTimer.SYNC, member.id)
-    group.put_off_session(member.id, now_ms, member.classic.session_timeout_ms)
-    version = migration.protocol_version(member.classic.supported_protocols[0].metadata)
-    assigned = {topic_id: frozenset(partitions) for topic_id, partitions in member.assigned.items()}
-    assignment = migration.assignment_bytes(assigned, version, group.groups.topics)
-    return PendingAnswer(SyncAnswer(ErrorCode.NONE, protocol_type, name, assignment))
-
-
-def heartbeat(group: ConsumerGroup, member_id: str, instance_id: str | None, generation: int, now_ms: int) -> None:
-    """Handle a heartbeat.
-
-    Raises ApiError: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, ILLEGAL_GENERATION; REBALANCE_IN_PROGRESS, in which case
-        the session is extended all the same.
-    """
-    member = classic_member(group, member_id, instance_id, generation)
-    assert member.classic is not None
-    group.put_off_session(member.id, now_ms, member.classic.session_timeout_ms)
-    if (
-        member.epoch < group.assignment_epoch
-        or member.state is MemberState.UNREVOKED_PARTITIONS
-        or (member.state is MemberState.UNRELEASED_PARTITIONS and not waits_for_others(group, member))
-    ):
-        await_join(group, member, now_ms)
-        raise ApiError(ErrorCode.REBALANCE_IN_PROGRESS)
-
-
 def await_join(group: ConsumerGroup, member: ConsumerMember, now_ms: int) -> None:
     """Require the member to join again within its rebalance time-out, which starts with the first such answer."""
-    if not group.has_timer(MemberTimer.JOIN, member.id):
-        group.set_timer(MemberTimer.JOIN, member.id, now_ms + member.rebalance_timeout_ms)
+    if not group.has_timer(GroupTimer.JOIN, member.id):
+        group.set_timer(GroupTimer.JOIN, member.id, now_ms + member.rebalance_timeout_ms)
 
 
 def waits_for_others(group: ConsumerGroup, member: ConsumerMember) -> bool:
@@ -208,27 +206,3 @@ def waits_for_others(group: ConsumerGroup, member: ConsumerMember) -> bool:
         for topic_id, partitions in group.target_of(member.id).items()
         for partition in partitions
     )
-
-
-def leave(group: ConsumerGroup, leaving: Sequence[tuple[str, str | None]], now_ms: int) -> list[ErrorCode]:
-    """Remove members by member id, instance id or both; returns one error code each."""
-    errors: list[ErrorCode] = []
-    gone: dict[str, ConsumerMember] = {}
-    for member_id, instance_id in leaving:
-        try:
-            if instance_id is None:
-                member = group.member(member_id)
-            elif member_id:
-                member = group.check_static_member(member_id, instance_id)
-            else:
-                found = group.static_member(instance_id)
-                if found is None:
-                    raise ApiError(ErrorCode.UNKNOWN_MEMBER_ID, f"Instance id {instance_id} is unknown.")
-                member = found
-        except ApiError as error:
-            errors.append(ErrorCode(error.code))
-        else:
-            gone[member.id] = member
-            errors.append(ErrorCode.NONE)
-    fence(group, list(gone.values()), now_ms)
-    return errors

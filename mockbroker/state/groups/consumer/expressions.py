@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 from mockbroker.state.coordinator_shard import CoordinatorRecord
 from mockbroker.state.errors import ApiError
-from mockbroker.state.groups.consumer import records
 from mockbroker.state.groups.consumer.members import ConsumerMember
 from mockbroker.state.groups.modern.subscriptions import count_matches
 from mockbroker.state.patterns import PatternError, compiled
@@ -46,7 +45,7 @@ def change_of(
     if before.expression == after.expression:
         return ExpressionChange.NONE
     if before.expression and group.expressions.get(before.expression) == 1:
-        new_records.append(records.no_expression(group.id, before.expression))
+        new_records.append(group.no_expression(before.expression))
     if after.expression:
         if after.expression not in group.expressions:
             check_expression(after.expression)
@@ -72,7 +71,7 @@ def refresh(
     if last is not None:
         if wall_ms <= last.wall_ms + MIN_REFRESH_MS:
             return
-        refresh_ms: int = group.groups.configs.broker("group.consumer.regex.refresh.interval.ms")
+        refresh_ms: int = group.groups.config("group.consumer.regex.refresh.interval.ms")
         if (
             group.expressions.keys() == group.resolved.keys()
             and last.version >= group.groups.topics.last_creation()
@@ -98,10 +97,10 @@ def resolve(group: ConsumerGroup, wall_ms: int, may_see: Callable[[str], bool] |
             changed = True
             count_matches(counts, old, -1)
             count_matches(counts, new, 1)
-        found.append(records.expression(group.id, text, new, version, wall_ms))
+        found.append(group.expression_record(text, new, version, wall_ms))
     metadata_hash = topics.hash_of(counts)
     if changed or metadata_hash != group.metadata_hash:
-        found.append(records.group_epoch(group.id, group.epoch + 1, metadata_hash))
+        found.append(group.epoch_record(group.epoch + 1, metadata_hash))
         group.metadata_refreshed()
     group.write(found)
 

@@ -7,18 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Self
+from typing import Any, Self
 
-from mockbroker.state.groups.modern.members import MemberState, ModernMember
-from protocol.embedded.consumer_group_log import (
-    ConsumerGroupCurrentMemberAssignmentValue,
-    ConsumerGroupMemberMetadataValue,
-)
+from mockbroker.state.groups.modern.members import STATIC_LEAVE_EPOCH, MemberState, ModernMember
+from protocol.embedded.consumer_group_log import ConsumerGroupMemberMetadataValue
 
-if TYPE_CHECKING:
-    ClassicMetadata = ConsumerGroupMemberMetadataValue.ClassicMemberMetadata
-    RecordedPartitions = ConsumerGroupCurrentMemberAssignmentValue.TopicPartitions
-
+ClassicMetadata = ConsumerGroupMemberMetadataValue.ClassicMemberMetadata
 Holding = Mapping[bytes, Mapping[int, int]]
 """Partitions by topic id, each with the epoch in which it was assigned."""
 
@@ -32,12 +26,15 @@ class ConsumerMember(ModernMember):
     of a member of the classic protocol; None for the consumer protocol.
     """
 
-    rebalance_timeout_ms: int = -1
     expression: str | None = ""
     assignor: str | None = None
     assigned: Holding = field(default_factory=dict)
     pending_revocation: Holding = field(default_factory=dict)
     classic: ClassicMetadata | None = None
+
+    @property
+    def is_classic(self) -> bool:
+        return self.classic is not None
 
     @property
     def held(self) -> list[tuple[bytes, int, int]]:
@@ -49,35 +46,34 @@ class ConsumerMember(ModernMember):
             for partition, epoch in partitions.items()
         ]
 
-    def with_metadata(self, value: ConsumerGroupMemberMetadataValue) -> Self:
-        return replace(
-            self,
-            instance_id=value.instance_id,
-            rack=value.rack_id,
-            client_id=value.client_id,
-            client_host=value.client_host,
-            topics=frozenset(value.subscribed_topic_names),
-            expression=value.subscribed_topic_regex,
-            rebalance_timeout_ms=value.rebalance_timeout_ms,
-            assignor=value.server_assignor,
-            classic=value.classic_member_metadata,
+    def assignment(self, kind: type[Any]) -> Any:
+        assigned, pending = (
+            [
+                kind.TopicPartitions(
+                    topic_id=topic_id,
+                    partitions=sorted(partitions),
+                    assignment_epochs=[partitions[partition] for partition in sorted(partitions)],
+                )
+                for topic_id, partitions in sorted(holding.items())
+            ]
+            for holding in (self.assigned, self.pending_revocation)
         )
+        return self.message(kind, assigned_partitions=assigned, partitions_pending_revocation=pending)
 
-    def with_assignment(self, value: ConsumerGroupCurrentMemberAssignmentValue) -> Self:
-        return replace(
-            self,
-            epoch=value.member_epoch,
-            previous_epoch=value.previous_member_epoch,
+    def with_assignment(self, value: Any) -> Self:
+        return self.updated(
+            value,
             state=MemberState(value.state),
             assigned=holding_of(value.assigned_partitions, value.member_epoch),
             pending_revocation=holding_of(value.partitions_pending_revocation, value.member_epoch),
         )
 
-    def without_assignment(self) -> Self:
-        return replace(self, epoch=-1, previous_epoch=-1, assigned={}, pending_revocation={})
+    def absent(self) -> Self:
+        assigned = {topic_id: dict.fromkeys(partitions, 0) for topic_id, partitions in self.assigned.items()}
+        return replace(self, epoch=STATIC_LEAVE_EPOCH, pending_revocation={}, assigned=assigned)
 
 
-def holding_of(recorded: Iterable[RecordedPartitions], epoch: int) -> Holding:
+def holding_of(recorded: Iterable[Any], epoch: int) -> Holding:
     """The partitions in a record, with the member's own epoch if the record has none."""
     return {
         one.topic_id: dict(
@@ -85,15 +81,3 @@ def holding_of(recorded: Iterable[RecordedPartitions], epoch: int) -> Holding:
         )
         for one in recorded
     }
-
-
-def recorded_partitions(holding: Holding) -> list[RecordedPartitions]:
-    """The partitions that a member holds, in the form of records."""
-    return [
-        ConsumerGroupCurrentMemberAssignmentValue.TopicPartitions(
-            topic_id=topic_id,
-            partitions=sorted(partitions),
-            assignment_epochs=[partitions[partition] for partition in sorted(partitions)],
-        )
-        for topic_id, partitions in sorted(holding.items())
-    ]

@@ -12,19 +12,17 @@ ClassicGroup.fromConsumerGroup, Apache Kafka 4.4.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mockbroker.state.coordinator_shard import CoordinatorRecord
 from mockbroker.state.errors import ApiError
 from mockbroker.state.groups.classic.group import CONSUMER_PROTOCOL_TYPE, ClassicGroup
 from mockbroker.state.groups.classic.members import ClassicGroupMember, vote
 from mockbroker.state.groups.classic.states import ClassicGroupState
-from mockbroker.state.groups.consumer import records
 from mockbroker.state.groups.consumer.group import ConsumerGroup
-from mockbroker.state.groups.consumer.members import ConsumerMember
+from mockbroker.state.groups.consumer.members import ClassicMetadata, ConsumerMember
 from mockbroker.state.groups.modern.members import Partitions
 from mockbroker.state.groups.modern.topics import GroupTopics
-from protocol.embedded.consumer_group_log import ConsumerGroupMemberMetadataValue
 from protocol.embedded.consumer_protocol import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 from protocol.embedded.versioned import read_versioned, write_versioned
 from protocol.error_codes import ErrorCode
@@ -37,12 +35,10 @@ UPGRADES = frozenset({"bidirectional", "upgrade"})
 DOWNGRADES = frozenset({"bidirectional", "downgrade"})
 MAX_PROTOCOL_VERSION = 3  # ConsumerProtocol.highestSupportedVersion
 
-ClassicMetadata = ConsumerGroupMemberMetadataValue.ClassicMemberMetadata
-
 
 def policy(groups: Groups) -> str:
     """``group.consumer.migration.policy``; a value unknown to Kafka means disabled."""
-    named = str(groups.configs.broker("group.consumer.migration.policy")).lower()
+    named = str(groups.config("group.consumer.migration.policy")).lower()
     return named if named in UPGRADES | DOWNGRADES else "disabled"
 
 
@@ -67,21 +63,21 @@ def upgraded(classic: ClassicGroup, groups: Groups) -> tuple[ConsumerGroup, list
         raise not_found(f"{start} online upgrade is disabled.")
     if classic.protocol_type != CONSUMER_PROTOCOL_TYPE:
         raise not_found(f"{start} the group does not use the consumer embedded protocol.")
-    if len(classic.members) > groups.configs.broker("group.consumer.max.size"):
+    if len(classic.members) > groups.config("group.consumer.max.size"):
         raise not_found(f"{start} the group size exceeds the consumer group maximum size.")
     classic.answer_waiting(ErrorCode.REBALANCE_IN_PROGRESS)
     if classic.protocol_name is None:  # its first generation has not begun
         raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, "the classic group has no protocol yet")
     group = ConsumerGroup(classic.id, groups)
     epoch = classic.generation
-    found: list[CoordinatorRecord] = [records.target_epoch(group.id, epoch, 0)]
+    found: list[CoordinatorRecord] = [group.target_epoch_record(epoch, 0)]
     try:
         for one in classic.members.values():
             assigned = partitions_of(one.assignment, groups.topics)
             member = upgraded_member(one, classic.protocol_name, epoch, assigned)
-            found.append(records.member_metadata(group.id, member))
-            found.append(records.target(group.id, member.id, assigned))
-            found.append(records.member_assignment(group.id, member))
+            found.append(group.member_record(member))
+            found.append(group.target_record(member.id, assigned))
+            found.append(group.assignment_record(member))
     except ProtocolError:
         raise not_found(f"{start} the embedded consumer protocol is malformed.") from None
     except UserDataError:
@@ -91,7 +87,7 @@ def upgraded(classic: ClassicGroup, groups: Groups) -> tuple[ConsumerGroup, list
         ) from None
     for record in found:
         group.apply(record)
-    epoch_record = records.group_epoch(group.id, epoch, groups.topics.hash_of(group.counts))
+    epoch_record = group.epoch_record(epoch, groups.topics.hash_of(group.counts))
     group.apply(epoch_record)
     return group, [*found, epoch_record]
 
@@ -134,7 +130,7 @@ def start_sessions(group: ConsumerGroup, now_ms: int) -> None:
     """Start full sessions for the converted members, with their own session time-outs."""
     for member in group.members.values():
         if member.classic is not None:
-            group.put_off_session(member.id, now_ms, member.classic.session_timeout_ms)
+            group.extend_session(member.id, now_ms, member.classic.session_timeout_ms)
 
 
 class UserDataError(Exception):
@@ -148,11 +144,12 @@ def partitions_of(assignment: bytes, topics: GroupTopics) -> Partitions:
     read = read_versioned(ConsumerProtocolAssignment, assignment, trailing="ignore")
     if read.user_data:
         raise UserDataError
-    return {
-        topic_id: frozenset(one.partitions)
-        for one in read.assigned_partitions
-        if (topic_id := topics.id_of(one.topic)) is not None
-    }
+    return by_topic_id(read.assigned_partitions, topics)
+
+
+def by_topic_id(named: Iterable[Any], topics: GroupTopics) -> Partitions:
+    """The partitions of the existing topics among these, which have a topic's name and partitions."""
+    return {topic_id: frozenset(one.partitions) for one in named if (topic_id := topics.id_of(one.topic)) is not None}
 
 
 def not_found(problem: str) -> ApiError:
@@ -178,7 +175,7 @@ def may_downgrade_replacing(group: ConsumerGroup, replaced: ConsumerMember) -> b
 
 
 def _may_downgrade(group: ConsumerGroup, members: int) -> bool:
-    limit: int = group.groups.configs.broker("group.max.size")
+    limit: int = group.groups.config("group.max.size")
     return policy(group.groups) in DOWNGRADES and members <= limit
 
 

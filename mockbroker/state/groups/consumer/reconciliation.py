@@ -11,7 +11,7 @@ from dataclasses import replace
 from mockbroker.state.errors import ApiError
 from mockbroker.state.groups.consumer.group import ConsumerGroup
 from mockbroker.state.groups.consumer.members import ConsumerMember, Holding
-from mockbroker.state.groups.modern.members import NOBODY, MemberState, Partitions
+from mockbroker.state.groups.modern.members import NO_HOLDER, MemberState, Partitions
 from protocol.error_codes import ErrorCode
 
 Owned = Iterable[tuple[bytes, Iterable[int]]]
@@ -145,6 +145,6 @@ class _ConsumerStep:
 
     def _is_free(self, topic_id: bytes, partition: int) -> bool:
         """True if no member holds a partition, or this member is about to have revoked it."""
-        if self.group.holder_epoch(topic_id, partition) == NOBODY:
+        if self.group.holder_epoch(topic_id, partition) == NO_HOLDER:
             return True
         return self.at_once and partition in self.member.pending_revocation.get(topic_id, {})

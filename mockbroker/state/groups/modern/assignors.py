@@ -15,20 +15,20 @@ from kafka_rack.assignment.server_assignors import server_assignors
 from kafka_rack.assignment.server_range import assign_server_range
 from kafka_rack.assignment.server_uniform import assign_uniform, assign_uniform_unequal
 from mockbroker.state.errors import ApiError
-from mockbroker.state.groups.modern.members import Partitions
+from mockbroker.state.groups.modern.members import Partitions, grouped
 from mockbroker.state.groups.modern.topics import GroupTopics
 from protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
-    from mockbroker.state.groups.modern.group import GroupConfigs
+    from mockbroker.state.groups.coordinator import Groups
 
 RACK_AWARE = frozenset({"rack-uniform"})
 """The assignors that use members' racks."""
 
 
-def assignor_names(configs: GroupConfigs) -> list[str]:
+def assignor_names(groups: Groups) -> list[str]:
     """The assignors in ``group.consumer.assignors``, the default first."""
-    return list(server_assignors(configs.broker("group.consumer.assignors")))
+    return list(server_assignors(groups.config("group.consumer.assignors")))
 
 
 @dataclass(slots=True, frozen=True)
@@ -83,10 +83,4 @@ def assign_targets(
     except PartitionAssignorError as error:
         problem = f"Failed to compute a new target assignment for epoch {epoch}: {error}"
         raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, problem) from None
-    targets: dict[str, Partitions] = {}
-    for member_id in specs:
-        by_topic: dict[bytes, set[int]] = {}
-        for name, partition in found[member_id]:
-            by_topic.setdefault(by_name[name].id, set()).add(partition)
-        targets[member_id] = {topic_id: frozenset(partitions) for topic_id, partitions in by_topic.items()}
-    return targets
+    return {member_id: grouped((by_name[name].id, one) for name, one in found[member_id]) for member_id in specs}

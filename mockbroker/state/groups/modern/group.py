@@ -3,70 +3,77 @@
 Only records change it: ``write`` appends them to the log, then applies them here; a new coordinator applies them
 again.
 
-Source: ModernGroup and TargetAssignmentMetadata, Apache Kafka 4.4.
+Source: ModernGroup, TargetAssignmentMetadata, GroupCoordinatorRecordHelpers and StreamsCoordinatorRecordHelpers, Apache
+Kafka 4.4.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from enum import Enum
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar, cast
+from dataclasses import dataclass, field, replace
+from types import ModuleType
+from typing import Any, ClassVar, Generic, cast
 
 from mockbroker.state.coordinator_shard import CoordinatorRecord
 from mockbroker.state.errors import ApiError
-from mockbroker.state.groups.kind import CommitCheck, TopicsOf
-from mockbroker.state.groups.modern.members import ModernMember, Partitions
+from mockbroker.state.groups.kind import CommitCheck, CoordinatedGroup, GroupTimer
+from mockbroker.state.groups.modern.members import (
+    JOIN_EPOCH,
+    STATIC_LEAVE_EPOCH,
+    MemberState,
+    ModernMember,
+    Partitions,
+    SomeMember,
+    messages_of,
+    partitions_of,
+)
 from mockbroker.state.groups.modern.subscriptions import Counts, count_names
+from mockbroker.state.image.image import TopicPartition
 from protocol.error_codes import ErrorCode
 
-if TYPE_CHECKING:
-    from mockbroker.state.groups.coordinator import Groups
-
-NO_ASSIGNMENT: Partitions = {}
-
-SomeMember = TypeVar("SomeMember", bound=ModernMember)
+FIRST_COMMIT_VERSION = 9  # of OffsetCommit, by members that do not use the classic protocol
+NO_PARTITIONS: Partitions = {}
 
 
-class MemberTimer(Enum):
-    """The kind of a member's deadline."""
+class RecordTypes:
+    """The keys and values of one kind of group's records, by name without the prefix of the kind.
 
-    SESSION = "its next sign of life"
-    REBALANCE = "it has given up what it is to give up"
-    JOIN = "a member of the classic protocol has joined again"
-    SYNC = "a member of the classic protocol has asked for its assignment"
-    INITIAL_REBALANCE = "the first members of a group have come; it is the group's own, of no member"
+    Every kind has Metadata of the group, MemberMetadata, CurrentMemberAssignment, TargetAssignmentMember and
+    TargetAssignmentMetadata.
+    """
 
-
-class GroupConfigs(NamedTuple):
-    """Effective values: ``broker`` returns a broker's setting by name, ``group`` a group's by group id and name."""
-
-    broker: Callable[[str], Any]
-    group: Callable[[str, str], Any]
+    def __init__(self, declared: ModuleType, prefix: str) -> None:
+        own = {name.removeprefix(prefix): kind for name, kind in vars(declared).items() if name.startswith(prefix)}
+        self.keys = {name.removesuffix("Key"): kind for name, kind in own.items() if name.endswith("Key")}
+        self.values = {name.removesuffix("Value"): kind for name, kind in own.items() if name.endswith("Value")}
+        self.names = {kind: name for name, kind in self.keys.items()}
 
 
 @dataclass(slots=True, eq=False)
-class ModernGroup(Generic[SomeMember]):
+class ModernGroup(CoordinatedGroup, Generic[SomeMember]):
     """A group whose coordinator assigns.
 
     ``epoch`` increases with each change of members, subscriptions or topics; ``assignment_epoch`` is the one for which
     ``targets``, by member id, were computed. ``counts`` has the number of subscribers of each topic, ``static_ids`` the
     member id of each static member by its instance id.
+
+    A kind sets ``types``, the types of its records; ``group_records``, the records to delete with the group;
+    ``no_target``, the target of a member without one; and ``commits_offsets``, which is False if its members commit no
+    offsets.
     """
 
-    kind: ClassVar[str]
     member_class: ClassVar[type[ModernMember]]
-    replaces_empty_classic: ClassVar[bool] = False
-    expires_without_offsets: ClassVar[bool] = True
+    types: ClassVar[RecordTypes]
+    group_records: ClassVar[Sequence[str]] = ("TargetAssignmentMetadata", "Metadata")
+    no_target: ClassVar[Any] = NO_PARTITIONS
+    commits_offsets: ClassVar[bool] = True
     protocol_type: ClassVar[str | None]
-    id: str
-    groups: Groups
     epoch: int = field(init=False)
     metadata_hash: int = 0
     assignment_epoch: int = field(init=False)
     assignment_timestamp_ms: int = 0
     members: dict[str, SomeMember] = field(default_factory=dict)
-    targets: dict[str, Partitions] = field(default_factory=dict)
+    targets: dict[str, Any] = field(default_factory=dict)
     counts: Counts = field(default_factory=dict)
     static_ids: dict[str, str] = field(default_factory=dict)
     _metadata_version: int | None = None  # of the topics that the metadata hash was last compared with
@@ -74,7 +81,62 @@ class ModernGroup(Generic[SomeMember]):
     def __post_init__(self) -> None:
         self.epoch = self.assignment_epoch = self.groups.rules.first_epoch
 
-    # records
+    # records to write
+
+    def record(self, name: str, value: Any | None, **key: Any) -> CoordinatorRecord:
+        """A record of the group; a value of None deletes."""
+        return CoordinatorRecord(self.types.keys[name](group_id=self.id, **key), value)
+
+    def epoch_record(self, epoch: int, metadata_hash: int) -> CoordinatorRecord:
+        """The record of the group's epoch."""
+        return self.record("Metadata", self.types.values["Metadata"](epoch=epoch, metadata_hash=metadata_hash))
+
+    def member_record(self, member: SomeMember) -> CoordinatorRecord:
+        """The record of a member's metadata."""
+        value = member.metadata(self.types.values["MemberMetadata"])
+        return self.record("MemberMetadata", value, member_id=member.id)
+
+    def assignment_record(self, member: SomeMember) -> CoordinatorRecord:
+        """The record of a member's current assignment."""
+        value = member.assignment(self.types.values["CurrentMemberAssignment"])
+        return self.record("CurrentMemberAssignment", value, member_id=member.id)
+
+    def target_record(self, member_id: str, target: Any) -> CoordinatorRecord:
+        """The record of a member's target."""
+        value = self.target_value(self.types.values["TargetAssignmentMember"], target)
+        return self.record("TargetAssignmentMember", value, member_id=member_id)
+
+    def target_epoch_record(self, epoch: int, wall_ms: int) -> CoordinatorRecord:
+        """The record of the group epoch for which the targets were computed, with the wall clock time."""
+        kind = self.types.values["TargetAssignmentMetadata"]
+        value = kind(assignment_epoch=epoch, assignment_timestamp=wall_ms)
+        return self.record("TargetAssignmentMetadata", value)
+
+    def target_records(
+        self, epoch: int, targets: Mapping[str, Any], before: Mapping[str, Any], now_ms: int
+    ) -> list[CoordinatorRecord]:
+        """The records of all targets that differ from those before, and of their epoch."""
+        changed = [one for one in sorted(targets.items()) if before.get(one[0]) != one[1]]
+        return [
+            *(self.target_record(member_id, target) for member_id, target in changed),
+            self.target_epoch_record(epoch, self.groups.clock.at(now_ms)),
+        ]
+
+    def no_member(self, member_id: str) -> list[CoordinatorRecord]:
+        """The records that delete a member."""
+        names = ("CurrentMemberAssignment", "TargetAssignmentMember", "MemberMetadata")
+        return [self.record(name, None, member_id=member_id) for name in names]
+
+    def tombstones(self) -> list[CoordinatorRecord]:
+        """The records that delete the group's state except its offsets."""
+        gone = [record for member_id in sorted(self.members) for record in self.no_member(member_id)]
+        return [*gone, *(self.record(name, None) for name in self.group_records)]
+
+    def target_value(self, kind: type[Any], target: Any) -> Any:
+        """A target as the value of a record."""
+        return kind(topic_partitions=messages_of(kind.TopicPartition, target))
+
+    # records to apply
 
     def write(self, records: Sequence[CoordinatorRecord]) -> None:
         """Append records of this group to the log, and apply them."""
@@ -83,53 +145,47 @@ class ModernGroup(Generic[SomeMember]):
             self.apply(record)
 
     def apply(self, record: CoordinatorRecord) -> None:
-        """Apply one of this group's records, new or from the log. Each kind overrides this."""
-        raise NotImplementedError
+        """Apply one of this group's records, new or from the log."""
+        key, value = record.key, record.value
+        match self.types.names[type(key)]:
+            case "Metadata":
+                if value is not None:
+                    self.set_metadata(value)
+            case "MemberMetadata" if value is None:
+                self._drop_member(key.member_id)
+            case "MemberMetadata":
+                self._put_member(self.member_or_new(key.member_id).with_metadata(value))
+            case "CurrentMemberAssignment" if value is not None:
+                self._put_member(self.member_or_new(key.member_id).with_assignment(value))
+            case "CurrentMemberAssignment" if key.member_id in self.members:
+                nothing = self.types.values["CurrentMemberAssignment"](member_epoch=-1, previous_member_epoch=-1)
+                self._put_member(self.members[key.member_id].with_assignment(nothing))
+            case "TargetAssignmentMember" if value is None:
+                self.targets.pop(key.member_id, None)
+            case "TargetAssignmentMember":
+                self.targets[key.member_id] = self.target_in(value)
+            case "TargetAssignmentMetadata":
+                self.assignment_epoch = -1 if value is None else value.assignment_epoch
+                self.assignment_timestamp_ms = 0 if value is None else value.assignment_timestamp
+            case name:
+                self.apply_other(name, key, value)
 
-    def tombstones(self) -> list[CoordinatorRecord]:
-        """The records that delete the group's state except its offsets. Each kind overrides this."""
-        raise NotImplementedError
+    def apply_other(self, name: str, key: Any, value: Any | None) -> None:
+        """Apply a record that not every kind has; ignore the topic metadata that Kafka up to 4.0 stored."""
 
-    def apply_group_epoch(self, record: CoordinatorRecord) -> None:
-        """Set the group's epoch."""
-        if record.value is not None:
-            self.epoch, self.metadata_hash = record.value.epoch, record.value.metadata_hash
+    def set_metadata(self, value: Any) -> None:
+        """Set the group's epoch, and what else its record has."""
+        self.epoch, self.metadata_hash = value.epoch, value.metadata_hash
 
-    def apply_member(self, record: CoordinatorRecord) -> None:
-        """Set a member's metadata, or remove the member."""
-        if record.value is None:
-            self.drop_member(record.key.member_id)
-        else:
-            self.put_member(self._member_or_new(record.key.member_id).with_metadata(record.value))
+    def target_in(self, value: Any) -> Any:
+        """The target in a record."""
+        return partitions_of(value.topic_partitions)
 
-    def apply_assignment(self, record: CoordinatorRecord) -> None:
-        """Set a member's current assignment, or clear it."""
-        member_id = record.key.member_id
-        if record.value is not None:
-            self.put_member(self._member_or_new(member_id).with_assignment(record.value))
-        elif member_id in self.members:
-            self.put_member(self.members[member_id].without_assignment())
-
-    def apply_target(self, record: CoordinatorRecord) -> None:
-        """Set a member's target, or remove it."""
-        if record.value is None:
-            self.targets.pop(record.key.member_id, None)
-        else:
-            self.targets[record.key.member_id] = {
-                one.topic_id: frozenset(one.partitions) for one in record.value.topic_partitions
-            }
-
-    def apply_target_epoch(self, record: CoordinatorRecord) -> None:
-        """Set the epoch for which the targets were computed."""
-        value = record.value
-        self.assignment_epoch = -1 if value is None else value.assignment_epoch
-        self.assignment_timestamp_ms = 0 if value is None else value.assignment_timestamp
-
-    def _member_or_new(self, member_id: str) -> SomeMember:
+    def member_or_new(self, member_id: str) -> SomeMember:
+        """The member with this id, or a new one."""
         return self.members.get(member_id) or cast(SomeMember, self.member_class(id=member_id))
 
-    def put_member(self, member: SomeMember) -> None:
-        """Add or replace a member."""
+    def _put_member(self, member: SomeMember) -> None:
         before = self.members.get(member.id)
         self.members[member.id] = member
         self.member_changed(before, member)
@@ -138,18 +194,17 @@ class ModernGroup(Generic[SomeMember]):
         if member.instance_id is not None:
             self.static_ids[member.instance_id] = member.id
 
-    def drop_member(self, member_id: str) -> None:
-        """Remove a member."""
+    def _drop_member(self, member_id: str) -> None:
         member = self.members.pop(member_id, None)
-        if member is None:
-            return
-        self.member_changed(member, None)
-        if member.instance_id is not None:
-            self.static_ids.pop(member.instance_id, None)
+        if member is not None:
+            self.member_changed(member, None)
+            if member.instance_id is not None:
+                self.static_ids.pop(member.instance_id, None)
 
     def member_changed(self, before: SomeMember | None, after: SomeMember | None) -> None:
-        """Update the indexes by topic, partition or task. Each kind overrides this."""
-        raise NotImplementedError
+        """Update the indexes by topic, partition or task."""
+        count_names(self.counts, before.topics if before is not None else (), -1)
+        count_names(self.counts, after.topics if after is not None else (), 1)
 
     def restore(self, records: Iterable[CoordinatorRecord], now_ms: int) -> None:
         """Resume from the group's records in the log; its members get full sessions."""
@@ -167,13 +222,24 @@ class ModernGroup(Generic[SomeMember]):
         """Record that the metadata hash is up to date with the topics."""
         self._metadata_version = self.groups.topics.version()
 
-    # what admins and offset committers ask
+    def config(self, name: str) -> Any:
+        """The effective value of one of the group's configs."""
+        return self.groups.cluster.configs.group(self.id, name)
+
+    # requests of admins
+
+    @property
+    def is_ready(self) -> bool:
+        """True if nothing but the assignment is missing."""
+        return True
 
     @property
     def state_name(self) -> str:
-        """Empty, Assigning, Reconciling or Stable."""
+        """Empty, NotReady, Assigning, Reconciling or Stable."""
         if not self.members:
             return "Empty"
+        if not self.is_ready:
+            return "NotReady"
         if self.epoch > self.assignment_epoch:
             return "Assigning"
         if all(member.is_reconciled(self.assignment_epoch) for member in self.members.values()):
@@ -183,6 +249,43 @@ class ModernGroup(Generic[SomeMember]):
     @property
     def member_count(self) -> int:
         return len(self.members)
+
+    @property
+    def assignor_name(self) -> str:
+        """The effective assignor."""
+        raise NotImplementedError
+
+    def topics_of(self, member: SomeMember) -> frozenset[str]:
+        """The names of the topics that a member subscribes to."""
+        return member.topics
+
+    def assigned_to(self, member: SomeMember) -> Mapping[bytes, Collection[int]]:
+        """The partitions that a member holds, by topic id."""
+        return cast(Partitions, self.target_of(member.id))
+
+    def target_of(self, member_id: str) -> Any:
+        """The target of a member, empty if it has none."""
+        return self.targets.get(member_id, self.no_target)
+
+    def subscribed_topics(self) -> Collection[str]:
+        """The topics that members subscribe to. Raises ApiError: GROUP_ID_NOT_FOUND, for a kind without offsets."""
+        self._check_commits_offsets()
+        return self.counts.keys()
+
+    def begun_offsets(self, cluster: Any) -> list[tuple[str, int, int, int | None]] | None:
+        """Topic, index, first offset and lag of each partition of a group that commits no offsets; None if it does."""
+        return None
+
+    def retention_begun_ms(self, committed_ms: int) -> int | None:
+        """The time at which an offset's retention began: its commit. Not called for topics that are being read."""
+        return committed_ms
+
+    def delete(self) -> None:
+        """End the group. Raises ApiError: NON_EMPTY_GROUP."""
+        if self.members:
+            raise ApiError(ErrorCode.NON_EMPTY_GROUP)
+
+    # members
 
     def member(self, member_id: str) -> SomeMember:
         """The member with this id. Raises ApiError: UNKNOWN_MEMBER_ID."""
@@ -197,11 +300,13 @@ class ModernGroup(Generic[SomeMember]):
         member_id = None if instance_id is None else self.static_ids.get(instance_id)
         return None if member_id is None else self.members[member_id]
 
-    def check_static_member(self, member_id: str, instance_id: str) -> SomeMember:
-        """The static member with this instance id, if it has this member id.
+    def check_member(self, member_id: str, instance_id: str | None) -> SomeMember:
+        """The member with this id, which has the instance id if there is one.
 
         Raises ApiError: UNKNOWN_MEMBER_ID; FENCED_INSTANCE_ID, another member has the instance id.
         """
+        if instance_id is None:
+            return self.member(member_id)
         member = self.static_member(instance_id)
         if member is None:
             raise ApiError(ErrorCode.UNKNOWN_MEMBER_ID, f"Instance id {instance_id} is unknown.")
@@ -210,106 +315,199 @@ class ModernGroup(Generic[SomeMember]):
             raise ApiError(ErrorCode.FENCED_INSTANCE_ID, problem)
         return member
 
+    def member_of(
+        self, member_id: str, instance_id: str | None, epoch: int, holds: Callable[[SomeMember], bool]
+    ) -> tuple[SomeMember, SomeMember | None]:
+        """The member that sends a heartbeat, a new one if it joins; and the static member that it has to replace.
+
+        Args:
+            holds: returns True if the member has all that it claims to own, so that its previous epoch is valid too.
+
+        Raises ApiError: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, FENCED_MEMBER_EPOCH; UNRELEASED_INSTANCE_ID while the
+            static member is in the group.
+        """
+        if epoch == JOIN_EPOCH:
+            existing = self.static_member(instance_id)
+            if existing is None:
+                return self.member_or_new(member_id), None
+            if not existing.is_classic and existing.epoch != STATIC_LEAVE_EPOCH:
+                problem = (
+                    f"Static member {member_id} with instance id {instance_id} cannot join the group because the"
+                    f" instance id is owned by {existing.id} member."
+                )
+                raise ApiError(ErrorCode.UNRELEASED_INSTANCE_ID, problem)
+            return existing, existing
+        member = self.check_member(member_id, instance_id)
+        if epoch == member.epoch or (epoch < member.epoch and epoch == member.previous_epoch and holds(member)):
+            return member, None
+        size = "greater" if epoch > member.epoch else "smaller"
+        problem = (
+            f"The {self.kind} group member has a {size} member epoch ({epoch}) than the one known by the group"
+            f" coordinator ({member.epoch}). The member must abandon all its partitions and rejoin."
+        )
+        raise ApiError(ErrorCode.FENCED_MEMBER_EPOCH, problem)
+
+    def replace_member(self, existing: SomeMember, member_id: str, written: list[CoordinatorRecord]) -> SomeMember:
+        """Replace a static member that has returned: the new member has another id and the same state."""
+        member = replace(existing, id=member_id, epoch=JOIN_EPOCH, previous_epoch=0)
+        written += [
+            *self.no_member(existing.id),
+            self.member_record(member),
+            self.target_record(member_id, self.target_of(existing.id)),
+            self.assignment_record(member),
+        ]
+        return member
+
+    def leave(self, member_id: str, instance_id: str | None, epoch: int, now_ms: int) -> None:
+        """Remove a member that leaves (epoch -1), or mark a static one as temporarily absent (-2).
+
+        Raises ApiError: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID.
+        """
+        member = self.check_member(member_id, instance_id)
+        if instance_id is not None and epoch == STATIC_LEAVE_EPOCH:
+            self.write([self.assignment_record(member.absent())])
+        else:
+            self.fence([member], now_ms)
+
+    def fence(self, members: Sequence[SomeMember], now_ms: int) -> None:
+        """Remove members, after they left or missed a deadline."""
+        epoch = self.epoch + 1
+        gone = [record for member in members for record in self.no_member(member.id)]
+        gone += self.records_without(members, epoch)
+        if len(self.members) == len(members) and self.assigns_when_empty:
+            gone.append(self.target_epoch_record(epoch, 0))
+        for member in members:
+            self.cancel_timers_of(member.id)
+        self.write(gone)
+
+    @property
+    def assigns_when_empty(self) -> bool:
+        """True if the target's epoch follows the group's when the last member leaves."""
+        return True
+
+    def records_without(self, members: Sequence[SomeMember], epoch: int) -> list[CoordinatorRecord]:
+        """The records of the group in its next epoch, without these members."""
+        counts = dict(self.counts)
+        for member in members:
+            count_names(counts, member.topics, -1)
+        return [self.epoch_record(epoch, self.groups.topics.hash_of(counts))]
+
     def check_capacity(self, member_id: str) -> None:
         """Raises ApiError: GROUP_MAX_SIZE_REACHED, for a new member of a full group."""
-        limit = self.groups.configs.broker(f"group.{self.kind}.max.size")
+        limit = self.groups.config(f"group.{self.kind}.max.size")
         if len(self.members) >= limit and member_id not in self.members:
             problem = f"The {self.kind} group has reached its maximum capacity of {limit} members."
             raise ApiError(ErrorCode.GROUP_MAX_SIZE_REACHED, problem)
 
-    def wrong_epoch(self, member: SomeMember, told: int) -> ApiError:
-        """FENCED_MEMBER_EPOCH, for a request with an epoch that is not the member's."""
-        size = "greater" if told > member.epoch else "smaller"
-        problem = (
-            f"The {self.kind} group member has a {size} member epoch ({told}) than the one known by the group"
-            f" coordinator ({member.epoch}). The member must abandon all its partitions and rejoin."
-        )
-        return ApiError(ErrorCode.FENCED_MEMBER_EPOCH, problem)
-
     def counts_after(self, before: SomeMember | None, after: SomeMember | None) -> Counts:
         """The number of subscribers of each topic after a member has changed, joined or left."""
         counts = dict(self.counts)
-        if before is not None:
-            count_names(counts, before.topics, -1)
-        if after is not None:
-            count_names(counts, after.topics, 1)
+        count_names(counts, before.topics if before is not None else (), -1)
+        count_names(counts, after.topics if after is not None else (), 1)
         return counts
 
-    @property
-    def assignor_name(self) -> str | None:
-        """The effective assignor, None for a kind with only one."""
-        return None
+    def may_assign(self, now_ms: int) -> bool:
+        """True if enough time has passed since the last target to compute another."""
+        interval_ms: int = self.config(f"{self.kind}.assignment.interval.ms")
+        if not self.assignment_timestamp_ms or not interval_ms:
+            return True
+        return self.groups.clock.at(now_ms) >= self.assignment_timestamp_ms + interval_ms
 
-    def topics_of(self, member: SomeMember) -> frozenset[str]:
-        """The names of the topics that a member subscribes to."""
-        return member.topics
-
-    def assigned_to(self, member: SomeMember) -> Mapping[bytes, Collection[int]]:
-        """The partitions that a member holds, by topic id."""
-        return self.target_of(member.id)
-
-    def target_of(self, member_id: str) -> Partitions:
-        """The target of a member, empty if it has none."""
-        return self.targets.get(member_id, NO_ASSIGNMENT)
-
-    def subscribed_topics(self, topics_of: TopicsOf) -> Collection[str]:
-        """The topics that members subscribe to."""
-        return self.counts.keys()
+    # offsets
 
     def accept_commit(
         self, member_id: str, instance_id: str | None, generation: int, now_ms: int, *, version: int
     ) -> CommitCheck | None:
-        """Reject a commit of offsets, unless the kind has offsets. Raises ApiError: GROUP_ID_NOT_FOUND."""
-        raise self.without_offsets()
+        """Accept a commit in the member's epoch, or in an older one for partitions assigned to it then (KIP-1251).
+
+        Raises ApiError: UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH, for a member of the classic protocol
+            ILLEGAL_GENERATION, UNSUPPORTED_VERSION; GROUP_ID_NOT_FOUND, for a kind without offsets.
+        """
+        self._check_commits_offsets()
+        if generation < 0 and not self.members:
+            return None
+        member = self.member(member_id)
+        if not member.is_classic and version < FIRST_COMMIT_VERSION:
+            problem = f"OffsetCommit version 9 or above must be used by members using the {self.kind} group protocol"
+            raise ApiError(ErrorCode.UNSUPPORTED_VERSION, problem)
+        return self._commit_check(member, generation)
 
     def accept_transactional_commit(
         self, member_id: str, instance_id: str | None, generation: int
     ) -> CommitCheck | None:
-        """Reject a transaction's offsets, unless the kind has offsets. Raises ApiError: GROUP_ID_NOT_FOUND."""
-        raise self.without_offsets()
+        """Accept a transaction's offsets like a commit; always if the request names no member.
+
+        Raises ApiError: as ``accept_commit``.
+        """
+        self._check_commits_offsets()
+        if generation < 0 and not self.members:
+            return None
+        if generation == -1 and not member_id and instance_id is None:
+            return None
+        return self._commit_check(self.member(member_id), generation)
 
     def accept_fetch(self, member_id: str | None, generation: int) -> None:
-        """Reject a fetch of offsets, unless the kind has offsets. Raises ApiError: GROUP_ID_NOT_FOUND."""
-        raise self.without_offsets()
+        """Let a member read offsets in its epoch, and any client that names no member.
 
-    def without_offsets(self) -> ApiError:
-        """The error for requests about offsets to a kind of group whose members do not commit any."""
-        return ApiError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {self.id} is not a consumer group.")
+        Raises ApiError: UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH, for a member of the classic protocol
+            ILLEGAL_GENERATION; UNKNOWN_SERVER_ERROR, for an epoch without a member; GROUP_ID_NOT_FOUND, for a kind
+            without offsets.
+        """
+        self._check_commits_offsets()
+        if member_id is None and generation < 0:
+            return
+        if member_id is None:  # Kafka looks null up in a table that rejects it
+            raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
+        self._check_epoch(self.member(member_id), generation)
 
-    def begun_offsets(self, cluster: Any) -> list[tuple[str, int, int, int | None]] | None:
-        """Topic, index, first offset and lag of each partition of a group that commits no offsets; None if it does."""
-        return None
+    def _check_commits_offsets(self) -> None:
+        if not self.commits_offsets:
+            raise ApiError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {self.id} is not a consumer group.")
 
-    def retention_begun_ms(self, committed_ms: int) -> int | None:
-        """The time at which an offset's retention began: its commit. Not called for topics that are being read."""
-        return committed_ms
+    def _check_epoch(self, member: SomeMember, epoch: int) -> None:
+        if epoch != member.epoch:
+            problem = f"The received {epoch_name(member)} {epoch} does not match the expected member epoch"
+            raise stale(member, f"{problem} {member.epoch}.")
+
+    def _commit_check(self, member: SomeMember, epoch: int) -> CommitCheck | None:
+        if not self.groups.rules.commits_by_assignment_epoch:
+            self._check_epoch(member, epoch)
+        if epoch == member.epoch:
+            return None
+        name = epoch_name(member)
+        if epoch > member.epoch:
+            raise stale(member, f"Received {name} {epoch} is newer than current member epoch {member.epoch}.")
+        assigned_in = self.assignment_epochs(member)
+
+        def check(at: TopicPartition) -> None:
+            what, assigned = assigned_in(*at)
+            if assigned is None:
+                raise stale(member, f"{what} is not assigned or pending revocation for member.")
+            if epoch < assigned:
+                what = what[0].lower() + what[1:]
+                raise stale(member, f"Received {name} {epoch} is older than assignment epoch {assigned} for {what}.")
+
+        return check
+
+    def assignment_epochs(self, member: SomeMember) -> Callable[[str, int], tuple[str, int | None]]:
+        """A function that returns, for a topic and partition, its name in errors and the epoch of its assignment.
+
+        Kinds with offsets override this. Both it and the function may raise ApiError: STALE_MEMBER_EPOCH.
+        """
+        raise NotImplementedError
+
+    # time
+
+    def on_timer(self, timer: GroupTimer, member_id: str, now_ms: int) -> None:
+        """Remove a member that has missed a deadline."""
+        self.fence([self.members[member_id]], now_ms)
 
     def coordinator_moved(self) -> None:
         """Accept that another broker coordinates the group; no call waits at the old one."""
 
-    def delete(self) -> None:
-        """End the group. Raises ApiError: NON_EMPTY_GROUP."""
-        if self.members:
-            raise ApiError(ErrorCode.NON_EMPTY_GROUP)
-
-    # time
-
-    def on_timer(self, timer: MemberTimer, member_id: str, now_ms: int) -> None:
-        """Handle one of a member's deadlines. Each kind overrides this."""
-        raise NotImplementedError
-
-    def set_timer(self, timer: MemberTimer, member_id: str, deadline_ms: int) -> None:
-        self.groups.timers.set((self.id, timer, member_id), deadline_ms)
-
-    def has_timer(self, timer: MemberTimer, member_id: str) -> bool:
-        return (self.id, timer, member_id) in self.groups.timers
-
-    def cancel_timer(self, timer: MemberTimer, member_id: str) -> None:
-        self.groups.timers.cancel((self.id, timer, member_id))
-
     def cancel_timers_of(self, member_id: str) -> None:
         """Cancel all deadlines of a member."""
-        for timer in MemberTimer:
+        for timer in GroupTimer:
             self.cancel_timer(timer, member_id)
 
     def cancel_timers(self) -> None:
@@ -317,20 +515,32 @@ class ModernGroup(Generic[SomeMember]):
         for member_id in self.members:
             self.cancel_timers_of(member_id)
 
-    def put_off_session(self, member_id: str, now_ms: int, timeout_ms: int | None = None) -> None:
+    def extend_session(self, member_id: str, now_ms: int, timeout_ms: int | None = None) -> None:
         """Extend a member's session after a heartbeat, by ``timeout_ms`` or else the group's session time-out."""
         if timeout_ms is None:
-            timeout_ms = self.groups.configs.group(self.id, f"{self.kind}.session.timeout.ms")
-        self.set_timer(MemberTimer.SESSION, member_id, now_ms + timeout_ms)
+            timeout_ms = self.config(f"{self.kind}.session.timeout.ms")
+        self.set_timer(GroupTimer.SESSION, member_id, now_ms + timeout_ms)
 
     def restart_sessions(self, now_ms: int) -> None:
-        """Start a full session for every member."""
-        for member_id in self.members:
-            self.put_off_session(member_id, now_ms)
+        """Start a full session for every member, and give members that have to revoke partitions their full time."""
+        for member in self.members.values():
+            self.extend_session(member.id, now_ms)
+            if member.state is MemberState.UNREVOKED_PARTITIONS:
+                self.set_timer(GroupTimer.REBALANCE, member.id, now_ms + member.rebalance_timeout_ms)
 
-    def may_assign(self, now_ms: int) -> bool:
-        """True if enough time has passed since the last target to compute another."""
-        interval_ms: int = self.groups.configs.group(self.id, f"{self.kind}.assignment.interval.ms")
-        if not self.assignment_timestamp_ms or not interval_ms:
-            return True
-        return self.groups.clock.at(now_ms) >= self.assignment_timestamp_ms + interval_ms
+
+def epoch_name(member: ModernMember) -> str:
+    return "generation id" if member.is_classic else "member epoch"
+
+
+def stale(member: ModernMember, problem: str) -> ApiError:
+    """The error for a request with an epoch that is not the member's."""
+    return ApiError(ErrorCode.ILLEGAL_GENERATION if member.is_classic else ErrorCode.STALE_MEMBER_EPOCH, problem)
+
+
+def check_filled(request: Any, *names: str) -> None:
+    """Raises ApiError: INVALID_REQUEST, for a text field that is empty or blank; None is accepted."""
+    for name in names:
+        value = getattr(request, name)
+        if value is not None and not value.strip():
+            raise ApiError(ErrorCode.INVALID_REQUEST, f"{name.title().replace('_', '')} can't be empty.")

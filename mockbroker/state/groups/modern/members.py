@@ -5,18 +5,31 @@ Source: ModernGroupMember, MemberState, Apache Kafka 4.4.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields, replace
 from enum import IntEnum
-from typing import Any, Self
+from functools import cache
+from typing import Any, Self, TypeVar
+
+Key = TypeVar("Key")
 
 JOIN_EPOCH = 0
 LEAVE_EPOCH = -1
 STATIC_LEAVE_EPOCH = -2
-NOBODY = -1  # the holder's epoch of a partition without a holder
+NO_HOLDER = -1  # the holder's epoch of a partition without a holder
 
 Partitions = Mapping[bytes, frozenset[int]]
 """Partitions by topic id."""
+MEMBER_FIELDS = {
+    "member_id": "id",
+    "member_epoch": "epoch",
+    "previous_member_epoch": "previous_epoch",
+    "rack_id": "rack",
+    "subscribed_topic_regex": "expression",
+    "server_assignor": "assignor",
+    "classic_member_metadata": "classic",
+}
+"""The names in members of those fields of records and responses that are named differently there."""
 
 
 class MemberState(IntEnum):
@@ -43,20 +56,85 @@ class ModernMember:
     rack: str | None = None
     client_id: str = ""
     client_host: str = ""
+    rebalance_timeout_ms: int = -1
     topics: frozenset[str] = frozenset()
+
+    @property
+    def is_classic(self) -> bool:
+        """True if the member uses the classic protocol."""
+        return False
 
     def is_reconciled(self, assignment_epoch: int) -> bool:
         """True if the member has exactly the partitions of its target of this epoch."""
         return self.state is MemberState.STABLE and self.epoch == assignment_epoch
 
+    def message(self, kind: type[Any], **others: Any) -> Any:
+        """A record or part of a response of this class, with the fields that the member has too, and others."""
+        return kind(**{name: getattr(self, own) for name, own in self._common_with(kind)} | others)
+
+    def _common_with(self, message: Any) -> list[tuple[str, str]]:
+        own: Any = type(self)
+        return common_fields(own, message)
+
+    def updated(self, value: Any, **others: Any) -> Self:
+        """The member with the values of all fields that a record has too, and others."""
+        known = {own: getattr(value, name) for name, own in self._common_with(type(value))}
+        return replace(self, **known | others)
+
+    def metadata(self, kind: type[Any]) -> Any:
+        """The record of the member's metadata."""
+        return self.message(kind, subscribed_topic_names=sorted(self.topics))
+
     def with_metadata(self, value: Any) -> Self:
-        """The member with the metadata in the record. Each kind overrides this."""
+        """The member with the metadata in the record."""
+        return self.updated(value, topics=frozenset(value.subscribed_topic_names))
+
+    def assignment(self, kind: type[Any]) -> Any:
+        """The record of the member's current assignment. Each kind overrides this."""
         raise NotImplementedError
 
     def with_assignment(self, value: Any) -> Self:
         """The member with the assignment in the record. Each kind overrides this."""
         raise NotImplementedError
 
-    def without_assignment(self) -> Self:
-        """The member before its first assignment. Each kind overrides this."""
+    def absent(self) -> Self:
+        """A static member that has left for a while. Kinds with static members override this."""
         raise NotImplementedError
+
+
+SomeMember = TypeVar("SomeMember", bound=ModernMember)
+
+
+@cache
+def common_fields(member: type[ModernMember], message: type[Any]) -> list[tuple[str, str]]:
+    """The fields of a message that members of a class have too, with the name of each in the member."""
+    own = {one.name for one in fields(member)}
+    names = ((name, MEMBER_FIELDS.get(name, name)) for name in message.__struct_fields__)
+    return [(name, in_member) for name, in_member in names if in_member in own]
+
+
+def grouped(partitions: Iterable[tuple[Key, int]]) -> dict[Key, frozenset[int]]:
+    """Partitions by topic or subtopology.
+
+    >>> grouped([("b", 1), ("a", 0), ("b", 0)])
+    {'b': frozenset({0, 1}), 'a': frozenset({0})}
+    """
+    found: dict[Key, set[int]] = {}
+    for key, number in partitions:
+        found.setdefault(key, set()).add(number)
+    return {key: frozenset(numbers) for key, numbers in found.items()}
+
+
+def changed(member: SomeMember, changes: Mapping[str, Any], **others: Any) -> SomeMember:
+    """The member with all changes that are not None, and others."""
+    return replace(member, **{name: value for name, value in changes.items() if value is not None}, **others)
+
+
+def partitions_of(messages: Iterable[Any]) -> Partitions:
+    """The partitions in messages with a topic id and partitions."""
+    return {one.topic_id: frozenset(one.partitions) for one in messages}
+
+
+def messages_of(kind: type[Any], partitions: Mapping[bytes, Iterable[int]]) -> list[Any]:
+    """Partitions as messages of this class, by topic id."""
+    return [kind(topic_id=topic_id, partitions=sorted(numbers)) for topic_id, numbers in sorted(partitions.items())]

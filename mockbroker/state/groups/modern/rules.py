@@ -39,12 +39,5 @@ def rules_of(release: str | None) -> GroupRules:
     >>> rules_of("4.1").first_epoch, rules_of(None).first_epoch
     (0, 1)
     """
-    since_44 = is_since(release, "4.4")
-    return GroupRules(
-        first_epoch=1 if is_since(release, "4.3") else 0,
-        unsubscribing_counts_at_once=is_since(release, "4.2"),
-        commits_by_assignment_epoch=is_since(release, "4.3"),
-        assignor_counts=since_44,
-        static_members_replace_in_full_groups=since_44,
-        empty_groups_are_assigned=since_44,
-    )
+    since_42, since_43, since_44 = (is_since(release, one) for one in ("4.2", "4.3", "4.4"))
+    return GroupRules(int(since_43), since_42, since_43, since_44, since_44, since_44)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import protocol
-from mockbroker.handlers.group_offsets import subscribed_topics
+from mockbroker.state.groups.classic.group import topics_in
 from mockbroker.state.groups.classic.members import GroupJoin
 from mockbroker.state.groups.offsets import Committed
 from protocol.apis.group_offsets import OffsetCommitRequest, OffsetDeleteRequest, OffsetFetchRequest
@@ -276,5 +276,5 @@ def test_offsets_of_no_group_cannot_be_deleted(sim):
 
 @pytest.mark.parametrize("metadata", [b"", b"\0", b"\0\0\0\0\0\7", b"\0\1\xff\xff\xff\xff"])
 def test_metadata_that_is_no_subscription_is_told_from_one(metadata):
-    assert subscribed_topics(metadata) is None
-    assert subscribed_topics(subscription("orders", "events")) == {"orders", "events"}
+    assert topics_in(metadata) is None
+    assert topics_in(subscription("orders", "events")) == {"orders", "events"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mockbroker.handlers import groups
-from mockbroker.state.groups.classic.members import GroupJoin
+from mockbroker.state.groups.classic.members import GroupJoin, GroupSync
 from mockbroker.state.groups.offsets import Committed
 from protocol.apis.groups import DeleteGroupsRequest, DescribeGroupsRequest, ListGroupsRequest
 from protocol.error_codes import ErrorCode
@@ -27,7 +27,9 @@ def sim(sim):
 def settle(sim):
     """The one member of READERS gets its assignment."""
     group = sim.cluster.groups.get(READERS)
-    sim.cluster.groups.sync(READERS, group.leader_id, "i1", 1, None, None, {group.leader_id: b"all"}, sim.now_ms)
+    sim.cluster.groups.sync(
+        READERS, GroupSync(group.leader_id, "i1", 1, None, None, {group.leader_id: b"all"}), sim.now_ms
+    )
 
 
 def coordinator(sim, group_id):

@@ -28,7 +28,7 @@ def begun(sim: Simulation, partitions: int = 1, *, start_offset: int = 0, group:
     """A topic whose share partitions have begun; gives its id. Partition i is led by broker i."""
     topic = sim.cluster.replication_control.create(TOPIC, partitions, 3)
     for index in range(partitions):
-        share_of(sim.cluster).begin(SharePartitionKey(group, topic.id, index), 1, start_offset)
+        share_of(sim.cluster).coordinator.initialize(SharePartitionKey(group, topic.id, index), 1, start_offset)
     return topic.id
 
 

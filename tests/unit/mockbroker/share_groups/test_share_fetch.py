@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from mockbroker.core.simulation import Simulation
-from mockbroker.share_groups.share_states import SharePartitionKey, share_of
+from mockbroker.share_groups.share_states import NO_OFFSET, SharePartitionKey, share_of
 from mockbroker.share_groups.state import sessions
 from mockbroker.state.image.image import GROUP_RESOURCE
 from protocol.embedded.metadata_settings import ConfigRecord
@@ -355,7 +355,7 @@ def test_a_stopped_broker_loses_sessions_and_locks_and_no_acknowledgement(sim):
 @pytest.mark.parametrize("end", ["stop_broker", "crash_broker"])
 def test_locks_on_a_diskless_topic_end_with_the_broker_of_their_session(sim, end):
     topic = sim.cluster.replication_control.create(TOPIC, 1, configs={"diskless.enable": "true"}).id
-    share_of(sim.cluster).begin(SharePartitionKey(GROUP, topic, 0), 1, 0)
+    share_of(sim.cluster).coordinator.initialize(SharePartitionKey(GROUP, topic, 0), 1, 0)
     filled(sim, 3)
     assert acquired(share_fetch(sim, topic)) == [(0, 2, 1)]
     assert acquired(share_fetch(sim, topic, member="two", broker=1)) == []
@@ -434,7 +434,7 @@ def test_within_a_session_partitions_without_news_are_left_out(sim):
 def test_a_group_that_was_never_told_where_to_begin_begins_at_the_end(sim):
     topic = sim.cluster.replication_control.create(TOPIC, 1, 3).id
     filled(sim, 2)
-    share_of(sim.cluster).begin(SharePartitionKey(GROUP, topic, 0), 1)
+    share_of(sim.cluster).coordinator.initialize(SharePartitionKey(GROUP, topic, 0), 1, NO_OFFSET)
     assert acquired(share_fetch(sim, topic)) == []
     filled(sim, 1)
     assert acquired(share_fetch(sim, topic, 1)) == [(2, 2, 1)]
@@ -447,7 +447,7 @@ def test_a_group_begins_with_the_records_of_a_duration(sim, age, given):
     filled(sim, 2)
     config = {"resource_type": GROUP_RESOURCE, "resource_name": GROUP, "name": "share.auto.offset.reset"}
     sim.cluster.writer.commit([ConfigRecord(**config, value=f"by_duration:{age}")])
-    share_of(sim.cluster).begin(SharePartitionKey(GROUP, topic, 0), 1)
+    share_of(sim.cluster).coordinator.initialize(SharePartitionKey(GROUP, topic, 0), 1, NO_OFFSET)
     assert acquired(share_fetch(sim, topic)) == given
 
 

@@ -15,7 +15,7 @@ import pytest
 
 from mockbroker.state.brokers.broker import Broker
 from mockbroker.state.cluster import Cluster
-from mockbroker.state.groups.classic.members import GroupJoin
+from mockbroker.state.groups.classic.members import GroupJoin, GroupSync
 from mockbroker.state.groups.classic.states import ClassicGroupState
 from mockbroker.state.groups.offsets import Committed
 from mockbroker.state.image.image import Image
@@ -108,9 +108,9 @@ def join(cluster: Cluster, instance_id: str | None = None, now_ms: int = 0) -> s
     joining = GroupJoin("", instance_id, "c", "/h", 10_000, 20_000, "consumer", (("range", b"orders"),), False)
     answer = cluster.groups.join(GROUP, joining, now_ms, Random(0)).answer
     assert answer is not None
-    cluster.groups.sync(
-        GROUP, answer.member_id, instance_id, answer.generation, None, None, {answer.member_id: b"mine"}, now_ms
-    )
+    assignments = {answer.member_id: b"mine"}
+    syncing = GroupSync(answer.member_id, instance_id, answer.generation, assignments=assignments)
+    cluster.groups.sync(GROUP, syncing, now_ms)
     return answer.member_id
 
 
@@ -225,7 +225,7 @@ def test_members_of_a_stable_group_go_on_in_their_generation(runs):
     group = runs.restart(now_ms=50_000).groups.get(GROUP)
     assert (group.state, group.generation, group.leader_id) == (ClassicGroupState.STABLE, 1, member_id)
     runs.cluster.groups.heartbeat(GROUP, member_id, None, 1, 50_000)
-    answer = runs.cluster.groups.sync(GROUP, member_id, None, 1, None, None, {}, 50_000).answer
+    answer = runs.cluster.groups.sync(GROUP, GroupSync(member_id, None, 1), 50_000).answer
     assert answer is not None
     assert answer.assignment == b"mine"
 

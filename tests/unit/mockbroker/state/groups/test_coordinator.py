@@ -5,8 +5,11 @@ from __future__ import annotations
 import pytest
 
 from mockbroker.state.errors import ApiError
+from mockbroker.state.groups.classic.members import GroupSync
 from mockbroker.state.groups.classic.states import ClassicGroupState
 from mockbroker.state.groups.offsets import Committed
+from protocol.embedded.consumer_protocol import ConsumerProtocolSubscription
+from protocol.embedded.versioned import write_versioned
 from protocol.error_codes import ErrorCode
 from tests.group_driver import GROUP, SESSION_MS, GroupDriver
 from tests.internal_topics import end_transaction
@@ -42,7 +45,7 @@ def test_a_member_with_an_id_does_not_create_the_group(driver):
 def test_members_of_a_group_that_does_not_exist_are_unknown(driver):
     groups = driver.groups
     assert refusal(lambda: groups.heartbeat(GROUP, "m", None, 1, 0)) is ErrorCode.UNKNOWN_MEMBER_ID
-    assert refusal(lambda: groups.sync(GROUP, "m", None, 1, None, None, {}, 0)) is ErrorCode.UNKNOWN_MEMBER_ID
+    assert refusal(lambda: groups.sync(GROUP, GroupSync("m", None, 1), 0)) is ErrorCode.UNKNOWN_MEMBER_ID
     assert groups.leave(GROUP, [("m", None), ("n", None)], 0) == [ErrorCode.UNKNOWN_MEMBER_ID] * 2
 
 
@@ -50,9 +53,9 @@ def test_the_empty_group_id_is_refused_to_members_and_admins(driver):
     groups = driver.groups
     for command in (
         lambda: groups.heartbeat("", "m", None, 1, 0),
-        lambda: groups.sync("", "m", None, 1, None, None, {}, 0),
+        lambda: groups.sync("", GroupSync("m", None, 1), 0),
         lambda: groups.leave("", [], 0),
-        lambda: groups.delete_offsets("", [], lambda metadata: ()),
+        lambda: groups.delete_offsets("", []),
     ):
         assert refusal(command) is ErrorCode.INVALID_GROUP_ID
 
@@ -211,8 +214,8 @@ def test_a_transaction_for_a_generation_of_no_group_is_refused(driver):
 # deleting offsets
 
 
-def delete(driver, *partitions, topics=("orders",)):
-    return driver.groups.delete_offsets(GROUP, partitions, lambda metadata: topics)
+def delete(driver, *partitions):
+    return driver.groups.delete_offsets(GROUP, partitions)
 
 
 def test_offsets_of_a_group_without_members_can_be_deleted(driver):
@@ -222,7 +225,9 @@ def test_offsets_of_a_group_without_members_can_be_deleted(driver):
 
 
 def test_offsets_of_a_topic_that_a_member_reads_are_kept(driver):
-    (leader,) = driver.stable_members(1)
+    subscription = write_versioned(ConsumerProtocolSubscription(topics=["orders"]), 0)
+    leader, _ = driver.enter(protocols=(("range", subscription),))
+    driver.sync(leader)
     commit(driver, 1, leader, {ORDERS_0: Committed(1), ("events", 0): Committed(2)})
     assert delete(driver, ORDERS_0, ("events", 0)) == {
         ORDERS_0: ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC,
@@ -233,7 +238,7 @@ def test_offsets_of_a_topic_that_a_member_reads_are_kept(driver):
 
 def test_a_subscription_that_cannot_be_read_may_hold_any_topic(driver):
     driver.stable_members(1)
-    assert delete(driver, ORDERS_0, topics=None) == {ORDERS_0: ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC}
+    assert delete(driver, ORDERS_0) == {ORDERS_0: ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC}
 
 
 def test_offsets_of_a_group_with_members_that_are_no_consumers_are_kept(driver):

@@ -6,7 +6,14 @@ from msgspec import structs
 from mockbroker.core.simulation import Simulation
 from mockbroker.state.errors import ApiError
 from mockbroker.state.topics.coordinator_keys import TRANSACTIONS_TOPIC
-from mockbroker.state.transactions.states import NEXT_STATE, STATE_NAMES, TransactionEvent, TransactionState, record
+from mockbroker.state.transactions.states import (
+    STATE_NAMES,
+    VALID_BEFORE,
+    TransactionState,
+    after,
+    new_value,
+    record,
+)
 from protocol.apis.fetch import FetchRequest
 from protocol.error_codes import ErrorCode
 from protocol.records import ControlType, control_type, coordinator_epoch, iter_records
@@ -43,13 +50,12 @@ def exhaust(producer: TransactionalProducer) -> None:
     producer.epoch = LAST_EPOCH
 
 
-def test_a_pair_of_state_and_event_that_cannot_be_raises():
-    with pytest.raises(KeyError):
-        NEXT_STATE[TransactionState.PREPARE_COMMIT, TransactionEvent.PARTITIONS_ADDED]
-    assert {state for state, _ in NEXT_STATE} == set(TransactionState) - {
-        TransactionState.DEAD,
-        TransactionState.PREPARE_EPOCH_FENCE,
-    }
+def test_a_state_follows_only_those_that_kafka_lists_for_it():
+    value = structs.replace(new_value(1, 1000, 0), transaction_status=TransactionState.PREPARE_COMMIT)
+    assert after(value, TransactionState.COMPLETE_COMMIT, 0).transaction_status == TransactionState.COMPLETE_COMMIT
+    with pytest.raises(AssertionError):
+        after(value, TransactionState.ONGOING, 0)
+    assert set(VALID_BEFORE) == set(TransactionState) - {TransactionState.DEAD, TransactionState.PREPARE_EPOCH_FENCE}
 
 
 @pytest.mark.parametrize("version", [OLD, NEW])
