@@ -110,7 +110,7 @@ class MockCluster(ServedCluster):
             state.security.check(state)
             with_tls = listeners_by_broker(state)
             if self._storage is not None:
-                self._storage.went_on(state)
+                self._storage.summarize(state)
         super().__init__(
             Runtime(state, Random(seed)),
             seed=seed,
@@ -155,7 +155,7 @@ class MockCluster(ServedCluster):
             for node in nodes:
                 if node.broker.is_running:
                     await node.accept()
-            self.state.cluster_control.register_anew(self.now_ms())
+            self.state.cluster_control.register_again(self.now_ms())
             await self._tell_brokers()
             if self._tls is not None and self._options.security_dir is not None:
                 write_client_files(self._options.security_dir, self.state, self._tls)
@@ -334,7 +334,7 @@ class MockCluster(ServedCluster):
 
     def _given_back_on_error(self) -> AbstractContextManager[None]:
         """A context that releases the data directory if its block fails."""
-        return nullcontext() if self._storage is None else self._storage.given_back_on_error()
+        return nullcontext() if self._storage is None else self._storage.unlocked_on_error()
 
 
 def open_key_file(path: str) -> KeyFile:

@@ -25,7 +25,6 @@ from protocol.headers import read_response, request_frame
 if TYPE_CHECKING:
     from mockbroker.core.faults.faults import Faults
     from mockbroker.state.image.writer import RecordLog
-    from mockbroker.state.metadata.view import ControllerUpdate
 
 
 class ConnectionClosedError(Exception):
@@ -213,7 +212,7 @@ class Simulation(StateCommands):
         assert ticket in self.replies, f"{type(request).__name__} waits"
         return self.replies[ticket]
 
-    def tell(self, *broker_ids: int) -> Sequence[ControllerUpdate]:
+    def tell(self, *broker_ids: int) -> Sequence[Any]:
         """Deliver the updates of ZooKeeper mode's controller to these brokers, or to all; returns all of them.
 
         Updates for other brokers are lost.

@@ -83,9 +83,9 @@ class DataDirectory:
         try:
             self.sync()
         finally:
-            self.give_back()
+            self.unlock()
 
-    def give_back(self) -> None:
+    def unlock(self) -> None:
         """Unlock the directory without a sync."""
         if self._lock is not None:
             self.files.close()

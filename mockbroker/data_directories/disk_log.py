@@ -7,8 +7,10 @@ from bisect import bisect_left
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple, cast
 
+from msgspec.structs import replace
+
 from mockbroker.data_directories.files import StorageError
-from mockbroker.state.logs.log import UNBOUNDED, Log, StoredBatch, running_maximum
+from mockbroker.state.logs.log import BASE_OFFSET, UNBOUNDED, Log, StoredBatch
 
 if TYPE_CHECKING:
     from mockbroker.data_directories.batch_scan import Scan
@@ -41,7 +43,7 @@ class StoredBytes:
 
 
 class DiskLog(Log):
-    """A log in a file. Its columns are those of ``Log``, with ``StoredBytes`` instead of the batches' bytes.
+    """A log in a file: a ``Log`` whose batches have ``StoredBytes`` instead of bytes.
 
     Args:
         on_append: called with the log and the wall-clock time in ms after a batch was written to the file.
@@ -61,7 +63,6 @@ class DiskLog(Log):
         Args:
             modified_ms: the file's modification time.
         """
-        last_offsets = []
         latest_epoch = self.leader_epochs.latest_epoch()
         self.end_offset = 0
         for batch in found.batches:
@@ -70,18 +71,14 @@ class DiskLog(Log):
                 self.end_offset = batch.base_offset if segments else min(batch.base_offset, self.start_offset)
                 self.roll(modified_ms)
             segments[-1].written(batch.size, batch.max_timestamp, modified_ms)
-            self._base_offsets.append(batch.base_offset)
-            last_offsets.append(batch.last_offset)
-            self._max_timestamps.append(batch.max_timestamp)
-            self._epoch_of.append(batch.leader_epoch)
-            self._data.append(cast(bytes, StoredBytes(batch.position, batch.size)))
+            stored = in_file(batch.position, batch.size)
+            self._batches.append(
+                StoredBatch(batch.base_offset, batch.last_offset, batch.max_timestamp, batch.leader_epoch, stored)
+            )
             if batch.leader_epoch > latest_epoch:
                 latest_epoch = batch.leader_epoch
                 self.leader_epochs.assign(latest_epoch, batch.base_offset)
             self.end_offset = batch.last_offset + 1
-        if any(last + 1 != first for last, first in zip(last_offsets, self._base_offsets[1:], strict=False)):
-            self._last_offsets = last_offsets
-        self._newest_so_far = running_maximum(self._max_timestamps)
         self.size_bytes = found.size
         self.end_offset = max(self.end_offset, self.start_offset)
         self.leader_epochs.truncate_from_start(self.start_offset)
@@ -92,27 +89,11 @@ class DiskLog(Log):
             self.delete_segments(dead, modified_ms)
 
     def append(
-        self,
-        data: bytes,
-        last_offset: int,
-        max_timestamp: int,
-        leader_epoch: int,
-        *,
-        now_ms: int = 0,
-        segment_bytes: int = UNBOUNDED,
-        segment_ms: int = UNBOUNDED,
+        self, data: bytes, last_offset: int, max_timestamp: int, leader_epoch: int, *, now_ms: int = 0, **rules: int
     ) -> int:
         """As ``Log.append``; raises StorageError if the write fails, and then nothing has changed."""
-        stored = StoredBytes(self.file.append(data), len(data))
-        base_offset = super().append(
-            cast(bytes, stored),
-            last_offset,
-            max_timestamp,
-            leader_epoch,
-            now_ms=now_ms,
-            segment_bytes=segment_bytes,
-            segment_ms=segment_ms,
-        )
+        stored = in_file(self.file.append(data), len(data))
+        base_offset = super().append(stored, last_offset, max_timestamp, leader_epoch, now_ms=now_ms, **rules)
         self._on_append(self, now_ms)
         return base_offset
 
@@ -124,7 +105,7 @@ class DiskLog(Log):
         """As ``Log.delete_segments``; rewrites the file once half of it is deleted."""
         super().delete_segments(count, now_ms)
         first = self._position_of(0)
-        if not self._data or first >= max(self.file.size - first, MIN_DEAD_BYTES):
+        if not self._batches or first >= max(self.file.size - first, MIN_DEAD_BYTES):
             try:
                 self._rewrite([], 0)
             except StorageError as error:
@@ -133,21 +114,24 @@ class DiskLog(Log):
     def compact(self, cleaned: list[StoredBatch], segments: list[LogSegment], end_offset: int) -> None:
         """As ``Log.compact``. Raises StorageError if the write fails, and then nothing has changed."""
         try:
-            self._rewrite([one.data for one in cleaned], bisect_left(self._base_offsets, end_offset))
+            self._rewrite([one.data for one in cleaned], bisect_left(self._batches, end_offset, key=BASE_OFFSET))
         except StorageError as error:
             log.warning("%s; the log is not compacted", error.message)
             raise
         stored: list[StoredBatch] = []
         position = 0
         for one in cleaned:
-            stored.append(one._replace(data=cast(bytes, StoredBytes(position, len(one.data)))))
+            stored.append(replace(one, data=in_file(position, len(one.data))))
             position += len(one.data)
         super().compact(stored, segments, end_offset)
 
     def truncate(self, offset: int) -> None:
         """As ``Log.truncate``. Raises StorageError, and then nothing has changed."""
-        self.file.truncate(self._position_of(bisect_left(self._base_offsets, offset)))
+        self.file.truncate(self._position_of(bisect_left(self._batches, offset, key=BASE_OFFSET)))
         super().truncate(offset)
+
+    def batch(self, index: int) -> StoredBatch:
+        return replace(self._batches[index], data=self.bytes_of(index, index + 1)[0])
 
     def bytes_of(self, first: int, end: int) -> list[bytes]:
         """As ``Log.bytes_of``, read from the file. Raises StorageError."""
@@ -158,28 +142,33 @@ class DiskLog(Log):
         data = self.file.read(start, last.position + last.size - start)
         found = []
         for index in range(first, end):
-            size = len(self._data[index])
+            size = self._stored(index).size
             found.append(data[position - start : position - start + size])
             position += size
         return found
 
-    def in_memory(self) -> Log:
-        """A log in memory with the same batches."""
-        snapshot = self.snapshot()
-        columns = (*snapshot.columns[:-1], self.bytes_of(0, len(self._data)))
-        return snapshot._replace(columns=columns).log()
+    def copy(self) -> Log:
+        copied = super().copy()
+        pieces = self.bytes_of(0, len(self))
+        copied._batches = [replace(one, data=data) for one, data in zip(self._batches, pieces, strict=True)]
+        return copied
 
     def _stored(self, index: int) -> StoredBytes:
-        return cast(StoredBytes, self._data[index])
+        return cast(StoredBytes, self._batches[index].data)
 
     def _position_of(self, index: int) -> int:
         """The position of a batch in the file, or the file's end."""
-        return self._stored(index).position if index < len(self._data) else self.file.size
+        return self._stored(index).position if index < len(self) else self.file.size
 
     def _rewrite(self, pieces: list[bytes], first: int) -> None:
         """Rewrite the file: these bytes, then the batches from ``first`` on. Raises StorageError."""
         rest_at = self._position_of(first)
         self.file.rewrite(pieces, rest_at)
         moved = sum(map(len, pieces)) - rest_at
-        stored = cast("list[StoredBytes]", self._data)
-        self._data = cast("list[bytes]", [StoredBytes(one.position + moved, one.size) for one in stored])
+        for index, one in enumerate(self._batches):
+            stored = self._stored(index)
+            self._batches[index] = replace(one, data=in_file(stored.position + moved, stored.size))
+
+
+def in_file(position: int, size: int) -> bytes:
+    return cast(bytes, StoredBytes(position, size))

@@ -18,29 +18,25 @@ from mockbroker.data_directories.files import StorageError
 from mockbroker.data_directories.log_file import LogFile
 from mockbroker.state.image.image import TOPIC_RESOURCE
 from mockbroker.state.logs.log import UNBOUNDED
-from mockbroker.state.logs.memory import MemoryLogStore
+from mockbroker.state.logs.store import LogStore
 from protocol.uuids import uuid_from_text, uuid_to_text
 
 if TYPE_CHECKING:
     from mockbroker.state.cluster import Cluster
-    from mockbroker.state.coordinator_shard import CoordinatorShard
 
 log = logging.getLogger("mockbroker.storage")
 
 STRAY = ".stray"
 
 
-class DiskLogStore:
-    """Stores logs in a data directory: a ``LogStore``."""
+class DiskLogStore(LogStore):
+    """Stores logs in a data directory."""
 
     def __init__(self, data: DataDirectory) -> None:
+        super().__init__()
         self.data = data
-        self.shards: dict[tuple[bytes, int], CoordinatorShard] = {}
         self._cluster: Cluster | None = None
-        self._logs: dict[bytes, dict[int, DiskLog]] = {}
         self._waiting: dict[DiskLog, bytes] = {}  # for flush.ms of the topic of this id
-
-    # as a LogStore
 
     def attach(self, cluster: Cluster) -> None:
         """Read all logs of the directory; those of unknown topics are renamed.
@@ -55,38 +51,22 @@ class DiskLogStore:
                 directory.rename(directory.with_name(directory.name + STRAY))
                 continue
             file, found = LogFile.open(directory, self.data.files)
-            opened = self._logs.setdefault(topic_id, {})[index] = self._log(topic_id, file)
+            opened = self._log(topic_id, file)
+            self._logs.setdefault(topic_id, {})[index] = opened
             modified_ms = max((path.stat().st_mtime_ns for path in directory.iterdir()), default=0) // 1_000_000
             opened.take(found, self._segment_rules(topic_id), modified_ms)
 
-    def open(self, topic_id: bytes, partition: int) -> DiskLog:
-        logs = self._logs.setdefault(topic_id, {})
-        if partition not in logs:
-            directory = self.data.path / f"{uuid_to_text(topic_id)}-{partition}"
-            logs[partition] = self._log(topic_id, LogFile(directory, self.data.files))
-        return logs[partition]
-
-    def has(self, topic_id: bytes, partition: int) -> bool:
-        return partition in self._logs.get(topic_id, ())
-
-    def filled(self) -> Iterator[tuple[bytes, int]]:
-        yield from sorted(
-            (topic_id, index) for topic_id, logs in self._logs.items() for index, one in logs.items() if one.segments
-        )
+    def new_log(self, topic_id: bytes, partition: int) -> DiskLog:
+        directory = self.data.path / f"{uuid_to_text(topic_id)}-{partition}"
+        return self._log(topic_id, LogFile(directory, self.data.files))
 
     def delete(self, topic_id: bytes) -> None:
         for one in self._logs.pop(topic_id, {}).values():
+            assert isinstance(one, DiskLog)
             self._waiting.pop(one, None)
             self.data.unsynced.pop(one.file, None)
             one.file.close()
             rmtree(one.file.directory, ignore_errors=True)  # the next start renames the rest
-
-    def fork(self) -> MemoryLogStore:
-        """A store in memory with the same logs: a fork is another cluster, without a directory."""
-        store = MemoryLogStore()
-        for topic_id, index in self.filled():
-            store.fill(topic_id, index, self.open(topic_id, index).in_memory())
-        return store
 
     # syncing
 

@@ -54,12 +54,12 @@ class Storage:
         self._timer: asyncio.TimerHandle | None = None
 
     @contextmanager
-    def given_back_on_error(self) -> Iterator[None]:
+    def unlocked_on_error(self) -> Iterator[None]:
         """Unlock the directory without changes if the block raises."""
         try:
             yield
         except BaseException:
-            self.data.give_back()
+            self.data.unlock()
             raise
 
     def durable(self, brokers: Sequence[Broker], seed: int) -> dict[str, Any]:
@@ -86,8 +86,8 @@ class Storage:
             "now_ms": int(time.time() * 1000),
         }
 
-    def went_on(self, cluster: Cluster) -> None:
-        """The cluster has been built."""
+    def summarize(self, cluster: Cluster) -> None:
+        """Set ``summary``, once the cluster has been built."""
         image, topics, found = cluster.image, cluster.internal_topics, self.summary
         if found != "new":
             parts = [

@@ -39,7 +39,7 @@ def api_versions(call: Call, request: ApiVersionsRequest) -> ApiVersionsResponse
         return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
     authenticator = call.session.authenticator
     if authenticator is not None and not authenticator.is_complete:
-        authenticator.versions_told()  # before the login Kafka does not check the node id
+        authenticator.versions_sent()  # before the login Kafka does not check the node id
     elif is_misdirected(call, request):
         return ApiVersionsResponse(error_code=ErrorCode.REBOOTSTRAP_REQUIRED)
     limits = call.session.served_versions

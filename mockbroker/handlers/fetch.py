@@ -28,8 +28,7 @@ from mockbroker.handlers.leadership import (
     hosted_by,
 )
 from mockbroker.state.errors import ApiError
-from mockbroker.state.logs.log import UNDEFINED_EPOCH
-from mockbroker.state.logs.store import PartitionLog
+from mockbroker.state.logs.log import UNDEFINED_EPOCH, Log
 from mockbroker.state.replicas.preferred import check_follower_has, preferred_replica
 from mockbroker.state.sessions.fetch_sessions import (
     FINAL_EPOCH,
@@ -406,9 +405,7 @@ def aborted_transactions(partition: Partition, offset: int, size: int) -> list[P
     ]
 
 
-def diverging_epoch(
-    log: PartitionLog, wanted: FetchPartition, end_offset: int
-) -> PartitionResponse.EpochEndOffset | None:
+def diverging_epoch(log: Log, wanted: FetchPartition, end_offset: int) -> PartitionResponse.EpochEndOffset | None:
     """The epoch and offset that a reader must truncate to, None if its last epoch ends at or after its offset.
 
     Raises ApiError: OFFSET_OUT_OF_RANGE. Source: Partition.readRecords, Apache Kafka 4.4.

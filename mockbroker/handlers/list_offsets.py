@@ -21,8 +21,7 @@ from mockbroker.handlers.leadership import (
     last_stable_offset_of,
 )
 from mockbroker.state.errors import ApiError
-from mockbroker.state.logs.log import StoredBatch
-from mockbroker.state.logs.store import PartitionLog
+from mockbroker.state.logs.log import Log, StoredBatch
 from protocol.apis.list_offsets import ListOffsetsRequest, ListOffsetsResponse
 from protocol.error_codes import ErrorCode
 
@@ -97,7 +96,7 @@ def partition_entry(
     return entry
 
 
-def offset_for(log: PartitionLog, end_offset: int, timestamp: int) -> Found:
+def offset_for(log: Log, end_offset: int, timestamp: int) -> Found:
     """Timestamp, offset and leader epoch for a timestamp or one of the special negative values.
 
     Args:
@@ -115,7 +114,7 @@ def offset_for(log: PartitionLog, end_offset: int, timestamp: int) -> Found:
     return found
 
 
-def old_offsets(log: PartitionLog, end_offset: int, timestamp: int) -> list[int]:
+def old_offsets(log: Log, end_offset: int, timestamp: int) -> list[int]:
     """The answer of v0: segments' start offsets and the log's end offset, newest first, for one segment."""
     if timestamp == EARLIEST:
         return [log.start_offset]
@@ -125,7 +124,7 @@ def old_offsets(log: PartitionLog, end_offset: int, timestamp: int) -> list[int]
     return [log.start_offset] if oldest is not None and oldest.max_timestamp <= timestamp else []
 
 
-def newest_record(log: PartitionLog) -> Found | None:
+def newest_record(log: Log) -> Found | None:
     """Timestamp, offset and leader epoch of the log's newest record, the first of several; None in an empty log.
 
     As in Kafka, the record may be before the log's start, if its batch is still stored.
@@ -137,7 +136,7 @@ def newest_record(log: PartitionLog) -> Found | None:
     return (newest, offset, batch.leader_epoch)
 
 
-def first_record_since(log: PartitionLog, timestamp: int) -> Found | None:
+def first_record_since(log: Log, timestamp: int) -> Found | None:
     """Timestamp, offset and leader epoch of the first record at or after this timestamp, if any.
 
     It skips records before the log's start, as LogSegment.findOffsetByTimestamp does.

@@ -53,7 +53,7 @@ def alter_reassignments(call: Call, request: AlterPartitionReassignmentsRequest)
         ],
     )
     if moves:
-        call.cluster.replication_control.reassignments.carry_out(moves)
+        call.cluster.replication_control.reassignments.start(moves)
     return response
 
 
@@ -105,8 +105,8 @@ def listed(name: str, partitions: Iterable[Partition]) -> TopicMove:
             TopicMove.Partition(
                 partition_index=partition.index,
                 replicas=list(partition.replicas),
-                adding_replicas=list(partition.registration.adding),
-                removing_replicas=list(partition.registration.removing),
+                adding_replicas=list(partition.registration.adding_replicas),
+                removing_replicas=list(partition.registration.removing_replicas),
             )
             for partition in partitions
         ],

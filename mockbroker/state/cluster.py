@@ -23,8 +23,8 @@ from mockbroker.state.errors import ApiError
 from mockbroker.state.image.image import Image
 from mockbroker.state.image.writer import ImageWriter
 from mockbroker.state.logs.cleanup import LogCleanup
-from mockbroker.state.logs.memory import MemoryLogStore
 from mockbroker.state.logs.producers import Producers
+from mockbroker.state.logs.store import LogStore
 from mockbroker.state.metadata.kraft import CurrentView, KRaftMode
 from mockbroker.state.quotas.usage import Usages
 from mockbroker.state.replicas.network import Reachability
@@ -32,7 +32,8 @@ from mockbroker.state.replicas.replication import Replication
 from mockbroker.state.security.cluster_security import ClusterSecurity
 from mockbroker.state.sessions.fetch_sessions import FetchSessions
 from mockbroker.state.settings import KafkaSettings
-from mockbroker.state.timers import TimerService, WallClock, expire
+from mockbroker.state.timers import TimerService, WallClock
+from mockbroker.state.topics.coordinator_keys import TRANSACTIONS_TOPIC
 from mockbroker.state.topics.internal_topics import InternalTopics
 from mockbroker.state.topics.placing import make_placer
 from mockbroker.state.topics.replication_control import ReplicationControl
@@ -44,8 +45,7 @@ if TYPE_CHECKING:
     from kafka_rack.selection import ReplicaSelector
     from mockbroker.state.groups.coordinator import Groups
     from mockbroker.state.image.writer import RecordLog
-    from mockbroker.state.logs.store import LogStore
-    from mockbroker.state.metadata.view import ControllerUpdate, MetadataSupport
+    from mockbroker.state.metadata.view import MetadataSupport
     from mockbroker.state.replicas.network import LinkConditions
     from mockbroker.state.snapshot import ClusterSnapshot
     from mockbroker.state.transactions.coordinator import Transactions
@@ -147,7 +147,7 @@ class Cluster:
             id=cluster_id or base64.urlsafe_b64encode(random_uuid(rng)).decode().rstrip("="),
             liveness=Liveness({broker.id: broker for broker in sorted(brokers, key=lambda broker: broker.id)}),
             writer=writer,
-            log_store=MemoryLogStore() if log_store is None else log_store,
+            log_store=LogStore() if log_store is None else log_store,
             producers=Producers(writer),
             release=release,
             is_durable=is_durable,
@@ -161,7 +161,7 @@ class Cluster:
             if is_durable:
                 restart.begin_durable(cluster)
             if image is not None:
-                restart.go_on(cluster, now_ms)
+                restart.resume(cluster, now_ms)
         return cluster
 
     def snapshot(self) -> ClusterSnapshot:
@@ -198,8 +198,8 @@ class Cluster:
             security=self.security,
         )
         cluster._register_all()
-        restart.go_on(cluster, now_ms, snapshot)
-        cluster.cluster_control.register_anew(now_ms)
+        restart.resume(cluster, now_ms, snapshot)
+        cluster.cluster_control.register_again(now_ms)
         return cluster
 
     def _register_all(self) -> None:
@@ -217,7 +217,7 @@ class Cluster:
                     self.release,
                     self.settings["unstable.api.versions.enable"],
                 )
-            self.cluster_control.register_anew(0)
+            self.cluster_control.register_again(0)
 
     def check_plugins(self) -> None:
         """Load the configured placer and selector, so that a wrong name is reported at once.
@@ -253,10 +253,14 @@ class Cluster:
         return None if self.support.is_kraft else self.support
 
     def jump_clock(self, ms: int, now_ms: int) -> None:
-        """Move the wall clock forward, or for negative ms back; see ``wall_clock``."""
+        """Move the wall clock forward, or for negative ms back; what is too old by it is removed or aborted."""
         self.now_ms = now_ms
         self.clock.offset_ms += ms
-        expire(self, now_ms)
+        self.log_cleanup.clock_jumped(now_ms)
+        if TRANSACTIONS_TOPIC in self.topics:
+            self.transactions.clock_jumped(now_ms)
+        if self.has_groups:
+            self.groups.expire(now_ms)
 
     def set_link_conditions(self, conditions: LinkConditions, now_ms: int) -> None:
         """Set the conditions of links that followers fetch over; other links have none."""
@@ -384,7 +388,7 @@ class Cluster:
         self.now_ms = now_ms
         self.timers.advance(now_ms)
 
-    def take_updates(self) -> Sequence[ControllerUpdate]:
+    def take_updates(self) -> Sequence[Any]:
         """The ZooKeeper mode controller's updates to brokers since the last call, in order."""
         return self.support.take_updates(self.topics, self.version)
 

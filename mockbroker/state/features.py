@@ -105,9 +105,9 @@ def problem_with(
         return f"expected a level from {lowest} to {highest}" if highest else "there is no such feature"
     before = present.get(name, 0)
     if level < before and upgrade_type == UPGRADE:
-        return f"it is at {before}, and a downgrade was not asked for"
+        return f"it is at {before}, expected an upgrade, got a lower level"
     if level > before and upgrade_type != UPGRADE:
-        return f"it is at {before}, and a downgrade was asked for"
+        return f"it is at {before}, expected a downgrade, got a higher level"
     if name == METADATA_VERSION:
         if any(change > level for change in METADATA_CHANGES if change <= before):
             return f"records of {before} would be lost"

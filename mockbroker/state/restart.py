@@ -48,16 +48,16 @@ def check_features(levels: dict[str, int], release: str | None) -> None:
         highest = supported.get(name, (0, 0))[1]
         if level > highest:
             raise ValueError(
-                f"the cluster that is kept goes by {name} {level}, but brokers of {release} know it up to {highest}: "
-                "start a release that is as new as the one before"
+                f"expected brokers that support {name} {level} of the stored cluster, got {release}, which supports it "
+                f"up to {highest}: start a release that is at least as new as before"
             )
 
 
-def go_on(cluster: Cluster, now_ms: int, snapshot: ClusterSnapshot | None = None) -> None:
+def resume(cluster: Cluster, now_ms: int, snapshot: ClusterSnapshot | None = None) -> None:
     """Continue from the cluster's image: fence missing brokers; load topics, groups and transactions."""
     cluster.now_ms = now_ms
     image, control = cluster.image, cluster.replication_control
-    gone = [one.id for one in image.brokers.values() if one.id not in cluster.brokers and not one.fenced]
+    gone = [one.broker_id for one in image.brokers.values() if one.broker_id not in cluster.brokers and not one.fenced]
     cluster.cluster_control.fence(gone, fenced=True)
     if cluster.is_durable:
         begin_leader_epochs(cluster)

@@ -8,25 +8,18 @@ from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
 from itertools import count
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
-
-from mockbroker.state.topics.coordinator_keys import TRANSACTIONS_TOPIC
-
-if TYPE_CHECKING:
-    from mockbroker.state.cluster import Cluster
+from typing import Any, Generic, TypeVar
 
 Key = TypeVar("Key", bound=Hashable)
-MAX_STALE = 10_000
-"""Maximum number of stale heap entries of cancelled deadlines before they are removed."""
+MAX_STALE = 1_000
+"""Maximum number of stale heap entries, of cancelled and replaced deadlines, before they are removed."""
 
 
 @dataclass(slots=True, eq=False)
 class Timers(Generic[Key]):
     """One deadline per key, in milliseconds; setting it again replaces it.
 
-    The heap has at most one entry per key: the entry of a postponed deadline is moved only when it comes up, because
-    heartbeats postpone sessions that rarely expire. The earliest deadline, which is read after each call, is cached
-    until a deadline is set or cancelled.
+    The heap has an entry for each deadline that was set; those that differ from the key's current one are stale.
 
     >>> timers = Timers()
     >>> timers.set("session", 10)
@@ -36,31 +29,24 @@ class Timers(Generic[Key]):
     """
 
     deadlines: dict[Key, int] = field(default_factory=dict)
-    _queued: dict[Key, tuple[int, int]] = field(default_factory=dict)  # the key's entry in the heap: deadline, number
     _heap: list[tuple[int, int, Key]] = field(default_factory=list)
-    _numbers: count[int] = field(default_factory=count)  # equal deadlines are due in the order of queueing
-    _next_ms: int | None = None  # cached
-    _is_found: bool = False  # the cache is valid
+    _numbers: count[int] = field(default_factory=count)  # equal deadlines are due in the order of setting
 
     def set(self, key: Key, deadline_ms: int) -> None:
-        self.deadlines[key] = deadline_ms
-        self._is_found = False
-        queued = self._queued.get(key)
-        if queued is None or deadline_ms < queued[0]:
-            self._queue(key, deadline_ms)
+        if self.deadlines.get(key) != deadline_ms:
+            self.deadlines[key] = deadline_ms
+            heappush(self._heap, (deadline_ms, next(self._numbers), key))
+            if len(self._heap) > MAX_STALE + 4 * len(self.deadlines):
+                self._remove_stale()
 
     def cancel(self, key: Key) -> None:
         self.deadlines.pop(key, None)
-        self._is_found = False
-        if len(self._heap) > MAX_STALE + 4 * len(self.deadlines):
-            self._clear_away()
 
     def forget(self, keys: Iterable[Key]) -> None:
         """Cancel deadlines and remove their heap entries."""
-        known = [key for key in keys if self.deadlines.pop(key, None) is not None or key in self._queued]
-        if known:
-            self._is_found = False
-            self._clear_away()
+        for key in keys:
+            self.deadlines.pop(key, None)
+        self._remove_stale()
 
     def __iter__(self) -> Iterator[Key]:
         """The keys with a deadline, in the order of their first one."""
@@ -71,11 +57,10 @@ class Timers(Generic[Key]):
 
     def next_ms(self) -> int | None:
         """The earliest deadline, None if there is none."""
-        if not self._is_found:
-            self._settle()
-            self._next_ms = self._heap[0][0] if self._heap else None
-            self._is_found = True
-        return self._next_ms
+        heap, deadlines = self._heap, self.deadlines
+        while heap and deadlines.get(heap[0][2]) != heap[0][0]:
+            heappop(heap)
+        return heap[0][0] if heap else None
 
     def due(self, now_ms: int) -> Iterator[Key]:
         """The keys that are due, earliest first; each is removed when it is returned.
@@ -87,36 +72,14 @@ class Timers(Generic[Key]):
 
     def take(self) -> Key:
         """Remove and return the key with the earliest deadline. Raises IndexError if there is none."""
-        self._settle()
-        self._is_found = False
+        self.next_ms()
         key = heappop(self._heap)[2]
-        del self._queued[key], self.deadlines[key]
+        del self.deadlines[key]
         return key
 
-    def _queue(self, key: Key, deadline_ms: int) -> None:
-        entry = (deadline_ms, next(self._numbers))
-        self._queued[key] = entry
-        heappush(self._heap, (*entry, key))
-
-    def _clear_away(self) -> None:
-        """Remove the heap entries of cancelled and replaced deadlines."""
-        self._queued = {key: entry for key, entry in self._queued.items() if key in self.deadlines}
-        self._heap = [entry for entry in self._heap if self._queued.get(entry[2]) == entry[:2]]
+    def _remove_stale(self) -> None:
+        self._heap = [(deadline_ms, next(self._numbers), key) for key, deadline_ms in self.deadlines.items()]
         heapify(self._heap)
-
-    def _settle(self) -> None:
-        """Update the heap's top: remove cancelled entries, move postponed ones."""
-        while self._heap:
-            queued_ms, number, key = self._heap[0]
-            current = self._queued.get(key) == (queued_ms, number)
-            deadline_ms = self.deadlines.get(key)
-            if current and deadline_ms == queued_ms:
-                return
-            heappop(self._heap)
-            if current:
-                del self._queued[key]
-                if deadline_ms is not None:
-                    self._queue(key, deadline_ms)
 
 
 @dataclass(slots=True, eq=False)
@@ -211,15 +174,3 @@ class WallClock:
     def at(self, now_ms: int) -> int:
         """The wall-clock time at a monotonic time, in ms since 1970."""
         return now_ms + self.offset_ms
-
-
-def expire(cluster: Cluster, now_ms: int) -> None:
-    """Remove what is too old by the wall clock: records, offsets of groups without members, producers and ids.
-
-    Timed-out transactions are aborted.
-    """
-    cluster.log_cleanup.clock_jumped(now_ms)
-    if TRANSACTIONS_TOPIC in cluster.topics:
-        cluster.transactions.clock_jumped(now_ms)
-    if cluster.has_groups:
-        cluster.groups.expire(now_ms)

@@ -29,6 +29,7 @@ from mockbroker.state.metadata.cache import (
     PartitionState,
     TopicPartitionState,
 )
+from mockbroker.state.metadata.view import MetadataSupport
 from mockbroker.state.security.protocols import ANONYMOUS, PLAINTEXT
 from mockbroker.state.settings import PROTOCOL_SETTING
 from mockbroker.zookeeper.registry import BROKER_IDS, CONTROLLER, CONTROLLER_EPOCH, NOT_REGISTERED, Registry
@@ -42,9 +43,8 @@ from mockbroker.zookeeper.releases import (
 
 if TYPE_CHECKING:
     from mockbroker.state.cluster import Cluster
-    from mockbroker.state.metadata.view import MetadataSupport, MetadataView
     from mockbroker.state.settings import KafkaSettings
-    from mockbroker.state.topics.topic import Partition, Topic
+    from mockbroker.state.topics.topic import Topic
     from protocol.apis.controller import UpdateMetadataRequest
 
 ISR_WITHOUT_LEADER = "2.4"
@@ -83,7 +83,7 @@ class UpdateDelivery(NamedTuple):
 
 
 @dataclass(slots=True, eq=False)
-class ZooKeeperMode:
+class ZooKeeperMode(MetadataSupport):
     """A cluster's registry and controller, and the software and metadata cache of each broker.
 
     ``problem`` says why the controller could not read the registrations, None if it could; it then continues with the
@@ -124,15 +124,8 @@ class ZooKeeperMode:
     def served_versions(self, broker_id: int) -> dict[int, tuple[int, int]]:
         return self.running[broker_id].served
 
-    def view(self, broker_id: int) -> MetadataView:
+    def view(self, broker_id: int) -> MetadataCache:
         return self.caches[broker_id]
-
-    def leadership(self, broker_id: int, partition: Partition) -> Partition:
-        """The current partition: LeaderAndIsr is not sent, so its content is effective at once."""
-        return partition
-
-    def deposed(self, broker_id: int, partition: Partition) -> None:
-        return None
 
     def check(self, cluster: Cluster) -> None:
         """Raises ValueError unless brokers accept the controller's requests, which come without a login."""
@@ -188,9 +181,6 @@ class ZooKeeperMode:
         """
         self._cut_off.add(broker_id)
 
-    def leader_changes(self, partition: Partition) -> None:
-        """Does nothing: brokers know leaders at once."""
-
     def session_expired(self, broker_id: int, now_ms: int) -> None:
         """Unregister a broker; its metadata cache is unchanged."""
         self._now_ms = now_ms
@@ -240,10 +230,10 @@ class ZooKeeperMode:
             return
         states = self._states_now(topics)
         ids = {name: topics[name].id for name in topics}
-        anew = {name for name, topic_id in ids.items() if self._topic_ids.get(name, topic_id) != topic_id}
+        recreated = {name for name, topic_id in ids.items() if self._topic_ids.get(name, topic_id) != topic_id}
         gone = {key: deleted(self._states[key]) for key in self._states if key not in states}
         changed = gone | {
-            key: state for key, state in states.items() if self._states.get(key) != state or key[0] in anew
+            key: state for key, state in states.items() if self._states.get(key) != state or key[0] in recreated
         }
         live = tuple(self.live[broker_id] for broker_id in sorted(self.live))
         version = self.running[self.controller_id].update_metadata_version
@@ -338,25 +328,12 @@ class ZooKeeperMode:
             for partition in topics[name].partitions:
                 key = (name, partition.index)
                 before = self._states.get(key)
-                offline = tuple(replica for replica in partition.replicas if replica not in self.live)
-                state = state_of(partition, offline, self.controller_epoch)
+                offline = [replica for replica in partition.replicas if replica not in self.live]
+                state = PartitionState.of(partition, offline, self.controller_epoch)
                 if before is not None and before == replace(state, controller_epoch=before.controller_epoch):
                     state = before
                 states[key] = state
         return states
-
-
-def state_of(partition: Partition, offline: tuple[int, ...], controller_epoch: int) -> PartitionState:
-    return PartitionState(
-        controller_epoch,
-        partition.leader,
-        partition.leader_epoch,
-        partition.isr,
-        partition.partition_epoch,
-        partition.replicas,
-        offline,
-        partition.index,
-    )
 
 
 def deleted(state: PartitionState) -> PartitionState:

@@ -163,7 +163,7 @@ class KafkaProxy(ServedCluster):
             await self._look_for_diskless()
             for broker in self.state.brokers.values():
                 self._bind(broker)
-            self.state.cluster_control.register_anew(self.now_ms())
+            self.state.cluster_control.register_again(self.now_ms())
             self._start_capture()
             for node in self._nodes.values():
                 await node.accept()

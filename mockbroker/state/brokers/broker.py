@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from mockbroker.state.configs.loggers import BrokerLoggers
-    from mockbroker.state.image.brokers import BrokerRegistration
+    from protocol.embedded.metadata_brokers import RegisterBrokerRecord
 
 DEFAULT_LISTENER = "PLAINTEXT"
 RACK_LISTENER = "RACK_"
@@ -46,7 +46,7 @@ class Broker:
     release: str | None = None
     protocol: str | None = None
     settings: Mapping[str, str] = field(default_factory=dict, repr=False)
-    registration: BrokerRegistration | None = None
+    registration: RegisterBrokerRecord | None = None
     is_running: bool = True
     """True if its process is up; a broker that is cut off from the controller runs but is not online."""
     chosen_dirs: dict[tuple[bytes, int], str] = field(default_factory=dict, repr=False)
@@ -75,12 +75,14 @@ class Broker:
     @property
     def epoch(self) -> int:
         """The registration epoch, which increases with each start (KIP-631)."""
-        return -1 if self.registration is None else self.registration.epoch
+        return -1 if self.registration is None else self.registration.broker_epoch
 
     def has_moved(self) -> bool:
         """True if its addresses differ from its registration."""
         registered = () if self.registration is None else self.registration.end_points
-        return [(one.name, one.host, one.port) for one in self.listeners] != [one[:3] for one in registered]
+        return [(one.name, one.host, one.port) for one in self.listeners] != [
+            (one.name, one.host, one.port) for one in registered
+        ]
 
     @property
     def host(self) -> str:

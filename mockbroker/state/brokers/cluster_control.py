@@ -1,6 +1,6 @@
 """Broker lifecycle: start and registration, stop, fencing, and links to the controller and other brokers.
 
-Source: ClusterControlManager and BrokerHeartbeatManager, Apache Kafka 4.4.
+Source: ClusterControlManager, BrokerHeartbeatManager, ReplicationControlManager.handleBrokerFenced, Apache Kafka 4.4.
 """
 
 from __future__ import annotations
@@ -10,13 +10,16 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from mockbroker.state.errors import ApiError
+from mockbroker.state.image.brokers import FENCED, UNFENCED
 from mockbroker.state.replicas.network import CONTROLLER
+from mockbroker.state.security.protocols import SECURITY_PROTOCOLS
 from mockbroker.state.timers import Timers
 from protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
     from mockbroker.state.brokers.broker import Broker
     from mockbroker.state.cluster import Cluster
+    from protocol.embedded.metadata_brokers import RegisterBrokerRecord
 
 
 @dataclass(slots=True, eq=False)
@@ -34,23 +37,23 @@ class ClusterControl:
 
     def register(self, brokers: Iterable[Broker]) -> None:
         """Register and unfence brokers, each with a higher epoch than before."""
-        from mockbroker.state.brokers.records import registration
-
         registered = self.cluster.image.brokers
         for broker in brokers:
-            last = registered[broker.id].epoch if broker.id in registered else self._unregistered.get(broker.id, -1)
-            epoch = last + 1
-            self.cluster.writer.commit([registration(broker, epoch)])
+            known = registered.get(broker.id)
+            last = self._unregistered.get(broker.id, -1) if known is None else known.broker_epoch
+            self.cluster.writer.commit([registration(broker, last + 1)])
             broker.registration = registered[broker.id]
             if broker.id not in self.fenced:
                 self.fence([broker.id], fenced=False)
 
     def fence(self, broker_ids: Iterable[int], *, fenced: bool) -> None:
         """Fence or unfence brokers."""
-        from mockbroker.state.brokers.records import fencing
+        from protocol.embedded.metadata_brokers import BrokerRegistrationChangeRecord
 
+        registered, change = self.cluster.image.brokers, FENCED if fenced else UNFENCED
         self.cluster.writer.commit(
-            [fencing(self.cluster.image.brokers[broker_id], fenced=fenced) for broker_id in broker_ids]
+            BrokerRegistrationChangeRecord(broker_id=one, broker_epoch=registered[one].broker_epoch, fenced=change)
+            for one in broker_ids
         )
 
     def stop(self, broker_id: int, now_ms: int) -> bool:
@@ -212,14 +215,14 @@ class ClusterControl:
         if was_online:
             self._sessions.cancel(broker_id)
             self.fence([broker_id], fenced=True)
-        self.cluster.writer.commit([UnregisterBrokerRecord(broker_id=broker_id, broker_epoch=registered.epoch)])
+        self.cluster.writer.commit([UnregisterBrokerRecord(broker_id=broker_id, broker_epoch=registered.broker_epoch)])
         broker = self.cluster.brokers.get(broker_id)
         if broker is not None:
             broker.registration = None
-            self._unregistered[broker_id] = registered.epoch
+            self._unregistered[broker_id] = registered.broker_epoch
         self.cluster.brokers_changed()
 
-    def register_anew(self, now_ms: int) -> None:
+    def register_again(self, now_ms: int) -> None:
         """Register running brokers again if their addresses have changed; in ZooKeeper mode register all of them,
         and elect a controller.
 
@@ -325,3 +328,22 @@ class ClusterControl:
 
     def _session_timeout_ms(self) -> int:
         return int(self.cluster.settings[self.cluster.support.session_timeout])
+
+
+def registration(broker: Broker, epoch: int) -> RegisterBrokerRecord:
+    """The registration of a broker that starts, fenced. Its incarnation id is made of epoch and broker id."""
+    from protocol.embedded.metadata_brokers import RegisterBrokerRecord
+
+    return RegisterBrokerRecord(
+        broker_id=broker.id,
+        incarnation_id=epoch.to_bytes(8) + broker.id.to_bytes(8),
+        broker_epoch=epoch,
+        end_points=[
+            RegisterBrokerRecord.Endpoint(
+                name=one.name, host=one.host, port=one.port, security_protocol=SECURITY_PROTOCOLS[one.protocol]
+            )
+            for one in broker.listeners
+        ],
+        rack=broker.rack,
+        fenced=True,
+    )

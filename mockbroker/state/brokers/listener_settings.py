@@ -32,19 +32,19 @@ def addresses_in(key: str, text: str) -> Addresses:
     return result
 
 
-def listeners_of(bound: Addresses, told: Addresses, protocols: Mapping[str, str]) -> list[Listener]:
+def listeners_of(bound: Addresses, advertised: Addresses, protocols: Mapping[str, str]) -> list[Listener]:
     """Listeners with their advertised addresses and security protocols.
 
     A listener named ``RACK_a`` is for the clients of rack a, as if created by ``listener_per_rack``.
 
     Raises: ValueError: an advertised address has no listener, or a listener has no security protocol.
     """
-    unknown = [name for name in told if name not in bound]
+    unknown = [name for name in advertised if name not in bound]
     if unknown:
         raise ValueError(f"advertised.listeners names {unknown[0]}, which is not among listeners")
     listeners = []
     for name, (host, port) in bound.items():
-        shown_host, shown_port = told.get(name, (host, port))
+        shown_host, shown_port = advertised.get(name, (host, port))
         if shown_host in EVERY_ADDRESS:
             shown_host = LOOPBACK
         listeners.append(
@@ -76,5 +76,5 @@ def listeners_in(settings: Mapping[str, str]) -> list[Listener]:
     bound = addresses_in("listeners", settings.get("listeners", ""))
     if not bound and "listeners" in settings:
         raise ValueError("listeners: expected NAME://HOST:PORT, got none")
-    told = addresses_in("advertised.listeners", settings.get("advertised.listeners", ""))
-    return listeners_of(bound, told, protocols_in(settings.get(PROTOCOL_MAP, "")))
+    advertised = addresses_in("advertised.listeners", settings.get("advertised.listeners", ""))
+    return listeners_of(bound, advertised, protocols_in(settings.get(PROTOCOL_MAP, "")))

@@ -106,7 +106,7 @@ def move_replica(cluster: Cluster, broker_id: int, topic: str, index: int, path:
     _record(cluster, partition, {broker_id: path})
 
 
-def put_replicas(cluster: Cluster, partitions: Iterable[Partition], new: Collection[int] | None = None) -> None:
+def record_directories(cluster: Cluster, partitions: Iterable[Partition], new: Collection[int] | None = None) -> None:
     """Record the directories of new replicas that differ from the default: chosen, or because of cordoned ones.
 
     Args:

@@ -196,7 +196,7 @@ class ClusterConfigs:
         topics = self.cluster.topics
         if kind == TOPIC and resource in topics:
             topics[resource].configs_changed(self.own(TOPIC, resource))
-            self._settle([topics[resource]], names)
+            self._apply([topics[resource]], names)
         elif kind == BROKER:
             self._topic_defaults.clear()
             self._broker_values.clear()
@@ -204,9 +204,9 @@ class ClusterConfigs:
             self._group_defaults.clear()
             for topic in topics.values():
                 topic.configs_changed(self.own(TOPIC, topic.name))
-            self._settle(list(topics.values()), names)
+            self._apply(list(topics.values()), names)
 
-    def _settle(self, topics: list[Topic], names: frozenset[str]) -> None:
+    def _apply(self, topics: list[Topic], names: frozenset[str]) -> None:
         """Apply changed configs about leaders and commits to partitions."""
         cluster = self.cluster
         if UNCLEAN in names:

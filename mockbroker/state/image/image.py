@@ -18,6 +18,7 @@ Source: MetadataImage and MetadataDelta, Apache Kafka 4.4.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields
 from importlib import import_module
@@ -27,8 +28,8 @@ from typing import TYPE_CHECKING, Any
 from mockbroker.parts import merged
 
 if TYPE_CHECKING:
-    from mockbroker.state.image.brokers import BrokerRegistration
     from mockbroker.state.image.topics import TopicImage
+    from protocol.embedded.metadata_brokers import RegisterBrokerRecord
     from protocol.embedded.metadata_security import UserScramCredentialRecord
 
 
@@ -42,23 +43,23 @@ Apply = Callable[["Image", Any], None]
 Copy = Callable[[Any], Any]
 
 
-def of_metadata(copy: Copy, records: str) -> dict[str, Any]:
+def of_metadata(copied: Copy, records: str) -> dict[str, Any]:
     """A field whose content is in the metadata log.
 
     Args:
-        copy: returns an equal value that changes independently.
+        copied: returns an equal value that changes independently.
         records: ``module.function`` of this package, which makes the records of a value; a snapshot of the log has
             them, in the order of the fields.
     """
-    return {"copy": copy, "records": records}
+    return {"copy": copied, "records": records}
 
 
-def each(copy: Copy) -> Copy:
+def each(copied: Copy) -> Copy:
     """A copy of a dict whose values are copied too."""
-    return lambda values: {key: copy(value) for key, value in values.items()}
+    return lambda values: {key: copied(value) for key, value in values.items()}
 
 
-copied = methodcaller("copy")
+own_copy = methodcaller("copy")
 
 
 @dataclass(slots=True, repr=False)
@@ -72,11 +73,11 @@ class Image:
     features: dict[str, int] = field(
         default_factory=dict, metadata=of_metadata(dict, "settings.feature_records")
     )  # level by name
-    brokers: dict[int, BrokerRegistration] = field(
-        default_factory=dict, metadata=of_metadata(each(copied), "brokers.records")
+    brokers: dict[int, RegisterBrokerRecord] = field(
+        default_factory=dict, metadata=of_metadata(each(copy.copy), "brokers.records")
     )
     topics: dict[bytes, TopicImage] = field(
-        default_factory=dict, metadata=of_metadata(each(copied), "topics.records")
+        default_factory=dict, metadata=of_metadata(each(own_copy), "topics.records")
     )  # by topic id
     configs: dict[tuple[int, str], dict[str, str]] = field(
         default_factory=dict, metadata=of_metadata(each(dict), "settings.config_records")
@@ -91,7 +92,7 @@ class Image:
         default_factory=dict, metadata=of_metadata(dict, "security.own_records")
     )  # by user and mechanism
     extensions: dict[str, dict[Any, Any]] = field(
-        default_factory=dict, metadata=of_metadata(each(copied), "security.extension_records")
+        default_factory=dict, metadata=of_metadata(each(own_copy), "security.extension_records")
     )
     """The records of the metadata log that belong to optional parts, by part."""
     client_quotas: dict[QuotaEntity, dict[str, float]] = field(

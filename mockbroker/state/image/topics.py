@@ -22,6 +22,11 @@ if TYPE_CHECKING:
     from mockbroker.state.image.image import Apply, Image
 
 NO_LEADER_CHANGE = -2
+LISTS = (
+    *("replicas", "isr", "directories", "removing_replicas", "adding_replicas"),
+    *("eligible_leader_replicas", "last_known_elr"),
+)
+"""The lists of a partition, with equal names in its records."""
 NO_DIRECTORY = bytes(15) + b"\1"  # DirectoryId.UNASSIGNED
 
 
@@ -38,9 +43,9 @@ class PartitionRegistration:
     leader_epoch: int
     partition_epoch: int
     directories: tuple[bytes, ...] = ()  # of the replicas, in their order; empty: none chosen
-    removing: tuple[int, ...] = ()  # the replicas that a reassignment in progress removes
-    adding: tuple[int, ...] = ()
-    elr: tuple[int, ...] = ()  # eligible leaders outside the ISR (KIP-966)
+    removing_replicas: tuple[int, ...] = ()  # the replicas that a reassignment in progress removes
+    adding_replicas: tuple[int, ...] = ()
+    eligible_leader_replicas: tuple[int, ...] = ()  # eligible leaders outside the ISR (KIP-966)
     last_known_elr: tuple[int, ...] = ()  # the last leader, while there is none
 
     def copy(self) -> PartitionRegistration:
@@ -78,16 +83,10 @@ def add_partition(image: Image, record: PartitionRecord) -> None:
     assert record.partition_id == len(partitions), (record.partition_id, len(partitions))
     partitions.append(
         PartitionRegistration(
-            tuple(record.replicas),
-            tuple(record.isr),
-            record.leader,
-            record.leader_epoch,
-            record.partition_epoch,
-            tuple(record.directories),
-            tuple(record.removing_replicas),
-            tuple(record.adding_replicas),
-            tuple(record.eligible_leader_replicas or ()),
-            tuple(record.last_known_elr or ()),
+            leader=record.leader,
+            leader_epoch=record.leader_epoch,
+            partition_epoch=record.partition_epoch,
+            **{name: tuple(getattr(record, name) or ()) for name in LISTS},
         )
     )
 
@@ -99,39 +98,23 @@ def records(topics: dict[bytes, TopicImage]) -> Iterator[TopicRecord | Partition
             yield PartitionRecord(
                 partition_id=index,
                 topic_id=topic.id,
-                replicas=list(partition.replicas),
-                isr=list(partition.isr),
-                removing_replicas=list(partition.removing),
-                adding_replicas=list(partition.adding),
                 leader=partition.leader,
                 leader_epoch=partition.leader_epoch,
                 partition_epoch=partition.partition_epoch,
-                directories=list(partition.directories),
-                eligible_leader_replicas=list(partition.elr) or None,
-                last_known_elr=list(partition.last_known_elr) or None,
+                **{name: list(values) for name in LISTS if (values := getattr(partition, name))},
             )
 
 
 def change_partition(image: Image, record: PartitionChangeRecord) -> None:
     """Change a partition; a record that names a leader begins an epoch, even if the leader is unchanged."""
     partition = image.topics[record.topic_id].partitions[record.partition_id]
-    if record.directories is not None:
-        partition.directories = tuple(record.directories)
-    if record.replicas is not None:
-        if record.directories is None and partition.directories:
-            held = dict(zip(partition.replicas, partition.directories, strict=True))
-            partition.directories = tuple(held.get(replica, NO_DIRECTORY) for replica in record.replicas)
-        partition.replicas = tuple(record.replicas)
-    if record.isr is not None:
-        partition.isr = tuple(record.isr)
-    if record.removing_replicas is not None:
-        partition.removing = tuple(record.removing_replicas)
-    if record.adding_replicas is not None:
-        partition.adding = tuple(record.adding_replicas)
-    if record.eligible_leader_replicas is not None:
-        partition.elr = tuple(record.eligible_leader_replicas)
-    if record.last_known_elr is not None:
-        partition.last_known_elr = tuple(record.last_known_elr)
+    if record.replicas is not None and record.directories is None and partition.directories:
+        held = dict(zip(partition.replicas, partition.directories, strict=True))
+        partition.directories = tuple(held.get(replica, NO_DIRECTORY) for replica in record.replicas)
+    for name in LISTS:
+        values = getattr(record, name)
+        if values is not None:
+            setattr(partition, name, tuple(values))
     if record.leader != NO_LEADER_CHANGE:
         partition.leader = record.leader
         partition.leader_epoch += 1
@@ -143,8 +126,8 @@ def clear_elr(image: Image, record: ClearElrRecord) -> None:
     for topic in image.topics.values():
         if record.topic_name in ("", topic.name):
             for partition in topic.partitions:
-                if partition.elr or partition.last_known_elr:
-                    partition.elr = partition.last_known_elr = ()
+                if partition.eligible_leader_replicas or partition.last_known_elr:
+                    partition.eligible_leader_replicas = partition.last_known_elr = ()
                     partition.partition_epoch += 1
 
 

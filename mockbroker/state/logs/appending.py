@@ -34,7 +34,7 @@ from protocol.records import (
 )
 
 if TYPE_CHECKING:
-    from mockbroker.state.logs.store import PartitionLog
+    from mockbroker.state.logs.log import Log
 
 NO_TIME = -1
 UNBOUNDED = 2**63 - 1
@@ -179,7 +179,7 @@ def code_of(error: RecordError) -> ErrorCode:
 
 
 def refused(
-    code: int, log: PartitionLog, message: str | None = None, record_errors: tuple[tuple[int, str], ...] = ()
+    code: int, log: Log, message: str | None = None, record_errors: tuple[tuple[int, str], ...] = ()
 ) -> RefusedAppendError:
     """The refusal with the log's start offset, where Kafka reports it."""
     return RefusedAppendError(

@@ -128,7 +128,7 @@ class LogCleanup:
             or changed
         )
         if changed:
-            self._tell(partition)
+            self._notify_readers(partition)
         self.schedule(partition, now_ms)
 
     def schedule(self, partition: Partition, now_ms: int) -> None:
@@ -235,7 +235,7 @@ class LogCleanup:
         log.cleaned_offset = end
         return True
 
-    def _tell(self, partition: Partition) -> None:
+    def _notify_readers(self, partition: Partition) -> None:
         """Notify readers of changed segments."""
         partition.producers.transactions.forget_before(partition.log.start_offset)
         self.cluster.notify(partition)

@@ -1,9 +1,8 @@
 """A partition's log: record batches as opaque bytes, found by offset and by timestamp.
 
 Batches are stored as the bytes that fetches return, with their offsets. Their records are not read here. Lookups are
-bisections over parallel lists: about twenty comparisons in a log of a million batches. Whole segments are deleted,
-the active one only together with all others. A fetch reads from one segment only; compaction leaves gaps between
-batches.
+bisections: about twenty comparisons in a log of a million batches. Whole segments are deleted, the active one only
+together with all others. A fetch reads from one segment only; compaction leaves gaps between batches.
 
 Source: UnifiedLog.deletableSegments, LogSegment.shouldRoll; LeaderEpochFileCache (KIP-101, KIP-279, KIP-320), Apache
 Kafka 4.4.
@@ -12,10 +11,13 @@ Kafka 4.4.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice, zip_longest
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import NamedTuple
+
+from msgspec import Struct
 
 from mockbroker.state.errors import ApiError
 from protocol.error_codes import ErrorCode
@@ -72,31 +74,7 @@ class LogSegment:
         self.max_timestamp = max(self.max_timestamp, timestamp)
 
     def copy(self) -> LogSegment:
-        return LogSegment(
-            self.base_offset,
-            self.created_ms,
-            self.modified_ms,
-            self.size_bytes,
-            self.first_timestamp,
-            self.max_timestamp,
-        )
-
-
-def deletable(
-    segments: Sequence[LogSegment],
-    end_offset: int,
-    before: int,
-    is_old: Callable[[LogSegment, LogSegment | None], bool],
-) -> int:
-    """The number of oldest segments to delete: consecutive old ones that end at ``before`` or earlier."""
-    count = 0
-    for place, segment in enumerate(segments):
-        following = segments[place + 1] if place + 1 < len(segments) else None
-        upper_bound = end_offset if following is None else following.base_offset
-        if upper_bound > before or (following is None and not segment.size_bytes) or not is_old(segment, following):
-            break
-        count += 1
-    return count
+        return replace(self)
 
 
 def grouped(segments: Sequence[LogSegment], max_bytes: int) -> list[list[LogSegment]]:
@@ -209,7 +187,7 @@ class LeaderEpochCache:
         return EpochEnd(epochs[following - 1] if following else leader_epoch, self._start_offsets[following])
 
 
-class StoredBatch(NamedTuple):
+class StoredBatch(Struct, frozen=True, gc=False):
     """A stored batch: its offsets (both inclusive), its newest timestamp, and its bytes."""
 
     base_offset: int
@@ -217,40 +195,6 @@ class StoredBatch(NamedTuple):
     max_timestamp: int
     leader_epoch: int
     data: bytes
-
-
-class LogSnapshot(NamedTuple):
-    """A log at one moment: the first ``batches`` entries of columns that only grow from then on."""
-
-    start_offset: int
-    end_offset: int
-    size_bytes: int
-    leader_epochs: LeaderEpochCache
-    batches: int
-    columns: tuple[list[Any], ...]
-    last_offsets: list[int] | None
-    segments: list[LogSegment]
-    cleaned_offset: int
-
-    def log(self) -> Log:
-        """An independent log that continues from here; it shares the batches."""
-        base_offsets, max_timestamps, newest_so_far, epoch_of, data = (
-            column[: self.batches] for column in self.columns
-        )
-        return Log(
-            self.start_offset,
-            self.end_offset,
-            self.size_bytes,
-            self.leader_epochs.copy(),
-            [segment.copy() for segment in self.segments],
-            self.cleaned_offset,
-            base_offsets,
-            max_timestamps,
-            newest_so_far,
-            epoch_of,
-            data,
-            None if self.last_offsets is None else self.last_offsets[: self.batches],
-        )
 
 
 @dataclass(slots=True, eq=False)
@@ -267,31 +211,24 @@ class Log:
     leader_epochs: LeaderEpochCache = field(default_factory=LeaderEpochCache)
     segments: list[LogSegment] = field(default_factory=list)
     cleaned_offset: int = 0
-    _base_offsets: list[int] = field(default_factory=list)
-    _max_timestamps: list[int] = field(default_factory=list)
-    _newest_so_far: list[int] = field(default_factory=list)  # running maximum of the timestamps, for bisection
-    _epoch_of: list[int] = field(default_factory=list)
-    _data: list[bytes] = field(default_factory=list)
-    _last_offsets: list[int] | None = None  # of batches; None while there are no gaps
-    _has_snapshot: bool = False  # then columns are copied before entries are removed
+    _batches: list[StoredBatch] = field(default_factory=list)
+    _newest: list[int] = field(default_factory=list)
+    """The newest timestamp up to each batch, as far as it was needed."""
 
     def __len__(self) -> int:
         """The number of stored batches."""
-        return len(self._data)
+        return len(self._batches)
 
-    def snapshot(self) -> LogSnapshot:
-        """The current state of the log, without a copy of it."""
-        self._has_snapshot = True
-        return LogSnapshot(
+    def copy(self) -> Log:
+        """An equal log in memory that changes independently."""
+        return Log(
             self.start_offset,
             self.end_offset,
             self.size_bytes,
             self.leader_epochs.copy(),
-            len(self._data),
-            (self._base_offsets, self._max_timestamps, self._newest_so_far, self._epoch_of, self._data),
-            self._last_offsets,
             [segment.copy() for segment in self.segments],
             self.cleaned_offset,
+            self._batches.copy(),
         )
 
     def append(
@@ -317,14 +254,7 @@ class Log:
         if not segments or segments[-1].is_full(len(data), max_timestamp, now_ms, segment_bytes, segment_ms):
             self.roll(now_ms)
         segments[-1].written(len(data), max_timestamp, now_ms)
-        if self._last_offsets is not None:
-            self._last_offsets.append(last_offset)
-        self._base_offsets.append(base_offset)
-        self._max_timestamps.append(max_timestamp)
-        newest = self._newest_so_far
-        newest.append(max_timestamp if not newest or max_timestamp > newest[-1] else newest[-1])
-        self._epoch_of.append(leader_epoch)
-        self._data.append(data)
+        self._batches.append(StoredBatch(base_offset, last_offset, max_timestamp, leader_epoch, data))
         self.leader_epochs.assign(leader_epoch, base_offset)
         self.size_bytes += len(data)
         self.end_offset = last_offset + 1
@@ -344,14 +274,12 @@ class Log:
             )
         if offset == self.end_offset:
             return []
-        data = self._data
-        first = self._index_of(offset)
-        taken = first
-        room = max_bytes
-        end = self._readable_end(first, before)
-        for index in range(first, end):
-            room -= len(data[index])
-            if room < 0 and not (at_least_one and index == first):
+        batches = self._batches
+        first = taken = self._index_of(offset)
+        left_bytes = max_bytes
+        for index in range(first, self._readable_end(first, before)):
+            left_bytes -= len(batches[index].data)
+            if left_bytes < 0 and not (at_least_one and index == first):
                 break
             taken = index + 1
         return self.bytes_of(first, taken)
@@ -372,19 +300,18 @@ class Log:
 
     def batches(self, offset: int = 0) -> Iterator[StoredBatch]:
         """The batches from the one that contains ``offset`` on."""
-        for index in range(self._index_of(offset), len(self._data)):
-            yield self._batch(index)
+        for index in range(self._index_of(offset), len(self._batches)):
+            yield self.batch(index)
 
     def first_batch_since(self, timestamp: int) -> StoredBatch | None:
         """The first batch with a record of this timestamp or a later one, None if there is none."""
-        index = bisect_left(self._newest_so_far, timestamp)
-        return self._batch(index) if index < len(self._data) else None
+        index = bisect_left(self._newest_timestamps(), timestamp)
+        return self.batch(index) if index < len(self._batches) else None
 
     def newest_batch(self) -> StoredBatch | None:
         """The batch with the newest timestamp, the first of several; None in an empty log."""
-        if not self._data:
-            return None
-        return self._batch(bisect_left(self._newest_so_far, self._newest_so_far[-1]))
+        newest = self._newest_timestamps()
+        return self.batch(bisect_left(newest, newest[-1])) if newest else None
 
     def advance_start(self, offset: int) -> None:
         """Move the log's start to ``offset``, which is within it; its batches remain until their segment is deleted."""
@@ -402,14 +329,10 @@ class Log:
         if count == len(self.segments):
             self.roll(now_ms)
         start_offset = self.segments[count].base_offset
-        gone = bisect_left(self._base_offsets, start_offset)
-        self._unshare()
-        self.size_bytes -= sum(map(len, self._data[:gone]))
-        for column in (self._base_offsets, self._max_timestamps, self._epoch_of, self._data):
-            del column[:gone]
-        if self._last_offsets is not None:
-            del self._last_offsets[:gone]
-        self._drop_newest(gone)
+        gone = bisect_left(self._batches, start_offset, key=BASE_OFFSET)
+        self.size_bytes -= size_of(self._batches[:gone])
+        del self._batches[:gone]
+        self._newest.clear()
         del self.segments[:count]
         if start_offset > self.start_offset:
             self.advance_start(start_offset)
@@ -417,7 +340,7 @@ class Log:
     def delete_old_segments(
         self, *, before: int, now_ms: int, size_bytes: int | None = None, oldest_ms: int | None = None
     ) -> bool:
-        """Delete segments before the log's start, then those over a size, then those that are too old.
+        """Delete the oldest segments that are before the log's start, over a size, or too old.
 
         before: segments that reach this offset remain; the high watermark of the partition.
         now_ms: in wall-clock time.
@@ -426,59 +349,35 @@ class Log:
 
         Returns True if any were deleted. Source: UnifiedLog.deleteOldSegments, Apache Kafka 4.4.
         """
-        segments = self.segments
-        passed = deletable(
-            segments,
-            self.end_offset,
-            before,
-            lambda _, following: following is not None and following.base_offset <= self.start_offset,
-        )
-        if passed:
-            self.delete_segments(passed, now_ms)
+        spare_bytes = -1 if size_bytes is None else self.size_bytes - size_bytes
         count = 0
-        if size_bytes is not None and self.size_bytes >= size_bytes:
-            spare = self.size_bytes - size_bytes
-            sizes: dict[int, int] = {}
-            total = 0
-            for segment in segments:
-                total += segment.size_bytes
-                sizes[segment.base_offset] = total
-                if total > spare:
-                    break
-            count = deletable(segments, self.end_offset, before, lambda one, _: sizes[one.base_offset] <= spare)
-            if count:
-                self.delete_segments(count, now_ms)
-        expired = 0
-        if oldest_ms is not None:
-            expired = deletable(segments, self.end_offset, before, lambda one, _: one.largest_timestamp < oldest_ms)
-            if expired:
-                self.delete_segments(expired, now_ms)
-        return passed + count + expired > 0
+        for segment, following in zip_longest(self.segments, self.segments[1:]):
+            upper_bound = self.end_offset if following is None else following.base_offset
+            is_passed = following is not None and upper_bound <= self.start_offset
+            is_old = oldest_ms is not None and segment.largest_timestamp < oldest_ms
+            if upper_bound > before or not (is_passed or is_old or segment.size_bytes <= spare_bytes):
+                break
+            if following is None and not segment.size_bytes:
+                break
+            spare_bytes -= segment.size_bytes
+            count += 1
+        if count:
+            self.delete_segments(count, now_ms)
+        return count > 0
 
     def compact(self, cleaned: list[StoredBatch], segments: list[LogSegment], end_offset: int) -> None:
         """Replace all batches before ``end_offset``, where a segment begins, by these batches in these segments."""
-        kept = bisect_left(self._base_offsets, end_offset)
-        last_offsets = [self._last_offset(index) for index in range(kept, len(self._data))]
-        self._last_offsets = [one.last_offset for one in cleaned] + last_offsets
-        self._base_offsets = [one.base_offset for one in cleaned] + self._base_offsets[kept:]
-        self._max_timestamps = [one.max_timestamp for one in cleaned] + self._max_timestamps[kept:]
-        self._epoch_of = [one.leader_epoch for one in cleaned] + self._epoch_of[kept:]
-        self._data = [one.data for one in cleaned] + self._data[kept:]
-        self._newest_so_far = running_maximum(self._max_timestamps)
-        self._has_snapshot = False
-        self.size_bytes = sum(map(len, self._data))
+        self._batches[: bisect_left(self._batches, end_offset, key=BASE_OFFSET)] = cleaned
+        self._newest.clear()
+        self.size_bytes = size_of(self._batches)
         self.segments[:] = segments + [one for one in self.segments if one.base_offset >= end_offset]
         self.cleaned_offset = end_offset
 
     def truncate(self, offset: int) -> None:
         """Delete everything from ``offset`` on, which is the start of a batch or the end of the log."""
-        kept = bisect_left(self._base_offsets, offset)
-        self._unshare()
-        self.size_bytes -= sum(map(len, self._data[kept:]))
-        for column in (self._base_offsets, self._max_timestamps, self._newest_so_far, self._epoch_of, self._data):
-            del column[kept:]
-        if self._last_offsets is not None:
-            del self._last_offsets[kept:]
+        first = bisect_left(self._batches, offset, key=BASE_OFFSET)
+        self.size_bytes -= size_of(self._batches[first:])
+        del self._batches[first:], self._newest[first:]
         self.end_offset = min(self.end_offset, max(offset, self.start_offset))
         self.leader_epochs.truncate_from_end(self.end_offset)
         self.cleaned_offset = min(self.cleaned_offset, self.end_offset)
@@ -486,92 +385,47 @@ class Log:
             self.segments.pop()
         if self.segments:
             last = self.segments[-1]
-            first = bisect_left(self._base_offsets, last.base_offset)
-            times = self._max_timestamps[first:]
-            last.size_bytes = sum(map(len, self._data[first:]))
-            last.max_timestamp = max(times, default=NO_TIMESTAMP)
-            last.first_timestamp = times[0] if times else NO_TIMESTAMP
+            batches = self._batches[bisect_left(self._batches, last.base_offset, key=BASE_OFFSET) :]
+            last.size_bytes = size_of(batches)
+            last.max_timestamp = max((batch.max_timestamp for batch in batches), default=NO_TIMESTAMP)
+            last.first_timestamp = batches[0].max_timestamp if batches else NO_TIMESTAMP
 
     def batch_start(self, offset: int) -> int:
         """The start of the batch that contains ``offset``; the offset itself at either end of the log."""
         index = self._index_of(offset)
-        if index == len(self._data) or self._base_offsets[index] > offset or offset >= self.end_offset:
+        if index == len(self._batches) or self._batches[index].base_offset > offset:
             return offset
-        return max(self.start_offset, self._base_offsets[index])
+        return max(self.start_offset, self._batches[index].base_offset)
 
-    def _drop_newest(self, gone: int) -> None:
-        """Remove the first entries of the running maximum; it is unchanged from where a later value reaches theirs."""
-        newest = self._newest_so_far
-        if not gone:
-            return
-        before = newest[gone - 1]
-        del newest[:gone]
-        so_far: int | None = None
-        for place, timestamp in enumerate(self._max_timestamps):
-            so_far = timestamp if so_far is None or timestamp > so_far else so_far
-            if so_far >= before:
-                return
-            newest[place] = so_far
+    def batch(self, index: int) -> StoredBatch:
+        return self._batches[index]
 
-    def _unshare(self) -> None:
-        """Copy the columns that a snapshot shares."""
-        if self._has_snapshot:
-            self._base_offsets = list(self._base_offsets)
-            self._max_timestamps = list(self._max_timestamps)
-            self._newest_so_far = list(self._newest_so_far)
-            self._epoch_of = list(self._epoch_of)
-            self._data = list(self._data)
-            if self._last_offsets is not None:
-                self._last_offsets = list(self._last_offsets)
-            self._has_snapshot = False
+    def bytes_of(self, first: int, end: int) -> list[bytes]:
+        """The bytes of the batches from one index to another, exclusive."""
+        return [batch.data for batch in self._batches[first:end]]
+
+    def _newest_timestamps(self) -> list[int]:
+        newest = self._newest
+        for batch in islice(self._batches, len(newest), None):
+            newest.append(max(batch.max_timestamp, newest[-1]) if newest else batch.max_timestamp)
+        return newest
 
     def _index_of(self, offset: int) -> int:
         """The index of the batch that contains an offset, or of the next batch if the offset was compacted."""
-        index = bisect_right(self._base_offsets, offset) - 1
-        if self._last_offsets is not None and index >= 0 and self._last_offsets[index] < offset:
+        index = bisect_right(self._batches, offset, key=BASE_OFFSET) - 1
+        if index >= 0 and self._batches[index].last_offset < offset:
             index += 1
         return max(0, index)
 
     def _readable_end(self, first: int, before: int | None) -> int:
         """The index after the last batch that may be read with ``first``: same segment, records before an offset."""
-        end = len(self._data) if before is None or before >= self.end_offset else self._batches_before(before)
-        if len(self.segments) > 1 and first < len(self._data):
-            place = bisect_right(self.segments, self._base_offsets[first], key=BASE_OFFSET)
+        end = len(self._batches) if before is None or before >= self.end_offset else self._index_of(before)
+        if len(self.segments) > 1 and first < len(self._batches):
+            place = bisect_right(self.segments, self._batches[first].base_offset, key=BASE_OFFSET)
             if place < len(self.segments):
-                end = min(end, bisect_left(self._base_offsets, self.segments[place].base_offset))
+                end = min(end, bisect_left(self._batches, self.segments[place].base_offset, key=BASE_OFFSET))
         return end
 
-    def _batches_before(self, offset: int) -> int:
-        """The number of batches that end before an offset of the log."""
-        return self._index_of(offset)
 
-    def bytes_of(self, first: int, end: int) -> list[bytes]:
-        """The bytes of the batches from one index to another, exclusive."""
-        return self._data[first:end]
-
-    def _last_offset(self, index: int) -> int:
-        if self._last_offsets is not None:
-            return self._last_offsets[index]
-        following = self._base_offsets[index + 1] if index + 1 < len(self._base_offsets) else self.end_offset
-        return following - 1
-
-    def _batch(self, index: int) -> StoredBatch:
-        return StoredBatch(
-            self._base_offsets[index],
-            self._last_offset(index),
-            self._max_timestamps[index],
-            self._epoch_of[index],
-            self.bytes_of(index, index + 1)[0],
-        )
-
-
-def running_maximum(values: list[int]) -> list[int]:
-    """The largest value so far, at each index.
-
-    >>> running_maximum([3, 1, 4, 2])
-    [3, 3, 4, 4]
-    """
-    result: list[int] = []
-    for value in values:
-        result.append(value if not result or value > result[-1] else result[-1])
-    return result
+def size_of(batches: Sequence[StoredBatch]) -> int:
+    return sum(len(batch.data) for batch in batches)

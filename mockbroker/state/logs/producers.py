@@ -17,7 +17,7 @@ from protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
     from mockbroker.state.image.writer import ImageWriter
-    from mockbroker.state.logs.store import PartitionLog
+    from mockbroker.state.logs.log import Log
     from protocol.records import BatchHeader
 
 REMEMBERED_BATCHES = 5
@@ -27,10 +27,10 @@ NO_EPOCH = -1
 MAX_EPOCH = 2**15 - 1
 BUMPED_MARKERS_VERSION = 2  # of transaction.version: from it on, a marker's epoch is above the batches'
 BLOCK_SIZE = 1000  # ProducerIdsBlock.PRODUCER_ID_BLOCK_SIZE
-# Positions of the magic byte and the producer id in a batch of magic 2, and the value for no producer: recovery skips
+# Positions of the magic byte and the producer id in a batch of magic 2, and the value for no producer. Recovery skips
 # most batches of large logs by these.
 MAGIC_AT, PRODUCER_ID_AT, PRODUCER_ID_ENDS = 16, 43, 51
-BATCH_MAGIC, NOBODY = 2, b"\xff" * 8
+BATCH_MAGIC, NO_PRODUCER = 2, b"\xff" * 8
 
 
 class BatchMetadata(NamedTuple):
@@ -259,7 +259,7 @@ def out_of_order(producer_id: int, sequence: int, following: int) -> ApiError:
     )
 
 
-def recover(log: PartitionLog) -> PartitionProducers:
+def recover(log: Log) -> PartitionProducers:
     """The producers of a partition, recovered from the batches in its log.
 
     Equal to the state before the restart, as long as the log still has the last five batches of each producer.
@@ -268,7 +268,7 @@ def recover(log: PartitionLog) -> PartitionProducers:
 
     producers = PartitionProducers()
     for batch in log.batches(log.start_offset) if len(log) else ():
-        if batch.data[MAGIC_AT] == BATCH_MAGIC and batch.data[PRODUCER_ID_AT:PRODUCER_ID_ENDS] == NOBODY:
+        if batch.data[MAGIC_AT] == BATCH_MAGIC and batch.data[PRODUCER_ID_AT:PRODUCER_ID_ENDS] == NO_PRODUCER:
             continue
         for header in iter_batches(batch.data):
             if header.producer_id < 0:

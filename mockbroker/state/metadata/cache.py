@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 from mockbroker.state.topics.topic import INTERNAL_TOPICS
 
 if TYPE_CHECKING:
-    from mockbroker.state.metadata.view import KnownPartition
+    from mockbroker.state.topics.topic import Partition
 
 NO_CONTROLLER = -1
 NO_TOPIC_ID = bytes(16)
@@ -55,6 +55,22 @@ class PartitionState:
     index: int = 0
     elr: tuple[int, ...] = ()
     last_known_elr: tuple[int, ...] = ()
+
+    @classmethod
+    def of(cls, partition: Partition, offline: Iterable[int], controller_epoch: int = 0) -> PartitionState:
+        """The current state of a partition with these offline replicas."""
+        return cls(
+            controller_epoch,
+            partition.leader,
+            partition.leader_epoch,
+            partition.isr,
+            partition.partition_epoch,
+            partition.replicas,
+            tuple(offline),
+            partition.index,
+            partition.elr,
+            partition.last_known_elr,
+        )
 
 
 class TopicPartitionState(NamedTuple):
@@ -114,7 +130,7 @@ class MetadataCache:
         name = next((name for name, known in self.topic_ids.items() if known == topic_id), None)
         return None if name is None else self.topic(name)
 
-    def offline_replicas(self, partition: KnownPartition) -> list[int]:
+    def offline_replicas(self, partition: Partition | PartitionState) -> list[int]:
         assert isinstance(partition, PartitionState)
         return list(partition.offline_replicas)
 

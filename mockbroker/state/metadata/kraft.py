@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple, cast
 
 from mockbroker.state.kraft_releases import kraft_line, kraft_versions
 from mockbroker.state.metadata.cache import Address, CachedBroker, MetadataCache, PartitionState, TopicPartitionState
+from mockbroker.state.metadata.view import KnownPartition, MetadataSupport
 
 if TYPE_CHECKING:
     from mockbroker.state.brokers.broker import Broker
     from mockbroker.state.brokers.liveness import Liveness
-    from mockbroker.state.cluster import Cluster
-    from mockbroker.state.metadata.view import ControllerUpdate, KnownPartition, MetadataSupport, MetadataView
     from mockbroker.state.topics.topic import Partition, Topic
 
 NO_CONTROLLER = -1
@@ -71,7 +70,7 @@ class DeposedPartition(NamedTuple):
 
 
 @dataclass(slots=True, eq=False)
-class KRaftMode:
+class KRaftMode(MetadataSupport):
     """The default mode, as in Kafka since 3.3. ``cut_off`` has the metadata of disconnected brokers, by id.
 
     ``release`` is the emulated release of all brokers; None: they serve all versions.
@@ -102,7 +101,7 @@ class KRaftMode:
     def served_versions(self, broker_id: int) -> Mapping[int, tuple[int, int]] | None:
         return None if self.release is None else kraft_versions(self.release, unstable=self.serves_unstable)
 
-    def view(self, broker_id: int) -> MetadataView:
+    def view(self, broker_id: int) -> CurrentView | MetadataCache:
         return self.cut_off.get(broker_id) or self.current
 
     def leadership(self, broker_id: int, partition: Partition) -> KnownPartition:
@@ -114,29 +113,11 @@ class KRaftMode:
             return UNKNOWN_PARTITION  # or the topic of this name was deleted since
         return cache.topics[topic.name].get(partition.index, UNKNOWN_PARTITION)
 
-    def racks(self, requesting_broker_id: int | None = None) -> None:
-        return None
-
-    def missing_racks(self, broker_id: int) -> bool:
-        return False
-
-    def take_updates(self, topics: Mapping[str, Topic], version: int) -> Sequence[ControllerUpdate]:
-        return ()
-
-    def check(self, cluster: Cluster) -> None:
-        """Does nothing: all security protocols are supported."""
-
-    def restarted(self) -> MetadataSupport:
-        return self
-
     def broker_started(self, broker: Broker, now_ms: int) -> None:
         self._forget(broker.id)
 
     def broker_stopped(self, broker: Broker, now_ms: int) -> None:
         self._forget(broker.id)
-
-    def brokers_changed(self, topics: Mapping[str, Topic]) -> None:
-        """Does nothing: the current view has the change."""
 
     def lost_controller(self, broker_id: int) -> None:
         if broker_id not in self.cut_off:
@@ -147,9 +128,6 @@ class KRaftMode:
         broker_id = partition.leader
         if broker_id in self.cut_off and self.leadership(broker_id, partition).leader == broker_id:
             self._deposed.setdefault(broker_id, {}).setdefault(partition, depose(partition))
-
-    def session_expired(self, broker_id: int, now_ms: int) -> None:
-        """Does nothing: the image has the fenced broker."""
 
     def found_controller(self, broker: Broker, now_ms: int) -> None:
         """Update the broker's metadata, and truncate its unreplicated appends."""
@@ -173,7 +151,7 @@ def snapshot(view: CurrentView) -> MetadataCache:
     ]
     partitions = [
         TopicPartitionState(
-            topic.name, topic.id, partition.index, state_of(partition, view.offline_replicas(partition))
+            topic.name, topic.id, partition.index, PartitionState.of(partition, view.offline_replicas(partition))
         )
         for topic in view.topics.values()
         for partition in topic.partitions
@@ -181,21 +159,6 @@ def snapshot(view: CurrentView) -> MetadataCache:
     cache.update(view.controller_id, 0, brokers, partitions)
     cache.diskless_topics = frozenset(topic.name for topic in view.topics.values() if topic.diskless)
     return cache
-
-
-def state_of(partition: KnownPartition, offline: Sequence[int]) -> PartitionState:
-    return PartitionState(
-        0,
-        partition.leader,
-        partition.leader_epoch,
-        partition.isr,
-        0,
-        partition.replicas,
-        tuple(offline),
-        partition.index,
-        partition.elr,
-        partition.last_known_elr,
-    )
 
 
 def depose(partition: Partition) -> DeposedPartition:

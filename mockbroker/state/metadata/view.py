@@ -8,129 +8,30 @@ brokers. Source: MetadataCache and MetadataSupport, Apache Kafka 3.9.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+
+from mockbroker.state.brokers.broker import Broker
+from mockbroker.state.metadata.cache import CachedBroker, CachedTopic, MetadataCache, PartitionState
+from mockbroker.state.topics.topic import Partition, Topic
 
 if TYPE_CHECKING:
-    from mockbroker.state.brokers.broker import Broker
     from mockbroker.state.cluster import Cluster
-    from mockbroker.state.metadata.kraft import DeposedPartition
-    from mockbroker.state.topics.topic import Partition, Topic
+    from mockbroker.state.metadata.kraft import CurrentView, DeposedPartition
+
+KnownBroker = Broker | CachedBroker
+KnownPartition = Partition | PartitionState
+KnownTopic = Topic | CachedTopic
+MetadataView: TypeAlias = "CurrentView | MetadataCache"
 
 
-class Endpoint(Protocol):
-    """An address of a broker."""
-
-    @property
-    def host(self) -> str: ...
-    @property
-    def port(self) -> int: ...
-
-
-class KnownBroker(Protocol):
-    """A live broker in a view."""
-
-    @property
-    def id(self) -> int: ...
-    @property
-    def rack(self) -> str | None: ...
-    def listener(self, name: str) -> Endpoint:
-        """The listener with this name, or the first one."""
-
-
-class KnownPartition(Protocol):
-    """A partition's leader and replicas in a view."""
-
-    @property
-    def index(self) -> int: ...
-    @property
-    def leader(self) -> int: ...
-    @property
-    def leader_epoch(self) -> int: ...
-    @property
-    def replicas(self) -> tuple[int, ...]: ...
-    @property
-    def isr(self) -> tuple[int, ...]: ...
-    @property
-    def elr(self) -> tuple[int, ...]:
-        """Eligible leaders outside the ISR (KIP-966)."""
-
-    @property
-    def last_known_elr(self) -> tuple[int, ...]: ...
-
-
-class KnownTopic(Protocol):
-    """A topic in a view; the id has 16 bytes, zeros if unknown."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def id(self) -> bytes: ...
-    @property
-    def diskless(self) -> bool: ...
-    @property
-    def is_internal(self) -> bool: ...
-    @property
-    def partitions(self) -> Sequence[KnownPartition]: ...
-
-
-class MetadataView(Protocol):
-    """The metadata of one broker.
-
-    ``is_shared``: all connected brokers have this view, and it is current, so responses made from it may be shared.
-    ``shows_isr_without_leader``: True if a partition without a leader is shown with its ISR.
-    """
-
-    def __hash__(self) -> int:
-        """Views are keys of waiting calls."""
-
-    @property
-    def is_shared(self) -> bool: ...
-    @property
-    def shows_isr_without_leader(self) -> bool: ...
-
-    @property
-    def controller_id(self) -> int:
-        """The controller for clients, -1 for none."""
-
-    def live_brokers(self) -> Sequence[KnownBroker]:
-        """The live brokers, by id."""
-
-    def is_alive(self, broker_id: int) -> bool:
-        """True if this broker is alive."""
-
-    def topic_names(self) -> list[str]:
-        """The topics, sorted."""
-
-    def topic(self, name: str) -> KnownTopic | None:
-        """The topic with this name, None if unknown."""
-
-    def topic_of_id(self, topic_id: bytes) -> KnownTopic | None:
-        """The topic with this id, None if unknown."""
-
-    def offline_replicas(self, partition: KnownPartition) -> list[int]:
-        """The replicas of a partition on brokers that are not alive."""
-
-
-class ControllerUpdate(Protocol):
-    """A controller's update for one broker, in one version of the request."""
-
-    @property
-    def broker_id(self) -> int: ...
-    @property
-    def controller_id(self) -> int: ...
-    @property
-    def version(self) -> int: ...
-    def request(self) -> Any:
-        """The request message."""
-
-
-class MetadataSupport(Protocol):
+class MetadataSupport:
     """A cluster's mode: its controller, and the way brokers get their metadata.
 
     ``forwards``: any broker accepts changes and forwards them to the controller (KIP-590). ``is_kraft``: diskless
     topics and pluggable placers are supported. ``session_timeout`` is the name of the session timeout's setting.
     """
 
+    __slots__ = ()
     name: ClassVar[str]
     forwards: ClassVar[bool]
     is_kraft: ClassVar[bool]
@@ -139,33 +40,42 @@ class MetadataSupport(Protocol):
     @property
     def controller_id(self) -> int:
         """The controller's broker id, -1 for none."""
+        raise NotImplementedError
 
     def served_versions(self, broker_id: int) -> Mapping[int, tuple[int, int]] | None:
         """API key -> lowest and highest version that a broker's release serves; None: all versions."""
+        raise NotImplementedError
 
-    def view(self, broker_id: int) -> MetadataView:
+    def view(self, broker_id: int) -> CurrentView | MetadataCache:
         """The metadata of a broker."""
+        raise NotImplementedError
 
     def leadership(self, broker_id: int, partition: Partition) -> KnownPartition:
         """The leader and ISR of a partition, as a broker with a replica sees them."""
+        return partition
 
     def deposed(self, broker_id: int, partition: Partition) -> DeposedPartition | None:
         """A partition whose leader was replaced while it was cut off, if this broker is that leader."""
+        return None
 
     def racks(self, requesting_broker_id: int | None = None) -> Mapping[int, str | None] | None:
         """Rack by broker for the placement of replicas; None: the brokers' own."""
+        return None
 
     def missing_racks(self, broker_id: int) -> bool:
         """True if this broker may not add partitions, because only some brokers have a rack."""
+        return False
 
-    def take_updates(self, topics: Mapping[str, Topic], version: int) -> Sequence[ControllerUpdate]:
-        """The controller's updates since the last call, at this version of the cluster."""
+    def take_updates(self, topics: Mapping[str, Topic], version: int) -> Sequence[Any]:
+        """The controller's updates to brokers since the last call, at this version of the cluster."""
+        return ()
 
     def check(self, cluster: Cluster) -> None:
         """Raises ValueError if the security settings of listeners are not supported in this mode."""
 
     def restarted(self) -> MetadataSupport:
         """The same mode without registered brokers."""
+        return self
 
     def broker_started(self, broker: Broker, now_ms: int) -> None:
         """Handle the start of a broker."""

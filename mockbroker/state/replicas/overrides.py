@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from mockbroker.state.topics.topic import Partition
 
-NOBODY: frozenset[int] = frozenset()
+NO_BROKERS: frozenset[int] = frozenset()
 
 
 @dataclass(slots=True, frozen=True)
@@ -21,9 +21,9 @@ class PartitionOverrides:
     """
 
     leader: int | None = None
-    out_of_sync: frozenset[int] = NOBODY
-    offline: frozenset[int] = NOBODY
-    copying: frozenset[int] = NOBODY
+    out_of_sync: frozenset[int] = NO_BROKERS
+    offline: frozenset[int] = NO_BROKERS
+    copying: frozenset[int] = NO_BROKERS
 
 
 NONE = PartitionOverrides()

@@ -165,7 +165,7 @@ class Replication:
                 if follower.condition is not None:
                     follower.condition.on_batch()
                 self._replicate(partition, broker_id, follower, now_ms)
-            self._settle(partition, states)
+            self._advance(partition, states)
         self.cluster.notify(partition)
 
     def refresh(self, partitions: Iterable[Partition], now_ms: int) -> None:
@@ -203,10 +203,10 @@ class Replication:
     def isr_changed(self, partition: Partition, now_ms: int) -> None:
         """Update the high watermark after replicas have left or joined the ISR."""
         states = partition.replica_states
-        if partition.registration.elr:
+        if partition.elr:
             self._refresh(partition, now_ms)
         elif states is not None:
-            self._settle(partition, states)
+            self._advance(partition, states)
         elif is_under_min_isr(partition):
             partition.replica_states = ReplicaStates(partition.log.end_offset)
 
@@ -232,7 +232,7 @@ class Replication:
             if follower.arriving:
                 self._replicate(partition, broker_id, follower, now_ms)
         if not self.cluster.network.connects(partition.leader, CONTROLLER):
-            self._settle(partition, states, is_led_alone=True)
+            self._advance(partition, states, is_led_alone=True)
             return
         late = {
             broker_id
@@ -243,7 +243,7 @@ class Replication:
             self.cluster.replication_control.shrink_isr(
                 partition, tuple(one for one in partition.isr if one not in late)
             )
-        self._settle(partition, states)
+        self._advance(partition, states)
         if any(
             broker_id not in partition.isr and self._has_all(partition, broker_id, follower)
             for broker_id, follower in states.followers.items()
@@ -275,13 +275,13 @@ class Replication:
             self._replicate(partition, broker_id, follower, now_ms)
         for broker_id in [one for one in states.followers if one not in partition.replicas]:
             del states.followers[broker_id]
-        self._settle(partition, states)
+        self._advance(partition, states)
 
     def _follows(self, partition: Partition, broker_id: int) -> bool:
         """True if a follower reaches its leader and its disk works."""
         if partition.overrides is not None and broker_id in partition.overrides.offline:
             return False
-        if broker_id in self.stopped and broker_id in partition.registration.elr:
+        if broker_id in self.stopped and broker_id in partition.elr:
             return False  # an eligible leader leads with what it had when it stopped
         if self.conditions:
             condition = self.conditions.get((broker_id, partition.leader))
@@ -317,7 +317,7 @@ class Replication:
         if follower.missing:
             follower.caught_up_ms = max(follower.caught_up_ms, follower.missing[0][1])
 
-    def _settle(self, partition: Partition, states: ReplicaStates, *, is_led_alone: bool = False) -> None:
+    def _advance(self, partition: Partition, states: ReplicaStates, *, is_led_alone: bool = False) -> None:
         """Advance the high watermark, set the next deadline, and remove state without information.
 
         ``is_led_alone``: the leader does not reach the controller, so the ISR does not shrink.

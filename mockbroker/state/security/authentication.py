@@ -86,7 +86,7 @@ class Authenticator:
         """True if the session has expired."""
         return self.expires_ms is not None and now_ms > self.expires_ms
 
-    def versions_told(self) -> None:
+    def versions_sent(self) -> None:
         """Record a successful ApiVersions request."""
         if self.state is AuthenticationState.OPEN:
             self.state = AuthenticationState.HANDSHAKE

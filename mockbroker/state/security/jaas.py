@@ -42,14 +42,14 @@ def parse_jaas(text: str) -> LoginModule:
         raise JaasError("expected CLASS required NAME=VALUE ... ;")
     name, flag, *rest = tokens
     if flag.lower() not in FLAGS:
-        raise JaasError(f"expected required, requisite, sufficient or optional behind the class {name}")
+        raise JaasError(f"expected required, requisite, sufficient or optional after the class {name}")
     options: dict[str, str] = {}
     while len(rest) >= 3 and rest[0] != ";" and rest[1] == "=":
         options[rest[0]] = rest[2]
         rest = rest[3:]
     if rest != [";"]:
-        what = f"what stands behind {[*options][-1]}" if options else f"what stands behind {flag}"
-        raise JaasError(f"expected options as NAME=\"VALUE\", a ';' behind the last and no second class; see {what}")
+        last = [*options][-1] if options else flag
+        raise JaasError(f"expected options as NAME=\"VALUE\", then one ';' and no second class; see after {last}")
     return LoginModule(name, options)
 
 

@@ -14,7 +14,7 @@ Source: PartitionChangeBuilder and PartitionReassignmentReplicas, Apache Kafka 4
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mockbroker.state.topics.topic import NO_LEADER
 from protocol.embedded.metadata_topics import PartitionChangeRecord
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from mockbroker.state.topics.topic import Partition
 
 NO_LEADER_CHANGE = -2  # PartitionChangeRecord.Leader
-NOBODY: tuple[int, ...] = ()
+NONE: tuple[int, ...] = ()
 
 
 class Rules(NamedTuple):
@@ -45,8 +45,8 @@ class ReplicaAssignment(NamedTuple):
     """The replicas of a partition, including those that a reassignment adds and removes."""
 
     replicas: tuple[int, ...]
-    removing: tuple[int, ...] = NOBODY
-    adding: tuple[int, ...] = NOBODY
+    removing: tuple[int, ...] = NONE
+    adding: tuple[int, ...] = NONE
 
 
 def election(partition: Partition, eligible: Container[int], rules: Rules) -> PartitionChangeRecord | None:
@@ -81,7 +81,7 @@ def preferred_leader(partition: Partition, rules: Rules) -> int | None:
 
 def may_lead_alone(now: PartitionRegistration, rules: Rules) -> bool:
     """True if a replica outside an empty ISR may lead: an eligible leader, the last one, or any by unclean election."""
-    candidates: Iterable[int] = now.elr or now.last_known_elr
+    candidates: Iterable[int] = now.eligible_leader_replicas or now.last_known_elr
     if rules.keeps_eligible and any(replica in rules.acceptable for replica in candidates):
         return True
     return rules.unclean and any(replica in rules.acceptable for replica in now.replicas)
@@ -104,23 +104,25 @@ def partition_change(
         lost: brokers that may have lost records, and so are no longer eligible leaders.
     """
     now = partition.registration
-    replicas, removing, adding = assignment or ReplicaAssignment(now.replicas, now.removing, now.adding)
+    replicas, removing, adding = assignment or ReplicaAssignment(
+        now.replicas, now.removing_replicas, now.adding_replicas
+    )
     if removing or adding:
         done = completed(isr, replicas, removing, adding)
         if done is not None:
             replicas, isr = done
-            removing = adding = NOBODY
+            removing = adding = NONE
     isr = tuple([replica for replica in replicas if replica in isr])
-    elr = NOBODY
+    elr = NONE
     if rules.keeps_eligible and len(isr) < partition.effective_min_isr():
-        left = {*now.elr, *now.isr}.difference(isr)
+        left = {*now.eligible_leader_replicas, *now.isr}.difference(isr)
         elr = tuple([replica for replica in replicas if replica in left and replica not in lost])
     leader, is_unclean = elect(now, replicas, isr, elr, rules, preferred)
     if leader != now.leader and leader in elr:
         enough = partition.effective_min_isr() <= 1
-        isr, elr = (leader,), NOBODY if enough else tuple([replica for replica in elr if replica != leader])
+        isr, elr = (leader,), NONE if enough else tuple([replica for replica in elr if replica != leader])
     elif is_unclean:
-        isr, elr = (leader,), NOBODY
+        isr, elr = (leader,), NONE
     if not isr and not rules.keeps_eligible:
         isr = now.isr
     return change_record(
@@ -188,13 +190,6 @@ def change_record(
     ``maybeUpdateLastKnownLeader``.
     """
     now = partition.registration
-    changes: dict[str, object] = {}
-    if tuple(isr) != now.isr:
-        changes["isr"] = list(isr)
-    if leader != now.leader or not set(now.replicas) <= set(assignment.replicas):
-        changes["leader"] = leader
-    if tuple(elr) != now.elr:
-        changes["eligible_leader_replicas"] = list(elr)
     last = now.last_known_elr
     if keeps_elr and leader == NO_LEADER:
         if not last and now.leader != NO_LEADER:
@@ -202,15 +197,20 @@ def change_record(
         if assignment.replicas != now.replicas and not set(last) & set(assignment.replicas):
             last = assignment.replicas[:1]  # a move forced by a command may leave only offline brokers
     elif keeps_elr:
-        last = NOBODY
-    if last != now.last_known_elr:
-        changes["last_known_elr"] = list(last)
-    if assignment.replicas != now.replicas:
-        changes["replicas"] = list(assignment.replicas)
-    if assignment.removing != now.removing:
-        changes["removing_replicas"] = list(assignment.removing)
-    if assignment.adding != now.adding:
-        changes["adding_replicas"] = list(assignment.adding)
+        last = NONE
+    wanted = {
+        "isr": isr,
+        "eligible_leader_replicas": elr,
+        "last_known_elr": last,
+        "replicas": assignment.replicas,
+        "removing_replicas": assignment.removing,
+        "adding_replicas": assignment.adding,
+    }
+    changes: dict[str, Any] = {
+        name: list(values) for name, values in wanted.items() if tuple(values) != getattr(now, name)
+    }
+    if leader != now.leader or not set(now.replicas) <= set(assignment.replicas):
+        changes["leader"] = leader
     if not changes:
         return None
-    return PartitionChangeRecord(partition_id=partition.index, topic_id=partition.topic.id, **changes)  # type: ignore[arg-type]
+    return PartitionChangeRecord(partition_id=partition.index, topic_id=partition.topic.id, **changes)

@@ -113,7 +113,7 @@ class LeaderControl:
             return
         for partition in self.cluster.partitions():
             now = partition.registration
-            if broker_id in now.isr or broker_id in now.elr:
+            if broker_id in now.isr or broker_id in partition.elr:
                 rules = self.rules_of(partition.topic, self._acceptable(partition) - {broker_id})
                 isr = [replica for replica in now.isr if replica != broker_id]
                 change = partition_change(partition, isr, rules, lost=(broker_id,))

@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from mockbroker.state.brokers.log_dirs import put_replicas
+from mockbroker.state.brokers.log_dirs import record_directories
 from mockbroker.state.errors import ApiError
 from mockbroker.state.replicas.overrides import override, overrides_of
 from mockbroker.state.timers import Timers
@@ -63,7 +63,7 @@ class Reassignments:
     def under_way(self) -> Iterator[Partition]:
         """The partitions in reassignment, in the order of topic creation."""
         for partition in self.cluster.partitions():
-            if partition.registration.adding or partition.registration.removing:
+            if partition.registration.adding_replicas or partition.registration.removing_replicas:
                 yield partition
 
     def plan(self, name: str, index: int, replicas: list[int] | None, *, may_resize: bool) -> Move:
@@ -75,16 +75,16 @@ class Reassignments:
         partition = self.cluster.find_partition(name, index)
         if partition.topic.diskless:
             raise ApiError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, f"topic {name} is diskless and has no replicas")
-        change = self._call_off(partition) if replicas is None else self._begin(partition, tuple(replicas), may_resize)
+        change = self._cancel(partition) if replicas is None else self._begin(partition, tuple(replicas), may_resize)
         return partition, change
 
-    def carry_out(self, moves: Sequence[Move]) -> None:
+    def start(self, moves: Sequence[Move]) -> None:
         """Begin moves. Two moves of one partition are both applied, although neither was planned with the other."""
         for partition, change in moves:
             if change is not None:
                 before = partition.replicas
                 self.cluster.replication_control.leaders.change(partition, change)
-                put_replicas(self.cluster, [partition], [one for one in partition.replicas if one not in before])
+                record_directories(self.cluster, [partition], [one for one in partition.replicas if one not in before])
         for partition, _ in moves:
             self._copy(partition)
         self.cluster.replication_control.elect(dict.fromkeys(partition.topic for partition, _ in moves))
@@ -114,7 +114,7 @@ class Reassignments:
 
         self.cluster.replication_control.check_rows([target])
         now = partition.registration
-        wanted = len(now.replicas) - len(now.adding)
+        wanted = len(now.replicas) - len(now.adding_replicas)
         if not may_resize and len(target) != wanted:
             raise ApiError(
                 ErrorCode.INVALID_REPLICATION_FACTOR,
@@ -122,17 +122,19 @@ class Reassignments:
             )
         removing = tuple(sorted(set(now.replicas) - set(target)))
         adding = tuple(sorted(set(target) - set(now.replicas)))
-        assignment = ReplicaAssignment(target + removing, removing or now.removing, adding or now.adding)
+        assignment = ReplicaAssignment(
+            target + removing, removing or now.removing_replicas, adding or now.adding_replicas
+        )
         return self._change(partition, partition.isr, assignment)
 
-    def _call_off(self, partition: Partition) -> PartitionChangeRecord | None:
+    def _cancel(self, partition: Partition) -> PartitionChangeRecord | None:
         from mockbroker.state.topics.election import ReplicaAssignment
 
         now = partition.registration
-        if not now.adding and not now.removing:
+        if not now.adding_replicas and not now.removing_replicas:
             raise ApiError(ErrorCode.NO_REASSIGNMENT_IN_PROGRESS)
-        replicas = tuple([replica for replica in now.replicas if replica not in now.adding])
-        isr = tuple([replica for replica in now.isr if replica not in now.adding])
+        replicas = tuple([replica for replica in now.replicas if replica not in now.adding_replicas])
+        isr = tuple([replica for replica in now.isr if replica not in now.adding_replicas])
         if not isr:
             if not partition.topic.config("unclean.leader.election.enable"):
                 raise ApiError(
@@ -154,7 +156,7 @@ class Reassignments:
     def _copy(self, partition: Partition) -> None:
         """Start the copies of added replicas, and cancel those of replicas that are no longer added."""
         now = partition.registration
-        coming = [broker for broker in now.adding if broker not in now.isr]
+        coming = [broker for broker in now.adding_replicas if broker not in now.isr]
         for key in [key for key in self._copies if key[0] is partition and key[1] not in coming]:
             self._forget(key)
         for broker_id in coming:

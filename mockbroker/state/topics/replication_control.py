@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from mockbroker.state.brokers.log_dirs import is_cordoned, put_replicas
+from mockbroker.state.brokers.log_dirs import is_cordoned, record_directories
 from mockbroker.state.errors import ApiError
 from mockbroker.state.image.image import TOPIC_RESOURCE, Image
 from mockbroker.state.image.writer import ImageWriter
@@ -141,7 +141,7 @@ class ReplicationControl:
             return self._topic(scratch.image, topic_id)
         self.cluster.writer.commit(records)
         topic = self.run(topic_id)
-        put_replicas(self.cluster, topic.partitions)
+        record_directories(self.cluster, topic.partitions)
         self.cluster.replication.refresh(topic.partitions, self.cluster.now_ms)
         self.cluster.changed()
         return topic
@@ -190,7 +190,7 @@ class ReplicationControl:
         )
         first = len(topic.partitions)
         topic.add_partitions()
-        put_replicas(self.cluster, topic.partitions[first:])
+        record_directories(self.cluster, topic.partitions[first:])
         self.cluster.replication.refresh(topic.partitions[first:], self.cluster.now_ms)
         self.cluster.changed()
 
@@ -281,7 +281,7 @@ class ReplicationControl:
             )
         led_before = partition.leader == broker_id
         self._override(partition, leader=broker_id)
-        self._settle(partition)
+        self._apply(partition)
         return not led_before
 
     def keep_out_of_isr(self, partition: Partition, broker_ids: Iterable[int]) -> bool:
@@ -303,7 +303,7 @@ class ReplicationControl:
         left = tuple(replica for replica in partition.isr if replica not in wanted)
         if left != partition.isr:
             self.shrink_isr(partition, left)
-        self._settle(partition)
+        self._apply(partition)
         return not wanted <= before
 
     def let_into_isr(self, partition: Partition, broker_ids: Iterable[int]) -> bool:
@@ -329,7 +329,7 @@ class ReplicationControl:
                 ErrorCode.INELIGIBLE_REPLICA,
                 f"expected replicas of {name} that are up and have all its records to let into its ISR, got {late}",
             )
-        self._settle(partition)
+        self._apply(partition)
         return not was_in_sync
 
     def set_isr(self, partition: Partition, broker_ids: Iterable[int]) -> bool:
@@ -454,7 +454,7 @@ class ReplicationControl:
     def _override(self, partition: Partition, **changes: Any) -> None:
         override(partition, replace(overrides_of(partition), **changes))
 
-    def _settle(self, partition: Partition) -> None:
+    def _apply(self, partition: Partition) -> None:
         self.cluster.replication.refresh([partition], self.cluster.now_ms)
         self.elect([partition.topic])
         self.cluster.changed()

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from mockbroker.state.configs.effective import ClusterConfigs
     from mockbroker.state.image.topics import PartitionRegistration, TopicImage
     from mockbroker.state.logs.batch_checks import AppendRules
-    from mockbroker.state.logs.store import LogStore, PartitionLog
+    from mockbroker.state.logs.log import Log
+    from mockbroker.state.logs.store import LogStore
     from mockbroker.state.replicas.overrides import PartitionOverrides
     from mockbroker.state.replicas.replication import ReplicaStates
 
@@ -40,7 +41,7 @@ class Partition:
     registration: PartitionRegistration
     replica_states: ReplicaStates | None = None  # lost on restart: lagging or disconnected followers
     overrides: PartitionOverrides | None = None  # lost on restart: overrides by commands
-    _log: PartitionLog | None = None
+    _log: Log | None = None
     _producers: PartitionProducers | None = None
 
     @property
@@ -53,7 +54,7 @@ class Partition:
 
     @property
     def elr(self) -> tuple[int, ...]:
-        return self.registration.elr
+        return self.registration.eligible_leader_replicas
 
     @property
     def last_known_elr(self) -> tuple[int, ...]:
@@ -72,7 +73,7 @@ class Partition:
         return self.registration.partition_epoch
 
     @property
-    def log(self) -> PartitionLog:
+    def log(self) -> Log:
         """The partition's log, from the log store."""
         if self._log is None:
             self._log = self.topic.log_store.open(self.topic.id, self.index)

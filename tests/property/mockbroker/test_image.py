@@ -18,8 +18,8 @@ from mockbroker.state.groups.classic.states import ClassicGroupState
 from mockbroker.state.groups.offsets import Committed
 from mockbroker.state.image.image import Image
 from mockbroker.state.logs.appending import append
-from mockbroker.state.logs.memory import MemoryLogStore
 from mockbroker.state.logs.producers import recover
+from mockbroker.state.logs.store import LogStore
 from mockbroker.state.topics.coordinator_keys import OFFSETS_TOPIC
 from protocol.calls import encode
 from protocol.codec import decode_as
@@ -55,7 +55,7 @@ class ImageLife(RuleBasedStateMachine):
         self.now_ms = 0
         self.lives = 0
         self.records: list[Any] = []
-        self.log_store = MemoryLogStore()
+        self.log_store = LogStore()
         self.cluster = self.begin_life(None)
         self.replayed, self.read_back = Image(), Image()
         self.seen = 0
@@ -121,7 +121,7 @@ class ImageLife(RuleBasedStateMachine):
     @rule(broker=brokers, port=st.integers(1, 3))
     def move(self, broker: int, port: int) -> None:
         self.cluster.brokers[broker].listeners[0].port = port
-        self.cluster.cluster_control.register_anew(self.now_ms)
+        self.cluster.cluster_control.register_again(self.now_ms)
 
     # producers
 

@@ -72,7 +72,7 @@ class Runs:
 
     def end(self) -> None:
         """As the operating system ends a process: nothing is done for an orderly end."""
-        self.store.data.give_back()
+        self.store.data.unlock()
 
     def restart(self) -> None:
         self.end()

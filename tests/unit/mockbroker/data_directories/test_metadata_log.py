@@ -30,7 +30,7 @@ def opened(path: Path, files: Files | None = None) -> MetadataLog:
     try:
         return MetadataLog(data, lambda: NOW_MS)
     finally:
-        data.give_back()
+        data.unlock()
 
 
 def feature(name: str, level: int) -> FeatureLevelRecord:

@@ -39,9 +39,9 @@ class Kept:
         self.files = NotedFiles()
         self.storage = Storage(path, fsync=fsync, files=self.files)
         brokers = [Broker(index, rack) for index, rack in enumerate(racks)]
-        with self.storage.given_back_on_error():
+        with self.storage.unlocked_on_error():
             self.cluster = Cluster.create(brokers, release=release, **self.storage.durable(brokers, 0))
-            self.storage.went_on(self.cluster)
+            self.storage.summarize(self.cluster)
 
     def close(self) -> None:
         self.storage.close()
@@ -84,7 +84,10 @@ def test_other_brokers_and_racks_are_told(path, caplog):
 
 
 def test_an_older_release_than_the_features_ask_for_is_refused(path):
-    with pytest.raises(ValueError, match=r"goes by \S+ \d+, but brokers of 3.9 know it up to"):
+    with pytest.raises(
+        ValueError,
+        match=r"expected brokers that support \S+ \d+ of the stored cluster, got 3.9, which supports it up to",
+    ):
         Kept(path, release="3.9")
     Kept(path).close()
 

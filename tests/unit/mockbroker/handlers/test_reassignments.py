@@ -141,7 +141,7 @@ def test_a_fork_goes_on_with_a_move_that_is_under_way(sim):
     fork = Simulation(racks="a,b,c,a")
     fork.engine.begin_with(sim.engine.origin(), fork.now_ms)
     moved = fork.cluster.topics["orders"].partitions[0]
-    assert moved.registration.adding == (3,)
+    assert moved.registration.adding_replicas == (3,)
     fork.advance(1000)
     assert moved.replicas == (3, 1)
 

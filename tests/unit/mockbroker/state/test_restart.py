@@ -20,7 +20,7 @@ from mockbroker.state.groups.classic.states import ClassicGroupState
 from mockbroker.state.groups.offsets import Committed
 from mockbroker.state.image.image import Image
 from mockbroker.state.logs.appending import append
-from mockbroker.state.logs.memory import MemoryLogStore
+from mockbroker.state.logs.store import LogStore
 from mockbroker.state.topics.coordinator_keys import TRANSACTIONS_TOPIC
 from mockbroker.state.transactions.states import STATE_NAMES, TransactionState
 from tests.internal_topics import end_transaction
@@ -36,7 +36,7 @@ class Runs:
 
     def __init__(self) -> None:
         self.records: list[Any] = []
-        self.log_store = MemoryLogStore()
+        self.log_store = LogStore()
         self.seed = 0
         self.cluster = self.begin(None)
 
@@ -78,7 +78,7 @@ class DiskRuns(Runs):
         if self.storage is not None:
             if self.is_killed:
                 shutil.copytree(self.storage.data.path, path)
-                self.storage.data.give_back()
+                self.storage.data.unlock()
             else:
                 self.storage.close()
                 path = self.storage.data.path
@@ -86,7 +86,7 @@ class DiskRuns(Runs):
         nodes = [Broker(index, "abc"[index]) for index in range(brokers)]
         durable = storage.durable(nodes, self.seed)
         cluster = Cluster.create(nodes, seed=self.seed, **{**durable, "now_ms": now_ms})
-        storage.went_on(cluster)
+        storage.summarize(cluster)
         return cluster
 
 

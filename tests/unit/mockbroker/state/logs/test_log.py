@@ -129,7 +129,7 @@ def test_what_is_cut_off_leaves_its_segments():
 
 def test_a_fork_has_segments_of_its_own():
     log = segmented(2, 1)
-    other = log.snapshot().log()
+    other = log.copy()
     log.append(b"x", log.end_offset, 9, 0)
     assert [one.size_bytes for one in other.segments] == [20, 10]
     assert other.size_bytes == 30
