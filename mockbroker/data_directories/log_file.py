@@ -11,7 +11,7 @@ import logging
 import os
 import re
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from itertools import chain
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
@@ -76,7 +76,7 @@ class LogFile:
     def append(self, data: bytes) -> int:
         """Write a batch at the end, all or nothing; returns its position. Raises StorageError."""
         position = self.size
-        try:
+        with storage_errors("write", self._path or self.directory):
             path = self._made()
             if self._is_torn:
                 self._take_back(path)
@@ -87,18 +87,14 @@ class LogFile:
                 with suppress(OSError):
                     self._take_back(path)
                 raise
-        except OSError as error:
-            raise StorageError(f"cannot write {self._path or self.directory}", error) from error
         self.size += len(data)
         return position
 
     def read(self, position: int, size: int) -> bytes:
         """Bytes of the file. Raises StorageError."""
         assert self._path is not None
-        try:
+        with storage_errors("read", self._path):
             data = self.files.read(self._path, position, size)
-        except OSError as error:
-            raise StorageError(f"cannot read {self._path}", error) from error
         if len(data) < size:
             raise StorageError(f"cannot read {self._path}", f"it ends at byte {position + len(data)}")
         return data
@@ -107,10 +103,8 @@ class LogFile:
         """Cut off the file after this number of bytes. Raises StorageError."""
         if self._path is None:
             return
-        try:
+        with storage_errors("write", self._path):
             self.files.truncate(self._path, size)
-        except OSError as error:
-            raise StorageError(f"cannot write {self._path}", error) from error
         self.size = size
 
     def move_start(self, offset: int) -> None:
@@ -126,11 +120,9 @@ class LogFile:
     def rewrite(self, pieces: Iterable[bytes], rest_at: int) -> None:
         """Rewrite the file: these bytes, then its own from a position on. Raises StorageError: nothing has changed."""
         target = self._target()
-        try:
+        with storage_errors("write", target):
             path = self._made()
             self.size = self.files.replace(target, chain(pieces, self._copied(path, rest_at)))
-        except OSError as error:
-            raise StorageError(f"cannot write {target}", error) from error
         self._path, self._is_torn, self._has_new_name = target, False, True
         if path != target:
             with suppress(OSError):  # the next open removes it
@@ -140,15 +132,13 @@ class LogFile:
         """Sync the file and its name. Raises StorageError."""
         if self._path is None:
             return
-        try:
+        with storage_errors("sync", self._path):
             self._rename()
             self.files.sync(self._path)
             if self._has_new_name:
                 for directory in (self.directory, self.directory.parent):
                     sync_directory(directory)
                 self._has_new_name = False
-        except OSError as error:
-            raise StorageError(f"cannot sync {self._path}", error) from error
 
     def close(self) -> None:
         if self._path is not None:
@@ -183,6 +173,15 @@ class LogFile:
                 raise OSError(f"it ends at byte {position}")
             yield data
             position += len(data)
+
+
+@contextmanager
+def storage_errors(what: str, path: Path) -> Iterator[None]:
+    """Raise StorageError for an OSError of the block."""
+    try:
+        yield
+    except OSError as error:
+        raise StorageError(f"cannot {what} {path}", error) from error
 
 
 def read_batches(path: Path, start: int) -> Scan:

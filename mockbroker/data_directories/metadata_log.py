@@ -7,14 +7,15 @@ is opened, it is rewritten from the image, so that it does not grow from start t
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from mockbroker.data_directories.directory import METADATA, DataDirectory, DataDirectoryError
 from mockbroker.data_directories.log_file import LogFile
-from mockbroker.data_directories.metadata_records import commit_batch, records_in
 from mockbroker.state.image.image import Image
 from protocol import ProtocolError
+from protocol.embedded.metadata_frame import read_frame, write_frame
+from protocol.records import Record, build_batch, iter_records
 
 if TYPE_CHECKING:
     from mockbroker.data_directories.batch_scan import ScannedBatch
@@ -82,3 +83,28 @@ class MetadataLog:
         self._file.start = self.end_offset
         self._file.rewrite([self._batch(records)], self._file.size)
         self.end_offset += len(records)
+
+
+def commit_batch(records: Iterable[Any], base_offset: int, leader_epoch: int, *, timestamp_ms: int) -> bytes:
+    """A commit of at least one record as one batch, in the controller's leader epoch.
+
+    Source: BatchAccumulator, Apache Kafka 4.4.
+
+    >>> from protocol.embedded.metadata_settings import FeatureLevelRecord
+    >>> data = commit_batch([FeatureLevelRecord(name="kraft.version", feature_level=1)], 7, 2, timestamp_ms=0)
+    >>> [record.name for record in records_in(data)]
+    ['kraft.version']
+    """
+    return build_batch(
+        [Record(timestamp=timestamp_ms, value=write_frame(record)) for record in records],
+        base_offset=base_offset,
+        leader_epoch=leader_epoch,
+    )
+
+
+def records_in(batch: bytes) -> list[Any]:
+    """The records of a batch of the metadata log.
+
+    Raises: RecordError, DecodeError: the bytes are not a batch of records. UnknownMetadataRecordError.
+    """
+    return [read_frame(one.value or b"") for one in iter_records(batch)]

@@ -17,14 +17,12 @@ from mockbroker.api import Errors, Needs, handles
 from mockbroker.call import Call
 from mockbroker.handlers.controlled import check_controller
 from mockbroker.state.brokers.broker import Broker
-from mockbroker.state.configs.alterations import LOGGERS, ConfigAlterations
+from mockbroker.state.configs.alterations import KINDS, LOGGERS, ConfigAlterations
 from mockbroker.state.configs.described import (
     DescribedConfig,
     broker_configs,
-    client_metrics_configs,
-    group_configs,
+    resource_configs,
     shared_configs,
-    topic_configs,
 )
 from mockbroker.state.configs.effective import ConfigSource
 from mockbroker.state.configs.values import ConfigType
@@ -89,18 +87,16 @@ def described_configs(call: Call, resource_type: int, name: str) -> Iterable[Des
     configs = call.cluster.configs
     if resource_type == TOPIC_RESOURCE:
         check_topic_name(name)
-        return topic_configs(configs, call.broker, call.cluster.find_topic(name).name)
+        call.cluster.find_topic(name)
     if resource_type == BROKER_RESOURCE and not name:
         return shared_configs(configs, call.broker)
     if resource_type in (BROKER_RESOURCE, LOGGERS):
         check_own_id(call, name)
         return broker_configs(configs, call.broker) if resource_type == BROKER_RESOURCE else loggers(call.broker)
-    if not name:
+    if resource_type != TOPIC_RESOURCE and not name:
         kind = "a group" if resource_type == GROUP_RESOURCE else "a client metrics subscription"
         raise ApiError(ErrorCode.INVALID_REQUEST, f"expected the name of {kind}, got ''")
-    if resource_type == GROUP_RESOURCE:
-        return group_configs(configs, call.broker, name)
-    return client_metrics_configs(configs, name)
+    return resource_configs(configs, call.broker, KINDS[resource_type], name)
 
 
 def check_own_id(call: Call, name: str) -> None:
@@ -124,7 +120,7 @@ def loggers(broker: Broker) -> Iterable[DescribedConfig]:
 def config(call: Call, described: DescribedConfig, request: DescribeConfigsRequest) -> Config:
     documentation = "" if described.source is ConfigSource.DYNAMIC_BROKER_LOGGER else None
     if request.include_documentation and described.definition is not None:
-        documentation = described.documentation
+        documentation = described.definition.documentation
     entry = Config(
         name=described.name,
         value=described.value,

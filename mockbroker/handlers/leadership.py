@@ -65,7 +65,7 @@ def served_by(call: Call, partition: Partition, *, followers_too: bool = False) 
     Raises ApiError: NOT_LEADER_OR_FOLLOWER; KAFKA_STORAGE_ERROR if the partition's log directory has failed;
         UNKNOWN_TOPIC_OR_PARTITION if the broker was disconnected before the partition was created.
     """
-    if partition.overrides is not None and call.broker.id in partition.overrides.offline:
+    if call.broker.id in partition.overrides.offline:
         raise ApiError(
             ErrorCode.KAFKA_STORAGE_ERROR,
             f"the log directory of {partition.topic.name}-{partition.index} on broker {call.broker.id} is full",
@@ -109,7 +109,7 @@ def hosted_by(call: Call, partition: Partition, leader_epoch: int, *, followers_
     if leader_epoch in (NO_EPOCH, known.leader_epoch):
         served_by(call, partition, followers_too=followers_too)
         return
-    offline = () if partition.overrides is None else partition.overrides.offline
+    offline = partition.overrides.offline
     if call.broker.id not in known.replicas or call.broker.id in offline:
         served_by(call, partition, followers_too=followers_too)
     check_leader_epoch(call, partition, leader_epoch)

@@ -22,7 +22,7 @@ from mockbroker.handlers.leadership import NodeEndpoints, current_leader, find_p
 from mockbroker.state.errors import ApiError
 from mockbroker.state.logs.appending import UNBOUNDED, append
 from mockbroker.state.logs.batch_checks import ATTRIBUTES_AT, MAGIC_AT, batch_size, only_batch
-from mockbroker.state.logs.refusals import BadBatchError, RefusedAppendError
+from mockbroker.state.logs.refusals import RefusedAppendError, refused
 from mockbroker.state.topics.topic import Partition
 from protocol.apis.produce import ProduceRequest, ProduceResponse
 from protocol.error_codes import ErrorCode, error_name
@@ -247,10 +247,10 @@ def begins_transaction(records: bytes | None, version: int, *, found: bool = Fal
     try:
         if batch_size(records, 0) is None or records[MAGIC_AT] != MAGIC_OF_BATCHES:
             return found
-    except BadBatchError as error:
+    except ApiError:
         if found:
             return found
-        raise ApiError(error.code, error.reason) from None
+        raise
     attributes = records[ATTRIBUTES_AT]
     if BATCH_VERSION <= version < ZSTD_VERSION and attributes & CODEC_MASK > CompressionCodec.ZSTD:
         raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
@@ -284,7 +284,7 @@ def append_records(
         try:
             transactional.check(partition)
         except ApiError as error:
-            raise RefusedAppendError(error.code, message=error.message) from None
+            raise RefusedAppendError(error.code, error.message) from None
     if partition.topic.is_internal and call.session.client_id != ADMIN_CLIENT:
         raise RefusedAppendError(ErrorCode.INVALID_TOPIC_EXCEPTION)
     served_by(call, partition)
@@ -292,7 +292,7 @@ def append_records(
         min_isr = partition.effective_min_isr()
         in_sync = len(call.leadership(partition).isr)
         if in_sync < min_isr:
-            raise RefusedAppendError(ErrorCode.NOT_ENOUGH_REPLICAS, partition.log.start_offset)
+            raise refused(ApiError(ErrorCode.NOT_ENOUGH_REPLICAS), partition.log.start_offset)
     memory = call.cluster.log_cleanup.memory
     if memory is not None and not memory.has_room(len(records), call.now_ms):
         raise RefusedAppendError(ErrorCode.KAFKA_STORAGE_ERROR)
@@ -325,7 +325,7 @@ def whole_batch(records: bytes, version: int) -> int:
     """Size in bytes of the one batch for a partition. Raises RefusedAppendError."""
     try:
         return only_batch(records, allow_zstd=version >= ZSTD_VERSION)
-    except BadBatchError as error:
+    except ApiError as error:
         raise RefusedAppendError(error.code) from None
 
 

@@ -12,9 +12,8 @@ from uuid import NAMESPACE_OID, uuid5
 
 from mockbroker.state.brokers.broker import Broker
 from mockbroker.state.cluster import Cluster
-from mockbroker.state.topics.records import removal
 from mockbroker.state.topics.topic import Topic
-from protocol.embedded.metadata_topics import PartitionRecord, TopicRecord
+from protocol.embedded.metadata_topics import PartitionRecord, RemoveTopicRecord, TopicRecord
 
 NO_ID = bytes(16)
 SETTINGS: Mapping[str, Any] = {
@@ -137,7 +136,7 @@ class Mirror:
         """Remove a deleted topic."""
         topic = self.cluster.topics.pop(name, None)
         if topic is not None:
-            self.cluster.writer.commit([removal(topic.id)])
+            self.cluster.writer.commit([RemoveTopicRecord(topic_id=topic.id)])
             del self.cluster.topic_by_id[topic.id]
             self.cluster.changed()
 

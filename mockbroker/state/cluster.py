@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from random import Random
 from typing import TYPE_CHECKING, Any
 
@@ -51,7 +52,7 @@ if TYPE_CHECKING:
     from mockbroker.state.transactions.coordinator import Transactions
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(eq=False)
 class Cluster:
     """The brokers by id, topics by name, groups, producers and settings of a cluster.
 
@@ -88,11 +89,6 @@ class Cluster:
     replication: Replication = field(init=False)
     log_cleanup: LogCleanup = field(init=False)
     internal_topics: InternalTopics = field(init=False)
-    _placer: ReplicaPlacer | None = None
-    _selector: ReplicaSelector | None = None
-    _diskless: DisklessProfile | None = None
-    _groups: Groups | None = None
-    _transactions: Transactions | None = None
     _extensions: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -240,12 +236,10 @@ class Cluster:
         """All brokers by id, online or not."""
         return self.liveness.brokers
 
-    @property
+    @cached_property
     def diskless(self) -> DisklessProfile:
         """The system that serves diskless topics, from ``diskless.profile``."""
-        if self._diskless is None:
-            self._diskless = find_profile(self.settings)
-        return self._diskless
+        return find_profile(self.settings)
 
     @property
     def other_mode(self) -> Any:
@@ -267,7 +261,7 @@ class Cluster:
         self.now_ms = now_ms
         self.replication.conditions = conditions
         self.replication.refresh(self.partitions(), now_ms)
-        self.replication_control.elect(self.topics.values())
+        self.replication_control.leaders.elect(self.topics.values())
         self.changed()
 
     # state of brokers
@@ -280,28 +274,24 @@ class Cluster:
             sessions = self.fetch_sessions[broker_id] = FetchSessions(self.rng, max_sessions)
         return sessions
 
-    @property
+    @cached_property
     def groups(self) -> Groups:
         """The consumer groups; loaded on first use, because a cluster starts faster without them."""
-        if self._groups is None:
-            from mockbroker.state.groups.coordinator import Groups
+        from mockbroker.state.groups.coordinator import Groups
 
-            self._groups = Groups(self)
-        return self._groups
+        return Groups(self)
 
     @property
     def has_groups(self) -> bool:
         """True if groups are loaded."""
-        return self._groups is not None
+        return "groups" in self.__dict__
 
-    @property
+    @cached_property
     def transactions(self) -> Transactions:
         """The transactional ids; loaded on first use."""
-        if self._transactions is None:
-            from mockbroker.state.transactions.coordinator import Transactions
+        from mockbroker.state.transactions.coordinator import Transactions
 
-            self._transactions = Transactions(self)
-        return self._transactions
+        return Transactions(self)
 
     def extension(self, name: str) -> Any:
         """The state of an optional part, loaded on first use."""
@@ -314,35 +304,31 @@ class Cluster:
         """The loaded extensions."""
         return list(self._extensions.values())
 
-    @property
+    @cached_property
     def placer(self) -> ReplicaPlacer:
         """The placer of new replicas, from ``replica.placer.class.name``. Raises PlacerSettingsError.
 
         In ZooKeeper mode always KIP-36's placement: KIP-660 is for KRaft.
         """
-        if self._placer is None:
-            self._placer = make_placer(self.settings, kip_36=not self.support.is_kraft)
-        return self._placer
+        return make_placer(self.settings, kip_36=not self.support.is_kraft)
 
     def close(self) -> None:
         """Release the resources of the cluster's plugins; the cluster is not used afterwards.
 
         Raises: ReplicaPlacementError: the placer's ``close`` failed.
         """
-        placer, self._placer = self._placer, None
+        placer = self.__dict__.pop("placer", None)
         if placer is not None:
             from kafka_rack.placement import close_placer
 
             close_placer(placer)
 
-    @property
+    @cached_property
     def selector(self) -> ReplicaSelector:
         """The selector of replicas for readers, from ``replica.selector.class``. Raises SelectionError."""
-        if self._selector is None:
-            from kafka_rack.selection import find_selector
+        from kafka_rack.selection import find_selector
 
-            self._selector = find_selector(self.settings["replica.selector.class"])
-        return self._selector
+        return find_selector(self.settings["replica.selector.class"])
 
     # topics
 
@@ -402,6 +388,6 @@ class Cluster:
         """Update liveness, replication and leaders after brokers started or stopped."""
         self.liveness.brokers_changed()
         self.replication.refresh(self.partitions(), self.now_ms)
-        self.replication_control.elect(self.topics.values())
+        self.replication_control.leaders.elect(self.topics.values())
         self.support.brokers_changed(self.topics)
         self.changed()

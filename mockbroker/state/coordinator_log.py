@@ -137,11 +137,8 @@ def in_present_form(key: Any, value: Any | None) -> tuple[Any, Any | None]:
     """An offset of Kafka 0.8 in its current form. Source: GroupCoordinatorShard.convertLegacyOffsetCommitKey."""
     from protocol.embedded.group_log import OffsetCommitKey, OffsetCommitValue
 
-    return (
-        OffsetCommitKey(group=key.group, topic=key.topic, partition=key.partition),
-        None
-        if value is None
-        else OffsetCommitValue(
+    if value is not None:
+        value = OffsetCommitValue(
             offset=value.offset, metadata=value.metadata, commit_timestamp=value.commit_timestamp, expire_timestamp=-1
-        ),
-    )
+        )
+    return OffsetCommitKey(group=key.group, topic=key.topic, partition=key.partition), value

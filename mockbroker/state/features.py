@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
 from mockbroker.state.errors import ApiError
-from mockbroker.state.kraft_releases import NEWEST, initial_feature_levels, supported_feature_levels
+from mockbroker.state.kraft_releases import initial_levels, supported_levels
 from protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ METADATA_VERSION = "metadata.version"
 KRAFT_VERSION = "kraft.version"
 ELR_VERSION = "eligible.leader.replicas.version"
 
-Levels = dict[str, tuple[int, int]]
 ELR_NEEDS_METADATA_VERSION = 23  # 4.0-IV1; EligibleLeaderReplicasVersion.ELRV_1
 
 METADATA_CHANGES = frozenset({7, 8, 11, 13, 14, 15, 17, 23, 30, 32, 33})
@@ -37,16 +36,6 @@ class FeatureUpdate(NamedTuple):
     name: str
     level: int
     upgrade_type: int
-
-
-def supported_levels(release: str | None = None) -> Levels:
-    """The levels that brokers of a release support, by name; default: the newest release."""
-    return supported_feature_levels(release or NEWEST)
-
-
-def initial_levels(release: str | None = None) -> dict[str, int]:
-    """The levels of a new cluster of a release, including 0. Its voters are static, in ``controller.quorum.voters``."""
-    return initial_feature_levels(release or NEWEST)
 
 
 def feature_level(cluster: Cluster, name: str) -> int:

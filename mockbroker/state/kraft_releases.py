@@ -14,7 +14,8 @@ kafka-server-common 3.3.2 to 4.4.0; answers of one broker in KRaft mode of each 
 from __future__ import annotations
 
 import re
-from functools import cache, total_ordering
+from dataclasses import dataclass, field
+from functools import cache
 
 LATEST = 1_000_000  # of the internal versions (IV) of a protocol, and of the patches of a release
 VERSION = re.compile(r"(0(?:\.\d+){2}|[1-9]\d*\.\d+)(?:(?:\.(\d{1,9}|[xX]))|(?:-IV(\d{1,9})))?")
@@ -112,7 +113,7 @@ INITIAL_LEVELS: dict[str, tuple[tuple[str, int], ...]] = {
 """The same for the levels of a new cluster; other features are at 0."""
 
 
-@total_ordering
+@dataclass(frozen=True, order=True, repr=False)
 class Version:
     """A release or a protocol, comparable: ``0.10.0``, ``0.9.0.1``, ``2.4-IV1``.
 
@@ -120,28 +121,22 @@ class Version:
     default the latest.
     """
 
-    __slots__ = ("line", "part", "text")
+    text: str = field(compare=False)
+    line: str = field(init=False, compare=False)
+    numbers: tuple[int, ...] = field(init=False)  # of the line
+    part: int = field(init=False)
 
-    def __init__(self, text: str) -> None:
-        found = VERSION.fullmatch(text)
+    def __post_init__(self) -> None:
+        found = VERSION.fullmatch(self.text)
         if found is None:
-            raise ValueError(f"{text!r} is no version of Kafka; 0.9.0, 0.10.0-IV1 and 3.9 are some")
-        self.text, self.line = text, found[1]
+            raise ValueError(f"expected a version of Kafka, as 0.9.0, 0.10.0-IV1 or 3.9, got {self.text!r}")
         part = found[2] or found[3]
-        self.part = LATEST if part is None or part in "xX" else int(part)
-
-    @property
-    def _key(self) -> tuple[tuple[int, ...], int]:
-        return (tuple(map(int, self.line.split("."))), self.part)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Version) and self._key == other._key
-
-    def __lt__(self, other: Version) -> bool:
-        return self._key < other._key
-
-    def __hash__(self) -> int:
-        return hash(self._key)
+        values = {
+            "line": found[1],
+            "numbers": tuple(map(int, found[1].split("."))),
+            "part": LATEST if part is None or part in "xX" else int(part),
+        }
+        self.__dict__.update(values)
 
     def __repr__(self) -> str:
         return f"Version({self.text!r})"
@@ -202,9 +197,9 @@ def newest_versions() -> dict[int, tuple[int, int]]:
 
 
 @cache
-def supported_feature_levels(release: str) -> dict[str, tuple[int, int]]:
-    """Lowest and highest level of each feature that brokers of a release support, ordered by name."""
-    line = kraft_line(release)
+def supported_levels(release: str | None = None) -> dict[str, tuple[int, int]]:
+    """Lowest and highest level of each feature that brokers of a release, by default the newest, support, by name."""
+    line = kraft_line(release or NEWEST)
     found = {
         name: (0, level) for name, changes in MAX_LEVELS.items() if (level := _level_at(changes, line)) is not None
     }
@@ -215,16 +210,14 @@ def supported_feature_levels(release: str) -> dict[str, tuple[int, int]]:
 
 
 @cache
-def initial_feature_levels(release: str) -> dict[str, int]:
-    """The levels of a new cluster of a release, including 0, ordered by name."""
-    line = kraft_line(release)
-    found = {}
-    for name in supported_feature_levels(release):
-        if name == "metadata.version":
-            found[name] = METADATA_LEVELS[line]
-        else:
-            found[name] = _level_at(INITIAL_LEVELS.get(name, ()), line) or 0
-    return found
+def initial_levels(release: str | None = None) -> dict[str, int]:
+    """The levels of a new cluster of a release, by default the newest, including 0, by name.
+
+    Its voters are static, in ``controller.quorum.voters``.
+    """
+    line = kraft_line(release or NEWEST)
+    levels = {name: _level_at(INITIAL_LEVELS.get(name, ()), line) or 0 for name in supported_levels(release)}
+    return levels | ({"metadata.version": METADATA_LEVELS[line]} if line in METADATA_LEVELS else {})
 
 
 def _level_at(changes: tuple[tuple[str, int], ...], line: str) -> int | None:

@@ -10,7 +10,8 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from mockbroker.state.coordinator_shard import CoordinatorRecord
-from mockbroker.state.features import METADATA_VERSION, initial_levels, supported_levels
+from mockbroker.state.features import METADATA_VERSION
+from mockbroker.state.kraft_releases import initial_levels, supported_levels
 from mockbroker.state.topics.coordinator_keys import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from mockbroker.state.topics.topic import NO_LEADER
 
@@ -68,7 +69,7 @@ def resume(cluster: Cluster, now_ms: int, snapshot: ClusterSnapshot | None = Non
                 key = (topic.id, partition.index)
                 partition.restore(snapshot.overrides.get(key), snapshot.producers.get(key))
     control.reassignments.restore()
-    control.elect(topics)
+    control.leaders.elect(topics)
     cluster.replication.refresh(cluster.partitions(), now_ms)
     cluster.log_cleanup.watch_all(now_ms)
     cluster.internal_topics.restore()

@@ -88,7 +88,6 @@ SETTINGS_OF_MODES = (PROTOCOL_SETTING, *(name for part in parts() if part.metada
 EMULATED_DEFAULTS = {"leader.imbalance.check.interval.seconds": 300}
 """Kafka's defaults that apply only to a cluster that emulates one release (``--emulate``)."""
 LIMITS_OF_LISTENERS = (".max.connections", ".max.connection.creation.rate")
-TRUE_AND_FALSE = {"true": True, "false": False}
 
 
 class KafkaSettings(dict[str, Any]):
@@ -227,7 +226,7 @@ def inter_broker_listener(settings: Mapping[str, Any], given: frozenset[str]) ->
     return "PLAINTEXT"
 
 
-def typed(name: str, value: Any, defaults: Mapping[str, Any] = DEFAULTS) -> Any:
+def typed(name: str, value: Any) -> Any:
     """A value parsed from text to the type of the setting's default.
 
     Raises: ValueError: invalid text; the message has the setting, the value and the expected one.
@@ -236,21 +235,16 @@ def typed(name: str, value: Any, defaults: Mapping[str, Any] = DEFAULTS) -> Any:
         raise ValueError(f"{name}: expected one of {', '.join(PROFILES)}, got {value!r}")
     if name == RECORDS_POLICY and value not in POLICIES:
         raise ValueError(f"{name}: expected {' or '.join(POLICIES)}, got {value!r}")
-    default = defaults.get(name)
+    default = DEFAULTS.get(name)
     if not isinstance(value, str) or isinstance(default, str):
         return value
-    if default is None:
-        from mockbroker.state.configs.definitions import find_definition
+    from mockbroker.state.configs.definitions import find_definition
+    from mockbroker.state.configs.values import ConfigType, parse
 
+    if default is None:
         found = find_definition("broker", name)
-        if found is None and name.endswith(LIMITS_OF_LISTENERS) and name.startswith("listener.name."):
-            return typed(name, value, dict.fromkeys([name], 0))
-        return value if found is None else found.parse(value, in_range=False)
-    if isinstance(default, bool):
-        if value.lower() not in TRUE_AND_FALSE:
-            raise ValueError(f"{name}: expected true or false, got {value!r}")
-        return TRUE_AND_FALSE[value.lower()]
-    try:
-        return int(value)
-    except ValueError:
-        raise ValueError(f"{name}: expected a whole number, got {value!r}") from None
+        if found is not None:
+            return found.parse(value, in_range=False)
+        if not (name.endswith(LIMITS_OF_LISTENERS) and name.startswith("listener.name.")):
+            return value
+    return parse(name, value, ConfigType.BOOLEAN if isinstance(default, bool) else ConfigType.LONG)

@@ -14,6 +14,8 @@ from dataclasses import dataclass, replace
 from random import Random
 from typing import TYPE_CHECKING, Any
 
+from mockbroker.state.replicas.overrides import NO_OVERRIDES
+
 if TYPE_CHECKING:
     from mockbroker.state.cluster import Cluster
     from mockbroker.state.image.image import Image
@@ -51,7 +53,7 @@ def snapshot_of(cluster: Cluster) -> ClusterSnapshot:
     producers: dict[PartitionKey, PartitionProducers] = {}
     for topic in cluster.topics.values():
         for partition in topic.partitions:
-            if partition.overrides is not None:
+            if partition.overrides is not NO_OVERRIDES:
                 overrides[topic.id, partition.index] = replace(
                     partition.overrides, offline=frozenset(), copying=frozenset()
                 )

@@ -3,15 +3,27 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Callable
 from typing import NamedTuple, cast
 
 from mockbroker.state.brokers.broker import Broker
 from mockbroker.state.cluster import Cluster
-from mockbroker.zookeeper.controller import MetadataUpdate, ZooKeeperMode
-from mockbroker.zookeeper.controller_link import ControllerLink
+from mockbroker.zookeeper.controller import (
+    REFUSED,
+    STALE,
+    TAKEN,
+    UNREACHABLE,
+    MetadataUpdate,
+    UpdateDelivery,
+    ZooKeeperMode,
+)
+from mockbroker.zookeeper.update_metadata import request_of
 from protocol.errors import ProtocolError
+from protocol.framing import FrameReader
+from protocol.headers import read_response, request_frame
 
+UPDATE_METADATA = 6
 AGAIN_S = 0.3  # after a failed attempt; as in Kafka's controller
 LOOPBACK_OF = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - wildcard listeners
 
@@ -75,15 +87,15 @@ class ControllerChannels:
                     one.set_result(None)
 
     def _is_settled(self) -> bool:
-        return all(channel.link.is_settled for channel in self._channels.values())
+        return all(channel.is_settled for channel in self._channels.values())
 
     def _channel(self, key: ChannelKey) -> SocketChannel:
         channel = self._channels.get(key)
         if channel is None:
             zookeeper = self.state.other_mode
             assert zookeeper is not None
-            link = ControllerLink(key.controller_id, zookeeper.deliveries.append)
-            channel = self._channels[key] = SocketChannel(link, self.state.brokers[key.broker_id], self.check)
+            broker, on_delivery = self.state.brokers[key.broker_id], zookeeper.deliveries.append
+            channel = self._channels[key] = SocketChannel(key.controller_id, broker, on_delivery, self.check)
         return channel
 
 
@@ -92,26 +104,44 @@ def channel_key_of(update: MetadataUpdate) -> ChannelKey:
 
 
 class SocketChannel(asyncio.Protocol):
-    """A link's socket, reopened while there are updates to send."""
+    """The connection of one run of a controller to one broker, reopened while updates are pending.
 
-    def __init__(self, link: ControllerLink, broker: Broker, on_change: Callable[[], None]) -> None:
-        self.link, self.broker, self.on_change = link, broker, on_change
+    ``on_delivery`` gets each sent update with its outcome. ``is_settled`` is true while no update is pending, or while
+    the last attempt has failed and the next has not begun.
+    """
+
+    def __init__(
+        self,
+        controller_id: int,
+        broker: Broker,
+        on_delivery: Callable[[UpdateDelivery], None],
+        on_change: Callable[[], None],
+    ) -> None:
+        self.controller_id, self.broker = controller_id, broker
+        self.on_delivery, self.on_change = on_delivery, on_change
+        self._updates: deque[MetadataUpdate] = deque()
+        self._correlation_id = -1
+        self._is_waiting = self._has_failed = self._closed = False
+        self._reader = FrameReader()
         self._transport: asyncio.Transport | None = None
         self._opening: asyncio.Task[object] | None = None
         self._again: asyncio.TimerHandle | None = None
-        self._closed = False
+
+    @property
+    def is_settled(self) -> bool:
+        return not self._updates or self._has_failed
 
     def add(self, update: MetadataUpdate) -> None:
-        self.link.add(update)
-        self._go_on()
+        """Send an update after the pending ones."""
+        self._updates.append(update)
+        self._send()
 
     def close(self) -> None:
         """Close the connection for good."""
         self._closed = True
-        if self._again is not None:
-            self._again.cancel()
-        if self._opening is not None:
-            self._opening.cancel()
+        for one in (self._again, self._opening):
+            if one is not None:
+                one.cancel()
         if self._transport is not None:
             self._transport.close()
 
@@ -119,32 +149,48 @@ class SocketChannel(asyncio.Protocol):
         self._transport = cast(asyncio.Transport, transport)
         if self._closed:
             self._transport.close()
-            return
-        self.link.connected()
-        self._go_on()
+        else:
+            self._send()
 
     def data_received(self, data: bytes) -> None:
         try:
-            self.link.receive(data)
+            for frame in self._reader.feed(data):
+                self._take(frame)
         except ProtocolError:
             assert self._transport is not None
             self._transport.abort()
             return
-        self._go_on()
+        self._send()
         self.on_change()
 
     def connection_lost(self, error: Exception | None) -> None:
         self._transport = None
         self._failed()
 
-    def _go_on(self) -> None:
-        """Send pending updates; opens a connection if necessary."""
-        if self._transport is not None:
-            frame = self.link.next_frame()
-            if frame:
-                self._transport.write(frame)
-        elif self._opening is None and self._again is None and not self._closed:
-            self._opening = asyncio.get_running_loop().create_task(self._open())
+    def _send(self) -> None:
+        """Send the next update unless a response is outstanding; opens a connection if necessary."""
+        if self._transport is None:
+            if self._opening is None and self._again is None and not self._closed:
+                self._opening = asyncio.get_running_loop().create_task(self._open())
+        elif self._updates and not self._is_waiting:
+            update = self._updates[0]
+            self._correlation_id += 1
+            self._is_waiting, self._has_failed = True, False
+            client_id, number = str(self.controller_id), self._correlation_id
+            frame = request_frame(request_of(update), update.version, correlation_id=number, client_id=client_id)
+            self._transport.write(frame)
+
+    def _take(self, frame: bytes) -> None:
+        """Read a response. Raises ProtocolError unless it answers the request."""
+        if not self._is_waiting:
+            raise ProtocolError(f"expected no response without a request, got {len(frame)} bytes")
+        update = self._updates[0]
+        header, response = read_response(frame, UPDATE_METADATA, update.version)
+        if header.correlation_id != self._correlation_id:
+            raise ProtocolError(f"expected response {self._correlation_id}, got {header.correlation_id}")
+        self._updates.popleft()
+        self._is_waiting = False
+        self.on_delivery(UpdateDelivery(update, STALE if response.error_code else TAKEN))
 
     async def _open(self) -> None:
         listener = self.broker.listeners[0]
@@ -160,13 +206,18 @@ class SocketChannel(asyncio.Protocol):
             self._opening = None
 
     def _failed(self) -> None:
+        """Try again later; an update without a response stays pending."""
         if self._closed:
             return
-        self.link.lost()
-        if self.link.has_more and self._again is None:
-            self._again = asyncio.get_running_loop().call_later(AGAIN_S, self._try_again)
+        if self._updates:
+            self._has_failed = True
+            self.on_delivery(UpdateDelivery(self._updates[0], REFUSED if self._is_waiting else UNREACHABLE))
+            if self._again is None:
+                self._again = asyncio.get_running_loop().call_later(AGAIN_S, self._try_again)
+        self._is_waiting = False
+        self._reader = FrameReader()
         self.on_change()
 
     def _try_again(self) -> None:
         self._again = None
-        self._go_on()
+        self._send()

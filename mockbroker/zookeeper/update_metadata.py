@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import groupby
+from typing import Any
 
 from kafka_rack.broker_registration import SECURITY_PROTOCOL
 from mockbroker.api import Needs, handles
@@ -19,6 +20,9 @@ from protocol.apis.controller import UpdateMetadataPartitionState, UpdateMetadat
 from protocol.error_codes import ErrorCode
 
 NO_EPOCH = -1
+NUMBERS = ("controller_epoch", "leader", "leader_epoch", "zk_version")
+LISTS = ("isr", "replicas", "offline_replicas")
+"""The fields of a partition's state, named alike in the request and in the cache."""
 GROUPED_VERSION = 5  # partitions by topic, and the broker's epoch
 LISTENER_VERSION = 3
 RACK_VERSION = 2
@@ -70,16 +74,9 @@ def read_partition_states(version: int, request: UpdateMetadataRequest) -> Itera
 
 
 def read_state(state: UpdateMetadataPartitionState) -> PartitionState:
-    return PartitionState(
-        state.controller_epoch,
-        state.leader,
-        state.leader_epoch,
-        tuple(state.isr),
-        state.zk_version,
-        tuple(state.replicas),
-        tuple(state.offline_replicas),
-        state.partition_index,
-    )
+    numbers: dict[str, Any] = {name: getattr(state, name) for name in NUMBERS}
+    lists: dict[str, Any] = {name: tuple(getattr(state, name)) for name in LISTS}
+    return PartitionState(index=state.partition_index, **numbers, **lists)
 
 
 def request_of(update: MetadataUpdate) -> UpdateMetadataRequest:
@@ -116,17 +113,10 @@ def written_broker(version: int, broker: CachedBroker) -> UpdateMetadataRequest.
 def written_states(
     partitions: Iterable[TopicPartitionState], *, with_topic: bool
 ) -> list[UpdateMetadataPartitionState]:
-    return [
-        UpdateMetadataPartitionState(
-            topic_name=one.topic if with_topic else "",
-            partition_index=one.partition,
-            controller_epoch=one.state.controller_epoch,
-            leader=one.state.leader,
-            leader_epoch=one.state.leader_epoch,
-            isr=list(one.state.isr),
-            zk_version=one.state.zk_version,
-            replicas=list(one.state.replicas),
-            offline_replicas=list(one.state.offline_replicas),
-        )
-        for one in partitions
-    ]
+    found = []
+    for one in partitions:
+        numbers: dict[str, Any] = {name: getattr(one.state, name) for name in NUMBERS}
+        lists: dict[str, Any] = {name: list(getattr(one.state, name)) for name in LISTS}
+        name = one.topic if with_topic else ""
+        found.append(UpdateMetadataPartitionState(topic_name=name, partition_index=one.partition, **numbers, **lists))
+    return found

@@ -94,7 +94,7 @@ class ClusterControl:
             return False
         self.cluster.now_ms = now_ms
         broker.is_running = False
-        self.cluster.network.crash(broker_id)
+        self.cluster.network.crashed.add(broker_id)
         self._process_ended(broker)
         self.cluster.producers.forget_block(broker_id)
         if broker.online:
@@ -115,11 +115,11 @@ class ClusterControl:
         if broker.online:  # crashed, and its session has not expired
             self._session_expired(broker_id, now_ms)
         self.cluster.replication.stopped.discard(broker_id)
-        if self.cluster.network.has_crashed(broker_id):
+        if broker_id in self.cluster.network.crashed:
             self.cluster.replication_control.leaders.lose(broker_id)
         self._sessions.cancel(broker_id)
         self.fenced.discard(broker_id)
-        self.cluster.network.revive(broker_id)
+        self.cluster.network.crashed.discard(broker_id)
         broker.is_running = True
         if self.cluster.network.connects(broker_id, CONTROLLER):
             self.register([broker])
@@ -177,27 +177,14 @@ class ClusterControl:
         Source: LogManager.handleLogDirFailure and ReplicaManager.getPartitionOrError, Apache Kafka 4.4; KIP-858.
         """
         self._only_in_kraft("log directories fail")
-        broker = self.cluster.liveness.broker(broker_id)
-        if broker_id in self.full_disks:
-            return False
-        self.cluster.now_ms = now_ms
-        self.full_disks.add(broker_id)
-        held = [partition for partition in self.cluster.partitions() if broker.id in partition.replicas]
-        self.cluster.replication_control.set_offline(held, broker_id, offline=True)
-        return True
+        return self._set_disk(broker_id, now_ms, full=True)
 
     def empty_disk(self, broker_id: int, now_ms: int) -> bool:
         """Let a broker's log directory work again: its replicas catch up. In Kafka this requires a restart.
 
         Returns False if it was not full. Raises KeyError: no such broker.
         """
-        broker = self.cluster.liveness.broker(broker_id)
-        if broker_id not in self.full_disks:
-            return False
-        self.cluster.now_ms = now_ms
-        self.full_disks.discard(broker_id)
-        self.cluster.replication_control.set_offline(self.cluster.partitions(), broker.id, offline=False)
-        return True
+        return self._set_disk(broker_id, now_ms, full=False)
 
     def unregister(self, broker_id: int, now_ms: int) -> None:
         """Unregister a broker: it is fenced, and gets no new replicas, until it starts again.
@@ -275,13 +262,23 @@ class ClusterControl:
         partitions = [partition for partition in cluster.partitions() if broker_id in partition.replicas]
         cluster.replication.refresh(partitions, cluster.now_ms)
         cluster.woken.extend(partitions)
-        cluster.replication_control.elect(cluster.topics.values())
+        cluster.replication_control.leaders.elect(cluster.topics.values())
         cluster.changed()
 
     def rejoin(self, broker_id: int, now_ms: int) -> None:
         """Restore every link of a broker. Raises KeyError."""
         self.cluster.network.restore_all(self.cluster.liveness.broker(broker_id).id)
         self._restored({broker_id, CONTROLLER}, now_ms)
+
+    def _set_disk(self, broker_id: int, now_ms: int, *, full: bool) -> bool:
+        self.cluster.liveness.broker(broker_id)
+        if (broker_id in self.full_disks) is full:
+            return False
+        self.cluster.now_ms = now_ms
+        self.full_disks ^= {broker_id}
+        held = [partition for partition in self.cluster.partitions() if broker_id in partition.replicas]
+        self.cluster.replication_control.set_offline(held, broker_id, offline=full)
+        return True
 
     def _only_in_kraft(self, what: str) -> None:
         if not self.cluster.support.is_kraft:

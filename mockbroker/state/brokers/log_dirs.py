@@ -74,7 +74,7 @@ def replicas_in(cluster: Cluster, broker_id: int, path: str) -> Iterator[Replica
 
 def is_full(cluster: Cluster, partition: Partition, broker_id: int) -> bool:
     """True if the directory of a broker's replica has failed."""
-    return partition.overrides is not None and broker_id in partition.overrides.offline
+    return broker_id in partition.overrides.offline
 
 
 def move_replica(cluster: Cluster, broker_id: int, topic: str, index: int, path: str) -> None:

@@ -65,17 +65,12 @@ class ConfigAlterations:
         """
         type_number, name = resource
         check_changes(changes)
-        kind = KINDS.get(type_number)
         if type_number == LOGGERS:
             self._alter_loggers(name, changes)
             return None
-        if kind is None:
-            raise unknown_type(type_number)
+        kind = kind_of(type_number)
         if kind == BROKER:
-            if name:
-                check_broker_id(name, self.broker.id)
-            after = self.broker_after(name, changes)
-            check_broker_configs(self.configs, int(name) if name else None, after)
+            self._check_broker(name, lambda: self.broker_after(name, changes))
         return lambda: self._write(kind, name, changed(self.configs, kind, name, changes))
 
     def fails_controller(self, resource: Resource, changes: Sequence[Change]) -> bool:
@@ -97,14 +92,10 @@ class ConfigAlterations:
         """
         type_number, name = resource
         check_changes([(config, ConfigOperation.SET, value) for config, value in values])
-        kind = KINDS.get(type_number)
-        if kind is None:
-            raise unknown_type(type_number)
+        kind = kind_of(type_number)
         wanted = {config: value or "" for config, value in values}
         if kind == BROKER:
-            if name:
-                check_broker_id(name, self.broker.id)
-            check_broker_configs(self.configs, int(name) if name else None, wanted)
+            self._check_broker(name, lambda: wanted)
 
         def write() -> None:
             before = self.configs.own(kind, name)
@@ -116,21 +107,20 @@ class ConfigAlterations:
 
         return write
 
+    def _check_broker(self, name: str, after: Callable[[], Mapping[str, str]]) -> None:
+        if name:
+            check_broker_id(name, self.broker.id)
+        check_broker_configs(self.configs, int(name) if name else None, after())
+
     def broker_after(self, name: str, changes: Sequence[Change]) -> dict[str, str]:
         """The new configs of a broker, or of all for "". Raises ApiError: INVALID_REQUEST, INVALID_CONFIG."""
         after = dict(self.configs.own(BROKER, name))
         for config, operation, value in changes:
             if operation not in OPERATIONS:
                 raise ApiError(ErrorCode.INVALID_REQUEST, f"expected an operation from 0 to 3, got {operation}")
-            if operation == ConfigOperation.DELETE:
-                after.pop(config, None)
-            elif operation == ConfigOperation.SET:
-                after[config] = value or ""
-            else:
-                found = find_definition(BROKER, config)
-                if found is None or found.type is not ConfigType.LIST:
-                    raise invalid(f"{config}: expected a list to append to or subtract from")
-                after[config] = listed(after.get(config, text_of(found.default)), operation, value or "")
+            new = applied(BROKER, config, after.pop(config, None), operation, value)
+            if new is not None:
+                after[config] = new
         return after
 
     # the controller
@@ -155,7 +145,7 @@ class ConfigAlterations:
         elif kind == GROUP:
             check_group_configs(self.configs, name, after)
         elif kind == CLIENT_METRICS:
-            check_client_metrics_configs(name, after)
+            check_client_metrics_configs(self.configs, name, after)
 
     # loggers, whose levels are the broker's own
 
@@ -206,17 +196,23 @@ def changed(configs: ClusterConfigs, kind: str, name: str, changes: Sequence[Cha
         current = before.get(config)
         if operation not in OPERATIONS:
             raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)  # without a message, as in Kafka
-        if operation in (ConfigOperation.SET, ConfigOperation.DELETE):
-            after = value if operation == ConfigOperation.SET else None
-        else:
-            # Kafka's controller knows only the lists of topics and brokers.
-            found = find_definition(kind, config) if kind in (TOPIC, BROKER) else None
-            if found is None or found.type is not ConfigType.LIST:
-                raise invalid(f"{config}: expected a list to append to or subtract from")
-            after = listed(current if current is not None else text_of(found.default), operation, value or "")
+        after = applied(kind, config, current, operation, value)
         if after != current or kind == BROKER:
             new[config] = after
     return new
+
+
+def applied(kind: str, config: str, current: str | None, operation: int, value: str | None) -> str | None:
+    """A config after an operation, None without a value. Raises ApiError: INVALID_CONFIG."""
+    if operation == ConfigOperation.DELETE:
+        return None
+    if operation == ConfigOperation.SET:
+        return value or ""
+    # Kafka's controller knows only the lists of topics and brokers.
+    found = find_definition(kind, config) if kind in (TOPIC, BROKER) else None
+    if found is None or found.type is not ConfigType.LIST:
+        raise invalid(f"{config}: expected a list to append to or subtract from")
+    return listed(current if current is not None else text_of(found.default), operation, value or "")
 
 
 def listed(current: str | None, operation: int, value: str) -> str:
@@ -249,5 +245,8 @@ def check_sizes_and_minimum(configs: ClusterConfigs, kind: str, name: str, new: 
             raise invalid(f"{config}: expected at most {MAX_VALUE_CHARACTERS} characters, got {len(value)}")
 
 
-def unknown_type(number: int) -> ApiError:
-    return ApiError(ErrorCode.INVALID_REQUEST, f"expected a resource type of {sorted([*KINDS, LOGGERS])}, got {number}")
+def kind_of(number: int) -> str:
+    """The kind of a resource type. Raises ApiError: INVALID_REQUEST."""
+    if number in KINDS:
+        return KINDS[number]
+    raise ApiError(ErrorCode.INVALID_REQUEST, f"expected a resource type of {sorted([*KINDS, LOGGERS])}, got {number}")

@@ -20,10 +20,9 @@ from pathlib import Path
 from typing import Any
 
 from kafka_rack.diskless import PROFILE_SETTINGS
-from mockbroker.state.configs.values import ConfigType, InvalidValueError, parse, text_of
+from mockbroker.state.configs.values import ConfigType, InvalidValueError, parse
 
 FOLDER = Path(__file__).parent
-SENSITIVE_TYPES = frozenset({ConfigType.PASSWORD})
 
 TOPIC, BROKER, GROUP, CLIENT_METRICS = "topic", "broker", "group", "client_metrics"
 OURS: dict[str, dict[str, list[Any]]] = {
@@ -59,7 +58,7 @@ class ConfigDefinition:
     @property
     def is_sensitive(self) -> bool:
         """True if the value is a secret."""
-        return self.type in SENSITIVE_TYPES
+        return self.type is ConfigType.PASSWORD
 
     @property
     def documentation(self) -> str | None:
@@ -86,10 +85,6 @@ class ConfigDefinition:
 
             check(self.name, value, self.validator, in_range=in_range)
         return value
-
-    def text(self, value: object) -> str | None:
-        """A value of the config's type in Kafka's text form."""
-        return text_of(value)
 
 
 def definition(kind: str, name: str) -> ConfigDefinition:

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from mockbroker.state.brokers.broker import Broker
 
 LISTENER_PREFIX = "listener.name."
+SOURCES = {TOPIC: ConfigSource.TOPIC, GROUP: ConfigSource.GROUP, CLIENT_METRICS: ConfigSource.CLIENT_METRICS}
 OUR_PREFIXES = ("replica.placer.",)
 
 Synonym = tuple[str, str | None, ConfigSource]
@@ -50,26 +51,25 @@ class DescribedConfig:
     is_read_only: bool = False
     definition: ConfigDefinition | None = None
 
-    @property
-    def documentation(self) -> str | None:
-        """Kafka's documentation of the config."""
-        return None if self.definition is None else self.definition.documentation
 
+def resource_configs(configs: ClusterConfigs, broker: Broker, kind: str, resource: str) -> Iterator[DescribedConfig]:
+    """The configs of a topic, a group or a client metrics subscription, described by a broker.
 
-def topic_configs(configs: ClusterConfigs, broker: Broker, topic: str) -> Iterator[DescribedConfig]:
-    """A topic's configs, described by a broker."""
-    own = configs.own(TOPIC, topic)
-    for name in filter(partial(configs.has, TOPIC), names(TOPIC)):
-        found = definition(TOPIC, name)
-        value = configs.topic(topic, name, broker.id)
-        if found.is_internal and name not in own and value == found.default:
+    The value of a group's config is the one that was set, although brokers may limit it.
+    """
+    own = configs.own(kind, resource)
+    for name in filter(partial(configs.has, kind), names(kind)):
+        found = definition(kind, name)
+        is_set = name in own
+        value = found.parse(own[name], in_range=False) if is_set else configs.default(kind, name, broker.id)
+        if found.is_internal and not is_set and (kind == GROUP or value == found.default):
             continue
-        synonyms: list[Synonym] = []
-        if name in own:
-            synonyms.append((name, text_of(value), ConfigSource.TOPIC))
-        if topic_synonyms(name):
-            nearest = topic_synonyms(name)[0][0]
+        synonyms: list[Synonym] = [(name, text_of(value), SOURCES[kind])] if is_set else []
+        nearest = group_synonym(name) if kind == GROUP else next((one for one, _ in topic_synonyms(name)), None)
+        if nearest is not None and kind != CLIENT_METRICS:
             synonyms += of_broker(configs, broker, nearest, broker_synonyms(nearest))
+        elif kind == GROUP and found.default is not None:
+            synonyms.append((name, text_of(found.default), ConfigSource.DEFAULT))
         yield DescribedConfig(name, text_of(value), source_of(synonyms), found.type, synonyms, definition=found)
 
 
@@ -92,35 +92,6 @@ def shared_configs(configs: ClusterConfigs, broker: Broker) -> Iterator[Describe
         entry.value = None if entry.is_sensitive else text
         entry.source = source_of(entry.synonyms)
         yield entry
-
-
-def group_configs(configs: ClusterConfigs, broker: Broker, group_id: str) -> Iterator[DescribedConfig]:
-    """A group's configs."""
-    own = configs.own(GROUP, group_id)
-    for name in filter(partial(configs.has, GROUP), names(GROUP)):
-        found, synonym = definition(GROUP, name), group_synonym(name)
-        if found.is_internal and name not in own:
-            continue
-        # The described value is the one that was set, although brokers may limit it.
-        value = found.parse(own[name], in_range=False) if name in own else configs.group(group_id, name)
-        synonyms: list[Synonym] = []
-        if name in own:
-            synonyms.append((name, text_of(value), ConfigSource.GROUP))
-        if synonym is not None:
-            synonyms += of_broker(configs, broker, synonym, broker_synonyms(synonym))
-        elif found.default is not None:
-            synonyms.append((name, text_of(found.default), ConfigSource.DEFAULT))
-        yield DescribedConfig(name, text_of(value), source_of(synonyms), found.type, synonyms, definition=found)
-
-
-def client_metrics_configs(configs: ClusterConfigs, subscription: str) -> Iterator[DescribedConfig]:
-    """The configs of a client metrics subscription."""
-    own = configs.own(CLIENT_METRICS, subscription)
-    for name in names(CLIENT_METRICS):
-        found = definition(CLIENT_METRICS, name)
-        text = text_of(configs.client_metrics(subscription, name))
-        synonyms: list[Synonym] = [(name, text, ConfigSource.CLIENT_METRICS)] if name in own else []
-        yield DescribedConfig(name, text, source_of(synonyms), found.type, synonyms, definition=found)
 
 
 def effective_topic_configs(configs: ClusterConfigs, own: Mapping[str, Any]) -> Iterator[DescribedConfig]:

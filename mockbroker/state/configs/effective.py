@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from mockbroker.state.configs.values import text_of
@@ -61,43 +62,30 @@ class ClusterConfigs:
 
     cluster: Cluster
     listeners: list[Listener] = field(default_factory=list)
-    _topic_defaults: dict[tuple[int | None, str], Any] = field(default_factory=dict)
-    _broker_values: dict[tuple[int | None, str], Any] = field(default_factory=dict)
-    _group_defaults: dict[str, Any] = field(default_factory=dict)
-    _listener_values: dict[tuple[int | None, str], Any] = field(default_factory=dict)
+    _topic_defaults: Any = field(init=False)
+    _broker_values: Any = field(init=False)
+    _listener_values: Any = field(init=False)
+    _group_defaults: Any = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._topic_defaults = cache(self._topic_default)
+        self._broker_values = cache(self._broker)
+        self._listener_values = cache(self._of_listener)
+        self._group_defaults = cache(self._group_default)
 
     # effective values
 
-    def topic(self, topic: str, name: str, broker_id: int | None = None) -> Any:
-        """A topic's value, as a broker sees it; for None, as the controller sees it. Raises KeyError."""
-        text = self.own(TOPIC, topic).get(name)
-        if text is None:
-            return self.topic_default(name, broker_id)
-        from mockbroker.state.configs.definitions import definition
-
-        return definition(TOPIC, name).parse(text, in_range=False)
-
     def topic_default(self, name: str, broker_id: int | None = None) -> Any:
         """The value of a topic without its own. Raises KeyError: there is no such config."""
-        key = (broker_id, name)
-        if key not in self._topic_defaults:
-            self._topic_defaults[key] = self._topic_default(name, broker_id)
-        return self._topic_defaults[key]
+        return self._topic_defaults(name, broker_id)
 
     def broker(self, broker_id: int | None, name: str) -> Any:
         """A broker's value; for None, the value for all brokers. Raises KeyError: there is no such config."""
-        key = (broker_id, name)
-        if key not in self._broker_values:
-            self._broker_values[key] = self._broker(broker_id, name)
-        return self._broker_values[key]
+        return self._broker_values(broker_id, name)
 
     def listener(self, broker_id: int | None, listener: str, name: str) -> Any:
         """A broker's value for one listener: ``listener.name.LISTENER.NAME`` if set, or else the plain config."""
-        own = own_name(listener, name)
-        key = (broker_id, own)
-        if key not in self._listener_values:
-            self._listener_values[key] = self._of_listener(broker_id, own, name)
-        return self._listener_values[key]
+        return self._listener_values(broker_id, listener, name)
 
     def group(self, group_id: str, name: str) -> Any:
         """A group's value, within the brokers' limits. Raises KeyError: there is no such config."""
@@ -106,9 +94,7 @@ class ClusterConfigs:
             from mockbroker.state.configs.definitions import definition
 
             return self._within_bounds(name, definition(GROUP, name).parse(own[name], in_range=False))
-        if name not in self._group_defaults:
-            self._group_defaults[name] = self._group_default(name)
-        return self._group_defaults[name]
+        return self._group_defaults(name)
 
     def client_metrics(self, subscription: str, name: str) -> Any:
         """The value of a client metrics subscription. Raises KeyError: there is no such config."""
@@ -117,6 +103,12 @@ class ClusterConfigs:
         found = definition(CLIENT_METRICS, name)
         text = self.own(CLIENT_METRICS, subscription).get(name)
         return found.default if text is None else found.parse(text, in_range=False)
+
+    def default(self, kind: str, name: str, broker_id: int | None = None) -> Any:
+        """The value of a topic, a group or a client metrics subscription without its own. Raises KeyError."""
+        if kind == CLIENT_METRICS:
+            return self.client_metrics("", name)
+        return self.topic_default(name, broker_id) if kind == TOPIC else self._group_defaults(name)
 
     def has(self, kind: str, name: str) -> bool:
         """True if brokers have such a config: an emulated release has no later ones."""
@@ -198,10 +190,8 @@ class ClusterConfigs:
             topics[resource].configs_changed(self.own(TOPIC, resource))
             self._apply([topics[resource]], names)
         elif kind == BROKER:
-            self._topic_defaults.clear()
-            self._broker_values.clear()
-            self._listener_values.clear()
-            self._group_defaults.clear()
+            for values in (self._topic_defaults, self._broker_values, self._listener_values, self._group_defaults):
+                values.cache_clear()
             for topic in topics.values():
                 topic.configs_changed(self.own(TOPIC, topic.name))
             self._apply(list(topics.values()), names)
@@ -210,7 +200,7 @@ class ClusterConfigs:
         """Apply changed configs about leaders and commits to partitions."""
         cluster = self.cluster
         if UNCLEAN in names:
-            cluster.replication_control.elect(topics)
+            cluster.replication_control.leaders.elect(topics)
             cluster.changed()
         if MIN_INSYNC_REPLICAS in names:
             partitions = [one for topic in topics if not topic.diskless for one in topic.partitions]
@@ -241,10 +231,11 @@ class ClusterConfigs:
             return self.cluster.settings[name]
         return found.default
 
-    def _of_listener(self, broker_id: int | None, own: str, name: str) -> Any:
+    def _of_listener(self, broker_id: int | None, listener: str, name: str) -> Any:
         from mockbroker.state.configs.definitions import definition
 
-        text = next((text for _, _, text in self.layers((own,), broker_id)), None)
+        own = self.layers((own_name(listener, name),), broker_id)
+        text = next((text for _, _, text in own), None)
         return self.broker(broker_id, name) if text is None else definition(BROKER, name).parse(text, in_range=False)
 
     def _group_default(self, name: str) -> Any:

@@ -17,34 +17,23 @@ def of_parts(kind: str) -> frozenset[str]:
     return frozenset(name for effective in brought("effective_settings") for name in effective.get(kind, ()))
 
 
-TOPICS = frozenset(
-    {
-        "cleanup.policy",
-        "compression.type",
-        "delete.retention.ms",
-        "diskless.enable",
-        "flush.messages",
-        "flush.ms",
-        "follower.replication.throttled.replicas",
-        "index.interval.bytes",
-        "leader.replication.throttled.replicas",
-        "max.compaction.lag.ms",
-        "max.decompressed.message.bytes",
-        "max.message.bytes",
-        "message.timestamp.after.max.ms",
-        "message.timestamp.before.max.ms",
-        "message.timestamp.type",
-        "min.cleanable.dirty.ratio",
-        "min.compaction.lag.ms",
-        "min.insync.replicas",
-        "remote.storage.enable",
-        "retention.bytes",
-        "retention.ms",
-        "segment.bytes",
-        "segment.ms",
-        "unclean.leader.election.enable",
-    }
-)
+TOPICS = frozenset(names(TOPIC)) - {
+    "compression.gzip.level",
+    "compression.lz4.level",
+    "compression.zstd.level",
+    "errors.deadletterqueue.group.enable",
+    "file.delete.delay.ms",
+    "internal.segment.bytes",
+    "local.retention.bytes",
+    "local.retention.ms",
+    "preallocate",
+    "remote.copy.lag.bytes",
+    "remote.copy.lag.ms",
+    "remote.log.copy.disable",
+    "remote.log.delete.on.disable",
+    "segment.index.bytes",
+    "segment.jitter.ms",
+}
 GROUPS = of_parts(GROUP) | frozenset(
     {
         "consumer.assignment.interval.ms",
@@ -67,18 +56,6 @@ BROKERS = (
         {
             "cordoned.log.dirs",
             "follower.replication.throttled.rate",
-            "group.consumer.assignors",
-            "group.consumer.heartbeat.interval.ms",
-            "group.consumer.max.assignment.interval.ms",
-            "group.consumer.max.heartbeat.interval.ms",
-            "group.consumer.max.session.timeout.ms",
-            "group.consumer.max.size",
-            "group.consumer.migration.policy",
-            "group.consumer.min.assignment.interval.ms",
-            "group.consumer.min.heartbeat.interval.ms",
-            "group.consumer.min.session.timeout.ms",
-            "group.consumer.regex.refresh.interval.ms",
-            "group.consumer.session.timeout.ms",
             "group.coordinator.rebalance.protocols",
             "inter.broker.listener.name",
             "leader.replication.throttled.rate",
@@ -94,6 +71,7 @@ BROKERS = (
             "telemetry.max.bytes",
         }
     )
+    | {name for name in names(BROKER) if name.startswith("group.consumer.") and "offload" not in name}
     | OF_LOGINS
 )
 """Broker configs that are not in ``DEFAULTS`` of settings.py."""
@@ -117,25 +95,16 @@ OF_NUMBERED = frozenset({"advertised.listeners", "listener.security.protocol.map
 CONNECTIONS_OF_LISTENERS = frozenset({"max.connection.creation.rate", "max.connections"})
 OF_LISTENERS = OF_LOGINS | {"sasl.jaas.config", "sasl.server.callback.handler.class"}
 """Configs with an effect after ``listener.name.LISTENER.``, or after that and a mechanism's name."""
-OF_TLS = frozenset(
-    {
-        "ssl.cipher.suites",
-        "ssl.client.auth",
-        "ssl.enabled.protocols",
-        "ssl.key.password",
-        "ssl.keystore.certificate.chain",
-        "ssl.keystore.key",
-        "ssl.keystore.location",
-        "ssl.keystore.password",
-        "ssl.keystore.type",
-        "ssl.principal.mapping.rules",
-        "ssl.protocol",
-        "ssl.truststore.certificates",
-        "ssl.truststore.location",
-        "ssl.truststore.password",
-        "ssl.truststore.type",
-    }
-)
+OF_TLS = frozenset(name for name in names(BROKER) if name.startswith("ssl.")) - {
+    "ssl.allow.dn.changes",
+    "ssl.allow.san.changes",
+    "ssl.endpoint.identification.algorithm",
+    "ssl.engine.factory.class",
+    "ssl.keymanager.algorithm",
+    "ssl.provider",
+    "ssl.secure.random.implementation",
+    "ssl.trustmanager.algorithm",
+}
 """Configs of listeners with TLS, for all of them or after ``listener.name.LISTENER.``; brokers may differ in
 them."""
 LISTENER_PREFIX = "listener.name."

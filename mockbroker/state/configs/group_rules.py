@@ -6,12 +6,11 @@ Source: GroupConfig.validate, ClientMetricsConfigs.validate, Apache Kafka 4.4.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from mockbroker.parts import brought
-from mockbroker.state.configs.definitions import CLIENT_METRICS, GROUP, find_definition, names
-from mockbroker.state.configs.topic_rules import invalid
-from mockbroker.state.configs.values import InvalidValueError
+from mockbroker.state.configs.definitions import CLIENT_METRICS, GROUP
+from mockbroker.state.configs.topic_rules import invalid, typed
 from mockbroker.state.errors import ApiError
 from mockbroker.state.patterns import PatternError, compiled
 from protocol.error_codes import ErrorCode
@@ -38,10 +37,7 @@ def check_group_configs(configs: ClusterConfigs, group_id: str, given: Mapping[s
     """Check a group's configs. Raises ApiError: INVALID_REQUEST, INVALID_CONFIG."""
     if not group_id:
         raise ApiError(ErrorCode.INVALID_REQUEST, "expected the name of a group, got ''")
-    values = typed(GROUP, given, ErrorCode.INVALID_CONFIG)
-    later = [name for name in given if not configs.has(GROUP, name)]
-    if later:
-        raise invalid(f"unknown group config {later[0]}, as {configs.cluster.release} is emulated")
+    values = typed(configs, GROUP, given, ErrorCode.INVALID_CONFIG)
     for name, value in values.items():
         for (end, limit), bound in configs.bounds(name).items():
             if value < bound if end == "min" else value > bound:
@@ -60,11 +56,11 @@ def check_group_configs(configs: ClusterConfigs, group_id: str, given: Mapping[s
         raise invalid("errors.deadletterqueue.topic.name: expected a name that does not begin with __")
 
 
-def check_client_metrics_configs(subscription: str, given: Mapping[str, str]) -> None:
+def check_client_metrics_configs(configs: ClusterConfigs, subscription: str, given: Mapping[str, str]) -> None:
     """Check a subscription's configs. Raises ApiError: INVALID_REQUEST, INVALID_CONFIG."""
     if not subscription:
         raise ApiError(ErrorCode.INVALID_REQUEST, "expected the name of a client metrics subscription, got ''")
-    values = typed(CLIENT_METRICS, given, ErrorCode.INVALID_REQUEST)
+    values = typed(configs, CLIENT_METRICS, given, ErrorCode.INVALID_REQUEST)
     interval_ms = values.get("interval.ms")
     if interval_ms is not None and interval_ms not in INTERVAL_MS:
         raise ApiError(ErrorCode.INVALID_REQUEST, f"interval.ms: expected 100 to 3600000, got {interval_ms}")
@@ -81,23 +77,3 @@ def check_matches(match: tuple[str, ...]) -> None:
             compiled(values[0])
         except PatternError as error:
             raise invalid(f"match: expected a regular expression for {name}, got {values[0]!r}: {error}") from None
-
-
-def typed(kind: str, given: Mapping[str, str], unknown: ErrorCode) -> dict[str, Any]:
-    """Typed values. Raises ApiError: ``unknown`` for an unknown name, INVALID_CONFIG for an invalid value."""
-    found = {name: find_definition(kind, name) for name in sorted(given)}
-    for name, definition in found.items():
-        if definition is None:
-            from mockbroker.state.setting_names import nearest
-
-            near = nearest(name, names(kind))
-            what = kind.replace("_", " ")
-            raise ApiError(unknown, f"unknown {what} config {name}" + (f", did you mean {near}?" if near else ""))
-    values = {}
-    for name, definition in found.items():
-        assert definition is not None
-        try:
-            values[name] = definition.parse(given[name])
-        except InvalidValueError as error:
-            raise invalid(str(error)) from None
-    return values

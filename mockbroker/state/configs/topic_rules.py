@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from mockbroker.state.configs.definitions import TOPIC, find_definition
+from mockbroker.state.configs.definitions import TOPIC, definition, find_definition, names
 from mockbroker.state.configs.values import InvalidValueError
 from mockbroker.state.errors import ApiError
 from protocol.error_codes import ErrorCode
@@ -31,19 +31,7 @@ def check_topic_configs(
     nulls = sorted(name for name, value in given.items() if value is None)
     if nulls:
         raise invalid(f"expected a value for {', '.join(nulls)}, got null")
-    values: dict[str, Any] = {}
-    for name in sorted(given):
-        found = find_definition(TOPIC, name)
-        if found is None or not configs.has(TOPIC, name):
-            from mockbroker.state.configs.definitions import names
-            from mockbroker.state.setting_names import nearest
-
-            near = nearest(name, names(TOPIC))
-            raise invalid(f"unknown topic config {name}" + (f", did you mean {near}?" if near else ""))
-        try:
-            values[name] = found.parse(given[name])
-        except InvalidValueError as error:
-            raise invalid(str(error)) from None
+    values = typed(configs, TOPIC, given, ErrorCode.INVALID_CONFIG)
 
     def value(name: str) -> Any:
         return values[name] if name in values else configs.topic_default(name)
@@ -56,6 +44,23 @@ def check_topic_configs(
     if (before or {}).get("remote.storage.enable") == "true" and not value("remote.log.delete.on.disable"):
         raise invalid("expected remote.log.delete.on.disable to be true where remote.storage.enable is set back")
     return values
+
+
+def typed(configs: ClusterConfigs, kind: str, given: Mapping[str, Any], unknown: ErrorCode) -> dict[str, Any]:
+    """Typed values. Raises ApiError: ``unknown`` for an unknown name, INVALID_CONFIG for an invalid value."""
+    for name in sorted(given):
+        if find_definition(kind, name) is None:
+            from mockbroker.state.setting_names import nearest
+
+            near = nearest(name, names(kind))
+            what = kind.replace("_", " ")
+            raise ApiError(unknown, f"unknown {what} config {name}" + (f", did you mean {near}?" if near else ""))
+        if not configs.has(kind, name):
+            raise invalid(f"unknown {kind} config {name}, as {configs.cluster.release} is emulated")
+    try:
+        return {name: definition(kind, name).parse(given[name]) for name in sorted(given)}
+    except InvalidValueError as error:
+        raise invalid(str(error)) from None
 
 
 def invalid(message: str) -> ApiError:

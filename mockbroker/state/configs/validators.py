@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from mockbroker.state.configs.values import InvalidValueError, text_of
@@ -35,8 +36,13 @@ def check(name: str, value: object, validator: dict[str, Any], *, in_range: bool
         ...
     mockbroker.state.configs.values.InvalidValueError: segment.ms: expected at least 1, got 0
     """
-    if in_range or validator["is"] != "Range":
-        VALIDATORS[validator["is"]](name, value, validator)
+    kind = validator["is"]
+    if kind in SIMPLE_VALIDATORS:
+        is_valid, expected = SIMPLE_VALIDATORS[kind]
+        if not is_valid(value):
+            raise InvalidValueError(f"{name}: expected {expected}, got {text_of(value)!r}")
+    elif in_range or kind != "Range":
+        VALIDATORS[kind](name, value, validator)
 
 
 def in_bounds(name: str, value: object, validator: dict[str, Any]) -> None:
@@ -77,57 +83,35 @@ def list_of(name: str, value: list[str] | None, validator: dict[str, Any]) -> No
             raise InvalidValueError(f"{name}: expected one of {', '.join(valid)}, got {one!r}")
 
 
-def not_none(name: str, value: object, _: dict[str, Any]) -> None:
-    if value is None:
-        raise InvalidValueError(f"{name}: expected a value, got none")
-
-
-def not_empty(name: str, value: object, _: dict[str, Any]) -> None:
-    if value == "":
-        raise InvalidValueError(f"{name}: expected some text, got ''")
-
-
-def gzip_level(name: str, value: object, _: dict[str, Any]) -> None:
-    if value not in GZIP_LEVELS:
-        raise InvalidValueError(f"{name}: expected 1 to 9 or -1, got {value}")
-
-
-def throttled_replicas(name: str, value: list[str], _: dict[str, Any]) -> None:
+def is_throttled_replicas(value: list[str]) -> bool:
     entries = [one.strip() for one in value]
-    if not all(THROTTLED_REPLICA.fullmatch(one) for one in entries) and "".join(entries) != "*":
-        raise InvalidValueError(f"{name}: expected * or PARTITION:BROKER,..., got {text_of(value)!r}")
+    return all(THROTTLED_REPLICA.fullmatch(one) for one in entries) or "".join(entries) == "*"
 
 
-def share_offset_reset(name: str, value: str | None, _: dict[str, Any]) -> None:
-    if value in ("earliest", "latest"):
-        return
+def is_share_offset_reset(value: str | None) -> bool:
     prefix, _colon, duration = (value or "").partition(":")
-    if prefix != "by_duration" or not DURATION.fullmatch(duration) or "-" in duration:
-        raise InvalidValueError(f"{name}: expected earliest, latest or by_duration:PnDTnHnMn.nS, got {value!r}")
+    if prefix != "by_duration":
+        return value in ("earliest", "latest")
+    return DURATION.fullmatch(duration) is not None and "-" not in duration
 
 
-def bootstrap_servers(name: str, value: list[str], _: dict[str, Any]) -> None:
-    for one in value:
-        if not ENDPOINT.fullmatch(one):
-            raise InvalidValueError(f"{name}: expected HOST:PORT, got {one!r}")
-
-
-def quorum_voters(name: str, value: list[str] | None, _: dict[str, Any]) -> None:
-    for one in value or ():
-        if not VOTER.fullmatch(one):
-            raise InvalidValueError(f"{name}: expected ID@HOST:PORT, got {one!r}")
+def all_match(pattern: re.Pattern[str], value: list[str] | None) -> bool:
+    return all(map(pattern.fullmatch, value or ()))
 
 
 VALIDATORS: dict[str, Validator] = {
     "CaseInsensitiveValidString": one_of_in_any_case,
-    "ControllerQuorumBootstrapServersValidator": bootstrap_servers,
-    "ControllerQuorumVotersValidator": quorum_voters,
-    "LambdaValidator": gzip_level,  # the only one
-    "NonEmptyString": not_empty,
-    "NonNullValidator": not_none,
     "Range": in_bounds,
-    "ShareGroupAutoOffsetResetStrategy": share_offset_reset,
-    "ThrottledReplicaListValidator": throttled_replicas,
     "ValidList": list_of,
     "ValidString": one_of,
 }
+SIMPLE_VALIDATORS: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "ControllerQuorumBootstrapServersValidator": (partial(all_match, ENDPOINT), "HOST:PORT,..."),
+    "ControllerQuorumVotersValidator": (partial(all_match, VOTER), "ID@HOST:PORT,..."),
+    "LambdaValidator": (GZIP_LEVELS.__contains__, "1 to 9 or -1"),  # the only one
+    "NonEmptyString": (lambda value: value != "", "some text"),
+    "NonNullValidator": (lambda value: value is not None, "a value"),
+    "ShareGroupAutoOffsetResetStrategy": (is_share_offset_reset, "earliest, latest or by_duration:PnDTnHnMn.nS"),
+    "ThrottledReplicaListValidator": (is_throttled_replicas, "* or PARTITION:BROKER,..."),
+}
+"""For each a test of a value, and what is expected."""

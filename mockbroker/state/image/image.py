@@ -22,7 +22,6 @@ import copy
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields
 from importlib import import_module
-from operator import methodcaller
 from typing import TYPE_CHECKING, Any
 
 from mockbroker.parts import merged
@@ -40,68 +39,58 @@ FIRST_PRODUCER_ID = 1000  # Kafka starts at 0, which some clients send for "none
 TopicPartition = tuple[str, int]
 QuotaEntity = tuple[tuple[str, str | None], ...]  # (type, name) each; None: the default entity
 Apply = Callable[["Image", Any], None]
-Copy = Callable[[Any], Any]
 
 
-def of_metadata(copied: Copy, records: str) -> dict[str, Any]:
+def made_by(function: str) -> dict[str, str]:
     """A field whose content is in the metadata log.
 
-    Args:
-        copied: returns an equal value that changes independently.
-        records: ``module.function`` of this package, which makes the records of a value; a snapshot of the log has
-            them, in the order of the fields.
+    ``function`` is a ``module.function`` of this package, which makes the records of a value; a snapshot of the log
+    has them, in the order of the fields.
     """
-    return {"copy": copied, "records": records}
+    return {"records": function}
 
 
-def each(copied: Copy) -> Copy:
-    """A copy of a dict whose values are copied too."""
-    return lambda values: {key: copied(value) for key, value in values.items()}
-
-
-own_copy = methodcaller("copy")
+def copied(value: Any) -> Any:
+    """An equal value that changes independently."""
+    if isinstance(value, dict):
+        return {key: copied(one) for key, one in value.items()}
+    return value.copy() if hasattr(value, "copy") else copy.copy(value)
 
 
 @dataclass(slots=True, repr=False)
 class Image:
     """The metadata that survives a restart, by subject. Any code may read it; only ``apply`` writes.
 
-    Each field declares how it is copied, and which records of the metadata log it has.
+    Each field declares which records of the metadata log it has.
     """
 
     # the cluster
     features: dict[str, int] = field(
-        default_factory=dict, metadata=of_metadata(dict, "settings.feature_records")
+        default_factory=dict, metadata=made_by("settings.feature_records")
     )  # level by name
-    brokers: dict[int, RegisterBrokerRecord] = field(
-        default_factory=dict, metadata=of_metadata(each(copy.copy), "brokers.records")
-    )
-    topics: dict[bytes, TopicImage] = field(
-        default_factory=dict, metadata=of_metadata(each(own_copy), "topics.records")
-    )  # by topic id
+    brokers: dict[int, RegisterBrokerRecord] = field(default_factory=dict, metadata=made_by("brokers.records"))
+    topics: dict[bytes, TopicImage] = field(default_factory=dict, metadata=made_by("topics.records"))  # by topic id
     configs: dict[tuple[int, str], dict[str, str]] = field(
-        default_factory=dict, metadata=of_metadata(each(dict), "settings.config_records")
+        default_factory=dict, metadata=made_by("settings.config_records")
     )  # by resource type and name
 
     # producers
-    next_producer_id: int = field(default=FIRST_PRODUCER_ID, metadata=of_metadata(int, "settings.producer_id_records"))
+    next_producer_id: int = field(default=FIRST_PRODUCER_ID, metadata=made_by("settings.producer_id_records"))
     """The id after the last allocated block."""
 
     # security
     scram_credentials: dict[tuple[str, int], UserScramCredentialRecord] = field(
-        default_factory=dict, metadata=of_metadata(dict, "security.own_records")
+        default_factory=dict, metadata=made_by("security.own_records")
     )  # by user and mechanism
-    extensions: dict[str, dict[Any, Any]] = field(
-        default_factory=dict, metadata=of_metadata(each(own_copy), "security.extension_records")
-    )
+    extensions: dict[str, dict[Any, Any]] = field(default_factory=dict, metadata=made_by("security.extension_records"))
     """The records of the metadata log that belong to optional parts, by part."""
     client_quotas: dict[QuotaEntity, dict[str, float]] = field(
-        default_factory=dict, metadata=of_metadata(each(dict), "settings.quota_records")
+        default_factory=dict, metadata=made_by("settings.quota_records")
     )  # limit by key
 
     def copy(self) -> Image:
-        """An equal image that changes independently. The records in it are shared, and must not change."""
-        return Image(**{one.name: one.metadata["copy"](getattr(self, one.name)) for one in fields(self)})
+        """An equal image that changes independently."""
+        return Image(**{one.name: copied(getattr(self, one.name)) for one in fields(self)})
 
     def metadata_records(self) -> Iterator[Any]:
         """Records that turn an empty image into one with the same metadata; those of a topic are consecutive."""

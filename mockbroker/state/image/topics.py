@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mockbroker.state.image.image import TOPIC_RESOURCE
 from protocol.embedded.metadata_topics import (
@@ -95,13 +95,14 @@ def records(topics: dict[bytes, TopicImage]) -> Iterator[TopicRecord | Partition
     for topic in topics.values():
         yield TopicRecord(name=topic.name, topic_id=topic.id)
         for index, partition in enumerate(topic.partitions):
+            lists: dict[str, Any] = {name: list(values) for name in LISTS if (values := getattr(partition, name))}
             yield PartitionRecord(
                 partition_id=index,
                 topic_id=topic.id,
                 leader=partition.leader,
                 leader_epoch=partition.leader_epoch,
                 partition_epoch=partition.partition_epoch,
-                **{name: list(values) for name in LISTS if (values := getattr(partition, name))},
+                **lists,
             )
 
 

@@ -5,7 +5,7 @@ Source: ReplicaManager.appendToLocalLog, UnifiedLog.append, Apache Kafka.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mockbroker.state.errors import ApiError
 from mockbroker.state.logs.batch_checks import (
@@ -17,7 +17,7 @@ from mockbroker.state.logs.batch_checks import (
     only_batch,
 )
 from mockbroker.state.logs.producers import BatchMetadata
-from mockbroker.state.logs.refusals import UNKNOWN_START, WITHOUT_START, BadBatchError, RefusedAppendError
+from mockbroker.state.logs.refusals import BadBatchError, refused
 from mockbroker.state.topics.topic import Partition
 from protocol.error_codes import ErrorCode
 from protocol.records import (
@@ -34,7 +34,7 @@ from protocol.records import (
 )
 
 if TYPE_CHECKING:
-    from mockbroker.state.logs.log import Log
+    from protocol.records.appending import Appended
 
 NO_TIME = -1
 UNBOUNDED = 2**63 - 1
@@ -89,31 +89,27 @@ def append(
                 size = only_batch(records, allow_zstd=allow_zstd)
             records, header = check_batch(records, size, rules, now_ms, limit, clock_jumped=clock_jumped)
             headers = [header]
-    except BadBatchError as error:
-        raise refused(error.code, log, error.reason if error.record_errors else None, error.record_errors) from None
-    if len(records) > rules.segment_bytes:
-        raise refused(ErrorCode.RECORD_LIST_TOO_LARGE, log)
-    first = headers[0]
-    if first.is_transactional and not has_transactional_id:
-        raise ApiError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
-    if first.producer_id >= 0 and (before := appended_before(partition, first)) is not None:
+        first = headers[0]
+        if len(records) > rules.segment_bytes:
+            raise ApiError(ErrorCode.RECORD_LIST_TOO_LARGE)
+        if first.is_transactional and not has_transactional_id:
+            raise ApiError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+        before = None
+        if first.producer_id >= 0:
+            sequences = first.base_sequence, first.last_sequence
+            before = partition.producers.check(
+                first.producer_id, first.producer_epoch, *sequences, transactional=first.is_transactional
+            )
+    except ApiError as error:
+        raise refused(error, log.start_offset) from None
+    if before is not None:
         return AppendResult(before.base_offset, before.end_offset, before.max_timestamp)
-    append_time_ms = now_ms if rules.by_append_time else None
     try:
-        appended = assign_offsets(
-            records, log.end_offset, partition.leader_epoch, append_time_ms, headers=headers, limit=limit
+        appended = write(
+            partition, records, rules, now_ms, max_segment_bytes=max_segment_bytes, headers=headers, limit=limit
         )
     except RecordError as error:
-        raise refused(code_of(error), log) from None
-    log.append(
-        appended.records,
-        appended.last_offset,
-        appended.max_timestamp,
-        partition.leader_epoch,
-        now_ms=now_ms,
-        segment_bytes=min(rules.segment_bytes, max_segment_bytes),
-        segment_ms=rules.segment_ms,
-    )
+        raise refused(ApiError(code_of(error)), log.start_offset) from None
     written = AppendResult(appended.base_offset, appended.last_offset + 1, now_ms if rules.by_append_time else NO_TIME)
     if first.producer_id >= 0:
         partition.producers.note(
@@ -124,23 +120,6 @@ def append(
             transactional=first.is_transactional,
         )
     return written
-
-
-def appended_before(partition: Partition, batch: BatchHeader) -> BatchMetadata | None:
-    """The metadata of an idempotent producer's duplicate batch; None if the batch is new.
-
-    Raises: RefusedAppendError: errors of ``PartitionProducers.check``.
-    """
-    try:
-        return partition.producers.check(
-            batch.producer_id,
-            batch.producer_epoch,
-            batch.base_sequence,
-            batch.last_sequence,
-            transactional=batch.is_transactional,
-        )
-    except ApiError as error:
-        raise refused(error.code, partition.log) from None
 
 
 def check_message_set(records: bytes, rules: AppendRules, now_ms: int, *, clock_jumped: bool) -> list[BatchHeader]:
@@ -178,15 +157,6 @@ def code_of(error: RecordError) -> ErrorCode:
     return ErrorCode.INVALID_RECORD
 
 
-def refused(
-    code: int, log: Log, message: str | None = None, record_errors: tuple[tuple[int, str], ...] = ()
-) -> RefusedAppendError:
-    """The refusal with the log's start offset, where Kafka reports it."""
-    return RefusedAppendError(
-        code, UNKNOWN_START if code in WITHOUT_START else log.start_offset, message, record_errors
-    )
-
-
 def append_marker(
     partition: Partition,
     now_ms: int,
@@ -206,7 +176,6 @@ def append_marker(
     Raises ApiError: errors of ``PartitionProducers.check_marker``.
     """
     partition.producers.check_marker(producer_id, producer_epoch, coordinator_epoch, transaction_version)
-    log = partition.log
     marker = build_transaction_marker(
         commit=committed,
         producer_id=producer_id,
@@ -214,23 +183,37 @@ def append_marker(
         coordinator_epoch=coordinator_epoch,
         timestamp=now_ms,
     )
-    rules = append_rules(partition.topic)
-    append_time_ms = now_ms if rules.by_append_time else None
-    appended = assign_offsets(marker, log.end_offset, partition.leader_epoch, append_time_ms)
-    log.append(
-        appended.records,
-        appended.last_offset,
-        appended.max_timestamp,
-        partition.leader_epoch,
-        now_ms=now_ms,
-        segment_bytes=rules.segment_bytes,
-        segment_ms=rules.segment_ms,
-    )
+    appended = write(partition, marker, append_rules(partition.topic), now_ms)
     producers = partition.producers
     producers.note_marker(
         producer_id, producer_epoch, coordinator_epoch, appended.last_offset, now_ms, committed=committed
     )
     if partition.replica_states is None:
         producers.transactions.ended.clear()  # every replica has it
-    producers.transactions.forget_before(log.start_offset)
+    producers.transactions.forget_before(partition.log.start_offset)
     return appended.last_offset + 1
+
+
+def write(
+    partition: Partition,
+    records: bytes,
+    rules: AppendRules,
+    now_ms: int,
+    *,
+    max_segment_bytes: int = UNBOUNDED,
+    **checked: Any,
+) -> Appended:
+    """Append checked records to the log, with offsets. Raises RecordError."""
+    log, epoch = partition.log, partition.leader_epoch
+    append_time_ms = now_ms if rules.by_append_time else None
+    appended = assign_offsets(records, log.end_offset, epoch, append_time_ms, **checked)
+    log.append(
+        appended.records,
+        appended.last_offset,
+        appended.max_timestamp,
+        epoch,
+        now_ms=now_ms,
+        segment_bytes=min(rules.segment_bytes, max_segment_bytes),
+        segment_ms=rules.segment_ms,
+    )
+    return appended

@@ -18,6 +18,8 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING, NamedTuple
 
+from msgspec.structs import astuple, replace
+
 from mockbroker.state.logs.refusals import BadBatchError
 from protocol.error_codes import ErrorCode
 from protocol.records import (
@@ -66,9 +68,8 @@ CODEC_BY_NAME = {
 }
 KNOWN_FLAGS = 0x7F
 _LENGTH = struct.Struct(">i")
-_ATTRIBUTES = struct.Struct(">h")
-_MAX_TIMESTAMP = struct.Struct(">q")
-_MAX_TIMESTAMP_AT, _ATTRIBUTES_FROM = 35, 21
+_BASE_OFFSET = struct.Struct(">q")
+CRC_AT = 17
 
 
 class CheckedBatch(NamedTuple):
@@ -222,7 +223,7 @@ def check_batch(
 
 def read_checked_header(records: bytes, size: int, max_bytes: int) -> BatchHeader:
     """The header of a sound batch. Raises BadBatchError; of several reasons, the one that Kafka checks first."""
-    (base_offset,) = _MAX_TIMESTAMP.unpack_from(records)
+    (base_offset,) = _BASE_OFFSET.unpack_from(records)
     if base_offset != 0:
         raise BadBatchError(ErrorCode.INVALID_RECORD, f"expected base offset 0, got {base_offset}")
     if size < UP_TO_LAST_OFFSET:
@@ -289,7 +290,7 @@ def recompressed(
     found: list[Record], header: BatchHeader, target: CompressionCodec, rules: AppendRules, now_ms: int
 ) -> CheckedBatch:
     """The same records in a batch with the topic's compression."""
-    from protocol.records import Record, build_batch
+    from protocol.records import build_batch
 
     try:
         data = build_batch(
@@ -312,12 +313,17 @@ def recompressed(
 
 def with_time(data: bytes, header: BatchHeader, newest_ms: int) -> CheckedBatch:
     """The batch with the actual newest timestamp of its records, and with CreateTime."""
-    changed = bytearray(data)
-    _ATTRIBUTES.pack_into(changed, _ATTRIBUTES_FROM, header.attributes & KNOWN_FLAGS & ~LOG_APPEND_TIME_FLAG)
-    _MAX_TIMESTAMP.pack_into(changed, _MAX_TIMESTAMP_AT, newest_ms)
-    changed[17:21] = crc32c(bytes(memoryview(changed)[CRC_COVERS_FROM:])).to_bytes(4, "big")
-    result = bytes(changed)
+    attributes = header.attributes & KNOWN_FLAGS & ~LOG_APPEND_TIME_FLAG
+    result = encoded(replace(header, attributes=attributes, max_timestamp=newest_ms), data[BATCH_HEADER_SIZE:])
     return CheckedBatch(result, BatchHeader(0, *BATCH_HEADER.unpack_from(result, 0)))
+
+
+def encoded(header: BatchHeader, body: bytes) -> bytes:
+    """The bytes of a batch with this header, except that its checksum is computed."""
+    _position, *fields, _partial = astuple(header)
+    packed = BATCH_HEADER.pack(*fields)
+    covered = packed[CRC_COVERS_FROM:] + body
+    return packed[:CRC_AT] + crc32c(covered).to_bytes(4) + covered
 
 
 INT_SHIFT, LONG_SHIFT = 28, 63

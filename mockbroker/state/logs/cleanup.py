@@ -10,12 +10,12 @@ Source: LogManager.cleanupLogs, LogCleaner and ProducerStateManager.removeExpire
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from mockbroker.state.errors import ApiError
 from mockbroker.state.logs.compaction import (
+    CleanableRange,
     Cleaning,
     CleaningRules,
     cleanable_range,
@@ -24,14 +24,13 @@ from mockbroker.state.logs.compaction import (
 )
 from mockbroker.state.logs.log import grouped
 from mockbroker.state.logs.record_memory import RecordMemory, record_memory
-from mockbroker.state.timers import Timers
+from mockbroker.state.timers import Timers, next_multiple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from mockbroker.state.cluster import Cluster
     from mockbroker.state.topics.topic import Partition
-    from protocol.records import BatchHeader
 
 TOPIC, BROKER = "topic", "broker"
 PREFIXES = ("log.", "producer.id.")
@@ -152,17 +151,15 @@ class LogCleanup:
             if cleaning_ms is not None:
                 due.append(cleaning_ms)
         if due:
-            self.looks.set(partition, self._next_look(max(min(due), now_ms), now_ms, compacts=compacts))
+            self.looks.set(partition, self._next_look(min(due), now_ms, compacts=compacts))
 
     def _next_look(self, due_ms: int, now_ms: int, *, compacts: bool) -> int:
         """The time of the first check at or after ``due_ms``, and after now."""
         configs = self.cluster.configs
         interval_ms = configs.broker(None, "log.cleaner.backoff.ms" if compacts else "log.retention.check.interval.ms")
-        interval_ms = max(1, int(interval_ms))
         first_ms = 0 if compacts else int(configs.broker(None, "log.initial.task.delay.ms"))
-        looks = max(0, -(-(due_ms - first_ms) // interval_ms))
-        at_ms = first_ms + looks * interval_ms
-        return at_ms if at_ms > now_ms else at_ms + interval_ms
+        due_ms = max(due_ms, first_ms, now_ms + 1)
+        return first_ms + next_multiple(due_ms - first_ms, max(1, int(interval_ms)))
 
     def _limits(self, partition: Partition) -> tuple[int | None, int | None]:
         """retention.bytes and retention.ms of a partition, None for no limit."""
@@ -174,28 +171,27 @@ class LogCleanup:
 
     # compaction
 
-    def _rules(self, partition: Partition) -> CleaningRules:
-        topic = partition.topic
-        return CleaningRules(
-            float(topic.config("min.cleanable.dirty.ratio")),
-            int(topic.config("min.compaction.lag.ms")),
-            int(topic.config("max.compaction.lag.ms")),
+    def _cleanable(self, partition: Partition, wall_ms: int) -> tuple[CleanableRange, CleaningRules]:
+        """The part of a log that may be cleaned, and the topic's rules."""
+        log, config = partition.log, partition.topic.config
+        rules = CleaningRules(
+            float(config("min.cleanable.dirty.ratio")),
+            int(config("min.compaction.lag.ms")),
+            int(config("max.compaction.lag.ms")),
         )
-
-    def _dirty_offset(self, partition: Partition) -> int:
-        log = partition.log
-        return max(log.cleaned_offset, log.start_offset)
+        stable = partition.last_stable_offset(partition.high_watermark)
+        dirty_offset = max(log.cleaned_offset, log.start_offset)
+        return cleanable_range(log.segments, dirty_offset, stable, wall_ms, rules), rules
 
     def _cleaning_due(self, partition: Partition, now_ms: int) -> int | None:
         """The time at which a log becomes due for compaction, as far as it is known now."""
-        log, rules = partition.log, self._rules(partition)
         wall_ms = self.cluster.clock.at(now_ms)
-        ahead_ms = wall_ms - now_ms
-        stable = partition.last_stable_offset(partition.high_watermark)
-        dirty_offset = self._dirty_offset(partition)
-        if cleanable_range(log.segments, dirty_offset, stable, wall_ms, rules).is_due:
+        found, rules = self._cleanable(partition, wall_ms)
+        if found.is_due:
             return now_ms
-        dirty = [one for one in log.segments[:-1] if one.base_offset >= dirty_offset and one.size_bytes]
+        dirty = [
+            one for one in partition.log.segments[:-1] if one.base_offset >= found.first_dirty_offset and one.size_bytes
+        ]
         if not dirty:
             return None
         times = []
@@ -203,13 +199,12 @@ class LogCleanup:
             times += [one.largest_timestamp + rules.min_lag_ms for one in dirty]
         if rules.max_lag_ms < UNBOUNDED:
             times += [one.first_timestamp + rules.max_lag_ms + 1 for one in dirty if one.first_timestamp > 0]
-        return min((one - ahead_ms for one in times if one > wall_ms), default=None)
+        return min((one - wall_ms + now_ms for one in times if one > wall_ms), default=None)
 
     def _compact(self, partition: Partition, wall_ms: int) -> bool:
         """Compact a log if due; returns True if it was compacted."""
         log = partition.log
-        stable = partition.last_stable_offset(partition.high_watermark)
-        found = cleanable_range(log.segments, self._dirty_offset(partition), stable, wall_ms, self._rules(partition))
+        found, _rules = self._cleanable(partition, wall_ms)
         if not found.is_due:
             return False
         start, end = found.first_dirty_offset, found.end_offset
@@ -222,10 +217,8 @@ class LogCleanup:
         aborted = partition.producers.transactions.aborted
         keys = last_offsets((one for one in batches if one.last_offset >= start), start, end, aborted)
         retention_ms = int(partition.topic.config("delete.retention.ms"))
-        high_watermark, is_last = partition.high_watermark, self._last_of_producer(partition)
-        cleaned, needed = Cleaning(keys, end - 1, wall_ms, retention_ms, high_watermark, is_last).clean(
-            batches, aborted
-        )
+        cleaning = Cleaning(keys, end - 1, wall_ms, retention_ms, partition.high_watermark, partition.producers.is_last)
+        cleaned, needed = cleaning.clean(batches, aborted)
         groups = grouped(segments, int(partition.topic.config("segment.bytes")))
         try:
             log.compact(cleaned, segments_of(groups, cleaned), end_of_segments)
@@ -239,23 +232,6 @@ class LogCleanup:
         """Notify readers of changed segments."""
         partition.producers.transactions.forget_before(partition.log.start_offset)
         self.cluster.notify(partition)
-
-    def _last_of_producer(self, partition: Partition) -> Callable[[BatchHeader], bool]:
-        """Returns a test for a producer's last batch, which its sequence numbers are known from."""
-        last = {
-            producer_id: (one.batches[-1].end_offset - 1 if one.batches else None, one.epoch)
-            for producer_id, one in partition.producers.by_id.items()
-        }
-
-        def is_last(header: BatchHeader) -> bool:
-            if header.producer_id not in last:
-                return False
-            offset, epoch = last[header.producer_id]
-            if offset is not None:
-                return offset == header.last_offset
-            return header.is_control and header.producer_epoch == epoch
-
-        return is_last
 
     # producers
 
@@ -272,7 +248,6 @@ class LogCleanup:
 
     def _schedule_expiry(self, partition: Partition, now_ms: int) -> None:
         oldest_ms = min(one.last_ms for one in partition.producers.by_id.values())
-        due_ms = max(now_ms, oldest_ms + self._producer_expiration_ms - self.cluster.clock.offset_ms)
+        due_ms = oldest_ms + self._producer_expiration_ms - self.cluster.clock.offset_ms
         interval_ms = max(1, int(self.cluster.configs.broker(None, "producer.id.expiration.check.interval.ms")))
-        at_ms = -(-due_ms // interval_ms) * interval_ms
-        self.expiries.set(partition, at_ms if at_ms > now_ms else at_ms + interval_ms)
+        self.expiries.set(partition, next_multiple(max(due_ms, now_ms + 1), interval_ms))

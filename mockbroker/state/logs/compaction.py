@@ -10,28 +10,23 @@ Source: LogCleanerManager.cleanableOffsets, Cleaner, CleanedTransactionMetadata 
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
+from mockbroker.state.logs.batch_checks import encoded
 from mockbroker.state.logs.log import NO_TIMESTAMP, LogSegment, StoredBatch
 from mockbroker.state.logs.log_transactions import AbortedTransaction
 from protocol.records import BatchHeader, ControlType, Record, build_batch, control_type, iter_batches, iter_records
 from protocol.records.batches import (
-    BATCH_HEADER,
     BATCH_HEADER_SIZE,
     CONTROL_FLAG,
-    CRC_COVERS_FROM,
     LOG_APPEND_TIME_FLAG,
     LOG_OVERHEAD,
     TRANSACTIONAL_FLAG,
 )
-from protocol.records.checksum import crc32c
-
-_CRC = struct.Struct(">I")
-_ATTRIBUTES = struct.Struct(">h")
-NEVER = None
 
 
 class CleaningRules(NamedTuple):
@@ -89,8 +84,9 @@ class TransactionsSeen:
     needed_markers: set[int] = field(default_factory=set)
     """The offsets of markers of aborted transactions with visited batches."""
 
-    def is_discarded(self, header: BatchHeader, kind: ControlType | None) -> bool:
+    def is_discarded(self, header: BatchHeader, records: Sequence[Record]) -> bool:
         """True for a batch of an aborted transaction, or a marker of a transaction without remaining batches."""
+        kind = control_type(records[0]) if header.is_control and records else None
         while self.aborted and self.aborted[0].first_offset <= header.last_offset:
             self.ongoing_aborted.setdefault(self.aborted.pop(0).producer_id, False)
         producer_id = header.producer_id
@@ -139,31 +135,24 @@ class Cleaning:
     ) -> tuple[list[StoredBatch], set[int]]:
         """The cleaned batches, and the markers of aborted transactions that had batches among them."""
         seen = TransactionsSeen(in_order(aborted))
-        kept = []
-        for batch in batches:
-            cleaned = self._cleaned(batch, seen)
-            if cleaned is not None:
-                kept.append(cleaned)
-        return kept, seen.needed_markers
+        cleaned = [kept for batch in batches if (kept := self._cleaned(batch, seen)) is not None]
+        return cleaned, seen.needed_markers
 
     def _cleaned(self, batch: StoredBatch, seen: TransactionsSeen) -> StoredBatch | None:
         header = next(iter_batches(batch.data))
         if header.magic < 2:
             return batch
         records = list(iter_records(batch.data, crc=False))
-        kind = control_type(records[0]) if header.is_control and records else None
-        discarded = seen.is_discarded(header, kind)
+        discarded = seen.is_discarded(header, records)
         horizon_ms = header.delete_horizon_ms
         over = horizon_ms is not None and horizon_ms <= self.now_ms
-        drop_all = discarded and (over or not header.is_control)
-        stays_empty = (header.producer_id >= 0 and self.is_last_of_producer(header)) or (
-            header.last_offset + 1 == self.high_watermark
-        )
-        if drop_all:
-            return emptied(batch, header) if stays_empty else None
-        kept = records if header.is_control else [one for one in records if self._stays(one, horizon_ms)]
+        if discarded and (over or not header.is_control):
+            kept = []
+        else:
+            kept = records if header.is_control else [one for one in records if self._stays(one, horizon_ms)]
         if not kept:
-            return emptied(batch, header) if stays_empty else None
+            is_last = header.producer_id >= 0 and self.is_last_of_producer(header)
+            return emptied(batch, header) if is_last or header.last_offset + 1 == self.high_watermark else None
         needs_horizon = horizon_ms is None and (
             (header.is_control and discarded) or (not header.is_control and any(one.value is None for one in kept))
         )
@@ -192,8 +181,7 @@ def last_offsets(
             break
         header = next(iter_batches(batch.data))
         records = list(iter_records(batch.data, crc=False))
-        kind = control_type(records[0]) if header.is_control and records else None
-        if seen.is_discarded(header, kind) or header.is_control:
+        if seen.is_discarded(header, records) or header.is_control:
             continue
         found.update((one.key, one.offset) for one in records if one.key is not None and one.offset >= start)
     return found
@@ -219,47 +207,22 @@ def rebuilt(batch: StoredBatch, header: BatchHeader, kept: list[Record], horizon
         transactional=header.is_transactional,
         delete_horizon_ms=horizon_ms,
     )
-    if header.is_control:
-        data = with_flag(data, CONTROL_FLAG)
     (made,) = iter_batches(data)
-    return StoredBatch(batch.base_offset, batch.last_offset, made.max_timestamp, batch.leader_epoch, data)
+    if header.is_control:
+        data = encoded(replace(made, attributes=made.attributes | CONTROL_FLAG), data[BATCH_HEADER_SIZE:])
+    return replace(batch, max_timestamp=made.max_timestamp, data=data)
 
 
 def emptied(batch: StoredBatch, header: BatchHeader) -> StoredBatch:
     """The batch without records, with its producer, sequence numbers and offsets."""
-    kept_flags = header.attributes & (LOG_APPEND_TIME_FLAG | TRANSACTIONAL_FLAG | CONTROL_FLAG)
-    data = with_crc(
-        BATCH_HEADER.pack(
-            header.base_offset,
-            BATCH_HEADER_SIZE - LOG_OVERHEAD,
-            header.partition_leader_epoch,
-            2,
-            0,
-            kept_flags,
-            header.last_offset_delta,
-            NO_TIMESTAMP,
-            header.max_timestamp,
-            header.producer_id,
-            header.producer_epoch,
-            header.base_sequence,
-            0,
-        )
+    empty = replace(
+        header,
+        length=BATCH_HEADER_SIZE - LOG_OVERHEAD,
+        attributes=header.attributes & (LOG_APPEND_TIME_FLAG | TRANSACTIONAL_FLAG | CONTROL_FLAG),
+        base_timestamp=NO_TIMESTAMP,
+        record_count=0,
     )
-    return StoredBatch(batch.base_offset, batch.last_offset, header.max_timestamp, batch.leader_epoch, data)
-
-
-def with_flag(data: bytes, flag: int) -> bytes:
-    """A batch with an additional flag in its attributes."""
-    changed = bytearray(data)
-    (attributes,) = _ATTRIBUTES.unpack_from(changed, CRC_COVERS_FROM)
-    _ATTRIBUTES.pack_into(changed, CRC_COVERS_FROM, attributes | flag)
-    return with_crc(bytes(changed))
-
-
-def with_crc(data: bytes) -> bytes:
-    changed = bytearray(data)
-    _CRC.pack_into(changed, 17, crc32c(data[CRC_COVERS_FROM:]))
-    return bytes(changed)
+    return replace(batch, max_timestamp=header.max_timestamp, data=encoded(empty, b""))
 
 
 def segments_of(groups: Sequence[Sequence[LogSegment]], cleaned: Sequence[StoredBatch]) -> list[LogSegment]:

@@ -14,7 +14,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice, zip_longest
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -24,6 +24,7 @@ from protocol.error_codes import ErrorCode
 
 UNBOUNDED = 2**63 - 1
 BASE_OFFSET = attrgetter("base_offset")
+EPOCH, START_OFFSET = itemgetter(0), itemgetter(1)
 
 
 NO_TIMESTAMP = -1  # of a segment
@@ -111,7 +112,7 @@ UNDEFINED = EpochEnd(UNDEFINED_EPOCH, UNDEFINED_OFFSET)
 
 @dataclass(slots=True, eq=False)
 class LeaderEpochCache:
-    """Leader epochs and their start offsets, both ascending. An epoch may have no record.
+    """Entries of a leader epoch and its start offset, both ascending. An epoch may have no record.
 
     >>> cache = LeaderEpochCache()
     >>> cache.assign(2, 0)
@@ -122,16 +123,10 @@ class LeaderEpochCache:
     EpochEnd(leader_epoch=2, end_offset=30)
     """
 
-    _epochs: list[int] = field(default_factory=list)
-    _start_offsets: list[int] = field(default_factory=list)
-
-    @property
-    def entries(self) -> list[tuple[int, int]]:
-        """(leader epoch, start offset), ascending."""
-        return list(zip(self._epochs, self._start_offsets, strict=True))
+    entries: list[tuple[int, int]] = field(default_factory=list)
 
     def copy(self) -> LeaderEpochCache:
-        return LeaderEpochCache(list(self._epochs), list(self._start_offsets))
+        return LeaderEpochCache(self.entries.copy())
 
     def assign(self, leader_epoch: int, start_offset: int) -> None:
         """Start an epoch, when its leader is elected or a batch of it is appended.
@@ -140,35 +135,31 @@ class LeaderEpochCache:
         later offset changes nothing.
         """
         assert min(leader_epoch, start_offset) >= 0, (leader_epoch, start_offset)
-        epochs, start_offsets = self._epochs, self._start_offsets
-        if epochs and leader_epoch == epochs[-1] and start_offset >= start_offsets[-1]:
+        entries = self.entries
+        if entries and leader_epoch == entries[-1][0] and start_offset >= entries[-1][1]:
             return
-        while epochs and (epochs[-1] >= leader_epoch or start_offsets[-1] >= start_offset):
-            epochs.pop()
-            start_offsets.pop()
-        epochs.append(leader_epoch)
-        start_offsets.append(start_offset)
+        while entries and (entries[-1][0] >= leader_epoch or entries[-1][1] >= start_offset):
+            entries.pop()
+        entries.append((leader_epoch, start_offset))
 
     def truncate_from_start(self, offset: int) -> None:
         """Remove the epochs that ended before ``offset``; the one effective there now starts there."""
-        passed = bisect_right(self._start_offsets, offset)
+        passed = bisect_right(self.entries, offset, key=START_OFFSET)
         if passed:
-            del self._epochs[: passed - 1], self._start_offsets[: passed - 1]
-            self._start_offsets[0] = offset
+            self.entries[:passed] = [(self.entries[passed - 1][0], offset)]
 
     def truncate_from_end(self, offset: int) -> None:
         """Remove the epochs that started at ``offset`` or later."""
-        kept = bisect_left(self._start_offsets, offset)
-        del self._epochs[kept:], self._start_offsets[kept:]
+        del self.entries[bisect_left(self.entries, offset, key=START_OFFSET) :]
 
     def latest_epoch(self) -> int:
         """The latest epoch, -1 if none."""
-        return self._epochs[-1] if self._epochs else UNDEFINED_EPOCH
+        return self.entries[-1][0] if self.entries else UNDEFINED_EPOCH
 
     def epoch_for_offset(self, offset: int) -> int:
         """The epoch effective at an offset, -1 before the first."""
-        passed = bisect_right(self._start_offsets, offset)
-        return self._epochs[passed - 1] if passed else UNDEFINED_EPOCH
+        passed = bisect_right(self.entries, offset, key=START_OFFSET)
+        return self.entries[passed - 1][0] if passed else UNDEFINED_EPOCH
 
     def end_offset_for(self, leader_epoch: int, log_end_offset: int) -> EpochEnd:
         """The largest known epoch up to this one, and the start of the next; the latest ends with the log.
@@ -178,13 +169,13 @@ class LeaderEpochCache:
         """
         if leader_epoch == UNDEFINED_EPOCH:
             return UNDEFINED
-        epochs = self._epochs
-        if epochs and leader_epoch == epochs[-1]:
+        entries = self.entries
+        if leader_epoch == self.latest_epoch():
             return EpochEnd(leader_epoch, log_end_offset)
-        following = bisect_right(epochs, leader_epoch)
-        if following == len(epochs):
+        following = bisect_right(entries, leader_epoch, key=EPOCH)
+        if following == len(entries):
             return UNDEFINED
-        return EpochEnd(epochs[following - 1] if following else leader_epoch, self._start_offsets[following])
+        return EpochEnd(entries[following - 1][0] if following else leader_epoch, entries[following][1])
 
 
 class StoredBatch(Struct, frozen=True, gc=False):

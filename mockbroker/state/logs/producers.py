@@ -196,6 +196,13 @@ class PartitionProducers:
         """True if a producer has an open transaction here, in this epoch."""
         return producer_id in self.transactions.open and self.by_id[producer_id].epoch == epoch
 
+    def is_last(self, header: BatchHeader) -> bool:
+        """True for a producer's last batch, from which its sequence numbers are known."""
+        known = self.by_id.get(header.producer_id)
+        if known is None or not known.batches:
+            return known is not None and header.is_control and header.producer_epoch == known.epoch
+        return known.batches[-1].end_offset - 1 == header.last_offset
+
     def check_marker(self, producer_id: int, epoch: int, coordinator_epoch: int, transaction_version: int) -> None:
         """Check the epochs of a marker.
 

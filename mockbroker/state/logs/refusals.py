@@ -21,31 +21,29 @@ WITHOUT_START = frozenset(
         ErrorCode.UNKNOWN_TOPIC_ID,
         ErrorCode.INVALID_TOPIC_EXCEPTION,
         ErrorCode.INVALID_REQUIRED_ACKS,
+        ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
     }
 )
 
 
-class RefusedAppendError(ApiError):
-    """Records that a log refused.
+class BadBatchError(ApiError):
+    """A batch that breaks a rule; ``record_errors`` are of single records, as (index in the batch, message)."""
 
-    ``record_errors`` has the errors of single records, as (index in the batch, message).
-    """
-
-    def __init__(
-        self,
-        code: int,
-        log_start_offset: int = UNKNOWN_START,
-        message: str | None = None,
-        record_errors: tuple[tuple[int, str], ...] = (),
-    ) -> None:
+    def __init__(self, code: int, message: str | None = None, record_errors: tuple[tuple[int, str], ...] = ()) -> None:
         super().__init__(code, message)
-        self.log_start_offset = log_start_offset
         self.record_errors = record_errors
 
 
-class BadBatchError(Exception):
-    """A batch that breaks a rule; ``code`` is the error code for the producer."""
+class RefusedAppendError(BadBatchError):
+    """Records that a log refused, with the log's start offset where Kafka reports it."""
 
-    def __init__(self, code: int, reason: str, record_errors: tuple[tuple[int, str], ...] = ()) -> None:
-        super().__init__(code, reason, record_errors)
-        self.code, self.reason, self.record_errors = code, reason, record_errors
+    log_start_offset = UNKNOWN_START
+
+
+def refused(error: ApiError, start_offset: int) -> RefusedAppendError:
+    """The refusal for an error of a log with this start offset."""
+    record_errors = getattr(error, "record_errors", ())
+    refusal = RefusedAppendError(error.code, error.message if record_errors else None, record_errors)
+    if error.code not in WITHOUT_START:
+        refusal.log_start_offset = start_offset
+    return refusal

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, cast
 
 from mockbroker.state.kraft_releases import kraft_line, kraft_versions
-from mockbroker.state.metadata.cache import Address, CachedBroker, MetadataCache, PartitionState, TopicPartitionState
+from mockbroker.state.metadata.cache import Address, CachedBroker, MetadataCache, PartitionState
 from mockbroker.state.metadata.view import KnownPartition, MetadataSupport
 
 if TYPE_CHECKING:
@@ -51,10 +51,7 @@ class CurrentView:
         return self.topic_by_id.get(topic_id)
 
     def offline_replicas(self, partition: KnownPartition) -> list[int]:
-        online = self.liveness.online_ids()
-        overrides = cast("Partition", partition).overrides
-        if overrides is not None:
-            online -= overrides.offline
+        online = self.liveness.online_ids() - cast("Partition", partition).overrides.offline
         return [replica for replica in partition.replicas if replica not in online]
 
 
@@ -144,21 +141,21 @@ class KRaftMode(MetadataSupport):
 
 def snapshot(view: CurrentView) -> MetadataCache:
     """An unchanging copy of the current view."""
-    cache = MetadataCache()
-    brokers = [
-        CachedBroker(broker.id, tuple(Address(one.name, one.host, one.port) for one in broker.listeners), broker.rack)
-        for broker in view.live_brokers()
-    ]
-    partitions = [
-        TopicPartitionState(
-            topic.name, topic.id, partition.index, PartitionState.of(partition, view.offline_replicas(partition))
-        )
+    brokers = {
+        one.id: CachedBroker(one.id, tuple(Address(at.name, at.host, at.port) for at in one.listeners), one.rack)
+        for one in view.live_brokers()
+    }
+    topics = {
+        topic.name: {one.index: PartitionState.of(one, view.offline_replicas(one)) for one in topic.partitions}
         for topic in view.topics.values()
-        for partition in topic.partitions
-    ]
-    cache.update(view.controller_id, 0, brokers, partitions)
-    cache.diskless_topics = frozenset(topic.name for topic in view.topics.values() if topic.diskless)
-    return cache
+    }
+    return MetadataCache(
+        view.controller_id,
+        brokers=brokers,
+        topics=topics,
+        topic_ids={topic.name: topic.id for topic in view.topics.values()},
+        diskless_topics=frozenset(topic.name for topic in view.topics.values() if topic.diskless),
+    )
 
 
 def depose(partition: Partition) -> DeposedPartition:
@@ -172,5 +169,5 @@ def depose(partition: Partition) -> DeposedPartition:
     registration = replace(partition.registration)
     producers = deepcopy(partition.producers)
     log = Log(partition.log.start_offset, end_offset)
-    fork = Partition(partition.topic, partition.index, registration, None, None, log, producers)
+    fork = Partition(partition.topic, partition.index, registration, _log=log, _producers=producers)
     return DeposedPartition(partition.high_watermark, fork)

@@ -38,29 +38,18 @@ class Reachability:
     """
 
     _cut: set[tuple[int, int]] = field(default_factory=set)
-    _crashed: set[int] = field(default_factory=set)
+    crashed: set[int] = field(default_factory=set)
+    """The nodes that have crashed and are not back; no other reaches them."""
 
     @property
     def is_whole(self) -> bool:
         """True if no link is cut and no node has crashed."""
-        return not self._cut and not self._crashed
+        return not self._cut and not self.crashed
 
     @property
     def cut_links(self) -> list[tuple[int, int]]:
         """The cut links, sorted."""
         return sorted(self._cut)
-
-    def crash(self, node: int) -> None:
-        """Make a node unreachable for all others."""
-        self._crashed.add(node)
-
-    def has_crashed(self, node: int) -> bool:
-        """True if a node has crashed and has not come back."""
-        return node in self._crashed
-
-    def revive(self, node: int) -> None:
-        """Make a crashed node reachable again, except over cut links."""
-        self._crashed.discard(node)
 
     def cut(self, node: int, other: int) -> None:
         """Cut the link between two nodes, broker ids or ``CONTROLLER``."""
@@ -78,7 +67,7 @@ class Reachability:
         """True if two nodes reach each other; a node always reaches itself."""
         if self.is_whole or node == other:
             return True
-        return link(node, other) not in self._cut and self._crashed.isdisjoint((node, other))
+        return link(node, other) not in self._cut and self.crashed.isdisjoint((node, other))
 
 
 def link(node: int, other: int) -> tuple[int, int]:

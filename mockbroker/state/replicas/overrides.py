@@ -26,12 +26,7 @@ class PartitionOverrides:
     copying: frozenset[int] = NO_BROKERS
 
 
-NONE = PartitionOverrides()
-
-
-def overrides_of(partition: Partition) -> PartitionOverrides:
-    """The overrides of a partition, empty for most."""
-    return partition.overrides or NONE
+NO_OVERRIDES = PartitionOverrides()
 
 
 def override(partition: Partition, overrides: PartitionOverrides) -> None:
@@ -43,4 +38,4 @@ def override(partition: Partition, overrides: PartitionOverrides) -> None:
         overrides.offline & replicas,
         overrides.copying & replicas,
     )
-    partition.overrides = None if kept == NONE else kept
+    partition.overrides = NO_OVERRIDES if kept == NO_OVERRIDES else kept

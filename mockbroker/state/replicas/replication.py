@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from mockbroker.state.replicas.network import CONTROLLER, LinkCondition, LinkConditions
+from mockbroker.state.replicas.overrides import NO_OVERRIDES
 from mockbroker.state.timers import Timers
 
 if TYPE_CHECKING:
@@ -131,7 +132,9 @@ class Replication:
         """
         found = self._caught_up(partition, online)
         overrides = partition.overrides
-        return found if overrides is None else found - overrides.out_of_sync - overrides.offline - overrides.copying
+        if overrides is NO_OVERRIDES:
+            return found
+        return found - overrides.out_of_sync - overrides.offline - overrides.copying
 
     def _caught_up(self, partition: Partition, online: frozenset[int]) -> frozenset[int]:
         if partition.leader in online and not self.cluster.network.connects(partition.leader, CONTROLLER):
@@ -175,7 +178,7 @@ class Replication:
             if (
                 is_undisturbed
                 and partition.replica_states is None
-                and partition.overrides is None
+                and partition.overrides is NO_OVERRIDES
                 and not is_under_min_isr(partition)
             ):
                 continue
@@ -184,7 +187,8 @@ class Replication:
     def leader_changed(self, partition: Partition, now_ms: int) -> None:
         """Truncate the log to a new leader's end offset, as its followers do."""
         states = partition.replica_states
-        if partition.leader == NO_LEADER or (states is None and self.is_undisturbed and partition.overrides is None):
+        is_plain = states is None and partition.overrides is NO_OVERRIDES
+        if partition.leader == NO_LEADER or (is_plain and self.is_undisturbed):
             return
         if states is not None:
             new_leader = states.followers.pop(partition.leader, None)
@@ -240,7 +244,7 @@ class Replication:
             if broker_id in partition.isr and follower.missing and follower.caught_up_ms + self.max_lag_ms <= now_ms
         }
         if late:
-            self.cluster.replication_control.shrink_isr(
+            self.cluster.replication_control.leaders.shrink_isr(
                 partition, tuple(one for one in partition.isr if one not in late)
             )
         self._advance(partition, states)
@@ -248,7 +252,7 @@ class Replication:
             broker_id not in partition.isr and self._has_all(partition, broker_id, follower)
             for broker_id, follower in states.followers.items()
         ):
-            self.cluster.replication_control.elect([partition.topic])
+            self.cluster.replication_control.leaders.elect([partition.topic])
             self.cluster.changed()
 
     # internals
@@ -279,7 +283,7 @@ class Replication:
 
     def _follows(self, partition: Partition, broker_id: int) -> bool:
         """True if a follower reaches its leader and its disk works."""
-        if partition.overrides is not None and broker_id in partition.overrides.offline:
+        if broker_id in partition.overrides.offline:
             return False
         if broker_id in self.stopped and broker_id in partition.elr:
             return False  # an eligible leader leads with what it had when it stopped

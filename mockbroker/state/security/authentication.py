@@ -49,19 +49,6 @@ class Authenticator:
     ``user`` is the authenticated user, "" before; ``expires_ms`` is the session's end, None for no end.
     """
 
-    __slots__ = (
-        "expires_ms",
-        "has_headers",
-        "is_again",
-        "mechanism",
-        "security",
-        "state",
-        "user",
-        "_begun_ms",
-        "_make",
-        "_server",
-    )
-
     def __init__(self, security: ListenerSecurity, make: Callable[[str], SaslMechanism]) -> None:
         self.security, self._make = security, make
         self.state = AuthenticationState.OPEN

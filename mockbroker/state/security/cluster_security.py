@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mockbroker.state.security.protocols import WITH_SASL, WITH_TLS
 
@@ -52,7 +53,13 @@ class ClusterSecurity:
 
     def of_listener(self, cluster: Cluster, listener: Listener) -> ListenerSecurity:
         """The security settings of a SASL listener. Raises ValueError."""
-        return self._security_of(cluster, listener)
+        key = listener.name, listener.protocol
+        found = self._listeners.get(key)
+        if found is None:
+            from mockbroker.state.security.listeners import security_of
+
+            found = self._listeners[key] = security_of(cluster.settings, *key, self._users, self.open_file)
+        return found
 
     def check(self, cluster: Cluster) -> None:
         """Raises ValueError: a listener's settings contradict each other, or are not supported."""
@@ -60,15 +67,16 @@ class ClusterSecurity:
         for broker in cluster.brokers.values():
             for listener in broker.listeners:
                 if listener.protocol in WITH_SASL:
-                    self._security_of(cluster, listener)
+                    self.of_listener(cluster, listener)
                 if listener.protocol in WITH_TLS:
                     self.tls_of(cluster, broker, listener)
 
     def tls_of(self, cluster: Cluster, broker: Broker, listener: Listener) -> ListenerTls:
         """The settings of a broker's TLS listener when the broker starts. Raises ValueError."""
-        from mockbroker.state.security.tls import BrokerSettings, tls_of
+        from mockbroker.state.security.tls import tls_of
 
-        return tls_of(BrokerSettings(broker.settings, cluster.settings), listener.name, listener.protocol)
+        settings: Mapping[str, Any] = ChainMap(dict(broker.settings), cluster.settings)
+        return tls_of(settings, listener.name, listener.protocol)
 
     def authenticator(
         self, cluster: Cluster, listener: Listener, entropy: Callable[[int], bytes]
@@ -78,17 +86,8 @@ class ClusterSecurity:
             return None
         from mockbroker.state.security.authentication import Authenticator
 
-        security = self._security_of(cluster, listener)
+        security = self.of_listener(cluster, listener)
         return Authenticator(security, lambda name: mechanism_of(cluster, security, name, entropy))
-
-    def _security_of(self, cluster: Cluster, listener: Listener) -> ListenerSecurity:
-        key = listener.name, listener.protocol
-        found = self._listeners.get(key)
-        if found is None:
-            from mockbroker.state.security.listeners import security_of
-
-            found = self._listeners[key] = security_of(cluster.settings, *key, self._users, self.open_file)
-        return found
 
 
 def mechanism_of(
@@ -99,7 +98,6 @@ def mechanism_of(
         PLAIN,
         SCRAM_MECHANISMS,
         PlainMechanism,
-        ScramCredential,
         ScramMechanism,
     )
 
@@ -108,8 +106,5 @@ def mechanism_of(
     if name in security.makers:
         return security.makers[name](cluster.clock)
 
-    def credential_of(user: str) -> ScramCredential | None:
-        record = cluster.image.scram_credentials.get((user, SCRAM_MECHANISMS[name]))
-        return None if record is None else ScramCredential.of_record(record)
-
-    return ScramMechanism(name, credential_of, entropy(SALT_BYTES).hex())
+    credentials, number = cluster.image.scram_credentials, SCRAM_MECHANISMS[name]
+    return ScramMechanism(name, lambda user: credentials.get((user, number)), entropy(SALT_BYTES).hex())

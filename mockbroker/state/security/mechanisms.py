@@ -12,16 +12,20 @@ import hashlib
 import hmac
 import re
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from protocol.embedded.metadata_security import UserScramCredentialRecord
+
+if TYPE_CHECKING:
+    pass
 
 OAUTHBEARER = "OAUTHBEARER"
 PLAIN, SCRAM_SHA_256, SCRAM_SHA_512 = "PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"
 SCRAM_MECHANISMS = {SCRAM_SHA_256: 1, SCRAM_SHA_512: 2}
 """Kafka's number of each in requests and records."""
-SCRAM_HASHES = {SCRAM_SHA_256: "sha256", SCRAM_SHA_512: "sha512"}
+SCRAM_HASHES = {1: "sha256", 2: "sha512"}
+"""The hash by that number."""
 MIN_ITERATIONS = 4096
 BASE64 = r"(?:[a-zA-Z0-9/+]{4})*(?:[a-zA-Z0-9/+]{3}=|[a-zA-Z0-9/+]{2}==)?"
 SASL_NAME = r"(?:[\x01-\x2b\x2d-\x3c\x3e-\x7f]++|=2C|=3D)++"
@@ -57,22 +61,6 @@ class SaslMechanism(Protocol):
 
     def answer(self, token: bytes, now_ms: int) -> bytes:
         """The broker's token. Raises AuthenticationFailedError, InvalidTokenError, BrokenTokenError."""
-
-
-class ScramCredential(NamedTuple):
-    """A broker's credential for a password."""
-
-    salt: bytes
-    stored_key: bytes
-    server_key: bytes
-    iterations: int
-
-    def __repr__(self) -> str:
-        return f"ScramCredential(iterations={self.iterations})"
-
-    @classmethod
-    def of_record(cls, record: UserScramCredentialRecord) -> ScramCredential:
-        return cls(record.salt, record.stored_key, record.server_key, record.iterations)
 
 
 class PlainMechanism:
@@ -116,25 +104,13 @@ class ScramMechanism:
         nonce: the broker's part of the nonce, unique.
     """
 
-    __slots__ = (
-        "expires_ms",
-        "is_complete",
-        "user",
-        "_client_first",
-        "_credential",
-        "_credential_of",
-        "_hash",
-        "_nonce",
-        "_server_first",
-    )
-
-    def __init__(self, name: str, credential_of: Callable[[str], ScramCredential | None], nonce: str) -> None:
-        self._hash = SCRAM_HASHES[name]
+    def __init__(self, name: str, credential_of: Callable[[str], UserScramCredentialRecord | None], nonce: str) -> None:
+        self._hash = SCRAM_HASHES[SCRAM_MECHANISMS[name]]
         self._credential_of, self._nonce = credential_of, nonce
         self.is_complete = False
         self.user = ""
         self.expires_ms: int | None = None
-        self._credential: ScramCredential | None = None
+        self._credential: UserScramCredentialRecord | None = None
         self._client_first = self._server_first = ""
 
     def answer(self, token: bytes, now_ms: int = 0) -> bytes:
@@ -163,7 +139,7 @@ class ScramMechanism:
         self._server_first = f"r={self._nonce},s={salt},i={credential.iterations}"
         return self._server_first.encode()
 
-    def _final(self, text: str, credential: ScramCredential) -> bytes:
+    def _final(self, text: str, credential: UserScramCredentialRecord) -> bytes:
         found = CLIENT_FINAL.fullmatch(text)
         if found is None:
             raise InvalidTokenError("the client's final SCRAM message has not the form of one")
@@ -194,5 +170,4 @@ def names_token(extensions: str) -> bool:
 
 def salted_password(mechanism: int, password: str, salt: bytes, iterations: int = MIN_ITERATIONS) -> bytes:
     """A password as in AlterUserScramCredentials: salted and hashed in this number of iterations."""
-    name = next(SCRAM_HASHES[one] for one, number in SCRAM_MECHANISMS.items() if number == mechanism)
-    return hashlib.pbkdf2_hmac(name, password.encode(), salt, iterations)
+    return hashlib.pbkdf2_hmac(SCRAM_HASHES[mechanism], password.encode(), salt, iterations)

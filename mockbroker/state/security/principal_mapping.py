@@ -35,12 +35,12 @@ class Rule:
     letters: str = ""
 
     def apply(self, name: str) -> str | None:
-        """The mapped name, None if the rule does not match."""
+        """The mapped name, with each match replaced as by Java's replaceAll; None if the rule does not match."""
         if self.pattern is None:
             return name
         if self.pattern.fullmatch(name) is None:
             return None
-        result = "".join(replaced(self.pattern, self.replacement, name))
+        result: str = self.pattern.sub(lambda match: filled_in(self.replacement, match), name)
         return {"L": result.lower, "U": result.upper}.get(self.letters, lambda: result)()
 
 
@@ -86,15 +86,6 @@ def pattern_of(text: str) -> Any:
         return compiled(text)
     except PatternError as error:
         raise ValueError(f"ssl.principal.mapping.rules: cannot use the pattern {text!r}: {error}") from None
-
-
-def replaced(pattern: Any, replacement: str, name: str) -> list[str]:
-    """The pieces of a name with each match replaced, as Java's replaceAll does."""
-    pieces, end = [], 0
-    for match in pattern.finditer(name):
-        pieces += [name[end : match.start()], filled_in(replacement, match)]
-        end = match.end()
-    return [*pieces, name[end:]]
 
 
 def filled_in(replacement: str, match: Any) -> str:

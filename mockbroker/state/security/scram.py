@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
 from mockbroker.state.errors import ApiError
+from mockbroker.state.security.mechanisms import MIN_ITERATIONS, SCRAM_HASHES
 from protocol.embedded.metadata_security import RemoveUserScramCredentialRecord, UserScramCredentialRecord
 from protocol.error_codes import ErrorCode
 
@@ -19,9 +20,7 @@ if TYPE_CHECKING:
     from mockbroker.state.image.image import Image
     from mockbroker.state.image.writer import ImageWriter
 
-HASHES = {1: "sha256", 2: "sha512"}
-"""The hash of each mechanism: SCRAM-SHA-256 and SCRAM-SHA-512."""
-MIN_ITERATIONS, MAX_ITERATIONS = 4096, 16384
+MAX_ITERATIONS = 16384
 
 
 class Upsertion(NamedTuple):
@@ -50,7 +49,7 @@ def describe_credentials(
     for user, times in asked.items():
         held = [
             (mechanism, image.scram_credentials[user, mechanism].iterations)
-            for mechanism in HASHES
+            for mechanism in SCRAM_HASHES
             if (user, mechanism) in image.scram_credentials
         ]
         if times > 1:
@@ -125,7 +124,7 @@ def credential(wanted: Upsertion) -> UserScramCredentialRecord:
     """
     if not wanted.salted_password:
         raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)  # Kafka fails on an empty key, without a message
-    name = HASHES[wanted.mechanism]
+    name = SCRAM_HASHES[wanted.mechanism]
     client_key = hmac.digest(wanted.salted_password, b"Client Key", name)
     return UserScramCredentialRecord(
         name=wanted.user,
@@ -141,7 +140,7 @@ def check_user_and_mechanism(user: str, mechanism: int) -> None:
     """Raises ApiError: UNACCEPTABLE_CREDENTIAL for an empty name, UNSUPPORTED_SASL_MECHANISM."""
     if not user:
         raise ApiError(ErrorCode.UNACCEPTABLE_CREDENTIAL, "expected a user's name, got ''")
-    if mechanism not in HASHES:
+    if mechanism not in SCRAM_HASHES:
         raise ApiError(
             ErrorCode.UNSUPPORTED_SASL_MECHANISM,
             f"expected mechanism 1 (SCRAM-SHA-256) or 2 (SCRAM-SHA-512), got {mechanism}",

@@ -7,7 +7,7 @@ Source: SslConfigs, DefaultSslEngineFactory and ChannelBuilders, Apache Kafka 4.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -56,24 +56,6 @@ class ListenerTls:
     cipher_suites: tuple[str, ...]
     client_auth: str
     mapping: PrincipalMapping
-
-
-class BrokerSettings(Mapping[str, Any]):
-    """A broker's own settings, with the cluster's as defaults."""
-
-    __slots__ = ("_own", "_shared")
-
-    def __init__(self, own: Mapping[str, Any], shared: Mapping[str, Any]) -> None:
-        self._own, self._shared = own, shared
-
-    def __getitem__(self, name: str) -> Any:
-        return self._own[name] if name in self._own else self._shared[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(dict.fromkeys([*self._own, *self._shared]))
-
-    def __len__(self) -> int:
-        return len({*self._own, *self._shared})
 
 
 def tls_of(settings: Mapping[str, Any], listener: str, protocol: str) -> ListenerTls:

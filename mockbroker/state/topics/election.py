@@ -73,9 +73,8 @@ def election(partition: Partition, eligible: Container[int], rules: Rules) -> Pa
 
 def preferred_leader(partition: Partition, rules: Rules) -> int | None:
     """The broker that leads whenever it may: set by a command, else the first replica; None if none returns."""
-    named = None if partition.overrides is None else partition.overrides.leader
-    if named is not None:
-        return named
+    if partition.overrides.leader is not None:
+        return partition.overrides.leader
     return partition.registration.replicas[0] if rules.returns else None
 
 

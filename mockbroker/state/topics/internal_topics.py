@@ -247,30 +247,22 @@ class InternalTopics:
         self, partition: Partition, records: Sequence[CoordinatorRecord], producer_id: int, epoch: int
     ) -> None:
         from mockbroker.state.coordinator_log import log_record, value_versions
+        from mockbroker.state.logs.appending import write
+        from mockbroker.state.logs.batch_checks import append_rules
         from mockbroker.state.logs.producers import NO_EPOCH, BatchMetadata
         from protocol.records import build_batch
 
-        log, topic = partition.log, partition.topic
-        versions, wall_ms = value_versions(self.cluster), self.cluster.clock.at(self.cluster.now_ms)
-        base_offset, leader_epoch = log.end_offset, partition.leader_epoch
+        topic, wall_ms = partition.topic, self.cluster.clock.at(self.cluster.now_ms)
+        versions, base_offset = value_versions(self.cluster), partition.log.end_offset
         is_transactional = producer_id != NO_PRODUCER_ID
         data = build_batch(
             [log_record(one, wall_ms, versions) for one in records],
             base_offset=base_offset,
-            leader_epoch=leader_epoch,
             producer_id=producer_id,
             producer_epoch=epoch if is_transactional else NO_EPOCH,
             transactional=is_transactional,
         )
-        log.append(
-            data,
-            base_offset + len(records) - 1,
-            wall_ms,
-            leader_epoch,
-            now_ms=wall_ms,
-            segment_bytes=min(int(topic.config("segment.bytes")), MAX_SEGMENT_BYTES),
-            segment_ms=int(topic.config("segment.ms")),
-        )
+        write(partition, data, append_rules(topic), wall_ms, max_segment_bytes=MAX_SEGMENT_BYTES)
         if is_transactional:
             partition.producers.note(
                 producer_id, epoch, BatchMetadata(-1, -1, base_offset, wall_ms), wall_ms, transactional=True

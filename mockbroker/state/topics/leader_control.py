@@ -5,13 +5,13 @@ Source: ReplicationControlManager and QuorumController (maybeBalancePartitionLea
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mockbroker.state.errors import ApiError
 from mockbroker.state.features import ELR_VERSION, feature_level
-from mockbroker.state.replicas.overrides import override, overrides_of
+from mockbroker.state.replicas.overrides import override
 from mockbroker.state.timers import Timers
 from mockbroker.state.topics.topic import NO_LEADER, Partition, Topic
 from protocol.error_codes import ErrorCode
@@ -70,8 +70,8 @@ class LeaderControl:
                 continue
             rules = unclean if topic.config(UNCLEAN) else clean
             for partition in topic.partitions:
-                overrides = partition.overrides
-                own = rules if overrides is None else rules._replace(acceptable=online - overrides.offline)
+                offline = partition.overrides.offline
+                own = rules._replace(acceptable=online - offline) if offline else rules
                 # Replicas may catch up with a new leader, and join its ISR at once.
                 while True:
                     eligible = replication.eligible(partition, online)
@@ -85,20 +85,15 @@ class LeaderControl:
 
         Raises ApiError: ELECTION_NOT_NEEDED, PREFERRED_LEADER_NOT_AVAILABLE, ELIGIBLE_LEADERS_NOT_AVAILABLE.
         """
-        from mockbroker.state.topics.election import partition_change
-
         first = partition.replicas[0]
         if partition.leader == first or (unclean and partition.leader != NO_LEADER):
             raise ApiError(ErrorCode.ELECTION_NOT_NEEDED)
         rules = self.rules(self._acceptable(partition))._replace(unclean=unclean)
-        change = partition_change(partition, partition.isr, rules, preferred=None if unclean else first)
-        if change is None:
+        if self.change_partition(partition, partition.isr, rules, preferred=None if unclean else first) is None:
             raise ApiError(
                 ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE if unclean else ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE
             )
-        if partition.overrides is not None:
-            override(partition, replace(partition.overrides, leader=None))
-        self.change(partition, change)
+        override(partition, replace(partition.overrides, leader=None))
         self.elect([partition.topic])
         self.cluster.changed()
 
@@ -107,8 +102,6 @@ class LeaderControl:
 
         Source: ReplicationControlManager.handleBrokerShutdown, Apache Kafka 4.4.
         """
-        from mockbroker.state.topics.election import partition_change
-
         if feature_level(self.cluster, ELR_VERSION) == 0:
             return
         for partition in self.cluster.partitions():
@@ -116,18 +109,23 @@ class LeaderControl:
             if broker_id in now.isr or broker_id in partition.elr:
                 rules = self.rules_of(partition.topic, self._acceptable(partition) - {broker_id})
                 isr = [replica for replica in now.isr if replica != broker_id]
-                change = partition_change(partition, isr, rules, lost=(broker_id,))
-                if change is not None:
-                    self.change(partition, change)
+                self.change_partition(partition, isr, rules, lost=(broker_id,))
 
     def shrink_isr(self, partition: Partition, isr: tuple[int, ...]) -> None:
         """Remove replicas from a partition's ISR, as its leader requests by AlterPartition (KIP-497)."""
+        self.change_partition(partition, isr, self.rules_of(partition.topic, self._acceptable(partition)))
+        self.cluster.changed()
+
+    def change_partition(
+        self, partition: Partition, isr: Sequence[int], rules: Rules, **how: Any
+    ) -> PartitionChangeRecord | None:
+        """Write the change that ``election.partition_change`` makes, and return it; None if there is none."""
         from mockbroker.state.topics.election import partition_change
 
-        change = partition_change(partition, isr, self.rules_of(partition.topic, self._acceptable(partition)))
+        change = partition_change(partition, isr, rules, **how)
         if change is not None:
             self.change(partition, change)
-        self.cluster.changed()
+        return change
 
     def change(self, partition: Partition, record: PartitionChangeRecord) -> None:
         """Write a change of a partition, wake waiting calls, and begin the epoch of a new leader.
@@ -141,7 +139,7 @@ class LeaderControl:
         cluster.writer.commit((record,))
         cluster.woken.append(partition)
         held = partition.overrides
-        if held is not None and partition.leader in held.out_of_sync:  # elected without an alternative
+        if partition.leader in held.out_of_sync:  # elected without an alternative
             override(partition, replace(held, out_of_sync=held.out_of_sync - {partition.leader}))
         if partition.registration.leader_epoch != epoch:
             cluster.replication.leader_changed(partition, cluster.now_ms)
@@ -176,7 +174,7 @@ class LeaderControl:
     # internals
 
     def _acceptable(self, partition: Partition) -> frozenset[int]:
-        return self.cluster.liveness.online_ids() - overrides_of(partition).offline
+        return self.cluster.liveness.online_ids() - partition.overrides.offline
 
     def _interval_ms(self) -> int:
         return int(self.cluster.settings["leader.imbalance.check.interval.seconds"]) * 1000
@@ -188,17 +186,13 @@ class LeaderControl:
 
     def _rebalance(self, _key: str, now_ms: int) -> None:
         """Elect the first replica of each partition if it may lead, unless a command set another leader."""
-        from mockbroker.state.topics.election import partition_change
-
         self.cluster.now_ms = now_ms
         for partition in self.cluster.partitions():
             first = partition.replicas[0]
-            if partition.leader == first or overrides_of(partition).leader is not None:
+            if partition.leader == first or partition.overrides.leader is not None:
                 continue
             rules = self.rules_of(partition.topic, self._acceptable(partition))
-            change = partition_change(partition, partition.isr, rules, preferred=first)
-            if change is not None:
-                self.change(partition, change)
+            self.change_partition(partition, partition.isr, rules, preferred=first)
             if partition.leader != first:
                 self._balance_later()
         self.elect(self.cluster.topics.values())

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from mockbroker.state.brokers.log_dirs import record_directories
 from mockbroker.state.errors import ApiError
-from mockbroker.state.replicas.overrides import override, overrides_of
+from mockbroker.state.replicas.overrides import override
 from mockbroker.state.timers import Timers
 from mockbroker.state.topics.topic import NO_LEADER, Partition
 from protocol.error_codes import ErrorCode
@@ -87,7 +87,7 @@ class Reassignments:
                 record_directories(self.cluster, [partition], [one for one in partition.replicas if one not in before])
         for partition, _ in moves:
             self._copy(partition)
-        self.cluster.replication_control.elect(dict.fromkeys(partition.topic for partition, _ in moves))
+        self.cluster.replication_control.leaders.elect(dict.fromkeys(partition.topic for partition, _ in moves))
         self.cluster.changed()
 
     def restore(self) -> None:
@@ -104,7 +104,7 @@ class Reassignments:
         for copy in self._copies.values():
             copy.advance(now_ms)
         self._plan(now_ms)
-        self.cluster.replication_control.elect(moving)
+        self.cluster.replication_control.leaders.elect(moving)
         self.cluster.changed()
 
     # internals
@@ -150,7 +150,7 @@ class Reassignments:
         from mockbroker.state.topics.election import partition_change
 
         leaders = self.cluster.replication_control.leaders
-        acceptable = self.cluster.liveness.online_ids() - overrides_of(partition).offline
+        acceptable = self.cluster.liveness.online_ids() - partition.overrides.offline
         return partition_change(partition, isr, leaders.rules_of(partition.topic, acceptable), assignment=assignment)
 
     def _copy(self, partition: Partition) -> None:
@@ -163,7 +163,7 @@ class Reassignments:
             key = (partition, broker_id)
             if key not in self._copies and self._rates(partition, broker_id):
                 self._copies[key] = Copy(partition.log.size_bytes)
-                held = overrides_of(partition)
+                held = partition.overrides
                 override(partition, replace(held, copying=held.copying | {broker_id}))
         self._plan(self.cluster.now_ms)
 
@@ -199,14 +199,14 @@ class Reassignments:
         """Complete a copy."""
         self.cluster.now_ms = now_ms
         self._forget(key)
-        self.cluster.replication_control.elect([key[0].topic])
+        self.cluster.replication_control.leaders.elect([key[0].topic])
         self.cluster.changed()
 
     def _forget(self, key: CopyKey) -> None:
         partition, broker_id = key
         self._copies.pop(key, None)
         self._timers.cancel(key)
-        held = overrides_of(partition)
+        held = partition.overrides
         if broker_id in held.copying:
             override(partition, replace(held, copying=held.copying - {broker_id}))
 

@@ -11,7 +11,7 @@ from typing import Any
 from mockbroker.state.configs.values import text_of
 from mockbroker.state.image.image import TOPIC_RESOURCE
 from mockbroker.state.topics.topic import NO_LEADER
-from protocol.embedded.metadata_topics import PartitionRecord, RemoveTopicRecord, TopicRecord
+from protocol.embedded.metadata_topics import PartitionRecord, TopicRecord
 
 
 def topic_records(
@@ -46,8 +46,3 @@ def partition_records(
             leader_epoch=0,
             partition_epoch=0,
         )
-
-
-def removal(topic_id: bytes) -> RemoveTopicRecord:
-    """The record that deletes a topic with its partitions and configs."""
-    return RemoveTopicRecord(topic_id=topic_id)

@@ -13,7 +13,7 @@ from mockbroker.state.brokers.log_dirs import is_cordoned, record_directories
 from mockbroker.state.errors import ApiError
 from mockbroker.state.image.image import TOPIC_RESOURCE, Image
 from mockbroker.state.image.writer import ImageWriter
-from mockbroker.state.replicas.overrides import override, overrides_of
+from mockbroker.state.replicas.overrides import override
 from mockbroker.state.topics.leader_control import LeaderControl
 from mockbroker.state.topics.placing import (
     check_assignment,
@@ -108,7 +108,11 @@ class ReplicationControl:
             self.check_new_name(name)
         if name in self.cluster.topics:
             raise ApiError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
-        values = self._checked_configs(configs or {})
+        values: dict[str, Any] = {}
+        if configs:
+            from mockbroker.state.configs.topic_rules import check_topic_configs
+
+            values = check_topic_configs(self.cluster.configs, configs)
         diskless = bool(values.get("diskless.enable", self.cluster.settings["diskless.enable"]))
         diskless = diskless and name not in INTERNAL_TOPICS
         if diskless and not self.cluster.support.is_kraft:
@@ -116,10 +120,7 @@ class ReplicationControl:
         if by_hand:
             assignment = rows_by_hand(by_hand, partitions, replication_factor)
         if assignment is not None:
-            rows = [tuple(row) for row in assignment]
-            self.check_rows(rows)
-            if self.cluster.support.is_kraft:
-                check_in_sync(rows, self.cluster.liveness.online_ids())
+            rows = self._rows_by_hand(assignment)
         else:
             if not diskless:
                 check_numbers(partitions, replication_factor)
@@ -131,7 +132,8 @@ class ReplicationControl:
                 rows = self._place(0, partitions, replication_factor, requesting_broker_id, all_have_racks)
         if diskless:
             rows = [()] * len(rows)
-        topic_id = self._new_topic_id()
+        while (topic_id := random_uuid(self.cluster.rng)) in self.cluster.image.topics:
+            pass
         from mockbroker.state.topics.records import topic_records
 
         records = topic_records(name, topic_id, configs or {}, rows, self.cluster.liveness.online_ids())
@@ -153,9 +155,7 @@ class ReplicationControl:
 
         Raises ApiError: INVALID_PARTITIONS and errors of ``create``.
         """
-        topic = self.cluster.topics.get(name)
-        if topic is None:
-            raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no topic {name}")
+        topic = self.cluster.find_topic(name or "''")
         more = count - len(topic.partitions)
         if more <= 0:
             has = len(topic.partitions)
@@ -164,15 +164,12 @@ class ReplicationControl:
                 f"The topic {name} currently has {has} partition(s); {count} would not be an increase.",
             )
         if assignment is not None:
-            rows = [tuple(row) for row in assignment]
-            if len(rows) != more:
+            if len(assignment) != more:
                 raise ApiError(
                     ErrorCode.INVALID_REPLICA_ASSIGNMENT,
-                    f"{more} partitions are added, but {len(rows)} assignments were given",
+                    f"expected an assignment for each of {more} new partitions, got {len(assignment)}",
                 )
-            self.check_rows(rows, like=[topic.partitions[0].replicas])
-            if self.cluster.support.is_kraft:
-                check_in_sync(rows, self.cluster.liveness.online_ids())
+            rows = self._rows_by_hand(assignment, like=[topic.partitions[0].replicas])
         elif topic.diskless:
             check_partitions(more)
             rows = [()] * more
@@ -208,7 +205,7 @@ class ReplicationControl:
                 ErrorCode.INVALID_REPLICATION_FACTOR,
                 f"{len(replicas)} replicas, but there are {len(partition.replicas)} and the number is to stay",
             )
-        from mockbroker.state.topics.election import ReplicaAssignment, partition_change
+        from mockbroker.state.topics.election import ReplicaAssignment
 
         cluster = self.cluster
         self._override(partition, leader=None)
@@ -217,26 +214,23 @@ class ReplicationControl:
         if not any(replica in eligible for replica in replicas):
             # The move completes when a replica has caught up, so it catches up now.
             cluster.replication.catch_up(partition, replicas)
-            held = overrides_of(partition)
+            held = partition.overrides
             self._override(partition, out_of_sync=held.out_of_sync.difference(replicas))
             eligible = online - held.offline
         isr = [replica for replica in replicas if replica in eligible] or replicas
         rules = self.leaders.rules_of(partition.topic, eligible)
-        change = partition_change(
-            partition, isr, rules, preferred=replicas[0], assignment=ReplicaAssignment(tuple(replicas))
-        )
-        if change is not None:
-            self.leaders.change(partition, change)
+        assignment = ReplicaAssignment(tuple(replicas))
+        self.leaders.change_partition(partition, isr, rules, preferred=replicas[0], assignment=assignment)
         self._override(partition)
         cluster.replication.refresh([partition], cluster.now_ms)
-        self.elect([partition.topic])
+        self.leaders.elect([partition.topic])
         cluster.changed()
 
     def delete(self, topic: Topic) -> None:
         """Delete a topic and its records; waiting calls are woken."""
-        from mockbroker.state.topics.records import removal
+        from protocol.embedded.metadata_topics import RemoveTopicRecord
 
-        self.cluster.writer.commit([removal(topic.id)])
+        self.cluster.writer.commit([RemoveTopicRecord(topic_id=topic.id)])
         others = self._colliding.get(name_in_metrics(topic.name))
         if others is not None:
             others.discard(topic.name)
@@ -256,14 +250,6 @@ class ReplicationControl:
             extension.forget_topic(topic.id)
         self.cluster.woken.extend(topic.partitions)
         self.cluster.changed()
-
-    def elect(self, topics: Iterable[Topic]) -> None:
-        """Update leaders and ISRs for the online brokers; see ``LeaderControl.elect``."""
-        self.leaders.elect(topics)
-
-    def shrink_isr(self, partition: Partition, isr: tuple[int, ...]) -> None:
-        """Remove replicas from a partition's ISR; see ``LeaderControl.shrink_isr``."""
-        self.leaders.shrink_isr(partition, isr)
 
     # overrides
 
@@ -298,11 +284,11 @@ class ReplicationControl:
                 ErrorCode.INVALID_REQUEST,
                 f"expected followers of {name} to take out of its ISR, but {partition.leader} leads it",
             )
-        before = overrides_of(partition).out_of_sync
+        before = partition.overrides.out_of_sync
         self._override(partition, out_of_sync=before | wanted)
         left = tuple(replica for replica in partition.isr if replica not in wanted)
         if left != partition.isr:
-            self.shrink_isr(partition, left)
+            self.leaders.shrink_isr(partition, left)
         self._apply(partition)
         return not wanted <= before
 
@@ -318,7 +304,7 @@ class ReplicationControl:
         if partition.leader == NO_LEADER and not wanted <= set(partition.isr):
             raise ApiError(ErrorCode.LEADER_NOT_AVAILABLE, f"expected a leader of {name}, who keeps its ISR, got none")
         replication, online = self.cluster.replication, self.cluster.liveness.online_ids()
-        before = overrides_of(partition).out_of_sync
+        before = partition.overrides.out_of_sync
         was_in_sync = wanted <= set(partition.isr)
         self._override(partition, out_of_sync=before - wanted)
         eligible = replication.eligible(partition, online)
@@ -353,14 +339,14 @@ class ReplicationControl:
         """
         changed = []
         for partition in partitions:
-            before = overrides_of(partition).offline
+            before = partition.overrides.offline
             after = before | {broker_id} if offline else before - {broker_id}
             if after != before:
                 self._override(partition, offline=after)
                 changed.append(partition)
         self.cluster.replication.refresh(changed, self.cluster.now_ms)
         self.cluster.woken.extend(changed)
-        self.elect({partition.topic: None for partition in changed})
+        self.leaders.elect({partition.topic: None for partition in changed})
         self.cluster.changed()
 
     def run(self, topic_id: bytes) -> Topic:
@@ -373,22 +359,10 @@ class ReplicationControl:
 
     # internals
 
-    def _new_topic_id(self) -> bytes:
-        while (topic_id := random_uuid(self.cluster.rng)) in self.cluster.image.topics:
-            pass
-        return topic_id
-
     def _topic(self, image: Image, topic_id: bytes) -> Topic:
         found = image.topics[topic_id]
         configs = parsed_configs(image.configs.get((TOPIC_RESOURCE, found.name), {}))
         return Topic(found, configs, self.cluster.configs, self.cluster.log_store)
-
-    def _checked_configs(self, configs: Mapping[str, Any]) -> dict[str, Any]:
-        if not configs:
-            return {}
-        from mockbroker.state.configs.topic_rules import check_topic_configs
-
-        return check_topic_configs(self.cluster.configs, configs)
 
     def _place(
         self,
@@ -438,6 +412,16 @@ class ReplicationControl:
                     ErrorCode.INVALID_REPLICA_ASSIGNMENT, f"all log directories of broker {broker_id} are cordoned"
                 )
 
+    def _rows_by_hand(
+        self, assignment: Sequence[Sequence[int]], like: Sequence[tuple[int, ...]] = ()
+    ) -> list[tuple[int, ...]]:
+        """The checked replicas of a manual assignment. Raises ApiError: INVALID_REPLICA_ASSIGNMENT."""
+        rows = [tuple(row) for row in assignment]
+        self.check_rows(rows, like)
+        if self.cluster.support.is_kraft:
+            check_in_sync(rows, self.cluster.liveness.online_ids())
+        return rows
+
     def _check_replicas(self, partition: Partition, broker_ids: Iterable[int], what: str) -> str:
         """The partition's name, for errors. Raises ApiError: INVALID_REQUEST."""
         name = f"{partition.topic.name}-{partition.index}"
@@ -452,9 +436,9 @@ class ReplicationControl:
         return name
 
     def _override(self, partition: Partition, **changes: Any) -> None:
-        override(partition, replace(overrides_of(partition), **changes))
+        override(partition, replace(partition.overrides, **changes))
 
     def _apply(self, partition: Partition) -> None:
         self.cluster.replication.refresh([partition], self.cluster.now_ms)
-        self.elect([partition.topic])
+        self.leaders.elect([partition.topic])
         self.cluster.changed()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from mockbroker.state.errors import ApiError
 from mockbroker.state.logs.producers import PartitionProducers, recover
+from mockbroker.state.replicas.overrides import NO_OVERRIDES, PartitionOverrides
 from mockbroker.state.topics.coordinator_keys import COORDINATOR_TOPICS
 from protocol.error_codes import ErrorCode
 
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from mockbroker.state.logs.batch_checks import AppendRules
     from mockbroker.state.logs.log import Log
     from mockbroker.state.logs.store import LogStore
-    from mockbroker.state.replicas.overrides import PartitionOverrides
     from mockbroker.state.replicas.replication import ReplicaStates
 
 NO_LEADER = -1
@@ -40,7 +40,7 @@ class Partition:
     index: int
     registration: PartitionRegistration
     replica_states: ReplicaStates | None = None  # lost on restart: lagging or disconnected followers
-    overrides: PartitionOverrides | None = None  # lost on restart: overrides by commands
+    overrides: PartitionOverrides = NO_OVERRIDES  # lost on restart: overrides by commands
     _log: Log | None = None
     _producers: PartitionProducers | None = None
 
@@ -110,7 +110,7 @@ class Partition:
 
     def restore(self, overrides: PartitionOverrides | None, producers: PartitionProducers | None) -> None:
         """Restore the partition's overrides and the state of its producers."""
-        self.overrides = overrides
+        self.overrides = overrides or NO_OVERRIDES
         self._producers = None if producers is None else producers.copy()
 
     @property

@@ -14,7 +14,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import invariant, rule
 
-from mockbroker.data_directories.metadata_records import commit_batch, records_in
+from mockbroker.data_directories.metadata_log import commit_batch, records_in
 from mockbroker.state.brokers.broker import Broker
 from mockbroker.state.cluster import Cluster
 from mockbroker.state.coordinator_log import load_shard, value_bytes, value_versions, version_of

@@ -73,7 +73,7 @@ class Process:
         brokers = [Broker(index, "abc"[index]) for index in range(3)]
         durable = self.storage.durable(brokers, seed)
         cluster = Cluster.create(brokers, settings=SETTINGS, seed=seed, **{**durable, "now_ms": self.now_ms})
-        self.storage.went_on(cluster)
+        self.storage.summarize(cluster)
         return cluster
 
     def killed(self) -> None:

@@ -20,7 +20,7 @@ from mockbroker.core.simulation import Simulation
 from mockbroker.state.errors import ApiError
 from mockbroker.state.image.image import Image
 from mockbroker.state.replicas.network import CONTROLLER, LinkCondition
-from mockbroker.state.replicas.overrides import overrides_of
+from mockbroker.state.replicas.overrides import NO_OVERRIDES
 from mockbroker.state.topics.topic import NO_LEADER, Partition
 from protocol.apis.metadata import MetadataRequest
 from protocol.apis.produce import ProduceRequest
@@ -483,12 +483,12 @@ class ReplicaLife(RuleBasedStateMachine):
         if partition.elr:
             assert len(partition.isr) < partition.effective_min_isr()
             assert self.high_watermarks[key] == partition.high_watermark, "it moved below min.insync.replicas"
-        assert not overrides_of(partition).out_of_sync & set(partition.isr)
+        assert not partition.overrides.out_of_sync & set(partition.isr)
         if partition.leader != NO_LEADER:
             assert partition.leader in partition.isr
-            assert partition.leader in self.cluster.liveness.online_ids() - overrides_of(partition).offline
+            assert partition.leader in self.cluster.liveness.online_ids() - partition.overrides.offline
         else:
-            up = self.cluster.liveness.online_ids() - overrides_of(partition).offline
+            up = self.cluster.liveness.online_ids() - partition.overrides.offline
             assert not up & set(partition.isr or partition.elr or partition.last_known_elr)
         leader_epoch, partition_epoch = self.epochs.get(key, (-1, -1))
         assert partition.leader_epoch >= leader_epoch
@@ -515,10 +515,10 @@ class ReplicaLife(RuleBasedStateMachine):
             reaches = network.connects(partition.leader, broker)
             is_slow = (broker, partition.leader) in self.cluster.replication.conditions
             lags = is_slow or bool(self.cluster.replication.lags.get(broker))
-            lags = lags or broker in overrides_of(partition).offline
+            lags = lags or broker in partition.overrides.offline
             if reaches and not lags:
                 self.held_up_since.pop((key, broker), None)
-                if broker in online - overrides_of(partition).out_of_sync and leader_reaches_controller:
+                if broker in online - partition.overrides.out_of_sync and leader_reaches_controller:
                     assert broker in partition.isr, f"broker {broker} has caught up and is not in the ISR"
             elif since is None or since[1] != partition.leader:
                 self.held_up_since[key, broker] = (now_ms, partition.leader)
@@ -550,7 +550,7 @@ class ReplicaLife(RuleBasedStateMachine):
         for _, partition in self.partitions():
             self.sim.grow_isr(partition.topic.name, partition.index, partition.replicas)
             self.sim.move_leader(partition.topic.name, partition.index, partition.replicas[0])
-            assert partition.overrides is None
+            assert partition.overrides is NO_OVERRIDES
         views = [
             self.sim.ask(MetadataRequest(topics=None), version=12, broker=broker) for broker in self.cluster.brokers
         ]

@@ -336,7 +336,7 @@ def test_a_broker_of_0_9_places_without_racks_though_they_are_registered():
         ([Broker(0, None, release="3.9")], {}, None, "in KRaft mode all brokers emulate one release, the cluster's"),
         ([Broker(0, None, protocol="0.10.0"), Broker(1, None)], {}, None, "broker 1 is in KRaft mode"),
         ([Broker(0, None, protocol="0.10.0", release="0.9.0")], {}, None, "is not known to Kafka 0.9.0"),
-        ([Broker(0, None)], {PROTOCOL: "0.7"}, None, "is no version of Kafka"),
+        ([Broker(0, None)], {PROTOCOL: "0.7"}, None, "expected a version of Kafka"),
         ([Broker(0, None)], {PROTOCOL: "4.0", "zookeeper.connect": "here"}, None, "Kafka 4.0 has no ZooKeeper mode"),
         (
             [Broker(0, None, [Listener("PLAINTEXT"), Listener("RACK_A", port=1)])],

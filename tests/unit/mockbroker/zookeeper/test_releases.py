@@ -166,14 +166,14 @@ def test_the_mode_follows_from_the_settings(protocol, release, zookeeper, expect
 @pytest.mark.parametrize(
     ("protocol", "release", "words"),
     [
-        ("newest", None, "inter.broker.protocol.version=newest: 'newest' is no version of Kafka"),
+        ("newest", None, "inter.broker.protocol.version=newest: expected a version of Kafka"),
         ("0.7.0", None, "inter.broker.protocol.version=0.7.0: 0.8.2 to 4.4 are known"),
         (None, "5.0", "release=5.0: 0.8.2 to 4.4 are known"),
         ("0.10.0", "0.9.0.1", "inter.broker.protocol.version=0.10.0 is not known to Kafka 0.9.0.1, whose newest"),
         ("2.0", "1.1", "upgrade the broker first"),
         (None, "4.0", "Kafka 4.0 has no ZooKeeper mode; 3.9 is the last"),
         ("0.10", None, "inter.broker.protocol.version=0.10"),
-        ("", "0.9.0 ", "release=0.9.0 : '0.9.0 ' is no version of Kafka"),
+        ("", "0.9.0 ", "release=0.9.0 : expected a version of Kafka"),
     ],
 )
 def test_versions_that_cannot_be_are_refused_in_one_line(protocol, release, words):

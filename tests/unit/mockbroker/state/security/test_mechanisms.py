@@ -12,11 +12,11 @@ from mockbroker.state.security.mechanisms import (
     BrokenTokenError,
     InvalidTokenError,
     PlainMechanism,
-    ScramCredential,
     ScramMechanism,
     salted_password,
 )
 from mockbroker.state.security.scram import Upsertion, credential
+from protocol.embedded.metadata_security import UserScramCredentialRecord
 
 # The exchange of RFC 7677, section 3: user "user", password "pencil".
 SALT = base64.b64decode("W22ZaJ0SNY7soEsUEjb6gQ==")
@@ -26,11 +26,10 @@ CLIENT_FINAL = f"c=biws,r={CLIENT_NONCE}{SERVER_NONCE},p=dHzbZapWIk4jUhN+Ute9yta
 SERVER_FINAL = b"v=6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4="
 
 
-def credential_of(user: str) -> ScramCredential | None:
+def credential_of(user: str) -> UserScramCredentialRecord | None:
     if user != "user":
         return None
-    record = credential(Upsertion("user", 1, 4096, SALT, salted_password(1, "pencil", SALT)))
-    return ScramCredential.of_record(record)
+    return credential(Upsertion("user", 1, 4096, SALT, salted_password(1, "pencil", SALT)))
 
 
 def scram() -> ScramMechanism:
@@ -46,12 +45,11 @@ def test_scram_sha_256_plays_the_example_of_rfc_7677():
 
 
 def test_scram_plays_the_example_of_rfc_5802_with_its_hash(monkeypatch):
-    monkeypatch.setitem(mechanisms.SCRAM_HASHES, "SCRAM-SHA-1", "sha1")
     monkeypatch.setitem(mechanisms.SCRAM_MECHANISMS, "SCRAM-SHA-1", 99)
-    monkeypatch.setattr("mockbroker.state.security.scram.HASHES", {99: "sha1"})
+    monkeypatch.setitem(mechanisms.SCRAM_HASHES, 99, "sha1")
     salt = base64.b64decode("QSXCR+Q6sek8bf92")
     record = credential(Upsertion("user", 99, 4096, salt, salted_password(99, "pencil", salt)))
-    mechanism = ScramMechanism("SCRAM-SHA-1", lambda _: ScramCredential.of_record(record), "3rfcNHYJY1ZVvWVs7j")
+    mechanism = ScramMechanism("SCRAM-SHA-1", lambda _: record, "3rfcNHYJY1ZVvWVs7j")
     first = mechanism.answer(b"n,,n=user,r=fyko+d2lbbFgONRv9qkxdawL")
     assert first == b"r=fyko+d2lbbFgONRv9qkxdawL3rfcNHYJY1ZVvWVs7j,s=QSXCR+Q6sek8bf92,i=4096"
     final = b"c=biws,r=fyko+d2lbbFgONRv9qkxdawL3rfcNHYJY1ZVvWVs7j,p=v0X8v3Bz2T0CJGbJQyF0X+HI4Ts="
@@ -104,7 +102,7 @@ def test_a_scram_proof_of_another_length_breaks_the_exchange():
 def test_scram_takes_a_name_with_commas_and_equals_signs_and_ignores_extensions():
     seen: list[str] = []
 
-    def found(user: str) -> ScramCredential | None:
+    def found(user: str) -> UserScramCredentialRecord | None:
         seen.append(user)
         return credential_of("user")
 
