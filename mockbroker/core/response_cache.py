@@ -56,12 +56,12 @@ class ResponseCache:
         cached = self._by_request.get(key_of(call))
         if cached is None:
             return None
-        place = cluster.liveness.place_in_turn(cached.turn_rack) if cached.takes_turns else 0
+        place = cluster.liveness.place_in_rotation(cached.turn_rack) if cached.takes_turns else 0
         answer = cached.by_place.get(place)
         if answer is None:
             return None
         if cached.takes_turns:
-            cluster.liveness.take_turn(cached.turn_rack)
+            cluster.liveness.rotate(cached.turn_rack)
         if cached.rack is not None:
             call.session.learn_rack(cached.rack)
         call.cached = cached

@@ -20,15 +20,15 @@ def client_of(call: Call, rack_id: str | None = None) -> DisklessClient:
     brokers = cluster.liveness.for_diskless()
     if not call.view.is_shared:
         brokers = DisklessBrokers([(one.id, one.rack) for one in call.view.live_brokers()], brokers.known)
-    return DisklessClient(brokers, rack, session.client_id, cluster.liveness.turn(rack))
+    return DisklessClient(brokers, rack, session.client_id, cluster.liveness.rotation(rack))
 
 
 def take_turn(call: Call, client: DisklessClient) -> None:
     """Advance the rotation, so that the next answer to this rack has the next broker, if the profile has a rotation."""
     if call.cluster.diskless.takes_turns:
         liveness = call.cluster.liveness
-        call.diskless_turn = (client.rack, liveness.place_in_turn(client.rack))
-        liveness.take_turn(client.rack)
+        call.diskless_turn = (client.rack, liveness.place_in_rotation(client.rack))
+        liveness.rotate(client.rack)
 
 
 def shown_to(call: Call, client: DisklessClient, topic: KnownTopic, index: int) -> ShownPartition:

@@ -258,7 +258,8 @@ class ClusterControl:
             raise ValueError(f"a lag of {records} records, but 0 is the least")
         if now_ms is not None:
             cluster.now_ms = now_ms
-        cluster.replication.set_lag(cluster.liveness.broker(broker_id).id, records)
+        cluster.liveness.broker(broker_id)
+        cluster.replication.lags[broker_id] = records
         partitions = [partition for partition in cluster.partitions() if broker_id in partition.replicas]
         cluster.replication.refresh(partitions, cluster.now_ms)
         cluster.woken.extend(partitions)

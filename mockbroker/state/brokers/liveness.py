@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -15,7 +16,7 @@ class Liveness:
     """The brokers by id, with derived data that is cached until brokers change."""
 
     brokers: dict[int, Broker]
-    turns: dict[str | None, int] = field(default_factory=dict)  # responses with diskless topics, by rack
+    rotations: Counter[str | None] = field(default_factory=Counter)  # responses with diskless topics, by rack
     _racks: frozenset[str] = field(init=False)
     _online: list[Broker] | None = None
     _online_ids: frozenset[int] | None = None
@@ -74,18 +75,17 @@ class Liveness:
         """The racks of brokers, online or not."""
         return self._racks
 
-    def turn(self, rack: str | None) -> int:
+    def rotation(self, rack: str | None) -> int:
         """The number of responses with diskless topics to clients of this rack; racks without brokers share one."""
-        return self.turns.get(rack if rack in self._racks else None, 0)
+        return self.rotations[rack if rack in self._racks else None]
 
-    def place_in_turn(self, rack: str | None) -> int:
+    def place_in_rotation(self, rack: str | None) -> int:
         """The index of the next broker in the rotation for this rack."""
-        return self.turn(rack) % (len(self.for_diskless().near(rack)) or 1)
+        return self.rotation(rack) % (len(self.for_diskless().near(rack)) or 1)
 
-    def take_turn(self, rack: str | None) -> None:
+    def rotate(self, rack: str | None) -> None:
         """Advance the rotation for this rack."""
-        counted = rack if rack in self._racks else None
-        self.turns[counted] = self.turns.get(counted, 0) + 1
+        self.rotations[rack if rack in self._racks else None] += 1
 
     def add(self, broker: Broker) -> None:
         """Add a new broker."""

@@ -7,9 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 from mockbroker.state.brokers.broker import DEFAULT_LISTENER, RACK_LISTENER, Broker, Listener
+from mockbroker.state.security.protocols import protocols_in
 
 EVERY_ADDRESS = ("", "0.0.0.0", "::")  # noqa: S104 - compared with
-LISTENER_SETTINGS = ("listeners", "advertised.listeners", "listener.security.protocol.map")
+PROTOCOL_MAP = "listener.security.protocol.map"
+LISTENER_SETTINGS = ("listeners", "advertised.listeners", PROTOCOL_MAP)
 
 
 def numbered_brokers(
@@ -40,9 +42,11 @@ def numbered_brokers(
     """
     if count < 1:
         raise ValueError(f"brokers: expected 1 or more, got {count}")
-    first = first_listeners(host, port, advertised_host, settings or {}, protocol)
+    settings = settings or {}
+    protocols = protocols_in(str(settings.get(PROTOCOL_MAP, "")))
+    first = first_listeners(host, port, advertised_host, settings, protocol, protocols)
     if listener_per_rack:
-        first += rack_listeners(first[0], list(dict.fromkeys(rack for rack in racks if rack)), count, settings or {})
+        first += rack_listeners(first[0], list(dict.fromkeys(rack for rack in racks if rack)), count, protocols)
     brokers = []
     for index in range(count):
         listeners = [moved(one, index) for one in first]
@@ -51,34 +55,33 @@ def numbered_brokers(
 
 
 def first_listeners(
-    host: str, port: int, advertised_host: str | None, settings: Mapping[str, Any], protocol: str
+    host: str,
+    port: int,
+    advertised_host: str | None,
+    settings: Mapping[str, Any],
+    protocol: str,
+    protocols: Mapping[str, str],
 ) -> list[Listener]:
     """The listeners of broker 0."""
-    if settings.keys().isdisjoint(LISTENER_SETTINGS):
-        return [listener_at(protocol, host, port, None, advertised_host, protocol)]
-    from mockbroker.state.brokers.listener_settings import listeners_in
-    from mockbroker.state.security.protocols import protocols_in
+    if not settings.keys().isdisjoint(LISTENER_SETTINGS):
+        from mockbroker.state.brokers.listener_settings import listeners_in
 
-    found = listeners_in({name: str(settings[name]) for name in LISTENER_SETTINGS if name in settings})
-    if found:
-        return found
-    own = protocols_in(str(settings.get("listener.security.protocol.map", ""))).get(DEFAULT_LISTENER)
-    return [listener_at(DEFAULT_LISTENER if own else protocol, host, port, None, advertised_host, own or protocol)]
+        found = listeners_in({name: str(settings[name]) for name in LISTENER_SETTINGS if name in settings})
+        if found:
+            return found
+    own = protocols.get(DEFAULT_LISTENER)
+    advertised = advertised_host or ("127.0.0.1" if host in EVERY_ADDRESS else host)
+    name = DEFAULT_LISTENER if own else protocol
+    return [Listener(name, advertised, port, bind_host=host, protocol=own or protocol)]
 
 
-def rack_listeners(first: Listener, racks: Sequence[str], count: int, settings: Mapping[str, Any]) -> list[Listener]:
+def rack_listeners(first: Listener, racks: Sequence[str], count: int, protocols: Mapping[str, str]) -> list[Listener]:
     """A listener per rack, with the security protocol of the first listener unless the map has another."""
-    protocols: Mapping[str, str] = {}
-    if "listener.security.protocol.map" in settings:
-        from mockbroker.state.security.protocols import protocols_in
-
-        protocols = protocols_in(str(settings["listener.security.protocol.map"]))
     found = []
-    for place, rack in enumerate(racks):
+    for place, rack in enumerate(racks, 1):
         name = RACK_LISTENER + rack
-        one = replace(moved(first, count * (place + 1)), name=name, rack=rack)
-        one.protocol = protocols.get(name.upper(), first.protocol)
-        found.append(one)
+        protocol = protocols.get(name.upper(), first.protocol)
+        found.append(replace(moved(first, count * place), name=name, rack=rack, protocol=protocol))
     return found
 
 
@@ -92,11 +95,3 @@ def with_free_ports(broker: Broker) -> Broker:
     """A copy of a broker whose listeners use any free port."""
     listeners = [replace(one, port=0, bind_port=None if one.bind_port is None else 0) for one in broker.listeners]
     return Broker(broker.id, broker.rack, listeners, broker.release, broker.protocol, broker.settings)
-
-
-def listener_at(
-    name: str, host: str, port: int, rack: str | None, advertised_host: str | None, protocol: str = DEFAULT_LISTENER
-) -> Listener:
-    """A listener that advertises its own address, or ``advertised_host``."""
-    advertised = advertised_host or ("127.0.0.1" if host in EVERY_ADDRESS else host)
-    return Listener(name, advertised, port, rack, bind_host=host, protocol=protocol)

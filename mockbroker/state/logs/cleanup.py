@@ -23,7 +23,8 @@ from mockbroker.state.logs.compaction import (
     segments_of,
 )
 from mockbroker.state.logs.log import grouped
-from mockbroker.state.logs.record_memory import RecordMemory, record_memory
+from mockbroker.state.logs.record_memory import RecordMemory
+from mockbroker.state.settings import RECORDS_LIMIT, RECORDS_POLICY, REFUSE
 from mockbroker.state.timers import Timers, next_multiple
 
 if TYPE_CHECKING:
@@ -50,7 +51,9 @@ class LogCleanup:
     memory: RecordMemory | None = field(init=False)
 
     def __post_init__(self) -> None:
-        self.memory = record_memory(self.cluster)
+        settings = self.cluster.settings
+        limit_bytes, refuses = settings[RECORDS_LIMIT], settings[RECORDS_POLICY] == REFUSE
+        self.memory = None if limit_bytes < 0 else RecordMemory(self.cluster, limit_bytes, refuses)
         timers = self.cluster.timers
         self.looks = timers.subsystem("log cleanup", self.look)
         self.expiries = timers.subsystem("producer expiry", self.expire_producers)

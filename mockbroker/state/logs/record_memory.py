@@ -10,7 +10,7 @@ import logging
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from mockbroker.state.settings import RECORDS_LIMIT, RECORDS_POLICY, REFUSE
+from mockbroker.state.settings import RECORDS_LIMIT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -126,11 +126,3 @@ class RecordMemory:
         self.cluster.notify(partition)
         self.cluster.log_cleanup.schedule(partition, now_ms)
         return True
-
-
-def record_memory(cluster: Cluster) -> RecordMemory | None:
-    """The limit on a cluster's records, None if unlimited."""
-    limit_bytes = cluster.settings[RECORDS_LIMIT]
-    if limit_bytes < 0:
-        return None
-    return RecordMemory(cluster, limit_bytes, cluster.settings[RECORDS_POLICY] == REFUSE)

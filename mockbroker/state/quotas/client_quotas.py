@@ -52,6 +52,10 @@ class Component(NamedTuple):
     name: str | None
 
 
+def invalid(message: str) -> ApiError:
+    return ApiError(ErrorCode.INVALID_REQUEST, message)
+
+
 def key_of(entity: Mapping[str, str | None]) -> QuotaEntity:
     """The image's key of an entity."""
     return tuple(sorted(entity.items(), key=str))
@@ -69,7 +73,7 @@ def describe_quotas(
         check_component(component, wanted)
         wanted[component.entity_type] = component
     if IP in wanted and len(wanted) > 1:
-        raise ApiError(ErrorCode.INVALID_REQUEST, f"expected {IP} alone, got {', '.join(sorted(wanted))}")
+        raise invalid(f"expected {IP} alone, got {', '.join(sorted(wanted))}")
     found = []
     for entity, limits in image.client_quotas.items():
         parts = dict(entity)
@@ -84,19 +88,19 @@ def check_component(component: Component, others: Mapping[str, Component]) -> No
     """Raises ApiError: INVALID_REQUEST, UNSUPPORTED_VERSION."""
     entity_type, match_type, name = component
     if not entity_type:
-        raise ApiError(ErrorCode.INVALID_REQUEST, "expected a type of entity, got ''")
+        raise invalid("expected a type of entity, got ''")
     if entity_type in others:
-        raise ApiError(ErrorCode.INVALID_REQUEST, f"expected each type of entity once, got {entity_type} again")
+        raise invalid(f"expected each type of entity once, got {entity_type} again")
     if entity_type not in (USER, CLIENT_ID, IP):
         raise ApiError(
             ErrorCode.UNSUPPORTED_VERSION,
             f"expected {USER}, {CLIENT_ID} or {IP} as a type of entity, got {entity_type}",
         )
     if match_type not in (EXACT, DEFAULT, SPECIFIED):
-        raise ApiError(ErrorCode.INVALID_REQUEST, f"expected match type 0, 1 or 2, got {match_type}")
+        raise invalid(f"expected match type 0, 1 or 2, got {match_type}")
     if (name is None) is (match_type == EXACT):
         expected = "a name" if match_type == EXACT else "no name"
-        raise ApiError(ErrorCode.INVALID_REQUEST, f"expected {expected} for match type {match_type}, got {name!r}")
+        raise invalid(f"expected {expected} for match type {match_type}, got {name!r}")
 
 
 def is_meant(component: Component, name: str | None) -> bool:
@@ -119,9 +123,7 @@ def alter_quotas(
         key = key_of(entity)
         try:
             if key in results or len({name for name, _ in limits}) < len(limits):
-                raise ApiError(
-                    ErrorCode.INVALID_REQUEST, f"expected each entity and each of its keys once, got {entity}"
-                )
+                raise invalid(f"expected each entity and each of its keys once, got {entity}")
             changed = changed_limits(writer.image, entity, limits)
         except ApiError as error:
             results[key] = (entity, error)
@@ -153,19 +155,19 @@ def changed_limits(image: Image, entity: Entity, limits: Iterable[tuple[str, flo
 def keys_for(entity: Entity) -> Mapping[str, int | None]:
     """The quota keys of an entity. Raises ApiError: INVALID_REQUEST for an invalid entity."""
     if not entity:
-        raise ApiError(ErrorCode.INVALID_REQUEST, "expected an entity with parts, got none")
+        raise invalid("expected an entity with parts, got none")
     for kind, name in entity.items():
         if kind not in (USER, CLIENT_ID, IP):
-            raise ApiError(ErrorCode.INVALID_REQUEST, f"expected {USER}, {CLIENT_ID} or {IP} as a type, got {kind!r}")
+            raise invalid(f"expected {USER}, {CLIENT_ID} or {IP} as a type, got {kind!r}")
         if name == "":
-            raise ApiError(ErrorCode.INVALID_REQUEST, f"expected a name for {kind}, or null for the default, got ''")
+            raise invalid(f"expected a name for {kind}, or null for the default, got ''")
     if IP not in entity:
         return USER_AND_CLIENT_KEYS
     if len(entity) > 1:
-        raise ApiError(ErrorCode.INVALID_REQUEST, f"expected {IP} alone, got {', '.join(sorted(entity))}")
+        raise invalid(f"expected {IP} alone, got {', '.join(sorted(entity))}")
     address = entity[IP]
     if address is not None and not is_address(address):
-        raise ApiError(ErrorCode.INVALID_REQUEST, f"expected an address as 10.0.0.1, got {address!r}")
+        raise invalid(f"expected an address as 10.0.0.1, got {address!r}")
     return IP_KEYS
 
 
@@ -203,4 +205,4 @@ def check_limit(keys: Mapping[str, int | None], key: str, limit: float) -> None:
         elif largest is not None and limit % 1 > MIN_FRACTION:
             problem = f"expected a whole number for {key}, got {limit}"
     if problem is not None:
-        raise ApiError(ErrorCode.INVALID_REQUEST, problem)
+        raise invalid(problem)

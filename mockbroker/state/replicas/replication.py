@@ -104,14 +104,7 @@ class Replication:
     @property
     def is_undisturbed(self) -> bool:
         """True if every follower has all records of its leader at once."""
-        return not self.lags and not self.conditions and self.cluster.network.is_whole
-
-    def set_lag(self, broker_id: int, records: int) -> None:
-        """Set the lag of a broker's followers; ``refresh`` applies it."""
-        if records:
-            self.lags[broker_id] = records
-        else:
-            self.lags.pop(broker_id, None)
+        return not any(self.lags.values()) and not self.conditions and self.cluster.network.is_whole
 
     # queries of readers and elections
 

@@ -66,15 +66,20 @@ class Reassignments:
             if partition.registration.adding_replicas or partition.registration.removing_replicas:
                 yield partition
 
+    def find(self, name: str, index: int) -> Partition:
+        """A partition with replicas. Raises ApiError: UNKNOWN_TOPIC_OR_PARTITION, INVALID_REPLICA_ASSIGNMENT."""
+        partition = self.cluster.find_partition(name, index)
+        if partition.topic.diskless:
+            raise ApiError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, f"topic {name} is diskless and has no replicas")
+        return partition
+
     def plan(self, name: str, index: int, replicas: list[int] | None, *, may_resize: bool) -> Move:
         """The change that begins a move to other brokers, the preferred leader first; None cancels the reassignment.
 
         Raises ApiError: UNKNOWN_TOPIC_OR_PARTITION, INVALID_REPLICA_ASSIGNMENT, INVALID_REPLICATION_FACTOR,
             NO_REASSIGNMENT_IN_PROGRESS.
         """
-        partition = self.cluster.find_partition(name, index)
-        if partition.topic.diskless:
-            raise ApiError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, f"topic {name} is diskless and has no replicas")
+        partition = self.find(name, index)
         change = self._cancel(partition) if replicas is None else self._begin(partition, tuple(replicas), may_resize)
         return partition, change
 

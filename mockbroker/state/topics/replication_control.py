@@ -196,9 +196,7 @@ class ReplicationControl:
 
         Raises ApiError: UNKNOWN_TOPIC_OR_PARTITION, INVALID_REPLICA_ASSIGNMENT, INVALID_REPLICATION_FACTOR.
         """
-        partition = self.cluster.find_partition(name, index)
-        if partition.topic.diskless:
-            raise ApiError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, f"topic {name} is diskless and has no replicas")
+        partition = self.reassignments.find(name, index)
         self.check_rows([tuple(replicas)])
         if len(replicas) != len(partition.replicas) and not may_resize:
             raise ApiError(

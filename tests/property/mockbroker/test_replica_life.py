@@ -142,7 +142,7 @@ class ReplicaLife(RuleBasedStateMachine):
         if topic in self.cluster.topics:
             with suppress(ApiError):
                 reassignments = self.cluster.replication_control.reassignments
-                reassignments.carry_out([reassignments.plan(topic, index, replicas, may_resize=True)])
+                reassignments.start([reassignments.plan(topic, index, replicas, may_resize=True)])
             self.settle()
 
     @rule(topic=topics, index=indexes, unclean=st.booleans())
