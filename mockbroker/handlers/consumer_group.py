@@ -13,7 +13,7 @@ from mockbroker.api import Errors, Needs, handles
 from mockbroker.call import Call
 from mockbroker.handlers.error_responses import request_error
 from mockbroker.handlers.find_coordinator import check_coordinator
-from mockbroker.handlers.modern_groups import check_protocol, described_groups, described_partitions
+from mockbroker.handlers.modern_groups import OF_DESCRIBE, check_protocol, described_groups, described_partitions
 from mockbroker.state.errors import ApiError
 from mockbroker.state.groups.consumer.group import ConsumerGroup
 from mockbroker.state.groups.consumer.heartbeat import ConsumerHeartbeat, check_heartbeat, take_heartbeat
@@ -85,13 +85,7 @@ def check_enabled(call: Call) -> None:
     check_protocol(call, "group.version", "consumer")
 
 
-@handles(
-    ConsumerGroupDescribeRequest,
-    access=Needs(
-        group="Describe", topic="Describe", note="without Describe on a topic of the group: TOPIC_AUTHORIZATION_FAILED"
-    ),
-    errors=Errors(injected="answer", words="nothing"),
-)
+@handles(ConsumerGroupDescribeRequest, access=OF_DESCRIBE, errors=Errors(injected="answer", words="nothing"))
 def consumer_group_describe(call: Call, request: ConsumerGroupDescribeRequest) -> ConsumerGroupDescribeResponse:
     """Each group with its members, their current and their target assignments."""
     check_enabled(call)

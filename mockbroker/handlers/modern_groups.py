@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, Protocol, TypeVar
 
+from mockbroker.api import Needs
 from mockbroker.call import Call
 from mockbroker.handlers.find_coordinator import check_coordinator
 from mockbroker.handlers.groups import ALL_GROUP_OPERATIONS
@@ -20,6 +21,9 @@ from mockbroker.state.groups.coordinator import check_group_id
 from mockbroker.state.groups.modern.group import ModernGroup
 from protocol.error_codes import ErrorCode
 
+OF_DESCRIBE = Needs(
+    group="Describe", topic="Describe", note="without Describe on a topic of the group: TOPIC_AUTHORIZATION_FAILED"
+)
 SomeGroup = TypeVar("SomeGroup", bound=ModernGroup[Any])
 Entry = TypeVar("Entry", bound="GroupEntry")
 

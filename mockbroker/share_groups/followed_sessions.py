@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from mockbroker.call import Call
-from mockbroker.share_groups.handlers.share_fetch import WantedShare
+from mockbroker.share_groups.handlers.share_fetch import FetchedShare
 from mockbroker.share_groups.share_states import share_of
 from mockbroker.share_groups.state.sessions import FINAL_EPOCH, FIRST_EPOCH, SessionKey, ShareSessions, TopicIndex
 from mockbroker.state.cluster import Cluster
@@ -56,8 +56,8 @@ class FollowedShareSessions:
                 named = list(session.partitions)
                 self._used(broker_id, key, len(named))
         if is_fetch:
-            wanted = [WantedShare(*one, key[0]) for one in named]
-            call.wanted = cast("list[FetchPartition]", wanted)
+            partitions = [FetchedShare(*one, key[0]) for one in named]
+            call.wanted = cast("list[FetchPartition]", partitions)
 
     def answered(self, call: Call, response: Any) -> None:
         """Open or end a session, as a broker's response to one of these requests requires."""
@@ -99,7 +99,7 @@ class FollowedShareSessions:
 
     def _forget(self, broker_id: int, key: SessionKey) -> None:
         self.size_bytes -= self._sizes.pop((broker_id, key), 0)
-        session = self._sessions(broker_id).remove(key)
+        session = self._sessions(broker_id).pop(key, None)
         if session is not None and self._begun_on.get((broker_id, session.connection)) == key:
             del self._begun_on[broker_id, session.connection]
 

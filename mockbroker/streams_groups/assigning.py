@@ -34,14 +34,14 @@ def assignment_configs(group: StreamsGroup) -> dict[str, str]:
     return found
 
 
-def check_group_configs(configs: ClusterConfigs, given: Mapping[str, str]) -> None:
+def check_group_configs(configs: ClusterConfigs, values: Mapping[str, str]) -> None:
     """Raises ApiError: INVALID_CONFIG for a repeated rack tag or an unknown assignor."""
-    tags = [one.strip() for one in given.get(TAGS_CONFIG, "").split(",")]
+    tags = [one.strip() for one in values.get(TAGS_CONFIG, "").split(",")]
     if len(set(tags)) != len(tags):
-        raise invalid(f"{TAGS_CONFIG}: expected each tag once, got {given[TAGS_CONFIG]!r}")
+        raise invalid(f"{TAGS_CONFIG}: expected each tag once, got {values[TAGS_CONFIG]!r}")
     known = configs.broker(None, "group.streams.assignors")
-    if given.get(ASSIGNOR, known[0]).strip() not in known:
-        raise invalid(f"{ASSIGNOR}: expected one of {', '.join(known)}, got {given[ASSIGNOR]!r}")
+    if values.get(ASSIGNOR, known[0]).strip() not in known:
+        raise invalid(f"{ASSIGNOR}: expected one of {', '.join(known)}, got {values[ASSIGNOR]!r}")
 
 
 def new_targets(

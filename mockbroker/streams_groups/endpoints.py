@@ -9,7 +9,8 @@ from collections.abc import Iterable, Mapping
 
 from kafka_rack.java import hash_order, string_hash
 from mockbroker.state.errors import ApiError
-from mockbroker.streams_groups.group import StreamsGroup
+from mockbroker.state.groups.modern.members import grouped
+from mockbroker.streams_groups.group import StreamsGroup, tasks_in
 from mockbroker.streams_groups.members import StreamsMember
 from mockbroker.streams_groups.topology import ConfiguredTopology
 from protocol.apis.streams_group import StreamsGroupHeartbeatResponse
@@ -35,10 +36,7 @@ def of_member(group: StreamsGroup, configured: ConfiguredTopology, member: Strea
     if configured.subtopologies is None:
         raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
     held = member.assigned
-    others: dict[str, set[int]] = {}
-    for tasks in (held.standby, held.warmup):
-        for name, numbers in tasks.items():
-            others.setdefault(name, set()).update(numbers)
+    others = grouped([*tasks_in(held.standby), *tasks_in(held.warmup)])
     host, port = member.endpoint
     return ByEndpoint(
         user_endpoint=ByEndpoint.Endpoint(host=host, port=port),

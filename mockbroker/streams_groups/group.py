@@ -45,7 +45,6 @@ class StreamsGroup(ModernGroup[StreamsMember]):
     group_records: ClassVar[tuple[str, ...]] = ("TargetAssignmentMetadata", "Metadata", "Topology")
     no_target: ClassVar[TaskSet] = NO_TASKS
     replaces_empty_classic: ClassVar[bool] = True
-    protocol_type: ClassVar[str | None] = "streams"
     topology: Topology | None = None
     metadata: Metadata = field(default_factory=Metadata)
     active_holders: dict[Task, str] = field(default_factory=dict)

@@ -17,12 +17,12 @@ from mockbroker.state.errors import ApiError
 from mockbroker.state.groups.coordinator import Groups
 from mockbroker.state.groups.kind import GroupTimer
 from mockbroker.state.groups.modern.group import check_filled
-from mockbroker.state.groups.modern.members import JOIN_EPOCH, LEAVE_EPOCH, STATIC_LEAVE_EPOCH, MemberState, changed
+from mockbroker.state.groups.modern.members import JOIN_EPOCH, LEAVE_EPOCH, STATIC_LEAVE_EPOCH, changed
 from mockbroker.streams_groups.assigning import RACK_TAGS, assignment_configs, new_targets
 from mockbroker.streams_groups.endpoints import partitions_by_endpoint
 from mockbroker.streams_groups.group import NO_TASKS, UNKNOWN_EPOCH, StreamsGroup, TaskOffsets
 from mockbroker.streams_groups.members import StreamsMember
-from mockbroker.streams_groups.reconciliation import reconcile
+from mockbroker.streams_groups.reconciliation import StreamsStep
 from mockbroker.streams_groups.tasks import OwnedByRole, OwnedTasks, TaskSet, holds_all, task_ids
 from mockbroker.streams_groups.topology import (
     ConfiguredTopology,
@@ -128,7 +128,7 @@ class _Beat:
         group = self.group
         before = self._member()
         member = self._updated(before)
-        recompute = self._has_changed(before, member)
+        has_changed = self._has_changed(before, member)
         topology = self._topology()
         if group.topology is not None and member.topology_epoch < group.topology.epoch:
             self._add_status(
@@ -137,15 +137,14 @@ class _Beat:
                 f" {group.topology.epoch}.",
             )
         configured = self._configured(topology)
-        recompute = recompute or self.metadata_hash != group.metadata_hash
         validated = topology.epoch if configured.is_ready else UNKNOWN_EPOCH
         if configured.is_ready:
             for owned in self.owned:
                 check_tasks(configured, owned)
         self._take_offsets()
         configs = assignment_configs(group)
-        recompute = recompute or validated != group.metadata.validated_topology_epoch
-        recompute = recompute or configs != group.assignment_configs
+        recorded = (group.metadata_hash, group.metadata.validated_topology_epoch, group.assignment_configs)
+        recompute = has_changed or (self.metadata_hash, validated, configs) != recorded
         keeps_target = False
         if not recompute and group.state_name == "Stable":
             target = group.target_of(member.id)
@@ -154,8 +153,7 @@ class _Beat:
         if recompute or keeps_target:
             epoch += 1
             self.written.append(group.metadata_record(epoch, self.metadata_hash, validated, configs))
-        waits_for_more = not group.members
-        self._await_first_members(waits_for_more)
+        self._await_first_members()
         members, targets = self._members_and_targets(member)
         target_epoch, new = new_targets(
             group,
@@ -261,10 +259,10 @@ class _Beat:
 
     # the assignment
 
-    def _await_first_members(self, is_first: bool) -> None:
+    def _await_first_members(self) -> None:
         group = self.group
         delay_ms = group.config("streams.initial.rebalance.delay.ms")
-        if is_first and delay_ms > 0 and not group.has_timer(GroupTimer.INITIAL_REBALANCE, ""):
+        if not group.members and delay_ms > 0 and not group.has_timer(GroupTimer.INITIAL_REBALANCE, ""):
             group.set_timer(GroupTimer.INITIAL_REBALANCE, "", self.now_ms + delay_ms)
 
     def _members_and_targets(self, member: StreamsMember) -> tuple[dict[str, StreamsMember], dict[str, TaskSet]]:
@@ -280,13 +278,10 @@ class _Beat:
 
     def _reconciled(self, member: StreamsMember, target_epoch: int, target: TaskSet) -> StreamsMember:
         group = self.group
-        after = reconcile(group, member, target_epoch, target, self.owned.reported)
+        after = StreamsStep(group, member, target_epoch, target, self.owned.reported).reconciled()
         if after != member:
             self.written.append(group.assignment_record(after))
-            if after.state is MemberState.UNREVOKED_PARTITIONS:
-                group.set_timer(GroupTimer.REBALANCE, after.id, self.now_ms + after.rebalance_timeout_ms)
-            else:
-                group.cancel_timer(GroupTimer.REBALANCE, after.id)
+            group.schedule_revocation(after, self.now_ms)
         if self.replaced is not None:
             group.cancel_timers_of(self.replaced.id)
         return after

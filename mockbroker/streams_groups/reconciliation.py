@@ -1,90 +1,51 @@
-"""Moves a member towards its target: it first revokes tasks, then gets those that other processes have released.
-
-Source: CurrentAssignmentBuilder and GroupMetadataManager.maybeReconcile, Apache Kafka 4.4.
-"""
+"""The steps of a Streams group's member towards its target: it gets tasks that other processes have released."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from typing import ClassVar
 
-from mockbroker.state.errors import ApiError
-from mockbroker.state.groups.modern.members import MemberState
+from mockbroker.state.groups.modern.members import grouped
+from mockbroker.state.groups.modern.reconciliation import ReconciliationStep
 from mockbroker.streams_groups.group import StreamsGroup
 from mockbroker.streams_groups.members import StreamsMember
 from mockbroker.streams_groups.tasks import ActiveTasks, HeldTasks, Task, Tasks, TaskSet, any_of
-from protocol.error_codes import ErrorCode
 
 TaskNumbers = set[Task]
 
 
-def reconcile(
-    group: StreamsGroup, member: StreamsMember, assignment_epoch: int, target: TaskSet, owned: TaskSet | None
-) -> StreamsMember:
-    """The member one step closer to its target, or unchanged.
-
-    Args:
-        group: the group before this heartbeat.
-        owned: the tasks that the member reports; None: not reported, so it may still own all.
-
-    Raises ApiError: FENCED_MEMBER_EPOCH for a member in an unknown state.
-    """
-    if member.is_reconciled(assignment_epoch):
-        return member
-    step = _StreamsStep(group, member, assignment_epoch, target, owned)
-    if member.state is MemberState.UNREVOKED_PARTITIONS:
-        if step.still_owns(member.pending_revocation):
-            return member
-        return step.approach(member.epoch + 1)
-    if member.state is MemberState.UNKNOWN:
-        if owned is None or any(owned):
-            problem = "The streams group member is in a unknown state."
-            problem += " The member must abandon all its tasks and rejoin."
-            raise ApiError(ErrorCode.FENCED_MEMBER_EPOCH, problem)
-        return step.approach(assignment_epoch)
-    return step.approach(member.epoch)
-
-
 class _Role:
-    """The tasks of one role that a member keeps, loses and gets in one step."""
+    """The tasks of one role that a member retains, loses and gets in one step."""
 
-    def __init__(self, held: TaskNumbers, wanted: TaskNumbers, is_unreleased: Callable[[Task], bool]) -> None:
+    def __init__(self, held: TaskNumbers, target: TaskNumbers, is_unreleased: Callable[[Task], bool]) -> None:
         self.held = held
-        self.kept = held & wanted
-        self.lost = held - wanted
-        coming = wanted - held
+        self.retained = held & target
+        self.lost = held - target
+        coming = target - held
         self.coming = {task for task in coming if not is_unreleased(task)}
         self.is_waiting = len(self.coming) < len(coming)
 
     def grant(self, task: Task) -> bool:
-        """Move a task from coming to kept; returns False if it was not coming."""
+        """Move a task from coming to retained; returns False if it was not coming."""
         if task not in self.coming:
             return False
         self.coming.discard(task)
-        self.kept.add(task)
+        self.retained.add(task)
         return True
 
 
-class _StreamsStep:
-    """The next step of one member."""
+class StreamsStep(ReconciliationStep[StreamsMember]):
+    """One member's next step: ``target`` is a TaskSet, ``owned`` one too, or None."""
 
-    def __init__(
-        self,
-        group: StreamsGroup,
-        member: StreamsMember,
-        assignment_epoch: int,
-        target: TaskSet,
-        owned: TaskSet | None,
-    ) -> None:
-        self.group, self.member, self.owned = group, member, owned
-        self.assignment_epoch, self.target = assignment_epoch, target
+    group: StreamsGroup
+    target: TaskSet
+    noun: ClassVar[str] = "tasks"
+    nothing: ClassVar[HeldTasks] = HeldTasks()
 
-    def still_owns(self, given_up: HeldTasks) -> bool:
-        """True if the member may still own some of the revoked tasks, by its own report."""
-        return self.owned is None or any_of(self.owned, given_up.without_epochs)
+    def still_owns(self, pending: HeldTasks) -> bool:
+        return self.owned is None or any_of(self.owned, pending.without_epochs)
 
     def approach(self, epoch: int) -> StreamsMember:
-        """Revoke tasks that are not in the target; without any to revoke, take the target's released tasks."""
         held = self.member.assigned
         active = _Role(numbers(held.active), numbers(self.target.active), self._is_active_unreleased)
         standby = _Role(numbers(held.standby), numbers(self.target.standby), self._is_standby_unreleased)
@@ -98,40 +59,23 @@ class _StreamsStep:
         promoted = numbers(self.target.active)
         standby.lost -= promoted
         warmup.lost -= promoted
-        lost = HeldTasks(self._with_epochs(active.lost), grouped(standby.lost), grouped(warmup.lost))
+        lost = self._held(active.lost, standby.lost, warmup.lost)
         revokes = not lost.are_none and self.still_owns(lost)
         for role in (standby, warmup):
-            role.kept |= {task for task in role.held & promoted if revokes or task not in active.coming}
+            role.retained |= {task for task in role.held & promoted if revokes or task not in active.coming}
         if revokes:
-            return replace(
-                self.member,
-                state=MemberState.UNREVOKED_PARTITIONS,
-                epoch=epoch,
-                previous_epoch=self.member.epoch,
-                assigned=HeldTasks(self._with_epochs(active.kept), grouped(standby.kept), grouped(warmup.kept)),
-                pending_revocation=lost,
-            )
-        waits = active.is_waiting or standby.is_waiting or warmup.is_waiting
-        return replace(
-            self.member,
-            state=MemberState.UNRELEASED_PARTITIONS if waits else MemberState.STABLE,
-            epoch=self.assignment_epoch,
-            previous_epoch=self.member.epoch,
-            assigned=HeldTasks(
-                self._with_epochs(active.kept | active.coming),
-                grouped(standby.kept | standby.coming),
-                grouped(warmup.kept | warmup.coming),
-            ),
-            pending_revocation=HeldTasks(),
-        )
+            return self.revoking(epoch, self._held(active.retained, standby.retained, warmup.retained), lost)
+        roles = (active, standby, warmup)
+        assigned = self._held(*(role.retained | role.coming for role in roles))
+        return self.assigned(assigned, waits=any(role.is_waiting for role in roles))
 
-    def _with_epochs(self, tasks: TaskNumbers) -> ActiveTasks:
-        """Tasks with the epochs in which the member got them; new tasks get the target's epoch."""
-        found: dict[str, dict[int, int]] = {}
-        for name, number in sorted(tasks):
-            given = self.member.assigned.active.get(name, {}).get(number, self.assignment_epoch)
-            found.setdefault(name, {})[number] = given
-        return found
+    def _held(self, active: TaskNumbers, standby: TaskNumbers, warmup: TaskNumbers) -> HeldTasks:
+        """Tasks by role. Active ones have the epochs in which the member got them; new ones get the target's epoch."""
+        with_epochs: dict[str, dict[int, int]] = {}
+        for name, number in sorted(active):
+            since = self.member.assigned.active.get(name, {}).get(number, self.assignment_epoch)
+            with_epochs.setdefault(name, {})[number] = since
+        return HeldTasks(with_epochs, grouped(sorted(standby)), grouped(sorted(warmup)))
 
     def _is_active_unreleased(self, task: Task) -> bool:
         held = self.member.assigned
@@ -164,10 +108,3 @@ class _StreamsStep:
 
 def numbers(tasks: Tasks | ActiveTasks) -> TaskNumbers:
     return {(name, number) for name, partitions in tasks.items() for number in partitions}
-
-
-def grouped(tasks: TaskNumbers) -> Tasks:
-    found: dict[str, set[int]] = {}
-    for name, number in tasks:
-        found.setdefault(name, set()).add(number)
-    return {name: frozenset(partitions) for name, partitions in sorted(found.items())}

@@ -192,27 +192,27 @@ class _Assignment:
         return TaskSet(active, standby)
 
     def assign_active(self, tasks: list[Task]) -> None:
-        rest = [task for task in tasks if not self._give_back(task, self.had_active.get(task))]
-        rest = [task for task in rest if not self._give_back(task, self._least_loaded(self.had_standby.get(task, ())))]
+        rest = [task for task in tasks if not self._return_to(task, self.had_active.get(task))]
+        rest = [task for task in rest if not self._return_to(task, self._least_loaded(self.had_standby.get(task, ())))]
         queue = self._by_load()
         for task in sorted(rest):
             process = queue.poll()
             assert process is not None, "there are members, so there is a process"
-            self._reached(self._give_to_process(process, task, is_active=True))
+            self._reached(self._assign_to_process(process, task, is_active=True))
             queue.add(process)
 
     def assign_standbys(self, tasks: list[Task]) -> None:
         rest: list[tuple[Task, int]] = []
         for task in sorted(tasks, key=lambda task: (task[1], task[0]), reverse=True):
-            given = 0
-            while given < self.standby_replicas and self._keep_standby(task):
-                given += 1
-            if given < self.standby_replicas:
-                rest.append((task, self.standby_replicas - given))
+            assigned = 0
+            while assigned < self.standby_replicas and self._retain_standby(task):
+                assigned += 1
+            if assigned < self.standby_replicas:
+                rest.append((task, self.standby_replicas - assigned))
         queue = self._by_load()
         for task, missing in sorted(rest, key=lambda one: one[0], reverse=True):
             for _ in range(missing):
-                if not self._give_standby(queue, task):
+                if not self._assign_standby(queue, task):
                     break
 
     def _by_load(self) -> JavaHeap[_Process]:
@@ -224,29 +224,29 @@ class _Assignment:
     def _process_of(self, member_id: str) -> _Process:
         return self.processes[self.members[member_id].process_id]
 
-    def _give_back(self, task: Task, member_id: str | None) -> bool:
+    def _return_to(self, task: Task, member_id: str | None) -> bool:
         """Assign an active task to a previous owner that is below its quota; returns False otherwise."""
         if member_id is None or self._process_of(member_id).counts[member_id] >= self.active_quota.each:
             return False
-        self._reached(self._give(member_id, task, is_active=True))
+        self._reached(self._assign(member_id, task, is_active=True))
         return True
 
     def _reached(self, count: int) -> None:
         self.active_quota.reached(count)
         self.quota.reached(count)
 
-    def _keep_standby(self, task: Task) -> bool:
+    def _retain_standby(self, task: Task) -> bool:
         """Assign a standby to the task's previous active owner, else to a previous standby owner."""
         member_id = self.had_active.get(task)
-        if member_id is None or not self._may_keep(member_id, task):
+        if member_id is None or not self._may_retain(member_id, task):
             others = [one for one in self.had_standby.get(task, ()) if task not in self._process_of(one).tasks]
             member_id = self._least_loaded(others)
-            if member_id is None or not self._may_keep(member_id, task):
+            if member_id is None or not self._may_retain(member_id, task):
                 return False
-        self.quota.reached(self._give(member_id, task, is_active=False))
+        self.quota.reached(self._assign(member_id, task, is_active=False))
         return True
 
-    def _may_keep(self, member_id: str, task: Task) -> bool:
+    def _may_retain(self, member_id: str, task: Task) -> bool:
         process = self._process_of(member_id)
         return task not in process.tasks and process.counts[member_id] < self.quota.each
 
@@ -261,7 +261,7 @@ class _Assignment:
                 best, best_load = member_id, load
         return best
 
-    def _give(self, member_id: str, task: Task, *, is_active: bool) -> int:
+    def _assign(self, member_id: str, task: Task, *, is_active: bool) -> int:
         """Assign a task to a member; returns the member's number of tasks."""
         process = self._process_of(member_id)
         process.by_load = None
@@ -269,12 +269,12 @@ class _Assignment:
 
     def _add(self, process: _Process, member_id: str, task: Task, *, is_active: bool) -> int:
         process.tasks.add(task)
-        given = self.active if is_active else self.standby
-        given.setdefault(member_id, {}).setdefault(task[0], set()).add(task[1])
+        assigned = self.active if is_active else self.standby
+        assigned.setdefault(member_id, {}).setdefault(task[0], set()).add(task[1])
         process.counts[member_id] += 1
         return process.counts[member_id]
 
-    def _give_to_process(self, process: _Process, task: Task, *, is_active: bool) -> int:
+    def _assign_to_process(self, process: _Process, task: Task, *, is_active: bool) -> int:
         """Assign a task to the least loaded member of a process."""
         if len(process.counts) == 1:
             return self._add(process, next(iter(process.counts)), task, is_active=is_active)
@@ -288,7 +288,7 @@ class _Assignment:
         process.by_load.add(load)
         return load.tasks
 
-    def _give_standby(self, queue: JavaHeap[_Process], task: Task) -> bool:
+    def _assign_standby(self, queue: JavaHeap[_Process], task: Task) -> bool:
         """Assign a standby to the least loaded process that does not have the task; False if all have it."""
         passed: list[_Process] = []
         process = queue.poll()
@@ -296,7 +296,7 @@ class _Assignment:
             passed.append(process)
             process = queue.poll()
         if process is not None:
-            self.quota.reached(self._give_to_process(process, task, is_active=False))
+            self.quota.reached(self._assign_to_process(process, task, is_active=False))
             passed.append(process)
         for one in reversed(passed):
             queue.add(one)

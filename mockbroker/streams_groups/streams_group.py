@@ -11,6 +11,7 @@ Source: KIP-1071; KafkaApis, GroupCoordinatorService and DefaultAutoTopicCreatio
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from operator import attrgetter
 
 import msgspec
 
@@ -19,7 +20,7 @@ from mockbroker.api import Errors, Needs, handles
 from mockbroker.call import Call
 from mockbroker.handlers.error_responses import request_error
 from mockbroker.handlers.find_coordinator import check_coordinator
-from mockbroker.handlers.modern_groups import check_protocol, described_groups
+from mockbroker.handlers.modern_groups import OF_DESCRIBE, check_protocol, described_groups
 from mockbroker.handlers.topics import check_total
 from mockbroker.state.errors import ApiError
 from mockbroker.state.security.access import access_of
@@ -45,6 +46,7 @@ from protocol.apis.streams_topology import (
 from protocol.error_codes import ErrorCode
 
 NO_DESCRIPTION = 1
+BY_NAME = attrgetter("name")
 
 SentTopology = StreamsGroupHeartbeatRequest.Topology
 DescribedGroup = StreamsGroupDescribeResponse.Group
@@ -103,9 +105,11 @@ def streams_group_heartbeat(call: Call, request: StreamsGroupHeartbeatRequest) -
     if to_make:
         prohibited = topics_not_to_make(call, to_make)
         if prohibited:
-            add_prohibited(response, prohibited)
+            add_reason(response, f"Unauthorized to CREATE on topics {','.join(prohibited)}")
         else:
-            add_creation_errors(call, group, to_make, response)
+            failed = creation_errors(call, group, to_make)
+            if failed:
+                add_reason(response, failed)
             make_topics(call, group, to_make.values(), 2 * response.heartbeat_interval_ms)
     return response
 
@@ -134,17 +138,19 @@ def is_legal(name: str) -> bool:
 # the group's internal topics
 
 
-def add_creation_errors(
-    call: Call, group: StreamsGroup, to_make: Iterable[str], response: StreamsGroupHeartbeatResponse
-) -> None:
-    """Add recent creation errors of missing topics to the response's statuses."""
+def creation_errors(call: Call, group: StreamsGroup, to_make: Iterable[str]) -> str:
+    """The recent creation errors of missing topics, as text."""
     known = group.creation_errors
     for name in [name for name, (_, until_ms) in known.items() if until_ms <= call.now_ms]:
         del known[name]
-    failed = ", ".join(f"{name} ({known[name][0]})" for name in to_make if name in known)
+    return ", ".join(f"{name} ({known[name][0]})" for name in to_make if name in known)
+
+
+def add_reason(response: StreamsGroupHeartbeatResponse, reason: str) -> None:
+    """Add to the status of missing topics why they were not created."""
     for status in response.status or ():
-        if failed and status.status_code == StatusCode.MISSING_INTERNAL_TOPICS:
-            status.status_detail += f"; Creation failed: {failed}."
+        if status.status_code == StatusCode.MISSING_INTERNAL_TOPICS:
+            status.status_detail += f"; Creation failed: {reason}."
 
 
 def topics_not_to_make(call: Call, names: Iterable[str]) -> list[str]:
@@ -155,22 +161,11 @@ def topics_not_to_make(call: Call, names: Iterable[str]) -> list[str]:
     return [name for name in names if not access.may_topic(CREATE, name)]
 
 
-def add_prohibited(response: StreamsGroupHeartbeatResponse, names: Iterable[str]) -> None:
-    """Add a status that no missing topic was created, because the member may not create these."""
-    why = f"Unauthorized to CREATE on topics {','.join(names)}."
-    missing = [one for one in response.status or () if one.status_code == StatusCode.MISSING_INTERNAL_TOPICS]
-    if missing:
-        missing[0].status_detail += f"; Creation failed: {why}"
-    else:
-        code = StatusCode.MISSING_INTERNAL_TOPICS
-        response.status = [*(response.status or ()), type(response).Status(status_code=code, status_detail=why)]
-
-
 def make_topics(call: Call, group: StreamsGroup, topics: Iterable[TopicInfo], remembered_ms: int) -> None:
     """Create the missing topics of a topology; errors are stored, without a retry, for ``remembered_ms``."""
-    wanted = [topic for topic in topics if topic.name not in group.creation_errors]
-    total = sum(topic.partitions for topic in wanted)
-    for topic in wanted:
+    missing = [topic for topic in topics if topic.name not in group.creation_errors]
+    total = sum(topic.partitions for topic in missing)
+    for topic in missing:
         try:
             check_total(total)
             call.cluster.replication_control.create(
@@ -189,13 +184,7 @@ def make_topics(call: Call, group: StreamsGroup, topics: Iterable[TopicInfo], re
 # describing
 
 
-@handles(
-    StreamsGroupDescribeRequest,
-    access=Needs(
-        group="Describe", topic="Describe", note="without Describe on a topic of the group: TOPIC_AUTHORIZATION_FAILED"
-    ),
-    errors=Errors(injected="answer", words="nothing"),
-)
+@handles(StreamsGroupDescribeRequest, access=OF_DESCRIBE, errors=Errors(injected="answer", words="nothing"))
 def streams_group_describe(call: Call, request: StreamsGroupDescribeRequest) -> StreamsGroupDescribeResponse:
     """Each group with its topology and its members, their tasks and target tasks."""
 
@@ -226,7 +215,7 @@ def described_topology(group: StreamsGroup) -> DescribedTopology | None:
 
 def described_subtopology(one: Subtopology) -> DescribedSubtopology:
     changelog, repartition = (
-        [msgspec.convert(topic, DescribedTopic, from_attributes=True) for topic in sorted(topics, key=name_of)]
+        [msgspec.convert(topic, DescribedTopic, from_attributes=True) for topic in sorted(topics, key=BY_NAME)]
         for topics in (one.state_changelog_topics, one.repartition_source_topics)
     )
     return DescribedSubtopology(
@@ -236,10 +225,6 @@ def described_subtopology(one: Subtopology) -> DescribedSubtopology:
         state_changelog_topics=changelog,
         repartition_source_topics=repartition,
     )
-
-
-def name_of(topic: TopicInfo) -> str:
-    return topic.name
 
 
 def key_values(found: Mapping[str, str]) -> list[KeyValue]:

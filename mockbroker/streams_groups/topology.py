@@ -315,25 +315,25 @@ class _Numbers:
 
     def _to_make(self, found: Mapping[str, ConfiguredSubtopology]) -> dict[str, TopicInfo]:
         """The internal topics that do not exist, in Kafka's order; checks the partitions of those that exist."""
-        wanted = {
+        required = {
             topic.name: topic
             for _, one in found.values()
             for topic in (*one.repartition_source_topics, *one.state_changelog_topics)
         }
         order: HashTable[str] = HashTable(string_hash)
-        for name in wanted:
+        for name in required:
             order.add(name)
         for name in required_topics(self.topology):
-            there = self.topics.by_name.get(name)
-            if there is None or name not in wanted:
+            existing = self.topics.by_name.get(name)
+            if existing is None or name not in required:
                 continue
             order.remove(name)
-            if len(there.partitions) != wanted[name].partitions:
+            if len(existing.partitions) != required[name].partitions:
                 raise badly_partitioned(
                     f"Existing topic {name} has different number of partitions:"
-                    f" expected {wanted[name].partitions}, found {len(there.partitions)}"
+                    f" expected {required[name].partitions}, found {len(existing.partitions)}"
                 )
-        return {name: wanted[name] for name in order}
+        return {name: required[name] for name in order}
 
 
 def unequal(counts: Mapping[str, int]) -> _TopicProblemError:

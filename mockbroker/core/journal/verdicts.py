@@ -350,7 +350,7 @@ def topics_wanted(
 
 def groups_of(done: PartitionFacts) -> tuple[str, ...]:
     """The group whose member requests records."""
-    wanted: Iterable[Any] = done.wanted  # each a WantedShare
+    wanted: Iterable[Any] = done.wanted  # each a FetchedShare
     return tuple(dict.fromkeys(one.group_id for one in wanted))
 
 

@@ -58,7 +58,6 @@ class ShareGroup(ModernGroup[ShareMember]):
     group_records: ClassVar[tuple[str, ...]] = ("TargetAssignmentMetadata", "StatePartitionMetadata", "Metadata")
     expires_without_offsets: ClassVar[bool] = False
     commits_offsets: ClassVar[bool] = False
-    protocol_type: ClassVar[str | None] = "share"
     partitions: StatePartitions = field(default_factory=StatePartitions)
     has_partitions_record: bool = False
 
@@ -96,10 +95,6 @@ class ShareGroup(ModernGroup[ShareMember]):
     def begun_offsets(self, cluster: Cluster) -> list[tuple[str, int, int, int | None]]:
         """The start offset and lag of the group in each partition that its members have read."""
         return share_of(cluster).offsets_of(self)
-
-    def retention_begun_ms(self, committed_ms: int) -> int | None:
-        """None: share groups have no committed offsets that could expire."""
-        return None
 
 
 def recorded_partitions(value: ShareGroupStatePartitionMetadataValue) -> StatePartitions:

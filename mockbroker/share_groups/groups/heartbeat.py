@@ -63,15 +63,8 @@ def take_heartbeat(
     raises_epoch = member.topics != before.topics
     if group.assignment_epoch >= group.epoch:
         raises_epoch = raises_epoch or has_unassigned(group)
-    epoch = group.epoch
-    counts = group.counts_after(None if is_new else before, member)
-    if raises_epoch or group.metadata_expired():
-        metadata_hash = group.groups.topics.hash_of(counts)
-        raises_epoch = raises_epoch or metadata_hash != group.metadata_hash
-        if raises_epoch:
-            epoch += 1
-            written.append(group.epoch_record(epoch, metadata_hash))
-        group.metadata_refreshed()
+    epoch = group.next_epoch(group.counts_after(None if is_new else before, member), written, has_changed=raises_epoch)
+    raises_epoch = epoch != group.epoch
     target_epoch, target = new_target(group, epoch, member, written, now_ms)
     member = reconciled(group, member, target_epoch, target, written, has_changed=raises_epoch)
     group.write(written)

@@ -1,8 +1,8 @@
-"""The simple assignor of share groups: partitions are shared only as far as needed to keep all members busy.
+"""The simple assignor of share groups: partitions are shared only as far as needed for all members to have work.
 
 With more members than partitions, several members share a partition. The members' numbers of partitions differ by one
-at most, and members retain their partitions as far as possible. If members subscribe to different topics, each topic is
-assigned in turn.
+at most, and members retain their partitions as far as possible. If members subscribe to different topics, each topic
+is assigned in turn.
 
 Source: SimpleHomogeneousAssignmentBuilder and SimpleHeterogeneousAssignmentBuilder, Apache Kafka 4.4.
 """
@@ -60,36 +60,36 @@ def share_out(held: dict[str, set[TopicPartition]], partitions: Sequence[TopicPa
     members = list(held)
     sharing = -(-len(members) // len(partitions)) if partitions else 0
     total = sharing * len(partitions)
-    wanted = {
+    quotas = {
         member: -(-total * (index + 1) // len(members)) - -(-total * index // len(members))
         for index, member in enumerate(members)
     }
     holders: dict[TopicPartition, list[str]] = {}
     for member in members:
-        for one in sorted(held[member])[: max(0, len(held[member]) - wanted[member])]:
+        for one in sorted(held[member])[: max(0, len(held[member]) - quotas[member])]:
             held[member].remove(one)
         for one in sorted(held[member]):
             holders.setdefault(one, []).append(member)
     for one, readers in holders.items():
         while len(readers) > sharing:
             held[readers.pop(0)].remove(one)
-    turns = [member for member in members if len(held[member]) < wanted[member]]
-    turn, was_given = 0, False
+    waiting = [member for member in members if len(held[member]) < quotas[member]]
+    at, was_assigned = 0, False
     for one in partitions:
         readers = holders.setdefault(one, [])
-        while turns and len(readers) < sharing:
-            if turn >= len(turns):
-                if not was_given:
+        while waiting and len(readers) < sharing:
+            if at >= len(waiting):
+                if not was_assigned:
                     break
-                turn, was_given = 0, False
-            member = turns[turn]
+                at, was_assigned = 0, False
+            member = waiting[at]
             if member in readers:
-                turn += 1
+                at += 1
                 continue
             readers.append(member)
             held[member].add(one)
-            was_given = True
-            if len(held[member]) >= wanted[member]:
-                turns.pop(turn)
+            was_assigned = True
+            if len(held[member]) >= quotas[member]:
+                waiting.pop(at)
             else:
-                turn += 1
+                at += 1

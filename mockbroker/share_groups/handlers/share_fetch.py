@@ -60,7 +60,7 @@ OF_SESSIONS = Errors(
 
 
 @dataclass(slots=True)
-class WantedShare:
+class FetchedShare:
     """A partition that a member requested: the fields of ``FetchPartition`` that observers read, and the group."""
 
     topic: bytes
@@ -75,11 +75,11 @@ def session_subjects(call: Call, request: ShareFetchRequest) -> Subjects:
         return fresh
     gone = {(topic.topic_id, index) for topic in request.forgotten_topics_data for index in topic.partitions}
     found: dict[str, dict[int, None]] = {}
-    for extension in call.cluster.extensions():
-        for topic_id, index in extension.partitions_of_session(call.broker.id, request.group_id, request.member_id):
-            name = name_of_id(call, topic_id)
-            if name is not None and (topic_id, index) not in gone:
-                found.setdefault(name, {})[index] = None
+    session = share_of(call.cluster).sessions_of(call.broker.id).get((request.group_id or "", request.member_id or ""))
+    for topic_id, index in session.partitions if session is not None else ():
+        name = name_of_id(call, topic_id)
+        if name is not None and (topic_id, index) not in gone:
+            found.setdefault(name, {})[index] = None
     for name, indexes in fresh.topics.items():
         found.setdefault(name, {}).update(dict.fromkeys(indexes))
     return Subjects({name: tuple(indexes) for name, indexes in found.items()}, fresh.groups)
@@ -101,7 +101,7 @@ def share_fetch(call: Call, request: ShareFetchRequest) -> ShareFetchResponse | 
     if is_renewal and any((request.max_bytes, request.min_bytes, request.max_records, request.max_wait_ms)):
         raise ApiError(ErrorCode.INVALID_REQUEST, "expected limits of 0 beside is_renew_ack")
     try:
-        session, wanted = open_session(call, request, (group_id, member_id), list(named), acknowledges=acknowledges)
+        session, partitions = open_session(call, request, (group_id, member_id), list(named), acknowledges=acknowledges)
     except ApiError as error:
         if error.code != ErrorCode.SHARE_SESSION_LIMIT_REACHED or request.max_wait_ms <= 0:
             raise
@@ -120,15 +120,15 @@ def share_fetch(call: Call, request: ShareFetchRequest) -> ShareFetchResponse | 
         return response
 
     entries: dict[TopicIndex, PartitionEntry] = {}
-    asked: list[TopicIndex] = []
+    requested: list[TopicIndex] = []
     if not is_renewal:
-        for one in wanted:
+        for one in partitions:
             try:
                 check_known(call, one, session)
-                asked.append(one)
+                requested.append(one)
             except ApiError as error:
                 entries[one] = PartitionEntry(partition_index=one[1], error_code=error.code, records=b"")
-    if not asked:
+    if not requested:
         return answer(call, entries)
     if call.version >= RENEWING_VERSION and request.share_acquire_mode not in ACQUIRE_MODES:
         raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, f"share acquire mode {request.share_acquire_mode}")
@@ -136,7 +136,7 @@ def share_fetch(call: Call, request: ShareFetchRequest) -> ShareFetchResponse | 
     reading = ShareReading(
         group_id,
         member_id,
-        rotated(asked, epoch),
+        rotated(requested, epoch),
         min(request.min_bytes, max_bytes),
         max_bytes,
         call.now_ms + max(0, request.max_wait_ms),
@@ -182,10 +182,10 @@ def check_known(call: Call, one: TopicIndex, session: ShareSession | None) -> No
     find_partition(call, *one)
 
 
-def rotated(asked: list[TopicIndex], epoch: int) -> list[TopicIndex]:
+def rotated(requested: list[TopicIndex], epoch: int) -> list[TopicIndex]:
     """The partitions in reading order: each request of a session starts at the next partition."""
-    begin = epoch % len(asked) if epoch > FIRST_EPOCH else 0
-    return asked[begin:] + asked[:begin]
+    start = epoch % len(requested) if epoch > FIRST_EPOCH else 0
+    return requested[start:] + requested[:start]
 
 
 def respond(
@@ -231,7 +231,7 @@ def add_leader(
 def report(call: Call, group_id: str, entries: Mapping[TopicIndex, PartitionEntry]) -> None:
     """Report the fetched records to observers, as Fetch does."""
     parts = call.parts = []
-    call.wanted = cast("list[FetchPartition]", [WantedShare(*one, group_id) for one in entries])
+    call.wanted = cast("list[FetchPartition]", [FetchedShare(*one, group_id) for one in entries])
     for (topic_id, index), entry in entries.items():
         topic = call.cluster.topic_by_id.get(topic_id)
         partition = topic.partitions[index] if topic is not None and 0 <= index < len(topic.partitions) else None

@@ -12,7 +12,7 @@ from __future__ import annotations
 from mockbroker.api import Errors, Needs, handles
 from mockbroker.call import Call
 from mockbroker.handlers.find_coordinator import check_coordinator
-from mockbroker.handlers.modern_groups import described_groups, described_partitions
+from mockbroker.handlers.modern_groups import OF_DESCRIBE, described_groups, described_partitions
 from mockbroker.share_groups.groups.group import ShareGroup, ShareMember
 from mockbroker.share_groups.groups.heartbeat import check_heartbeat, take_heartbeat
 from mockbroker.share_groups.groups.partitions import begin_subscribed
@@ -54,13 +54,7 @@ def share_group_heartbeat(call: Call, request: ShareGroupHeartbeatRequest) -> Sh
     return response
 
 
-@handles(
-    ShareGroupDescribeRequest,
-    access=Needs(
-        group="Describe", topic="Describe", note="without Describe on a topic of the group: TOPIC_AUTHORIZATION_FAILED"
-    ),
-    errors=Errors(injected="answer", words="nothing"),
-)
+@handles(ShareGroupDescribeRequest, access=OF_DESCRIBE, errors=Errors(injected="answer", words="nothing"))
 def share_group_describe(call: Call, request: ShareGroupDescribeRequest) -> ShareGroupDescribeResponse:
     """Each group with its members and their assignments."""
     check_enabled(call)

@@ -44,36 +44,36 @@ DeletedTopic = DeleteShareGroupOffsetsResponse.Topic
 )
 def describe_offsets(call: Call, request: DescribeShareGroupOffsetsRequest) -> DescribeShareGroupOffsetsResponse:
     """The start offset and lag of each group in each partition."""
-    return DescribeShareGroupOffsetsResponse(groups=[described(call, asked) for asked in request.groups])
+    return DescribeShareGroupOffsetsResponse(groups=[described(call, requested) for requested in request.groups])
 
 
-def described(call: Call, asked: DescribeShareGroupOffsetsRequest.Group) -> DescribedGroup:
+def described(call: Call, requested: DescribeShareGroupOffsetsRequest.Group) -> DescribedGroup:
     try:
         check_enabled(call)
     except ApiError as error:
-        return DescribedGroup(group_id=asked.group_id, error_code=error.code)
-    if asked.topics is not None:
+        return DescribedGroup(group_id=requested.group_id, error_code=error.code)
+    if requested.topics is not None:
         known: list[DescribedTopic] = []
         unknown: list[DescribedTopic] = []
-        for topic in asked.topics:
+        for topic in requested.topics:
             found = call.cluster.topics.get(topic.topic_name)
             if found is not None:
-                known.append(described_topic(call, asked.group_id, found.id, topic.partitions))
+                known.append(described_topic(call, requested.group_id, found.id, topic.partitions))
                 continue
             entries = [DescribedTopic.Partition(partition_index=index, start_offset=-1) for index in topic.partitions]
             unknown.append(DescribedTopic(topic_name=topic.topic_name, partitions=entries))
-        return DescribedGroup(group_id=asked.group_id, topics=known + unknown)
+        return DescribedGroup(group_id=requested.group_id, topics=known + unknown)
     try:
-        check_coordinator(call, asked.group_id)
+        check_coordinator(call, requested.group_id)
     except ApiError as error:
-        return DescribedGroup(group_id=asked.group_id, error_code=error.code, error_message=error.message)
-    group = call.cluster.groups.find(asked.group_id)
-    begun = group.partitions.initialized if isinstance(group, ShareGroup) else {}
+        return DescribedGroup(group_id=requested.group_id, error_code=error.code, error_message=error.message)
+    group = call.cluster.groups.find(requested.group_id)
+    initialized = group.partitions.initialized if isinstance(group, ShareGroup) else {}
     return DescribedGroup(
-        group_id=asked.group_id,
+        group_id=requested.group_id,
         topics=[
-            described_topic(call, asked.group_id, topic_id, sorted(topic.partitions))
-            for topic_id, topic in sorted(begun.items())
+            described_topic(call, requested.group_id, topic_id, sorted(topic.partitions))
+            for topic_id, topic in sorted(initialized.items())
             if topic_id in call.cluster.topic_by_id
         ],
     )
@@ -100,37 +100,34 @@ def described_topic(call: Call, group_id: str, topic_id: bytes, partitions: Iter
 def alter_offsets(call: Call, request: AlterShareGroupOffsetsRequest) -> AlterShareGroupOffsetsResponse:
     """Set the start offsets of a group without members; creates the group if it does not exist."""
     check_enabled(call)
-    try:
-        check_group_id(request.group_id)
-        check_coordinator(call, request.group_id)
-        groups = call.cluster.groups
-        group = groups.find_or_make(ShareGroup, request.group_id, create=True)
-        group.delete()  # raises if the group has members
-    except ApiError as error:
-        return AlterShareGroupOffsetsResponse(error_code=error.code, error_message=said(error))
+    check_group_id(request.group_id)
+    check_coordinator(call, request.group_id)
+    groups = call.cluster.groups
+    group = groups.find_or_make(ShareGroup, request.group_id, create=True)
+    group.delete()  # raises if the group has members
     unknown: list[AlteredTopic] = []
     altered: dict[bytes, AlteredTopic] = {}
     offsets: dict[bytes, dict[int, int]] = {}
-    for asked in request.topics:
-        topic = call.cluster.topics.get(asked.topic_name)
+    for requested in request.topics:
+        topic = call.cluster.topics.get(requested.topic_name)
         if topic is None:
             unknown.append(
                 AlteredTopic(
-                    topic_name=asked.topic_name,
-                    partitions=[unknown_partition(one.partition_index) for one in asked.partitions],
+                    topic_name=requested.topic_name,
+                    partitions=[unknown_partition(one.partition_index) for one in requested.partitions],
                 )
             )
             continue
         if topic.id in altered:
             continue  # the first entry of a repeated topic counts
-        wanted = offsets.setdefault(topic.id, {})
+        start_offsets = offsets.setdefault(topic.id, {})
         entries = []
-        for one in asked.partitions:
+        for one in requested.partitions:
             if one.partition_index >= len(topic.partitions):
                 entries.append(unknown_partition(one.partition_index))
             else:
                 entries.append(AlteredTopic.Partition(partition_index=one.partition_index))
-                wanted[one.partition_index] = one.start_offset
+                start_offsets[one.partition_index] = one.start_offset
         altered[topic.id] = AlteredTopic(topic_name=topic.name, topic_id=topic.id, partitions=entries)
     if altered:
         groups.register(group)
@@ -149,35 +146,27 @@ def unknown_partition(index: int) -> AlteredTopic.Partition:
     )
 
 
-def said(error: ApiError) -> str:
-    """The message of a top-level error."""
-    return error.message or ErrorCode(error.code).meaning
-
-
 @handles(DeleteShareGroupOffsetsRequest, access=Needs(group="Delete", topic="Read"), errors=Errors(words="meaning"))
 def delete_offsets(call: Call, request: DeleteShareGroupOffsetsRequest) -> DeleteShareGroupOffsetsResponse:
     """Delete the offsets of a group without members in some topics."""
     check_enabled(call)
-    try:
-        check_group_id(request.group_id)
-        check_coordinator(call, request.group_id)
-        group = call.cluster.groups.get_as(ShareGroup, request.group_id)
-        group.delete()  # raises if the group has members
-    except ApiError as error:
-        return DeleteShareGroupOffsetsResponse(error_code=error.code, error_message=said(error))
+    check_group_id(request.group_id)
+    check_coordinator(call, request.group_id)
+    group = call.cluster.groups.get_as(ShareGroup, request.group_id)
+    group.delete()  # raises if the group has members
     if not group.has_partitions_record:
         return DeleteShareGroupOffsetsResponse()
     failed: list[DeletedTopic] = []
     deleted: dict[bytes, DeletedTopic] = {}
-    for asked in request.topics:
-        topic = call.cluster.topics.get(asked.topic_name)
+    for requested in request.topics:
+        topic = call.cluster.topics.get(requested.topic_name)
         if topic is not None and topic.id in group.partitions.initialized:
             deleted[topic.id] = DeletedTopic(topic_name=topic.name, topic_id=topic.id)
             continue
         message = NOT_HOSTED if topic is None else "There is no offset information to delete."
         failed.append(
             DeletedTopic(
-                topic_name=asked.topic_name,
+                topic_name=requested.topic_name,
                 error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
                 error_message=message,
             )

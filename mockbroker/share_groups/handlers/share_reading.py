@@ -40,7 +40,7 @@ class ShareReading:
 
     group_id: str
     member_id: str
-    asked: list[TopicIndex]
+    requested: list[TopicIndex]
     min_bytes: int
     max_bytes: int
     until_ms: int
@@ -56,14 +56,14 @@ def read(call: Call, reading: ShareReading, answer: Answer) -> ShareFetchRespons
     """Start: find the share partitions. Errors of loading are reported when the wait is over."""
     if reading.max_records == 0 or reading.max_bytes == 0:
         return answer(call, {})
-    elsewhere = 0
-    for one in reading.asked:
+    not_led_here = 0
+    for one in reading.requested:
         try:
             partition = find_partition(call, *one)
             served_by(call, partition)
         except ApiError as error:
             reading.errors[one] = error
-            elsewhere += 1
+            not_led_here += 1
             continue
         try:
             if call.deposed(partition) is not None:
@@ -72,7 +72,7 @@ def read(call: Call, reading: ShareReading, answer: Answer) -> ShareFetchRespons
             reading.running[one] = (partition, share_of(call.cluster).get_or_load(key, partition))
         except ApiError as error:
             reading.errors[one] = error
-    if elsewhere == len(reading.asked):
+    if not_led_here == len(reading.requested):
         return answer(call, entries_of(reading, {}))
     return look(call, reading, answer)
 
@@ -169,8 +169,8 @@ def acquired_entries(
         size += read_bytes
         capacity = max(0, capacity - read_bytes)
         batches = log_batches(partition, offset, data, committed_only=reading.committed_only)
-        asked = Acquiring(reading.member_id, left, reading.batch_size, reading.limits_records, call.now_ms)
-        acquired, count = acquire(running, asked, offset, batches)
+        request = Acquiring(reading.member_id, left, reading.batch_size, reading.limits_records, call.now_ms)
+        acquired, count = acquire(running, request, offset, batches)
         if acquired:
             left -= count
             entry.records = b"".join(data_of(data, batches, acquired))

@@ -47,8 +47,8 @@ COUNTS_VERSION = 1  # of WriteShareGroupState: has the number of records whose d
 def initialize_state(call: Call, request: InitializeShareGroupStateRequest) -> InitializeShareGroupStateResponse:
     """Initialize share partitions."""
 
-    def one(key: SharePartitionKey, asked: Any, result: Any) -> None:
-        share_of(call.cluster).coordinator.initialize(key, asked.state_epoch, asked.start_offset)
+    def one(key: SharePartitionKey, entry: Any, result: Any) -> None:
+        share_of(call.cluster).coordinator.initialize(key, entry.state_epoch, entry.start_offset)
 
     return answered(call, request, InitializeShareGroupStateResponse, one, allows_empty=True)
 
@@ -57,8 +57,8 @@ def initialize_state(call: Call, request: InitializeShareGroupStateRequest) -> I
 def read_state(call: Call, request: ReadShareGroupStateRequest) -> ReadShareGroupStateResponse:
     """Read share partition states for new leaders."""
 
-    def one(key: SharePartitionKey, asked: Any, result: ReadShareGroupStateResponse.Topic.Partition) -> None:
-        state = share_of(call.cluster).coordinator.read(key, asked.leader_epoch)
+    def one(key: SharePartitionKey, entry: Any, result: ReadShareGroupStateResponse.Topic.Partition) -> None:
+        state = share_of(call.cluster).coordinator.read(key, entry.leader_epoch)
         result.state_epoch, result.start_offset = state.state_epoch, state.start_offset
         result.state_batches = [
             ReadShareGroupStateResponse.Topic.Partition.StateBatch(**batch._asdict()) for batch in state.state_batches
@@ -71,10 +71,10 @@ def read_state(call: Call, request: ReadShareGroupStateRequest) -> ReadShareGrou
 def write_state(call: Call, request: WriteShareGroupStateRequest) -> WriteShareGroupStateResponse:
     """Persist the states that leaders write."""
 
-    def one(key: SharePartitionKey, asked: Any, result: Any) -> None:
-        complete = asked.delivery_complete_count if call.version >= COUNTS_VERSION else -1
-        batches = state_batches(asked)
-        written = SharePartitionWrite(asked.state_epoch, asked.leader_epoch, asked.start_offset, complete, batches)
+    def one(key: SharePartitionKey, entry: Any, result: Any) -> None:
+        complete = entry.delivery_complete_count if call.version >= COUNTS_VERSION else -1
+        batches = state_batches(entry)
+        written = SharePartitionWrite(entry.state_epoch, entry.leader_epoch, entry.start_offset, complete, batches)
         share_of(call.cluster).coordinator.write(key, written)
 
     return answered(call, request, WriteShareGroupStateResponse, one)
@@ -84,7 +84,7 @@ def write_state(call: Call, request: WriteShareGroupStateRequest) -> WriteShareG
 def delete_state(call: Call, request: DeleteShareGroupStateRequest) -> DeleteShareGroupStateResponse:
     """Delete share partition states."""
 
-    def one(key: SharePartitionKey, asked: Any, result: Any) -> None:
+    def one(key: SharePartitionKey, entry: Any, result: Any) -> None:
         share_of(call.cluster).coordinator.delete(key)
 
     return answered(call, request, DeleteShareGroupStateResponse, one)
@@ -94,7 +94,7 @@ def delete_state(call: Call, request: DeleteShareGroupStateRequest) -> DeleteSha
 def read_summary(call: Call, request: ReadShareGroupStateSummaryRequest) -> ReadShareGroupStateSummaryResponse:
     """The start offsets of share partitions."""
 
-    def one(key: SharePartitionKey, asked: Any, result: ReadShareGroupStateSummaryResponse.Topic.Partition) -> None:
+    def one(key: SharePartitionKey, entry: Any, result: ReadShareGroupStateSummaryResponse.Topic.Partition) -> None:
         state = share_of(call.cluster).coordinator.summary(key)
         result.state_epoch, result.leader_epoch = state.state_epoch, state.leader_epoch
         result.start_offset = state.start_offset
@@ -118,12 +118,12 @@ def answered(
     topics: dict[bytes, dict[int, Any]] = {}
     for topic in request.topics:
         results = topics.setdefault(topic.topic_id, {}) if topic.partitions else {}
-        for asked in topic.partitions:
-            result = results[asked.partition] = response.Topic.Partition(partition=asked.partition)
-            key = SharePartitionKey(request.group_id, topic.topic_id, asked.partition)
+        for entry in topic.partitions:
+            result = results[entry.partition] = response.Topic.Partition(partition=entry.partition)
+            key = SharePartitionKey(request.group_id, topic.topic_id, entry.partition)
             try:
                 check_coordinator(call, coordinator_key(key), SHARE_TOPIC)
-                handle(key, asked, result)
+                handle(key, entry, result)
             except ApiError as error:
                 result.error_code, result.error_message = error.code, error.message
     entries = [response.Topic(topic_id=topic_id, partitions=list(found.values())) for topic_id, found in topics.items()]

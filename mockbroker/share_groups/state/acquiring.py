@@ -49,15 +49,15 @@ class Acquiring(NamedTuple):
 
 
 def acquire(
-    partition: SharePartition, asked: Acquiring, fetch_offset: int, log_batches: Sequence[LogBatch]
+    partition: SharePartition, request: Acquiring, fetch_offset: int, log_batches: Sequence[LogBatch]
 ) -> tuple[list[Acquired], int]:
     """Acquire records that were read from an offset on.
 
     Returns: the acquired offsets in order, and the number of records that count as acquired.
     """
-    if asked.max_records <= 0 or not log_batches or log_batches[-1].last_offset < partition.start_offset:
+    if request.max_records <= 0 or not log_batches or log_batches[-1].last_offset < partition.start_offset:
         return [], 0
-    acquisition = _Acquisition(partition, asked, fetch_offset, log_batches)
+    acquisition = _Acquisition(partition, request, fetch_offset, log_batches)
     if acquisition.left <= 0:
         return [], 0
     acquisition.run(fetch_offset)
@@ -73,15 +73,15 @@ class _Acquisition:
     """An acquisition in progress: the acquired offsets, their number, and how many records may still be acquired."""
 
     def __init__(
-        self, partition: SharePartition, asked: Acquiring, fetch_offset: int, log_batches: Sequence[LogBatch]
+        self, partition: SharePartition, request: Acquiring, fetch_offset: int, log_batches: Sequence[LogBatch]
     ) -> None:
-        self.partition, self.asked, self.log_batches = partition, asked, log_batches
+        self.partition, self.request, self.log_batches = partition, request, log_batches
         self.first_base, self.last_offset = log_batches[0].base_offset, log_batches[-1].last_offset
         self.acquired: list[Acquired] = []
         self.count = 0
-        self.left = min(asked.max_records, partition.limits().max_in_flight_records - partition.in_flight_records)
+        self.left = min(request.max_records, partition.limits().max_in_flight_records - partition.in_flight_records)
         if self.left <= 0 and fetch_offset <= partition.end_offset:  # at the limit of records in flight
-            self.left = min(asked.max_records, partition.end_offset - fetch_offset + 1)
+            self.left = min(request.max_records, partition.end_offset - fetch_offset + 1)
             self.last_offset = min(self.last_offset, partition.end_offset)
 
     def run(self, fetch_offset: int) -> None:
@@ -118,12 +118,12 @@ class _Acquisition:
 
     def _acquire_known(self, known: Sequence[InFlightBatch], base_offset: int) -> None:
         """Acquire available records of in-flight batches, of gaps between them, and of offsets after them."""
-        partition, asked = self.partition, self.asked
+        partition, request = self.partition, self.request
         gap_start = base_offset
         for batch in known:
             if self.left <= 0:
                 return
-            if partition.has_gap:
+            if partition.gap_start is not None:
                 if gap_start < batch.first_offset:
                     self._acquire_new(gap_start, batch.first_offset - 1)
                 gap_start = batch.last_offset + 1
@@ -132,11 +132,11 @@ class _Acquisition:
             is_throttled = self._throttles(batch)
             if is_throttled and self.count > 0:
                 return
-            is_cut = asked.limits_records and len(batch) > self.left
+            is_cut = request.limits_records and len(batch) > self.left
             is_within = batch.is_within(self.first_base, self.last_offset)
             if is_within and batch.by_offset is None and not is_cut and not is_throttled:
                 if batch.whole.state is AVAILABLE:
-                    batch.whole.acquire(asked.member_id, partition.lock_until(asked.now_ms))
+                    batch.whole.acquire(request.member_id, partition.lock_until(request.now_ms))
                     whole = Acquired(batch.first_offset, batch.last_offset, batch.whole.delivery_count)
                     self._add([whole], len(batch))
                 continue
@@ -152,23 +152,23 @@ class _Acquisition:
 
     def _acquire_new(self, first_offset: int, last_offset: int) -> None:
         """Acquire records that were never acquired before."""
-        partition, asked, max_records = self.partition, self.asked, self.left
+        partition, request, max_records = self.partition, self.request, self.left
         if not partition.batches:
             first_offset = max(first_offset, partition.end_offset)
         last = last_offset
         if max_records < last_offset - first_offset + 1:
             last = last_of_batch(self.log_batches, first_offset + max_records - 1)
-            if partition.has_gap:
+            if partition.gap_start is not None:
                 last = min(last, last_offset)
         ends = [last]
-        if not asked.limits_records and last - first_offset + 1 > asked.batch_size:
-            ends = batch_ends(self.log_batches, first_offset, last, asked.batch_size)
-        is_cut = asked.limits_records and last - first_offset + 1 > max_records
-        until_ms = partition.lock_until(asked.now_ms)
+        if not request.limits_records and last - first_offset + 1 > request.batch_size:
+            ends = batch_ends(self.log_batches, first_offset, last, request.batch_size)
+        is_cut = request.limits_records and last - first_offset + 1 > max_records
+        until_ms = partition.lock_until(request.now_ms)
         acquired: list[Acquired] = []
         first = first_offset
         for end in ends:
-            batch = InFlightBatch(first, end, InFlightState(ACQUIRED, 1, asked.member_id, until_ms))
+            batch = InFlightBatch(first, end, InFlightState(ACQUIRED, 1, request.member_id, until_ms))
             acquired_last = first + max_records - 1 if is_cut else end
             if is_cut:
                 for offset, state in batch.split().items():
@@ -178,10 +178,10 @@ class _Acquisition:
             partition.batches.add(batch)
             acquired.append(Acquired(first, acquired_last, 1))
             first = batch.last_offset + 1
-        if partition.batches.first().first_offset == first_offset:
+        if partition.batches[0].first_offset == first_offset:
             partition.start_offset = first_offset
         partition.end_offset = max(partition.end_offset, last)
-        acquired_last = acquired[0].last_offset if asked.limits_records else last
+        acquired_last = acquired[0].last_offset if request.limits_records else last
         partition.note_gap_seen(acquired_last + 1)
         self._add(acquired, acquired_last - first_offset + 1)
 
@@ -189,14 +189,14 @@ class _Acquisition:
         """True if available records of a batch have a delivery count from which fewer are acquired at a time."""
         most = 0
         for first, last, state in batch.states():
-            is_asked = batch.by_offset is None or self.first_base <= first <= last <= self.last_offset
-            if is_asked and state.state is AVAILABLE:
+            is_requested = batch.by_offset is None or self.first_base <= first <= last <= self.last_offset
+            if is_requested and state.state is AVAILABLE:
                 most = max(most, state.delivery_count)
         return most >= throttled_deliveries(self.partition.limits().max_delivery_count)
 
     def _acquire_part(self, batch: InFlightBatch) -> list[Acquired]:
         """Acquire available records of a batch, offset by offset."""
-        partition, asked = self.partition, self.asked
+        partition, request = self.partition, self.request
         limit = partition.limits().max_delivery_count
         throttled = throttled_deliveries(limit)
         states = batch.split()
@@ -212,9 +212,9 @@ class _Acquisition:
                 break
             if state.delivery_count >= throttled and most is None:
                 most = max(1, len(states) >> (state.delivery_count - throttled + 1))
-            state.acquire(asked.member_id, partition.lock_until(asked.now_ms))
+            state.acquire(request.member_id, partition.lock_until(request.now_ms))
             acquired.append(Acquired(offset, offset, state.delivery_count))
-            if is_last_delivery or len(acquired) == most or (asked.limits_records and len(acquired) == self.left):
+            if is_last_delivery or len(acquired) == most or (request.limits_records and len(acquired) == self.left):
                 break
         return acquired
 

@@ -152,7 +152,7 @@ class ShareCoordinator:
             complete = max(complete, state.delivery_complete_count)
         elif written.start_offset < state.start_offset:
             complete = state.delivery_complete_count
-        if self._updates_of(key, state) >= self._updates_per_snapshot():
+        if self._updates.get(key, state.updates) >= self._updates_per_snapshot():
             batches = combined([*state.state_batches, *written.state_batches], start_offset)
             self._write_snapshot(
                 key,
@@ -174,17 +174,13 @@ class ShareCoordinator:
         )
         update_key = ShareUpdateKey(group_id=key.group_id, topic_id=key.topic_id, partition=key.partition)
         self._append(key, update_key, update)
-        self._updates[key] = self._updates_of(key, state) + 1
+        self._updates[key] = self._updates.get(key, state.updates) + 1
 
     def _append(self, key: SharePartitionKey, record_key: Any, value: Any | None) -> None:
         """Write a record of a share partition, and apply it."""
         record = CoordinatorRecord(record_key, value)
         self.cluster.internal_topics.write(SHARE_TOPIC, coordinator_key(key), [record])
         replay(self.states, record)
-
-    def _updates_of(self, key: SharePartitionKey, state: ShareState) -> int:
-        """The number of updates that count towards the next snapshot."""
-        return self._updates.get(key, state.updates)
 
     def _updates_per_snapshot(self) -> int:
         limit: int = self.cluster.configs.broker(None, UPDATES_PER_SNAPSHOT)
@@ -196,7 +192,7 @@ class ShareCoordinator:
         """Write a snapshot of a state, created now unless ``create_ms`` is set."""
         now_ms = self.cluster.clock.at(self.cluster.now_ms)
         made_now = replace(state, create_ms=now_ms if create_ms is None else create_ms, write_ms=now_ms)
-        updates = 0 if before is None else self._updates_of(key, before)
+        updates = 0 if before is None else self._updates.get(key, before.updates)
         self._append(key, snapshot_key(key), snapshot_value(made_now))
         self._updates[key] = 0 if updates >= self._updates_per_snapshot() else updates
 

@@ -7,9 +7,9 @@ Source: InFlightBatch, InFlightState and RecordState, Apache Kafka 4.4.
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right, insort
+from bisect import bisect_left
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import IntEnum
 
 NO_MEMBER = ""
@@ -59,7 +59,7 @@ class InFlightState:
 
     def archive(self) -> None:
         """Archive the record, even if a member has acquired it."""
-        self.state, self.member_id, self.lock_until_ms = ARCHIVED, NO_MEMBER, None
+        self.become(InFlightState(ARCHIVED, self.delivery_count))
 
     def copy(self) -> InFlightState:
         return InFlightState(self.state, self.delivery_count, self.member_id, self.lock_until_ms)
@@ -103,8 +103,7 @@ class InFlightBatch:
         return self.first_offset >= first_offset and self.last_offset <= last_offset
 
 
-@dataclass(slots=True, eq=False)
-class InFlight:
+class InFlight(list[InFlightBatch]):
     """The disjoint batches of a share partition, in the order of their offsets.
 
     >>> batches = InFlight()
@@ -113,49 +112,28 @@ class InFlight:
     (5, None, 1)
     """
 
-    _first_offsets: list[int] = field(default_factory=list)
-    _batches: dict[int, InFlightBatch] = field(default_factory=dict)
-
-    def __len__(self) -> int:
-        return len(self._first_offsets)
-
-    def __iter__(self) -> Iterator[InFlightBatch]:
-        """The current batches, in order."""
-        return iter([self._batches[offset] for offset in self._first_offsets])
-
     def add(self, batch: InFlightBatch) -> None:
         """Insert a batch; replaces one with the same first offset."""
-        if batch.first_offset not in self._batches:
-            insort(self._first_offsets, batch.first_offset)
-        self._batches[batch.first_offset] = batch
-
-    def first(self) -> InFlightBatch:
-        return self._batches[self._first_offsets[0]]
-
-    def last(self) -> InFlightBatch:
-        return self._batches[self._first_offsets[-1]]
+        start, end = self._until(batch.first_offset), self._until(batch.first_offset + 1)
+        self[start:end] = [batch]
 
     def floor(self, offset: int) -> InFlightBatch | None:
         """The last batch that begins at or before the offset."""
-        index = bisect_right(self._first_offsets, offset)
-        return self._batches[self._first_offsets[index - 1]] if index else None
+        index = self._until(offset + 1)
+        return self[index - 1] if index else None
 
     def between(self, first_offset: int, last_offset: int) -> list[InFlightBatch]:
         """The batches that begin between two offsets, both inclusive."""
-        low, high = bisect_left(self._first_offsets, first_offset), bisect_right(self._first_offsets, last_offset)
-        return [self._batches[offset] for offset in self._first_offsets[low:high]]
+        return self[self._until(first_offset) : self._until(last_offset + 1)]
 
     def following(self, offset: int) -> int:
         """The first offset of the next batch after an offset. Raises IndexError if there is none."""
-        return self._first_offsets[bisect_right(self._first_offsets, offset)]
+        return self[self._until(offset + 1)].first_offset
 
     def drop_before(self, first_offset: int) -> None:
         """Remove the batches that begin before an offset."""
-        gone = bisect_left(self._first_offsets, first_offset)
-        for offset in self._first_offsets[:gone]:
-            del self._batches[offset]
-        del self._first_offsets[:gone]
+        del self[: self._until(first_offset)]
 
-    def clear(self) -> None:
-        self._first_offsets.clear()
-        self._batches.clear()
+    def _until(self, first_offset: int) -> int:
+        """The number of batches that begin before an offset."""
+        return bisect_left(self, first_offset, key=lambda batch: batch.first_offset)

@@ -31,8 +31,7 @@ class ShareLimits(NamedTuple):
     may_renew: bool
 
 
-@dataclass(slots=True)
-class GapWindow:
+class GapWindow(NamedTuple):
     """A range of offsets that the share coordinator has no state of, before others that it has: these are new records.
 
     It applies while ``end_offset`` is that of the share partition; ``gap_start_offset`` is the first unread offset.
@@ -87,7 +86,7 @@ class SharePartition:
             self.end_offset = start_offset
             return
         self.looks_for_offset = True
-        self.end_offset = self.batches.last().last_offset
+        self.end_offset = self.batches[-1].last_offset
         if gap_start != NO_OFFSET:
             self.gap = GapWindow(self.end_offset, gap_start)
         self.move_start()
@@ -99,8 +98,9 @@ class SharePartition:
         return self.end_offset - self.start_offset + 1 if self.batches else 0
 
     @property
-    def has_gap(self) -> bool:
-        return self.gap is not None and self.gap.end_offset == self.end_offset
+    def gap_start(self) -> int | None:
+        """The first unread offset of the gap, None if none applies."""
+        return self.gap.gap_start_offset if self.gap is not None and self.gap.end_offset == self.end_offset else None
 
     def can_acquire(self) -> bool:
         """True if a member may acquire records: before the end, or new ones within the limit of records in flight."""
@@ -110,15 +110,15 @@ class SharePartition:
 
     def next_fetch_offset(self) -> int:
         """The next offset to read: the first available record, or the one after all acquired records."""
-        is_done = not self.batches or self.start_offset > self.batches.last().last_offset
+        is_done = not self.batches or self.start_offset > self.batches[-1].last_offset
         if not self.looks_for_offset:
             return self.end_offset if is_done else self.end_offset + 1
         if is_done:
             self.looks_for_offset = False
             return self.end_offset
-        gap_start = self.gap.gap_start_offset if self.gap is not None and self.has_gap else NO_OFFSET
+        gap_start = self.gap_start
         for batch in self.batches:
-            if self.has_gap:
+            if gap_start is not None:
                 if batch.first_offset > gap_start:
                     return gap_start
                 gap_start = max(batch.last_offset + 1, gap_start)
@@ -130,11 +130,8 @@ class SharePartition:
 
     def note_gap_seen(self, offset: int) -> None:
         """Shrink the gap window to the offsets from ``offset`` on, as the earlier ones were read."""
-        if self.gap is not None:
-            if self.has_gap and offset <= self.gap.end_offset:
-                self.gap.gap_start_offset = offset
-            else:
-                self.gap = None
+        has_gap = self.gap_start is not None and offset <= self.end_offset
+        self.gap = GapWindow(self.end_offset, offset) if has_gap else None
 
     # locks
 
@@ -160,32 +157,29 @@ class SharePartition:
     def records_from_start(self, first_offset: int, last_offset: int) -> int:
         return last_offset - max(self.start_offset, first_offset) + 1 if last_offset >= self.start_offset else 0
 
-    def move_start(self) -> bool:
-        """Move the start past all complete deliveries; returns True if it moved."""
-        if not self._can_move_start():
-            return False
-        last_done, done = self._last_done()
+    def move_start(self) -> None:
+        """Move the start past all complete deliveries."""
+        last_done, done = self._last_done() if self._can_move_start() else (NO_OFFSET, 0)
         if last_done == NO_OFFSET:
-            return False
-        last_offset = self.batches.last().last_offset
+            return
+        last_offset = self.batches[-1].last_offset
         if last_done == last_offset:
             self.start_offset = self.end_offset = last_offset + 1
             self.batches.clear()
             self.delivery_complete_count = 0
-            return True
+            return
         batch = self.batches.floor(last_done)
         assert batch is not None
         if last_done == batch.last_offset:
             following = self.batches.following(last_done)
             self.start_offset = max(self.start_offset, following)
-            if self.gap is not None and self.has_gap:
-                self.start_offset = min(self.gap.gap_start_offset, self.start_offset)
+            if self.gap_start is not None:
+                self.start_offset = min(self.gap_start, self.start_offset)
             self.batches.drop_before(following)
         else:
             self.start_offset = max(self.start_offset, last_done + 1)
             self.batches.drop_before(batch.first_offset)
         self.delivery_complete_count -= done
-        return True
 
     def _can_move_start(self) -> bool:
         if not self.batches:
@@ -198,9 +192,9 @@ class SharePartition:
 
     def _last_done(self) -> tuple[int, int]:
         """The last offset up to which all deliveries are complete, and their number after the start."""
-        last_done, done = NO_OFFSET, 0
+        last_done, done, gap_start = NO_OFFSET, 0, self.gap_start
         for batch in self.batches:
-            if self.gap is not None and self.has_gap and batch.last_offset >= self.gap.gap_start_offset:
+            if gap_start is not None and batch.last_offset >= gap_start:
                 break
             for first, last, state in batch.states():
                 if not state.state.is_terminal:

@@ -61,33 +61,23 @@ class ShareSession:
         return has_records or is_due or has_error
 
 
-@dataclass(slots=True, eq=False)
-class ShareSessions:
-    """The share sessions of a broker, at most ``max_sessions`` with ``MAX_PARTITIONS`` in all.
+class ShareSessions(dict[SessionKey, ShareSession]):
+    """The share sessions of a broker as they were opened, at most ``max_sessions`` with ``MAX_PARTITIONS`` in all.
 
     When a connection closes, the session that was opened on it last ends.
     """
 
-    max_sessions: int
-    _sessions: dict[SessionKey, ShareSession] = field(default_factory=dict)
-    _of_connection: dict[int, SessionKey] = field(default_factory=dict)
-
-    def __len__(self) -> int:
-        return len(self._sessions)
-
-    def sessions(self) -> list[ShareSession]:
-        """All sessions, in the order in which they were opened."""
-        return list(self._sessions.values())
-
-    def get(self, key: SessionKey) -> ShareSession | None:
-        return self._sessions.get(key)
+    def __init__(self, max_sessions: int) -> None:
+        super().__init__()
+        self.max_sessions = max_sessions
+        self._of_connection: dict[int, SessionKey] = {}
 
     def check_capacity(self, added: int, replaced: SessionKey | None = None) -> None:
         """Raises ApiError: SHARE_SESSION_LIMIT_REACHED unless ``added`` partitions fit beside those of all sessions.
 
         ``replaced`` is a session that the new one ends.
         """
-        others = sum(len(one.partitions) for key, one in self._sessions.items() if key != replaced)
+        others = sum(len(one.partitions) for key, one in self.items() if key != replaced)
         if added and others + added > MAX_PARTITIONS:
             raise ApiError(
                 ErrorCode.SHARE_SESSION_LIMIT_REACHED,
@@ -96,7 +86,7 @@ class ShareSessions:
 
     def find(self, key: SessionKey) -> ShareSession:
         """A member's session. Raises ApiError: SHARE_SESSION_NOT_FOUND."""
-        session = self._sessions.get(key)
+        session = self.get(key)
         if session is None:
             raise ApiError(ErrorCode.SHARE_SESSION_NOT_FOUND, f"there is no share session of member {key[1]} here")
         return session
@@ -105,15 +95,15 @@ class ShareSessions:
         self, key: SessionKey, partitions: Iterable[TopicIndex], connection: int, topics: Container[bytes]
     ) -> ShareSession:
         """Open a session; replaces the member's earlier one. Raises ApiError: SHARE_SESSION_LIMIT_REACHED."""
-        self.remove(key)
-        if len(self._sessions) >= self.max_sessions:
+        self.pop(key, None)
+        if len(self) >= self.max_sessions:
             raise ApiError(
                 ErrorCode.SHARE_SESSION_LIMIT_REACHED,
                 f"there are {self.max_sessions} share sessions, which is the maximum",
             )
         named = dict.fromkeys(partitions, False)
         session = ShareSession(key, connection, FIRST_EPOCH + 1, named, {one for one in named if one[0] not in topics})
-        self._sessions[key] = session
+        self[key] = session
         self._of_connection[connection] = key
         return session
 
@@ -130,14 +120,10 @@ class ShareSessions:
         session.next_epoch()
         return session
 
-    def remove(self, key: SessionKey) -> ShareSession | None:
-        """End a member's session; returns it, None if there was none."""
-        return self._sessions.pop(key, None)
-
     def connection_closed(self, connection: int) -> SessionKey | None:
         """The key of the session that was opened last on a closed connection, even if that session has ended."""
         return self._of_connection.pop(connection, None)
 
     def has_members(self, group_id: str) -> bool:
         """True if a member of the group has a session."""
-        return any(key[0] == group_id for key in self._sessions)
+        return any(key[0] == group_id for key in self)

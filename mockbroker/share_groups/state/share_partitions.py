@@ -17,7 +17,7 @@ from mockbroker.share_groups.share_states import NO_OFFSET, SharePartitionKey, S
 from mockbroker.share_groups.state.acknowledging import release, release_expired
 from mockbroker.share_groups.state.coordinator import ShareCoordinator, SharePartitionWrite
 from mockbroker.share_groups.state.partition import ShareLimits, SharePartition
-from mockbroker.share_groups.state.sessions import SessionKey, ShareSession, ShareSessions, TopicIndex
+from mockbroker.share_groups.state.sessions import SessionKey, ShareSession, ShareSessions
 from mockbroker.state.errors import ApiError
 from mockbroker.state.timers import Timers
 from protocol.error_codes import ErrorCode
@@ -67,16 +67,16 @@ class SharePartitions:
         The lag counts to the high watermark, without complete deliveries; None if the partition does not exist.
         """
         shown: list[tuple[str, int, int, int | None]] = []
-        for topic_id, there in group.partitions.initialized.items():
-            topic = self.cluster.topics.get(there.name)
-            for index in sorted(there.partitions):
-                kept = self.coordinator.states.get(SharePartitionKey(group.id, topic_id, index))
-                if kept is None or kept.start_offset == NO_OFFSET:
+        for topic_id, topic_state in group.partitions.initialized.items():
+            topic = self.cluster.topics.get(topic_state.name)
+            for index in sorted(topic_state.partitions):
+                state = self.coordinator.states.get(SharePartitionKey(group.id, topic_id, index))
+                if state is None or state.start_offset == NO_OFFSET:
                     continue
-                done = kept.start_offset + max(0, kept.delivery_complete_count)
-                is_there = topic is not None and topic.id == topic_id and index < len(topic.partitions)
-                lag = max(0, topic.partitions[index].high_watermark - done) if topic is not None and is_there else None
-                shown.append((there.name, index, kept.start_offset, lag))
+                done = state.start_offset + max(0, state.delivery_complete_count)
+                exists = topic is not None and topic.id == topic_id and index < len(topic.partitions)
+                lag = max(0, topic.partitions[index].high_watermark - done) if topic is not None and exists else None
+                shown.append((topic_state.name, index, state.start_offset, lag))
         return sorted(shown, key=lambda one: one[:2])
 
     def limits(self, group_id: str) -> ShareLimits:
@@ -144,14 +144,9 @@ class SharePartitions:
             sessions = self._sessions[broker_id] = ShareSessions(max_sessions)
         return sessions
 
-    def partitions_of_session(self, broker_id: int, group_id: str | None, member_id: str | None) -> list[TopicIndex]:
-        """The topic id and index of each partition in a member's session at a broker."""
-        session = self.sessions_of(broker_id).get((group_id or "", member_id or ""))
-        return [] if session is None else list(session.partitions)
-
     def end_session(self, broker_id: int, key: SessionKey) -> None:
         """End a member's session, and make the records available again that the member had acquired through it."""
-        session = self.sessions_of(broker_id).remove(key)
+        session = self.sessions_of(broker_id).pop(key, None)
         if session is not None:
             self._release(session)
 
@@ -191,7 +186,7 @@ class SharePartitions:
             if one.leader == broker_id:
                 self.fence(key)
         sessions = self._sessions.pop(broker_id, None)
-        for session in () if sessions is None else sessions.sessions():
+        for session in () if sessions is None else list(sessions.values()):
             self._release(session)
 
     def forget_topic(self, topic_id: bytes) -> None:

@@ -20,6 +20,7 @@ from mockbroker.state.groups.classic.group import ClassicGroup
 from mockbroker.state.groups.classic.members import GroupJoin, GroupSync, JoinAnswer, PendingAnswer, SyncAnswer
 from mockbroker.state.groups.classic.records import new_group
 from mockbroker.state.groups.classic.states import ClassicGroupState
+from mockbroker.state.groups.expiry import expire
 from mockbroker.state.groups.kind import GROUP_CLASSES, CommitCheck
 from mockbroker.state.groups.modern.group import ModernGroup
 from mockbroker.state.groups.modern.rules import GroupRules, rules_of
@@ -41,7 +42,6 @@ if TYPE_CHECKING:
     from mockbroker.state.cluster import Cluster
     from mockbroker.state.groups.consumer.classic_members import ClassicMembers
     from mockbroker.state.groups.consumer.group import ConsumerGroup
-    from mockbroker.state.settings import KafkaSettings
 
 SomeGroup = TypeVar("SomeGroup", bound=ModernGroup[Any])
 AnyGroup = ClassicGroup | ModernGroup[Any]
@@ -83,11 +83,6 @@ class Groups:
             lambda: cluster.version,
         )
         self.rules = rules_of(cluster.release)
-
-    @property
-    def settings(self) -> KafkaSettings:
-        """The settings of brokers."""
-        return self.cluster.settings
 
     def config(self, name: str) -> Any:
         """The effective value of a brokers' config."""
@@ -169,7 +164,7 @@ class Groups:
     def check_joining(self, group_id: str, session_timeout_ms: int) -> None:
         """Reject a JoinGroup that any broker rejects. Raises ApiError: INVALID_GROUP_ID, INVALID_SESSION_TIMEOUT."""
         check_group_id(group_id)
-        shortest, longest = (self.settings[f"group.{end}.session.timeout.ms"] for end in ("min", "max"))
+        shortest, longest = (self.cluster.settings[f"group.{end}.session.timeout.ms"] for end in ("min", "max"))
         if not shortest <= session_timeout_ms <= longest:
             raise ApiError(
                 ErrorCode.INVALID_SESSION_TIMEOUT,
@@ -308,7 +303,7 @@ class Groups:
 
     def fits(self, offset: Committed) -> bool:
         """True if an offset's metadata is not too long to store."""
-        longest: int = self.settings["offset.metadata.max.bytes"]
+        longest: int = self.cluster.settings["offset.metadata.max.bytes"]
         return offset.metadata_length <= longest
 
     def check_fetch(self, group_id: str, member_id: str | None, epoch: int) -> None:
@@ -392,8 +387,6 @@ class Groups:
 
     def expire(self, now_ms: int) -> None:
         """Delete offsets that are too old by the wall clock, and groups that have nothing left."""
-        from mockbroker.state.groups.expiry import expire
-
         expire(self, now_ms)
 
     def remove(self, group: AnyGroup) -> None:

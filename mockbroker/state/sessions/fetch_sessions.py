@@ -58,9 +58,9 @@ class FetchSession:
     by_topic_id: bool
     partitions: dict[PartitionKey, FetchPartition] = field(default_factory=dict)
 
-    def update(self, wanted: Iterable[FetchPartition], forgotten: Iterable[PartitionKey]) -> None:
+    def update(self, requested: Iterable[FetchPartition], forgotten: Iterable[PartitionKey]) -> None:
         """Apply the additions, changes and removals of an incremental request."""
-        for one in wanted:
+        for one in requested:
             known = self.partitions.get(one.key)
             if known is None:
                 self.partitions[one.key] = one
@@ -73,9 +73,9 @@ class FetchSession:
 
     def move_to_end(self, key: PartitionKey) -> None:
         """Read this partition last from now on, because it was just read."""
-        wanted = self.partitions.pop(key, None)
-        if wanted is not None:
-            self.partitions[key] = wanted
+        partition = self.partitions.pop(key, None)
+        if partition is not None:
+            self.partitions[key] = partition
 
 
 @dataclass(slots=True, eq=False)
@@ -90,9 +90,9 @@ class FetchSessions:
     by_id: dict[int, FetchSession] = field(default_factory=dict)
     partitions: int = 0
 
-    def open(self, by_topic_id: bool, wanted: Iterable[FetchPartition]) -> FetchSession | None:
+    def open(self, by_topic_id: bool, requested: Iterable[FetchPartition]) -> FetchSession | None:
         """Open a session; returns None at capacity, and the client continues without one."""
-        by_key = {one.key: one for one in wanted}
+        by_key = {one.key: one for one in requested}
         if self.max_sessions <= 0 or len(by_key) > MAX_PARTITIONS:
             return None
         while len(self.by_id) >= self.max_sessions or self.partitions + len(by_key) > MAX_PARTITIONS:
@@ -106,14 +106,14 @@ class FetchSessions:
         return session
 
     def update(
-        self, session: FetchSession, wanted: Iterable[FetchPartition], forgotten: Iterable[PartitionKey]
+        self, session: FetchSession, requested: Iterable[FetchPartition], forgotten: Iterable[PartitionKey]
     ) -> None:
         """Apply an incremental request to the most recently used session.
 
         At capacity, the least recently used sessions are closed, in the end this one too.
         """
         before = len(session.partitions)
-        session.update(wanted, forgotten)
+        session.update(requested, forgotten)
         self.partitions += len(session.partitions) - before
         while self.partitions > MAX_PARTITIONS:
             self._end_longest_unused()

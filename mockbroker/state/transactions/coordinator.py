@@ -26,7 +26,6 @@ from mockbroker.state.topics.coordinator_keys import OFFSETS_TOPIC, TRANSACTIONS
 from mockbroker.state.transactions.markers import Markers
 from mockbroker.state.transactions.states import (
     ENDING,
-    NO_TRANSACTION,
     STATE_NAMES,
     TransactionState,
     after,
@@ -304,14 +303,14 @@ class Transactions:
         value = self.get(transactional_id)
         if value.transaction_status in ENDING:
             self._write_markers(transactional_id, value, now_ms)
-        elif not self._takes_writes(transactional_id):
+            return
+        over_ms = self._over_ms(value)
+        if over_ms is None or self._wall_ms(now_ms) < over_ms or not self._takes_writes(transactional_id):
             self._set_timer(transactional_id, now_ms)
-        elif self._is_timed_out(value, now_ms):
+        elif value.transaction_status == TransactionState.ONGOING:
             self._fence(transactional_id, value, now_ms)
-        elif self._is_expired(value, now_ms):
-            self._expire(transactional_id, value)
         else:
-            self._set_timer(transactional_id, now_ms)
+            self._expire(transactional_id, value)
 
     def _set_timer(self, transactional_id: str, now_ms: int) -> None:
         """Schedule the next check of a transactional id at the time of Kafka's periodic check."""
@@ -319,32 +318,23 @@ class Transactions:
         if value.transaction_status in ENDING:
             self._timers.set(transactional_id, now_ms + MARKER_RETRY_MS)
             return
+        over_ms = self._over_ms(value)
+        if over_ms is None:
+            self._timers.cancel(transactional_id)
+            return
+        interval_ms = settings["transaction.remove.expired.transaction.cleanup.interval.ms"]
         if value.transaction_status == TransactionState.ONGOING:
-            if value.transaction_timeout_ms == MAX_TIMEOUT_MS:
-                self._timers.cancel(transactional_id)
-                return
-            over_ms = value.transaction_start_timestamp_ms + value.transaction_timeout_ms + 1
             interval_ms = settings["transaction.abort.timed.out.transaction.cleanup.interval.ms"]
-        else:
-            over_ms = value.transaction_last_update_timestamp_ms + settings["transactional.id.expiration.ms"]
-            interval_ms = settings["transaction.remove.expired.transaction.cleanup.interval.ms"]
         over_ms -= self.cluster.clock.offset_ms
         self._timers.set(transactional_id, next_multiple(max(over_ms, now_ms + 1), interval_ms))
 
-    def _is_timed_out(self, value: TransactionLogValue, now_ms: int) -> bool:
+    def _over_ms(self, value: TransactionLogValue) -> int | None:
+        """The wall clock time at which a transaction times out or an id without one expires; None: never."""
+        if value.transaction_status != TransactionState.ONGOING:
+            expiration_ms: int = self.cluster.settings["transactional.id.expiration.ms"]
+            return value.transaction_last_update_timestamp_ms + expiration_ms
         timeout_ms = value.transaction_timeout_ms
-        return (
-            value.transaction_status == TransactionState.ONGOING
-            and timeout_ms != MAX_TIMEOUT_MS
-            and value.transaction_start_timestamp_ms + timeout_ms < self._wall_ms(now_ms)
-        )
-
-    def _is_expired(self, value: TransactionLogValue, now_ms: int) -> bool:
-        kept_ms = self.cluster.settings["transactional.id.expiration.ms"]
-        return (
-            value.transaction_status in NO_TRANSACTION
-            and value.transaction_last_update_timestamp_ms <= self._wall_ms(now_ms) - kept_ms
-        )
+        return None if timeout_ms == MAX_TIMEOUT_MS else value.transaction_start_timestamp_ms + timeout_ms + 1
 
     def _expire(self, transactional_id: str, value: TransactionLogValue) -> None:
         self._append(transactional_id, None)
@@ -403,9 +393,9 @@ class Transactions:
         """
         last_epochs = self.cluster.producers.last_epochs
         known_epoch = value.producer_epoch
-        given, epoch, last_epoch = value.producer_id, known_epoch + 1, NO_EPOCH
+        producer_id, epoch, last_epoch = value.producer_id, known_epoch + 1, NO_EPOCH
         if known_epoch >= EXHAUSTED_EPOCH and (present is None or present[1] == known_epoch):
-            given, epoch = self._new_id(broker), 0
+            producer_id, epoch = self._new_id(broker), 0
             last_epoch = NO_EPOCH if present is None else known_epoch
         elif present is not None and known_epoch != NO_EPOCH:
             last_epoch = known_epoch
@@ -420,7 +410,7 @@ class Transactions:
                 value,
                 TransactionState.EMPTY,
                 self._wall_ms(now_ms),
-                producer_id=given,
+                producer_id=producer_id,
                 producer_epoch=epoch,
                 transaction_timeout_ms=timeout_ms,
                 transaction_start_timestamp_ms=-1,
@@ -428,7 +418,7 @@ class Transactions:
             now_ms,
         )
         last_epochs[transactional_id] = last_epoch
-        return (given, epoch)
+        return (producer_id, epoch)
 
     def _end_bumping(
         self, transactional_id: str, producer_id: int, epoch: int, now_ms: int, commit: bool, broker: Broker

@@ -56,13 +56,12 @@ NEW_MEMBER_JOIN_TIMEOUT_MS = 5 * 60 * 1000  # GroupCoordinatorConfig.CLASSIC_GRO
 class ClassicGroup(Generation):
     """A classic group as it runs.
 
-    ``previous`` is the state before this one, ``pending`` the ids of new members that have not yet joined with them,
+    ``pending`` are the ids of new members that have not yet joined with them,
     ``unsynced`` the members of this generation that have not yet sent a SyncGroup. ``_initial_delay`` is set while the
     first rebalance of an empty group is delayed: the current delay, and the maximum time that may follow it.
     """
 
     kind: ClassVar[str] = "classic"
-    previous: ClassicGroupState = ClassicGroupState.DEAD
     static_ids: dict[str, str] = field(default_factory=dict)  # group.instance.id -> member id
     pending: set[str] = field(default_factory=set)
     unsynced: set[str] = field(default_factory=set)
@@ -180,13 +179,11 @@ class ClassicGroup(Generation):
         parked = self._update_member(member, joining)
         if self.state is ClassicGroupState.COMPLETING:
             self._prepare_rebalance(now_ms)  # the leader may be assigning to the old id
-        elif self.state is ClassicGroupState.STABLE and vote(self.members.values()) != self.protocol_name:
-            self._rebalance(now_ms)
-        elif self.state is ClassicGroupState.STABLE:
+        elif self.state is ClassicGroupState.STABLE and vote(self.members.values()) == self.protocol_name:
             self._commit_generation()
             self._answer_join(member, self._same_generation_for(member, old_leader, joining.skips_assignment))
         else:
-            self._try_complete_join(now_ms)
+            self._rebalance(now_ms)
         return parked
 
     def _same_generation_for(self, member: ClassicGroupMember, old_leader: str, skips_assignment: bool) -> JoinAnswer:
@@ -397,7 +394,7 @@ class ClassicGroup(Generation):
             return
         self._member_added = False
         delay_ms, remaining_ms = self._initial_delay
-        delay_next_ms = min(self.groups.settings["group.initial.rebalance.delay.ms"], remaining_ms)
+        delay_next_ms = min(self.groups.cluster.settings["group.initial.rebalance.delay.ms"], remaining_ms)
         self._initial_delay = (delay_next_ms, max(remaining_ms - delay_ms, 0))
         self.set_timer(GroupTimer.JOIN, "", now_ms + delay_next_ms)
 
@@ -405,10 +402,10 @@ class ClassicGroup(Generation):
 
     def _rebalance(self, now_ms: int) -> None:
         """Start a rebalance, or complete the current one if that has become possible."""
-        if self.state is ClassicGroupState.PREPARING:
-            self._try_complete_join(now_ms)
-        else:
+        if self.state is not ClassicGroupState.PREPARING:
             self._prepare_rebalance(now_ms)
+        elif self._initial_delay is None:
+            self._complete_join_if_all_joined(now_ms)
 
     def _prepare_rebalance(self, now_ms: int) -> None:
         if self.state is ClassicGroupState.COMPLETING:
@@ -419,7 +416,7 @@ class ClassicGroup(Generation):
         self.cancel_timer(GroupTimer.SYNC)
         first = self.state is ClassicGroupState.EMPTY
         self._enter(ClassicGroupState.PREPARING, now_ms)
-        delay_ms = self.groups.settings["group.initial.rebalance.delay.ms"] if first else 0
+        delay_ms = self.groups.cluster.settings["group.initial.rebalance.delay.ms"] if first else 0
         if first and delay_ms > 0:  # so that other members of a new group can join
             self._initial_delay = (delay_ms, max(self._rebalance_timeout_ms() - delay_ms, 0))
             self._member_added = False
@@ -428,10 +425,6 @@ class ClassicGroup(Generation):
             self._complete_join(now_ms)
         else:
             self.set_timer(GroupTimer.JOIN, "", now_ms + self._rebalance_timeout_ms())
-
-    def _try_complete_join(self, now_ms: int) -> None:
-        if self._initial_delay is None:
-            self._complete_join_if_all_joined(now_ms)
 
     def _complete_join_if_all_joined(self, now_ms: int) -> None:
         if self.state is ClassicGroupState.PREPARING and self._all_joined():
@@ -476,7 +469,7 @@ class ClassicGroup(Generation):
 
     def _enter(self, state: ClassicGroupState, now_ms: int) -> None:
         assert self.state in VALID_BEFORE[state], (self.state, state)
-        self.previous, self.state = self.state, state
+        self.state = state
         self.state_since_ms = self.groups.clock.at(now_ms)
 
     def _commit_generation(self) -> None:
@@ -486,7 +479,7 @@ class ClassicGroup(Generation):
     # members
 
     def _has_capacity_for(self, member_id: str) -> bool:
-        limit: int = self.groups.settings["group.max.size"]
+        limit: int = self.groups.cluster.settings["group.max.size"]
         member = self.members.get(member_id)
         if self.state is ClassicGroupState.EMPTY:
             return True

@@ -177,8 +177,8 @@ def vote(members: Collection[ClassicGroupMember]) -> str:
     Ties are resolved by the order in the hash table in which Kafka counts votes.
     """
     assert members, "an empty group does not vote"
-    wanted = {name for name, count in supporters(members).items() if count == len(members)}
-    votes = Counter(next(name for name, _ in member.protocols if name in wanted) for member in members)
+    shared = {name for name, count in supporters(members).items() if count == len(members)}
+    votes = Counter(next(name for name, _ in member.protocols if name in shared) for member in members)
     if len(votes) == 1:
         return next(iter(votes))
     return max(hash_order(votes, string_hash), key=votes.__getitem__)

@@ -8,7 +8,7 @@ Source: the methods classicGroup...ToConsumerGroup of GroupMetadataManager, Apac
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from random import Random
 
 from mockbroker.state.coordinator_shard import CoordinatorRecord
@@ -20,7 +20,7 @@ from mockbroker.state.groups.consumer.group import ConsumerGroup
 from mockbroker.state.groups.consumer.heartbeat import NO_TIMEOUT, MemberUpdate, check_room, new_member_id
 from mockbroker.state.groups.consumer.members import ConsumerMember
 from mockbroker.state.groups.kind import GroupTimer
-from mockbroker.state.groups.modern.members import MemberState
+from mockbroker.state.groups.modern.members import MemberState, changed
 from protocol.embedded.consumer_protocol import ConsumerProtocolSubscription
 from protocol.embedded.versioned import read_versioned
 from protocol.error_codes import ErrorCode
@@ -59,21 +59,19 @@ class ClassicMembers:
         downgrades = existing is not None and migration.may_downgrade_replacing(group, existing)
         subscription = subscription_of(joining)
         update = MemberUpdate(group, member, replaced, new_records, now_ms, is_classic=True)
-        after = update.subscribe(
-            replace(
-                member,
-                instance_id=joining.instance_id if joining.instance_id is not None else member.instance_id,
-                rack=subscription.rack_id or member.rack,
-                rebalance_timeout_ms=member.rebalance_timeout_ms
-                if joining.rebalance_timeout_ms == NO_TIMEOUT
-                else joining.rebalance_timeout_ms,
-                topics=frozenset(subscription.topics),
-                expression="",
-                client_id=joining.client_id,
-                client_host=joining.client_host,
-                classic=migration.classic_metadata(joining.session_timeout_ms, joining.protocols),
-            )
-        )
+        changes = {
+            "instance_id": joining.instance_id,
+            "rack": subscription.rack_id or None,
+            "rebalance_timeout_ms": None
+            if joining.rebalance_timeout_ms == NO_TIMEOUT
+            else joining.rebalance_timeout_ms,
+            "topics": frozenset(subscription.topics),
+            "expression": "",
+            "client_id": joining.client_id,
+            "client_host": joining.client_host,
+            "classic": migration.classic_metadata(joining.session_timeout_ms, joining.protocols),
+        }
+        after = update.subscribe(changed(member, changes))
         owned = list(migration.by_topic_id(subscription.owned_partitions, group.groups.topics).items())
         group.cancel_timer(GroupTimer.JOIN, after.id)
         if downgrades:

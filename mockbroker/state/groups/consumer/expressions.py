@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from mockbroker.state.coordinator_shard import CoordinatorRecord
 from mockbroker.state.errors import ApiError
 from mockbroker.state.groups.consumer.members import ConsumerMember
-from mockbroker.state.groups.modern.subscriptions import count_matches
+from mockbroker.state.groups.modern.subscriptions import recount
 from mockbroker.state.patterns import PatternError, compiled
 from protocol.error_codes import ErrorCode
 
@@ -95,8 +95,7 @@ def resolve(group: ConsumerGroup, wall_ms: int, may_see: Callable[[str], bool] |
             new = frozenset(filter(may_see, new))
         if old != new:
             changed = True
-            count_matches(counts, old, -1)
-            count_matches(counts, new, 1)
+            recount(counts, old, new, by_expression=True)
         found.append(group.expression_record(text, new, version, wall_ms))
     metadata_hash = topics.hash_of(counts)
     if changed or metadata_hash != group.metadata_hash:

@@ -17,7 +17,7 @@ from mockbroker.state.groups.kind import GroupTimer
 from mockbroker.state.groups.modern.assignors import assignor_names
 from mockbroker.state.groups.modern.group import ModernGroup, RecordTypes
 from mockbroker.state.groups.modern.members import NO_HOLDER, STATIC_LEAVE_EPOCH
-from mockbroker.state.groups.modern.subscriptions import Counts, count_matches, count_names
+from mockbroker.state.groups.modern.subscriptions import Counts, recount
 from protocol.embedded import consumer_group_log
 
 FIBONACCI = -7046029254386353131  # BaseHashTable multiplies hashes by it
@@ -29,6 +29,9 @@ class ResolvedExpression(NamedTuple):
     topics: frozenset[str]
     version: int
     wall_ms: int
+
+
+NOT_RESOLVED = ResolvedExpression(frozenset(), 0, 0)
 
 
 @dataclass(slots=True, eq=False)
@@ -45,7 +48,6 @@ class ConsumerGroup(ModernGroup[ConsumerMember]):
     member_class: ClassVar[type[ConsumerMember]] = ConsumerMember
     types: ClassVar[RecordTypes] = RecordTypes(consumer_group_log, "ConsumerGroup")
     replaces_empty_classic: ClassVar[bool] = True
-    protocol_type: ClassVar[str | None] = "consumer"
     assignors: dict[str, int] = field(default_factory=dict)
     expressions: dict[str, int] = field(default_factory=dict)
     resolved: dict[str, ResolvedExpression] = field(default_factory=dict)
@@ -70,13 +72,12 @@ class ConsumerGroup(ModernGroup[ConsumerMember]):
 
     def apply_other(self, name: str, key: Any, value: Any | None) -> None:
         if name == "RegularExpression":
-            before = self.resolved.pop(key.regular_expression, None)
-            if before is not None:
-                count_matches(self.counts, before.topics, -1)
+            before = self.resolved.pop(key.regular_expression, NOT_RESOLVED)
+            after = NOT_RESOLVED
             if value is not None:
-                found = ResolvedExpression(frozenset(value.topics), value.version, value.timestamp)
-                self.resolved[key.regular_expression] = found
-                count_matches(self.counts, found.topics, 1)
+                after = ResolvedExpression(frozenset(value.topics), value.version, value.timestamp)
+                self.resolved[key.regular_expression] = after
+            recount(self.counts, before.topics, after.topics, by_expression=True)
 
     def member_changed(self, before: ConsumerMember | None, after: ConsumerMember | None) -> None:
         ModernGroup.member_changed(self, before, after)
@@ -152,8 +153,7 @@ class ConsumerGroup(ModernGroup[ConsumerMember]):
         return counts
 
     def _stop_counting(self, counts: Counts, text: str) -> None:
-        if text in self.resolved:
-            count_matches(counts, self.resolved[text].topics, -1)
+        recount(counts, self.resolved.get(text, NOT_RESOLVED).topics, (), by_expression=True)
 
     def expressions_after(self, before: ConsumerMember, after: ConsumerMember) -> dict[str, int]:
         """The number of subscribers of each expression after a member has changed."""
@@ -182,9 +182,7 @@ class ConsumerGroup(ModernGroup[ConsumerMember]):
     def records_without(self, members: Sequence[ConsumerMember], epoch: int) -> list[CoordinatorRecord]:
         subscribers = Counter(member.expression for member in members if member.expression)
         gone = [text for text, count in subscribers.items() if self.expressions.get(text) == count]
-        counts = dict(self.counts)
-        for member in members:
-            count_names(counts, member.topics, -1)
+        counts = self.counts_without(members)
         for text in gone:
             self._stop_counting(counts, text)
         return [*map(self.no_expression, gone), self.epoch_record(epoch, self.groups.topics.hash_of(counts))]

@@ -11,6 +11,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from random import Random
 from typing import TYPE_CHECKING
 from uuid import UUID
@@ -21,15 +22,13 @@ from mockbroker.state.groups.consumer import migration
 from mockbroker.state.groups.consumer.expressions import ExpressionChange, change_of, refresh
 from mockbroker.state.groups.consumer.group import ConsumerGroup
 from mockbroker.state.groups.consumer.members import ConsumerMember, Holding
-from mockbroker.state.groups.consumer.reconciliation import Owned, reconcile
-from mockbroker.state.groups.kind import GroupTimer
-from mockbroker.state.groups.modern.assignors import RACK_AWARE, MemberSpec, assign_targets, assignor_names
+from mockbroker.state.groups.consumer.reconciliation import ConsumerStep, Owned
+from mockbroker.state.groups.modern.assignors import RACK_AWARE, assign_targets, assignor_names
 from mockbroker.state.groups.modern.group import check_filled
 from mockbroker.state.groups.modern.members import (
     JOIN_EPOCH,
     LEAVE_EPOCH,
     STATIC_LEAVE_EPOCH,
-    MemberState,
     Partitions,
     changed,
 )
@@ -40,6 +39,8 @@ if TYPE_CHECKING:
     from mockbroker.state.groups.coordinator import Groups
 
 NO_TIMEOUT = -1
+progress_of = attrgetter("epoch", "previous_epoch", "state", "assigned", "pending_revocation")
+"""The fields of a member that change as it approaches its target."""
 MEMBER_MAKES_ID_VERSION = 1  # of ConsumerGroupHeartbeat (KIP-1082)
 
 
@@ -183,11 +184,7 @@ class MemberUpdate:
             )
         self.counts_members = bump or group.metadata_expired()
         if self.counts_members:
-            metadata_hash = group.groups.topics.hash_of(group.counts_after(before, after))
-            if bump or metadata_hash != group.metadata_hash:
-                self.epoch += 1
-                self.records.append(group.epoch_record(self.epoch, metadata_hash))
-            group.metadata_refreshed()
+            self.epoch = group.next_epoch(group.counts_after(before, after), self.records, has_changed=bump)
         return after
 
     def assign(self, after: ConsumerMember) -> tuple[int, Partitions]:
@@ -199,17 +196,13 @@ class MemberUpdate:
         members = {one.id: one for one in group.members.values() if one.id != old_id}
         members[after.id] = after
         old_targets = {one: group.targets.get(one if one != after.id else old_id) for one in members}
-        specs = {
-            one.id: MemberSpec(group.topics_of(one), old_targets[one.id] or {}, one.rack, one.instance_id)
-            for one in members.values()
-        }
         assignor = group.preferred_assignor(self.member, after)
         alike = all_subscribe_alike(group.counts, len(group.members), group.expressions)
         if self.counts_members:
             alike = all_subscribe_alike(
                 group.counts_after(self.member, after), len(members), group.expressions_after(self.member, after)
             )
-        targets = assign_targets(assignor, self.epoch, specs, group.groups.topics, alike=alike)
+        targets = assign_targets(group, assignor, self.epoch, members, old_targets, alike=alike)
         self.records += group.target_records(self.epoch, targets, old_targets, self.now_ms)
         return self.epoch, targets[after.id]
 
@@ -217,9 +210,9 @@ class MemberUpdate:
         self, after: ConsumerMember, assignment_epoch: int, target: Partitions, owned: Owned | None
     ) -> ConsumerMember:
         """Move the member a step towards its target. Raises ApiError: FENCED_MEMBER_EPOCH."""
-        reached = reconcile(
-            self.group, after, assignment_epoch, target, owned, subscription_changed=self.subscription_changed
-        )
+        at_once = self.group.groups.rules.unsubscribing_counts_at_once
+        step = ConsumerStep(self.group, after, assignment_epoch, target, owned, revokes_at_once=at_once)
+        reached = step.reconciled(subscription_changed=self.subscription_changed)
         if reached != after:
             self.records.append(self.group.assignment_record(reached))
         return reached
@@ -232,27 +225,12 @@ class MemberUpdate:
             group.cancel_timers_of(self.replaced.id)
         if self.records:
             group.write(self.records)
-        if reached.classic is not None or (before is not None and not moved(before, reached)):
-            return
-        if reached.state is MemberState.UNREVOKED_PARTITIONS:
-            group.set_timer(GroupTimer.REBALANCE, reached.id, self.now_ms + reached.rebalance_timeout_ms)
-        else:
-            group.cancel_timer(GroupTimer.REBALANCE, reached.id)
+        if reached.classic is None and (before is None or progress_of(before) != progress_of(reached)):
+            group.schedule_revocation(reached, self.now_ms)
 
     def refresh_expressions(self, may_see: Callable[[str], bool] | None) -> None:
         """After the answer, match expressions with the topics that the member may see."""
         refresh(self.group, self._last_resolved, self.now_ms, may_see)
-
-
-def moved(before: ConsumerMember, after: ConsumerMember) -> bool:
-    """True if a member's epochs, state or assignment have changed."""
-    return (before.epoch, before.previous_epoch, before.state, before.assigned, before.pending_revocation) != (
-        after.epoch,
-        after.previous_epoch,
-        after.state,
-        after.assigned,
-        after.pending_revocation,
-    )
 
 
 def check_room(group: ConsumerGroup, member_id: str, instance_id: str | None) -> None:

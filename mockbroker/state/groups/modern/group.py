@@ -27,7 +27,7 @@ from mockbroker.state.groups.modern.members import (
     messages_of,
     partitions_of,
 )
-from mockbroker.state.groups.modern.subscriptions import Counts, count_names
+from mockbroker.state.groups.modern.subscriptions import Counts, recount
 from mockbroker.state.image.image import TopicPartition
 from protocol.error_codes import ErrorCode
 
@@ -67,7 +67,6 @@ class ModernGroup(CoordinatedGroup, Generic[SomeMember]):
     group_records: ClassVar[Sequence[str]] = ("TargetAssignmentMetadata", "Metadata")
     no_target: ClassVar[Any] = NO_PARTITIONS
     commits_offsets: ClassVar[bool] = True
-    protocol_type: ClassVar[str | None]
     epoch: int = field(init=False)
     metadata_hash: int = 0
     assignment_epoch: int = field(init=False)
@@ -203,8 +202,7 @@ class ModernGroup(CoordinatedGroup, Generic[SomeMember]):
 
     def member_changed(self, before: SomeMember | None, after: SomeMember | None) -> None:
         """Update the indexes by topic, partition or task."""
-        count_names(self.counts, before.topics if before is not None else (), -1)
-        count_names(self.counts, after.topics if after is not None else (), 1)
+        recount(self.counts, topics_named_by(before), topics_named_by(after))
 
     def restore(self, records: Iterable[CoordinatorRecord], now_ms: int) -> None:
         """Resume from the group's records in the log; its members get full sessions."""
@@ -217,6 +215,21 @@ class ModernGroup(CoordinatedGroup, Generic[SomeMember]):
     def metadata_expired(self) -> bool:
         """True if topics may have changed since the metadata hash was computed."""
         return self._metadata_version != self.groups.topics.version()
+
+    def next_epoch(self, counts: Counts, written: list[CoordinatorRecord], *, has_changed: bool) -> int:
+        """The group's epoch after a heartbeat; it increases, with a record, if members or topics have changed.
+
+        Args:
+            counts: the subscribers of each topic after the heartbeat.
+        """
+        epoch = self.epoch
+        if has_changed or self.metadata_expired():
+            metadata_hash = self.groups.topics.hash_of(counts)
+            if has_changed or metadata_hash != self.metadata_hash:
+                epoch += 1
+                written.append(self.epoch_record(epoch, metadata_hash))
+            self.metadata_refreshed()
+        return epoch
 
     def metadata_refreshed(self) -> None:
         """Record that the metadata hash is up to date with the topics."""
@@ -245,6 +258,11 @@ class ModernGroup(CoordinatedGroup, Generic[SomeMember]):
         if all(member.is_reconciled(self.assignment_epoch) for member in self.members.values()):
             return "Stable"
         return "Reconciling"
+
+    @property
+    def protocol_type(self) -> str:
+        """The name of the protocol, as of the kind of group."""
+        return self.kind
 
     @property
     def member_count(self) -> int:
@@ -387,10 +405,14 @@ class ModernGroup(CoordinatedGroup, Generic[SomeMember]):
 
     def records_without(self, members: Sequence[SomeMember], epoch: int) -> list[CoordinatorRecord]:
         """The records of the group in its next epoch, without these members."""
+        return [self.epoch_record(epoch, self.groups.topics.hash_of(self.counts_without(members)))]
+
+    def counts_without(self, members: Sequence[SomeMember]) -> Counts:
+        """The number of subscribers of each topic after members have left."""
         counts = dict(self.counts)
         for member in members:
-            count_names(counts, member.topics, -1)
-        return [self.epoch_record(epoch, self.groups.topics.hash_of(counts))]
+            recount(counts, member.topics, ())
+        return counts
 
     def check_capacity(self, member_id: str) -> None:
         """Raises ApiError: GROUP_MAX_SIZE_REACHED, for a new member of a full group."""
@@ -402,8 +424,7 @@ class ModernGroup(CoordinatedGroup, Generic[SomeMember]):
     def counts_after(self, before: SomeMember | None, after: SomeMember | None) -> Counts:
         """The number of subscribers of each topic after a member has changed, joined or left."""
         counts = dict(self.counts)
-        count_names(counts, before.topics if before is not None else (), -1)
-        count_names(counts, after.topics if after is not None else (), 1)
+        recount(counts, topics_named_by(before), topics_named_by(after))
         return counts
 
     def may_assign(self, now_ms: int) -> bool:
@@ -521,12 +542,22 @@ class ModernGroup(CoordinatedGroup, Generic[SomeMember]):
             timeout_ms = self.config(f"{self.kind}.session.timeout.ms")
         self.set_timer(GroupTimer.SESSION, member_id, now_ms + timeout_ms)
 
+    def schedule_revocation(self, member: SomeMember, now_ms: int) -> None:
+        """Give a member its rebalance time-out to revoke what it has to revoke, if it has to."""
+        if member.state is MemberState.UNREVOKED_PARTITIONS:
+            self.set_timer(GroupTimer.REBALANCE, member.id, now_ms + member.rebalance_timeout_ms)
+        else:
+            self.cancel_timer(GroupTimer.REBALANCE, member.id)
+
     def restart_sessions(self, now_ms: int) -> None:
         """Start a full session for every member, and give members that have to revoke partitions their full time."""
         for member in self.members.values():
             self.extend_session(member.id, now_ms)
-            if member.state is MemberState.UNREVOKED_PARTITIONS:
-                self.set_timer(GroupTimer.REBALANCE, member.id, now_ms + member.rebalance_timeout_ms)
+            self.schedule_revocation(member, now_ms)
+
+
+def topics_named_by(member: ModernMember | None) -> frozenset[str]:
+    return frozenset() if member is None else member.topics
 
 
 def epoch_name(member: ModernMember) -> str:

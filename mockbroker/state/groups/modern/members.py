@@ -6,7 +6,7 @@ Source: ModernGroupMember, MemberState, Apache Kafka 4.4.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from enum import IntEnum
 from functools import cache
 from typing import Any, Self, TypeVar
@@ -45,7 +45,8 @@ class MemberState(IntEnum):
 class ModernMember:
     """A member's metadata, and the epoch that it has reached.
 
-    ``topics`` are the names that it subscribes to. ``instance_id`` names a static member.
+    ``topics`` are the names that it subscribes to. ``instance_id`` names a static member. ``assigned`` is what the
+    member holds, ``pending_revocation`` what it has to revoke first.
     """
 
     id: str
@@ -58,6 +59,8 @@ class ModernMember:
     client_host: str = ""
     rebalance_timeout_ms: int = -1
     topics: frozenset[str] = frozenset()
+    assigned: Any = field(default_factory=dict)
+    pending_revocation: Any = field(default_factory=dict)
 
     @property
     def is_classic(self) -> bool:

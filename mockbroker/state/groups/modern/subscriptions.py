@@ -19,25 +19,16 @@ class SubscriptionCount(NamedTuple):
 Counts = dict[str, SubscriptionCount]
 
 
-def count_names(counts: Counts, topics: Iterable[str], by: int) -> None:
-    """Count members that start (1) or stop (-1) naming topics."""
-    for topic in topics:
-        _add(counts, topic, by, 0)
-
-
-def count_matches(counts: Counts, topics: Iterable[str], by: int) -> None:
-    """Count an expression that starts (1) or stops (-1) matching topics."""
-    for topic in topics:
-        _add(counts, topic, 0, by)
-
-
-def _add(counts: Counts, topic: str, names: int, expressions: int) -> None:
-    old = counts.get(topic, SubscriptionCount())
-    new = SubscriptionCount(old.by_name + names, old.by_expression + expressions)
-    if new.by_name <= 0 and new.by_expression <= 0:
-        counts.pop(topic, None)
-    else:
-        counts[topic] = new
+def recount(counts: Counts, old: Iterable[str], new: Iterable[str], *, by_expression: bool = False) -> None:
+    """Count a member, or an expression, for its new topics and no longer for its old ones."""
+    for topics, by in ((old, -1), (new, 1)):
+        for topic in topics:
+            names, expressions = counts.get(topic, SubscriptionCount())
+            names, expressions = (names, expressions + by) if by_expression else (names + by, expressions)
+            if names <= 0 and expressions <= 0:
+                counts.pop(topic, None)
+            else:
+                counts[topic] = SubscriptionCount(names, expressions)
 
 
 def all_subscribe_alike(

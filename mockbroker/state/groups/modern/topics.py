@@ -63,11 +63,11 @@ class GroupTopics:
 
     def hash_of(self, names: Iterable[str]) -> int:
         """A signed 64-bit number that changes when any of these topics does; 0 if none exists."""
-        there = sorted(name for name in names if name in self.by_name)
-        if not there:
+        existing = sorted(name for name in names if name in self.by_name)
+        if not existing:
             return 0
         digest = blake2b(digest_size=HASH_BYTES)
-        for name in there:
+        for name in existing:
             digest.update(self._topic_hash(name))
         return int.from_bytes(digest.digest(), "big", signed=True)
 
@@ -80,8 +80,8 @@ class GroupTopics:
         digest = blake2b(topic.id, digest_size=HASH_BYTES)
         digest.update(name.encode())
         for partition in topic.partitions:
-            there = sorted(racks.get(replica) or "" for replica in partition.replicas)
-            digest.update(repr(there).encode())
+            rack_names = sorted(racks.get(replica) or "" for replica in partition.replicas)
+            digest.update(repr(rack_names).encode())
         found = digest.digest()
         if len(self._hashes) > 2 * len(self.by_name):  # many of them are of deleted topics
             self._hashes.clear()

@@ -5,7 +5,8 @@ from msgspec import structs
 
 from mockbroker.core.simulation import Simulation
 from mockbroker.state.errors import ApiError
-from mockbroker.state.topics.coordinator_keys import TRANSACTIONS_TOPIC
+from mockbroker.state.groups.offsets import Committed
+from mockbroker.state.topics.coordinator_keys import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from mockbroker.state.transactions.states import (
     STATE_NAMES,
     VALID_BEFORE,
@@ -282,10 +283,20 @@ def test_a_reset_forgets_the_transactions_that_came_afterwards(sim):
 
 
 def test_the_earlier_of_two_commits_of_an_offset_counts_for_nothing(sim):
-    from mockbroker.state.groups.offsets import Committed
-
     producer = TransactionalProducer(sim)
     assert producer.init() == producer.commit_offset(7) == 0
     sim.cluster.groups.commit("readers", -1, "", None, {(TOPIC, 0): Committed(9)}, sim.now_ms)
     assert producer.end() == 0
     assert sim.cluster.groups.offsets("readers").get((TOPIC, 0)).offset == 9
+
+
+def test_an_expired_transactional_id_takes_its_producer_from_the_group_coordinators():
+    sim = Simulation(settings={"transactional.id.expiration.ms": 7_000_000})
+    sim.cluster.replication_control.create(TOPIC, 2, 3)
+    producer = begun(sim)
+    assert producer.commit_offset(3) == 0
+    assert producer.end() == 0
+    (shard,) = sim.cluster.internal_topics.shards(OFFSETS_TOPIC)
+    assert producer.producer_id in shard.producer_epochs
+    sim.advance(7_000_000 + 3_600_000)
+    assert not shard.producer_epochs
