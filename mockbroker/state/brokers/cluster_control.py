@@ -72,13 +72,13 @@ class ClusterControl:
             self.fence([broker_id], fenced=True)
         self.cluster.support.broker_stopped(broker, now_ms)
         self._process_ended(broker)
-        self.cluster.producers.forget_block(broker_id)
         self.cluster.brokers_changed()
         return True
 
     def _process_ended(self, broker: Broker) -> None:
-        """Discard the state of a broker's process: fetch sessions and logger levels."""
+        """Discard the state of a broker's process: producer ids, fetch sessions and logger levels."""
         broker.process_ended()
+        self.cluster.producers.forget_block(broker.id)
         self.cluster.fetch_sessions.pop(broker.id, None)
         for extension in self.cluster.extensions():
             extension.broker_stopped(broker.id)
@@ -96,7 +96,6 @@ class ClusterControl:
         broker.is_running = False
         self.cluster.network.crashed.add(broker_id)
         self._process_ended(broker)
-        self.cluster.producers.forget_block(broker_id)
         if broker.online:
             self._sessions.set(broker_id, now_ms + self._session_timeout_ms())
         self.cluster.replication.refresh(self.cluster.partitions(), now_ms)

@@ -132,7 +132,7 @@ def check_message_set(records: bytes, rules: AppendRules, now_ms: int, *, clock_
     except RecordError as error:
         raise BadBatchError(code_of(error), str(error)) from None
     largest = rules.max_bytes
-    newest_ms = bounds_of(rules, now_ms, clock_is_real=clock_jumped or now_ms >= FIRST_REAL_MS).newest_ms
+    _, newest_ms = bounds_of(rules, now_ms, clock_is_real=clock_jumped or now_ms >= FIRST_REAL_MS)
     for header in headers:
         if header.size > largest:
             raise BadBatchError(

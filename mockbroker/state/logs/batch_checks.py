@@ -98,14 +98,8 @@ class AppendRules(NamedTuple):
     segment_ms: int
 
 
-class Bounds(NamedTuple):
-    """The range of valid timestamps; None: unlimited."""
-
-    oldest_ms: int | None
-    newest_ms: int | None
-
-
-ANY_TIME = Bounds(None, None)
+Bounds = tuple[int | None, int | None]
+"""The oldest and the newest valid timestamp in ms; None: unlimited."""
 
 
 def append_rules(topic: Topic) -> AppendRules:
@@ -193,7 +187,7 @@ def check_batch(
     codec = attributes & CODEC_MASK
     target = codec if rules.codec is None else rules.codec
     max_record_bytes = rules.max_record_bytes if codec else None
-    bounds = bounds_of(rules, now_ms, clock_is_real=clock_jumped or now_ms >= FIRST_REAL_MS)
+    oldest_ms, newest_ms = bounds = bounds_of(rules, now_ms, clock_is_real=clock_jumped or now_ms >= FIRST_REAL_MS)
     if (
         header.record_count > WALKED_RECORDS
         and header.record_count * SMALLEST_RECORD_BYTES
@@ -201,8 +195,8 @@ def check_batch(
         and target == codec
         and not rules.needs_keys
         and max_record_bytes is None
-        and bounds.oldest_ms is None
-        and (bounds.newest_ms is None or header.max_timestamp <= bounds.newest_ms)
+        and oldest_ms is None
+        and (newest_ms is None or header.max_timestamp <= newest_ms)
         and not attributes & LOG_APPEND_TIME_FLAG
     ):
         return CheckedBatch(data, header)
@@ -257,9 +251,9 @@ def read_checked_header(records: bytes, size: int, max_bytes: int) -> BatchHeade
 def bounds_of(rules: AppendRules, now_ms: int, *, clock_is_real: bool) -> Bounds:
     """The range of valid timestamps at this time."""
     if rules.by_append_time:
-        return ANY_TIME
+        return None, None
     before_ms, after_ms = rules.before_ms, rules.after_ms
-    return Bounds(
+    return (
         None if before_ms is None else now_ms - before_ms,
         None if after_ms is None or not clock_is_real else now_ms + after_ms,
     )
@@ -330,10 +324,6 @@ INT_SHIFT, LONG_SHIFT = 28, 63
 """Shift of the last byte in a varint of 32 bits and of 64 bits."""
 
 
-class _TooLongError(Exception):
-    """A varint that is too long."""
-
-
 def read_records(
     data: bytes,
     header: BatchHeader,
@@ -380,13 +370,9 @@ class LenientReader:
 
     def records(self, *, sizes_count: bool, max_bytes: int | None = None) -> list[Record]:
         found = []
+        too_long = ErrorCode.INVALID_RECORD if self.header.is_compressed else ErrorCode.UNKNOWN_SERVER_ERROR
         for _ in range(self.header.record_count):
-            try:
-                size = self.varint(INT_SHIFT)
-            except _TooLongError:
-                if self.header.is_compressed:
-                    raise broken("a record's length does not end") from None
-                raise BadBatchError(ErrorCode.UNKNOWN_SERVER_ERROR, "a record's length does not end") from None
+            size = self.varint(INT_SHIFT, too_long)
             if self.header.is_compressed and size < 0:
                 raise broken(f"a record of {size} bytes")
             if max_bytes is not None and size > max_bytes:
@@ -394,10 +380,7 @@ class LenientReader:
             if sizes_count and size > len(self.body) - self.position:
                 raise broken(f"a record of {size} bytes with {len(self.body) - self.position} left")
             start = self.position
-            try:
-                found.append(self.record())
-            except _TooLongError:
-                raise broken("a number does not end") from None
+            found.append(self.record())
             if sizes_count and self.position - start != size:
                 raise broken(f"a record says {size} bytes, but its fields take {self.position - start}")
         if self.position != len(self.body):
@@ -430,7 +413,7 @@ class LenientReader:
         self.position += 1
         return byte
 
-    def varint(self, last_shift: int) -> int:
+    def varint(self, last_shift: int, too_long: ErrorCode = ErrorCode.INVALID_RECORD) -> int:
         number = shift = 0
         while True:
             byte = self.byte()
@@ -439,7 +422,7 @@ class LenientReader:
                 break
             shift += 7
             if shift > last_shift:
-                raise _TooLongError
+                raise BadBatchError(too_long, "a number does not end")
         number &= 0xFFFFFFFF if last_shift == INT_SHIFT else 0xFFFFFFFFFFFFFFFF
         return number >> 1 ^ -(number & 1)
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from itertools import product
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from mockbroker.state.image.image import QuotaEntity
@@ -20,6 +21,7 @@ SAMPLES = 11
 MAX_USAGES = 10_000  # of all clients and brokers: new client ids are counted separately
 USER, CLIENT_ID = "user", "client-id"
 
+ABSENT: Any = object()  # a part that an entity does not have
 Limits = dict["QuotaEntity", dict[str, float]]
 Tags = tuple[tuple[str, str], ...]
 
@@ -94,18 +96,11 @@ def limit_of(limits: Limits, key: str, user: str, client_id: str) -> tuple[Tags,
     >>> limit_of({(("user", None),): {"producer_byte_rate": 5.0}}, "producer_byte_rate", "ann", "app")
     ((('user', 'ann'),), 5.0)
     """
-    both: Tags = ((CLIENT_ID, client_id), (USER, user))
-    for entity, tags in (
-        (((CLIENT_ID, client_id), (USER, user)), both),
-        (((CLIENT_ID, None), (USER, user)), both),
-        (((USER, user),), ((USER, user),)),
-        (((CLIENT_ID, client_id), (USER, None)), both),
-        (((CLIENT_ID, None), (USER, None)), both),
-        (((USER, None),), ((USER, user),)),
-        (((CLIENT_ID, client_id),), ((CLIENT_ID, client_id),)),
-        (((CLIENT_ID, None),), ((CLIENT_ID, client_id),)),
-    ):
+    of_client: Tags = ((CLIENT_ID, client_id), (USER, user))
+    for user_name, client_name in product((user, None, ABSENT), (client_id, None, ABSENT)) if limits else ():
+        names = {CLIENT_ID: client_name, USER: user_name}
+        entity = tuple((kind, name) for kind, name in names.items() if name is not ABSENT)
         limit = limits.get(entity, {}).get(key)
         if limit is not None:
-            return (tags, limit)
+            return tuple((kind, name) for kind, name in of_client if names[kind] is not ABSENT), limit
     return None

@@ -90,27 +90,15 @@ def pattern_of(text: str) -> Any:
 
 def filled_in(replacement: str, match: Any) -> str:
     """A replacement with its ``$1`` groups filled in; a number above the last group remains as text."""
-    last = match.re.groups
-    result, at = "", 0
-    while at < len(replacement):
-        char = replacement[at]
-        at += 1
-        if char == "\\" and at < len(replacement):
-            result += replacement[at]
-            at += 1
-        elif char == "$" and at < len(replacement) and replacement[at].isdecimal():
-            group = int(replacement[at])
-            if group > last:
-                result += char
-                continue
-            at += 1
-            while at < len(replacement) and replacement[at].isdecimal() and group * 10 + int(replacement[at]) <= last:
-                group = group * 10 + int(replacement[at])
-                at += 1
-            result += match[group] or ""
-        else:
-            result += char
-    return result
+
+    def fill(found: re.Match[str]) -> str:
+        if found[1] is not None:
+            return found[1]
+        numbers = [found[2][:size] for size in range(1, len(found[2]) + 1)]
+        number = max((one for one in numbers if int(one) <= match.re.groups), key=len, default=None)
+        return found[0] if number is None else (match[int(number)] or "") + found[2].removeprefix(number)
+
+    return re.sub(r"\\(.)|\$(\d+)", fill, replacement, flags=re.DOTALL)
 
 
 ESCAPED = frozenset(',=+<>#;"\\')
