@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from protocol.error_codes import ErrorCode
+
 MAX_MESSAGE_LETTERS = 1000
 
 
@@ -21,6 +23,10 @@ class ApiError(Exception):
 
     def __str__(self) -> str:
         return f"error {int(self.code)}" + (f": {self.message}" if self.message else "")
+
+
+def invalid_request(message: str) -> ApiError:
+    return ApiError(ErrorCode.INVALID_REQUEST, message)
 
 
 class UnknownNameError(KeyError):

@@ -63,11 +63,8 @@ def resume(cluster: Cluster, now_ms: int, snapshot: ClusterSnapshot | None = Non
     if cluster.is_durable:
         begin_leader_epochs(cluster)
     topics = [control.run(topic_id) for topic_id in image.topics]
-    if snapshot is not None and (snapshot.overrides or snapshot.producers):
-        for topic in topics:
-            for partition in topic.partitions:
-                key = (topic.id, partition.index)
-                partition.restore(snapshot.overrides.get(key), snapshot.producers.get(key))
+    for (topic_id, index), overrides in snapshot.overrides.items() if snapshot is not None else ():
+        cluster.topic_by_id[topic_id].partitions[index].overrides = overrides
     control.reassignments.restore()
     control.leaders.elect(topics)
     cluster.replication.refresh(cluster.partitions(), now_ms)

@@ -1,8 +1,8 @@
 """A snapshot of a cluster, which forks and resets start from.
 
 It has the state that survives a restart, except group members, which are other programs: groups are empty, with their
-committed offsets. It also has overrides of partitions, the state of producers, the offset of the wall clock, and the
-state of the random generator. In a cluster that starts from it, all brokers are up, no link is cut, no disk is full,
+committed offsets. It also has overrides of partitions, the offset of the wall clock, and the state of the random
+generator. In a cluster that starts from it, all brokers are up, no link is cut, no disk is full,
 and no follower lags.
 
 Logs are not copied until they are used.
@@ -19,7 +19,6 @@ from mockbroker.state.replicas.overrides import NO_OVERRIDES
 if TYPE_CHECKING:
     from mockbroker.state.cluster import Cluster
     from mockbroker.state.image.image import Image
-    from mockbroker.state.logs.producers import PartitionProducers
     from mockbroker.state.logs.store import LogStore
     from mockbroker.state.replicas.overrides import PartitionOverrides
 
@@ -33,7 +32,6 @@ class ClusterSnapshot:
     image: Image
     logs: LogStore
     overrides: dict[PartitionKey, PartitionOverrides]
-    producers: dict[PartitionKey, PartitionProducers]
     last_producer_epochs: dict[str, int]
     clock_offset_ms: int
     cluster_id: str
@@ -50,20 +48,16 @@ class ClusterSnapshot:
 def snapshot_of(cluster: Cluster) -> ClusterSnapshot:
     """The current state of a cluster."""
     overrides: dict[PartitionKey, PartitionOverrides] = {}
-    producers: dict[PartitionKey, PartitionProducers] = {}
     for topic in cluster.topics.values():
         for partition in topic.partitions:
             if partition.overrides is not NO_OVERRIDES:
                 overrides[topic.id, partition.index] = replace(
                     partition.overrides, offline=frozenset(), copying=frozenset()
                 )
-            if partition.has_known_producers:
-                producers[topic.id, partition.index] = partition.producers.copy()
     return ClusterSnapshot(
         cluster.image.copy(),
         cluster.log_store.fork(),
         overrides,
-        producers,
         dict(cluster.producers.last_epochs),
         cluster.clock.offset_ms,
         cluster.id,

@@ -19,7 +19,7 @@ from mockbroker.state.configs.group_rules import check_client_metrics_configs, c
 from mockbroker.state.configs.loggers import LEVELS, ROOT
 from mockbroker.state.configs.topic_rules import check_topic_configs, invalid
 from mockbroker.state.configs.values import ConfigType, text_of
-from mockbroker.state.errors import ApiError
+from mockbroker.state.errors import ApiError, invalid_request
 from mockbroker.state.topics.topic import check_topic_name
 from protocol.error_codes import ErrorCode
 
@@ -117,7 +117,7 @@ class ConfigAlterations:
         after = dict(self.configs.own(BROKER, name))
         for config, operation, value in changes:
             if operation not in OPERATIONS:
-                raise ApiError(ErrorCode.INVALID_REQUEST, f"expected an operation from 0 to 3, got {operation}")
+                raise invalid_request(f"expected an operation from 0 to 3, got {operation}")
             new = applied(BROKER, config, after.pop(config, None), operation, value)
             if new is not None:
                 after[config] = new
@@ -137,7 +137,7 @@ class ConfigAlterations:
     def _check_as_controller(self, kind: str, name: str, after: Mapping[str, str], before: Mapping[str, str]) -> None:
         if kind == TOPIC:
             if not name:
-                raise ApiError(ErrorCode.INVALID_REQUEST, "expected the name of a topic, got ''")
+                raise invalid_request("expected the name of a topic, got ''")
             check_topic_name(name)
             check_topic_configs(self.configs, after, before)
             if name not in self.configs.cluster.topics:
@@ -154,13 +154,13 @@ class ConfigAlterations:
         loggers = self.broker.loggers
         for logger, operation, level in changes:
             if operation not in (ConfigOperation.SET, ConfigOperation.DELETE):
-                raise ApiError(ErrorCode.INVALID_REQUEST, f"expected to set or delete a level, got {operation}")
+                raise invalid_request(f"expected to set or delete a level, got {operation}")
             if not loggers.exists(logger):
                 raise invalid(f"there is no logger {logger}")
             if operation == ConfigOperation.SET and level not in LEVELS:
                 raise invalid(f"{logger}: expected one of {', '.join(LEVELS)}, got {level!r}")
             if operation == ConfigOperation.DELETE and logger == ROOT:
-                raise ApiError(ErrorCode.INVALID_REQUEST, f"the logger {ROOT} always has a level")
+                raise invalid_request(f"the logger {ROOT} always has a level")
         if not self.validate_only:
             for logger, operation, level in changes:
                 loggers.set(logger, level if operation == ConfigOperation.SET else None)
@@ -172,16 +172,16 @@ LOGGERS = 8  # ConfigResource.Type
 def check_changes(changes: Sequence[Change]) -> None:
     """Raises ApiError: INVALID_REQUEST for a repeated config, or one without a required value."""
     if len({name for name, *_ in changes}) != len(changes):
-        raise ApiError(ErrorCode.INVALID_REQUEST, "expected each config once")
+        raise invalid_request("expected each config once")
     nulls = [name for name, operation, value in changes if value is None and operation != ConfigOperation.DELETE]
     if nulls:
-        raise ApiError(ErrorCode.INVALID_REQUEST, f"expected a value for {', '.join(nulls)}, got null")
+        raise invalid_request(f"expected a value for {', '.join(nulls)}, got null")
 
 
 def check_broker_id(name: str, broker_id: int) -> None:
     """Raises ApiError: INVALID_REQUEST unless a resource's name is the id of the receiving broker."""
     if len(name) > MOST_ID_CHARACTERS or not WHOLE_NUMBER.fullmatch(name) or int(name) != broker_id:
-        raise ApiError(ErrorCode.INVALID_REQUEST, f"expected {broker_id}, the broker that was asked, got {name!r}")
+        raise invalid_request(f"expected {broker_id}, the broker that was asked, got {name!r}")
 
 
 def changed(configs: ClusterConfigs, kind: str, name: str, changes: Sequence[Change]) -> dict[str, str | None]:
@@ -249,4 +249,4 @@ def kind_of(number: int) -> str:
     """The kind of a resource type. Raises ApiError: INVALID_REQUEST."""
     if number in KINDS:
         return KINDS[number]
-    raise ApiError(ErrorCode.INVALID_REQUEST, f"expected a resource type of {sorted([*KINDS, LOGGERS])}, got {number}")
+    raise invalid_request(f"expected a resource type of {sorted([*KINDS, LOGGERS])}, got {number}")

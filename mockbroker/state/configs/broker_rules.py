@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from mockbroker.state.configs.definitions import (
     BROKER,
+    ConfigDefinition,
     definition,
     dynamic_only_names,
     find_definition,
@@ -22,8 +23,7 @@ from mockbroker.state.configs.definitions import (
 from mockbroker.state.configs.effective import own_name
 from mockbroker.state.configs.effects import CONNECTIONS_OF_LISTENERS
 from mockbroker.state.configs.values import ConfigType, InvalidValueError
-from mockbroker.state.errors import ApiError
-from protocol.error_codes import ErrorCode
+from mockbroker.state.errors import invalid_request
 
 if TYPE_CHECKING:
     from mockbroker.state.configs.effective import ClusterConfigs
@@ -82,16 +82,16 @@ def check_broker_configs(configs: ClusterConfigs, broker_id: int | None, wanted:
     """
     fixed = sorted(set(wanted).intersection(kafka_configs()["not_dynamic"]))
     if fixed:
-        raise refusal(f"expected configs that may change at run time, got {', '.join(fixed)}")
+        raise invalid_request(f"expected configs that may change at run time, got {', '.join(fixed)}")
     bare = sorted(set(wanted).intersection(kafka_configs()["only_with_listener_prefix"]))
     if bare:
-        raise refusal(f"expected listener.name.NAME. before {', '.join(bare)}")
+        raise invalid_request(f"expected listener.name.NAME. before {', '.join(bare)}")
     for name in sorted(wanted):
         check_type(without_listener(name), wanted[name])
     if broker_id is None:
         own = [name for name in sorted(wanted) if is_per_broker(name)]
         if own:
-            raise refusal(f"expected the id of a broker to set {', '.join(own)} on, got none")
+            raise invalid_request(f"expected the id of a broker to set {', '.join(own)} on, got none")
     check_changes(BrokerConfigChange(configs, broker_id, wanted))
     check_listener_values(configs, broker_id, wanted)
 
@@ -108,11 +108,8 @@ def check_listener_values(configs: ClusterConfigs, broker_id: int | None, wanted
                 if name.startswith(prefix):
                     rest = name.removeprefix(prefix)
                     found = find_definition(BROKER, rest) or find_definition(BROKER, rest.partition(".")[2])
-                    try:
-                        if found is not None:
-                            found.parse(wanted[name], distinct=False)
-                    except InvalidValueError as error:
-                        raise refusal(str(error)) from None
+                    if found is not None:
+                        parsed(found, wanted[name])
 
 
 def check_type(name: str, text: str) -> None:
@@ -120,17 +117,14 @@ def check_type(name: str, text: str) -> None:
     found = find_definition(BROKER, name)
     if found is None or (found.update_mode == "read-only" and name not in dynamic_only_names()):
         return  # an unknown name may be a plugin's
-    try:
-        value = found.parse(text, distinct=False)
-    except InvalidValueError as error:
-        raise refusal(str(error)) from None
+    value = parsed(found, text)
     if found.type is ConfigType.CLASS and value and not value.startswith(KAFKA_CLASSES):
-        raise refusal(f"{name}: expected a class that the broker can load, got {text!r}")
+        raise invalid_request(f"{name}: expected a class that the broker can load, got {text!r}")
     if name == REPORTERS and not all(one.startswith(KAFKA_CLASSES) for one in value):
-        raise refusal(f"{name}: expected classes that the broker can load, got {text!r}")
+        raise invalid_request(f"{name}: expected classes that the broker can load, got {text!r}")
     limits = text.strip().rstrip(",")
     if name == LIMITS_BY_IP and limits and not all(LIMIT_OF_IP.fullmatch(one) for one in limits.split(",")):
-        raise refusal(f"{name}: expected ADDRESS:NUMBER, one or several with commas between them, got {text!r}")
+        raise invalid_request(f"{name}: expected ADDRESS:NUMBER, one or several with commas between them, got {text!r}")
 
 
 def is_per_broker(name: str) -> bool:
@@ -165,19 +159,21 @@ def check_changes(change: BrokerConfigChange) -> None:
     for name, least in AT_LEAST.items():
         value = change.after(name)
         if value is not None and value < least:
-            raise refusal(f"{name}: expected at least {least}, got {value}")
+            raise invalid_request(f"{name}: expected at least {least}, got {value}")
     threads = change.after("log.cleaner.threads")
     if change.after("log.cleaner.dedupe.buffer.size") // threads <= MEGABYTE:
-        raise refusal(f"log.cleaner.dedupe.buffer.size: expected more than 1 MiB for each of {threads} threads")
+        raise invalid_request(f"log.cleaner.dedupe.buffer.size: expected more than 1 MiB for each of {threads} threads")
     if change.after("max.connections.per.ip") == 0 and not change.after("max.connections.per.ip.overrides"):
-        raise refusal("max.connections.per.ip: expected more than 0, or overrides, got 0")
+        raise invalid_request("max.connections.per.ip: expected more than 0, or overrides, got 0")
     check_connections(change)
     check_cordoned(change)
     if change.broker_id is not None and "listeners" in change.wanted:
         names = {one.partition("://")[0].upper() for one in change.after("listeners")}
         missing = {one.name.upper() for one in change.configs.cluster.brokers[change.broker_id].listeners} - names
         if missing:
-            raise refusal(f"listeners: expected {', '.join(sorted(missing))} to stay, got {', '.join(sorted(names))}")
+            raise invalid_request(
+                f"listeners: expected {', '.join(sorted(missing))} to stay, got {', '.join(sorted(names))}"
+            )
 
 
 def check_connections(change: BrokerConfigChange) -> None:
@@ -193,7 +189,7 @@ def check_connections(change: BrokerConfigChange) -> None:
                 continue
             most = int(change.wanted[asked])
             if most < 1 and most != change.configs.listener(change.broker_id, listener, name):
-                raise refusal(f"{asked}: expected at least 1, got {most}")
+                raise invalid_request(f"{asked}: expected at least 1, got {most}")
 
 
 def check_sizes(change: BrokerConfigChange) -> None:
@@ -206,25 +202,27 @@ def check_sizes(change: BrokerConfigChange) -> None:
         if new == before:
             continue
         if new < 1:
-            raise refusal(f"{name}: expected at least 1, got {new}")
+            raise invalid_request(f"{name}: expected at least 1, got {new}")
         if name in THREAD_POOLS and not before // 2 <= new <= before * 2:
-            raise refusal(f"{name}: expected {before // 2} to {before * 2}, as {before} may halve or double, got {new}")
+            raise invalid_request(
+                f"{name}: expected {before // 2} to {before * 2}, as {before} may halve or double, got {new}"
+            )
 
 
 def check_retention(change: BrokerConfigChange) -> None:
     """Check that local retention and copy lag do not exceed the total retention. Raises ApiError: INVALID_REQUEST."""
     retention_ms = retention(change)
     if retention_ms == 0 or retention_ms < FOR_EVER:
-        raise refusal(f"log.retention.ms: expected -1, or at least 1, got {retention_ms}")
+        raise invalid_request(f"log.retention.ms: expected -1, or at least 1, got {retention_ms}")
     for local, whole in LOCAL:
         kept = retention_ms if whole == "log.retention.ms" else change.after(whole)
         here = change.after(local)
         if kept > FOR_EVER and here != LIKE_ALL and (here == FOR_EVER or here > kept):
-            raise refusal(f"{local}: expected at most {whole} ({kept}), or -2 for the same, got {here}")
+            raise invalid_request(f"{local}: expected at most {whole} ({kept}), or -2 for the same, got {here}")
         lag_name = local.replace("local.retention", "remote.copy.lag")
         lag, longest = change.after(lag_name), kept if here == LIKE_ALL else here
         if lag > 0 and 0 <= longest < lag:
-            raise refusal(f"{lag_name}: expected at most {longest}, as {local} has, got {lag}")
+            raise invalid_request(f"{lag_name}: expected at most {longest}, as {local} has, got {lag}")
 
 
 def retention(change: BrokerConfigChange) -> int:
@@ -241,13 +239,17 @@ def check_cordoned(change: BrokerConfigChange) -> None:
     wanted = change.after("cordoned.log.dirs")
     if "*" in wanted:
         if len(wanted) > 1:
-            raise refusal("cordoned.log.dirs: expected * alone")
+            raise invalid_request("cordoned.log.dirs: expected * alone")
         return
     there = change.before("log.dirs") or change.before("log.dir")
     missing = [one for one in wanted if one not in there]
     if missing:
-        raise refusal(f"cordoned.log.dirs: expected some of {', '.join(there)}, got {', '.join(missing)}")
+        raise invalid_request(f"cordoned.log.dirs: expected some of {', '.join(there)}, got {', '.join(missing)}")
 
 
-def refusal(message: str) -> ApiError:
-    return ApiError(ErrorCode.INVALID_REQUEST, message)
+def parsed(found: ConfigDefinition, text: str) -> Any:
+    """A value of a config. Raises ApiError: INVALID_REQUEST."""
+    try:
+        return found.parse(text, distinct=False)
+    except InvalidValueError as error:
+        raise invalid_request(str(error)) from None

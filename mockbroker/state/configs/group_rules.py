@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from mockbroker.parts import brought
 from mockbroker.state.configs.definitions import CLIENT_METRICS, GROUP
 from mockbroker.state.configs.topic_rules import invalid, typed
-from mockbroker.state.errors import ApiError
+from mockbroker.state.errors import invalid_request
 from mockbroker.state.patterns import PatternError, compiled
 from protocol.error_codes import ErrorCode
 
@@ -36,7 +36,7 @@ INTERVAL_MS = range(100, 3_600_001)
 def check_group_configs(configs: ClusterConfigs, group_id: str, given: Mapping[str, str]) -> None:
     """Check a group's configs. Raises ApiError: INVALID_REQUEST, INVALID_CONFIG."""
     if not group_id:
-        raise ApiError(ErrorCode.INVALID_REQUEST, "expected the name of a group, got ''")
+        raise invalid_request("expected the name of a group, got ''")
     values = typed(configs, GROUP, given, ErrorCode.INVALID_CONFIG)
     for name, value in values.items():
         for (end, limit), bound in configs.bounds(name).items():
@@ -59,11 +59,11 @@ def check_group_configs(configs: ClusterConfigs, group_id: str, given: Mapping[s
 def check_client_metrics_configs(configs: ClusterConfigs, subscription: str, given: Mapping[str, str]) -> None:
     """Check a subscription's configs. Raises ApiError: INVALID_REQUEST, INVALID_CONFIG."""
     if not subscription:
-        raise ApiError(ErrorCode.INVALID_REQUEST, "expected the name of a client metrics subscription, got ''")
+        raise invalid_request("expected the name of a client metrics subscription, got ''")
     values = typed(configs, CLIENT_METRICS, given, ErrorCode.INVALID_REQUEST)
     interval_ms = values.get("interval.ms")
     if interval_ms is not None and interval_ms not in INTERVAL_MS:
-        raise ApiError(ErrorCode.INVALID_REQUEST, f"interval.ms: expected 100 to 3600000, got {interval_ms}")
+        raise invalid_request(f"interval.ms: expected 100 to 3600000, got {interval_ms}")
     check_matches(values.get("match", ()))
 
 

@@ -7,7 +7,7 @@ Source: MetadataImage.write, ConfigurationsDelta, FeaturesDelta, ClientQuotasDel
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mockbroker.state.image.image import FIRST_PRODUCER_ID
 from protocol.embedded.metadata_settings import (
@@ -25,15 +25,19 @@ METADATA_VERSION = "metadata.version"
 NO_BROKER = -1
 
 
-def set_config(image: Image, record: ConfigRecord) -> None:
-    resource = (record.resource_type, record.resource_name)
-    values = image.configs.setdefault(resource, {})
-    if record.value is None:
-        values.pop(record.name, None)
+def put(values_of: dict[Any, dict[str, Any]], key: object, name: str, value: object) -> None:
+    """Set a value by key and name, or remove it by None; a key without values is removed."""
+    values = values_of.setdefault(key, {})
+    if value is None:
+        values.pop(name, None)
     else:
-        values[record.name] = record.value
+        values[name] = value
     if not values:
-        del image.configs[resource]
+        del values_of[key]
+
+
+def set_config(image: Image, record: ConfigRecord) -> None:
+    put(image.configs, (record.resource_type, record.resource_name), record.name, record.value)
 
 
 def set_feature(image: Image, record: FeatureLevelRecord) -> None:
@@ -45,16 +49,10 @@ def set_feature(image: Image, record: FeatureLevelRecord) -> None:
 
 def set_quota(image: Image, record: ClientQuotaRecord) -> None:
     entity = tuple(sorted(((one.entity_type, one.entity_name) for one in record.entity), key=str))
-    limits = image.client_quotas.setdefault(entity, {})
-    if record.remove:
-        limits.pop(record.key, None)
-    else:
-        limits[record.key] = record.value
-    if not limits:
-        del image.client_quotas[entity]
+    put(image.client_quotas, entity, record.key, None if record.remove else record.value)
 
 
-def give_producer_ids(image: Image, record: ProducerIdsRecord) -> None:
+def allocate_producer_ids(image: Image, record: ProducerIdsRecord) -> None:
     image.next_producer_id = record.next_producer_id
 
 
@@ -90,6 +88,6 @@ APPLY: dict[type, Apply] = {
     ConfigRecord: set_config,
     FeatureLevelRecord: set_feature,
     ClientQuotaRecord: set_quota,
-    ProducerIdsRecord: give_producer_ids,
+    ProducerIdsRecord: allocate_producer_ids,
     NoOpRecord: nothing,
 }

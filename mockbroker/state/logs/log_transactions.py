@@ -50,9 +50,6 @@ class LogTransactions:
     ended: list[EndedTransaction] = field(default_factory=list)
     aborted: list[AbortedTransaction] = field(default_factory=list)
 
-    def copy(self) -> LogTransactions:
-        return LogTransactions(self.open.copy(), self.ended.copy(), self.aborted.copy())
-
     def begin(self, producer_id: int, first_offset: int) -> None:
         """Record the first offset of a producer's transaction."""
         self.open[producer_id] = first_offset

@@ -90,15 +90,6 @@ class PartitionProducers:
     transactions: LogTransactions = field(default_factory=LogTransactions)
     _verifications: dict[int, Verification] = field(default_factory=dict)
 
-    def copy(self) -> PartitionProducers:
-        return PartitionProducers(
-            {
-                producer_id: ProducerOnPartition(one.epoch, one.batches.copy(), one.last_ms, one.coordinator_epoch)
-                for producer_id, one in self.by_id.items()
-            },
-            self.transactions.copy(),
-        )
-
     def check(
         self,
         producer_id: int,

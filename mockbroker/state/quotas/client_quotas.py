@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, NamedTuple
 
-from mockbroker.state.errors import ApiError
+from mockbroker.state.errors import ApiError, invalid_request
 from protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
@@ -52,10 +52,6 @@ class Component(NamedTuple):
     name: str | None
 
 
-def invalid(message: str) -> ApiError:
-    return ApiError(ErrorCode.INVALID_REQUEST, message)
-
-
 def key_of(entity: Mapping[str, str | None]) -> QuotaEntity:
     """The image's key of an entity."""
     return tuple(sorted(entity.items(), key=str))
@@ -73,7 +69,7 @@ def describe_quotas(
         check_component(component, wanted)
         wanted[component.entity_type] = component
     if IP in wanted and len(wanted) > 1:
-        raise invalid(f"expected {IP} alone, got {', '.join(sorted(wanted))}")
+        raise invalid_request(f"expected {IP} alone, got {', '.join(sorted(wanted))}")
     found = []
     for entity, limits in image.client_quotas.items():
         parts = dict(entity)
@@ -88,19 +84,19 @@ def check_component(component: Component, others: Mapping[str, Component]) -> No
     """Raises ApiError: INVALID_REQUEST, UNSUPPORTED_VERSION."""
     entity_type, match_type, name = component
     if not entity_type:
-        raise invalid("expected a type of entity, got ''")
+        raise invalid_request("expected a type of entity, got ''")
     if entity_type in others:
-        raise invalid(f"expected each type of entity once, got {entity_type} again")
+        raise invalid_request(f"expected each type of entity once, got {entity_type} again")
     if entity_type not in (USER, CLIENT_ID, IP):
         raise ApiError(
             ErrorCode.UNSUPPORTED_VERSION,
             f"expected {USER}, {CLIENT_ID} or {IP} as a type of entity, got {entity_type}",
         )
     if match_type not in (EXACT, DEFAULT, SPECIFIED):
-        raise invalid(f"expected match type 0, 1 or 2, got {match_type}")
+        raise invalid_request(f"expected match type 0, 1 or 2, got {match_type}")
     if (name is None) is (match_type == EXACT):
         expected = "a name" if match_type == EXACT else "no name"
-        raise invalid(f"expected {expected} for match type {match_type}, got {name!r}")
+        raise invalid_request(f"expected {expected} for match type {match_type}, got {name!r}")
 
 
 def is_meant(component: Component, name: str | None) -> bool:
@@ -123,7 +119,7 @@ def alter_quotas(
         key = key_of(entity)
         try:
             if key in results or len({name for name, _ in limits}) < len(limits):
-                raise invalid(f"expected each entity and each of its keys once, got {entity}")
+                raise invalid_request(f"expected each entity and each of its keys once, got {entity}")
             changed = changed_limits(writer.image, entity, limits)
         except ApiError as error:
             results[key] = (entity, error)
@@ -155,19 +151,19 @@ def changed_limits(image: Image, entity: Entity, limits: Iterable[tuple[str, flo
 def keys_for(entity: Entity) -> Mapping[str, int | None]:
     """The quota keys of an entity. Raises ApiError: INVALID_REQUEST for an invalid entity."""
     if not entity:
-        raise invalid("expected an entity with parts, got none")
+        raise invalid_request("expected an entity with parts, got none")
     for kind, name in entity.items():
         if kind not in (USER, CLIENT_ID, IP):
-            raise invalid(f"expected {USER}, {CLIENT_ID} or {IP} as a type, got {kind!r}")
+            raise invalid_request(f"expected {USER}, {CLIENT_ID} or {IP} as a type, got {kind!r}")
         if name == "":
-            raise invalid(f"expected a name for {kind}, or null for the default, got ''")
+            raise invalid_request(f"expected a name for {kind}, or null for the default, got ''")
     if IP not in entity:
         return USER_AND_CLIENT_KEYS
     if len(entity) > 1:
-        raise invalid(f"expected {IP} alone, got {', '.join(sorted(entity))}")
+        raise invalid_request(f"expected {IP} alone, got {', '.join(sorted(entity))}")
     address = entity[IP]
     if address is not None and not is_address(address):
-        raise invalid(f"expected an address as 10.0.0.1, got {address!r}")
+        raise invalid_request(f"expected an address as 10.0.0.1, got {address!r}")
     return IP_KEYS
 
 
@@ -191,18 +187,14 @@ def is_address(text: str) -> bool:
 
 def check_limit(keys: Mapping[str, int | None], key: str, limit: float) -> None:
     """Raises ApiError: INVALID_REQUEST for an unknown key, or a value out of range."""
-    problem = None
+    largest = keys.get(key)
     if key not in keys:
-        problem = f"expected one of {', '.join(sorted(keys))}, got {key}"
-    elif not math.isfinite(limit):
-        problem = f"expected a finite number for {key}, got {limit}"
-    elif limit <= 0:
-        problem = f"expected more than 0 for {key}, got {limit}"
-    else:
-        largest = keys[key]
-        if largest is not None and limit > largest:
-            problem = f"expected at most {largest} for {key}, got {limit}"
-        elif largest is not None and limit % 1 > MIN_FRACTION:
-            problem = f"expected a whole number for {key}, got {limit}"
-    if problem is not None:
-        raise invalid(problem)
+        raise invalid_request(f"expected one of {', '.join(sorted(keys))}, got {key}")
+    if not math.isfinite(limit):
+        raise invalid_request(f"expected a finite number for {key}, got {limit}")
+    if limit <= 0:
+        raise invalid_request(f"expected more than 0 for {key}, got {limit}")
+    if largest is not None and limit > largest:
+        raise invalid_request(f"expected at most {largest} for {key}, got {limit}")
+    if largest is not None and limit % 1 > MIN_FRACTION:
+        raise invalid_request(f"expected a whole number for {key}, got {limit}")

@@ -45,22 +45,15 @@ def describe_credentials(
     asked = Counter(users or ())
     if not asked:
         asked = Counter(dict.fromkeys(sorted({user for user, _ in image.scram_credentials}), 1))
-    found: list[tuple[str, list[tuple[int, int]] | ApiError]] = []
-    for user, times in asked.items():
-        held = [
-            (mechanism, image.scram_credentials[user, mechanism].iterations)
-            for mechanism in SCRAM_HASHES
-            if (user, mechanism) in image.scram_credentials
-        ]
-        if times > 1:
-            found.append(
-                (user, ApiError(ErrorCode.DUPLICATE_RESOURCE, f"expected each user once, got {user} {times} times"))
-            )
-        elif not held:
-            found.append((user, ApiError(ErrorCode.RESOURCE_NOT_FOUND, f"user {user} has no credentials")))
-        else:
-            found.append((user, held))
-    return found
+    return [(user, described(image, user, times)) for user, times in asked.items()]
+
+
+def described(image: Image, user: str, times: int) -> list[tuple[int, int]] | ApiError:
+    if times > 1:
+        return ApiError(ErrorCode.DUPLICATE_RESOURCE, f"expected each user once, got {user} {times} times")
+    held = image.scram_credentials
+    found = [(mechanism, held[user, mechanism].iterations) for mechanism in SCRAM_HASHES if (user, mechanism) in held]
+    return found or ApiError(ErrorCode.RESOURCE_NOT_FOUND, f"user {user} has no credentials")
 
 
 def alter_credentials(

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from mockbroker.state.brokers.log_dirs import is_cordoned, record_directories
-from mockbroker.state.errors import ApiError
+from mockbroker.state.errors import ApiError, invalid_request
 from mockbroker.state.image.image import TOPIC_RESOURCE, Image
 from mockbroker.state.image.writer import ImageWriter
 from mockbroker.state.replicas.overrides import override
@@ -278,9 +278,8 @@ class ReplicationControl:
         if partition.leader == NO_LEADER:
             raise ApiError(ErrorCode.LEADER_NOT_AVAILABLE, f"expected a leader of {name}, who keeps its ISR, got none")
         if partition.leader in wanted:
-            raise ApiError(
-                ErrorCode.INVALID_REQUEST,
-                f"expected followers of {name} to take out of its ISR, but {partition.leader} leads it",
+            raise invalid_request(
+                f"expected followers of {name} to take out of its ISR, but {partition.leader} leads it"
             )
         before = partition.overrides.out_of_sync
         self._override(partition, out_of_sync=before | wanted)
@@ -321,10 +320,7 @@ class ReplicationControl:
         wanted = frozenset(broker_ids)
         name = self._check_replicas(partition, wanted, "an ISR")
         if partition.leader not in wanted:
-            raise ApiError(
-                ErrorCode.INVALID_REQUEST,
-                f"expected an ISR of {name} with its leader {partition.leader}, got {sorted(wanted)}",
-            )
+            raise invalid_request(f"expected an ISR of {name} with its leader {partition.leader}, got {sorted(wanted)}")
         before = partition.isr
         self.let_into_isr(partition, wanted)
         self.keep_out_of_isr(partition, set(partition.replicas) - wanted)
@@ -424,12 +420,11 @@ class ReplicationControl:
         """The partition's name, for errors. Raises ApiError: INVALID_REQUEST."""
         name = f"{partition.topic.name}-{partition.index}"
         if partition.topic.diskless:
-            raise ApiError(ErrorCode.INVALID_REQUEST, f"expected a topic with replicas, but {name} is diskless")
+            raise invalid_request(f"expected a topic with replicas, but {name} is diskless")
         others = sorted(set(broker_ids) - set(partition.replicas))
         if others:
-            raise ApiError(
-                ErrorCode.INVALID_REQUEST,
-                f"expected {what} of {name} among its replicas {list(partition.replicas)}, got {others}",
+            raise invalid_request(
+                f"expected {what} of {name} among its replicas {list(partition.replicas)}, got {others}"
             )
         return name
 

@@ -104,16 +104,6 @@ class Partition:
         return True
 
     @property
-    def has_known_producers(self) -> bool:
-        """True if the state of producers is known without reading the log."""
-        return self._producers is not None
-
-    def restore(self, overrides: PartitionOverrides | None, producers: PartitionProducers | None) -> None:
-        """Restore the partition's overrides and the state of its producers."""
-        self.overrides = overrides or NO_OVERRIDES
-        self._producers = None if producers is None else producers.copy()
-
-    @property
     def producers(self) -> PartitionProducers:
         """The state of the partition's producers, recovered from its log on first use."""
         if self._producers is None:
