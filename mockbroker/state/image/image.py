@@ -52,7 +52,7 @@ def made_by(function: str) -> dict[str, str]:
 
 def copied(value: Any) -> Any:
     """An equal value that changes independently."""
-    if isinstance(value, dict):
+    if type(value) is dict:
         return {key: copied(one) for key, one in value.items()}
     return value.copy() if hasattr(value, "copy") else copy.copy(value)
 
