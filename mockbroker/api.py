@@ -43,7 +43,8 @@ OPERATIONS = {
 class Needs(NamedTuple):
     """Operations on the cluster, and on each group, topic and transactional id that the request names; "" for none.
 
-    ``every_topic`` is an operation on the cluster that replaces the one on topics. ``note`` is for the docs. With
+    ``every_topic`` is an operation on the cluster that replaces the one on topics, ``or_cluster`` one that replaces
+    the other one on the cluster. ``note`` is for the docs. With
     ``in_words`` the error of a missing operation on the cluster has a message.
     Source: KafkaApis, ControllerApis and AclApis, Apache Kafka 4.4; of brokers in ZooKeeper mode KafkaApis 3.9.
     """
@@ -53,6 +54,7 @@ class Needs(NamedTuple):
     topic: str = ""
     transactional_id: str = ""
     every_topic: str = ""
+    or_cluster: str = ""
     note: str = ""
     in_words: bool = False
 

@@ -92,6 +92,10 @@ class InjectedFaults:
     mute_ms: int = 0
     hides_part: bool = False
 
+    def mute(self, ms: int) -> None:
+        """Leave the connection unread for this long, at least."""
+        self.mute_ms = max(self.mute_ms, ms)
+
     def error_of(self, topic: str, index: int) -> int | None:
         """The error of a partition, None if the handler serves it."""
         errors = self.partition_errors.get(topic)
@@ -148,6 +152,16 @@ class Call:
     def broker(self) -> Broker:
         """The broker that received the call."""
         return self.session.broker
+
+    def effects(self) -> InjectedFaults:
+        """The effects of faults and quotas on the call, empty at first."""
+        if self.injected is None:
+            self.injected = InjectedFaults()
+        return self.injected
+
+    def amend(self, change: Callable[[Any], Any]) -> None:
+        """Change the answer's message before it is encoded."""
+        self.effects().amend.append(change)
 
     @property
     def view(self) -> MetadataView:

@@ -1,76 +1,51 @@
-"""The authorization stage of a call's path: refuses unauthorized requests as Kafka does, and hides what clients must
-not see.
+"""The authorization of calls: what every API needs, and the refusal of a whole call or of a part of it.
 
-It runs only if brokers have an authorizer. ``authorizer.py`` decides on each operation; the operations that an API
-needs are beside its handler.
-Source: KIP-11, KIP-140, KIP-430; KafkaApis, AuthHelper, AclApis, Apache Kafka 4.4.
+Most APIs need only the operations beside their handlers; ``access_rules.py`` has the others.
+``core/faults/errors.py`` places the errors in the answer, as it does for faults.
+Source: KafkaApis, ControllerApis and AuthHelper, Apache Kafka 4.4.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import Any
 
-from mockbroker.access_control.access_checks import (
-    TOPIC_FAILED,
-    amend,
-    check_cluster,
-    check_groups,
-    check_topics,
-    check_transactional_id,
-)
-from mockbroker.access_control.access_rules import RULES
-from mockbroker.access_control.authorizer import PrincipalAccess, access_of
-from mockbroker.api import OPERATIONS, api_of
+from mockbroker.access_control.authorizer import PrincipalAccess
+from mockbroker.api import OPERATIONS, Api, api_of
 from mockbroker.call import Call, Verdict, Wait
-from mockbroker.state.security.operations import (
-    ALTER,
-    ALTER_CONFIGS,
-    CLUSTER,
-    CLUSTER_ACTION,
-    CLUSTER_NAME,
-    CREATE,
-    DELETE,
-    DESCRIBE,
-    DESCRIBE_CONFIGS,
-    GROUP,
-    IDEMPOTENT_WRITE,
-    READ,
-    TOPIC,
-    WRITE,
-)
+from mockbroker.core.faults.errors import hand_over, inject_error, with_field
+from mockbroker.core.faults.matching import Hit
+from mockbroker.handlers.error_responses import entries_for, error_response
+from mockbroker.state.errors import ApiError
+from mockbroker.state.security.operations import GROUP, TRANSACTIONAL_ID, WRITE
+from mockbroker.subjects import names_in, subjects_of
+from protocol.error_codes import ErrorCode
 
-SYNC_GROUP, DESCRIBE_TOPIC_PARTITIONS = 14, 75
-NOT_ASKED_FOR = -(2**31)
-PROTOCOL_VERSION = 5  # of SyncGroup
-TOPIC_OPERATIONS = (READ, WRITE, CREATE, DELETE, ALTER, DESCRIBE, DESCRIBE_CONFIGS, ALTER_CONFIGS)
-GROUP_OPERATIONS = (READ, DELETE, DESCRIBE, DESCRIBE_CONFIGS, ALTER_CONFIGS)
-CLUSTER_OPERATIONS = (CREATE, ALTER, DESCRIBE, CLUSTER_ACTION, DESCRIBE_CONFIGS, ALTER_CONFIGS, IDEMPOTENT_WRITE)
+TOPIC_FAILED = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+CLUSTER_FAILED = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+GROUP_FAILED = ErrorCode.GROUP_AUTHORIZATION_FAILED
+ID_FAILED = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+
+Refusal = Verdict | Wait | None
 
 
-def check_access(call: Call) -> Verdict | Wait | None:
-    """Refuse the unauthorized part of a call, or all of it."""
-    access = access_of(call.cluster, call.session.principal, call.session.address)
-    if access is None or access.is_super:
-        return None
-    rule = RULES.get(call.api_key)
-    verdict = check_needs(call, access) if rule is None else rule(call, access)
-    if verdict is None and asks_for_operations(call.request):
-        amend(call, lambda response: tell_operations(response, access))
-    return verdict
-
-
-def check_needs(call: Call, access: PrincipalAccess) -> Verdict | Wait | None:
-    """Refuse a client that lacks an operation that the API needs, in Kafka's order."""
+def served_api(call: Call) -> Api:
+    """The API of a call that has passed the stage of versions."""
     api = api_of(call.api_key)
     assert api is not None, call.api_key
-    needs = api.access
+    return api
+
+
+def check_needs(call: Call, access: PrincipalAccess) -> Refusal:
+    """Refuse a client that lacks an operation that the API needs, in Kafka's order."""
+    needs = served_api(call).access
     verdict = None
     if needs.cluster:
-        verdict = check_cluster(call, access, OPERATIONS[needs.cluster])
+        verdict = check_cluster(call, access, *(OPERATIONS[one] for one in (needs.cluster, needs.or_cluster) if one))
     if verdict is None and needs.transactional_id:
         operation = OPERATIONS[needs.transactional_id]
         verdict = check_transactional_id(call, access, call.request.transactional_id, operation)
-    if verdict is None and needs.group and not lacks_protocol(call):
+    if verdict is None and needs.group:
         verdict = check_groups(call, access, OPERATIONS[needs.group])
     if verdict is not None or not needs.topic:
         return verdict
@@ -79,29 +54,95 @@ def check_needs(call: Call, access: PrincipalAccess) -> Verdict | Wait | None:
     return check_topics(call, access, OPERATIONS[needs.topic])
 
 
-def lacks_protocol(call: Call) -> bool:
-    """True if a SyncGroup names no protocol, which Kafka checks first."""
-    if call.api_key != SYNC_GROUP or call.version < PROTOCOL_VERSION:
-        return False
-    return call.request.protocol_type is None or call.request.protocol_name is None
+def refuse_all(call: Call, code: ErrorCode, message: str | None = None) -> Verdict:
+    """Answer a whole call with an error; close the connection if the answer has no error field."""
+    response = error_response(call.request, call.version, ApiError(code, message))
+    return Verdict(closes=code.meaning) if response is None else Verdict(response)
 
 
-def asks_for_operations(request: Any) -> bool:
-    """True if the request wants its authorized operations in the answer; DescribeTopicPartitions always has them."""
-    names = ("topic_authorized_operations", "cluster_authorized_operations", "authorized_operations")
-    return type(request).api_key == DESCRIBE_TOPIC_PARTITIONS or any(
-        getattr(request, f"include_{name}", False) for name in names
-    )
+def check_cluster(call: Call, access: PrincipalAccess, *operations: int) -> Refusal:
+    """Refuse a client that has none of these operations on the cluster."""
+    if any(map(access.may_cluster, operations)):
+        return None
+    return refuse_all(call, CLUSTER_FAILED, CLUSTER_FAILED.meaning if served_api(call).access.in_words else None)
 
 
-def tell_operations(response: Any, access: PrincipalAccess) -> None:
-    """Replace the operations of the answer, which are all that exist, by those that the client may do."""
-    if getattr(response, "cluster_authorized_operations", NOT_ASKED_FOR) != NOT_ASKED_FOR:
-        told = access.operations(CLUSTER_OPERATIONS, CLUSTER, CLUSTER_NAME) if access.may_cluster(DESCRIBE) else 0
-        response.cluster_authorized_operations = told
-    for topic in getattr(response, "topics", ()):
-        if topic.topic_authorized_operations != NOT_ASKED_FOR and topic.error_code != TOPIC_FAILED:
-            topic.topic_authorized_operations = access.operations(TOPIC_OPERATIONS, TOPIC, topic.name or "")
-    for group in getattr(response, "groups", ()):
-        if group.authorized_operations != NOT_ASKED_FOR:
-            group.authorized_operations = access.operations(GROUP_OPERATIONS, GROUP, group.group_id)
+def check_transactional_id(call: Call, access: PrincipalAccess, name: str | None, operation: int = WRITE) -> Refusal:
+    """Refuse a client that lacks an operation on a transactional id."""
+    return None if access.may(operation, TRANSACTIONAL_ID, name or "") else refuse_all(call, ID_FAILED)
+
+
+def check_groups(call: Call, access: PrincipalAccess, operation: int) -> Refusal:
+    """Refuse the groups on which the client lacks an operation."""
+    denied = tuple(name for name in subjects_of(call).groups if not access.may(operation, GROUP, name))
+    if not denied:
+        return None
+    if names_in(served_api(call).request, call.version).group:
+        return refuse_all(call, GROUP_FAILED)
+    return refuse_part(call, GROUP_FAILED, Hit(groups=denied))
+
+
+def check_topics(call: Call, access: PrincipalAccess, operation: int) -> Refusal:
+    """Refuse the topics on which the client lacks an operation."""
+    denied = denied_topics(access, operation, subjects_of(call).topics)
+    return refuse_part(call, TOPIC_FAILED, Hit(topics=dict.fromkeys(denied))) if denied else None
+
+
+def denied_topics(access: PrincipalAccess, operation: int, names: Iterable[str]) -> list[str]:
+    """The topics on which the client lacks an operation."""
+    return [name for name in names if not access.may_topic(operation, name)]
+
+
+def refuse_part(call: Call, code: ErrorCode, hit: Hit) -> Refusal:
+    """Answer the part of a call that ``hit`` selects with an error."""
+    injected = inject_error(call, code, hit)
+    return None if injected is None else injected.verdict
+
+
+def unless(allowed: bool, code: ErrorCode, message: str | None = None) -> ApiError | None:
+    """The error of an operation that is not allowed."""
+    return None if allowed else ApiError(code, message)
+
+
+def split(
+    call: Call,
+    field: str,
+    error_of: Callable[[Any], ApiError | None],
+    *,
+    complete: Callable[[Any, Any], None] = lambda _element, _entry: None,
+    after_checks: bool = False,
+) -> Refusal:
+    """Answer the elements of a request's list that have an error, and pass the others to the handler.
+
+    Args:
+        field: the list.
+        error_of: the error of an element.
+        complete: called with an element that has an error, and its entry of the answer.
+        after_checks: the handler sees the request even if nothing is left of it; an error of the whole answer, such as
+            that of the group, replaces those of elements.
+    """
+    api, request = served_api(call), call.request
+    answered = api.parts(call.version)[0].answered
+    rest: list[Any] = []
+    entries: list[Any] = []
+    for element in getattr(request, field):
+        error = error_of(element)
+        if error is None:
+            rest.append(element)
+            continue
+        own = with_field(request, field, [element])
+        (entry,) = entries_for(api, own, call.version, error.code, error.message)
+        complete(element, entry)
+        entries.append(entry)
+    if not entries:
+        return None
+    if not rest and not after_checks:
+        return Verdict(api.response(**{answered: entries}))
+
+    def add(response: Any) -> None:
+        if not (after_checks and response.error_code):
+            getattr(response, answered).extend(entries)
+
+    hand_over(call, field, rest)
+    call.amend(add)
+    return None

@@ -1,40 +1,48 @@
-"""Rules for the APIs that need several operations on one kind of resource, or other checks: one function per API.
+"""The authorization stage of a call's path: refuses unauthorized requests as Kafka does, and hides what clients must
+not see.
 
-Source: KafkaApis, ControllerApis and ConfigHelper, Apache Kafka 4.4.
+It runs only if brokers have an authorizer. ``authorizer.py`` decides on each operation. The operations that most APIs
+need are beside their handlers; the odd ones have a function here, which says what is odd.
+Source: KIP-11, KIP-140, KIP-430; KafkaApis, ControllerApis, AuthHelper, AclApis and ConfigHelper, Apache Kafka 4.4.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
-from mockbroker.access_control.access_checks import (
+from mockbroker.access_control.access import (
     CLUSTER_FAILED,
     GROUP_FAILED,
     ID_FAILED,
     TOPIC_FAILED,
-    amend,
+    Refusal,
     check_cluster,
+    check_groups,
+    check_needs,
     check_topics,
     check_transactional_id,
     denied_topics,
     refuse_all,
     refuse_part,
-    response_class,
+    served_api,
     split,
+    unless,
 )
-from mockbroker.access_control.access_rules_of_groups import RULES_OF_GROUPS
-from mockbroker.access_control.authorizer import PrincipalAccess
-from mockbroker.call import Call, Verdict, Wait
-from mockbroker.core.faults.errors import hand_over, with_field
+from mockbroker.access_control.authorizer import PrincipalAccess, access_of
+from mockbroker.call import Call, Verdict
+from mockbroker.core.faults.errors import hand_over
 from mockbroker.core.faults.matching import Hit
-from mockbroker.handlers.error_responses import error_response
+from mockbroker.handlers.metadata import NOT_REQUESTED
 from mockbroker.state.errors import ApiError
 from mockbroker.state.security.operations import (
     ALTER,
     ALTER_CONFIGS,
+    CLUSTER,
     CLUSTER_ACTION,
+    CLUSTER_NAME,
     CREATE,
     DELETE,
     DESCRIBE,
@@ -47,12 +55,12 @@ from mockbroker.state.security.operations import (
     TWO_PHASE_COMMIT,
     WRITE,
 )
-from mockbroker.state.topics.topic import INTERNAL_TOPICS
+from mockbroker.state.topics.topic import INTERNAL_TOPICS, check_topic_name
 from mockbroker.subjects import subjects_of, topic_name
 from protocol.error_codes import ErrorCode
 from protocol.uuids import ZERO_UUID
 
-Rule = Callable[[Call, PrincipalAccess], "Verdict | Wait | None"]
+Rule = Callable[[Call, PrincipalAccess], Refusal]
 
 NO_REPLICA = -1
 REPLICA_STATE_VERSION = 15  # of Fetch
@@ -60,21 +68,62 @@ NULL_NAMES_VERSION = 12  # of Metadata
 ID_VERSION = 6  # of DeleteTopics
 VERIFYING_VERSION = 4  # of AddPartitionsToTxn
 SHOWS_CONFIGS_VERSION = 5  # of CreateTopics
+PROTOCOL_VERSION = 5  # of SyncGroup
+COORDINATORS_VERSION, SHARE_KEY_VERSION = 4, 6  # of FindCoordinator
+GROUP_KEY, TRANSACTION_KEY, SHARE_KEY = 0, 1, 2
 TOPIC_RESOURCE, BROKER_RESOURCE, LOGGER_RESOURCE, METRICS_RESOURCE, GROUP_RESOURCE = RESOURCES = 2, 4, 8, 16, 32
 V2_MAGIC, MAGIC_AT, ATTRIBUTES_AT, TRANSACTIONAL_BIT = 2, 16, 22, 0x10
 DELETE_CONFIG = 1
 UNAUTHORIZED = "Authorization failed."
+HIDDEN_TOPICS = "The group has described topic(s) that the client is not authorized to describe."
 METADATA_LOG = "__cluster_metadata"
+TOPIC_OPERATIONS = (READ, WRITE, CREATE, DELETE, ALTER, DESCRIBE, DESCRIBE_CONFIGS, ALTER_CONFIGS)
+GROUP_OPERATIONS = (READ, DELETE, DESCRIBE, DESCRIBE_CONFIGS, ALTER_CONFIGS)
+CLUSTER_OPERATIONS = (CREATE, ALTER, DESCRIBE, CLUSTER_ACTION, DESCRIBE_CONFIGS, ALTER_CONFIGS, IDEMPOTENT_WRITE)
+DESCRIBE_CONFIGS_KEY, ALTER_CONFIGS_KEY, DESCRIBE_TOPIC_PARTITIONS = 32, 33, 75
+
+
+def check_access(call: Call) -> Refusal:
+    """Refuse the unauthorized part of a call, or all of it."""
+    access = access_of(call.cluster, call.session.principal, call.session.address)
+    if access is None or access.is_super:
+        return None
+    verdict = RULES.get(call.api_key, check_needs)(call, access)
+    if verdict is None and requests_operations(call):
+        call.amend(partial(show_operations, access))
+    return verdict
+
+
+def requests_operations(call: Call) -> bool:
+    """True if the answer has authorized operations, as that of DescribeTopicPartitions always has."""
+    names = ("topic_authorized_operations", "cluster_authorized_operations", "authorized_operations")
+    return call.api_key == DESCRIBE_TOPIC_PARTITIONS or any(
+        getattr(call.request, f"include_{name}", False) for name in names
+    )
+
+
+def show_operations(access: PrincipalAccess, response: Any) -> None:
+    """Replace the operations of the answer, which are all that exist, by those that the client may do."""
+    if getattr(response, "cluster_authorized_operations", NOT_REQUESTED) != NOT_REQUESTED:
+        may_see = access.may_cluster(DESCRIBE)
+        operations = access.operations(CLUSTER_OPERATIONS, CLUSTER, CLUSTER_NAME) if may_see else 0
+        response.cluster_authorized_operations = operations
+    for topic in getattr(response, "topics", ()):
+        if topic.topic_authorized_operations != NOT_REQUESTED and topic.error_code != TOPIC_FAILED:
+            topic.topic_authorized_operations = access.operations(TOPIC_OPERATIONS, TOPIC, topic.name or "")
+    for group in getattr(response, "groups", ()):
+        if group.authorized_operations != NOT_REQUESTED:
+            group.authorized_operations = access.operations(GROUP_OPERATIONS, GROUP, group.group_id)
 
 
 # records
 
 
-def produce(call: Call, access: PrincipalAccess) -> Verdict | Wait | None:
-    request = call.request
-    if any(
-        is_transactional(partition.records) for topic in request.topic_data for partition in topic.partition_data
-    ) and (request.transactional_id is None or not access.may(WRITE, TRANSACTIONAL_ID, request.transactional_id)):
+def produce(call: Call, access: PrincipalAccess) -> Refusal:
+    """Records of a transaction need Write on the transactional id too."""
+    name = call.request.transactional_id
+    batches = (partition.records for topic in call.request.topic_data for partition in topic.partition_data)
+    if any(map(is_transactional, batches)) and (name is None or not access.may(WRITE, TRANSACTIONAL_ID, name)):
         return refuse_all(call, ID_FAILED)
     return check_topics(call, access, WRITE)
 
@@ -86,7 +135,8 @@ def is_transactional(records: bytes | None) -> bool:
     return bool(records[ATTRIBUTES_AT] & TRANSACTIONAL_BIT)
 
 
-def fetch(call: Call, access: PrincipalAccess) -> Verdict | Wait | None:
+def fetch(call: Call, access: PrincipalAccess) -> Refusal:
+    """A follower needs ClusterAction instead of Read."""
     request = call.request
     replica = request.replica_state.replica_id if call.version >= REPLICA_STATE_VERSION else request.replica_id
     if replica <= NO_REPLICA:
@@ -95,77 +145,61 @@ def fetch(call: Call, access: PrincipalAccess) -> Verdict | Wait | None:
 
 
 def describe_producers(call: Call, access: PrincipalAccess) -> None:
+    """Kafka checks the topic's name first."""
+
     def hide(response: Any) -> None:
         for topic in response.topics:
-            if not access.may_topic(READ, topic.name):
-                for partition in topic.partitions:
-                    if partition.error_code == ErrorCode.INVALID_TOPIC_EXCEPTION:
-                        continue  # Kafka checks the name first
+            for partition in () if access.may_topic(READ, topic.name) else topic.partitions:
+                if partition.error_code != ErrorCode.INVALID_TOPIC_EXCEPTION:
                     partition.error_code, partition.error_message = TOPIC_FAILED, TOPIC_FAILED.meaning
                     partition.active_producers = []
 
-    amend(call, hide)
+    call.amend(hide)
 
 
 # topics
 
 
-def list_offsets(call: Call, access: PrincipalAccess) -> Verdict | Wait | None:
-    """All entries of unauthorized topics, repeated ones too, get the error."""
-    denied = frozenset(denied_topics(access, DESCRIBE, [one.name for one in call.request.topics]))
-    failed = [one for one in call.request.topics if one.name in denied]
-    rest = [one for one in call.request.topics if one.name not in denied]
-    refused = error_response(with_field(call.request, "topics", failed), call.version, ApiError(TOPIC_FAILED))
-    return split(call, "topics", rest, refused.topics, "topics")
+def list_offsets(call: Call, access: PrincipalAccess) -> Refusal:
+    """Each entry of an unauthorized topic gets the error, even if its partitions are named twice."""
+    return split(call, "topics", lambda one: unless(access.may_topic(DESCRIBE, one.name), TOPIC_FAILED))
 
 
-def metadata(call: Call, access: PrincipalAccess) -> Verdict | Wait | None:
-    subjects = subjects_of(call)
+def metadata(call: Call, access: PrincipalAccess) -> None:
+    """A request for all topics lists those with Describe; creating a topic needs Create on it or the cluster."""
+    subjects, request = subjects_of(call), call.request
+    entry = served_api(call).response.Topic
+    failed: dict[Any, Any] = {}
+    rest: list[Any] = []
     if subjects.all_topics:
-        amend(call, lambda response: keep_topics(response, access))
-        return None
-    if any(one.topic_id != ZERO_UUID for one in call.request.topics):
-        metadata_by_id(call, access)
-        return None
-    denied = denied_topics(access, DESCRIBE, subjects.topics)
-    not_made: list[str] = []
-    if call.request.allow_auto_topic_creation and call.cluster.settings["auto.create.topics.enable"]:
-        missing = [one for one in subjects.topics if one not in denied and call.view.topic(one) is None]
-        if missing and not access.may_cluster(CREATE):
-            not_made = denied_topics(access, CREATE, missing)
-    if not denied and not not_made:
-        return None
-    failed: dict[Any, Any] = {}
-    rest: list[Any] = []
-    entry = response_class(call).Topic
-    for topic in call.request.topics:
-        if topic.name in denied or topic.name in not_made:
-            is_internal = topic.name in not_made and topic.name in INTERNAL_TOPICS
-            failed[topic.name] = entry(name=topic.name, error_code=TOPIC_FAILED, is_internal=is_internal)
-        else:
-            rest.append(topic)
-    hide_topics(call, failed, rest)
-    return None
-
-
-def metadata_by_id(call: Call, access: PrincipalAccess) -> None:
-    """If any topic has an id, topics without one are ignored; the entry of an unauthorized topic has no name."""
-    if call.version < NULL_NAMES_VERSION:
-        return  # the handler reports it
-    entry = response_class(call).Topic
-    failed: dict[Any, Any] = {}
-    rest: list[Any] = []
-    for topic in call.request.topics:
-        known = call.cluster.topic_by_id.get(topic.topic_id)
-        if known is not None and not access.may_topic(DESCRIBE, known.name):
-            failed[topic.topic_id] = entry(name=None, topic_id=topic.topic_id, error_code=TOPIC_FAILED)
-        elif topic.topic_id != ZERO_UUID:
-            rest.append(topic)
+        call.amend(partial(keep, "topics", lambda one: access.may_topic(DESCRIBE, one.name)))
+    elif any(one.topic_id != ZERO_UUID for one in request.topics):
+        if call.version < NULL_NAMES_VERSION:
+            return  # the handler reports it
+        for topic in request.topics:  # those without an id are ignored; the entry of an unauthorized one has no name
+            known = call.cluster.topic_by_id.get(topic.topic_id)
+            if known is not None and not access.may_topic(DESCRIBE, known.name):
+                failed[topic.topic_id] = entry(name=None, topic_id=topic.topic_id, error_code=TOPIC_FAILED)
+            elif topic.topic_id != ZERO_UUID:
+                rest.append(topic)
+    else:
+        denied = denied_topics(access, DESCRIBE, subjects.topics)
+        not_created: list[str] = []
+        if request.allow_auto_topic_creation and call.cluster.settings["auto.create.topics.enable"]:
+            missing = [one for one in subjects.topics if one not in denied and call.view.topic(one) is None]
+            if missing and not access.may_cluster(CREATE):
+                not_created = denied_topics(access, CREATE, missing)
+        for topic in request.topics:
+            if topic.name in denied or topic.name in not_created:
+                is_internal = topic.name in not_created and topic.name in INTERNAL_TOPICS
+                failed[topic.name] = entry(name=topic.name, error_code=TOPIC_FAILED, is_internal=is_internal)
+            else:
+                rest.append(topic)
     if failed:
-        hide_topics(call, failed, rest)
+        replace_topics(call, failed, rest)
 
 
-def hide_topics(call: Call, failed: Mapping[Any, Any], rest: list[Any]) -> None:
+def replace_topics(call: Call, failed: Mapping[Any, Any], rest: list[Any]) -> None:
     """Answer these topics with only the error, once each; the answer always lists the brokers."""
     if rest or call.version:  # in v0 an empty list means all topics
         hand_over(call, "topics", rest)
@@ -173,47 +207,52 @@ def hide_topics(call: Call, failed: Mapping[Any, Any], rest: list[Any]) -> None:
     def put(response: Any) -> None:
         response.topics = [*(response.topics if rest else ()), *failed.values()]
 
-    amend(call, put)
+    call.amend(put)
 
 
-def keep_topics(response: Any, access: PrincipalAccess) -> None:
-    """Remove the topics that the client may not describe from an answer with all topics."""
-    response.topics = [one for one in response.topics if access.may_topic(DESCRIBE, one.name)]
+def keep(field: str, is_shown: Callable[[Any], bool], response: Any) -> None:
+    """Remove the other entries from a list of the answer."""
+    setattr(response, field, list(filter(is_shown, getattr(response, field))))
 
 
 def shown_by_its_handler(_call: Call, _access: PrincipalAccess) -> None:
     """DescribeTopicPartitions: its handler omits unauthorized topics before it counts partitions."""
 
 
-def create_topics(call: Call, access: PrincipalAccess) -> Verdict | Wait | None:
+def create_topics(call: Call, access: PrincipalAccess) -> Refusal:
+    """Invalid topics are reported first; the configs of the answer need DescribeConfigs."""
+
+    def hide_configs(response: Any) -> None:
+        for topic in response.topics:
+            if not topic.error_code and not access.may_topic(DESCRIBE_CONFIGS, topic.name):
+                topic.topic_config_error_code = TOPIC_FAILED
+                topic.num_partitions = topic.replication_factor = -1
+                topic.configs = []
+
     if call.version >= SHOWS_CONFIGS_VERSION:
-        amend(call, lambda response: hide_configs(response, access))
+        call.amend(hide_configs)
     if access.may_cluster(CREATE):
         return None
-    denied = frozenset(denied_topics(access, CREATE, [one.name for one in call.request.topics]))
     counts = Counter(topic.name for topic in call.request.topics)
-    failed: list[Any] = []
-    rest: list[Any] = []
-    for topic in call.request.topics:
-        is_looked_at_first = counts[topic.name] > 1 or topic.name == METADATA_LOG
-        (failed if topic.name in denied and not is_looked_at_first else rest).append(topic)
-    entry = response_class(call).Topic
-    entries = [entry(name=one.name, error_code=TOPIC_FAILED, error_message=UNAUTHORIZED) for one in failed]
-    return split(call, "topics", rest, entries, "topics")
+
+    def error_of(topic: Any) -> ApiError | None:
+        is_checked_first = counts[topic.name] > 1 or topic.name == METADATA_LOG
+        return unless(is_checked_first or access.may_topic(CREATE, topic.name), TOPIC_FAILED, UNAUTHORIZED)
+
+    return split(call, "topics", error_of)
 
 
-def create_partitions(call: Call, access: PrincipalAccess) -> Verdict | Wait | None:
-    denied = frozenset(denied_topics(access, ALTER, [one.name for one in call.request.topics]))
-    counts = Counter(topic.name for topic in call.request.topics)
-    failed: list[Any] = []
-    rest: list[Any] = []
-    for topic in call.request.topics:
-        (failed if topic.name in denied and counts[topic.name] == 1 else rest).append(topic)
-    if has_no_time(call) and any(counts[topic.name] == 1 for topic in rest):
-        return None  # the request to the controller times out for all of them
-    entry = response_class(call).Topic
-    entries = [entry(name=one.name, error_code=TOPIC_FAILED) for one in failed]
-    return split(call, "topics", rest, entries, "results")
+def create_partitions(call: Call, access: PrincipalAccess) -> Refusal:
+    """A topic that is named twice is reported first; without time the request to the controller times out for all."""
+    topics = call.request.topics
+    counts = Counter(topic.name for topic in topics)
+
+    def error_of(topic: Any) -> ApiError | None:
+        return unless(counts[topic.name] > 1 or access.may_topic(ALTER, topic.name), TOPIC_FAILED)
+
+    if has_no_time(call) and any(counts[topic.name] == 1 and error_of(topic) is None for topic in topics):
+        return None
+    return split(call, "topics", error_of)
 
 
 def has_no_time(call: Call) -> bool:
@@ -221,127 +260,94 @@ def has_no_time(call: Call) -> bool:
     return bool(call.request.timeout_ms <= 0 and call.cluster.support.is_kraft)
 
 
-def hide_configs(response: Any, access: PrincipalAccess) -> None:
-    for topic in response.topics:
-        if not topic.error_code and not access.may_topic(DESCRIBE_CONFIGS, topic.name):
-            topic.topic_config_error_code = TOPIC_FAILED
-            topic.num_partitions = topic.replication_factor = -1
-            topic.configs = []
-
-
-def delete_topics(call: Call, access: PrincipalAccess) -> Verdict | Wait | None:
+def delete_topics(call: Call, access: PrincipalAccess) -> Refusal:
     """Without Describe on a topic the error hides whether it exists; with Describe a missing topic is unknown."""
     if has_no_time(call) or access.may_cluster(DELETE):
         return None
-    entry = response_class(call).Topic
-    words = {"error_code": TOPIC_FAILED, "error_message": TOPIC_FAILED.meaning}
     field = "topics" if call.version >= ID_VERSION else "topic_names"
-    named = getattr(call.request, field)
-    counts = Counter(one if isinstance(one, str) else (one.name, one.topic_id) for one in named)
-    failed: list[Any] = []
-    rest: list[Any] = []
-    for one in named:
-        key = one if isinstance(one, str) else (one.name, one.topic_id)
+
+    def key_of(one: Any) -> tuple[str | None, bytes]:
+        return (one, ZERO_UUID) if isinstance(one, str) else (one.name, one.topic_id)
+
+    counts = Counter(map(key_of, getattr(call.request, field)))
+
+    def error_of(one: Any) -> ApiError | None:
+        given, topic_id = key_of(one)
+        name = given if isinstance(one, str) else topic_name(call, one)
+        if counts[given, topic_id] > 1 or (given is not None and topic_id != ZERO_UUID) or name is None:
+            return None
+        may = access.may_topic(DELETE, name)
+        if given is not None:
+            may = access.may_topic(DESCRIBE, name) and (may or name not in call.cluster.topics)
+        return unless(may, TOPIC_FAILED)
+
+    def complete(one: Any, entry: Any) -> None:
         name = one if isinstance(one, str) else topic_name(call, one)
-        contradicts = not isinstance(one, str) and one.name is not None and one.topic_id != ZERO_UUID
-        if counts[key] > 1 or contradicts or name is None:
-            rest.append(one)
-            continue
-        sees, may = access.may_topic(DESCRIBE, name), access.may_topic(DELETE, name)
-        if isinstance(one, str) or one.name is not None:
-            if sees and (may or name not in call.cluster.topics):
-                rest.append(one)
-            else:
-                failed.append(entry(name=name, **words))
-        elif may:
-            rest.append(one)
-        else:
-            failed.append(entry(name=name if sees else None, topic_id=one.topic_id, **words))
-    return split(call, field, rest, failed, "responses")
+        is_shown = key_of(one)[0] is not None or access.may_topic(DESCRIBE, name)
+        entry.name, entry.error_message = name if is_shown else None, TOPIC_FAILED.meaning
+
+    return split(call, field, error_of, complete=complete)
 
 
 # configs
 
 
-def configs(call: Call, access: PrincipalAccess) -> Verdict | Wait | None:
+def configs(call: Call, access: PrincipalAccess) -> Refusal:
     """DescribeConfigs, AlterConfigs, IncrementalAlterConfigs: each topic and group, all else on the cluster."""
     reads = call.api_key == DESCRIBE_CONFIGS_KEY
     operation = DESCRIBE_CONFIGS if reads else ALTER_CONFIGS
-    rest: list[Any] = []
-    failed: list[Any] = []
-    entry = response_class(call).Result if reads else response_class(call).Resource
     named = Counter((one.resource_type, one.resource_name) for one in call.request.resources)
     if reads and any(kind not in RESOURCES for kind, _ in named):
         return None  # the handler reports it
-    for one in call.request.resources:
-        code = refused_config(access, operation, one)
-        is_doubled = named[one.resource_type, one.resource_name] > 1
-        if code is None or (not reads and (is_doubled or is_unreadable(call, one))):
-            rest.append(one)
-            continue
-        wordless = not reads and one.resource_type in (BROKER_RESOURCE, LOGGER_RESOURCE)
-        failed.append(
-            entry(
-                error_code=code,
-                error_message=None if wordless else code.meaning,
-                resource_type=one.resource_type,
-                resource_name=one.resource_name,
-            )
-        )
-    return split(call, "resources", rest, failed, "results" if reads else "responses")
+
+    def error_of(one: Any) -> ApiError | None:
+        kind, name = one.resource_type, one.resource_name
+        if kind not in RESOURCES or (not reads and (named[kind, name] > 1 or is_unreadable(call, one))):
+            return None  # the handler reports it
+        if kind == TOPIC_RESOURCE:
+            return unless(access.may_topic(operation, name), TOPIC_FAILED, TOPIC_FAILED.meaning)
+        if kind == GROUP_RESOURCE:
+            return unless(access.may(operation, GROUP, name), GROUP_FAILED, GROUP_FAILED.meaning)
+        has_words = reads or kind == METRICS_RESOURCE
+        return unless(access.may_cluster(operation), CLUSTER_FAILED, CLUSTER_FAILED.meaning if has_words else None)
+
+    return split(call, "resources", error_of)
 
 
 def is_unreadable(call: Call, resource: Any) -> bool:
     """True if a broker refuses a change before the authorization: a config twice, or without a value."""
     names = [config.name for config in resource.configs]
     takes_value = call.api_key == ALTER_CONFIGS_KEY
-    lacks_value = any(
+    return len(set(names)) < len(names) or any(
         config.value is None and (takes_value or config.config_operation != DELETE_CONFIG)
         for config in resource.configs
     )
-    return lacks_value or len(set(names)) < len(names)
-
-
-def refused_config(access: PrincipalAccess, operation: int, resource: Any) -> ErrorCode | None:
-    kind, name = resource.resource_type, resource.resource_name
-    if kind == TOPIC_RESOURCE:
-        return None if access.may_topic(operation, name) else TOPIC_FAILED
-    if kind == GROUP_RESOURCE:
-        return None if access.may(operation, GROUP, name) else GROUP_FAILED
-    if kind in (BROKER_RESOURCE, LOGGER_RESOURCE, METRICS_RESOURCE):
-        return None if access.may_cluster(operation) else CLUSTER_FAILED
-    return None  # the handler reports it
 
 
 # transactions
 
 
-def init_producer_id(call: Call, access: PrincipalAccess) -> Verdict | Wait | None:
+def init_producer_id(call: Call, access: PrincipalAccess) -> Refusal:
+    """An idempotent producer needs IdempotentWrite, or Write on any topic; two-phase commits need one more."""
     name = call.request.transactional_id
     if name is None:
-        if access.may_cluster(IDEMPOTENT_WRITE) or access.may_any(WRITE, TOPIC):
-            return None
-        return refuse_all(call, CLUSTER_FAILED)
+        may = access.may_cluster(IDEMPOTENT_WRITE) or access.may_any(WRITE, TOPIC)
+        return None if may else refuse_all(call, CLUSTER_FAILED)
     verdict = check_transactional_id(call, access, name)
     if verdict is None and getattr(call.request, "enable2_pc", False):
         verdict = check_transactional_id(call, access, name, TWO_PHASE_COMMIT)
     return verdict
 
 
-def add_partitions(call: Call, access: PrincipalAccess) -> Verdict | Wait | None:
-    """If a partition is unauthorized or unknown, all others get OPERATION_NOT_ATTEMPTED."""
-    request = call.request
+def add_partitions(call: Call, access: PrincipalAccess) -> Refusal:
+    """If a partition is unauthorized or unknown, all others get OPERATION_NOT_ATTEMPTED; since v4 for brokers."""
     if call.version >= VERIFYING_VERSION:
         return check_cluster(call, access, CLUSTER_ACTION)
-    verdict = check_transactional_id(call, access, request.v3_and_below_transactional_id)
-    if verdict is not None:
+    verdict = check_transactional_id(call, access, call.request.v3_and_below_transactional_id)
+    denied = denied_topics(access, WRITE, [one.name for one in call.request.v3_and_below_topics])
+    if verdict is not None or not denied:
         return verdict
-    topics = request.v3_and_below_topics
-    denied = frozenset(denied_topics(access, WRITE, [one.name for one in topics]))
-    if not denied:
-        return None
     refused = refuse_all(call, ErrorCode.OPERATION_NOT_ATTEMPTED)
-    assert isinstance(refused, Verdict)
     for topic in refused.response.results_by_topic_v3_and_below:
         known = call.cluster.topics.get(topic.name)
         for one in topic.results_by_partition:
@@ -352,40 +358,195 @@ def add_partitions(call: Call, access: PrincipalAccess) -> Verdict | Wait | None
     return refused
 
 
-def write_markers(call: Call, access: PrincipalAccess) -> Verdict | Wait | None:
-    return check_cluster(call, access, ALTER, CLUSTER_ACTION)
-
-
 def describe_transactions(call: Call, access: PrincipalAccess) -> None:
+    """The topics of a transaction are shown with Describe."""
+
     def hide(response: Any) -> None:
         for place, one in enumerate(response.transaction_states):
             name = one.transactional_id
-            if not access.may(DESCRIBE, TRANSACTIONAL_ID, name):
-                response.transaction_states[place] = response.Transaction(transactional_id=name, error_code=ID_FAILED)
-            else:
+            if access.may(DESCRIBE, TRANSACTIONAL_ID, name):
                 one.topics = [topic for topic in one.topics if access.may_topic(DESCRIBE, topic.topic)]
+            else:
+                response.transaction_states[place] = response.Transaction(transactional_id=name, error_code=ID_FAILED)
 
-    amend(call, hide)
+    call.amend(hide)
 
 
-DESCRIBE_CONFIGS_KEY, ALTER_CONFIGS_KEY = 32, 33
+# groups
+
+
+def sync_group(call: Call, access: PrincipalAccess) -> Refusal:
+    """Kafka checks first that the request names a protocol."""
+    lacks_protocol = None in (call.request.protocol_type, call.request.protocol_name)
+    return None if lacks_protocol and call.version >= PROTOCOL_VERSION else check_needs(call, access)
+
+
+def offset_fetch(call: Call, access: PrincipalAccess) -> Refusal:
+    """A request for all topics returns those with Describe."""
+    verdict = check_needs(call, access)
+    groups = call.request.groups or (call.request,)
+    whole = {group.group_id for group in groups if group.topics is None}
+
+    def hide(response: Any) -> None:
+        for group in response.groups or (response,):
+            if not response.groups or group.group_id in whole:
+                group.topics = [one for one in group.topics if access.may_topic(DESCRIBE, topic_name(call, one))]
+
+    if whole and verdict is None:
+        call.amend(hide)
+    return verdict
+
+
+def find_coordinator(call: Call, access: PrincipalAccess) -> Refusal:
+    """The operation depends on the type of the key."""
+    key_type = call.request.key_type
+    if key_type == SHARE_KEY:
+        return check_cluster(call, access, CLUSTER_ACTION) if call.version >= SHARE_KEY_VERSION else None
+    if key_type not in (GROUP_KEY, TRANSACTION_KEY):
+        return None
+    kind, code = (GROUP, GROUP_FAILED) if key_type == GROUP_KEY else (TRANSACTIONAL_ID, ID_FAILED)
+    if call.version < COORDINATORS_VERSION:
+        return None if access.may(DESCRIBE, kind, call.request.key) else refuse_all(call, code)
+    return split(
+        call,
+        "coordinator_keys",
+        lambda key: unless(access.may(DESCRIBE, kind, key), code),
+        complete=lambda _key, entry: setattr(entry, "error_message", ""),
+    )
+
+
+def list_groups(call: Call, access: PrincipalAccess) -> None:
+    """Describe on the cluster shows all groups."""
+    if not access.may_cluster(DESCRIBE):
+        call.amend(partial(keep, "groups", lambda one: access.may(DESCRIBE, GROUP, one.group_id)))
+
+
+def heartbeat(call: Call, access: PrincipalAccess) -> Refusal:
+    """ConsumerGroupHeartbeat, ShareGroupHeartbeat: refused if the member subscribes to an unauthorized topic."""
+    verdict = check_groups(call, access, READ)
+    if verdict is None and denied_topics(access, DESCRIBE, call.request.subscribed_topic_names or ()):
+        return refuse_all(call, TOPIC_FAILED)
+    return verdict
+
+
+def streams_heartbeat(call: Call, access: PrincipalAccess) -> Refusal:
+    """Internal and malformed topics are reported first."""
+    verdict = check_groups(call, access, READ)
+    names = subjects_of(call).topics
+    if verdict is None and not any(name in INTERNAL_TOPICS or not is_legal(name) for name in names):
+        verdict = check_topics(call, access, DESCRIBE)
+    return verdict
+
+
+def is_legal(name: str) -> bool:
+    try:
+        check_topic_name(name)
+    except ApiError:
+        return False
+    return True
+
+
+def described_groups(call: Call, access: PrincipalAccess) -> Refusal:
+    """ConsumerGroupDescribe, ShareGroupDescribe, StreamsGroupDescribe: the client must see all of a group's topics."""
+
+    def hide(response: Any) -> None:
+        for place, one in enumerate(response.groups):
+            if denied_topics(access, DESCRIBE, set(topics_of(one))):
+                response.groups[place] = response.Group(
+                    group_id=one.group_id, error_code=TOPIC_FAILED, error_message=HIDDEN_TOPICS
+                )
+
+    call.amend(hide)
+    return check_groups(call, access, DESCRIBE)
+
+
+def topics_of(group: Any) -> Iterator[str]:
+    """The topics of a described group: those of its topology, or of its members' assignments."""
+    if hasattr(group, "topology"):
+        for one in group.topology.subtopologies if group.topology is not None else ():
+            yield from (*one.source_topics, *one.repartition_sink_topics)
+            yield from (topic.name for topic in (*one.state_changelog_topics, *one.repartition_source_topics))
+        return
+    for member in group.members:
+        for assignment in (member.assignment, getattr(member, "target_assignment", None)):
+            yield from (topic.topic_name for topic in (assignment.topic_partitions if assignment is not None else ()))
+
+
+def described_share_offsets(call: Call, access: PrincipalAccess) -> None:
+    """Unauthorized topics get an error if the request names them, and are omitted if it requests all topics."""
+    requested = {group.group_id: group.topics for group in call.request.groups}
+
+    def hide(response: Any) -> None:
+        for place, group in enumerate(response.groups):
+            if not access.may(DESCRIBE, GROUP, group.group_id):
+                response.groups[place] = response.Group(group_id=group.group_id, error_code=GROUP_FAILED)
+            elif not group.error_code:
+                whole = requested.get(group.group_id) is None
+                shown = [one for one in group.topics if access.may_topic(DESCRIBE, one.topic_name)]
+                hidden = [one for one in group.topics if not whole and one not in shown]
+                group.topics = [*shown, *map(hidden_offsets, hidden)]
+
+    call.amend(hide)
+
+
+def hidden_offsets(topic: Any) -> Any:
+    """The entry of a topic whose offsets the client may not see."""
+    for one in topic.partitions:
+        one.start_offset, one.leader_epoch = 0, 0
+        one.error_code, one.error_message = TOPIC_FAILED, TOPIC_FAILED.meaning
+        if hasattr(one, "lag"):
+            one.lag = -1
+    topic.topic_id = ZERO_UUID
+    return topic
+
+
+def changed_offsets(of_group: int, call: Call, access: PrincipalAccess) -> Refusal:
+    """OffsetDelete, AlterShareGroupOffsets, DeleteShareGroupOffsets: an error of the group replaces those of topics."""
+
+    def error_of(topic: Any) -> ApiError | None:
+        return unless(access.may_topic(READ, topic_name(call, topic, name_field)), TOPIC_FAILED)
+
+    name_field = "name" if call.api_key == OFFSET_DELETE else "topic_name"
+    verdict = check_groups(call, access, of_group)
+    return split(call, "topics", error_of, after_checks=True) if verdict is None else verdict
+
+
+def share_state(call: Call, access: PrincipalAccess) -> Refusal:
+    """The requests of brokers to share coordinators: the error of each partition has a message."""
+    verdict = check_needs(call, access)
+    if isinstance(verdict, Verdict):
+        for topic in verdict.response.results:
+            for one in topic.partitions:
+                one.error_message = CLUSTER_FAILED.meaning
+    return verdict
+
+
+OFFSET_DELETE = 47
 RULES: dict[int, Rule] = {
-    **RULES_OF_GROUPS,
     0: produce,
     1: fetch,
     2: list_offsets,
     3: metadata,
+    9: offset_fetch,
+    10: find_coordinator,
+    14: sync_group,
+    16: list_groups,
     19: create_topics,
     20: delete_topics,
     22: init_producer_id,
     24: add_partitions,
-    27: write_markers,
-    DESCRIBE_CONFIGS_KEY: configs,
-    ALTER_CONFIGS_KEY: configs,
+    **dict.fromkeys((DESCRIBE_CONFIGS_KEY, ALTER_CONFIGS_KEY, 44), configs),
     37: create_partitions,
-    44: configs,
+    OFFSET_DELETE: partial(changed_offsets, DELETE),
     61: describe_producers,
     65: describe_transactions,
-    75: shown_by_its_handler,
+    **dict.fromkeys((68, 76), heartbeat),
+    **dict.fromkeys((69, 77, 89), described_groups),
+    DESCRIBE_TOPIC_PARTITIONS: shown_by_its_handler,
+    **dict.fromkeys((83, 84, 85, 86, 87), share_state),
+    88: streams_heartbeat,
+    90: described_share_offsets,
+    91: partial(changed_offsets, READ),
+    92: partial(changed_offsets, DELETE),
 }
 """By API key; the other APIs need only the operations in their handler's module."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mockbroker.call import Call, InjectedFaults
+from mockbroker.call import Call
 
 PRODUCE, FETCH = 0, 1
 PRODUCER_BYTE_RATE, CONSUMER_BYTE_RATE = "producer_byte_rate", "consumer_byte_rate"
@@ -19,10 +19,10 @@ def check_quotas(call: Call) -> None:
     if call.api_key == PRODUCE:
         throttle_ms = throttle_of(call, PRODUCER_BYTE_RATE, len(call.frame))
         if throttle_ms:
-            injected_into(call).amend.append(lambda response: throttle(call, response, throttle_ms))
-            mute(call, throttle_ms)
+            call.effects().mute(throttle_ms)  # even without an answer
+            call.amend(lambda response: throttle(call, response, throttle_ms))
     elif call.api_key == FETCH:
-        injected_into(call).amend.append(lambda response: throttle_reader(call, response))
+        call.amend(lambda response: throttle_reader(call, response))
 
 
 def throttle_reader(call: Call, response: Any) -> None:
@@ -30,7 +30,6 @@ def throttle_reader(call: Call, response: Any) -> None:
     throttle_ms = throttle_of(call, CONSUMER_BYTE_RATE, size_bytes) if call.replica_id < 0 else 0
     if throttle_ms:
         throttle(call, response, throttle_ms)
-        mute(call, throttle_ms)
 
 
 def throttle_of(call: Call, key: str, size_bytes: int) -> int:
@@ -42,18 +41,8 @@ def throttle_of(call: Call, key: str, size_bytes: int) -> int:
     )
 
 
-def injected_into(call: Call) -> InjectedFaults:
-    if call.injected is None:
-        call.injected = InjectedFaults()
-    return call.injected
-
-
 def throttle(call: Call, response: Any, throttle_ms: int) -> None:
-    """Set the throttle time in versions that have it: all of Fetch and Produce except version 0."""
+    """Mute the connection, and set the throttle time in versions that have it: all but version 0."""
+    call.effects().mute(throttle_ms)
     if call.version:
         response.throttle_time_ms = max(response.throttle_time_ms, throttle_ms)
-
-
-def mute(call: Call, throttle_ms: int) -> None:
-    injected = injected_into(call)
-    injected.mute_ms = max(injected.mute_ms, throttle_ms)

@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from mockbroker.api import Errors, Needs, handles
 from mockbroker.call import Call, Wait
-from mockbroker.handlers.find_coordinator import check_coordinator, coordinates
+from mockbroker.handlers.find_coordinator import check_coordinator
 from mockbroker.state.errors import ApiError
 from mockbroker.state.groups.classic.members import GroupJoin, GroupSync, JoinAnswer, PendingAnswer, SyncAnswer
 from mockbroker.state.groups.coordinator import check_group_id
@@ -62,14 +62,12 @@ def join_group(call: Call, request: JoinGroupRequest) -> JoinGroupResponse | Wai
     member_id = request.member_id
     try:
         call.cluster.groups.check_joining(request.group_id, request.session_timeout_ms)
-        if not coordinates(call, request.group_id):
-            member_id = ""  # Kafka omits it here
         check_coordinator(call, request.group_id)
         parked = call.cluster.groups.join(request.group_id, joining, call.now_ms, call.rng)
     except ApiError as error:
         code = ErrorCode(error.code)
-        if code is ErrorCode.UNKNOWN_SERVER_ERROR:
-            member_id = ""  # as Kafka does for exceptions that it does not expect
+        if code in (ErrorCode.NOT_COORDINATOR, ErrorCode.UNKNOWN_SERVER_ERROR):
+            member_id = ""  # as Kafka does without a coordinator, and for exceptions that it does not expect
         return join_response(call.version, JoinAnswer(member_id, code))
     return when_answered(parked, partial(join_response, call.version))
 
@@ -134,14 +132,11 @@ def when_answered(parked: PendingAnswer[Answer], respond: Callable[[Answer], Rep
 @handles(HeartbeatRequest, access=Needs(group="Read"))
 def heartbeat(call: Call, request: HeartbeatRequest) -> HeartbeatResponse:
     """Extend the member's session; REBALANCE_IN_PROGRESS makes it join again."""
-    try:
-        check_group_id(request.group_id)
-        check_coordinator(call, request.group_id)
-        call.cluster.groups.heartbeat(
-            request.group_id, request.member_id, request.group_instance_id, request.generation_id, call.now_ms
-        )
-    except ApiError as error:
-        return HeartbeatResponse(error_code=error.code)
+    check_group_id(request.group_id)
+    check_coordinator(call, request.group_id)
+    call.cluster.groups.heartbeat(
+        request.group_id, request.member_id, request.group_instance_id, request.generation_id, call.now_ms
+    )
     return HeartbeatResponse()
 
 
@@ -152,12 +147,9 @@ def leave_group(call: Call, request: LeaveGroupRequest) -> LeaveGroupResponse:
     leaving: list[tuple[str, str | None]] = [(request.member_id, None)]
     if batch:
         leaving = [(member.member_id, member.group_instance_id) for member in request.members]
-    try:
-        check_group_id(request.group_id)
-        check_coordinator(call, request.group_id)
-        errors = call.cluster.groups.leave(request.group_id, leaving, call.now_ms)
-    except ApiError as error:
-        return LeaveGroupResponse(error_code=error.code)
+    check_group_id(request.group_id)
+    check_coordinator(call, request.group_id)
+    errors = call.cluster.groups.leave(request.group_id, leaving, call.now_ms)
     if not batch:
         return LeaveGroupResponse(error_code=errors[0])
     return LeaveGroupResponse(

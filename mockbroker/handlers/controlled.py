@@ -7,8 +7,8 @@ Source: KafkaApis.handleCreateTopicsRequest, AdminManager, DelayedCreatePartitio
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TypeVar
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
 
 from mockbroker.call import Call, Wait
 from mockbroker.state.errors import ApiError
@@ -46,9 +46,9 @@ def when_known(
     answer: Answer,
     timeout_ms: int,
     is_known: Callable[[MetadataView], bool],
-    late: Callable[[Answer], None],
+    entries: Iterable[Any],
 ) -> Answer | Wait:
-    """The answer, once the broker's view satisfies ``is_known``; after ``timeout_ms``, as ``late`` has changed it."""
+    """The answer, once the broker's view satisfies ``is_known``; after ``timeout_ms``, REQUEST_TIMED_OUT per entry."""
     view = call.view
     until_ms = call.now_ms + max(0, timeout_ms)
 
@@ -56,7 +56,8 @@ def when_known(
         if is_known(view):
             return answer
         if later.now_ms >= until_ms:
-            late(answer)
+            for entry in entries:
+                entry.error_code = ErrorCode.REQUEST_TIMED_OUT
             return answer
         return Wait(until_ms=until_ms, on=(view,), then=again)
 

@@ -8,10 +8,12 @@ versions that 4.x dropped, 3.9.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from mockbroker.api import Api, Errors, RequestError, api_of
 from mockbroker.api_parts import Level, error_field, fields_of
+from mockbroker.call import Call
 from mockbroker.state.errors import ApiError
 from protocol.error_codes import ErrorCode
 
@@ -34,22 +36,44 @@ def error_response(request: Any, version: int, error: Exception) -> Any:
     if error_field(api.response, version):
         fail(answer, version, api.errors, found)
     if levels := api.failed_parts(version):
-        setattr(answer, levels[0].answered, failed_entries(request, levels, version, api.errors, found))
+        entries = entries_of(request, levels, lambda entry, *_: fail(entry, version, api.errors, found))
+        setattr(answer, levels[0].answered, entries)
     return answer if api.errors.odd is None else api.errors.odd(request, answer, found, version)
 
 
-def failed_entries(
-    record: Any, levels: tuple[Level, ...], version: int, errors: Errors, error: RequestError
+def answer_parts(call: Call, request: Any, answer: Callable[..., None]) -> Any:
+    """The answer to a request whose parts, such as partitions or groups, are answered one by one.
+
+    Args:
+        answer: ``(call, entry, *elements)`` completes the entry of a part, which already has its keys; an ApiError
+            becomes the part's error. ``elements`` are the elements of the request's lists that lead to the part: a
+            topic and a partition, or a group.
+    """
+    api = api_of(call.api_key)
+    assert api is not None, call.api_key
+    levels, errors = api.parts(call.version), api.errors
+
+    def complete(entry: Any, *elements: Any) -> None:
+        try:
+            answer(call, entry, *elements)
+        except ApiError as error:
+            fail(entry, call.version, errors, request_error(error))
+
+    return api.response(**{levels[0].answered: entries_of(request, levels, complete)})
+
+
+def entries_of(
+    record: Any, levels: Sequence[Level], complete: Callable[..., None], outer: tuple[Any, ...] = ()
 ) -> list[Any]:
-    """The answer's entries for all elements of a request, each with the error."""
+    """The answer's entries for all elements of a request; ``complete(entry, *elements)`` fills in the innermost ones."""
     level, *further = levels
     entries = []
     for element in level.elements(record):
         entry = level.entry_of(element)
         if further:
-            setattr(entry, further[0].answered, failed_entries(element, tuple(further), version, errors, error))
+            setattr(entry, further[0].answered, entries_of(element, further, complete, (*outer, element)))
         else:
-            fail(entry, version, errors, error)
+            complete(entry, *outer, element)
         entries.append(entry)
     return entries
 
@@ -57,10 +81,10 @@ def failed_entries(
 def entries_for(api: Api, request: Any, version: int, code: int, message: str | None = None) -> list[Any]:
     """The answer's entries for all parts that the request names, each with the error."""
     error = request_error(ApiError(code, message))
-    return failed_entries(request, api.parts(version), version, api.errors, error)
+    return entries_of(request, api.parts(version), lambda entry, *_: fail(entry, version, api.errors, error))
 
 
-def add_entries(entries: list[Any], added: list[Any], levels: tuple[Level, ...]) -> None:
+def add_entries(entries: list[Any], added: list[Any], levels: Sequence[Level]) -> None:
     """Add entries to an answer; partitions join those of the same topic."""
     level, *further = levels
     for entry in added:
@@ -69,7 +93,7 @@ def add_entries(entries: list[Any], added: list[Any], levels: tuple[Level, ...])
             entries.append(entry)
         else:
             name = further[0].answered
-            add_entries(getattr(same, name), getattr(entry, name), tuple(further))
+            add_entries(getattr(same, name), getattr(entry, name), further)
 
 
 def fail(record: Any, version: int, errors: Errors, error: RequestError) -> None:

@@ -288,13 +288,7 @@ def read_partition(
                 return PartitionRead(wanted, partition, entry=entry)
         return read_log(call, partition, wanted, reading, room, at_least_one)
     except ApiError as error:
-        entry = PartitionResponse(
-            partition_index=wanted.index,
-            error_code=error.code,
-            high_watermark=UNKNOWN_OFFSET,
-            aborted_transactions=[] if error.code in UNKNOWN_TO_METADATA else None,
-            records=b"",
-        )
+        entry = error_entry(wanted, error.code)
         if error.code == ErrorCode.KAFKA_STORAGE_ERROR and call.version < STORAGE_ERROR_VERSION:
             entry.error_code = ErrorCode.NOT_LEADER_OR_FOLLOWER
         may_name = error.code in LEADER_MOVED and call.version >= ENDPOINTS_VERSION
@@ -444,6 +438,17 @@ def entry_of(
     )
 
 
+def error_entry(wanted: FetchPartition, code: int) -> PartitionResponse:
+    """A partition's part of the answer with an error."""
+    return PartitionResponse(
+        partition_index=wanted.index,
+        error_code=code,
+        high_watermark=UNKNOWN_OFFSET,
+        aborted_transactions=[] if code in UNKNOWN_TO_METADATA else None,
+        records=b"",
+    )
+
+
 def records_entry(call: Call, one: PartitionRead) -> PartitionResponse:
     """A partition's part of the answer, with records in the format of this version."""
     assert one.partition is not None
@@ -456,13 +461,7 @@ def records_entry(call: Call, one: PartitionRead) -> PartitionResponse:
     try:
         converted = records_for(call, records, one.wanted.fetch_offset)
     except ApiError as error:
-        return PartitionResponse(
-            partition_index=one.wanted.index,
-            error_code=error.code,
-            high_watermark=UNKNOWN_OFFSET,
-            aborted_transactions=None,
-            records=b"",
-        )
+        return error_entry(one.wanted, error.code)
     return entry_of(one.partition, one.wanted, one.high_watermark, one.last_stable_offset, converted, one.aborted)
 
 

@@ -16,6 +16,7 @@ from typing import Any
 
 from mockbroker.api import Errors, Needs, handles
 from mockbroker.call import Call
+from mockbroker.handlers.error_responses import answer_parts
 from mockbroker.handlers.find_coordinator import check_coordinator
 from mockbroker.handlers.leadership import find_partition, is_known
 from mockbroker.handlers.offset_commits import keep_offsets
@@ -37,7 +38,6 @@ from protocol.error_codes import ErrorCode
 TOPIC_ID_VERSION = 10
 GROUP_NOT_FOUND_VERSION = 9  # of OffsetCommit
 FETCH_BATCH_VERSION = 8
-FETCH_TOP_LEVEL_ERROR_VERSION = 2
 
 
 @handles(OffsetCommitRequest, access=Needs(group="Read", topic="Read"), errors=Errors(injected="request"))
@@ -87,65 +87,51 @@ def commit(
 )
 def offset_fetch(call: Call, request: OffsetFetchRequest) -> OffsetFetchResponse:
     """The committed offsets of one group, since v8 of several: for the requested partitions, or all."""
+
+    def fetch_group(
+        _call: Call, entry: OffsetFetchResponse.Group | OffsetFetchResponse, group: OffsetFetchRequest.Group
+    ) -> None:
+        check_coordinator(call, group.group_id)
+        call.cluster.groups.check_fetch(group.group_id, group.member_id, group.member_epoch)
+        add_offsets(call, entry, group, request.require_stable)
+
     response = OffsetFetchResponse()
     if call.version >= FETCH_BATCH_VERSION:
-        for group in request.groups:
-            response.groups.append(fetched_group(call, group, request))
-        return response
-    try:
+        response = answer_parts(call, request, fetch_group)
+    else:
         check_coordinator(call, request.group_id)
-    except ApiError as error:
-        return refused_fetch(call, request, error)
-    for topic in topics_of_fetch(call, request.group_id, request.topics, OffsetFetchRequest.Topic):
-        entry = OffsetFetchResponse.Topic(name=topic.name)
-        response.topics.append(entry)
-        for index, committed, code in read(call, request.group_id, topic, request.require_stable):
-            entry.partitions.append(
-                OffsetFetchResponse.Topic.Partition(
-                    partition_index=index,
-                    committed_offset=committed.offset,
-                    committed_leader_epoch=committed.leader_epoch,
-                    metadata=committed.metadata,
-                    error_code=code,
-                )
-            )
+        add_offsets(call, response, request, request.require_stable)
     return response
 
 
-def fetched_group(
-    call: Call, group: OffsetFetchRequest.Group, request: OffsetFetchRequest
-) -> OffsetFetchResponse.Group:
-    entry = OffsetFetchResponse.Group(group_id=group.group_id)
-    try:
-        check_coordinator(call, group.group_id)
-        call.cluster.groups.check_fetch(group.group_id, group.member_id, group.member_epoch)
-    except ApiError as error:
-        entry.error_code = error.code
-        return entry
-    for topic in topics_of_fetch(call, group.group_id, group.topics, OffsetFetchRequest.Group.Topic):
-        found = OffsetFetchResponse.Group.Topic(name=topic.name, topic_id=topic.topic_id)
-        entry.topics.append(found)
-        for index, committed, code in read(call, group.group_id, topic, request.require_stable):
-            found.partitions.append(
-                OffsetFetchResponse.Group.Topic.Partition(
-                    partition_index=index,
-                    committed_offset=committed.offset,
-                    committed_leader_epoch=committed.leader_epoch,
-                    metadata=committed.metadata,
-                    error_code=code,
-                )
+def add_offsets(call: Call, answer: Any, group: Any, require_stable: bool) -> None:
+    """Add a group's offsets to its part of the answer."""
+    for topic in topics_of_fetch(call, group):
+        entry = type(answer).Topic(name=topic.name)
+        if call.version >= TOPIC_ID_VERSION:
+            entry.topic_id = topic.topic_id
+        entry.partitions = [
+            entry.Partition(
+                partition_index=index,
+                committed_offset=committed.offset,
+                committed_leader_epoch=committed.leader_epoch,
+                metadata=committed.metadata,
+                error_code=code,
             )
-    return entry
+            for index, committed, code in read(call, group.group_id, topic, require_stable)
+        ]
+        answer.topics.append(entry)
 
 
-def topics_of_fetch(call: Call, group_id: str, wanted: Sequence[Any] | None, topic_class: Any) -> Sequence[Any]:
+def topics_of_fetch(call: Call, group: Any) -> Sequence[Any]:
     """The requested topics; if the request has null, all topics for which the group has offsets."""
-    if wanted is not None:
-        return wanted
-    every = call.cluster.groups.offsets(group_id).partitions()
+    if group.topics is not None:
+        requested: Sequence[Any] = group.topics
+        return requested
+    every = call.cluster.groups.offsets(group.group_id).partitions()
     topics = []
     for name, partitions in groupby(every, key=lambda partition: partition[0]):
-        topic = topic_class(name=name, partition_indexes=[index for _, index in partitions])
+        topic = group.Topic(name=name, partition_indexes=[index for _, index in partitions])
         if call.version >= TOPIC_ID_VERSION:
             if name not in call.cluster.topics:
                 continue
@@ -175,29 +161,6 @@ def read(call: Call, group_id: str, topic: Any, require_stable: bool) -> list[tu
     return found_offsets
 
 
-def refused_fetch(call: Call, request: OffsetFetchRequest, error: ApiError) -> OffsetFetchResponse:
-    """The answer with an error for the whole request; before v2 only partitions have an error field."""
-    if call.version >= FETCH_TOP_LEVEL_ERROR_VERSION:
-        return OffsetFetchResponse(error_code=error.code)
-    return OffsetFetchResponse(
-        topics=[
-            OffsetFetchResponse.Topic(
-                name=topic.name,
-                partitions=[
-                    OffsetFetchResponse.Topic.Partition(
-                        partition_index=index,
-                        committed_offset=NOTHING_COMMITTED.offset,
-                        metadata=NOTHING_COMMITTED.metadata,
-                        error_code=error.code,
-                    )
-                    for index in topic.partition_indexes
-                ],
-            )
-            for topic in request.topics or ()
-        ]
-    )
-
-
 @handles(OffsetDeleteRequest, access=Needs(group="Delete", topic="Read"), errors=Errors(injected="request"))
 def offset_delete(call: Call, request: OffsetDeleteRequest) -> OffsetDeleteResponse:
     """Delete the offsets of topics to which the group is not subscribed."""
@@ -212,13 +175,10 @@ def offset_delete(call: Call, request: OffsetDeleteRequest) -> OffsetDeleteRespo
             else:
                 known.append((partition.topic.name, partition.index))
     refused = bool(results) or not all(is_known(call, topic.name) for topic in request.topics)
-    try:
-        check_group_id(request.group_id)
-        check_coordinator(call, request.group_id)
-        call.cluster.internal_topics.check_takes_writes(OFFSETS_TOPIC, request.group_id)
-        results.update(call.cluster.groups.delete_offsets(request.group_id, known))
-    except ApiError as error:
-        return OffsetDeleteResponse(error_code=error.code)
+    check_group_id(request.group_id)
+    check_coordinator(call, request.group_id)
+    call.cluster.internal_topics.check_takes_writes(OFFSETS_TOPIC, request.group_id)
+    results.update(call.cluster.groups.delete_offsets(request.group_id, known))
     topics = [
         OffsetDeleteResponse.Topic(
             name=topic.name,

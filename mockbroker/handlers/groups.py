@@ -30,7 +30,7 @@ from protocol.error_codes import ErrorCode
 NOT_FOUND_VERSION = 6  # of DescribeGroups
 STATES_VERSION, TYPES_VERSION = 4, 5  # of ListGroups
 ALL_GROUP_OPERATIONS = 3400  # READ, DELETE, DESCRIBE, DESCRIBE_CONFIGS, ALTER_CONFIGS as bits
-NOT_ASKED_FOR = -(2**31)
+NOT_REQUESTED = -(2**31)
 MAX_TOLD_BYTES = 64 << 20
 """Limit of members' metadata and assignments in one answer, unless a single group has more."""
 
@@ -52,7 +52,7 @@ def describe_groups(call: Call, request: DescribeGroupsRequest) -> DescribeGroup
         else:
             told_bytes += size
         asked_for = request.include_authorized_operations and entry.error_code == ErrorCode.NONE
-        entry.authorized_operations = ALL_GROUP_OPERATIONS if asked_for else NOT_ASKED_FOR
+        entry.authorized_operations = ALL_GROUP_OPERATIONS if asked_for else NOT_REQUESTED
         return entry
 
     return DescribeGroupsResponse(groups=[entry_of(group_id) for group_id in request.groups])

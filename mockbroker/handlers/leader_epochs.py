@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from mockbroker.api import Errors, Needs, handles
 from mockbroker.call import Call
+from mockbroker.handlers.error_responses import answer_parts
 from mockbroker.handlers.leadership import find_partition, hosted_by
-from mockbroker.state.errors import ApiError
 from protocol.apis.leader_epochs import OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse
 
 
@@ -21,24 +21,17 @@ from protocol.apis.leader_epochs import OffsetForLeaderEpochRequest, OffsetForLe
 )
 def offset_for_leader_epoch(call: Call, request: OffsetForLeaderEpochRequest) -> OffsetForLeaderEpochResponse:
     """The end of an epoch for each requested partition."""
-    response = OffsetForLeaderEpochResponse()
-    for topic in request.topics:
-        entry = OffsetForLeaderEpochResponse.Topic(topic=topic.topic)
-        for partition in topic.partitions:
-            entry.partitions.append(end_of_epoch(call, topic.topic, partition))
-        response.topics.append(entry)
+    response: OffsetForLeaderEpochResponse = answer_parts(call, request, end_of_epoch)
     return response
 
 
 def end_of_epoch(
-    call: Call, topic: str, asked: OffsetForLeaderEpochRequest.Topic.Partition
-) -> OffsetForLeaderEpochResponse.Topic.Partition:
-    entry = OffsetForLeaderEpochResponse.Topic.Partition(partition=asked.partition)
-    try:
-        partition = find_partition(call, topic, asked.partition)
-        hosted_by(call, partition, asked.current_leader_epoch)
-        log = partition.log
-        entry.leader_epoch, entry.end_offset = log.leader_epochs.end_offset_for(asked.leader_epoch, log.end_offset)
-    except ApiError as error:
-        entry.error_code = error.code
-    return entry
+    call: Call,
+    entry: OffsetForLeaderEpochResponse.Topic.Partition,
+    topic: OffsetForLeaderEpochRequest.Topic,
+    wanted: OffsetForLeaderEpochRequest.Topic.Partition,
+) -> None:
+    partition = find_partition(call, topic.topic, wanted.partition)
+    hosted_by(call, partition, wanted.current_leader_epoch)
+    log = partition.log
+    entry.leader_epoch, entry.end_offset = log.leader_epochs.end_offset_for(wanted.leader_epoch, log.end_offset)

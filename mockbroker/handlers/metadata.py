@@ -37,7 +37,7 @@ from protocol.error_codes import ErrorCode
 
 ALL_TOPIC_OPERATIONS = 3576  # READ, WRITE, CREATE, DELETE, ALTER, DESCRIBE, DESCRIBE_CONFIGS, ALTER_CONFIGS as bits
 ALL_CLUSTER_OPERATIONS = 8096
-NOT_ASKED_FOR = -(2**31)
+NOT_REQUESTED = -(2**31)
 RACK_VERSION = 14
 DESCRIBE_RACK_VERSION = 1
 ID_VERSION = 10
@@ -84,7 +84,7 @@ def metadata(call: Call, request: MetadataRequest) -> MetadataResponse:
             for one in found
         ],
         cluster_authorized_operations=(
-            ALL_CLUSTER_OPERATIONS if request.include_cluster_authorized_operations else NOT_ASKED_FOR
+            ALL_CLUSTER_OPERATIONS if request.include_cluster_authorized_operations else NOT_REQUESTED
         ),
     )
 
@@ -109,9 +109,9 @@ def describe_topic_partitions(call: Call, request: DescribeTopicPartitionsReques
     if request.cursor is not None:
         first_name, first_index = request.cursor.topic_name, request.cursor.partition_index
         if first_index < 0 or (asked and first_name not in asked):
-            return described_error(request, ErrorCode.INVALID_REQUEST)
+            raise ApiError(ErrorCode.INVALID_REQUEST)
     if "" in asked and not first_name:  # Kafka fails on it in its authorization
-        return described_error(request, ErrorCode.UNKNOWN_SERVER_ERROR)
+        raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
     room = max(1, min(request.response_partition_limit, MAX_PARTITIONS_DESCRIBED))
     response = DescribeTopicPartitionsResponse()
     wanted_names = sorted(names)
@@ -151,13 +151,12 @@ def describe_topic_partitions(call: Call, request: DescribeTopicPartitionsReques
                 topic_name=name, partition_index=first + len(part)
             )
             break
-    response.topics += [hidden_entry(name) for name in hidden if asked]
+    response.topics += [
+        DescribeTopicPartitionsResponse.Topic(name=name, error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+        for name in hidden
+        if asked
+    ]
     return response
-
-
-def hidden_entry(name: str) -> DescribeTopicPartitionsResponse.Topic:
-    """The entry of a topic that the client may not describe."""
-    return DescribeTopicPartitionsResponse.Topic(name=name, error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED)
 
 
 def undescribed_entry(name: str) -> DescribeTopicPartitionsResponse.Topic:
@@ -172,13 +171,6 @@ def undescribed_entry(name: str) -> DescribeTopicPartitionsResponse.Topic:
         is_internal=name in INTERNAL_TOPICS,
         error_code=code,
         topic_authorized_operations=ALL_TOPIC_OPERATIONS,
-    )
-
-
-def described_error(request: DescribeTopicPartitionsRequest, code: ErrorCode) -> DescribeTopicPartitionsResponse:
-    """The answer with an error of the whole request, in each topic: it has no other error field."""
-    return DescribeTopicPartitionsResponse(
-        topics=[DescribeTopicPartitionsResponse.Topic(name=wanted.name, error_code=code) for wanted in request.topics]
     )
 
 
@@ -270,7 +262,7 @@ def topic_on_demand(
         name=name,
         is_internal=name in INTERNAL_TOPICS,
         error_code=code,
-        topic_authorized_operations=ALL_TOPIC_OPERATIONS if with_operations else NOT_ASKED_FOR,
+        topic_authorized_operations=ALL_TOPIC_OPERATIONS if with_operations else NOT_REQUESTED,
     )
 
 
@@ -282,7 +274,7 @@ def topic_entry(
         topic_id=topic.id,
         is_internal=topic.is_internal,
         partitions=[partition_entry(call, topic, partition, client) for partition in topic.partitions],
-        topic_authorized_operations=ALL_TOPIC_OPERATIONS if with_operations else NOT_ASKED_FOR,
+        topic_authorized_operations=ALL_TOPIC_OPERATIONS if with_operations else NOT_REQUESTED,
     )
 
 

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from mockbroker.api import Errors, Needs, handles
 from mockbroker.call import Call
 from mockbroker.handlers.controlled import check_controller, check_deadline
-from mockbroker.state.errors import ApiError
+from mockbroker.handlers.error_responses import answer_parts
 from mockbroker.state.topics.reassigning import Move
 from mockbroker.state.topics.topic import Partition
 from protocol.apis.reassignments import (
@@ -24,7 +24,6 @@ from protocol.apis.reassignments import (
     ListPartitionReassignmentsResponse,
 )
 
-TopicMoves = AlterPartitionReassignmentsResponse.Topic
 TopicMove = ListPartitionReassignmentsResponse.Topic
 FACTOR_VERSION = 1
 
@@ -41,38 +40,24 @@ def alter_reassignments(call: Call, request: AlterPartitionReassignmentsRequest)
     check_deadline(call, request.timeout_ms)
     may_resize = request.allow_replication_factor_change or call.version < FACTOR_VERSION
     moves: list[Move] = []
-    response = AlterPartitionReassignmentsResponse(
-        allow_replication_factor_change=request.allow_replication_factor_change,
-        error_message=None,
-        responses=[
-            TopicMoves(
-                name=topic.name,
-                partitions=[planned(call, topic.name, partition, may_resize, moves) for partition in topic.partitions],
-            )
-            for topic in request.topics
-        ],
-    )
-    if moves:
-        call.cluster.replication_control.reassignments.start(moves)
-    return response
+    reassignments = call.cluster.replication_control.reassignments
 
-
-def planned(
-    call: Call,
-    topic: str,
-    wanted: AlterPartitionReassignmentsRequest.Topic.Partition,
-    may_resize: bool,
-    moves: list[Move],
-) -> TopicMoves.Partition:
-    """Add a move to ``moves``; returns its result."""
-    entry = TopicMoves.Partition(partition_index=wanted.partition_index, error_message=None)
-    try:
+    def plan(
+        _call: Call,
+        entry: AlterPartitionReassignmentsResponse.Topic.Partition,
+        topic: AlterPartitionReassignmentsRequest.Topic,
+        wanted: AlterPartitionReassignmentsRequest.Topic.Partition,
+    ) -> None:
+        entry.error_message = None
         check_controller(call)
-        reassignments = call.cluster.replication_control.reassignments
-        moves.append(reassignments.plan(topic, wanted.partition_index, wanted.replicas, may_resize=may_resize))
-    except ApiError as error:
-        entry.error_code, entry.error_message = error.code, error.message
-    return entry
+        moves.append(reassignments.plan(topic.name, wanted.partition_index, wanted.replicas, may_resize=may_resize))
+
+    response: AlterPartitionReassignmentsResponse = answer_parts(call, request, plan)
+    response.allow_replication_factor_change = request.allow_replication_factor_change
+    response.error_message = None
+    if moves:
+        reassignments.start(moves)
+    return response
 
 
 @handles(

@@ -77,12 +77,9 @@ def create_topics(call: Call, request: CreateTopicsRequest) -> CreateTopicsRespo
         else:
             response.topics.append(refused(call, wanted.name, error))
     made = {} if request.validate_only else {topic.name: topic for topic in response.topics if not topic.error_code}
-
-    def late(_: CreateTopicsResponse) -> None:
-        for topic in made.values():
-            topic.error_code = ErrorCode.REQUEST_TIMED_OUT
-
-    return when_known(call, response, request.timeout_ms, lambda view: all(view.topic(name) for name in made), late)
+    return when_known(
+        call, response, request.timeout_ms, lambda view: all(view.topic(name) for name in made), made.values()
+    )
 
 
 def partitions_wanted(call: Call, topic: CreateTopicsRequest.Topic) -> int:
@@ -203,13 +200,8 @@ def delete_topics(call: Call, request: DeleteTopicsRequest) -> DeleteTopicsRespo
             entry.error_code, entry.error_message = error.code, error.message
         response.responses.append(entry)
     gone = {topic.name: topic for topic in response.responses if not topic.error_code}
-
-    def late(_: DeleteTopicsResponse) -> None:
-        for topic in gone.values():
-            topic.error_code = ErrorCode.REQUEST_TIMED_OUT
-
     return when_known(
-        call, response, request.timeout_ms, lambda view: not any(view.topic(name or "") for name in gone), late
+        call, response, request.timeout_ms, lambda view: not any(view.topic(name or "") for name in gone), gone.values()
     )
 
 
@@ -280,17 +272,12 @@ def create_partitions(call: Call, request: CreatePartitionsRequest) -> CreatePar
         response.results.append(entry)
     counts = {wanted.name: wanted.count for wanted in request.topics}
     wider = {} if request.validate_only else {entry.name: entry for entry in response.results if not entry.error_code}
-
-    def late(_: CreatePartitionsResponse) -> None:
-        for entry in wider.values():
-            entry.error_code = ErrorCode.REQUEST_TIMED_OUT
-
     return when_known(
         call,
         response,
         request.timeout_ms,
         lambda view: all(partitions_known(view, name) >= counts[name] for name in wider),
-        late,
+        wider.values(),
     )
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from mockbroker.api import Errors, Needs, handles
 from mockbroker.call import Call
+from mockbroker.handlers.error_responses import answer_parts
 from mockbroker.handlers.find_coordinator import check_coordinator, coordinates
 from mockbroker.handlers.leadership import find_partition, served_by
 from mockbroker.state.errors import ApiError
@@ -44,35 +45,24 @@ TransactionEntry = DescribeTransactionsResponse.Transaction
 @handles(DescribeProducersRequest, access=Needs(topic="Read"), errors=Errors(words="nothing"), subjects=nothing_named)
 def describe_producers(call: Call, request: DescribeProducersRequest) -> DescribeProducersResponse:
     """The active producers of each partition, as its replica knows them."""
-    return DescribeProducersResponse(
-        topics=[
-            DescribeProducersResponse.Topic(
-                name=topic.name,
-                partitions=[producers_entry(call, topic.name, index) for index in topic.partition_indexes],
-            )
-            for topic in request.topics
-        ]
-    )
+    response: DescribeProducersResponse = answer_parts(call, request, describe_partition)
+    return response
 
 
-def producers_entry(call: Call, topic: str, index: int) -> ProducersOfPartition:
+def describe_partition(
+    call: Call, entry: ProducersOfPartition, topic: DescribeProducersRequest.Topic, index: int
+) -> None:
     """One partition's producers; the error has a message for an unknown topic, not for an unknown partition."""
-    entry = ProducersOfPartition(partition_index=index)
     try:
-        check_topic_name(topic)
-        call.cluster.find_topic(topic)
+        check_topic_name(topic.name)
+        call.cluster.find_topic(topic.name)
     except ApiError as error:
         entry.error_code, entry.error_message = error.code, error.message
-        return entry
-    try:
-        partition = find_partition(call, topic, index)
-        served_by(call, partition, followers_too=True)
-    except ApiError as error:
-        entry.error_code = error.code
-        return entry
+        return
+    partition = find_partition(call, topic.name, index)
+    served_by(call, partition, followers_too=True)
     deposed = call.deposed(partition)
     entry.active_producers = active_producers((partition if deposed is None else deposed.fork).producers)
-    return entry
 
 
 def active_producers(producers: PartitionProducers) -> list[ProducersOfPartition.Producer]:
@@ -95,31 +85,23 @@ def active_producers(producers: PartitionProducers) -> list[ProducersOfPartition
 )
 def describe_transactions(call: Call, request: DescribeTransactionsRequest) -> DescribeTransactionsResponse:
     """The state of each transactional id that the broker coordinates."""
-    return DescribeTransactionsResponse(
-        transaction_states=[transaction_entry(call, transactional_id) for transactional_id in request.transactional_ids]
-    )
+    response: DescribeTransactionsResponse = answer_parts(call, request, describe_transaction)
+    return response
 
 
-def transaction_entry(call: Call, transactional_id: str) -> TransactionEntry:
-    try:
-        if not transactional_id:
-            raise ApiError(ErrorCode.INVALID_REQUEST)
-        check_coordinator(call, transactional_id, TRANSACTIONS_TOPIC)
-        value = call.cluster.transactions.get(transactional_id)
-    except ApiError as error:
-        return TransactionEntry(transactional_id=transactional_id, error_code=error.code)
-    return TransactionEntry(
-        transactional_id=transactional_id,
-        transaction_state=STATE_NAMES[TransactionState(value.transaction_status)],
-        transaction_timeout_ms=value.transaction_timeout_ms,
-        transaction_start_time_ms=value.transaction_start_timestamp_ms,
-        producer_id=value.producer_id,
-        producer_epoch=value.producer_epoch,
-        topics=[
-            TransactionEntry.Topic(topic=topic.topic, partitions=list(topic.partition_ids))
-            for topic in value.transaction_partitions or ()
-        ],
-    )
+def describe_transaction(call: Call, entry: TransactionEntry, transactional_id: str) -> None:
+    if not transactional_id:
+        raise ApiError(ErrorCode.INVALID_REQUEST)
+    check_coordinator(call, transactional_id, TRANSACTIONS_TOPIC)
+    value = call.cluster.transactions.get(transactional_id)
+    entry.transaction_state = STATE_NAMES[TransactionState(value.transaction_status)]
+    entry.transaction_timeout_ms = value.transaction_timeout_ms
+    entry.transaction_start_time_ms = value.transaction_start_timestamp_ms
+    entry.producer_id, entry.producer_epoch = value.producer_id, value.producer_epoch
+    entry.topics = [
+        TransactionEntry.Topic(topic=topic.topic, partitions=list(topic.partition_ids))
+        for topic in value.transaction_partitions or ()
+    ]
 
 
 @handles(ListTransactionsRequest, access=Needs(note="those with Describe on the transactional id are listed"))

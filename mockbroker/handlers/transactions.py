@@ -100,13 +100,13 @@ def added(
     producer_id: int,
     epoch: int,
     topics: Sequence[AddPartitionsToTxnTopic],
-    told_of: Sequence[AddPartitionsToTxnTopic],
+    answered: Sequence[AddPartitionsToTxnTopic],
     *,
     verify_only: bool = False,
 ) -> list[AddPartitionsToTxnTopicResult]:
     """The result for each partition; adds none of them if one does not exist.
 
-    ``told_of`` are the topics of an answer with the same code for all partitions. They differ from ``topics`` if a
+    ``answered`` are the topics of an answer with the same code for all partitions. They differ from ``topics`` if a
     request has a transactional id twice: all its entries add the partitions of the last entry, and answer with those
     of the first, as in Kafka.
     """
@@ -133,7 +133,7 @@ def added(
         errors, code = {}, fenced_code(call, error)
     else:
         code = ErrorCode.NONE
-    return results_of(once_each(partitions) if verify_only else told_of, errors, code)
+    return results_of(once_each(partitions) if verify_only else answered, errors, code)
 
 
 def once_each(partitions: Iterable[TopicPartition]) -> list[AddPartitionsToTxnTopic]:
@@ -226,7 +226,11 @@ def end_txn(call: Call, request: EndTxnRequest) -> EndTxnResponse:
     return EndTxnResponse(producer_id=producer_id, producer_epoch=epoch) if bumps else EndTxnResponse()
 
 
-@handles(WriteTxnMarkersRequest, access=Needs(cluster="Alter", note="or ClusterAction"), subjects=nothing_named)
+@handles(
+    WriteTxnMarkersRequest,
+    access=Needs(cluster="Alter", or_cluster="ClusterAction", note="or ClusterAction"),
+    subjects=nothing_named,
+)
 def write_txn_markers(call: Call, request: WriteTxnMarkersRequest) -> WriteTxnMarkersResponse | Wait:
     """Append markers to partitions' logs, for brokers and admins; the answer waits for their replication."""
     results: dict[int, dict[TopicPartition, MarkerResult]] = {}  # the answer has each producer and partition once

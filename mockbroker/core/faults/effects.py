@@ -182,15 +182,12 @@ class Throttle(Effect, frozen=True):
     does = "throttles by {throttle_ms} ms"
 
     def act(self, handle: FaultHandle, call: Call, hit: Hit, until_ms: int) -> Acted | None:
-        from mockbroker.core.faults.errors import injected_into
-
         def amend(response: Any) -> None:
             if hasattr(response, "throttle_time_ms"):
                 response.throttle_time_ms = max(response.throttle_time_ms, self.throttle_ms)
 
-        injected = injected_into(call)
-        injected.mute_ms = max(injected.mute_ms, self.throttle_ms)
-        injected.amend.append(amend)
+        call.effects().mute(self.throttle_ms)
+        call.amend(amend)
         return until_ms, None
 
 
@@ -223,10 +220,8 @@ class Bandwidth(Slowing, frozen=True):
         return max(until_ms, handle.bucket.take(size_bytes, now_ms))
 
     def act(self, handle: FaultHandle, call: Call, hit: Hit, until_ms: int) -> Acted | None:
-        from mockbroker.core.faults.errors import injected_into
-
         assert handle.bucket is not None
-        injected_into(call).pace.append(handle.bucket.take)
+        call.effects().pace.append(handle.bucket.take)
         return super().act(handle, call, hit, until_ms)
 
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from mockbroker.api import Api, api_of
 from mockbroker.api_parts import error_field
-from mockbroker.call import Call, InjectedFaults, Verdict
+from mockbroker.call import Call, Verdict
 from mockbroker.core.faults.matching import Hit, topics_named
 from mockbroker.handlers.error_responses import add_entries, entries_for, error_response, fail, request_error
 from mockbroker.state.errors import ApiError
@@ -41,13 +41,6 @@ class InjectedError(NamedTuple):
 
 
 PARTLY = InjectedError()
-
-
-def injected_into(call: Call) -> InjectedFaults:
-    """The injected faults of a call, created if it has none."""
-    if call.injected is None:
-        call.injected = InjectedFaults()
-    return call.injected
 
 
 def inject_error(call: Call, code: ErrorCode, hit: Hit) -> InjectedError | None:
@@ -93,11 +86,11 @@ def into_partitions(call: Call, api: Api, code: ErrorCode, hit: Hit) -> Injected
     topics = topics_named(call) if hit.topics is None else hit.topics
     if not any(indexes is None or indexes for indexes in topics.values()):
         return None
-    injected = injected_into(call)
+    injected = call.effects()
     if call.api_key == PRODUCE and code in AFTER_APPEND:
         if call.request.acks == NO_ACKS:
             return None
-        injected.amend.append(lambda response: fail_appended(call, response, code, hit))
+        call.amend(lambda response: fail_appended(call, response, code, hit))
         return PARTLY
     if hit.topics is None:
         injected.every_partition = code
@@ -134,7 +127,7 @@ def into_metadata(call: Call, code: ErrorCode, hit: Hit) -> InjectedError | None
                 rest.append(topic)
         if rest or call.version:  # an empty list requests all topics in v0
             hand_over(call, "topics", rest)
-    injected_into(call).amend.append(lambda response: fail_topics(response, code, hit, failed))
+    call.amend(lambda response: fail_topics(response, code, hit, failed))
     return PARTLY
 
 
@@ -159,7 +152,7 @@ def fail_topics(response: Any, code: ErrorCode, hit: Hit, failed: dict[str, byte
 
 
 def describe_topic_partitions(call: Call, hit: Hit, code: ErrorCode) -> InjectedError:
-    injected_into(call).amend.append(lambda response: fail_topics(response, code, hit, {}))
+    call.amend(lambda response: fail_topics(response, code, hit, {}))
     return PARTLY
 
 
@@ -191,7 +184,7 @@ def out_of_request(call: Call, api: Api, hit: Hit, code: ErrorCode) -> InjectedE
     if not rest:
         return InjectedError(Verdict(api.response(**{answered: entries})))
     hand_over(call, levels[0].asked, rest)
-    injected_into(call).amend.append(lambda true: add_entries(getattr(true, answered), entries, levels))
+    call.amend(lambda true: add_entries(getattr(true, answered), entries, levels))
     return PARTLY
 
 
@@ -209,7 +202,7 @@ def into_answer(call: Call, api: Api, hit: Hit, code: ErrorCode) -> InjectedErro
         true = getattr(response, level.answered)
         setattr(response, level.answered, [failed.get(level.key_of(entry), entry) for entry in true])
 
-    injected_into(call).amend.append(amend)
+    call.amend(amend)
     return PARTLY
 
 
@@ -226,10 +219,10 @@ def names_meant(call: Call, element: Any, hit: Hit) -> bool:
 
 def hand_over(call: Call, field: str, rest: list[Any]) -> None:
     """Pass the handler a request with this part only; observers see the whole request again."""
-    injected, whole = injected_into(call), call.request
+    injected, whole = call.effects(), call.request
     if not injected.hides_part:
         injected.hides_part = True
-        injected.amend.append(lambda _response: call.put_request(whole))
+        call.amend(lambda _response: call.put_request(whole))
     call.put_request(with_field(whole, field, rest))
 
 
@@ -247,7 +240,7 @@ def offset_fetch(call: Call, hit: Hit, code: ErrorCode) -> InjectedError | None:
     """Fail the matching partitions, or the groups if the fault names no topics."""
     if hit.topics is None and call.version < GROUPS_VERSION:
         return into_whole(call, code)
-    injected_into(call).amend.append(lambda response: fail_offsets(call, response, code, hit))
+    call.amend(lambda response: fail_offsets(call, response, code, hit))
     return PARTLY
 
 

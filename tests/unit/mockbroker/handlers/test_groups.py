@@ -11,7 +11,7 @@ from protocol.apis.groups import DeleteGroupsRequest, DescribeGroupsRequest, Lis
 from protocol.error_codes import ErrorCode
 
 READERS, SIMPLE = "readers", "simple"
-NOT_ASKED_FOR = -2147483648
+NOT_REQUESTED = -2147483648
 
 
 @pytest.fixture
@@ -90,9 +90,9 @@ def test_a_group_that_does_not_exist_is_dead_and_an_error_only_since_version_6(s
 
 
 def test_operations_are_told_only_to_whoever_asks(sim):
-    assert describe(sim, SIMPLE).authorized_operations == NOT_ASKED_FOR
+    assert describe(sim, SIMPLE).authorized_operations == NOT_REQUESTED
     assert describe(sim, SIMPLE, include_authorized_operations=True).authorized_operations == 3400
-    assert describe(sim, "nope", include_authorized_operations=True).authorized_operations == NOT_ASKED_FOR
+    assert describe(sim, "nope", include_authorized_operations=True).authorized_operations == NOT_REQUESTED
 
 
 def test_a_broker_describes_and_deletes_only_groups_that_it_coordinates(sim):

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from mockbroker.core.faults.errors import injected_into
 from mockbroker.core.outcome import Ending
 from mockbroker.core.simulation import ConnectionClosedError, Simulation
 from protocol.apis.api_versions import ApiVersionsRequest
@@ -298,7 +297,7 @@ def test_an_answer_over_a_narrow_link_is_let_out_with_what_it_answers_on_the_dis
 
 
 def test_an_answer_that_alone_is_slow_has_come_later(sim, outcomes):
-    sim.engine.path.faults.append(lambda call: injected_into(call).pace.append(lambda size, now_ms: now_ms + 100))
+    sim.engine.path.faults.append(lambda call: call.effects().pace.append(lambda size, now_ms: now_ms + 100))
     synced: list[int] = []
     sim.engine.path.sync = lambda: synced.append(sim.now_ms)
     client = Client(sim)
