@@ -56,6 +56,7 @@ class OptionalPart(NamedTuple):
         settings: defaults of broker settings that are read without Kafka's definitions, by name.
         effective_settings: names of Kafka's configs that have an effect by this part, by kind: broker, group, listener.
         group_configs_check: ``(configs, given) -> None`` of a group's configs as text. Raises ApiError: INVALID_CONFIG.
+        apis_with_records: the APIs whose calls transfer records, beside Produce and Fetch.
         group_classes: the class of a kind of groups, by the module of ``protocol.embedded`` that declares its records.
         records: the module whose ``APPLY`` applies records to the image, by the module that declares the records.
         coordinator_topics: the topics of coordinators, by name.
@@ -83,6 +84,7 @@ class OptionalPart(NamedTuple):
     settings: Mapping[str, Any] = NOTHING
     effective_settings: str = ""
     group_configs_check: str = ""
+    apis_with_records: tuple[str, ...] = ()
     group_classes: Mapping[str, str] = NOTHING
     records: Mapping[str, str] = NOTHING
     coordinator_topics: Mapping[str, CoordinatorTopic] = NOTHING

@@ -64,7 +64,7 @@ class Session:
     client_racks: RackRules | None = None
     """The racks file, for clients that name no rack."""
     observed: Any = None
-    """The client's entry in ``core/journal/clients.py``; None after a change of its id or rack."""
+    """The client's entry in ``core/journal/records.py``; None after a change of its id or rack."""
 
     def __post_init__(self) -> None:
         self.identify(self.client_id)

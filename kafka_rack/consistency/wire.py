@@ -31,7 +31,7 @@ from protocol.uuids import uuid_to_text
 PRODUCE, FETCH, METADATA, CREATE_TOPICS, DELETE_TOPICS, END_TXN, DESCRIBE_TOPIC_PARTITIONS = 0, 1, 3, 19, 20, 26, 75
 CONSUMER = -1
 NO_ID = bytes(16)
-MADE_ANEW = " (made anew, "
+RECREATED = " (recreated, "
 
 NOT_APPENDED = frozenset(
     {
@@ -293,7 +293,7 @@ class WireHistory:
     def _label(self, name: str) -> str:
         """The history's label of a topic; a topic that was deleted and created again has another one."""
         number = self._made_anew.get(name)
-        return name if number is None else f"{name}{MADE_ANEW}{number})"
+        return name if number is None else f"{name}{RECREATED}{number})"
 
     def _count_anew(self, name: str) -> None:
         self._made_anew[name] = self._made_anew.get(name, 0) + 1
@@ -327,7 +327,7 @@ def reader_name(call: WireCall) -> str:
 def topic_of(label: str) -> str:
     """The name of a topic from its label in a history.
 
-    >>> topic_of("orders (made anew, 1)")
+    >>> topic_of("orders (recreated, 1)")
     'orders'
     """
-    return label.partition(MADE_ANEW)[0]
+    return label.partition(RECREATED)[0]

@@ -14,17 +14,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kafka_rack.plurals import counted
 from kafka_rack.writers import can_partition_by_rack
-from mockbroker.core.journal.clients import ObservedClient, observed_client
-from mockbroker.core.journal.keys import first_keys
 from mockbroker.core.journal.records import (
     FETCH,
     NO_REPLICA,
     PRODUCE,
-    SHARE_FETCH,
+    ObservedClient,
+    facts_of_read,
+    facts_of_write,
+    first_keys,
     leader_racks_of,
     observed,
+    observed_client,
     parts_of,
-    racks_of,
 )
 from mockbroker.core.outcome import Outcome
 from mockbroker.core.response_errors import error_names
@@ -204,16 +205,13 @@ class Traffic:
         category, facts = "replication", dict[str, Any]()
         if call.replica_id == NO_REPLICA and api_key == PRODUCE:
             leaders = self._leaders(call.cluster, topic)
-            leader_here = client.rack in leaders if leaders else None
-            category, facts = "produce", {"diskless": isr is None, "leader_here": leader_here, "keyed": detail}
+            category, facts = "produce", facts_of_write(isr, leaders, client.rack, detail)
             facts["has_partitioner"] = can_partition_by_rack(client.session.software)
         elif call.replica_id == NO_REPLICA and api_key == FETCH and not is_answered:
             category = "other"
         elif call.replica_id == NO_REPLICA:
-            in_sync = racks_of(call.cluster, isr)
-            replica_here = client.rack in in_sync if in_sync else None
-            category, facts = "consume", {"diskless": isr is None, "replica_here": replica_here}
-            facts |= {"redirected": bool(detail), "share": api_key == SHARE_FETCH}
+            category = "consume"
+            facts = facts_of_read(api_key, isr, call.cluster, client.rack, redirected=bool(detail))
         tally = self._new(key, call, client, category, **facts)
         if tally.rest is not None:
             flow = tally.flow._replace(topic=topic, partition=index)

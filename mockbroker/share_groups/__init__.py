@@ -20,6 +20,7 @@ PART = OptionalPart(
         family: f"mockbroker.share_groups.handlers.{family}"
         for family in ("share_group", "share_fetch", "share_state", "share_offsets")
     },
+    apis_with_records=("ShareFetch",),
     group_classes={"share_group_log": "mockbroker.share_groups.groups.group:ShareGroup"},
     extensions={"share": "mockbroker.share_groups.state.share_partitions:SharePartitions"},
     coordinator_topics={

@@ -78,7 +78,7 @@ def check(arguments: Arguments) -> int:
 def lossy_topics(patterns: list[str]) -> Callable[[str], bool]:
     """Returns a test whether a history's name of a topic matches one of these patterns.
 
-    >>> lossy_topics(["*-changelog"])("store-changelog (made anew, 1)")
+    >>> lossy_topics(["*-changelog"])("store-changelog (recreated, 1)")
     True
     """
     from kafka_rack.consistency.wire import topic_of

@@ -14,16 +14,17 @@ from typing import TYPE_CHECKING, Any, Self
 
 from msgspec import UNSET
 
+from kafka_rack.plurals import counted
 from mockbroker.call import Call, Verdict, Wait
-from mockbroker.core.faults.buckets import Bucket
+from mockbroker.core.faults.effects import Bucket, Error
 from mockbroker.core.faults.fault import Fault
 from mockbroker.core.faults.links import Conditions, conditions_of
-from mockbroker.core.faults.matching import Hit, Matcher, NearestCalls
-from mockbroker.core.faults.reading import FaultError
-from mockbroker.core.faults.words import explanation
+from mockbroker.core.faults.matching import Hit, Matcher, Miss, NearestCalls, name_test
+from mockbroker.core.faults.reading import FaultError, shown
 
 if TYPE_CHECKING:
     from mockbroker.core.path import CallPath
+    from mockbroker.state.cluster import Cluster
 
 MAX_FAULTS = 1000
 CONTROLLER_APIS = frozenset({4, 5, 6, 7})  # requests between brokers in ZooKeeper mode
@@ -82,11 +83,8 @@ class FaultHandle:
     def hit(self, call: Call) -> Hit | None:
         """The matching part of a call, which is counted; None if it does not match."""
         hit = self.matcher.hit(call, None if self.matched else self.nearest)
-        if hit is None:
-            if not self.matched:
-                self.nearest.seen += 1
-            return None
-        self.matched += 1
+        if hit is not None:
+            self.matched += 1
         return hit
 
 
@@ -97,7 +95,7 @@ class Faults:
         path: the path of the calls that they act on.
         seed: seeds one random generator per fault, so that one fault does not change another.
         now_ms: returns the time.
-        settle: called after a change, to run what became due.
+        run_due: called after a change, to run timers that became due.
 
     >>> from mockbroker.core.simulation import Simulation
     >>> sim = Simulation()
@@ -107,9 +105,9 @@ class Faults:
     """
 
     def __init__(
-        self, path: CallPath, seed: int, now_ms: Callable[[], int], settle: Callable[[], None] = lambda: None
+        self, path: CallPath, seed: int, now_ms: Callable[[], int], run_due: Callable[[], None] = lambda: None
     ) -> None:
-        self.path, self._seed, self._now_ms, self._settle = path, seed, now_ms, settle
+        self.path, self._seed, self._now_ms, self._run_due = path, seed, now_ms, run_due
         self._active: dict[str, FaultHandle] = {}
         self._since_clear: deque[FaultHandle] = deque(maxlen=2 * MAX_FAULTS)
         self._numbered = 0
@@ -128,9 +126,7 @@ class Faults:
         """The fault of this id. Raises KeyError: none is set."""
         return self._active[fault_id]
 
-    def get(self, fault_id: str) -> FaultHandle:
-        """The fault of this id. Raises KeyError: none is set."""
-        return self._active[fault_id]
+    get = __getitem__
 
     def add(
         self,
@@ -257,11 +253,81 @@ class Faults:
         elif not self._active and self.inject in stages:
             stages.remove(self.inject)
         if self.path.cluster.is_mirror:  # its followers belong to a real cluster
-            self._settle()
+            self._run_due()
             return
         conditions = conditions_of(self._active.values(), self.path.cluster, self._conditions)
         if conditions != self._conditions:
             self._conditions = conditions
-            in_force = {pair: condition for pair, (_, condition) in conditions.items()}
-            self.path.cluster.set_link_conditions(in_force, self._now_ms())
-        self._settle()
+            effective = {pair: condition for pair, (_, condition) in conditions.items()}
+            self.path.cluster.set_link_conditions(effective, self._now_ms())
+        self._run_due()
+
+
+def explanation(handle: FaultHandle, cluster: Cluster) -> str:
+    """Sentences that say how often a fault fired, or why it never did."""
+    fault = handle.fault
+    name = f"fault {fault.id!r}"
+    if handle.fired:
+        if fault.link:
+            return f"{name} fired {counted(handle.fired, 'time')} on what went {fault.link}."
+        return f"{name} fired on {handle.fired} of {counted(handle.matched, 'matching call')}."
+    if handle.matched:
+        return f"{name} never fired, though {counted(handle.matched, 'call')} matched: {why_not_due(handle)}."
+    calls = handle.nearest.seen
+    if not calls:
+        sentences = [f"{name} never fired: no call came while it was set."]
+    else:
+        none = "it did not match" if calls == 1 else "none of them matched"
+        sentences = [f"{name} never fired: {counted(calls, 'call')} came while it was set, and {none}."]
+        nearest = [miss_in_words(fault, *one) for one in handle.nearest.ranked()]
+        if nearest:
+            sentences.append(f"Nearest: {'; '.join(nearest)}.")
+    return " ".join([*sentences, *hints(fault, cluster)])
+
+
+def why_not_due(handle: FaultHandle) -> str:
+    """The reason why a fault acted on none of its matching calls."""
+    fault = handle.fault
+    if handle.preempted == handle.matched:
+        return "a fault that was set before it ended them first"
+    if handle.without_place:
+        assert isinstance(fault.effect, Error)
+        return f"the answers to {handle.without_place} of them have no place for {fault.effect.error}"
+    when = fault.when
+    if when.on_call is not UNSET:
+        return f"when.on_call waits for number {when.on_call}"
+    if when.every is not UNSET:
+        return f"when.every waits for number {when.every}"
+    return f"when.probability is {when.probability}"
+
+
+def miss_in_words(fault: Fault, miss: Miss, count: int) -> str:
+    """``Fetch v12 of client 'c' to broker 0 in rack 'a' (12 times): topic: expected 'orders', got 'payments'``."""
+    missed = ", ".join(f"{name}: expected {expected(fault, name)}, got {value}" for name, value in miss.missed)
+    return f"{miss.call}{f' ({count} times)' if count > 1 else ''}: {missed}"
+
+
+def expected(fault: Fault, name: str) -> str:
+    """The values that a field of a fault expects, in words."""
+    if name == "link":
+        return f"a call {fault.link}"
+    values = [shown(value) for value in fault.match.values(name)]
+    return values[0] if len(values) == 1 else "one of " + ", ".join(values)
+
+
+def hints(fault: Fault, cluster: Cluster) -> list[str]:
+    """Sentences about the values of a fault that cannot match in this cluster."""
+    found = []
+    racks = cluster.liveness.racks()
+    there = f"there {'are' if len(racks) > 1 else 'is'} {', '.join(racks)}" if racks else "brokers have no racks"
+    match = fault.match
+    if match.rack is not UNSET and not any(map(name_test(match.values("rack")), racks)):
+        found.append(f"No broker is in rack {expected(fault, 'rack')}; {there}.")
+    if match.broker is not UNSET and not set(match.values("broker")) & set(cluster.brokers):
+        ids = ", ".join(map(str, cluster.brokers))
+        found.append(f"There is no broker {expected(fault, 'broker')}; there are {ids}.")
+    if fault.link:
+        ends = fault.link.ends[1:] if fault.link.one_way else fault.link.ends
+        if not any(map(name_test(ends), racks)):
+            found.append(f"No broker is in rack {' or '.join(map(repr, ends))}; {there}.")
+    return found

@@ -6,7 +6,7 @@ fault names topics or groups and the call's API has any.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from ipaddress import ip_address, ip_network
 from typing import Any, NamedTuple
@@ -14,19 +14,18 @@ from typing import Any, NamedTuple
 from msgspec import UNSET
 
 from mockbroker.call import Call
-from mockbroker.core.faults.fault import Fault
+from mockbroker.core.faults.fault import Fault, Match
 from mockbroker.core.faults.reading import shown
 from mockbroker.state.patterns import wildcards_match
 from mockbroker.subjects import NOTHING, Subjects, subjects_of
 from protocol.errors import ProtocolError
 from protocol.registry import APIS
 
-MAX_NEAREST = 3  # near misses stored per fault
+MAX_NEAREST = 3  # kinds of near misses stored per fault
 MAX_VALUE = 120  # characters of a value in a near miss
 MAX_NAMES_SHOWN = 5
-SUBJECT_FIELDS = frozenset({"topic", "partition", "group"})
 METADATA, OFFSET_FETCH, DESCRIBE_TOPIC_PARTITIONS = 3, 9, 75
-TELLS_PARTITIONS = frozenset({METADATA, OFFSET_FETCH, DESCRIBE_TOPIC_PARTITIONS})
+LISTS_PARTITIONS = frozenset({METADATA, OFFSET_FETCH, DESCRIBE_TOPIC_PARTITIONS})
 """The APIs whose responses have a topic's partitions though the request may not name them."""
 RACK_VERSIONS = {1: 11, METADATA: 14, DESCRIBE_TOPIC_PARTITIONS: 1}
 """The APIs whose requests may name the client's rack, with the first version that does."""
@@ -45,68 +44,39 @@ class Hit(NamedTuple):
     groups: tuple[str, ...] | None = None
 
 
-@dataclass(slots=True)
-class NearMiss:
-    """Calls of one client that missed by the same values; ``missed`` has the call's values by field."""
+class Miss(NamedTuple):
+    """A call in words, and its values of the fields that it missed."""
 
     call: str
-    missed: dict[str, str]
-    count: int = 1
+    missed: tuple[tuple[str, str], ...]
 
 
 @dataclass(slots=True)
 class NearestCalls:
-    """The nearest misses of a fault: the calls that missed in the fewest fields, at most ``MAX_NEAREST`` kinds.
+    """The calls that missed a fault in the fewest fields, by kind, at most ``MAX_NEAREST`` kinds.
 
-    Each holds a few short texts, so that this is bounded to a few kilobytes whatever clients send.
+    A kind has a few short texts, so that this is bounded to a few kilobytes whatever clients send.
     """
 
     seen: int = 0
-    _kept: dict[Hashable, NearMiss] = field(default_factory=dict)
-    _most_missed: int = 0
-
-    def __iter__(self) -> Iterator[NearMiss]:
-        """The nearest first; among equally near ones those of the right API first, then the most frequent."""
-        return iter(sorted(self._kept.values(), key=lambda one: (len(one.missed), "api" in one.missed, -one.count)))
-
-    def needs(self, missed: int) -> bool:
-        """True if a call that missed in this many fields is among the nearest so far."""
-        return len(self._kept) < MAX_NEAREST or missed <= self._most_missed
+    counts: dict[Miss, int] = field(default_factory=dict)
+    _fewest: int = len(Match.__struct_fields__)
 
     def add(self, call: Call, missed: list[str]) -> None:
-        """Record a call that missed in these fields."""
-        key = miss_key(call, missed)
-        if key is None or key not in self._kept:
-            text, met_by_field = described(call), {name: met(call, name) for name in missed}
-            key = (text, *met_by_field.items()) if key is None else key
-        if key in self._kept:
-            self._kept[key].count += 1
+        """Count a call that missed in these fields."""
+        self.seen += 1
+        if len(missed) > self._fewest:
             return
-        if len(self._kept) >= MAX_NEAREST:
-            worst = max(self._kept, key=lambda one: (len(self._kept[one].missed), -self._kept[one].count))
-            if len(self._kept[worst].missed) <= len(missed):
-                return
-            del self._kept[worst]
-        self._kept[key] = NearMiss(text, met_by_field)
-        self._most_missed = max(len(one.missed) for one in self._kept.values())
+        if len(missed) < self._fewest:
+            self._fewest = len(missed)
+            self.counts.clear()
+        miss = Miss(described(call), tuple((name, value_of(call, name)) for name in missed))
+        if miss in self.counts or len(self.counts) < MAX_NEAREST:
+            self.counts[miss] = self.counts.get(miss, 0) + 1
 
-
-def miss_key(call: Call, missed: list[str]) -> Hashable | None:
-    """The key that calls of one kind of near miss share; None if it requires the request, or would be long."""
-    session = call.session
-    client_id, rack = session.client_id, session.rack
-    if not SUBJECT_FIELDS.isdisjoint(missed) or len(client_id or "") > MAX_VALUE or len(rack or "") > MAX_VALUE:
-        return None
-    return (
-        call.api_key,
-        call.version,
-        client_id,
-        rack,
-        session.broker.id,
-        session.address if "client_address" in missed else None,
-        session.listener if "listener" in missed else None,
-        *missed,
-    )
+    def ranked(self) -> list[tuple[Miss, int]]:
+        """Each kind with its count: those of the right API first, then the most frequent."""
+        return sorted(self.counts.items(), key=lambda one: ("api" in dict(one[0].missed), -one[1]))
 
 
 OF_CALL: dict[str, Callable[[Call], Any]] = {
@@ -135,12 +105,8 @@ class Matcher:
         self._topics = name_test(match.values("topic")) if match.topic is not UNSET else None
         self._partitions = frozenset(match.values("partition")) if match.partition is not UNSET else None
         self._groups = name_test(match.values("group")) if match.group is not UNSET else None
-        self._names_subjects = self.names_topics or self._groups is not None
-
-    @property
-    def names_topics(self) -> bool:
-        """True if the fault names topics or partitions."""
-        return self._topics is not None or self._partitions is not None
+        self._names_topics = self._topics is not None or self._partitions is not None
+        self._names_subjects = self._names_topics or self._groups is not None
 
     def hit(self, call: Call, nearest: NearestCalls | None) -> Hit | None:
         """The part of the call that matches; None if it does not match.
@@ -150,19 +116,17 @@ class Matcher:
         """
         if self._reads_rack:
             learn_rack(call)
-        if nearest is None:
-            for _, passes in self._tests:
-                if not passes(call):
+        missed: list[str] = []
+        for name, passes in self._tests:
+            if not passes(call):
+                if nearest is None:
                     return None
-            missed: list[str] = []
-            hit = self._subjects_hit(call, missed)
-            return None if missed else hit
-        missed = [name for name, passes in self._tests if not passes(call)]
+                missed.append(name)
         if not missed or (self._names_subjects and len(missed) == 1):
             hit = self._subjects_hit(call, missed)
             if not missed:
                 return hit
-        if nearest.needs(len(missed)):
+        if nearest is not None:
             nearest.add(call, missed)
         return None
 
@@ -170,7 +134,7 @@ class Matcher:
         """The request's topics and groups that match; fields that match none of them are appended to ``missed``."""
         topics: dict[str, tuple[int, ...] | None] | None = None
         groups: tuple[str, ...] | None = None
-        if self.names_topics:
+        if self._names_topics:
             topics = self._topics_hit(call)
             if not topics:
                 if self._topics is not None and not any(map(self._topics, topics_named(call))):
@@ -192,7 +156,7 @@ class Matcher:
             if self._partitions is None:
                 found[name] = indexes or None
                 continue
-            if not indexes and call.api_key in TELLS_PARTITIONS:
+            if not indexes and call.api_key in LISTS_PARTITIONS:
                 topic = call.cluster.topics.get(name)
                 indexes = tuple(range(len(topic.partitions))) if topic is not None else ()  # noqa: PLW2901
             meant = tuple(index for index in indexes if index in self._partitions)
@@ -314,8 +278,8 @@ def described(call: Call) -> str:
     return f"{APIS[call.api_key][1]} v{call.version} of {client}{rack} to broker {session.broker.id}{at}"
 
 
-def met(call: Call, name: str) -> str:
-    """The value of a call that a field did not match."""
+def value_of(call: Call, name: str) -> str:
+    """The value of a call that a field did not match, in words."""
     session = call.session
     if name == "topic":
         return listed(topics_named(call), "topic")
@@ -325,9 +289,9 @@ def met(call: Call, name: str) -> str:
         indexes = {str(index): None for all_of in topics_named(call).values() for index in all_of}
         return listed(indexes, "partition", quoted=False)
     if name == "link":
-        asking = f"a client in rack {short(session.rack)}" if session.rack else "a client whose rack is not known"
+        client = f"a client in rack {short(session.rack)}" if session.rack else "a client whose rack is not known"
         at = f"a broker in rack {short(session.broker.rack)}" if session.broker.rack else "a broker without a rack"
-        return f"{asking} to {at}"
+        return f"{client} to {at}"
     value = OF_CALL[name](call)
     if value is None:
         return "none that is known" if name == "client_rack" else "none"

@@ -23,12 +23,13 @@ from mockbroker.core.journal.filters import (
     pattern_of,
     text_of,
 )
+from mockbroker.parts import parts
 from mockbroker.state.security.protocols import ANONYMOUS
 
 if TYPE_CHECKING:
     from mockbroker.core.journal.journal import Journal
 
-APIS_WITH_RECORDS = ("Produce", "Fetch", "ShareFetch")
+APIS_WITH_RECORDS = ("Produce", "Fetch", *(name for part in parts() for name in part.apis_with_records))
 NOTHING_TO_SAVE = ("redirect", "empty_fetch")
 """Reasons of crossing bytes that reads from the nearest replica cause: redirects, and fetches without new records."""
 STEPS_OF_THE_PROTOCOL = frozenset({"MEMBER_ID_REQUIRED", "REBALANCE_IN_PROGRESS"})
@@ -46,6 +47,9 @@ class Selected(NamedTuple):
     filters: JournalFilters
     entries: list[JournalEntry]
     subject: str
+
+
+SharesOf = Callable[[Selected, JournalEntry], list[Share]]
 
 
 def check(name: str, arguments: Mapping[str, Any], journal: Journal) -> None:
@@ -67,13 +71,9 @@ def check(name: str, arguments: Mapping[str, Any], journal: Journal) -> None:
 
 
 def rack_local(journal: Journal, arguments: dict[str, Any]) -> None:
-    selected = select(journal, arguments, with_records=True)
-    counted = [(entry, parts) for entry in selected.entries if (parts := counted_shares(selected, entry))]
-    if not counted:
-        raise AssertionError(
-            f"expected {selected.subject} to be served in the client's own rack, but none of {calls(selected.entries)} "
-            f"was served, or only a reader sent on: {endings(selected.entries)}"
-        )
+    claim = "to be served in the client's own rack"
+    but = ", or only a reader redirected"
+    selected, counted = select_served(journal, arguments, counted_shares, claim, but)
     unknown = [(entry, parts) for entry, parts in counted if entry.locality == "unknown"]
     crossing = [(entry, parts) for entry, parts in counted if entry.locality == "cross"]
     if crossing:
@@ -86,26 +86,20 @@ def rack_local(journal: Journal, arguments: dict[str, Any]) -> None:
     if unknown:
         fail(
             f"{len(unknown):,} of {calls(counted)} came from an unknown rack: expected every "
-            f"{who(selected, unknown)} to be served in the client's own rack",
+            f"{who(selected, unknown)} {claim}",
             unknown,
         )
-    whole(journal, selected, f"to be served in the client's own rack, as were all {calls(counted)} that are kept")
+    check_all_stored(journal, selected, f"{claim}, as were all {calls(counted)} that are stored")
 
 
 def served_by(journal: Journal, arguments: dict[str, Any]) -> None:
     rack, broker = arguments.pop("rack", None), arguments.pop("broker", None)
     if rack is None and broker is None:
         raise FilterError("served_by: expected a rack or a broker, got neither")
-    wanted = {"rack": rack, "broker": broker}
-    patterns = {name: pattern_of(name, value) for name, value in wanted.items() if value is not None}
-    selected = select(journal, arguments, with_records=True)
-    served = [(entry, parts) for entry in selected.entries if (parts := served_shares(selected, entry))]
-    by = " and ".join(f"{name} {bare(pattern)}" for name, pattern in patterns.items())
-    if not served:
-        raise AssertionError(
-            f"expected {selected.subject} to be served by {by}, but none of {calls(selected.entries)} was served: "
-            f"{endings(selected.entries)}"
-        )
+    servers = {"rack": rack, "broker": broker}
+    patterns = {name: pattern_of(name, value) for name, value in servers.items() if value is not None}
+    claim = f"to be served by {' and '.join(f'{name} {bare(pattern)}' for name, pattern in patterns.items())}"
+    selected, served = select_served(journal, arguments, served_shares, claim)
     others = [
         (entry, parts)
         for entry, parts in served
@@ -113,41 +107,34 @@ def served_by(journal: Journal, arguments: dict[str, Any]) -> None:
     ]
     if others:
         fail(
-            f"{len(others):,} of {calls(served)} went elsewhere: expected every {who(selected, others)} "
-            f"to be served by {by}",
+            f"{len(others):,} of {calls(served)} went elsewhere: expected every {who(selected, others)} {claim}",
             others,
             reasons=False,
         )
-    whole(journal, selected, f"to be served by {by}, as were all {calls(served)} that are kept")
+    check_all_stored(journal, selected, f"{claim}, as were all {calls(served)} that are stored")
 
 
 def cross_rack_bytes(journal: Journal, arguments: dict[str, Any]) -> None:
     at_most = arguments.pop("at_most", None)
     if isinstance(at_most, bool) or not isinstance(at_most, int) or at_most < 0:
         raise FilterError(f"at_most: expected a number of bytes from 0, got {at_most!r}")
-    selected = select(journal, arguments, with_records=True)
-    counted = [(entry, parts) for entry in selected.entries if (parts := counted_shares(selected, entry))]
+    claim = f"to cross racks with at most {amount(at_most)}"
+    selected, counted = select_served(journal, arguments, counted_shares, claim)
     known = [(entry, parts) for entry, parts in counted if entry.locality != "unknown"]
     crossing = [(entry, parts) for entry, parts in known if entry.locality == "cross"]
-    crossed = total(crossing)
+    crossed = sum(share.bytes for _, shares in crossing for share in shares)
     if crossed > at_most:
         fail(
             f"{amount(crossed)} in {len(crossing):,} of {calls(counted)} crossed racks: expected at most "
             f"{amount(at_most)} of {who(selected, crossing)}",
             crossing,
         )
-    if not counted:
-        raise AssertionError(
-            f"expected at most {amount(at_most)} of {selected.subject} to cross racks, but none of "
-            f"{calls(selected.entries)} was served: {endings(selected.entries)}"
-        )
     if not known:
         fail(
-            f"all {calls(counted)} came from an unknown rack: expected at most {amount(at_most)} of "
-            f"{who(selected, counted)} to cross racks",
+            f"all {calls(counted)} came from an unknown rack: expected {who(selected, counted)} {claim}",
             counted,
         )
-    whole(journal, selected, f"to cross racks with at most {amount(at_most)}; {amount(crossed)} are kept")
+    check_all_stored(journal, selected, f"{claim}; {amount(crossed)} are stored")
 
 
 def no_errors(journal: Journal, arguments: dict[str, Any]) -> None:
@@ -159,7 +146,7 @@ def no_errors(journal: Journal, arguments: dict[str, Any]) -> None:
             f"expected no errors in {selected.subject}, got them in {len(failed):,} of {calls(selected.entries)}: "
             f"{kinds}. First: {call_line(failed[0][0])}."
         )
-    whole(journal, selected, f"without errors, as were all {calls(selected.entries)} that are kept")
+    check_all_stored(journal, selected, f"without errors, as were all {calls(selected.entries)} that are stored")
 
 
 def consistent(journal: Journal, arguments: dict[str, Any]) -> None:
@@ -171,7 +158,7 @@ def consistent(journal: Journal, arguments: dict[str, Any]) -> None:
             f"expected the histories of {selected.subject} to fit together, got {len(found)} that "
             f"{'does' if len(found) == 1 else 'do'} not: {'; '.join(found[:MAX_GROUPS])}{more}."
         )
-    whole(journal, selected, f"to fit together, as do the {calls(selected.entries)} that are kept")
+    check_all_stored(journal, selected, f"to fit together, as do the {calls(selected.entries)} that are stored")
 
 
 CLAIMS: dict[str, Check] = {
@@ -188,7 +175,11 @@ CLAIMS: dict[str, Check] = {
 
 def select(journal: Journal, arguments: Mapping[str, Any], *, with_records: bool = False) -> Selected:
     """The calls that the filters select; ``with_records`` selects APIs with records by default. Raises FilterError."""
-    given = given_filters(arguments, with_records=with_records)
+    if "limit" in arguments:
+        raise FilterError("expected filters without limit: a claim is about all calls that they select")
+    given = dict(arguments)
+    if with_records and given.get("api") is None:
+        given["api"] = list(APIS_WITH_RECORDS)
     filters = JournalFilters.of(given)
     entries = journal.find(**given)
     subject = subject_of(filters, arguments.get("api") is not None, with_records)
@@ -197,14 +188,18 @@ def select(journal: Journal, arguments: Mapping[str, Any], *, with_records: bool
     return Selected(filters, entries, subject)
 
 
-def given_filters(arguments: Mapping[str, Any], *, with_records: bool) -> dict[str, Any]:
-    """The filters of a claim, as keywords; ``with_records`` sets the default of ``api`` to APIs with records."""
-    if "limit" in arguments:
-        raise FilterError("expected filters without limit: a claim is about all calls that they select")
-    given = dict(arguments)
-    if with_records and given.get("api") is None:
-        given["api"] = list(APIS_WITH_RECORDS)
-    return given
+def select_served(
+    journal: Journal, arguments: Mapping[str, Any], shares_of: SharesOf, claim: str, but: str = ""
+) -> tuple[Selected, list[tuple[JournalEntry, list[Share]]]]:
+    """The selected calls, and those that have shares, with these. Raises AssertionError: none has any."""
+    selected = select(journal, arguments, with_records=True)
+    served = [(entry, shares) for entry in selected.entries if (shares := shares_of(selected, entry))]
+    if not served:
+        raise AssertionError(
+            f"expected {selected.subject} {claim}, but none of {calls(selected.entries)} was served{but}: "
+            f"{endings(selected.entries)}"
+        )
+    return selected, served
 
 
 def subject_of(filters: JournalFilters, names_api: bool, with_records: bool) -> str:
@@ -239,7 +234,7 @@ def bare(pattern: FilterPattern) -> str:
 
 def nearest(journal: Journal, filters: JournalFilters) -> str:
     """The filter that each of the nearest calls missed, and the values that they have instead."""
-    entries = list(journal.since(filters.since))
+    entries = journal.since(filters.since)
     said = []
     for name in filters.patterns:
         near = [entry for entry in entries if filters.match(entry, without=name)]
@@ -258,11 +253,13 @@ def counted_shares(selected: Selected, entry: JournalEntry) -> list[Share]:
     if entry.category == "other" and entry.api in APIS_WITH_RECORDS:
         return []  # it was not answered
     return [
-        share for share in meant(selected, entry) if share.reason not in NOTHING_TO_SAVE and not is_way(entry, share)
+        share
+        for share in selected_shares(selected, entry)
+        if share.reason not in NOTHING_TO_SAVE and not is_redirect(entry, share)
     ]
 
 
-def is_way(entry: JournalEntry, share: Share) -> bool:
+def is_redirect(entry: JournalEntry, share: Share) -> bool:
     """True if a reader was only redirected, which in its own rack has no reason; or for a fetch without partitions."""
     if entry.redirects and share.topic in entry.redirects and share.topic not in (entry.traffic or {}):
         return True
@@ -271,17 +268,17 @@ def is_way(entry: JournalEntry, share: Share) -> bool:
 
 def served_shares(selected: Selected, entry: JournalEntry) -> list[Share]:
     """The shares that a broker wrote, returned or answered itself."""
-    if entry.traffic is None:
-        return meant(selected, entry) if entry.api not in APIS_WITH_RECORDS and entry.response_bytes else []
-    return [share for share in meant(selected, entry) if share.topic in entry.traffic]
+    if entry.traffic is None and (entry.api in APIS_WITH_RECORDS or not entry.response_bytes):
+        return []
+    shares = selected_shares(selected, entry)
+    return shares if entry.traffic is None else [share for share in shares if share.topic in entry.traffic]
 
 
-def meant(selected: Selected, entry: JournalEntry) -> list[Share]:
+def selected_shares(selected: Selected, entry: JournalEntry) -> list[Share]:
     """The shares of the selected topics; the whole call if it names no partition."""
     shares = entry.shares
-    if len(shares) == 1 and shares[0].topic is None:
-        return list(shares)
-    return [share for share in shares if selected.filters.meets(share.topic, share.partition)]
+    is_whole = len(shares) == 1 and shares[0].topic is None
+    return [share for share in shares if is_whole or selected.filters.meets(share.topic, share.partition)]
 
 
 def errors_of(entry: JournalEntry) -> list[str]:
@@ -294,11 +291,11 @@ def errors_of(entry: JournalEntry) -> list[str]:
     return names
 
 
-def whole(journal: Journal, selected: Selected, claim: str) -> None:
+def check_all_stored(journal: Journal, selected: Selected, claim: str) -> None:
     """Raise AssertionError for a claim that holds of the stored calls if other calls are no longer stored."""
     lost = dropped_words(journal, selected.filters)
     if lost:
-        raise AssertionError(f"expected every {selected.subject} {claim}, but it cannot be told of all{lost}")
+        raise AssertionError(f"expected every {selected.subject} {claim}, but this is not known of all calls{lost}")
 
 
 def dropped_words(journal: Journal, filters: JournalFilters) -> str:
@@ -306,8 +303,8 @@ def dropped_words(journal: Journal, filters: JournalFilters) -> str:
     if not lost:
         return ""
     return (
-        f": the {calls(lost)} before #{journal.first_sequence} are no longer kept "
-        f"(since={journal.first_sequence - 1} leaves them out, Journal(max_bytes=...) keeps more)"
+        f": the {calls(lost)} before #{journal.first_sequence} are no longer stored "
+        f"(since={journal.first_sequence - 1} leaves them out, Journal(max_bytes=...) stores more)"
     )
 
 
@@ -319,10 +316,6 @@ Counted = Sequence[tuple[JournalEntry, Sequence[Any]]]
 def calls(entries: Sequence[Any] | int) -> str:
     number = entries if isinstance(entries, int) else len(entries)
     return f"{number:,} call{'' if number == 1 else 's'}"
-
-
-def total(counted: Counted) -> int:
-    return sum(share.bytes for _, shares in counted for share in shares)
 
 
 def amount(size_bytes: int) -> str:

@@ -19,8 +19,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from mockbroker.call import FetchedPart, ProducedPart
-from mockbroker.core.journal.keys import written_batches
-from mockbroker.core.journal.records import CallRecord
+from mockbroker.core.journal.records import CallRecord, written_batches
 
 if TYPE_CHECKING:
     from kafka_rack.consistency import Report

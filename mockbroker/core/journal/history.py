@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from kafka_rack.consistency import Checker, LogStart, Operation, Poll, Read, Report, Send, check
-from kafka_rack.consistency.wire import MADE_ANEW, NO_ID, NOT_APPENDED, WireCall, WireHistory
+from kafka_rack.consistency.wire import RECREATED, NO_ID, NOT_APPENDED, WireCall, WireHistory
 from mockbroker.core.journal.records import CallRecord
 from mockbroker.core.outcome import Outcome
 from protocol.error_codes import ErrorCode
@@ -130,7 +130,7 @@ class TopicLabels:
 
     >>> labels = TopicLabels()
     >>> labels.of("orders", b"1"), labels.of("orders", b"2"), labels.of("orders", b"1")
-    ('orders', 'orders (made anew, 1)', 'orders')
+    ('orders', 'orders (recreated, 1)', 'orders')
     """
 
     def __init__(self) -> None:
@@ -141,4 +141,4 @@ class TopicLabels:
         if topic_id not in ids:
             ids.append(topic_id)
         number = ids.index(topic_id)
-        return f"{name}{MADE_ANEW}{number})" if number else name
+        return f"{name}{RECREATED}{number})" if number else name

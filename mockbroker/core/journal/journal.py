@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from mockbroker.core.journal.clients import observed_client
 from mockbroker.core.journal.entry import LENGTH_BYTES, JournalEntry
 from mockbroker.core.journal.records import (
     CONSUMER_GROUP_HEARTBEAT,
@@ -23,6 +22,7 @@ from mockbroker.core.journal.records import (
     leader_racks_of,
     named_rack,
     observed,
+    observed_client,
     parts_of,
 )
 from mockbroker.core.outcome import Outcome

@@ -7,22 +7,22 @@ the journal is read (``verdicts.py``).
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mockbroker.call import Call, FetchedPart, Part, ProducedPart
-from mockbroker.core.journal.clients import ObservedClient
 from mockbroker.core.outcome import Ending, Outcome
 from mockbroker.core.response_errors import error_codes, error_names
 from mockbroker.subjects import NOTHING, Subjects, subjects_of
 from protocol.errors import ProtocolError
-from protocol.registry import api_key_of
 
 if TYPE_CHECKING:
+    from mockbroker.session import Session
     from mockbroker.state.cluster import Cluster
+    from mockbroker.state.logs.log import StoredBatch
     from mockbroker.state.sessions.fetch_sessions import FetchPartition
 
 PRODUCE, FETCH, METADATA, JOIN_GROUP, CONSUMER_GROUP_HEARTBEAT = 0, 1, 3, 11, 68
-SHARE_FETCH = api_key_of("ShareFetch")
 NO_REPLICA = NO_OFFSET = -1
 RECORD_BYTES = 400
 ITEM_BYTES = 200
@@ -31,10 +31,54 @@ NUMBER_BYTES, SHARED_BYTES = 36, 8
 """The sizes of a partition's number, and of a partition that a fetch session has in memory anyway."""
 
 LeaderRacks = dict[str, frozenset[str]]
+CLIENT_BYTES = 700
+"""The measured size of an ``ObservedClient`` with its session, without the client id."""
+
+
+@dataclass(slots=True, eq=False)
+class ObservedClient:
+    """A client while its id, its rack and its principal stay the same.
+
+    ``rack`` and ``rack_source`` are those of its session at that time.
+    """
+
+    session: Session
+    broker_id: int
+    broker_rack: str | None
+    client_id: str | None
+    rack: str | None
+    rack_source: str | None
+    address: str
+    connection: int
+    principal: str
+
+    @property
+    def size_bytes(self) -> int:
+        """The estimated size with the client id, which the session's last header also has."""
+        return CLIENT_BYTES + 2 * len(self.client_id or "")
+
+
+def observed_client(session: Session) -> ObservedClient:
+    """The record of a session's client as it is now."""
+    found: ObservedClient | None = session.observed
+    if found is None:
+        broker, source = session.broker, session.rack_source
+        found = session.observed = ObservedClient(
+            session,
+            broker.id,
+            broker.rack,
+            session.client_id,
+            session.rack,
+            None if source is None else source.value,
+            session.address,
+            session.connection,
+            session.principal,
+        )
+    return found
 
 
 class PartitionFacts(NamedTuple):
-    """The partitions that a Produce, a Fetch or a ShareFetch wrote or read.
+    """The partitions that a Produce wrote, or that a fetch of a consumer, a follower or a share group read.
 
     ``wanted`` has all partitions that a fetch requests. ``leader_racks`` has, of topics that were produced to, the
     racks with leaders at that time.
@@ -168,6 +212,22 @@ def fetched_part(name: str | None, topic_id: bytes, entry: Any) -> Part:
     return FetchedPart(name, topic_id, number, size, (), code, near, offset, offset, offset, entry.high_watermark)
 
 
+def facts_of_write(
+    isr: tuple[int, ...] | None, leaders: frozenset[str], rack: str | None, keyed: bool | None
+) -> dict[str, Any]:
+    """The facts of written bytes, for ``kafka_rack.locality``; ``leaders`` are the racks that have leaders."""
+    return {"diskless": isr is None, "leader_here": rack in leaders if leaders else None, "keyed": keyed}
+
+
+def facts_of_read(
+    api_key: int, isr: tuple[int, ...] | None, cluster: Cluster | None, rack: str | None, *, redirected: bool
+) -> dict[str, Any]:
+    """The facts of read bytes; members of share groups read by other APIs than Fetch."""
+    in_sync = racks_of(cluster, isr)
+    replica_here = rack in in_sync if in_sync else None
+    return {"diskless": isr is None, "redirected": redirected, "replica_here": replica_here, "share": api_key != FETCH}
+
+
 def racks_of(cluster: Cluster | None, brokers: Iterable[int] | None) -> frozenset[str]:
     """The racks of these brokers."""
     known = cluster.brokers if cluster is not None else {}
@@ -199,3 +259,63 @@ def named_rack(call: Call) -> str | None:
         if found:
             return found
     return None
+
+
+# the records of a Produce
+
+
+def written_batches(cluster: Cluster, part: ProducedPart) -> list[StoredBatch] | None:
+    """The batches that a Produce appended, as the log has them now; None if it no longer has them."""
+    topic = cluster.topic_by_id.get(part.topic_id)
+    if topic is None or part.end_offset < 0 or part.entry.base_offset < 0:
+        return None
+    found: list[StoredBatch] = []
+    following = part.entry.base_offset
+    for batch in topic.partitions[part.entry.index].log.batches(following):
+        if batch.base_offset != following:
+            return None
+        found.append(batch)
+        following = batch.last_offset + 1
+        if following >= part.end_offset:
+            return found if following == part.end_offset else None
+    return None
+
+
+def has_keys(cluster: Cluster | None, part: ProducedPart) -> bool | None:
+    """True if any of the records has a key; None if they cannot be read (any more)."""
+    from protocol.records import RecordError, iter_records
+
+    batches = written_batches(cluster, part) if cluster is not None else None
+    if batches is None:
+        return None
+    try:
+        return any(record.key is not None for batch in batches for record in iter_records(batch.data))
+    except RecordError:
+        return None
+
+
+def first_keys(request: Any) -> dict[tuple[str | bytes, int], bool | None]:
+    """By partition of a Produce, True if its first record has a key; None if that requires decompression."""
+    return {
+        (topic.name or topic.topic_id, one.index): first_has_key(one.records or b"")
+        for topic in request.topic_data
+        for one in topic.partition_data
+    }
+
+
+def first_has_key(records: bytes) -> bool | None:
+    """True if the first record of an uncompressed batch of magic 2 has a key; None for all other batches."""
+    if len(records) < 66 or records[16] != 2 or records[22] & 7:
+        return None
+    at = 61
+    try:
+        for field in range(4):  # length, attributes, time and offset within the batch: all but the attributes vary
+            if field == 1:
+                at += 1
+                continue
+            while records[at] > 127:
+                at += 1
+            at += 1
+        return not records[at] & 1
+    except IndexError:
+        return None

@@ -7,28 +7,29 @@ the same facts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kafka_rack.diskless import ZONE_KEYS
 from kafka_rack.writers import can_partition_by_rack
 from kafka_rack.zones import zone_in_client_id
 from mockbroker.call import FetchedPart, ProducedPart
-from mockbroker.core.journal.clients import ObservedClient
 from mockbroker.core.journal.entry import LENGTH_BYTES, NO_TOPICS, JournalEntry, Share
-from mockbroker.core.journal.keys import has_keys
 from mockbroker.core.journal.records import (
     FETCH,
     NO_REPLICA,
     PRODUCE,
-    SHARE_FETCH,
     CallRecord,
     LeaderRacks,
     Observed,
+    ObservedClient,
     PartitionFacts,
-    racks_of,
+    facts_of_read,
+    facts_of_write,
+    has_keys,
 )
 from mockbroker.core.outcome import Ending
 from mockbroker.core.response_errors import error_names
@@ -122,17 +123,15 @@ class Verdicts:
             else:
                 fetched = [FetchedPart._make(part) for part in done.parts]
                 topics = topics_wanted(done, fetched, cluster)
-                if record.api_key == SHARE_FETCH:
-                    groups = groups_of(done)
-                traffic, redirects = read(fetched), sent_on(fetched)
+                groups = groups_of(done)
+                traffic, redirects = read(fetched), redirects_of(fetched)
                 errors = error_names(part.error_code for part in fetched)
                 if category != "other":
-                    is_share = record.api_key == SHARE_FETCH
-                    shares = [share_fetched(judged, part, cluster, place, is_share) for part in fetched]
+                    shares = [share_fetched(judged, part, record.api_key, cluster, place) for part in fetched]
         if not shares:
             sizes = frame_sizes(record) if category == "other" else (0, 0)
             shares = [share_of(judged(whole=category != "consume"), None, None, *sizes, 0)]
-        most = max(shares, key=size_of_reason) if locality != "local" else NO_REASON
+        most = max(shares, key=attrgetter("bytes")) if locality != "local" else NO_REASON
         return JournalEntry(
             record.at_ms,
             client.broker_id,
@@ -239,31 +238,18 @@ def share_produced(
     judged: Judged, part: ProducedPart, leader_racks: LeaderRacks, place: ClientPlace, logs: Cluster | None
 ) -> Share:
     """The share of a partition that was written; ``logs`` has its records, if their keys matter."""
-    leaders = leader_racks.get(part.topic)
-    verdict = judged(
-        diskless=part.isr is None,
-        leader_here=place.rack in leaders if leaders else None,
-        keyed=None if part.isr is None else has_keys(logs, part),
-    )
+    keyed = None if part.isr is None else has_keys(logs, part)
+    verdict = judged(**facts_of_write(part.isr, leader_racks.get(part.topic, frozenset()), place.rack, keyed))
     return share_of(verdict, part.topic, part.entry.index, part.size_bytes, 0, part.size_bytes)
 
 
 def share_fetched(
-    judged: Judged, part: FetchedPart, cluster: Cluster | None, place: ClientPlace, is_share: bool
+    judged: Judged, part: FetchedPart, api_key: int, cluster: Cluster | None, place: ClientPlace
 ) -> Share:
     """The share of a partition that was read."""
-    in_sync = racks_of(cluster, part.isr)
-    verdict = judged(
-        diskless=part.isr is None,
-        redirected=part.preferred_replica >= 0,
-        replica_here=place.rack in in_sync if in_sync else None,
-        share=is_share,
-    )
+    redirected = part.preferred_replica >= 0
+    verdict = judged(**facts_of_read(api_key, part.isr, cluster, place.rack, redirected=redirected))
     return share_of(verdict, part.topic, part.partition, 0, part.size_bytes, part.size_bytes)
-
-
-def size_of_reason(share: Share) -> int:
-    return share.bytes
 
 
 def locality_of(client_rack: str | None, broker_rack: str | None) -> str:
@@ -275,12 +261,12 @@ def locality_of(client_rack: str | None, broker_rack: str | None) -> str:
 
 def category_of(record: CallRecord) -> str:
     """The category of a call's bytes: other for requests without a response, except for acks=0 and followers."""
-    if record.api_key == FETCH or (record.api_key == SHARE_FETCH and not isinstance(record.facts, Observed)):
+    if isinstance(record.facts, Observed) and record.api_key != FETCH:
+        return "other"
+    if record.api_key != PRODUCE:
         if replica_of(record) != NO_REPLICA:
             return "replication"
         return "consume" if record.response_bytes else "other"
-    if record.api_key != PRODUCE or isinstance(record.facts, Observed):
-        return "other"
     return "produce" if record.response_bytes or record.ending is not Ending.DROPPED else "other"
 
 
@@ -349,9 +335,9 @@ def topics_wanted(
 
 
 def groups_of(done: PartitionFacts) -> tuple[str, ...]:
-    """The group whose member requests records."""
-    wanted: Iterable[Any] = done.wanted  # each a FetchedShare
-    return tuple(dict.fromkeys(one.group_id for one in wanted))
+    """The group of a fetch's partitions, if they name one, as those of a share group do."""
+    groups = (getattr(one, "group_id", None) for one in done.wanted)
+    return tuple(dict.fromkeys(group for group in groups if group is not None))
 
 
 def read(parts: Sequence[FetchedPart]) -> dict[str, int]:
@@ -363,7 +349,7 @@ def read(parts: Sequence[FetchedPart]) -> dict[str, int]:
     return found
 
 
-def sent_on(parts: Sequence[FetchedPart]) -> dict[str, list[int]] | None:
+def redirects_of(parts: Sequence[FetchedPart]) -> dict[str, list[int]] | None:
     """The brokers that readers were redirected to, by topic; None if no reader was."""
     found: dict[str, list[int]] = {}
     for part in parts:

@@ -15,7 +15,7 @@ from kafka_rack.locality import Facts as LocalityFacts
 from kafka_rack.locality import judge
 from kafka_rack.writers import can_partition_by_rack
 from mockbroker.call import Call
-from mockbroker.core.journal.keys import first_has_key
+from mockbroker.core.journal.records import first_has_key
 from mockbroker.core.outcome import Outcome
 from mockbroker.state.cluster import Cluster
 from mockbroker.state.topics.topic import INTERNAL_TOPICS, Partition

@@ -10,7 +10,7 @@ import pytest
 
 from kafka_rack.locality import Prices, RackRules, Rate
 from mockbroker.core import traffic as traffic_module
-from mockbroker.core.journal.keys import first_has_key
+from mockbroker.core.journal.records import first_has_key
 from mockbroker.core.simulation import Simulation
 from mockbroker.core.traffic import OTHERS, WINDOW_MS, Traffic
 from protocol.apis.groups import ListGroupsRequest

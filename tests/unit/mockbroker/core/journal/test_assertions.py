@@ -99,7 +99,7 @@ def test_being_sent_on_alone_is_not_being_served():
     sim = cluster_of(near=True)
     fetch(sim, "b", client_id="billing-2")
     sentence = refusal(sim.journal.assert_rack_local, client_id="billing-2")
-    assert "none of 1 call was served, or only a reader sent on" in sentence
+    assert "none of 1 call was served, or only a reader redirected" in sentence
 
 
 def test_with_an_api_a_claim_is_about_that_api():
@@ -224,7 +224,7 @@ def test_what_holds_for_what_is_kept_is_not_said_of_all():
     for _ in range(3):
         produce(sim, b"value", client_id="diskless_az=a")
     sentence = refusal(journal.assert_rack_local, topic=TOPIC)
-    assert "the 1 call before #2 are no longer kept (since=1 leaves them out" in sentence
+    assert "the 1 call before #2 are no longer stored (since=1 leaves them out" in sentence
     journal.assert_rack_local(topic=TOPIC, since=1)
 
 
