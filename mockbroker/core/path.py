@@ -73,14 +73,13 @@ Finish = Callable[[Outcome], None]
 class CallPath:
     """Processes calls from frame to outcome, for one cluster.
 
-    ``limits`` and ``faults`` are steps that others add; each sees every request in a served version. ``arrivals``
-    receive each call before the first stage, ``observers`` its outcome, in order. ``sync``, if set, writes to the disk
+    ``faults`` are steps that others add; each sees every request in a served version. ``arrivals`` receive each call
+    before the first stage, ``observers`` its outcome, in order. ``sync``, if set, writes to the disk
     what must be there before an answer; it raises ApiError.
     """
 
     cluster: Cluster
     rng: Random
-    limits: list[Step] = field(default_factory=list)
     faults: list[Step] = field(default_factory=list)
     arrivals: list[Callable[[Call], None]] = field(default_factory=list)
     observers: list[Observer] = field(default_factory=list)
@@ -276,20 +275,27 @@ class CallPath:
         return None
 
     def check_limits(self, call: Call) -> Verdict | Wait | None:
-        """Run the steps of ``limits``, count the client's use of its quotas, and check its access, if configured."""
+        """Count the client's use of its quotas, and check its access, if configured."""
         if self.cluster.writer.image.client_quotas:
             from mockbroker.core.quota_limits import check_quotas
 
             check_quotas(call)
-        if self.limits and (verdict := first_verdict(self.limits, call)) is not None:
-            return verdict
-        if "authorizer.class.name" in self.cluster.settings.given_names:
-            return self._check_access(call)
-        return None
+        if "authorizer.class.name" not in self.cluster.settings.given_names or not (check := provided("access_check")):
+            return None
+        verdict: Verdict | Wait | None
+        try:
+            verdict = check(call)
+        except ProtocolError as error:
+            verdict = Verdict(closes=str(error))
+        return verdict
 
     def inject_faults(self, call: Call) -> Verdict | Wait | None:
         """Run the steps of ``faults``."""
-        return first_verdict(self.faults, call) if self.faults else None
+        for step in self.faults:
+            verdict = step(call)
+            if verdict is not None:
+                return verdict
+        return None
 
     def answer_cached(self, call: Call) -> Verdict | Wait | None:
         """Answer from the response cache."""
@@ -316,14 +322,6 @@ class CallPath:
             return self._failed(call, error)
 
     # inside
-
-    def _check_access(self, call: Call) -> Verdict | Wait | None:
-        """Refuse unauthorized requests."""
-        check = provided("access_check")
-        try:
-            return None if check is None else check(call)
-        except ProtocolError as error:
-            return Verdict(closes=str(error))
 
     def _header_version(self, call: Call) -> int:
         key = call.frame[:4]
@@ -434,15 +432,6 @@ class CallPath:
         wait = Wait(until_ms, (), lambda _call: outcome)
         self._parked[call] = self.purgatory.park(call, wait, Stage.PACING)
         return True
-
-
-def first_verdict(steps: list[Step], call: Call) -> Verdict | Wait | None:
-    """The first verdict of these steps, None without one."""
-    for step in steps:
-        verdict = step(call)
-        if verdict is not None:
-            return verdict
-    return None
 
 
 def verdict_of(result: Any) -> Verdict | Wait:

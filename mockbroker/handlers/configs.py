@@ -10,7 +10,7 @@ KafkaApis, Apache Kafka 4.4.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from mockbroker.api import Errors, Needs, handles
@@ -151,17 +151,17 @@ def incremental_alter_configs(call: Call, request: IncrementalAlterConfigsReques
     """Change single configs of each resource."""
     alterations = ConfigAlterations(call.cluster.configs, call.broker, request.validate_only)
 
-    def check(resource: IncrementalAlterConfigsRequest.Resource) -> Callable[[], None] | None:
-        changes = [(one.name, one.config_operation, one.value) for one in resource.configs]
-        return alterations.incremental((resource.resource_type, resource.resource_name), changes)
+    def changes_of(resource: IncrementalAlterConfigsRequest.Resource) -> list[tuple[str, int, str | None]]:
+        return [(one.name, one.config_operation, one.value) for one in resource.configs]
 
-    def fails(resource: IncrementalAlterConfigsRequest.Resource) -> bool:
-        changes = [(one.name, one.config_operation, one.value) for one in resource.configs]
-        return alterations.fails_controller((resource.resource_type, resource.resource_name), changes)
-
-    return IncrementalAlterConfigsResponse(
-        responses=altered(call, request.resources, check, IncrementalAlterConfigsResponse.Resource, fails)
+    response: IncrementalAlterConfigsResponse = altered(
+        call,
+        request,
+        IncrementalAlterConfigsResponse,
+        lambda key, resource: alterations.incremental(key, changes_of(resource)),
+        lambda key, resource: alterations.fails_controller(key, changes_of(resource)),
     )
+    return response
 
 
 @handles(
@@ -175,39 +175,39 @@ def incremental_alter_configs(call: Call, request: IncrementalAlterConfigsReques
 def alter_configs(call: Call, request: AlterConfigsRequest) -> AlterConfigsResponse:
     """Replace all dynamic configs of each resource."""
     alterations = ConfigAlterations(call.cluster.configs, call.broker, request.validate_only)
-
-    def check(resource: AlterConfigsRequest.Resource) -> Callable[[], None]:
-        values = [(one.name, one.value) for one in resource.configs]
-        return alterations.whole((resource.resource_type, resource.resource_name), values)
-
-    return AlterConfigsResponse(responses=altered(call, request.resources, check, AlterConfigsResponse.Resource))
+    response: AlterConfigsResponse = altered(
+        call,
+        request,
+        AlterConfigsResponse,
+        lambda key, resource: alterations.whole(key, [(one.name, one.value) for one in resource.configs]),
+    )
+    return response
 
 
 def altered(
     call: Call,
-    resources: Sequence[Any],
-    check: Callable[[Any], Callable[[], None] | None],
-    entry_type: Any,
-    fails: Callable[[Any], bool] = lambda _resource: False,
-) -> list[Any]:
-    """The result of each resource: the broker checks all of them, then forwards the valid ones to the controller.
+    request: Any,
+    response_class: Any,
+    check: Callable[[tuple[int, str], Any], Callable[[], None] | None],
+    fails: Callable[[tuple[int, str], Any], bool] = lambda _key, _resource: False,
+) -> Any:
+    """The answer: the broker checks all resources, then forwards the valid ones to the controller.
 
     If the controller ``fails`` at one, all forwarded resources have UNKNOWN_SERVER_ERROR.
     """
-    times = Counter((one.resource_type, one.resource_name) for one in resources)
+    keys = [(one.resource_type, one.resource_name) for one in request.resources]
+    times = Counter(keys)
     entries, forwarded, failed = [], [], False
-    for resource in resources:
-        entry = entry_type(
-            error_message=None, resource_type=resource.resource_type, resource_name=resource.resource_name
-        )
+    for key, resource in zip(keys, request.resources, strict=True):
+        entry = response_class.Resource(error_message=None, resource_type=key[0], resource_name=key[1])
         entries.append(entry)
         try:
-            if times[resource.resource_type, resource.resource_name] > 1:
+            if times[key] > 1:
                 raise ApiError(ErrorCode.INVALID_REQUEST, "expected each resource once")
-            write = check(resource)
+            write = check(key, resource)
             if write is not None:
                 forwarded.append((entry, write))
-                failed = failed or fails(resource)
+                failed = failed or fails(key, resource)
         except ApiError as error:
             entry.error_code, entry.error_message = error.code, error.message
     for entry, write in forwarded:
@@ -218,7 +218,7 @@ def altered(
             write()
         except ApiError as error:
             entry.error_code, entry.error_message = error.code, error.message
-    return entries
+    return response_class(responses=entries)
 
 
 @handles(ListConfigResourcesRequest, access=Needs(cluster="DescribeConfigs"))

@@ -65,7 +65,7 @@ def answer_parts(call: Call, request: Any, answer: Callable[..., None]) -> Any:
 def entries_of(
     record: Any, levels: Sequence[Level], complete: Callable[..., None], outer: tuple[Any, ...] = ()
 ) -> list[Any]:
-    """The answer's entries for all elements of a request; ``complete(entry, *elements)`` fills in the innermost ones."""
+    """The answer's entries for all elements of a request; ``complete(entry, *elements)`` fills the innermost in."""
     level, *further = levels
     entries = []
     for element in level.elements(record):

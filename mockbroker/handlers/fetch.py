@@ -17,7 +17,6 @@ from typing import NamedTuple, cast
 
 from mockbroker.api import Errors, Needs, RequestError, handles
 from mockbroker.call import Call, Part, Wait
-from mockbroker.handlers.diskless import preferred_reader
 from mockbroker.handlers.leadership import (
     NO_EPOCH,
     READ_COMMITTED,
@@ -26,6 +25,7 @@ from mockbroker.handlers.leadership import (
     current_leader,
     find_partition,
     hosted_by,
+    preferred_reader,
 )
 from mockbroker.state.errors import ApiError
 from mockbroker.state.logs.log import UNDEFINED_EPOCH, Log

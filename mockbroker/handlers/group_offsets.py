@@ -10,16 +10,15 @@ Source: KIP-211, KIP-320, KIP-447, KIP-496, KIP-709, KIP-848; KafkaApis and Offs
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
-from typing import Any
+from typing import Any, TypeVar
 
 from mockbroker.api import Errors, Needs, handles
 from mockbroker.call import Call
 from mockbroker.handlers.error_responses import answer_parts
 from mockbroker.handlers.find_coordinator import check_coordinator
 from mockbroker.handlers.leadership import find_partition, is_known
-from mockbroker.handlers.offset_commits import keep_offsets
 from mockbroker.state.errors import ApiError
 from mockbroker.state.groups.coordinator import check_group_id
 from mockbroker.state.groups.offsets import NEVER, NOTHING_COMMITTED, Committed
@@ -35,6 +34,9 @@ from protocol.apis.group_offsets import (
 )
 from protocol.error_codes import ErrorCode
 
+CommitResponse = TypeVar("CommitResponse")
+Store = Callable[[dict[TopicPartition, Committed]], Mapping[TopicPartition, ErrorCode]]
+
 TOPIC_ID_VERSION = 10
 GROUP_NOT_FOUND_VERSION = 9  # of OffsetCommit
 FETCH_BATCH_VERSION = 8
@@ -46,7 +48,7 @@ def offset_commit(call: Call, request: OffsetCommitRequest) -> OffsetCommitRespo
     expires_ms = NEVER
     if request.retention_time_ms != NEVER:
         expires_ms = call.cluster.groups.clock.at(call.now_ms) + request.retention_time_ms
-    return keep_offsets(
+    return store_offsets(
         call,
         request,
         OffsetCommitResponse(),
@@ -202,3 +204,90 @@ def merged(topics: list[OffsetDeleteResponse.Topic]) -> list[OffsetDeleteRespons
         known = by_name.setdefault(topic.name, OffsetDeleteResponse.Topic(name=topic.name, partitions=[]))
         known.partitions.extend(topic.partitions)
     return list(by_name.values())
+
+
+def subscribed_topics(metadata: bytes) -> frozenset[str] | None:
+    """The topics in a consumer's metadata: a version, then a ConsumerProtocolSubscription. None if it is not that."""
+    try:
+        subscription = protocol.decode_named(
+            "ConsumerProtocolSubscription", SUBSCRIPTION_PREFIX_VERSION, metadata[2:], trailing="ignore"
+        )
+    except protocol.DecodeError:
+        return None
+    return frozenset(subscription.topics)
+
+
+# offsets of OffsetCommit and TxnOffsetCommit
+
+
+def store_offsets(
+    call: Call,
+    request: Any,
+    response: CommitResponse,
+    store: Store,
+    *,
+    first_version_by_id: int,
+    expires_ms: int = NEVER,
+) -> CommitResponse:
+    """Fill in a response: the result of ``store`` for each existing partition, an error for the others.
+
+    A topic that is named twice has two entries in the answer, unless a partition is refused before the group is looked
+    up: then the answer begins with the refused partitions, and has each topic once.
+    Source: OffsetCommitResponse.Builder and TxnOffsetCommitResponse.Builder, Apache Kafka 4.4.
+
+    Args:
+        store: called with the offsets of all existing partitions; returns the error of each.
+        first_version_by_id: the first version that names topics by id instead of name.
+        expires_ms: when the offsets expire, by the wall clock.
+    """
+    filled: Any = response
+    refused: dict[str | bytes, Any] = {}
+    accepted: list[tuple[str | bytes, Any]] = []
+    offsets: dict[TopicPartition, Committed] = {}
+    results: list[tuple[TopicPartition, Committed, Any]] = []
+    for topic in request.topics:
+        key = topic.topic_id if call.version >= first_version_by_id else topic.name
+        entry = type(filled).Topic(name=topic.name, topic_id=topic.topic_id)
+        if not is_known(call, key):
+            refused.setdefault(key, entry)
+        for wanted in topic.partitions:
+            result = type(filled).Topic.Partition(partition_index=wanted.partition_index)
+            try:
+                partition = find_partition(call, key, wanted.partition_index)
+            except ApiError as error:
+                result.error_code = error.code
+                refused.setdefault(key, type(filled).Topic(name=topic.name, topic_id=topic.topic_id))
+                refused[key].partitions.append(result)
+                continue
+            entry.partitions.append(result)
+            place = (partition.topic.name, partition.index)
+            committed = Committed(
+                wanted.committed_offset,
+                wanted.committed_leader_epoch,
+                wanted.committed_metadata or "",
+                expires_ms,
+                partition.topic.id,
+            )
+            results.append((place, committed, result))
+            if place not in offsets or call.cluster.groups.fits(committed):
+                offsets[place] = committed
+        if entry.partitions and entry is not refused.get(key):
+            accepted.append((key, entry))
+    if results:
+        errors = store(offsets)
+        for place, committed, result in results:
+            code = errors[place]
+            is_too_long = code is ErrorCode.NONE and not call.cluster.groups.fits(committed)
+            result.error_code = ErrorCode.OFFSET_METADATA_TOO_LARGE if is_too_long else code
+    filled.topics = refused_first(refused, accepted) if refused else [entry for _, entry in accepted]
+    return response
+
+
+def refused_first(refused: dict[str | bytes, Any], accepted: list[tuple[str | bytes, Any]]) -> list[Any]:
+    """The refused topics, then the accepted ones, each topic once."""
+    for key, entry in accepted:
+        if key in refused:
+            refused[key].partitions.extend(entry.partitions)
+        else:
+            refused[key] = entry
+    return list(refused.values())

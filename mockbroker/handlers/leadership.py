@@ -1,17 +1,23 @@
-"""Looks up a partition and checks that this broker serves it: for Produce, Fetch, ListOffsets, OffsetForLeaderEpoch."""
+"""Looks up a partition and checks that this broker serves it: for Produce, Fetch, ListOffsets, OffsetForLeaderEpoch.
+
+The cluster's profile of ``kafka_rack.diskless`` chooses the leaders of diskless partitions for each client, and the
+brokers that serve its requests.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
+from kafka_rack.diskless import DisklessBrokers, DisklessClient, DisklessPartition, ShownPartition
 from mockbroker.call import Call, InjectedFaults
-from mockbroker.handlers.diskless import is_taken, told_leader
 from mockbroker.state.errors import ApiError
+from mockbroker.state.metadata.view import KnownTopic
 from mockbroker.state.topics.topic import NO_LEADER, Partition
 from protocol.error_codes import ErrorCode
 
 NO_EPOCH = -1
 READ_UNCOMMITTED, READ_COMMITTED = 0, 1  # isolation levels
+TIERED = "remote.storage.enable"
 
 
 def find_partition(call: Call, topic_key: str | bytes, index: int) -> Partition:
@@ -93,7 +99,7 @@ def current_leader(call: Call, partition: Partition) -> tuple[int, int]:
     known = call.leadership(partition)
     if not partition.topic.diskless:
         return known.leader, known.leader_epoch
-    leader = told_leader(call, partition)
+    leader = diskless_leader(call, partition)
     return leader, NO_EPOCH if leader == NO_LEADER else known.leader_epoch
 
 
@@ -162,3 +168,53 @@ class NodeEndpoints:
             listener = broker.listener(self._call.session.listener)
             result.append(entry_class(node_id=broker.id, host=listener.host, port=listener.port, rack=broker.rack))
         return result
+
+
+# diskless partitions
+
+
+def client_of(call: Call, rack_id: str | None = None) -> DisklessClient:
+    """The calling client, and the brokers that this one knows; ``rack_id`` is that of its request."""
+    session, cluster = call.session, call.cluster
+    rack = cluster.diskless.rack(rack_id, session.client_id, session.listener_rack, session.racks)
+    brokers = cluster.liveness.for_diskless()
+    if not call.view.is_shared:
+        brokers = DisklessBrokers([(one.id, one.rack) for one in call.view.live_brokers()], brokers.known)
+    return DisklessClient(brokers, rack, session.client_id, cluster.liveness.rotation(rack))
+
+
+def take_turn(call: Call, client: DisklessClient) -> None:
+    """Advance the rotation, so that the next answer to this rack has the next broker, if the profile has a rotation."""
+    if call.cluster.diskless.takes_turns:
+        liveness = call.cluster.liveness
+        call.diskless_turn = (client.rack, liveness.place_in_rotation(client.rack))
+        liveness.rotate(client.rack)
+
+
+def shown_to(call: Call, client: DisklessClient, topic: KnownTopic, index: int) -> ShownPartition:
+    """A partition as Metadata shows it to this client."""
+    known = call.cluster.topics.get(topic.name)
+    tiered = known is not None and known.config(TIERED)
+    return call.cluster.diskless.shown(client, DisklessPartition(topic.id, index, tiered))
+
+
+def is_taken(call: Call, partition: Partition, *, reading: bool) -> bool:
+    """True if this broker serves the client's request for a diskless partition."""
+    profile = call.cluster.diskless
+    return not profile.redirects or profile.accepts(
+        client_of(call), DisklessPartition(partition.topic.id, partition.index), call.broker.id, reading=reading
+    )
+
+
+def diskless_leader(call: Call, partition: Partition) -> int:
+    """The leader that a refused client is sent to, -1 if any broker would serve it."""
+    profile = call.cluster.diskless
+    if not profile.redirects:
+        return NO_LEADER
+    return profile.leader(client_of(call), DisklessPartition(partition.topic.id, partition.index))
+
+
+def preferred_reader(call: Call, rack: str) -> int | None:
+    """The preferred read replica for this rack, None for this broker."""
+    cluster = call.cluster
+    return cluster.diskless.preferred(cluster.liveness.for_diskless(), call.broker.id, rack)

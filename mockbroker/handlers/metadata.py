@@ -21,7 +21,7 @@ from kafka_rack.diskless import DisklessClient
 from mockbroker.api import Errors, Needs, RequestError, handles
 from mockbroker.call import Call
 from mockbroker.handlers.controlled import check_controller
-from mockbroker.handlers.diskless import client_of, shown_to, take_turn
+from mockbroker.handlers.leadership import client_of, shown_to, take_turn
 from mockbroker.state.errors import ApiError
 from mockbroker.state.metadata.view import KnownBroker, KnownPartition, KnownTopic
 from mockbroker.state.security.access import may_see_of
@@ -322,8 +322,8 @@ def shown(
 ) -> tuple[int, list[int], list[int], list[int]]:
     """Leader, replicas, in-sync and offline replicas, as clients see them."""
     if client is not None and topic.diskless:
-        told = shown_to(call, client, topic, partition.index)
-        return told.leader, list(told.replicas), list(told.isr), list(told.offline)
+        chosen = shown_to(call, client, topic, partition.index)
+        return chosen.leader, list(chosen.replicas), list(chosen.isr), list(chosen.offline)
     view = call.view
     leader = partition.leader if view.is_alive(partition.leader) else NO_LEADER
     isr = list(partition.isr) if leader != NO_LEADER or view.shows_isr_without_leader else []

@@ -36,11 +36,9 @@ BATCH_VERSION = 3  # from here on exactly one batch of magic 2
 ZSTD_VERSION = 7
 CURRENT_LEADER_VERSION = 10
 TOPIC_ID_VERSION = 13
-ALL_IN_SYNC, NONE, LEADER = -1, 0, 1
+ALL_IN_SYNC, NO_ACKS, LEADER_ACKS = -1, 0, 1
 NO_OFFSET = -1
-NO_ACKS = 0
 NO_TIME = -1
-NO_ACKS = 0
 CRC = slice(17, 21)
 """The checksum of a batch of magic 2."""
 MAGIC_OF_BATCHES = 2
@@ -124,7 +122,7 @@ def produce(call: Call, request: ProduceRequest) -> ProduceResponse | Verdict | 
             if by_topic_id
             else ProduceResponse.Topic(name=topic.name, partition_responses=entries)
         )
-    if request.acks == NONE:
+    if request.acks == NO_ACKS:
         return None if failure is None else Verdict(closes=failure)
     if call.version >= CURRENT_LEADER_VERSION:
         response.node_endpoints = endpoints.entries(ProduceResponse.NodeEndpoint)
@@ -165,7 +163,6 @@ def is_replicated(call: Call, one: AppendedRecords) -> bool:
         return False
     if len(partition.isr) < partition.effective_min_isr():
         fail(one.entry, ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND)
-        return True
     return True
 
 
@@ -189,18 +186,13 @@ def name_leader(call: Call, entry: PartitionResponse, partition: Partition, endp
         endpoints.add(leader)
 
 
-def has_one_partition(request: ProduceRequest) -> bool:
-    """True if the request names one partition, so that none can be named twice."""
-    return len(request.topic_data) == 1 and len(request.topic_data[0].partition_data) == 1
-
-
 def without_doubles(call: Call, request: ProduceRequest, refusals: dict[int, ApiError]) -> list[ProduceRequest.Topic]:
     """Each topic once, and only the last records for a partition that is named twice, as in Kafka's maps.
 
     Kafka has a separate map for records that are not a batch: if a request has both for a partition, the valid records
     are written and the answer is the error. ``refusals`` receives these errors, by the identity of the written entry.
     """
-    if has_one_partition(request):
+    if len(request.topic_data) == 1 and len(request.topic_data[0].partition_data) == 1:
         return request.topic_data
     topics: dict[tuple[str, bytes], ProduceRequest.Topic] = {}
     for topic in request.topic_data:
@@ -263,7 +255,7 @@ def find_transactional(call: Call, request: ProduceRequest) -> TransactionalPart
         raise ApiError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
     from mockbroker.handlers.produce_transactions import transactional_partitions
 
-    return transactional_partitions(call, request)
+    return transactional_partitions(call, request, request.transactional_id)
 
 
 def append_records(
@@ -278,7 +270,7 @@ def append_records(
     records = wanted.records or b""
     one_batch = call.version >= BATCH_VERSION
     size = whole_batch(records, call.version) if one_batch else None
-    if acks not in (ALL_IN_SYNC, NONE, LEADER):
+    if acks not in (ALL_IN_SYNC, NO_ACKS, LEADER_ACKS):
         raise RefusedAppendError(ErrorCode.INVALID_REQUIRED_ACKS)
     if transactional is not None:
         try:

@@ -1,22 +1,29 @@
-"""Produce (key 0) in a transaction: checks that the producer's transaction contains the partitions it writes to.
+"""Produce (key 0) and TxnOffsetCommit (28) in a transaction: checks that it contains what the producer writes to.
+
+For a client with transaction.version 2 the broker adds the partition to the transaction; for any other client it
+verifies with the transaction coordinator that the client has added it, which fails if the brokers are disconnected.
 
 Errors of the whole request: TRANSACTIONAL_ID_AUTHORIZATION_FAILED, INVALID_PRODUCER_ID_MAPPING; per partition
 INVALID_PRODUCER_ID_MAPPING, INVALID_PRODUCER_EPOCH, INVALID_TXN_STATE, TRANSACTION_ABORTABLE,
 CONCURRENT_TRANSACTIONS, and NOT_ENOUGH_REPLICAS for errors on which older clients do not retry.
-Source: KIP-890; KafkaApis.handleProduceRequest and ReplicaManager.handleProduceAppend, Apache Kafka 4.4.
+Source: KIP-890; KafkaApis.handleProduceRequest, ReplicaManager.handleProduceAppend and AddPartitionsToTxnManager,
+Apache Kafka 4.4.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
+from enum import Enum
 
 from mockbroker.call import Call
 from mockbroker.handlers.leadership import find_partition, served_by
-from mockbroker.handlers.transactional_ids import TransactionSupport, transaction_errors
 from mockbroker.state.errors import ApiError
 from mockbroker.state.image.image import TopicPartition
 from mockbroker.state.logs.producers import PartitionProducers
+from mockbroker.state.topics.coordinator_keys import TRANSACTIONS_TOPIC
 from mockbroker.state.topics.topic import Partition
+from mockbroker.state.transactions.coordinator import BUMP
 from protocol.apis.produce import ProduceRequest
 from protocol.error_codes import ErrorCode
 from protocol.records import BatchHeader, RecordError, iter_batches
@@ -32,6 +39,48 @@ NOT_COORDINATED = frozenset(
         ErrorCode.NOT_COORDINATOR,
     }
 )
+
+
+class TransactionSupport(Enum):
+    """How partitions are added to a client's transaction, by the version of its request."""
+
+    ADDS_BEFORE = "it has added them before"
+    KNOWS_ABORTABLE = "the same, and it knows TRANSACTION_ABORTABLE"
+    LEAVES_TO_BROKER = "the broker adds them"
+
+
+def transaction_errors(
+    call: Call,
+    transactional_id: str,
+    producer_id: int,
+    epoch: int,
+    partitions: Collection[TopicPartition],
+    support: TransactionSupport,
+) -> dict[TopicPartition, ErrorCode]:
+    """The errors of partitions that a producer's transaction cannot write to; it omits the others."""
+    cluster = call.cluster
+    try:
+        coordinator = cluster.internal_topics.coordinator(transactional_id, TRANSACTIONS_TOPIC)
+        if not (coordinator.is_running and cluster.network.connects(call.broker.id, coordinator.id)):
+            return dict.fromkeys(partitions, ErrorCode.NETWORK_EXCEPTION)
+        transactions = cluster.transactions
+        if support is TransactionSupport.LEAVES_TO_BROKER:
+            transactions.add_partitions(
+                transactional_id, producer_id, epoch, partitions, call.now_ms, client_version=BUMP
+            )
+            return {}
+        if not cluster.configs.broker(call.broker.id, "transaction.partition.verification.enable"):
+            return {}
+        found = transactions.verify(transactional_id, producer_id, epoch, partitions, call.now_ms)
+    except ApiError as error:
+        code = ErrorCode(error.code)
+        if code is ErrorCode.PRODUCER_FENCED:
+            code = ErrorCode.INVALID_PRODUCER_EPOCH
+        return dict.fromkeys(partitions, code)
+    missing = ErrorCode.TRANSACTION_ABORTABLE
+    if support is TransactionSupport.ADDS_BEFORE:
+        missing = ErrorCode.INVALID_TXN_STATE
+    return {one: missing for one, code in found.items() if code is not ErrorCode.NONE}
 
 
 @dataclass(slots=True)
@@ -52,11 +101,10 @@ class TransactionalPartitions:
         raise ApiError(code)
 
 
-def transactional_partitions(call: Call, request: ProduceRequest) -> TransactionalPartitions:
+def transactional_partitions(call: Call, request: ProduceRequest, transactional_id: str) -> TransactionalPartitions:
     """Verify the partitions in which the producer has no open transaction with the transaction coordinator.
 
-    Raises ApiError: TRANSACTIONAL_ID_AUTHORIZATION_FAILED for a transactional batch without a transactional id,
-        INVALID_PRODUCER_ID_MAPPING for batches of several producers.
+    Raises ApiError: INVALID_PRODUCER_ID_MAPPING for batches of several producers.
     """
     batches: dict[TopicPartition, tuple[int, int]] = {}
     asked: list[tuple[TopicPartition, PartitionProducers, int]] = []
@@ -78,11 +126,6 @@ def transactional_partitions(call: Call, request: ProduceRequest) -> Transaction
             owner = partition if deposed is None else deposed.fork
             if not owner.producers.has_open(*pair):
                 asked.append((place, owner.producers, header.base_sequence))
-    if not batches:
-        return TransactionalPartitions()
-    transactional_id = request.transactional_id
-    if transactional_id is None:
-        raise ApiError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
     if len(set(batches.values())) > 1:
         raise ApiError(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
     if not asked:

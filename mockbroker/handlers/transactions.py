@@ -7,7 +7,7 @@ TOPIC_AUTHORIZATION_FAILED, OPERATION_NOT_ATTEMPTED, TRANSACTION_ABORTABLE; of W
 UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER_OR_FOLLOWER, NOT_ENOUGH_REPLICAS, INVALID_PRODUCER_EPOCH,
 TRANSACTION_COORDINATOR_FENCED, UNKNOWN_SERVER_ERROR for negative producers; of TxnOffsetCommit
 UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID, INVALID_GROUP_ID, OFFSET_METADATA_TOO_LARGE, those of
-``transactional_ids`` and of ``Groups.stage``.
+``produce_transactions`` and of ``Groups.stage``.
 Source: KIP-98, KIP-447, KIP-890, KIP-1319; KafkaApis and GroupCoordinatorService.commitTransactionalOffsets, Apache
 Kafka 4.4.
 """
@@ -20,9 +20,9 @@ from itertools import groupby
 from mockbroker.api import Errors, Needs, handles
 from mockbroker.call import Call, Wait
 from mockbroker.handlers.find_coordinator import check_coordinator
+from mockbroker.handlers.group_offsets import store_offsets
 from mockbroker.handlers.leadership import find_partition, served_by
-from mockbroker.handlers.offset_commits import keep_offsets
-from mockbroker.handlers.transactional_ids import TransactionSupport, transaction_errors
+from mockbroker.handlers.produce_transactions import TransactionSupport, transaction_errors
 from mockbroker.state.errors import ApiError
 from mockbroker.state.groups.coordinator import check_group_id
 from mockbroker.state.groups.offsets import Committed
@@ -323,7 +323,7 @@ def when_markers_replicated(
 )
 def txn_offset_commit(call: Call, request: TxnOffsetCommitRequest) -> TxnOffsetCommitResponse:
     """Store offsets that take effect once the transaction commits; every partition has its own error."""
-    return keep_offsets(
+    return store_offsets(
         call,
         request,
         TxnOffsetCommitResponse(),

@@ -115,7 +115,7 @@ NIGHTLY = [
             *("kafka_rack/*.py", "kafka_rack/assignment/*", "kafka_rack/locality/*", "kafka_rack/what_if/*"),
             *("kafka_rack/placement/*", "kafka_rack/wire_tables/*"),
             *("kafka_rack/consistency/*", "mockbroker/core/journal/*", "mockbroker/state/replicas/*"),
-            *("mockbroker/handlers/metadata*.py", "mockbroker/handlers/fetch.py", "mockbroker/handlers/diskless.py"),
+            *("mockbroker/handlers/metadata*.py", "mockbroker/handlers/fetch.py", "mockbroker/handlers/leadership.py"),
         ),
     ),
     interop(

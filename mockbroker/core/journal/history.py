@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from kafka_rack.consistency import Checker, LogStart, Operation, Poll, Read, Report, Send, check
-from kafka_rack.consistency.wire import RECREATED, NO_ID, NOT_APPENDED, WireCall, WireHistory
+from kafka_rack.consistency.wire import NO_ID, NOT_APPENDED, RECREATED, WireCall, WireHistory
 from mockbroker.core.journal.records import CallRecord
 from mockbroker.core.outcome import Outcome
 from protocol.error_codes import ErrorCode
