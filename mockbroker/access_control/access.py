@@ -13,7 +13,7 @@ from typing import Any
 from mockbroker.access_control.authorizer import PrincipalAccess
 from mockbroker.api import OPERATIONS, Api, api_of
 from mockbroker.call import Call, Verdict, Wait
-from mockbroker.core.faults.errors import hand_over, inject_error, with_field
+from mockbroker.core.faults.errors import PARTLY, hand_over, inject_error, with_field
 from mockbroker.core.faults.matching import Hit
 from mockbroker.handlers.error_responses import entries_for, error_response
 from mockbroker.state.errors import ApiError
@@ -95,8 +95,8 @@ def denied_topics(access: PrincipalAccess, operation: int, names: Iterable[str])
 
 def refuse_part(call: Call, code: ErrorCode, hit: Hit) -> Refusal:
     """Answer the part of a call that ``hit`` selects with an error."""
-    injected = inject_error(call, code, hit)
-    return None if injected is None else injected.verdict
+    verdict = inject_error(call, code, hit)
+    return None if verdict is PARTLY else verdict
 
 
 def unless(allowed: bool, code: ErrorCode, message: str | None = None) -> ApiError | None:

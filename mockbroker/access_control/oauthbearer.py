@@ -79,14 +79,14 @@ class OauthBearerMechanism:
     def answer(self, token: bytes, now_ms: int) -> bytes:
         """The empty answer for a valid token, else the error as JSON."""
         if token == ACKNOWLEDGEMENT and self._refusal is not None:
-            raise AuthenticationFailedError(told_of(self._refusal)) from self._refusal
+            raise AuthenticationFailedError(error_text(self._refusal)) from self._refusal
         self._refusal = None
         authorization, shown = token_in(token)
         try:
             found = self._validator.validate(shown, self._clock.at(now_ms))
         except RefusedTokenError as error:
             self._refusal = error
-            return told_of(error).encode()
+            return error_text(error).encode()
         if authorization not in ("", found.principal):
             raise AuthenticationFailedError(
                 f"Authentication failed: Client requested an authorization id ({authorization}) that is different from "
@@ -118,10 +118,10 @@ def token_in(message: bytes) -> tuple[str, str]:
     return found["authorization"] or "", auth["token"]
 
 
-def told_of(refusal: RefusedTokenError) -> str:
+def error_text(refusal: RefusedTokenError) -> str:
     """The error for the client, as JSON.
 
-    >>> told_of(RefusedTokenError("no", "insufficient_scope", "[read]"))
+    >>> error_text(RefusedTokenError("no", "insufficient_scope", "[read]"))
     '{"status":"insufficient_scope", "scope":"[read]"}'
     """
     scope = "" if refusal.scope is None else f', "scope":"{refusal.scope}"'

@@ -332,7 +332,7 @@ class ClientProtocol(asyncio.BaseProtocol):
         connection = self.connection
         if not connection.is_held or self._is_unwritten or self.transport.is_closing():
             return
-        connection.go_on(self.cluster.now_ms())
+        connection.resume(self.cluster.now_ms())
         self.flush()
         self.cluster.schedule()
 

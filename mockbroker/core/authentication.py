@@ -12,7 +12,7 @@ from mockbroker.api import SERVED
 from mockbroker.call import Call, Verdict, Wait
 from mockbroker.core.path import LENGTH, REQUEST_START
 from mockbroker.handlers.error_responses import error_response
-from mockbroker.handlers.sasl import reason_of, refused, settle
+from mockbroker.handlers.sasl import finish_login, reason_of, refused
 from mockbroker.state.errors import ApiError
 from mockbroker.state.security.authentication import AuthenticationState, Authenticator
 from mockbroker.state.security.mechanisms import AuthenticationFailedError, BrokenTokenError, InvalidTokenError
@@ -78,7 +78,7 @@ def bare_token(call: Call, authenticator: Authenticator) -> Verdict | Wait:
         return refused(call, authenticator, None, reason_of(error))
     except (InvalidTokenError, BrokenTokenError) as error:
         return Verdict(closes=str(error))
-    settle(call, authenticator)
+    finish_login(call, authenticator)
     return Verdict(SaslAuthenticateResponse(), output=[LENGTH.pack(len(answer)) + answer])
 
 

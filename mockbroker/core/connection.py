@@ -28,7 +28,7 @@ class ConnectionState(Enum):
     READY = "ready"  # the next frame runs as soon as it is complete
     RUNNING = "running"  # frames run
     WAITING = "waiting"  # a call waits
-    HELD = "held"  # too many answers are unsent: ``go_on`` once they were taken
+    HELD = "held"  # too many answers are unsent: ``resume`` once they were taken
     MUTED = "muted"  # the client is throttled
     BLOCKED = "blocked"  # of a proxy: too many bytes wait for the real broker
     CLOSED = "closed"
@@ -38,7 +38,7 @@ class Connection:
     """Frames in, frames out; no socket.
 
     ``take_output`` returns the bytes to send; ``on_output()`` is called for output that is not a result of ``receive``
-    or ``go_on``. ``closed`` is the reason for the connection's end, None while it is open. ``now_ms`` is the time of
+    or ``resume``. ``closed`` is the reason for the connection's end, None while it is open. ``now_ms`` is the time of
     its last activity; ``owes_since_ms`` is when it began to wait for its first byte or the rest of a request, or None.
     """
 
@@ -102,7 +102,7 @@ class Connection:
         self._reader.add(data)
         self._run()
 
-    def go_on(self, now_ms: int) -> None:
+    def resume(self, now_ms: int) -> None:
         """Run the frames that waited for output to be taken."""
         self.now_ms = max(self.now_ms, now_ms)
         self._run()
@@ -148,7 +148,7 @@ class Connection:
         """Run the frames that waited for the end of a throttle."""
         if self.state is ConnectionState.MUTED:
             self.state = ConnectionState.READY if self._call is None else ConnectionState.WAITING
-            self.go_on(now_ms)
+            self.resume(now_ms)
             self.on_output()
 
     def _close(self, reason: str | None) -> None:

@@ -95,7 +95,7 @@ class CallPath:
     _parked: dict[Call, ParkedCall] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.purgatory = Purgatory(self.cluster.woken, self._go_on)
+        self.purgatory = Purgatory(self.cluster.woken, self._resume)
         self.response_cache = ResponseCache(self.cluster)
         self.steps = {
             Stage.LOGIN: self.log_in,
@@ -338,7 +338,7 @@ class CallPath:
                 self._proceed(call, verdict, stage)
                 return
 
-    def _go_on(self, call: Call, wait: Wait, stage: Stage) -> None:
+    def _resume(self, call: Call, wait: Wait, stage: Stage) -> None:
         """A wait is over: after the handler's, the call has its answer; after a limit's or a fault's, it continues."""
         del self._parked[call]
         if stage is Stage.PACING:

@@ -37,11 +37,11 @@ class ParkedCall:
 class Purgatory:
     """The parked calls of one cluster.
 
-    ``woken`` collects the notified keys. ``go_on(call, wait, stage)`` is called for each call whose wait is over.
+    ``woken`` collects the notified keys. ``resume(call, wait, stage)`` is called for each call whose wait is over.
     """
 
     woken: list[Hashable]
-    go_on: Continue
+    resume: Continue
     _parked: dict[ParkedCall, None] = field(default_factory=dict)
     _by_key: dict[Hashable, dict[ParkedCall, None]] = field(default_factory=dict)
     _deadlines: list[tuple[int, int, ParkedCall]] = field(default_factory=list)
@@ -120,7 +120,7 @@ class Purgatory:
         assert wait is not None
         self._take_off(parked)
         call.now_ms = now_ms
-        self.go_on(call, wait, parked.stage)
+        self.resume(call, wait, parked.stage)
 
     def _take_off(self, parked: ParkedCall) -> None:
         assert parked.wait is not None

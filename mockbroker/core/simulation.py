@@ -76,7 +76,7 @@ class Simulation(StateCommands):
         if self._faults is None:
             from mockbroker.core.faults.faults import Faults
 
-            self._faults = Faults(self.engine.path, self._seed, lambda: self.now_ms, self._settle)
+            self._faults = Faults(self.engine.path, self._seed, lambda: self.now_ms, self._run_due)
         return self._faults
 
     def send(
@@ -237,7 +237,7 @@ class Simulation(StateCommands):
         self.engine.advance(self.now_ms)
         self._raise_failures()
 
-    def _settle(self) -> None:
+    def _run_due(self) -> None:
         """Continue the calls that a new or removed fault has woken; connections that it cut are not failures."""
         self.engine.advance(self.now_ms)
         self._failures = [one for one in self._failures if not isinstance(one, ConnectionClosedError)]

@@ -252,8 +252,8 @@ class Traffic:
         from kafka_rack.locality.reasons import Facts, judge
         from kafka_rack.locality.traffic import TrafficKey
 
-        rack, _, told = place
-        verdict = judge(Facts(category, rack, told, broker_rack=broker[1], cluster_racks=self._racks, **facts))
+        rack, _, named = place
+        verdict = judge(Facts(category, rack, named, broker_rack=broker[1], cluster_racks=self._racks, **facts))
         flow = TrafficKey(0, "", category, "", *whose, None, None, None, *place, *broker, verdict.locality)
         return flow._replace(reason=verdict.reason, detail=verdict.detail, saves=verdict.saves, at_most=verdict.at_most)
 

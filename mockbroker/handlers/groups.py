@@ -31,7 +31,7 @@ NOT_FOUND_VERSION = 6  # of DescribeGroups
 STATES_VERSION, TYPES_VERSION = 4, 5  # of ListGroups
 ALL_GROUP_OPERATIONS = 3400  # READ, DELETE, DESCRIBE, DESCRIBE_CONFIGS, ALTER_CONFIGS as bits
 NOT_REQUESTED = -(2**31)
-MAX_TOLD_BYTES = 64 << 20
+MAX_MEMBERS_BYTES = 64 << 20
 """Limit of members' metadata and assignments in one answer, unless a single group has more."""
 
 
@@ -39,20 +39,20 @@ MAX_TOLD_BYTES = 64 << 20
 def describe_groups(call: Call, request: DescribeGroupsRequest) -> DescribeGroupsResponse:
     """State and members of each group, in the request's order.
 
-    Groups past ``MAX_TOLD_BYTES`` get COORDINATOR_LOAD_IN_PROGRESS, on which admin clients retry.
+    Groups past ``MAX_MEMBERS_BYTES`` get COORDINATOR_LOAD_IN_PROGRESS, on which admin clients retry.
     """
-    told_bytes = 0
+    members_bytes = 0
 
     def entry_of(group_id: str) -> DescribeGroupsResponse.Group:
-        nonlocal told_bytes
+        nonlocal members_bytes
         entry = described(call, group_id)
         size = sum(len(one.member_metadata) + len(one.member_assignment) for one in entry.members)
-        if told_bytes and told_bytes + size > MAX_TOLD_BYTES:
+        if members_bytes and members_bytes + size > MAX_MEMBERS_BYTES:
             entry = DescribeGroupsResponse.Group(group_id=group_id, error_code=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
         else:
-            told_bytes += size
-        asked_for = request.include_authorized_operations and entry.error_code == ErrorCode.NONE
-        entry.authorized_operations = ALL_GROUP_OPERATIONS if asked_for else NOT_REQUESTED
+            members_bytes += size
+        has_operations = request.include_authorized_operations and entry.error_code == ErrorCode.NONE
+        entry.authorized_operations = ALL_GROUP_OPERATIONS if has_operations else NOT_REQUESTED
         return entry
 
     return DescribeGroupsResponse(groups=[entry_of(group_id) for group_id in request.groups])
@@ -84,14 +84,14 @@ def described(call: Call, group_id: str) -> DescribeGroupsResponse.Group:
 
 def described_members(group: ClassicGroup) -> list[DescribeGroupsResponse.Group.Member]:
     """The members by id; their subscriptions only if the group is stable."""
-    settled = group.state is ClassicGroupState.STABLE
+    is_stable = group.state is ClassicGroupState.STABLE
     return [
         DescribeGroupsResponse.Group.Member(
             member_id=member.id,
             group_instance_id=member.instance_id,
             client_id=member.client_id,
             client_host=member.client_host,
-            member_metadata=member.metadata(group.protocol_name) if settled else b"",
+            member_metadata=member.metadata(group.protocol_name) if is_stable else b"",
             member_assignment=member.assignment,
         )
         for _, member in sorted(group.members.items())

@@ -58,11 +58,11 @@ def sasl_authenticate(call: Call, request: SaslAuthenticateRequest) -> Any:
         return refused(call, authenticator, response, reason_of(error))
     except BrokenTokenError as error:
         return Verdict(closes=str(error))
-    settle(call, authenticator)
+    finish_login(call, authenticator)
     return SaslAuthenticateResponse(auth_bytes=token, session_lifetime_ms=lifetime_ms)
 
 
-def settle(call: Call, authenticator: Authenticator) -> None:
+def finish_login(call: Call, authenticator: Authenticator) -> None:
     """Set the session's principal once the login is complete."""
     if authenticator.is_complete:
         call.session.authenticated(USER + authenticator.user)

@@ -164,7 +164,7 @@ class ProxyConnection(Connection):
             self._output, self._output_bytes = [], 0
         self._end_if_silenced()
         if self.closed is None:
-            self.go_on(now_ms)
+            self.resume(now_ms)
 
     def stopped(self) -> None:
         self._close("one side has gone")

@@ -1,12 +1,18 @@
-"""Regular expressions of RE2, and wildcards: matching takes time linear in the text, for any pattern.
+"""Regular expressions of RE2, wildcards, networks and similar names.
+
+Matching takes time linear in the text, for any pattern.
 
 Source: KIP-848 and KIP-1152, which use RE2/J.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ipaddress import IPv4Network, IPv6Network
 
 MAX_COMPILED_BYTES = 1 << 20
 
@@ -56,3 +62,33 @@ def wildcards_match(pattern: str, text: str) -> bool:
             return False
         position = found + len(piece)
     return True
+
+
+def is_within(address: str, networks: Iterable[IPv4Network | IPv6Network]) -> bool:
+    """True if an address is in one of these networks, as itself or as the IPv4 address that it maps.
+
+    >>> from ipaddress import ip_network
+    >>> is_within("::ffff:10.1.2.3", [ip_network("10.0.0.0/8")]), is_within("localhost", [ip_network("10.0.0.0/8")])
+    (True, False)
+    """
+    from ipaddress import ip_address
+
+    try:
+        found = ip_address(address.partition("%")[0])
+    except ValueError:
+        return False
+    mapped = getattr(found, "ipv4_mapped", None)
+    return any(found in network or (mapped is not None and mapped in network) for network in networks)
+
+
+def hint(text: str, names: Iterable[str]) -> str:
+    """The name that was probably meant, as the end of a sentence.
+
+    >>> hint("topik", ["topic", "group"]), hint("x", ["topic"])
+    ('; did you mean topic?', '')
+    """
+    from difflib import get_close_matches
+
+    by_lower = {name.lower(): name for name in names}
+    close = get_close_matches(text[:100].lower(), by_lower, n=1, cutoff=0.7)
+    return f"; did you mean {by_lower[close[0]]}?" if close else ""

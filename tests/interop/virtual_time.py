@@ -151,7 +151,7 @@ class VirtualTransport(asyncio.Transport):
                 network.loop.call_at(self._received_s, self._deliver, piece)
             if not broker_end.is_held:
                 break
-            broker_end.go_on(network.sim.now_ms)
+            broker_end.resume(network.sim.now_ms)
         if broker_end.closed is not None:
             network.loop.call_at(max(self._received_s, network.loop.time()), self.lose, None)
 

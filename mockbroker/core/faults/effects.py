@@ -135,10 +135,10 @@ class Error(Effect, frozen=True):
     does = "answers {error}"
 
     def act(self, handle: FaultHandle, call: Call, hit: Hit, until_ms: int) -> Acted | None:
-        from mockbroker.core.faults.errors import inject_error
+        from mockbroker.core.faults.errors import PARTLY, inject_error
 
-        injected = inject_error(call, ErrorCode[self.error], hit)
-        return None if injected is None else (until_ms, injected.verdict)
+        verdict = inject_error(call, ErrorCode[self.error], hit)
+        return None if verdict is None else (until_ms, None if verdict is PARTLY else verdict)
 
 
 class Slowing(Effect, frozen=True):

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
-from typing import Any, NamedTuple
+from typing import Any
 
 from mockbroker.api import Api, api_of
 from mockbroker.api_parts import error_field
@@ -34,17 +34,15 @@ AFTER_APPEND = frozenset({ErrorCode.REQUEST_TIMED_OUT, ErrorCode.NOT_ENOUGH_REPL
 """Errors that Produce returns after the leader appended the records. Source: DelayedProduce, Apache Kafka 4.4."""
 
 
-class InjectedError(NamedTuple):
-    """An error that was injected: ``verdict`` is the response, None if the handler still answers the rest."""
-
-    verdict: Verdict | None = None
+PARTLY = Verdict()
+"""The handler still answers the rest of the call."""
 
 
-PARTLY = InjectedError()
+def inject_error(call: Call, code: ErrorCode, hit: Hit) -> Verdict | None:
+    """Answer the matching parts of a call with an error.
 
-
-def inject_error(call: Call, code: ErrorCode, hit: Hit) -> InjectedError | None:
-    """Answer the matching parts of a call with an error; None if its response has no field for it."""
+    Returns: the answer, ``PARTLY`` if the handler answers the rest, or None if the response has no field for the error.
+    """
     try:
         api = api_of(call.api_key)
         if api is None:
@@ -56,7 +54,7 @@ def inject_error(call: Call, code: ErrorCode, hit: Hit) -> InjectedError | None:
         if call.api_key == API_VERSIONS and code is ErrorCode.UNSUPPORTED_VERSION:
             from mockbroker.handlers.api_versions import refuse_version
 
-            return InjectedError(Verdict(refuse_version(call.session.served_versions), version=0))
+            return Verdict(refuse_version(call.session.served_versions), version=0)
         if hit.topics is not None or hit.groups is not None:
             into_part = INTO_PART.get(api.name)
             if into_part is not None:
@@ -70,19 +68,19 @@ def inject_error(call: Call, code: ErrorCode, hit: Hit) -> InjectedError | None:
         return None  # the request cannot be decoded; its handler reports that
 
 
-def into_whole(call: Call, code: ErrorCode) -> InjectedError | None:
+def into_whole(call: Call, code: ErrorCode) -> Verdict | None:
     response = error_response(call.request, call.version, ApiError(code))
-    return None if response is None else InjectedError(Verdict(response))
+    return None if response is None else Verdict(response)
 
 
-def into_partitions(call: Call, api: Api, code: ErrorCode, hit: Hit) -> InjectedError | None:
+def into_partitions(call: Call, api: Api, code: ErrorCode, hit: Hit) -> Verdict | None:
     """Fail the matching partitions; only errors of a session are at the top level of the response."""
     if code in api.errors.top:
         if not error_field(api.response, call.version):
             return None
         answer = api.response()
         fail(answer, call.version, api.errors, request_error(ApiError(code)))
-        return InjectedError(Verdict(answer))
+        return Verdict(answer)
     topics = topics_named(call) if hit.topics is None else hit.topics
     if not any(indexes is None or indexes for indexes in topics.values()):
         return None
@@ -110,7 +108,7 @@ def fail_appended(call: Call, response: Any, code: ErrorCode, hit: Hit) -> None:
                 partition.error_code, partition.base_offset, partition.log_append_time_ms = code, NO_OFFSET, -1
 
 
-def into_metadata(call: Call, code: ErrorCode, hit: Hit) -> InjectedError | None:
+def into_metadata(call: Call, code: ErrorCode, hit: Hit) -> Verdict | None:
     """Fail the topics, or their partitions if the fault names any; the brokers in the response are real."""
     request = call.request
     has_top = call.version >= TOP_LEVEL_METADATA_VERSION
@@ -151,7 +149,7 @@ def fail_topics(response: Any, code: ErrorCode, hit: Hit, failed: dict[str, byte
             response.topics.append(type(response).Topic(name=name, topic_id=topic_id, error_code=code))
 
 
-def describe_topic_partitions(call: Call, hit: Hit, code: ErrorCode) -> InjectedError:
+def describe_topic_partitions(call: Call, hit: Hit, code: ErrorCode) -> Verdict:
     call.amend(lambda response: fail_topics(response, code, hit, {}))
     return PARTLY
 
@@ -159,7 +157,7 @@ def describe_topic_partitions(call: Call, hit: Hit, code: ErrorCode) -> Injected
 # requests that change something
 
 
-def out_of_request(call: Call, api: Api, hit: Hit, code: ErrorCode) -> InjectedError:
+def out_of_request(call: Call, api: Api, hit: Hit, code: ErrorCode) -> Verdict:
     """Answer the matching parts with the error; the handler answers the rest, if any."""
     levels = api.parts(call.version)
     failed: list[Any] = []
@@ -182,13 +180,13 @@ def out_of_request(call: Call, api: Api, hit: Hit, code: ErrorCode) -> InjectedE
     entries = entries_for(api, with_field(call.request, levels[0].asked, failed), call.version, code, message)
     answered = levels[0].answered
     if not rest:
-        return InjectedError(Verdict(api.response(**{answered: entries})))
+        return Verdict(api.response(**{answered: entries}))
     hand_over(call, levels[0].asked, rest)
     call.amend(lambda true: add_entries(getattr(true, answered), entries, levels))
     return PARTLY
 
 
-def into_answer(call: Call, api: Api, hit: Hit, code: ErrorCode) -> InjectedError | None:
+def into_answer(call: Call, api: Api, hit: Hit, code: ErrorCode) -> Verdict | None:
     """Replace the response's entries of the matching parts by the error."""
     levels = api.parts(call.version)
     if not levels:
@@ -236,7 +234,7 @@ def with_field(message: Any, field: str, value: Any) -> Any:
 # requests that only read
 
 
-def offset_fetch(call: Call, hit: Hit, code: ErrorCode) -> InjectedError | None:
+def offset_fetch(call: Call, hit: Hit, code: ErrorCode) -> Verdict | None:
     """Fail the matching partitions, or the groups if the fault names no topics."""
     if hit.topics is None and call.version < GROUPS_VERSION:
         return into_whole(call, code)
@@ -268,7 +266,7 @@ def is_meant(hit: Hit, name: str | None, index: int | None = None) -> bool:
     return index is None or indexes is None or index in indexes
 
 
-INTO_PART: dict[str, Callable[[Call, Hit, ErrorCode], InjectedError | None]] = {
+INTO_PART: dict[str, Callable[[Call, Hit, ErrorCode], Verdict | None]] = {
     "OffsetFetch": offset_fetch,
     "DescribeTopicPartitions": describe_topic_partitions,
 }

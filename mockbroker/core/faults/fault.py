@@ -20,7 +20,8 @@ import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from mockbroker.core.faults.effects import EFFECTS, Effect
-from mockbroker.core.faults.reading import Count, FaultError, Form, Name, Number, OneOrMore, hint, read_fields, shown
+from mockbroker.core.faults.reading import Count, FaultError, Form, Name, Number, OneOrMore, read_fields, shown
+from mockbroker.state.patterns import hint
 from protocol.registry import APIS
 
 API_NAMES = sorted(name for _, name in APIS.values())

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from ipaddress import ip_address, ip_network
+from ipaddress import ip_network
 from typing import Any, NamedTuple
 
 from msgspec import UNSET
@@ -16,13 +16,12 @@ from msgspec import UNSET
 from mockbroker.call import Call
 from mockbroker.core.faults.fault import Fault, Match
 from mockbroker.core.faults.reading import shown
-from mockbroker.state.patterns import wildcards_match
+from mockbroker.state.patterns import is_within, wildcards_match
 from mockbroker.subjects import NOTHING, Subjects, subjects_of
 from protocol.errors import ProtocolError
 from protocol.registry import APIS
 
 MAX_NEAREST = 3  # kinds of near misses stored per fault
-MAX_VALUE = 120  # characters of a value in a near miss
 MAX_NAMES_SHOWN = 5
 METADATA, OFFSET_FETCH, DESCRIBE_TOPIC_PARTITIONS = 3, 9, 75
 LISTS_PARTITIONS = frozenset({METADATA, OFFSET_FETCH, DESCRIBE_TOPIC_PARTITIONS})
@@ -213,7 +212,8 @@ def name_test(names: tuple[str, ...]) -> Callable[[str], bool]:
 def field_test(name: str, values: tuple[Any, ...]) -> Test:
     """A test of one field of ``OF_CALL``."""
     if name == "client_address":
-        return address_test(values)
+        networks = [ip_network(block, strict=False) for block in values]
+        return lambda call: is_within(call.session.address, networks)
     if name == "broker":
         return lambda call: call.session.broker.id in values
     of_call, named = OF_CALL[name], name_test(values)
@@ -224,30 +224,6 @@ def field_test(name: str, values: tuple[Any, ...]) -> Test:
     def passes(call: Call) -> bool:
         text = of_call(call)
         return text is not None and named(text)
-
-    return passes
-
-
-def address_test(blocks: tuple[str, ...]) -> Test:
-    networks = [ip_network(block, strict=False) for block in blocks]
-    known: dict[str, bool] = {}  # by address, since each call of a connection is tested
-
-    def passes(call: Call) -> bool:
-        text = call.session.address
-        found = known.get(text)
-        if found is None:
-            if len(known) >= 1024:
-                known.clear()
-            found = known[text] = is_within(text)
-        return found
-
-    def is_within(text: str) -> bool:
-        try:
-            address = ip_address(text.partition("%")[0])
-        except ValueError:
-            return False
-        mapped = getattr(address, "ipv4_mapped", None)
-        return any(one in network for one in (address, mapped) if one is not None for network in networks)
 
     return passes
 
@@ -272,9 +248,9 @@ def link_joins(fault: Fault) -> Callable[[str | None, str | None], bool]:
 def described(call: Call) -> str:
     """A call in words: ``Fetch v12 of client 'c-1' to broker 0 in rack 'a'``."""
     session = call.session
-    client = "a client without client id" if session.client_id is None else f"client {short(session.client_id)}"
-    rack = f" in rack {short(session.rack)}" if session.rack else ""
-    at = f" in rack {short(session.broker.rack)}" if session.broker.rack else ""
+    client = "a client without client id" if session.client_id is None else f"client {shown(session.client_id)}"
+    rack = f" in rack {shown(session.rack)}" if session.rack else ""
+    at = f" in rack {shown(session.broker.rack)}" if session.broker.rack else ""
     return f"{APIS[call.api_key][1]} v{call.version} of {client}{rack} to broker {session.broker.id}{at}"
 
 
@@ -289,22 +265,16 @@ def value_of(call: Call, name: str) -> str:
         indexes = {str(index): None for all_of in topics_named(call).values() for index in all_of}
         return listed(indexes, "partition", quoted=False)
     if name == "link":
-        client = f"a client in rack {short(session.rack)}" if session.rack else "a client whose rack is not known"
-        at = f"a broker in rack {short(session.broker.rack)}" if session.broker.rack else "a broker without a rack"
+        client = f"a client in rack {shown(session.rack)}" if session.rack else "a client whose rack is not known"
+        at = f"a broker in rack {shown(session.broker.rack)}" if session.broker.rack else "a broker without a rack"
         return f"{client} to {at}"
     value = OF_CALL[name](call)
     if value is None:
         return "none that is known" if name == "client_rack" else "none"
-    return short(value)
+    return shown(value)
 
 
 def listed(names: Any, what: str, *, quoted: bool = True) -> str:
-    found = [short(name) if quoted else name for name in names]
-    if not found:
-        return f"no {what}"
+    found = [shown(name) if quoted else name for name in names] or [f"no {what}"]
     more = len(found) - MAX_NAMES_SHOWN
     return ", ".join(found[:MAX_NAMES_SHOWN]) + (f" and {more} more" if more > 0 else "")
-
-
-def short(value: object) -> str:
-    return shown(value, MAX_VALUE)

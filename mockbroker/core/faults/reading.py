@@ -13,6 +13,8 @@ from typing import Annotated, Any, Self, TypeVar, Union, get_args, get_origin
 from msgspec import UNSET, Meta, Struct, UnsetType, ValidationError, convert, json
 from msgspec.structs import fields
 
+from mockbroker.state.patterns import hint
+
 MAX_NUMBER = 2**31 - 1
 MAX_NAME = 32767  # bytes of a string on the wire
 MAX_SHOWN = 80  # characters of a value in an error
@@ -114,12 +116,3 @@ def shown(value: object, most: int = MAX_SHOWN) -> str:
     """A value as errors show it, in at most this many characters."""
     text = repr(value)
     return text if len(text) <= most else text[: most - 3] + "..."
-
-
-def hint(text: str, names: Iterable[str]) -> str:
-    """The name that was probably meant, as the end of a sentence."""
-    from difflib import get_close_matches
-
-    by_lower = {name.lower(): name for name in names}
-    close = get_close_matches(text[:100].lower(), by_lower, n=1, cutoff=0.7)
-    return f"; did you mean {by_lower[close[0]]}?" if close else ""

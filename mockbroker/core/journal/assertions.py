@@ -19,11 +19,11 @@ from mockbroker.core.journal.filters import (
     FilterError,
     FilterPattern,
     JournalFilters,
-    hint,
     pattern_of,
     text_of,
 )
 from mockbroker.parts import parts
+from mockbroker.state.patterns import hint
 from mockbroker.state.security.protocols import ANONYMOUS
 
 if TYPE_CHECKING:

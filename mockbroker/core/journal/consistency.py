@@ -110,10 +110,10 @@ def misread(cluster: Cluster, part: FetchedPart, who: str) -> Iterator[str]:
         return
     if part.first_offset > part.fetch_offset or part.next_offset <= part.fetch_offset:
         yield (
-            f"{name} was asked for offset {part.fetch_offset}, and {who.replace(' by ', ' was given by ', 1)} "
-            f"offsets {part.first_offset} to {part.next_offset - 1}"
+            f"offset {part.fetch_offset} of {name} was requested, but offsets {part.first_offset} to "
+            f"{part.next_offset - 1} were returned to {who}"
         )
-    what = f"offsets {part.first_offset} to {part.next_offset - 1} of {name}, given to {who},"
+    what = f"offsets {part.first_offset} to {part.next_offset - 1} of {name}, returned to {who},"
     if part.next_offset > part.high_watermark:
         yield f"{what} reach over the high watermark {part.high_watermark}"
     partition = partition_of(cluster, part.topic_id, part.partition)

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from mockbroker.core.journal.entry import JournalEntry
 from mockbroker.core.journal.records import CallRecord
-from mockbroker.state.patterns import wildcards_match
+from mockbroker.state.patterns import hint, is_within, wildcards_match
 from protocol.error_codes import ErrorCode
 from protocol.registry import APIS
 
@@ -85,7 +85,7 @@ class FilterPattern:
             return True
         if any(wildcards_match(pattern, value) for pattern in self.patterns):
             return True
-        return bool(self.ranges) and in_ranges(value, self.ranges)
+        return bool(self.ranges) and is_within(value, self.ranges)
 
     def __str__(self) -> str:
         shown = [repr(text) if text else "none" for text in self.texts]
@@ -214,15 +214,6 @@ def whole_number(given: Mapping[str, Any], name: str, least: int) -> int | None:
     return int(text)
 
 
-def hint(text: str, known: Iterable[str]) -> str:
-    """The name that was probably meant, as the end of a sentence."""
-    from difflib import get_close_matches
-
-    alike = {one.lower(): one for one in known}
-    near = get_close_matches(text.lower(), alike, 1)
-    return f"; did you mean {alike[near[0]]!r}?" if near else ""
-
-
 def address_range(text: str) -> Any:
     """A range of addresses, as 10.0.0.0/8. Raises FilterError."""
     from ipaddress import ip_network
@@ -231,14 +222,3 @@ def address_range(text: str) -> Any:
         return ip_network(text, strict=False)
     except ValueError as error:
         raise FilterError(f"client_address: expected an address or a range as 10.0.0.0/8, got {text!r}") from error
-
-
-def in_ranges(value: str, ranges: Iterable[Any]) -> bool:
-    """True if an address is in one of these ranges."""
-    from ipaddress import ip_address
-
-    try:
-        address = ip_address(value)
-    except ValueError:
-        return False
-    return any(address in one for one in ranges if one.version == address.version)

@@ -254,7 +254,8 @@ class Journal(Assertions):
 
         Raises FilterError.
         """
-        from mockbroker.core.journal.filters import COUNTED, FilterError, hint
+        from mockbroker.core.journal.filters import COUNTED, FilterError
+        from mockbroker.state.patterns import hint
 
         key = COUNTED.get(by)
         if key is None:

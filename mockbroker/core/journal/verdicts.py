@@ -59,8 +59,8 @@ class ClientPlace(NamedTuple):
 
     rack: str | None
     source: str | None
-    told: str | None = None
-    told_in: str | None = None
+    named: str | None = None
+    named_in: str | None = None
     detail: str | None = None
 
     @classmethod
@@ -211,8 +211,8 @@ class Verdicts:
                 Facts(
                     category=category,
                     client_rack=place.rack,
-                    told_rack=place.told,
-                    told_in=place.told_in,
+                    told_rack=place.named,
+                    told_in=place.named_in,
                     broker_rack=client.broker_rack,
                     api_version=fetch_version,
                     cluster_racks=racks,

@@ -178,7 +178,7 @@ class ProxiedClient(ClientProtocol):
 
     def _send_more(self) -> None:
         if self._is_adrift or not self.transport.is_closing():
-            self.connection.go_on(self.cluster.now_ms())
+            self.connection.resume(self.cluster.now_ms())
             self.flush()
             self.flush_upstream()
 

@@ -95,7 +95,7 @@ class Client:
     def read(self) -> None:
         self.take()
         while self.connection.is_held:
-            self.connection.go_on(self.sim.now_ms)
+            self.connection.resume(self.sim.now_ms)
             self.take()
 
     def take(self) -> None:

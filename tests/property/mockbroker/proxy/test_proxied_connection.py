@@ -103,7 +103,7 @@ class ProxiedConnection:
             number = int.from_bytes(frame[4:8])
             if self.kinds[number] != NO_ANSWER:
                 self.asked.append(number)
-        self.connection.go_on(self.now_ms)
+        self.connection.resume(self.now_ms)
         self.read()
 
     def answer(self) -> None:
@@ -132,7 +132,7 @@ class ProxiedConnection:
         if not self.is_client_gone:
             self.client_input += b"".join(self.connection.take_output())
             if self.connection.is_held:
-                self.connection.go_on(self.now_ms)
+                self.connection.resume(self.now_ms)
                 self.read()
 
     def pass_time(self, ms: int | None = None) -> None:

@@ -214,7 +214,7 @@ def test_a_client_that_does_not_read_its_answers_has_its_next_calls_wait(sim, cl
     assert sum(map(len, answered)) < MAX_OUTPUT_BYTES + 2 * len(answered[0])
     assert client.frames() == []
     while client.connection.is_held:
-        client.connection.go_on(sim.now_ms)
+        client.connection.resume(sim.now_ms)
         answered += client.frames()
     assert [int.from_bytes(frame[:4], "big") for frame in answered] == list(range(1, 101))
 

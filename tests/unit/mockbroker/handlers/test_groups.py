@@ -56,7 +56,7 @@ def test_a_stable_group_is_described_with_what_its_members_said_and_got(sim, ver
 
 def test_once_much_was_told_a_group_is_to_be_asked_for_again(sim, monkeypatch):
     settle(sim)
-    monkeypatch.setattr(groups, "MAX_TOLD_BYTES", 2 * len(b"orders" + b"all"))
+    monkeypatch.setattr(groups, "MAX_MEMBERS_BYTES", 2 * len(b"orders" + b"all"))
     request = DescribeGroupsRequest(groups=[READERS] * 3)
     told = sim.ask(request, version=5, broker=coordinator(sim, READERS)).groups
     assert [(one.error_code, len(one.members)) for one in told] == [
@@ -64,7 +64,7 @@ def test_once_much_was_told_a_group_is_to_be_asked_for_again(sim, monkeypatch):
         (ErrorCode.NONE, 1),
         (ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, 0),
     ]
-    monkeypatch.setattr(groups, "MAX_TOLD_BYTES", 1)
+    monkeypatch.setattr(groups, "MAX_MEMBERS_BYTES", 1)
     assert describe(sim, READERS).error_code == ErrorCode.NONE, "a single group is told of whatever it has"
 
 

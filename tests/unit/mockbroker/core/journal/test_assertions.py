@@ -239,9 +239,9 @@ def test_claims_are_checked_by_name_with_arguments_as_json_has_them():
     check("cross_rack_bytes", {"at_most": 0}, sim.journal)
     with pytest.raises(AssertionError):
         check("served_by", {"rack": "b"}, sim.journal)
-    with pytest.raises(FilterError, match=r"expected one of rack_local, .*got 'rack_locl'; did you mean 'rack_local'"):
+    with pytest.raises(FilterError, match=r"expected one of rack_local, .*got 'rack_locl'; did you mean rack_local"):
         check("rack_locl", {}, sim.journal)
-    with pytest.raises(FilterError, match="got 'topik'; did you mean 'topic'"):
+    with pytest.raises(FilterError, match="got 'topik'; did you mean topic"):
         check("rack_local", {"topik": "a"}, sim.journal)
     with pytest.raises(FilterError, match="at_most: expected a number of bytes from 0, got None"):
         check("cross_rack_bytes", {}, sim.journal)

@@ -48,7 +48,7 @@ def test_an_acknowledged_batch_that_an_unclean_leader_lacks_is_found():
     sentence = refusal(sim)
     assert "got 2 that do not" in sentence
     assert "offsets 0 to 1 of orders-0, acknowledged to 'writer' by broker 0 (#1), are not in its log" in sentence
-    assert "offsets 0 to 1 of orders-0, given to 'reader' by broker 0 (#2), are no longer in its log" in sentence
+    assert "offsets 0 to 1 of orders-0, returned to 'reader' by broker 0 (#2), are no longer in its log" in sentence
 
 
 def test_other_records_at_the_offsets_that_were_acknowledged_are_found():
@@ -93,7 +93,9 @@ def test_a_broker_that_gives_what_was_not_asked_for_is_found(monkeypatch):
         patched.setattr(type(log), "read", lambda *_, **__: second)
         fetch(sim, "a")
     sentence = refusal(sim, api="Fetch")
-    assert "orders-0 was asked for offset 0, and 'reader' was given by broker 0 (#3) offsets 1 to 1" in sentence
+    assert (
+        "offset 0 of orders-0 was requested, but offsets 1 to 1 were returned to 'reader' by broker 0 (#3)" in sentence
+    )
 
 
 def test_a_broker_that_shows_what_is_not_replicated_is_found(monkeypatch):
@@ -106,8 +108,9 @@ def test_a_broker_that_shows_what_is_not_replicated_is_found(monkeypatch):
     with monkeypatch.context() as patched:
         patched.setattr(type(log), "read", lambda *_, **__: whole)
         fetch(sim, "a")
-    assert "offsets 0 to 1 of orders-0, given to 'reader' by broker 0 (#3), reach over the high watermark 1" in refusal(
-        sim
+    assert (
+        "offsets 0 to 1 of orders-0, returned to 'reader' by broker 0 (#3), reach over the high watermark 1"
+        in refusal(sim)
     )
 
 

@@ -78,9 +78,9 @@ def test_a_star_stands_for_anything_and_nothing_else_does(sim):
 @pytest.mark.parametrize(
     ("filters", "sentence"),
     [
-        ({"topik": "a"}, "expected filters out of api, client_id, .* got 'topik'; did you mean 'topic'"),
-        ({"api": "Fetsh"}, "api: expected a name that Kafka knows of apis, got 'Fetsh'; did you mean 'Fetch'"),
-        ({"locality": "lokal"}, "locality: expected one of local, cross, unknown, got 'lokal'; did you mean 'local'"),
+        ({"topik": "a"}, "expected filters out of api, client_id, .* got 'topik'; did you mean topic"),
+        ({"api": "Fetsh"}, "api: expected a name that Kafka knows of apis, got 'Fetsh'; did you mean Fetch"),
+        ({"locality": "lokal"}, "locality: expected one of local, cross, unknown, got 'lokal'; did you mean local"),
         ({"error": "NOT_LEADER"}, "error: expected a name that Kafka knows of errors, got 'NOT_LEADER'"),
         ({"locality_reason": "x"}, "locality_reason: expected one of no_client_rack, .* got 'x'"),
         ({"broker": "one"}, "broker: expected a number or a list of numbers, got 'one'"),
