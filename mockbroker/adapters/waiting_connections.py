@@ -40,7 +40,7 @@ class WaitingConnections:
             if due_ms <= now_ms and quotas.has_room(self._listener):
                 self._take(client, now_ms)
                 return
-            quotas.log_wait(self._listener, client.address)
+            quotas.tell_of_wait(self._listener, client.address)
         client.transport.pause_reading()
         self._line[client] = due_ms
         if due_ms is not None:

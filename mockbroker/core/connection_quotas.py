@@ -95,10 +95,10 @@ class ConnectionQuotas:
             for usage in (created, self._created, self._created_at.get(listener)):
                 if usage is not None and usage.samples:
                     usage.record(-1, now_ms)
-            self._log_refusal(address, f"{RATE_OF_ADDRESS} is {rate:g}")
+            self._tell_of_refusal(address, f"{RATE_OF_ADDRESS} is {rate:g}")
         return close_ms
 
-    def log_wait(self, listener: str, address: str) -> None:
+    def tell_of_wait(self, listener: str, address: str) -> None:
         """Log that a connection waits, if none did before."""
         name = PER_SECOND if self.has_room(listener) else IN_ALL
         most, most_here = self._limit(name), self._limit(name, listener)
@@ -124,7 +124,7 @@ class ConnectionQuotas:
             self._by_address[address] = count + 1
             self._by_listener[listener] = self._by_listener.get(listener, 0) + 1
             return True
-        self._log_refusal(address, reason)
+        self._tell_of_refusal(address, reason)
         return False
 
     def left(self, listener: str, address: str) -> None:
@@ -137,7 +137,7 @@ class ConnectionQuotas:
         else:
             self._by_address.pop(address, None)
 
-    def _log_refusal(self, address: str, reason: str) -> None:
+    def _tell_of_refusal(self, address: str, reason: str) -> None:
         if not self.refused:
             log.warning("broker %d refuses connections of %s: %s", self.broker_id, address, reason)
         self.refused += 1
