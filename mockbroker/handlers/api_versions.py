@@ -31,6 +31,7 @@ KIP_1242_VERSION = 5
 UNKNOWN_NODE = -1
 SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 """Pattern of a client's name and version: ``SOFTWARE_NAME_VERSION_PATTERN`` of ApiVersionsRequest."""
+ApiVersion = ApiVersionsResponse.ApiVersion
 
 
 @handles(ApiVersionsRequest, access=Needs(note="Nothing: it comes before the login"))
@@ -43,17 +44,14 @@ def api_versions(call: Call, request: ApiVersionsRequest) -> ApiVersionsResponse
         authenticator.versions_sent()  # before the login Kafka does not check the node id
     elif is_misdirected(call, request):
         return ApiVersionsResponse(error_code=ErrorCode.REBOOTSTRAP_REQUIRED)
-    limits = call.session.served_versions
-    if limits is None:
+    versions = call.session.served_versions
+    if versions is None:
         unstable = call.cluster.settings[UNSTABLE_SETTING]
-        shown = [served(api_key, unstable=unstable) for api_key in SERVED if api_key not in TELEMETRY_KEYS]
-        return with_features(call, ApiVersionsResponse(api_keys=shown))
+        versions = {api_key: served_versions(api_key, unstable=unstable) for api_key in SERVED}
     response = ApiVersionsResponse(
         api_keys=[
-            ApiVersionsResponse.ApiVersion(
-                api_key=api_key, min_version=0 if api_key == PRODUCE else lowest, max_version=highest
-            )
-            for api_key, (lowest, highest) in limits.items()
+            ApiVersion(api_key=api_key, min_version=0 if api_key == PRODUCE else lowest, max_version=highest)
+            for api_key, (lowest, highest) in versions.items()
             if api_key not in TELEMETRY_KEYS
         ]
     )
@@ -102,14 +100,8 @@ def refuse_version(limits: Mapping[int, tuple[int, int]] | None = None) -> ApiVe
     Args:
         limits: the versions that a broker in ZooKeeper mode serves. Before KIP-511 (2.4) the answer had no versions.
     """
-    known = [served(API_VERSIONS_KEY)]
-    if limits is not None:
-        lowest, highest = limits[API_VERSIONS_KEY]
-        own = ApiVersionsResponse.ApiVersion(api_key=API_VERSIONS_KEY, min_version=lowest, max_version=highest)
-        known = [own] if highest >= KIP_511_VERSION else []
-    return ApiVersionsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=known)
-
-
-def served(api_key: int, *, unstable: bool = False) -> ApiVersionsResponse.ApiVersion:
-    lowest, highest = served_versions(api_key, unstable=unstable)
-    return ApiVersionsResponse.ApiVersion(api_key=api_key, min_version=lowest, max_version=highest)
+    lowest, highest = served_versions(API_VERSIONS_KEY, unstable=False) if limits is None else limits[API_VERSIONS_KEY]
+    own = ApiVersion(api_key=API_VERSIONS_KEY, min_version=lowest, max_version=highest)
+    return ApiVersionsResponse(
+        error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=[own] if highest >= KIP_511_VERSION else []
+    )

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from mockbroker.api import Errors, Needs, handles
 from mockbroker.call import Call, Wait
+from mockbroker.handlers.controlled import when_done
 from mockbroker.handlers.leadership import find_partition, served_by
 from mockbroker.state.errors import ApiError
 from mockbroker.state.topics.topic import Partition
@@ -69,7 +70,7 @@ def delete_records(call: Call, request: DeleteRecordsRequest) -> DeleteRecordsRe
             time_out(one)
         else:
             in_time.append(one)
-    return when_followed(call, response, in_time, call.now_ms + max(0, request.timeout_ms))
+    return when_done(call, response, in_time, call.now_ms + max(0, request.timeout_ms), has_followed, time_out)
 
 
 def delete(call: Call, name: str, index: int, offset: int, entry: PartitionResponse) -> Deletion:
@@ -92,28 +93,17 @@ def delete(call: Call, name: str, index: int, offset: int, entry: PartitionRespo
     return Deletion(partition, start, wanted, entry)
 
 
-def when_followed(
-    call: Call, response: DeleteRecordsResponse, done: list[Deletion], until_ms: int
-) -> DeleteRecordsResponse | Wait:
-    """The answer, once all replicas have moved the start too; REQUEST_TIMED_OUT per partition after ``until_ms``."""
-    missing = []
-    for one in done:
-        partition, entry = one.partition, one.entry
-        entry.low_watermark, entry.error_code = partition.log.start_offset, ErrorCode.NONE
-        if partition.topic.id not in call.cluster.topic_by_id:
-            entry.low_watermark, entry.error_code = UNKNOWN_OFFSET, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        elif not partition.topic.diskless and partition.leader != call.broker.id:
-            entry.low_watermark, entry.error_code = UNKNOWN_OFFSET, ErrorCode.NOT_LEADER_OR_FOLLOWER
-        elif call.cluster.replication.is_held_up(partition, call.cluster.liveness.online_ids()):
-            missing.append(one)
-    if not missing:
-        return response
-    if call.now_ms < until_ms:
-        keys = tuple(one.partition for one in missing)
-        return Wait(until_ms, keys, lambda later: when_followed(later, response, missing, until_ms))
-    for one in missing:
-        time_out(one)
-    return response
+def has_followed(call: Call, one: Deletion) -> bool:
+    """True if all replicas have moved the start too, or the partition has another leader or none."""
+    partition, entry = one.partition, one.entry
+    entry.low_watermark, entry.error_code = partition.log.start_offset, ErrorCode.NONE
+    if partition.topic.id not in call.cluster.topic_by_id:
+        entry.low_watermark, entry.error_code = UNKNOWN_OFFSET, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    elif not partition.topic.diskless and partition.leader != call.broker.id:
+        entry.low_watermark, entry.error_code = UNKNOWN_OFFSET, ErrorCode.NOT_LEADER_OR_FOLLOWER
+    else:
+        return not call.cluster.replication.is_held_up(partition, call.cluster.liveness.online_ids())
+    return True
 
 
 def has_followers(call: Call, partition: Partition) -> bool:

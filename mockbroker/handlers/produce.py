@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from mockbroker.api import Errors, Needs, RequestError, handles
 from mockbroker.call import Call, Verdict, Wait
+from mockbroker.handlers.controlled import when_done
 from mockbroker.handlers.leadership import NodeEndpoints, current_leader, find_partition, served_by
 from mockbroker.state.errors import ApiError
 from mockbroker.state.logs.appending import UNBOUNDED, append
@@ -128,22 +129,10 @@ def produce(call: Call, request: ProduceRequest) -> ProduceResponse | Verdict | 
         response.node_endpoints = endpoints.entries(ProduceResponse.NodeEndpoint)
     if request.acks != ALL_IN_SYNC:
         return response
-    return when_replicated(call, response, written, call.now_ms + max(0, request.timeout_ms))
-
-
-def when_replicated(
-    call: Call, response: ProduceResponse, written: list[AppendedRecords], until_ms: int
-) -> ProduceResponse | Wait:
-    """The response, once all written records are replicated; REQUEST_TIMED_OUT per partition after ``until_ms``."""
-    missing = [one for one in written if not is_replicated(call, one)]
-    if not missing:
-        return response
-    if call.now_ms < until_ms:
-        keys = tuple(one.partition for one in missing)
-        return Wait(until_ms, keys, lambda later: when_replicated(later, response, missing, until_ms))
-    for one in missing:
-        fail(one.entry, ErrorCode.REQUEST_TIMED_OUT)
-    return response
+    until_ms = call.now_ms + max(0, request.timeout_ms)
+    return when_done(
+        call, response, written, until_ms, is_replicated, lambda one: fail(one.entry, ErrorCode.REQUEST_TIMED_OUT)
+    )
 
 
 def is_replicated(call: Call, one: AppendedRecords) -> bool:

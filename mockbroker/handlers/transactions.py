@@ -16,9 +16,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import groupby
+from typing import NamedTuple
 
 from mockbroker.api import Errors, Needs, handles
 from mockbroker.call import Call, Wait
+from mockbroker.handlers.controlled import when_done
 from mockbroker.handlers.find_coordinator import check_coordinator
 from mockbroker.handlers.group_offsets import store_offsets
 from mockbroker.handlers.leadership import find_partition, served_by
@@ -56,6 +58,14 @@ SUPPORT_OF_COMMITS = {4: TransactionSupport.KNOWS_ABORTABLE, 3: TransactionSuppo
 REQUEST_TIMEOUT_MS = 30_000  # request.timeout.ms, for the markers' replication
 
 MarkerResult = WriteTxnMarkersResponse.Marker.Topic.Partition
+
+
+class WrittenMarker(NamedTuple):
+    """A marker in a log: the offset after it, and its entry of the answer."""
+
+    partition: Partition
+    end_offset: int
+    result: MarkerResult
 
 
 @handles(
@@ -234,7 +244,7 @@ def end_txn(call: Call, request: EndTxnRequest) -> EndTxnResponse:
 def write_txn_markers(call: Call, request: WriteTxnMarkersRequest) -> WriteTxnMarkersResponse | Wait:
     """Append markers to partitions' logs, for brokers and admins; the answer waits for their replication."""
     results: dict[int, dict[TopicPartition, MarkerResult]] = {}  # the answer has each producer and partition once
-    written: list[tuple[Partition, int, MarkerResult]] = []
+    written: list[WrittenMarker] = []
     for marker in request.markers:
         of_producer = results.setdefault(marker.producer_id, {})
         for topic in marker.topics:
@@ -257,7 +267,7 @@ def write_txn_markers(call: Call, request: WriteTxnMarkersRequest) -> WriteTxnMa
             if of_producer
         ]
     )
-    return when_markers_replicated(call, response, written, call.now_ms + REQUEST_TIMEOUT_MS)
+    return when_done(call, response, written, call.now_ms + REQUEST_TIMEOUT_MS, has_marker, time_out)
 
 
 def write_marker(
@@ -266,7 +276,7 @@ def write_marker(
     name: str,
     index: int,
     result: MarkerResult,
-    written: list[tuple[Partition, int, MarkerResult]],
+    written: list[WrittenMarker],
 ) -> None:
     """Write one marker. Raises ApiError."""
     cluster = call.cluster
@@ -297,23 +307,16 @@ def write_marker(
             cluster.internal_topics.end_transaction(
                 partition, marker.producer_id, marker.producer_epoch, committed=marker.transaction_result
             )
-        written.append((partition, end_offset, result))
+        written.append(WrittenMarker(partition, end_offset, result))
 
 
-def when_markers_replicated(
-    call: Call,
-    response: WriteTxnMarkersResponse,
-    written: Sequence[tuple[Partition, int, MarkerResult]],
-    until_ms: int,
-) -> WriteTxnMarkersResponse | Wait:
-    """The response, once every in-sync replica has the markers; REQUEST_TIMED_OUT per partition after ``until_ms``."""
-    missing = [one for one in written if one[0].high_watermark < one[1]]
-    if missing and call.now_ms < until_ms:
-        keys = tuple(partition for partition, _, _ in missing)
-        return Wait(until_ms, keys, lambda later: when_markers_replicated(later, response, missing, until_ms))
-    for _, _, result in missing:
-        result.error_code = ErrorCode.REQUEST_TIMED_OUT
-    return response
+def has_marker(_call: Call, one: WrittenMarker) -> bool:
+    """True if every in-sync replica has the marker."""
+    return one.partition.high_watermark >= one.end_offset
+
+
+def time_out(one: WrittenMarker) -> None:
+    one.result.error_code = ErrorCode.REQUEST_TIMED_OUT
 
 
 @handles(

@@ -19,12 +19,11 @@ from mockbroker.call import Call, Verdict, Wait
 from mockbroker.core.faults.effects import Bucket, Error
 from mockbroker.core.faults.fault import Fault
 from mockbroker.core.faults.links import Conditions, conditions_of
-from mockbroker.core.faults.matching import Hit, Matcher, Miss, NearestCalls, name_test
+from mockbroker.core.faults.matching import Hit, Matcher, Miss, NearestCalls
 from mockbroker.core.faults.reading import FaultError, shown
 
 if TYPE_CHECKING:
     from mockbroker.core.path import CallPath
-    from mockbroker.state.cluster import Cluster
 
 MAX_FAULTS = 1000
 CONTROLLER_APIS = frozenset({4, 5, 6, 7})  # requests between brokers in ZooKeeper mode
@@ -66,7 +65,7 @@ class FaultHandle:
 
     def explain(self) -> str:
         """How often it acted; if never, why not: the nearest calls, and the fields in which each missed."""
-        return explanation(self, self._faults.path.cluster)
+        return explanation(self)
 
     def to_json(self) -> dict[str, Any]:
         """The fault's own JSON form, its counts, and the explanation if it has not fired."""
@@ -263,7 +262,7 @@ class Faults:
         self._run_due()
 
 
-def explanation(handle: FaultHandle, cluster: Cluster) -> str:
+def explanation(handle: FaultHandle) -> str:
     """Sentences that say how often a fault fired, or why it never did."""
     fault = handle.fault
     name = f"fault {fault.id!r}"
@@ -282,7 +281,7 @@ def explanation(handle: FaultHandle, cluster: Cluster) -> str:
         nearest = [miss_in_words(fault, *one) for one in handle.nearest.ranked()]
         if nearest:
             sentences.append(f"Nearest: {'; '.join(nearest)}.")
-    return " ".join([*sentences, *hints(fault, cluster)])
+    return " ".join(sentences)
 
 
 def why_not_due(handle: FaultHandle) -> str:
@@ -313,21 +312,3 @@ def expected(fault: Fault, name: str) -> str:
         return f"a call {fault.link}"
     values = [shown(value) for value in fault.match.values(name)]
     return values[0] if len(values) == 1 else "one of " + ", ".join(values)
-
-
-def hints(fault: Fault, cluster: Cluster) -> list[str]:
-    """Sentences about the values of a fault that cannot match in this cluster."""
-    found = []
-    racks = cluster.liveness.racks()
-    there = f"there {'are' if len(racks) > 1 else 'is'} {', '.join(racks)}" if racks else "brokers have no racks"
-    match = fault.match
-    if match.rack is not UNSET and not any(map(name_test(match.values("rack")), racks)):
-        found.append(f"No broker is in rack {expected(fault, 'rack')}; {there}.")
-    if match.broker is not UNSET and not set(match.values("broker")) & set(cluster.brokers):
-        ids = ", ".join(map(str, cluster.brokers))
-        found.append(f"There is no broker {expected(fault, 'broker')}; there are {ids}.")
-    if fault.link:
-        ends = fault.link.ends[1:] if fault.link.one_way else fault.link.ends
-        if not any(map(name_test(ends), racks)):
-            found.append(f"No broker is in rack {' or '.join(map(repr, ends))}; {there}.")
-    return found

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from kafka_rack.plurals import counted as number_of
@@ -141,7 +140,7 @@ def no_errors(journal: Journal, arguments: dict[str, Any]) -> None:
     selected = select(journal, arguments)
     failed = [(entry, names) for entry in selected.entries if (names := errors_of(entry))]
     if failed:
-        kinds = grouped(f"{', '.join(names)} from {call_kind(entry)}" for entry, names in failed)
+        kinds = frequent((f"{', '.join(names)} from {call_kind(entry)}" for entry, names in failed), "; ")
         raise AssertionError(
             f"expected no errors in {selected.subject}, got them in {len(failed):,} of {calls(selected.entries)}: "
             f"{kinds}. First: {call_line(failed[0][0])}."
@@ -423,21 +422,9 @@ def endings(entries: Sequence[JournalEntry]) -> str:
     return frequent(f"{entry.ending}{' with ' + ', '.join(entry.errors) if entry.errors else ''}" for entry in entries)
 
 
-def frequent(values: Iterable[str]) -> str:
+def frequent(values: Iterable[str], between: str = ", ") -> str:
     """Values with their numbers, the most frequent first."""
-    return joined((f"{value or 'none'} ({number:,})" for value, number in ranked(values)), ", ", " and {}", "other")
-
-
-def grouped(kinds: Iterable[str]) -> str:
-    said = (f"{number:,} times {kind}" if number > 1 else kind for kind, number in ranked(kinds))
-    return joined(said, "; ", "; and {}", "other kind")
-
-
-def ranked(values: Iterable[str]) -> list[tuple[str, int]]:
-    return sorted(Counter(values).items(), key=lambda one: (-one[1], one[0]))
-
-
-def joined(said: Iterable[str], between: str, rest: str, noun: str) -> str:
-    """The first texts, and the number of the rest."""
-    first, more = list(islice(said, MAX_GROUPS)), sum(1 for _ in said)
-    return between.join(first) + (rest.format(number_of(more, noun)) if more else "")
+    ranked = sorted(Counter(values).items(), key=lambda one: (-one[1], one[0]))
+    shown = between.join(f"{value or 'none'} ({number:,})" for value, number in ranked[:MAX_GROUPS])
+    more = len(ranked) - MAX_GROUPS
+    return f"{shown} and {number_of(more, 'other')}" if more > 0 else shown

@@ -212,16 +212,6 @@ def test_a_link_says_who_asked_whom(sim):
     assert "got a client whose rack is not known to a broker in rack 'b'" in text
 
 
-def test_what_this_cluster_has_not_is_said(sim):
-    def explanation(**fault) -> str:
-        return sim.faults.add(effect=NOTHING, **fault).explain()
-
-    assert explanation(match={"rack": "z"}).endswith("No broker is in rack 'z'; there are a, b, c.")
-    assert explanation(match={"broker": 7}).endswith("There is no broker 7; there are 0, 1, 2.")
-    assert explanation(link={"from": "a", "to": "z"}).endswith("No broker is in rack 'z'; there are a, b, c.")
-    assert "No broker" not in explanation(link={"between": ["a", "z"]})
-
-
 @pytest.mark.parametrize(
     ("when", "reason"),
     [

@@ -202,8 +202,8 @@ def test_errors_are_named_with_their_calls():
         fetch(sim, broker=1, version=10, client_id="old")
     sentence = refusal(sim.journal.assert_no_errors)
     assert sentence.startswith(
-        "expected no errors in call, got them in 2 of 3 calls: 2 times NOT_LEADER_OR_FOLLOWER from Fetch of 'orders' "
-        "by 'old' to broker 1. First: #2 Fetch v10"
+        "expected no errors in call, got them in 2 of 3 calls: NOT_LEADER_OR_FOLLOWER from Fetch of 'orders' "
+        "by 'old' to broker 1 (2). First: #2 Fetch v10"
     )
     sim.journal.assert_no_errors(api="Produce")
 
