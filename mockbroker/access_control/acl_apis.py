@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import groupby
+from operator import attrgetter
 
 import msgspec
 
@@ -38,6 +39,14 @@ from protocol.apis.acls import (
 from protocol.error_codes import ErrorCode
 
 LITERAL_ONLY_VERSION = 0
+FIELDS_OF_CREATION = attrgetter(
+    *("resource_type", "resource_name", "resource_pattern_type", "principal", "host", "operation", "permission_type")
+)
+FIELDS_OF_FILTER = attrgetter(
+    *("resource_type_filter", "resource_name_filter", "pattern_type_filter", "principal_filter", "host_filter"),
+    *("operation", "permission_type"),
+)
+"""The fields of a request that are those of an ``Acl`` and an ``AclFilter``."""
 Resource = DescribeAclsResponse.Resource
 FilterResult = DeleteAclsResponse.FilterResult
 
@@ -66,28 +75,13 @@ def describe_acls(call: Call, request: DescribeAclsRequest) -> DescribeAclsRespo
 @handles(CreateAclsRequest, access=Needs(cluster="Alter", in_words=True))
 def create(call: Call, request: CreateAclsRequest) -> CreateAclsResponse | Verdict:
     """Add the entries; the result per entry."""
-    acls = [
-        Acl(
-            one.resource_type,
-            one.resource_name,
-            one.resource_pattern_type,
-            one.principal,
-            one.host,
-            one.operation,
-            one.permission_type,
-        )
-        for one in request.creations
-    ]
+    acls = [Acl(*FIELDS_OF_CREATION(one)) for one in request.creations]
     for acl in acls:
-        if UNKNOWN in (acl.resource_type, acl.pattern_type, acl.operation, acl.permission_type) or (
-            call.version == LITERAL_ONLY_VERSION and acl.pattern_type != LITERAL
-        ):
+        if not is_readable(call, acl):
             return Verdict(closes=f"expected known numbers in an entry, got {tuple(acl)}")
     check_controller(call)
     check_authorizer(call)
-    if any(ANY in (acl.resource_type, acl.pattern_type, acl.operation, acl.permission_type) for acl in acls) or any(
-        acl.pattern_type == MATCH for acl in acls
-    ):
+    if any(ANY in numbers_of(acl) or acl.pattern_type == MATCH for acl in acls):
         # Kafka fails on these for all entries, before it checks any.
         raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, "expected entries without 'any' and 'match'")
     return CreateAclsResponse(
@@ -126,21 +120,21 @@ def filter_result(result: Iterable[Acl] | ApiError) -> FilterResult:
 
 def filter_of(call: Call, wanted: DescribeAclsRequest | DeleteAclsRequest.Filter) -> AclFilter | Verdict:
     """The filter of a request, or the end of the connection if Kafka could not parse it."""
-    pattern_type = wanted.pattern_type_filter
-    if call.version == LITERAL_ONLY_VERSION and pattern_type == ANY:
-        pattern_type = LITERAL
-    numbers = (wanted.resource_type_filter, pattern_type, wanted.operation, wanted.permission_type)
-    if UNKNOWN in numbers or (call.version == LITERAL_ONLY_VERSION and pattern_type != LITERAL):
-        return Verdict(closes=f"expected known numbers in a filter, got {numbers}")
-    return AclFilter(
-        wanted.resource_type_filter,
-        wanted.resource_name_filter,
-        pattern_type,
-        wanted.principal_filter,
-        wanted.host_filter,
-        wanted.operation,
-        wanted.permission_type,
-    )
+    found = AclFilter(*FIELDS_OF_FILTER(wanted))
+    if call.version == LITERAL_ONLY_VERSION and found.pattern_type == ANY:
+        found = found._replace(pattern_type=LITERAL)
+    if not is_readable(call, found):
+        return Verdict(closes=f"expected known numbers in a filter, got {numbers_of(found)}")
+    return found
+
+
+def numbers_of(acl: Acl | AclFilter) -> tuple[int, int, int, int]:
+    return acl.resource_type, acl.pattern_type, acl.operation, acl.permission_type
+
+
+def is_readable(call: Call, acl: Acl | AclFilter) -> bool:
+    """True if Kafka could parse an entry or a filter."""
+    return UNKNOWN not in numbers_of(acl) and not (call.version == LITERAL_ONLY_VERSION and acl.pattern_type != LITERAL)
 
 
 def check_authorizer(call: Call) -> None:

@@ -140,11 +140,7 @@ def is_dominated(acl: Acl, denied: set[tuple[int, str]]) -> bool:
     return any((PREFIXED, name[:length]) in denied for length in range(1, len(name) + 1))
 
 
-def has_authorizer(cluster: Cluster) -> bool:
-    """True if an authorizer is configured."""
-    return AUTHORIZER in cluster.settings.given_names and bool(cluster.configs.broker(None, AUTHORIZER))
-
-
 def access_of(cluster: Cluster, principal: str, address: str) -> PrincipalAccess | None:
     """The operations that a principal may do; None without an authorizer, which allows all."""
-    return PrincipalAccess(cluster, principal, address) if has_authorizer(cluster) else None
+    has_authorizer = AUTHORIZER in cluster.settings.given_names and cluster.configs.broker(None, AUTHORIZER)
+    return PrincipalAccess(cluster, principal, address) if has_authorizer else None

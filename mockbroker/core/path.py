@@ -129,15 +129,8 @@ class CallPath:
             arrived(call)
         self._run(call, self.steps)
         if self.cluster.woken:
-            self._wake(now_ms)
-        return call if call in self._parked else None
-
-    def _wake(self, now_ms: int) -> None:
-        """Continue the calls whose keys were notified."""
-        if self._parked:
             self.purgatory.wake(now_ms)
-        else:
-            self.cluster.woken.clear()
+        return call if call in self._parked else None
 
     def refuse(self, session: Session, reason: str, now_ms: int, finish: Finish) -> None:
         """End a connection because of a limit, with a call that contains only the reason."""
