@@ -117,14 +117,6 @@ class AclFilter(NamedTuple):
         return self.resource_name == acl.resource_name
 
 
-class Action(NamedTuple):
-    """An operation on one resource."""
-
-    operation: int
-    resource_type: int
-    resource_name: str
-
-
 def concerns(acl: Acl, name: str) -> bool:
     """True if an entry's pattern covers a resource of this name."""
     if acl.pattern_type == PREFIXED:
@@ -132,31 +124,23 @@ def concerns(acl: Acl, name: str) -> bool:
     return acl.resource_name in (name, WILDCARD)
 
 
-def is_allowed(
-    acls: Iterable[Acl],
-    principal: str,
-    host: str,
-    action: Action,
-    *,
-    default: bool = False,
-) -> bool:
-    """True if a principal may do an action: no entry denies it, and one allows it.
+def is_allowed(acls: Iterable[Acl], principal: str, host: str, operation: int, *, default: bool = False) -> bool:
+    """True if a principal may do an operation: no entry denies it, and one allows it.
 
     Args:
-        default: the answer if no entry covers the resource, ``allow.everyone.if.no.acl.found``.
+        acls: the entries that cover the resource.
+        default: the answer without any, ``allow.everyone.if.no.acl.found``.
 
     >>> read = Acl(TOPIC, "orders", LITERAL, "User:a", "*", READ, ALLOW)
-    >>> is_allowed([read], "User:a", "10.0.0.1", Action(DESCRIBE, TOPIC, "orders"))
+    >>> is_allowed([read], "User:a", "10.0.0.1", DESCRIBE)
     True
-    >>> is_allowed([read], "User:a", "10.0.0.1", Action(WRITE, TOPIC, "orders"), default=True)
+    >>> is_allowed([read], "User:a", "10.0.0.1", WRITE, default=True)
     False
     """
     found = allowed = False
     for acl in acls:
-        if acl.resource_type != action.resource_type or not concerns(acl, action.resource_name):
-            continue
         found = True
-        if applies(acl, principal, host, action.operation):
+        if applies(acl, principal, host, operation):
             if acl.permission_type == DENY:
                 return False
             allowed = True

@@ -14,15 +14,12 @@ from mockbroker.access_control.acls import (
     LITERAL,
     PREFIXED,
     WILDCARD,
-    WILDCARD_PRINCIPAL,
     Acl,
-    Action,
     acl_of,
+    applies,
     is_allowed,
-    is_from,
 )
 from mockbroker.state.security.access import AUTHORIZER
-from mockbroker.state.security.operations import ALL as EVERY_OPERATION
 from mockbroker.state.security.operations import CLUSTER, CLUSTER_NAME, TOPIC
 
 if TYPE_CHECKING:
@@ -92,8 +89,7 @@ class PrincipalAccess:
         if self.is_super:
             return True
         acls = self.index.concerning(resource_type, name)
-        action = Action(operation, resource_type, name)
-        return is_allowed(acls, self.principal, self.address, action, default=self.default)
+        return is_allowed(acls, self.principal, self.address, operation, default=self.default)
 
     def may_cluster(self, operation: int) -> bool:
         """True if the principal may do an operation on the cluster."""
@@ -110,11 +106,7 @@ class PrincipalAccess:
         allowed: list[Acl] = []
         denied: set[tuple[int, str]] = set()
         for acl in self.index.of_type(resource_type):
-            if (
-                acl.principal not in (self.principal, WILDCARD_PRINCIPAL)
-                or acl.operation not in (operation, EVERY_OPERATION)
-                or not is_from(self.address, acl.host)
-            ):
+            if not applies(acl, self.principal, self.address, operation):
                 continue
             if acl.permission_type == DENY:
                 denied.add((acl.pattern_type, acl.resource_name))
