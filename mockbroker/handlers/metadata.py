@@ -15,7 +15,7 @@ DescribeTopicPartitionsRequestHandler, Apache Kafka.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from kafka_rack.diskless import DisklessClient
 from mockbroker.api import Errors, Needs, RequestError, handles
@@ -196,8 +196,8 @@ FoundTopics = list[KnownTopic | MetadataResponse.Topic]
 
 def wanted_topics(call: Call, request: MetadataRequest) -> FoundTopics:
     """The requested topics, or all by name; for a topic that fails, the entry with its error."""
+    view = call.view
     if request.topics is None or (call.version == 0 and not request.topics):
-        view = call.view
         return [topic for name in view.topic_names() if (topic := view.topic(name)) is not None]
     names = dict.fromkeys(wanted.name for wanted in request.topics)
     ids: dict[bytes, None] = {}
@@ -206,21 +206,11 @@ def wanted_topics(call: Call, request: MetadataRequest) -> FoundTopics:
         if call.version < NULL_NAME_VERSION and (ids or None in names):
             raise ApiError(ErrorCode.INVALID_REQUEST, f"version {call.version} has no topic ids, and no null names")
     if ids:  # then Kafka ignores topics without an id
-        return topics_by_id(call, ids)
-    return topics_by_name(call, names, request)
-
-
-def topics_by_id(call: Call, ids: Iterable[bytes]) -> FoundTopics:
-    view = call.view
-    return [
-        view.topic_of_id(topic_id)
-        or MetadataResponse.Topic(name=None, topic_id=topic_id, error_code=ErrorCode.UNKNOWN_TOPIC_ID)
-        for topic_id in ids
-    ]
-
-
-def topics_by_name(call: Call, names: Iterable[str | None], request: MetadataRequest) -> FoundTopics:
-    view = call.view
+        return [
+            view.topic_of_id(topic_id)
+            or MetadataResponse.Topic(name=None, topic_id=topic_id, error_code=ErrorCode.UNKNOWN_TOPIC_ID)
+            for topic_id in ids
+        ]
     may_create = request.allow_auto_topic_creation and call.cluster.settings["auto.create.topics.enable"]
     found: FoundTopics = []
     for name in names:

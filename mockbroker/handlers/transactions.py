@@ -121,11 +121,7 @@ def added(
     of the first, as in Kafka.
     """
     partitions = list(dict.fromkeys((topic.name, index) for topic in topics for index in topic.partitions))
-    errors: dict[TopicPartition, int] = {}
-    for one in partitions:
-        why_unfit = unfit(call, one)
-        if why_unfit is not ErrorCode.NONE:
-            errors[one] = why_unfit
+    errors: dict[TopicPartition, int] = {one: code for one in partitions if (code := error_of(call, one))}
     if errors:
         return results_of(once_each(partitions), errors, ErrorCode.OPERATION_NOT_ATTEMPTED)
     transactions = call.cluster.transactions
@@ -154,7 +150,7 @@ def once_each(partitions: Iterable[TopicPartition]) -> list[AddPartitionsToTxnTo
     return [AddPartitionsToTxnTopic(name=name, partitions=indexes) for name, indexes in by_topic.items()]
 
 
-def unfit(call: Call, one: TopicPartition) -> ErrorCode:
+def error_of(call: Call, one: TopicPartition) -> ErrorCode:
     """The error of a partition that cannot be in a transaction, NONE if it can."""
     name, index = one
     if name in INTERNAL_TOPICS and call.version < BROKERS_VERSION:
@@ -173,16 +169,17 @@ def results_of(
     topics: Iterable[AddPartitionsToTxnTopic], errors: dict[TopicPartition, int], others: int
 ) -> list[AddPartitionsToTxnTopicResult]:
     """The error of each partition, ``others`` for those without one in ``errors``."""
-    results = []
-    for topic in topics:
-        result = AddPartitionsToTxnTopicResult(name=topic.name)
-        for index in topic.partitions:
-            code = errors.get((topic.name, index), others)
-            result.results_by_partition.append(
-                AddPartitionsToTxnTopicResult.Partition(partition_index=index, partition_error_code=code)
-            )
-        results.append(result)
-    return results
+    result = AddPartitionsToTxnTopicResult
+    return [
+        result(
+            name=topic.name,
+            results_by_partition=[
+                result.Partition(partition_index=one, partition_error_code=errors.get((topic.name, one), others))
+                for one in topic.partitions
+            ],
+        )
+        for topic in topics
+    ]
 
 
 def fenced_code(call: Call, error: ApiError) -> int:
