@@ -206,17 +206,6 @@ def merged(topics: list[OffsetDeleteResponse.Topic]) -> list[OffsetDeleteRespons
     return list(by_name.values())
 
 
-def subscribed_topics(metadata: bytes) -> frozenset[str] | None:
-    """The topics in a consumer's metadata: a version, then a ConsumerProtocolSubscription. None if it is not that."""
-    try:
-        subscription = protocol.decode_named(
-            "ConsumerProtocolSubscription", SUBSCRIPTION_PREFIX_VERSION, metadata[2:], trailing="ignore"
-        )
-    except protocol.DecodeError:
-        return None
-    return frozenset(subscription.topics)
-
-
 # offsets of OffsetCommit and TxnOffsetCommit
 
 
