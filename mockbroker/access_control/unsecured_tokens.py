@@ -86,7 +86,7 @@ def unsecured_claims(token: str) -> dict[str, Any]:
     """The claims of an unsigned token. Raises RefusedTokenError, BrokenTokenError."""
     parts = token.split(".")
     if ".." in token or len(parts) != 3:
-        raise RefusedTokenError("expected an unsecured token of a header and claims, each with a '.' behind it")
+        raise RefusedTokenError("expected an unsecured token of a header and claims, each with a '.' after it")
     header, claims = fields_in(parts[0]), fields_in(parts[1])
     algorithm = header.get("alg")
     if algorithm is None:

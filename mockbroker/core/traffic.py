@@ -117,13 +117,13 @@ class Traffic:
         client = call.session.observed or observed_client(call.session)
         output = outcome.output
         answered = len(output[0]) if len(output) == 1 else sum(map(len, output))
-        asked = len(call.frame) + LENGTH_BYTES if call.frame else 0
+        requested = len(call.frame) + LENGTH_BYTES if call.frame else 0
         api_key = call.api_key
         parts = call.parts
         if parts is None and PRODUCE <= api_key <= FETCH:
             parts = parts_of(outcome)
         if parts:
-            self._add_parts(call, client, parts, asked, answered)
+            self._add_parts(call, client, parts, requested, answered)
             return
         if parts is None and (errors := (call.observed or observed(outcome)).errors):
             self._count_errors(api_key, errors)
@@ -141,11 +141,13 @@ class Traffic:
             tally = self._new(key, call, client, category, whole=category != "consume")
         sums = tally.sums
         sums[0] += 1
-        sums[1] += asked
+        sums[1] += requested
         sums[2] += answered
         sums[3] += size
 
-    def _add_parts(self, call: Call, client: ObservedClient, parts: Iterable[Part], asked: int, answered: int) -> None:
+    def _add_parts(
+        self, call: Call, client: ObservedClient, parts: Iterable[Part], requested: int, answered: int
+    ) -> None:
         """Add the record batches of each partition; both frames count for the first."""
         api_key, version = call.api_key, call.version
         is_produce = api_key == PRODUCE
@@ -186,7 +188,7 @@ class Traffic:
             if is_first:
                 is_first = False
                 sums[0] += 1
-                sums[1] += asked
+                sums[1] += requested
                 sums[2] += answered
             sums[3] += size
             sums[4] += records
@@ -284,14 +286,14 @@ class Traffic:
     def _fold(self) -> None:
         """Add the sums of connections to the ledger."""
         for (_, api_key, *_), (flow, rest, copiers, sums) in self._tallies.items():
-            calls, asked, answered, size, records, redirects = sums
+            calls, requested, answered, size, records, redirects = sums
             self._calls[api_key if api_key in APIS else -1] += calls
             if rest is None:
-                self._add(flow, [calls, asked, answered, 0, 0, 0])
+                self._add(flow, [calls, requested, answered, 0, 0, 0])
                 continue
             sent, received = (size, 0) if api_key == PRODUCE else (0, size)
             self._add(flow, [calls, sent, received, size, records, redirects])
-            self._add(rest, [0, asked - sent, answered - received, 0, 0, 0])
+            self._add(rest, [0, requested - sent, answered - received, 0, 0, 0])
             brokers = self._cluster.brokers if self._cluster is not None else {}
             for follower in copiers or ():
                 if follower != flow.broker and follower in brokers:  # it copies from this leader

@@ -526,14 +526,16 @@ def part_of(one: PartitionRead, entry: PartitionResponse) -> Part:
     else:
         topic = partition.topic
         name, topic_id, isr = topic.name, topic.id, None if topic.diskless else partition.isr
-    first, behind = offset, offset
+    first, next_offset = offset, offset
     records = entry.records
     if records:
         first = BASE_OFFSET.unpack_from(one.batches[0])[0]
         last = one.batches[-1]
-        behind = UNKNOWN_OFFSET  # message sets of older formats are not parsed
+        next_offset = UNKNOWN_OFFSET  # message sets of older formats are not parsed
         if last[MAGIC] == MAGIC_OF_BATCHES:
-            behind = BASE_OFFSET.unpack_from(last)[0] + LAST_OFFSET_DELTA.unpack_from(last, LAST_OFFSET_DELTA_AT)[0] + 1
+            next_offset = (
+                BASE_OFFSET.unpack_from(last)[0] + LAST_OFFSET_DELTA.unpack_from(last, LAST_OFFSET_DELTA_AT)[0] + 1
+            )
     return (
         name,
         topic_id,
@@ -544,7 +546,7 @@ def part_of(one: PartitionRead, entry: PartitionResponse) -> Part:
         entry.preferred_read_replica,
         offset,
         first,
-        behind,
+        next_offset,
         one.high_watermark,
     )
 

@@ -51,13 +51,13 @@ def list_offsets(call: Call, request: ListOffsetsRequest) -> ListOffsetsResponse
         )
     topics: dict[str, dict[int, PartitionResponse]] = {}
     for topic in request.topics:
-        for asked in topic.partitions:
+        for wanted in topic.partitions:
             entries = topics.setdefault(topic.name, {})
-            index = asked.partition_index
+            index = wanted.partition_index
             if index in entries:
                 entries[index] = PartitionResponse(partition_index=index, error_code=ErrorCode.INVALID_REQUEST)
             else:
-                entries[index] = partition_entry(call, topic.name, asked, request)
+                entries[index] = partition_entry(call, topic.name, wanted, request)
     return ListOffsetsResponse(
         topics=[
             ListOffsetsResponse.Topic(name=name, partitions=list(entries.values())) for name, entries in topics.items()
@@ -66,18 +66,18 @@ def list_offsets(call: Call, request: ListOffsetsRequest) -> ListOffsetsResponse
 
 
 def partition_entry(
-    call: Call, topic: str, asked: ListOffsetsRequest.Topic.Partition, request: ListOffsetsRequest
+    call: Call, topic: str, wanted: ListOffsetsRequest.Topic.Partition, request: ListOffsetsRequest
 ) -> PartitionResponse:
     """A partition's part of the answer."""
-    entry = PartitionResponse(partition_index=asked.partition_index)
-    timestamp = asked.timestamp
+    entry = PartitionResponse(partition_index=wanted.partition_index)
+    timestamp = wanted.timestamp
     try:
         if call.version < FIRST_VERSION_OF.get(timestamp, 0) or timestamp < EARLIEST_PENDING_UPLOAD:
             raise ApiError(
                 ErrorCode.UNSUPPORTED_VERSION, f"timestamp {timestamp} is not supported in version {call.version}"
             )
-        partition = find_partition(call, topic, asked.partition_index)
-        hosted_by(call, partition, asked.current_leader_epoch, followers_too=request.replica_id == DEBUGGING_REPLICA)
+        partition = find_partition(call, topic, wanted.partition_index)
+        hosted_by(call, partition, wanted.current_leader_epoch, followers_too=request.replica_id == DEBUGGING_REPLICA)
         if request.replica_id == CONSUMER:
             end_offset = high_watermark_of(call, partition)
             if request.isolation_level == READ_COMMITTED:
@@ -86,7 +86,7 @@ def partition_entry(
             end_offset = partition.log.end_offset
         if call.version == 0:
             offsets = old_offsets(partition.log, end_offset, timestamp)
-            entry.old_style_offsets = offsets[: max(0, asked.max_num_offsets)]
+            entry.old_style_offsets = offsets[: max(0, wanted.max_num_offsets)]
         else:
             entry.timestamp, entry.offset, epoch = offset_for(partition.log, end_offset, timestamp)
             if call.version >= EPOCH_VERSION:

@@ -103,14 +103,14 @@ def describe_topic_partitions(call: Call, request: DescribeTopicPartitionsReques
     """The partitions of the requested topics, by name, up to the limit, and a cursor if there are more."""
     rack_id = request.rack_id if call.version >= DESCRIBE_RACK_VERSION else None
     view = call.view
-    asked = {wanted.name for wanted in request.topics}
-    names = asked or set(view.topic_names())
+    requested = {wanted.name for wanted in request.topics}
+    names = requested or set(view.topic_names())
     first_name, first_index = "", 0
     if request.cursor is not None:
         first_name, first_index = request.cursor.topic_name, request.cursor.partition_index
-        if first_index < 0 or (asked and first_name not in asked):
+        if first_index < 0 or (requested and first_name not in requested):
             raise ApiError(ErrorCode.INVALID_REQUEST)
-    if "" in asked and not first_name:  # Kafka fails on it in its authorization
+    if "" in requested and not first_name:  # Kafka fails on it in its authorization
         raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
     room = max(1, min(request.response_partition_limit, MAX_PARTITIONS_DESCRIBED))
     response = DescribeTopicPartitionsResponse()
@@ -132,7 +132,7 @@ def describe_topic_partitions(call: Call, request: DescribeTopicPartitionsReques
             break
         topic = known.get(name)
         if topic is None:
-            if asked:
+            if requested:
                 response.topics.append(undescribed_entry(name))
             continue
         part = topic.partitions[first : first + room]
@@ -154,7 +154,7 @@ def describe_topic_partitions(call: Call, request: DescribeTopicPartitionsReques
     response.topics += [
         DescribeTopicPartitionsResponse.Topic(name=name, error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED)
         for name in hidden
-        if asked
+        if requested
     ]
     return response
 

@@ -191,7 +191,7 @@ def without_doubles(call: Call, request: ProduceRequest, refusals: dict[int, Api
     for topic in topics.values():
         if len(topic.partition_data) < 2:
             continue
-        kept: dict[int, ProduceRequest.Topic.Partition] = {}
+        by_index: dict[int, ProduceRequest.Topic.Partition] = {}
         refused: dict[int, ApiError] = {}
         doubled = {index for index, times in Counter(one.index for one in topic.partition_data).items() if times > 1}
         for one in topic.partition_data:
@@ -200,11 +200,11 @@ def without_doubles(call: Call, request: ProduceRequest, refusals: dict[int, Api
                     whole_batch(one.records, call.version)
                 except ApiError as error:
                     refused[one.index] = error
-                    kept.setdefault(one.index, one)
+                    by_index.setdefault(one.index, one)
                     continue
-            kept[one.index] = one
-        refusals.update((id(kept[index]), error) for index, error in refused.items())
-        topic.partition_data = list(kept.values())
+            by_index[one.index] = one
+        refusals.update((id(by_index[index]), error) for index, error in refused.items())
+        topic.partition_data = list(by_index.values())
     return list(topics.values())
 
 

@@ -107,7 +107,7 @@ def transactional_partitions(call: Call, request: ProduceRequest, transactional_
     Raises ApiError: INVALID_PRODUCER_ID_MAPPING for batches of several producers.
     """
     batches: dict[TopicPartition, tuple[int, int]] = {}
-    asked: list[tuple[TopicPartition, PartitionProducers, int]] = []
+    unverified: list[tuple[TopicPartition, PartitionProducers, int]] = []
     for topic in request.topic_data:
         for wanted in topic.partition_data:
             header = transactional_header(wanted.records)
@@ -125,32 +125,32 @@ def transactional_partitions(call: Call, request: ProduceRequest, transactional_
             deposed = call.deposed(partition)
             owner = partition if deposed is None else deposed.fork
             if not owner.producers.has_open(*pair):
-                asked.append((place, owner.producers, header.base_sequence))
+                unverified.append((place, owner.producers, header.base_sequence))
     if len(set(batches.values())) > 1:
         raise ApiError(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
-    if not asked:
+    if not unverified:
         return TransactionalPartitions()
-    return verified(call, transactional_id, next(iter(batches.values())), asked)
+    return verified(call, transactional_id, next(iter(batches.values())), unverified)
 
 
 def verified(
     call: Call,
     transactional_id: str,
     pair: tuple[int, int],
-    asked: list[tuple[TopicPartition, PartitionProducers, int]],
+    unverified: list[tuple[TopicPartition, PartitionProducers, int]],
 ) -> TransactionalPartitions:
     """The coordinator's errors for the partitions in which a producer's transaction begins.
 
     Args:
-        asked: each partition with its producer state, and the sequence number of the batch.
+        unverified: each partition with its producer state, and the sequence number of the batch.
     """
     support = support_of(call.version)
     begins_bumped = support is TransactionSupport.LEAVES_TO_BROKER
     errors: dict[TopicPartition, ErrorCode] = {}
-    for place, producers, sequence in asked:
+    for place, producers, sequence in unverified:
         if not producers.begin_verification(*pair, sequence, starts_at_zero=begins_bumped):
             errors[place] = ErrorCode.INVALID_PRODUCER_EPOCH
-    places = [place for place, _, _ in asked if place not in errors]
+    places = [place for place, _, _ in unverified if place not in errors]
     if places:
         errors |= transaction_errors(call, transactional_id, *pair, places, support)
     if not begins_bumped:

@@ -40,10 +40,10 @@ def each_entity(
     request: AlterClientQuotasRequest, answer: AlterClientQuotasResponse, _error: RequestError, _version: int
 ) -> AlterClientQuotasResponse:
     """The answer to a failed request, with each entity's name."""
-    for entry, asked in zip(answer.entries, request.entries, strict=True):
+    for entry, alteration in zip(answer.entries, request.entries, strict=True):
         entry.entity = [
             AlterClientQuotasResponse.Entry.Entity(entity_type=part.entity_type, entity_name=part.entity_name)
-            for part in asked.entity
+            for part in alteration.entity
         ]
     return answer
 

@@ -33,8 +33,8 @@ Node = DescribeQuorumResponse.Node
 def describe_quorum(call: Call, request: DescribeQuorumRequest) -> DescribeQuorumResponse:
     """The quorum, if the request has its one partition and no other."""
     check_controller(call)
-    asked = [(topic.topic_name, [one.partition_index for one in topic.partitions]) for topic in request.topics]
-    if asked == [(METADATA_TOPIC, [0])]:
+    requested = [(topic.topic_name, [one.partition_index for one in topic.partitions]) for topic in request.topics]
+    if requested == [(METADATA_TOPIC, [0])]:
         return quorum(call)
     unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     return DescribeQuorumResponse(
@@ -46,7 +46,7 @@ def describe_quorum(call: Call, request: DescribeQuorumRequest) -> DescribeQuoru
                     for index in indexes
                 ],
             )
-            for name, indexes in asked
+            for name, indexes in requested
         ]
     )
 

@@ -93,8 +93,8 @@ class JournalEntry(NamedTuple):
     def bytes(self) -> int:
         """The bytes of both frames with their length fields, as sent over the wire."""
         answered = self.response_bytes + LENGTH_BYTES if self.response_bytes else 0
-        asked = self.request_bytes + LENGTH_BYTES if self.request_bytes else 0
-        return asked + answered
+        requested = self.request_bytes + LENGTH_BYTES if self.request_bytes else 0
+        return requested + answered
 
     @property
     def other_bytes(self) -> int:

@@ -229,9 +229,9 @@ NO_REASON = Share(None, None, 0, 0, 0)
 
 
 def share_of(
-    verdict: LocalityVerdict, topic: str | None, partition: int | None, asked: int, answered: int, records: int
+    verdict: LocalityVerdict, topic: str | None, partition: int | None, sent: int, answered: int, records: int
 ) -> Share:
-    return Share(topic, partition, asked, answered, records, verdict.reason, verdict.avoidable, verdict.detail)
+    return Share(topic, partition, sent, answered, records, verdict.reason, verdict.avoidable, verdict.detail)
 
 
 def share_produced(
@@ -292,8 +292,8 @@ def broker_place(cluster: Cluster | None, broker_id: int, source: str) -> Client
 
 def frame_sizes(record: CallRecord) -> tuple[int, int]:
     """The sizes of request and response with their length fields; 0 if there is none."""
-    asked, answered = record.request_bytes, record.response_bytes
-    return (asked + LENGTH_BYTES if asked else 0, answered + LENGTH_BYTES if answered else 0)
+    sent, answered = record.request_bytes, record.response_bytes
+    return (sent + LENGTH_BYTES if sent else 0, answered + LENGTH_BYTES if answered else 0)
 
 
 def topics_produced(parts: Sequence[ProducedPart]) -> dict[str, tuple[int, ...]]:
