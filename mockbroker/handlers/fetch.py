@@ -21,10 +21,10 @@ from mockbroker.handlers.leadership import (
     NO_EPOCH,
     READ_COMMITTED,
     READ_UNCOMMITTED,
-    NodeEndpoints,
     current_leader,
     find_partition,
     hosted_by,
+    node_endpoints,
     preferred_reader,
 )
 from mockbroker.state.errors import ApiError
@@ -480,7 +480,7 @@ def respond(call: Call, reading: FetchParams, reads: Sequence[PartitionRead]) ->
     """The response: all partitions in a full fetch, else those that changed since the last response."""
     session = reading.session
     topics: list[FetchResponse.Topic] = []
-    endpoints = NodeEndpoints(call)
+    leaders: list[int] = []
     parts = call.parts = []
     call.wanted, call.in_session = reading.wanted, session is not None
     if any(one.unknown for one in reads):
@@ -504,11 +504,11 @@ def respond(call: Call, reading: FetchParams, reads: Sequence[PartitionRead]) ->
             last_topic = key
         topics[-1].partitions.append(entry)
         if one.partition is not None and entry.error_code in LEADER_MOVED and call.replica_id < 0:
-            endpoints.add(entry.current_leader.leader_id)
+            leaders.append(entry.current_leader.leader_id)
         parts.append(part_of(one, entry))
     response = FetchResponse(session_id=session.id if session is not None else NO_SESSION, responses=topics)
-    if call.version >= ENDPOINTS_VERSION:
-        response.node_endpoints = endpoints.entries(FetchResponse.NodeEndpoint)
+    if leaders:
+        response.node_endpoints = node_endpoints(call, leaders, FetchResponse.NodeEndpoint)
     return response
 
 

@@ -6,6 +6,7 @@ brokers that serve its requests.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from kafka_rack.diskless import DisklessBrokers, DisklessClient, DisklessPartition, ShownPartition
@@ -147,27 +148,14 @@ def last_stable_offset_of(call: Call, partition: Partition, end_offset: int) -> 
     return (partition if deposed is None else deposed.fork).last_stable_offset(end_offset)
 
 
-class NodeEndpoints:
+def node_endpoints(call: Call, broker_ids: Iterable[int], entry_class: Any) -> list[Any]:
     """The addresses of the leaders that an answer names, each once, in the order of their ids (KIP-951)."""
-
-    __slots__ = ("_call", "_ids")
-
-    def __init__(self, call: Call) -> None:
-        self._call = call
-        self._ids: list[int] = []
-
-    def add(self, broker_id: int) -> None:
-        if broker_id != NO_LEADER and broker_id not in self._ids:
-            self._ids.append(broker_id)
-
-    def entries(self, entry_class: Any) -> list[Any]:
-        """The endpoints as ``NodeEndpoint`` structs of a response."""
-        result = []
-        for broker_id in sorted(self._ids):
-            broker = self._call.cluster.brokers[broker_id]
-            listener = broker.listener(self._call.session.listener)
-            result.append(entry_class(node_id=broker.id, host=listener.host, port=listener.port, rack=broker.rack))
-        return result
+    brokers = [call.cluster.brokers[broker_id] for broker_id in sorted(set(broker_ids) - {NO_LEADER})]
+    listeners = [broker.listener(call.session.listener) for broker in brokers]
+    return [
+        entry_class(node_id=broker.id, host=listener.host, port=listener.port, rack=broker.rack)
+        for broker, listener in zip(brokers, listeners, strict=True)
+    ]
 
 
 # diskless partitions

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from mockbroker.api import Errors, Needs, RequestError, handles
 from mockbroker.call import Call, Verdict, Wait
 from mockbroker.handlers.controlled import when_done
-from mockbroker.handlers.leadership import NodeEndpoints, current_leader, find_partition, served_by
+from mockbroker.handlers.leadership import current_leader, find_partition, node_endpoints, served_by
 from mockbroker.state.errors import ApiError
 from mockbroker.state.logs.appending import UNBOUNDED, append
 from mockbroker.state.logs.batch_checks import ATTRIBUTES_AT, MAGIC_AT, batch_size, only_batch
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 BATCH_VERSION = 3  # from here on exactly one batch of magic 2
 ZSTD_VERSION = 7
-CURRENT_LEADER_VERSION = 10
+CURRENT_LEADER_VERSION = 10  # KIP-951
 TOPIC_ID_VERSION = 13
 ALL_IN_SYNC, NO_ACKS, LEADER_ACKS = -1, 0, 1
 NO_OFFSET = -1
@@ -81,8 +81,8 @@ def each_once(
 def produce(call: Call, request: ProduceRequest) -> ProduceResponse | Verdict | Wait | None:
     """Append the records to each partition."""
     by_topic_id = call.version >= TOPIC_ID_VERSION
-    endpoints = NodeEndpoints(call)
     parts = call.parts = []
+    leaders: list[int] = []
     response = ProduceResponse()
     written: list[AppendedRecords] = []
     failure: str | None = None
@@ -104,8 +104,11 @@ def produce(call: Call, request: ProduceRequest) -> ProduceResponse | Verdict | 
             except ApiError as found:
                 error = refusals.get(id(wanted), found) if partition is not None else found
                 entry = error_entry(wanted.index, error)
-                if error.code == ErrorCode.NOT_LEADER_OR_FOLLOWER and partition is not None:
-                    name_leader(call, entry, partition, endpoints)
+                is_elsewhere = error.code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+                if is_elsewhere and partition is not None and call.version >= CURRENT_LEADER_VERSION:
+                    leader, epoch = current_leader(call, partition)
+                    entry.current_leader = PartitionResponse.LeaderIdAndEpoch(leader_id=leader, leader_epoch=epoch)
+                    leaders.append(leader)
                 failure = failure or f"produce with acks=0 failed: {error_name(error.code)}"
             entries.append(entry)
             if partition is None:
@@ -125,8 +128,8 @@ def produce(call: Call, request: ProduceRequest) -> ProduceResponse | Verdict | 
         )
     if request.acks == NO_ACKS:
         return None if failure is None else Verdict(closes=failure)
-    if call.version >= CURRENT_LEADER_VERSION:
-        response.node_endpoints = endpoints.entries(ProduceResponse.NodeEndpoint)
+    if leaders:
+        response.node_endpoints = node_endpoints(call, leaders, ProduceResponse.NodeEndpoint)
     if request.acks != ALL_IN_SYNC:
         return response
     until_ms = call.now_ms + max(0, request.timeout_ms)
@@ -165,14 +168,6 @@ def was_truncated(one: AppendedRecords) -> bool:
 
 def fail(entry: PartitionResponse, code: int) -> None:
     entry.error_code, entry.base_offset, entry.log_append_time_ms = code, NO_OFFSET, NO_TIME
-
-
-def name_leader(call: Call, entry: PartitionResponse, partition: Partition, endpoints: NodeEndpoints) -> None:
-    """Add a partition's leader to the answer, in versions that have it (KIP-951)."""
-    if call.version >= CURRENT_LEADER_VERSION:
-        leader, epoch = current_leader(call, partition)
-        entry.current_leader = PartitionResponse.LeaderIdAndEpoch(leader_id=leader, leader_epoch=epoch)
-        endpoints.add(leader)
 
 
 def without_doubles(call: Call, request: ProduceRequest, refusals: dict[int, ApiError]) -> list[ProduceRequest.Topic]:
