@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -174,17 +175,10 @@ class Journal(Assertions):
         if PRODUCE <= call.api_key <= FETCH and (parts := parts_of(outcome)) is not None:
             return (parts, call.wanted, call.replica_id, NO_LEADERS)
         if call.api_key in (JOIN_GROUP, CONSUMER_GROUP_HEARTBEAT):
-            self._learn_rack(call)
+            with suppress(ProtocolError):
+                if call.body_start and (rack := named_rack(call)):
+                    call.session.note_named_rack(rack)  # for all calls of its connection
         return observed(outcome)
-
-    def _learn_rack(self, call: Call) -> None:
-        """Learn the rack that a member of a group names, for all calls of its connection."""
-        try:
-            rack = named_rack(call) if call.body_start else None
-        except ProtocolError:
-            return
-        if rack:
-            call.session.note_named_rack(rack)
 
     def _shrink(self) -> None:
         """Drop the oldest calls until the rest fits."""
