@@ -65,7 +65,19 @@ class FaultHandle:
 
     def explain(self) -> str:
         """How often it acted; if never, why not: the nearest calls, and the fields in which each missed."""
-        return explanation(self)
+        name, nearest = f"fault {self.id!r}", self.nearest
+        if self.fired:
+            if self.fault.link:
+                return f"{name} fired {counted(self.fired, 'time')} on what went {self.fault.link}."
+            return f"{name} fired on {self.fired} of {counted(self.matched, 'matching call')}."
+        if self.matched:
+            return f"{name} never fired, though {counted(self.matched, 'call')} matched: {why_not_due(self)}."
+        if not nearest.seen:
+            return f"{name} never fired: no call came while it was set."
+        none = "it did not match" if nearest.seen == 1 else "none of them matched"
+        misses = "; ".join(miss_in_words(self.fault, *one) for one in nearest.ranked())
+        calls = counted(nearest.seen, "call")
+        return f"{name} never fired: {calls} came while it was set, and {none}. Nearest: {misses}."
 
     def to_json(self) -> dict[str, Any]:
         """The fault's own JSON form, its counts, and the explanation if it has not fired."""
@@ -262,28 +274,6 @@ class Faults:
         self._run_due()
 
 
-def explanation(handle: FaultHandle) -> str:
-    """Sentences that say how often a fault fired, or why it never did."""
-    fault = handle.fault
-    name = f"fault {fault.id!r}"
-    if handle.fired:
-        if fault.link:
-            return f"{name} fired {counted(handle.fired, 'time')} on what went {fault.link}."
-        return f"{name} fired on {handle.fired} of {counted(handle.matched, 'matching call')}."
-    if handle.matched:
-        return f"{name} never fired, though {counted(handle.matched, 'call')} matched: {why_not_due(handle)}."
-    calls = handle.nearest.seen
-    if not calls:
-        sentences = [f"{name} never fired: no call came while it was set."]
-    else:
-        none = "it did not match" if calls == 1 else "none of them matched"
-        sentences = [f"{name} never fired: {counted(calls, 'call')} came while it was set, and {none}."]
-        nearest = [miss_in_words(fault, *one) for one in handle.nearest.ranked()]
-        if nearest:
-            sentences.append(f"Nearest: {'; '.join(nearest)}.")
-    return " ".join(sentences)
-
-
 def why_not_due(handle: FaultHandle) -> str:
     """The reason why a fault acted on none of its matching calls."""
     fault = handle.fault
@@ -292,12 +282,7 @@ def why_not_due(handle: FaultHandle) -> str:
     if handle.without_place:
         assert isinstance(fault.effect, Error)
         return f"the answers to {handle.without_place} of them have no place for {fault.effect.error}"
-    when = fault.when
-    if when.on_call is not UNSET:
-        return f"when.on_call waits for number {when.on_call}"
-    if when.every is not UNSET:
-        return f"when.every waits for number {when.every}"
-    return f"when.probability is {when.probability}"
+    return f"it acts only with when: {fault.when}"
 
 
 def miss_in_words(fault: Fault, miss: Miss, count: int) -> str:

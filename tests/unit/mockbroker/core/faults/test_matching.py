@@ -215,9 +215,9 @@ def test_a_link_says_who_asked_whom(sim):
 @pytest.mark.parametrize(
     ("when", "reason"),
     [
-        ({"on_call": 4}, "when.on_call waits for number 4"),
-        ({"every": 10}, "when.every waits for number 10"),
-        ({"probability": 0}, "when.probability is 0"),
+        ({"on_call": 4}, "it acts only with when: on_call 4"),
+        ({"every": 10}, "it acts only with when: every 10"),
+        ({"probability": 0}, "it acts only with when: probability 0"),
     ],
 )
 def test_matching_calls_whose_turn_it_was_not_are_explained(sim, when, reason):
