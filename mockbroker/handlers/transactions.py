@@ -121,7 +121,7 @@ def added(
     of the first, as in Kafka.
     """
     partitions = list(dict.fromkeys((topic.name, index) for topic in topics for index in topic.partitions))
-    errors: dict[TopicPartition, int] = {one: code for one in partitions if (code := error_of(call, one))}
+    errors: dict[TopicPartition, int] = {one: unfit for one in partitions if (unfit := error_of(call, one))}
     if errors:
         return results_of(once_each(partitions), errors, ErrorCode.OPERATION_NOT_ATTEMPTED)
     transactions = call.cluster.transactions

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, cast
 
 from mockbroker.api import Errors, Needs, handles
 from mockbroker.call import Call, FetchedPart, Wait
-from mockbroker.handlers.leadership import NodeEndpoints, find_partition
+from mockbroker.handlers.leadership import find_partition, node_endpoints
 from mockbroker.share_groups.handlers.share_acknowledgements import (
     FINE,
     RENEWING_VERSION,
@@ -195,21 +195,21 @@ def respond(
     response = ShareFetchResponse(
         acquisition_lock_timeout_ms=share_of(call.cluster).limits(group_id).record_lock_duration_ms
     )
-    endpoints = NodeEndpoints(call)
+    leaders: list[int] = []
     topics: dict[bytes, ShareFetchResponse.Topic] = {}
     if session is not None and session.epoch != (1 if epoch == MAX_EPOCH else epoch + 1):
         response.error_code = ErrorCode.INVALID_SHARE_SESSION_EPOCH
         return response
     for one, entry in entries.items():
         if entry.error_code in LEADER_MOVED:
-            add_leader(call, one, entry, endpoints)
+            add_leader(call, one, entry, leaders)
         if session is not None and not session.has_news(
             one, has_records=bool(entry.records), has_error=entry.error_code != ErrorCode.NONE
         ):
             continue
         topics.setdefault(one[0], ShareFetchResponse.Topic(topic_id=one[0])).partitions.append(entry)
     response.responses = list(topics.values())
-    response.node_endpoints = endpoints.entries(ShareFetchResponse.NodeEndpoint)
+    response.node_endpoints = node_endpoints(call, leaders, ShareFetchResponse.NodeEndpoint)
     report(call, group_id, entries)
     return response
 
@@ -218,14 +218,14 @@ def add_leader(
     call: Call,
     one: TopicIndex,
     entry: PartitionEntry | ShareAcknowledgeResponse.Topic.Partition,
-    endpoints: NodeEndpoints,
+    leaders: list[int],
 ) -> None:
     """Add the leader of a partition to its entry, and its address to the response."""
     topic = call.cluster.topic_by_id.get(one[0])
     if topic is not None:  # it may be deleted while the call waits
         known = call.leadership(topic.partitions[one[1]])
         entry.current_leader.leader_id, entry.current_leader.leader_epoch = known.leader, known.leader_epoch
-        endpoints.add(known.leader)
+        leaders.append(known.leader)
 
 
 def report(call: Call, group_id: str, entries: Mapping[TopicIndex, PartitionEntry]) -> None:
@@ -291,17 +291,17 @@ def share_acknowledge(call: Call, request: ShareAcknowledgeRequest) -> ShareAckn
     outcomes = take_acknowledgements(call, group_id, member_id, named, is_renewal=is_renewal)
     if epoch == FINAL_EPOCH:
         share.end_session(call.broker.id, (group_id, member_id))
-    endpoints = NodeEndpoints(call)
+    leaders: list[int] = []
     topics: dict[bytes, ShareAcknowledgeResponse.Topic] = {}
     for (topic_id, index), outcome in outcomes.items():
         entry = ShareAcknowledgeResponse.Topic.Partition(partition_index=index, error_code=outcome.code)
         if outcome is not FINE:
             entry.error_message = outcome.message
         if outcome.code in LEADER_MOVED:
-            add_leader(call, (topic_id, index), entry, endpoints)
+            add_leader(call, (topic_id, index), entry, leaders)
         topics.setdefault(topic_id, ShareAcknowledgeResponse.Topic(topic_id=topic_id)).partitions.append(entry)
     return ShareAcknowledgeResponse(
         acquisition_lock_timeout_ms=share.limits(group_id).record_lock_duration_ms,
         responses=list(topics.values()),
-        node_endpoints=endpoints.entries(ShareAcknowledgeResponse.NodeEndpoint),
+        node_endpoints=node_endpoints(call, leaders, ShareAcknowledgeResponse.NodeEndpoint),
     )
