@@ -60,7 +60,7 @@ REQUEST_TIMEOUT_MS = 30_000  # request.timeout.ms, for the markers' replication
 MarkerResult = WriteTxnMarkersResponse.Marker.Topic.Partition
 
 
-class WrittenMarker(NamedTuple):
+class AppendedMarker(NamedTuple):
     """A marker in a log: the offset after it, and its entry of the answer."""
 
     partition: Partition
@@ -241,7 +241,7 @@ def end_txn(call: Call, request: EndTxnRequest) -> EndTxnResponse:
 def write_txn_markers(call: Call, request: WriteTxnMarkersRequest) -> WriteTxnMarkersResponse | Wait:
     """Append markers to partitions' logs, for brokers and admins; the answer waits for their replication."""
     results: dict[int, dict[TopicPartition, MarkerResult]] = {}  # the answer has each producer and partition once
-    written: list[WrittenMarker] = []
+    written: list[AppendedMarker] = []
     for marker in request.markers:
         of_producer = results.setdefault(marker.producer_id, {})
         for topic in marker.topics:
@@ -273,7 +273,7 @@ def write_marker(
     name: str,
     index: int,
     result: MarkerResult,
-    written: list[WrittenMarker],
+    written: list[AppendedMarker],
 ) -> None:
     """Write one marker. Raises ApiError."""
     cluster = call.cluster
@@ -304,15 +304,15 @@ def write_marker(
             cluster.internal_topics.end_transaction(
                 partition, marker.producer_id, marker.producer_epoch, committed=marker.transaction_result
             )
-        written.append(WrittenMarker(partition, end_offset, result))
+        written.append(AppendedMarker(partition, end_offset, result))
 
 
-def has_marker(_call: Call, one: WrittenMarker) -> bool:
+def has_marker(_call: Call, one: AppendedMarker) -> bool:
     """True if every in-sync replica has the marker."""
     return one.partition.high_watermark >= one.end_offset
 
 
-def time_out(one: WrittenMarker) -> None:
+def time_out(one: AppendedMarker) -> None:
     one.result.error_code = ErrorCode.REQUEST_TIMED_OUT
 
 
