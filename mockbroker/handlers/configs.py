@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, TypeVar
 
 from mockbroker.api import Errors, Needs, handles
 from mockbroker.call import Call
@@ -50,6 +50,7 @@ SERVED = (TOPIC_RESOURCE, BROKER_RESOURCE, LOGGERS, CLIENT_METRICS_RESOURCE, GRO
 BESIDE_TOPICS = "brokers, their loggers and client metrics: {0} on the cluster; groups: {0} on the group"
 
 Config = DescribeConfigsResponse.Result.Config
+AlterResponse = TypeVar("AlterResponse", AlterConfigsResponse, IncrementalAlterConfigsResponse)
 
 
 @handles(
@@ -154,14 +155,13 @@ def incremental_alter_configs(call: Call, request: IncrementalAlterConfigsReques
     def changes_of(resource: IncrementalAlterConfigsRequest.Resource) -> list[tuple[str, int, str | None]]:
         return [(one.name, one.config_operation, one.value) for one in resource.configs]
 
-    response: IncrementalAlterConfigsResponse = altered(
+    return altered(
         call,
         request,
         IncrementalAlterConfigsResponse,
         lambda key, resource: alterations.incremental(key, changes_of(resource)),
         lambda key, resource: alterations.fails_controller(key, changes_of(resource)),
     )
-    return response
 
 
 @handles(
@@ -175,22 +175,21 @@ def incremental_alter_configs(call: Call, request: IncrementalAlterConfigsReques
 def alter_configs(call: Call, request: AlterConfigsRequest) -> AlterConfigsResponse:
     """Replace all dynamic configs of each resource."""
     alterations = ConfigAlterations(call.cluster.configs, call.broker, request.validate_only)
-    response: AlterConfigsResponse = altered(
+    return altered(
         call,
         request,
         AlterConfigsResponse,
         lambda key, resource: alterations.whole(key, [(one.name, one.value) for one in resource.configs]),
     )
-    return response
 
 
 def altered(
     call: Call,
     request: Any,
-    response_class: Any,
+    response_class: type[AlterResponse],
     check: Callable[[tuple[int, str], Any], Callable[[], None] | None],
     fails: Callable[[tuple[int, str], Any], bool] = lambda _key, _resource: False,
-) -> Any:
+) -> AlterResponse:
     """The answer: the broker checks all resources, then forwards the valid ones to the controller.
 
     If the controller ``fails`` at one, all forwarded resources have UNKNOWN_SERVER_ERROR.

@@ -9,13 +9,15 @@ versions that 4.x dropped, 3.9.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from mockbroker.api import Api, Errors, RequestError, api_of
 from mockbroker.api_parts import Level, error_field, fields_of
 from mockbroker.call import Call
 from mockbroker.state.errors import ApiError
 from protocol.error_codes import ErrorCode
+
+Response = TypeVar("Response")
 
 
 def error_response(request: Any, version: int, error: Exception) -> Any:
@@ -41,7 +43,7 @@ def error_response(request: Any, version: int, error: Exception) -> Any:
     return answer if api.errors.odd is None else api.errors.odd(request, answer, found, version)
 
 
-def answer_parts(call: Call, request: Any, answer: Callable[..., None]) -> Any:
+def answer_parts(call: Call, request: Any, response_class: type[Response], answer: Callable[..., None]) -> Response:
     """The answer to a request whose parts, such as partitions or groups, are answered one by one.
 
     Args:
@@ -59,7 +61,7 @@ def answer_parts(call: Call, request: Any, answer: Callable[..., None]) -> Any:
         except ApiError as error:
             fail(entry, call.version, errors, request_error(error))
 
-    return api.response(**{levels[0].answered: entries_of(request, levels, complete)})
+    return response_class(**{levels[0].answered: entries_of(request, levels, complete)})
 
 
 def entries_of(

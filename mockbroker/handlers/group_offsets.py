@@ -97,12 +97,11 @@ def offset_fetch(call: Call, request: OffsetFetchRequest) -> OffsetFetchResponse
         call.cluster.groups.check_fetch(group.group_id, group.member_id, group.member_epoch)
         add_offsets(call, entry, group, request.require_stable)
 
-    response = OffsetFetchResponse()
     if call.version >= FETCH_BATCH_VERSION:
-        response = answer_parts(call, request, fetch_group)
-    else:
-        check_coordinator(call, request.group_id)
-        add_offsets(call, response, request, request.require_stable)
+        return answer_parts(call, request, OffsetFetchResponse, fetch_group)
+    check_coordinator(call, request.group_id)
+    response = OffsetFetchResponse()
+    add_offsets(call, response, request, request.require_stable)
     return response
 
 

@@ -21,8 +21,7 @@ from protocol.apis.leader_epochs import OffsetForLeaderEpochRequest, OffsetForLe
 )
 def offset_for_leader_epoch(call: Call, request: OffsetForLeaderEpochRequest) -> OffsetForLeaderEpochResponse:
     """The end of an epoch for each requested partition."""
-    response: OffsetForLeaderEpochResponse = answer_parts(call, request, end_of_epoch)
-    return response
+    return answer_parts(call, request, OffsetForLeaderEpochResponse, end_of_epoch)
 
 
 def end_of_epoch(

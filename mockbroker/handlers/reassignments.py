@@ -52,7 +52,7 @@ def alter_reassignments(call: Call, request: AlterPartitionReassignmentsRequest)
         check_controller(call)
         moves.append(reassignments.plan(topic.name, wanted.partition_index, wanted.replicas, may_resize=may_resize))
 
-    response: AlterPartitionReassignmentsResponse = answer_parts(call, request, plan)
+    response = answer_parts(call, request, AlterPartitionReassignmentsResponse, plan)
     response.allow_replication_factor_change = request.allow_replication_factor_change
     response.error_message = None
     if moves:

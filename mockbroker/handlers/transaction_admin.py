@@ -45,8 +45,7 @@ TransactionEntry = DescribeTransactionsResponse.Transaction
 @handles(DescribeProducersRequest, access=Needs(topic="Read"), errors=Errors(words="nothing"), subjects=nothing_named)
 def describe_producers(call: Call, request: DescribeProducersRequest) -> DescribeProducersResponse:
     """The active producers of each partition, as its replica knows them."""
-    response: DescribeProducersResponse = answer_parts(call, request, describe_partition)
-    return response
+    return answer_parts(call, request, DescribeProducersResponse, describe_partition)
 
 
 def describe_partition(
@@ -85,8 +84,7 @@ def active_producers(producers: PartitionProducers) -> list[ProducersOfPartition
 )
 def describe_transactions(call: Call, request: DescribeTransactionsRequest) -> DescribeTransactionsResponse:
     """The state of each transactional id that the broker coordinates."""
-    response: DescribeTransactionsResponse = answer_parts(call, request, describe_transaction)
-    return response
+    return answer_parts(call, request, DescribeTransactionsResponse, describe_transaction)
 
 
 def describe_transaction(call: Call, entry: TransactionEntry, transactional_id: str) -> None:
