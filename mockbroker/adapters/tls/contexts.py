@@ -1,4 +1,4 @@
-"""The settings of a listener for Python's ``ssl``: its key, the authorities it trusts, versions and cipher suites."""
+"""The settings of a listener for Python's ``ssl``: its key, the authorities it trusts, and versions."""
 
 from __future__ import annotations
 
@@ -22,9 +22,6 @@ if TYPE_CHECKING:
     from mockbroker.state.cluster import Cluster
 
 VERSIONS = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
-OF_TLS_13 = ("TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256", "TLS_AES_128_GCM_SHA256")
-"""The suites of TLS 1.3 that OpenSSL has turned on; ``ssl`` cannot choose among them."""
-SUITE = re.compile(r"(?:TLS|SSL)_(?:(?P<exchange>\w+?)_)?WITH_(?P<cipher>\w+)_(?P<hash>SHA\d*|MD5|CCM(?:_8)?)")
 
 
 @dataclass(slots=True, frozen=True)
@@ -82,8 +79,7 @@ def context_of(settings: ListenerTls) -> ssl.SSLContext:
     """The TLS context of a listener's connections. Raises StoreError."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.options |= ssl.OP_NO_RENEGOTIATION
-    versions = choose_suites(context, settings)
-    context.minimum_version, context.maximum_version = VERSIONS[versions[0]], VERSIONS[versions[-1]]
+    put_versions(context, settings.versions)
     put_key(context, load_key(settings.key_store))
     if settings.client_auth != NONE:
         context.verify_mode = ssl.CERT_REQUIRED if settings.client_auth == REQUIRED else ssl.CERT_OPTIONAL
@@ -93,6 +89,11 @@ def context_of(settings: ListenerTls) -> ssl.SSLContext:
     if settings.trust_store is not None:
         put_trusted(context, settings.trust_store)
     return context
+
+
+def put_versions(context: ssl.SSLContext, names: tuple[str, ...]) -> None:
+    """Set the versions of TLS."""
+    context.minimum_version, context.maximum_version = VERSIONS[names[0]], VERSIONS[names[-1]]
 
 
 def put_trusted(context: ssl.SSLContext, store: TrustStore) -> None:
@@ -136,49 +137,6 @@ def passing_file(text: str) -> Iterator[str]:
         if not name.startswith("/proc/"):
             with suppress(OSError):
                 Path(name).unlink()
-
-
-def choose_suites(context: ssl.SSLContext, settings: ListenerTls) -> tuple[str, ...]:
-    """Let a context use the cipher suites that are set; gives the versions that have any. Raises StoreError."""
-    if not settings.cipher_suites:
-        return settings.versions
-    of_13 = [one for one in settings.cipher_suites if one in OF_TLS_13]
-    older = [one for one in settings.cipher_suites if one not in OF_TLS_13]
-    versions = [one for one in settings.versions if (of_13 if one == "TLSv1.3" else older)]
-    if not versions:
-        raise StoreError(f"ssl.cipher.suites: none is for {' or '.join(settings.versions)}")
-    if "TLSv1.3" in versions and len(of_13) < len(OF_TLS_13):
-        left_out = ", ".join(one for one in OF_TLS_13 if one not in of_13)
-        raise StoreError(
-            f"ssl.cipher.suites: expected all suites of TLSv1.3 or none, got a list without {left_out}; "
-            "Python's ssl cannot choose among them"
-        )
-    if older:
-        try:
-            context.set_ciphers(":".join(openssl_name(one) for one in older))
-        except ssl.SSLError:
-            raise StoreError(f"ssl.cipher.suites: OpenSSL has none of {', '.join(older)}") from None
-        there = {one["name"] for one in context.get_ciphers()}
-        missing = [one for one in older if openssl_name(one) not in there]
-        if missing:
-            raise StoreError(f"ssl.cipher.suites: Unsupported CipherSuite: {missing[0]}")
-    return tuple(versions)
-
-
-def openssl_name(suite: str) -> str:
-    """OpenSSL's name of a suite of TLS 1.2.
-
-    >>> openssl_name("TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256"), openssl_name("TLS_RSA_WITH_AES_256_CBC_SHA")
-    ('ECDHE-RSA-AES128-GCM-SHA256', 'AES256-SHA')
-    """
-    found = SUITE.fullmatch(suite)
-    if found is None:
-        return suite
-    cipher = re.sub(r"^AES_(\d{1,3})", r"AES\1", found["cipher"].removesuffix("_CBC"))
-    hash_ = "" if cipher == "CHACHA20_POLY1305" else found["hash"]
-    hash_ = hash_.replace("_", "")  # CCM_8
-    exchange = "" if found["exchange"] == "RSA" else found["exchange"]
-    return "-".join(part.replace("_", "-") for part in (exchange, cipher, hash_) if part)
 
 
 def reason_of(error: ssl.SSLError) -> str:

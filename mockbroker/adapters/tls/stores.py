@@ -8,8 +8,6 @@ Source: DefaultSslEngineFactory, Apache Kafka 4.4; RFC 7468.
 from __future__ import annotations
 
 import re
-from base64 import b64decode, b64encode
-from binascii import Error as Base64Error
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,14 +20,7 @@ OLD_FORMATS = {b"\xfe\xed\xfe\xed": "JKS", b"\xce\xce\xce\xce": "JCEKS"}
 DER_SEQUENCE = b"\x30"
 DAMAGED = "keystore password was incorrect, or the file is damaged"
 NO_KEY = "expected a private key with its certificate in it, got none"
-HEADERS = r"(?:[^\r\n:]*+:[^\r\n]*+\s++)*+"
-ENTRY = (
-    r"(?<!-)-++BEGIN\s*+(?P<before>.*){name}[^-]*+-++\s++"
-    + HEADERS
-    + r"(?P<body>[a-zA-Z0-9/+=\s]*+)-++END\s*+.*{name}[^-]*+-++\s++"
-)
-CERTIFICATES = re.compile(ENTRY.format(name="CERTIFICATE"))
-PRIVATE_KEYS = re.compile(ENTRY.format(name=r"PRIVATE\s+KEY"))
+PEM_BLOCK = re.compile(r"-----BEGIN (?P<label>[A-Z ]+)-----(?P<body>[^-]*)-----END (?P=label)-----")
 LINE = 64
 
 
@@ -79,7 +70,7 @@ def load_trusted(store: TrustStore) -> str:
     try:
         if store.type == PEM:
             return pem_certificates(read_file(store.location).decode(errors="replace"))
-        return java_certificates(store.location, store.type, store.password)
+        return pkcs12_certificates(java_store(store.location, store.type), store.password)
     except StoreError as error:
         raise StoreError(f"Failed to load SSL truststore {store.location} of type {store.type}: {error}") from None
 
@@ -94,55 +85,41 @@ def read_file(location: str) -> bytes:
 # PEM
 
 
-def pem_key(key: str, chain: str, password: str | None) -> ServerKey:
-    found = list(PRIVATE_KEYS.finditer(key + "\n"))
-    if not found:
-        raise StoreError("No matching PRIVATE KEY entries in PEM file")
+def pem_key(text: str, chain: str, password: str | None) -> ServerKey:
+    found = pem_blocks(text, "PRIVATE KEY")
     if len(found) > 1:
         raise StoreError(f"Expected one private key, but found {len(found)}")
-    before = found[0]["before"].strip()
-    if before not in ("", "ENCRYPTED"):
+    ((label, key),) = found
+    is_encrypted = label == "ENCRYPTED PRIVATE KEY"
+    if not is_encrypted and label != "PRIVATE KEY":
         raise StoreError(
-            f"expected a key in PKCS#8 (BEGIN PRIVATE KEY), got BEGIN {before} PRIVATE KEY; "
-            "`openssl pkcs8 -topk8` converts it"
+            f"expected a key in PKCS#8 (BEGIN PRIVATE KEY), got BEGIN {label}; `openssl pkcs8 -topk8` converts it"
         )
-    if before and password is None:
+    if is_encrypted and password is None:
         raise StoreError("the private key is encrypted: expected its password in ssl.key.password, got none")
-    if password is not None and not before:
+    if password is not None and not is_encrypted:
         raise StoreError("expected an encrypted private key for ssl.key.password, got one that is not")
-    label = f"{before} PRIVATE KEY".strip()
-    return ServerKey(armoured(label, decoded(found[0]["body"])), password, pem_certificates(chain))
+    return ServerKey(key, password, pem_certificates(chain))
 
 
 def pem_certificates(text: str) -> str:
-    found = [decoded(one["body"]) for one in CERTIFICATES.finditer(text + "\n")]
+    return "".join(block for _, block in pem_blocks(text, "CERTIFICATE"))
+
+
+def pem_blocks(text: str, kind: str) -> list[tuple[str, str]]:
+    """Labels and blocks of a kind, with the line breaks that OpenSSL requires; in settings they may be missing."""
+    found = []
+    for match in PEM_BLOCK.finditer(text):
+        label, body = match["label"], "".join(match["body"].split())
+        if label.endswith(kind):
+            lines = [body[at : at + LINE] for at in range(0, len(body), LINE)]
+            found.append((label, "\n".join([f"-----BEGIN {label}-----", *lines, f"-----END {label}-----", ""])))
     if not found:
-        raise StoreError("No matching CERTIFICATE entries in PEM file")
-    return "".join(armoured("CERTIFICATE", one) for one in found)
-
-
-def decoded(body: str) -> bytes:
-    try:
-        return b64decode("".join(body.split()), validate=True)
-    except Base64Error:
-        raise StoreError("expected base64 between BEGIN and END") from None
-
-
-def armoured(label: str, der: bytes) -> str:
-    """DER as PEM, however its text was broken into lines."""
-    text = b64encode(der).decode()
-    lines = [text[at : at + LINE] for at in range(0, len(text), LINE)]
-    return "\n".join([f"-----BEGIN {label}-----", *lines, f"-----END {label}-----", ""])
+        raise StoreError(f"No matching {kind} entries in PEM file")
+    return found
 
 
 # PKCS#12
-
-
-def java_certificates(location: str, type_: str, password: str | None) -> str:
-    found = pkcs12_certificates(java_store(location, type_), password)
-    if not found:
-        raise StoreError("expected certificates in it, got none")
-    return found
 
 
 def java_store(location: str, type_: str) -> bytes:
@@ -167,16 +144,21 @@ def pkcs12_key(data: bytes, password: str) -> ServerKey:
     found = pkcs12(data, password)
     if found.key is None or found.cert is None:
         raise StoreError(NO_KEY)
-    own = [found.cert, *found.additional_certs]
     pem = found.key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
-    return ServerKey(pem, None, "".join(one.certificate.public_bytes(Encoding.PEM).decode() for one in own))
+    return ServerKey(pem, None, certificates_in(found))
 
 
 def pkcs12_certificates(data: bytes, password: str | None) -> str:
+    found = certificates_in(pkcs12(data, password))
+    if not found:
+        raise StoreError("expected certificates in it, got none")
+    return found
+
+
+def certificates_in(store: Any) -> str:
     from cryptography.hazmat.primitives.serialization import Encoding
 
-    found = pkcs12(data, password)
-    own = [*([found.cert] if found.cert is not None else []), *found.additional_certs]
+    own = [*([store.cert] if store.cert is not None else []), *store.additional_certs]
     return "".join(one.certificate.public_bytes(Encoding.PEM).decode() for one in own)
 
 

@@ -53,7 +53,6 @@ class ListenerTls:
     key_store: KeyStore
     trust_store: TrustStore | None
     versions: tuple[str, ...]
-    cipher_suites: tuple[str, ...]
     client_auth: str
     mapping: PrincipalMapping
 
@@ -67,7 +66,6 @@ def tls_of(settings: Mapping[str, Any], listener: str, protocol: str) -> Listene
             key_store(own),
             trust_store(own),
             versions(own),
-            own.value("ssl.cipher.suites"),
             client_auth(own, protocol),
             parse_rules(own.value("ssl.principal.mapping.rules") or "DEFAULT"),
         )

@@ -103,15 +103,6 @@ async def test_a_version_that_is_not_enabled_gets_nobody_in(authority, settings)
         assert await brokers_told(cluster, client_context(authority)) == 1
 
 
-async def test_a_cipher_suite_that_is_set_is_the_one_that_is_used(authority, settings):
-    suite = "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256"
-    async with (
-        MockCluster(1, settings={**settings, "ssl.cipher.suites": suite}) as cluster,
-        WireClient(address(cluster), tls=client_context(authority)) as client,
-    ):
-        assert client.writer.get_extra_info("cipher")[:2] == ("ECDHE-ECDSA-AES128-GCM-SHA256", "TLSv1.2")
-
-
 async def test_an_answer_larger_than_every_buffer_comes_whole(authority, settings):
     topics = [MetadataRequest.Topic(name="x" * 20_000 + str(number)) for number in range(200)]
     wanted = MetadataRequest(topics=topics, allow_auto_topic_creation=False)

@@ -143,8 +143,6 @@ def test_a_listener_has_its_own_settings_before_those_of_all(tmp_path):
         (inline(SERVER) | {"ssl.enabled.protocols": "TLSv1.2,SSLv3"}, "expected some of TLSv1.2, TLSv1.3, got SSLv3"),
         (inline(SERVER) | {"ssl.protocol": "SSLv3"}, "ssl.protocol: expected TLS or TLSv1.2 or TLSv1.3, got SSLv3"),
         (inline(SERVER) | {"ssl.client.auth": "maybe"}, "ssl.client.auth"),
-        (inline(SERVER) | {"ssl.cipher.suites": "TLS_NO_SUCH"}, "ssl.cipher.suites: OpenSSL has none of TLS_NO_SUCH"),
-        (inline(SERVER) | {"ssl.cipher.suites": "TLS_AES_128_GCM_SHA256"}, "expected all suites of TLSv1.3 or none"),
         (inline(SERVER) | {"ssl.principal.mapping.rules": "RULE:a"}, "Invalid rule: `RULE:a`"),
         (inline(SERVER) | {"ssl.principal.mapping.rules": "RULE:(?=a)/b/"}, "cannot use the pattern '(?=a)'"),
     ],
@@ -177,9 +175,3 @@ def test_a_wrong_password_and_formats_that_are_not_read_are_told_apart(tmp_path)
     assert f"-srckeystore {old} -destkeystore old.p12 -deststoretype PKCS12" in said[1]
     assert f"-srcstoretype JKS -srckeystore {older} -destkeystore older.p12 -deststoretype PKCS12" in said[2]
     assert said[3].endswith("it is not PKCS#12")
-
-
-def test_a_cipher_suite_has_to_be_for_an_enabled_version():
-    suites = {"ssl.cipher.suites": "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384", "ssl.enabled.protocols": "TLSv1.3"}
-    with pytest.raises(ValueError, match=r"ssl\.cipher\.suites: none is for TLSv1\.3"):
-        made(inline(SERVER) | suites)
