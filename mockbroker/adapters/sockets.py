@@ -10,7 +10,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Protocol, cast
 
 from mockbroker.adapters.listening import end_listening
-from mockbroker.adapters.waiting_connections import BACKLOG, WaitingConnections
 from mockbroker.core.connection import Connection
 from mockbroker.core.connection_quotas import ConnectionQuotas
 from mockbroker.core.engine import Engine
@@ -23,7 +22,8 @@ if TYPE_CHECKING:
     from mockbroker.adapters.tls.contexts import TlsListener
     from mockbroker.session import Session
 
-MAX_CONNECTIONS = "max.connection"
+BACKLOG = 1024
+MAX_CONNECTIONS = "max.connections"
 SYSTEMS_OWN = -1  # of a send buffer: whatever the system thinks right, which may be megabytes of one large answer
 LINGER_S = 1.0  # how long the client of a stopped broker may take to close its end
 
@@ -54,7 +54,7 @@ class Node:
         self.cluster, self.broker, self._tls = cluster, broker, tls or {}
         self.clients: dict[ClientProtocol, None] = {}
         self.handshakes: dict[ClientProtocol, None] = {}
-        self._waiting = {one.name: WaitingConnections(self, one.name) for one in broker.listeners}
+        self._waiting: dict[ClientProtocol, None] = {}  # over a limit of connections, in the order of their arrival
         self.quotas = ConnectionQuotas(cluster.engine.cluster, broker.id)
         self.quotas.cluster.configs.on_change(self._limits_changed)
         self._bound: list[tuple[Listener, socket.socket]] = []
@@ -102,7 +102,6 @@ class Node:
         Raises OSError: its address cannot be had.
         """
         self._tls = tls
-        self._waiting[listener.name] = WaitingConnections(self, listener.name)
         if self.accepts:
             self._bind(listener)
             await self.accept()
@@ -117,23 +116,29 @@ class Node:
         return lambda: TlsClientProtocol(self, listener, self._tls[listener.name])  # which may change
 
     def arrived(self, client: ClientProtocol) -> None:
-        """Take a new connection, or have it wait, as in a listener's queue, where nothing of it is read.
+        """Take a new connection; one over a limit waits and is not read.
 
-        One that the system had accepted when listening ended comes afterwards: it is broken off.
+        Connections that the system had accepted when listening ended are aborted.
         """
-        if self._refuses:
+        name = client.listener.name
+        if self._refuses or len(self._waiting) >= BACKLOG:
             client.transport.abort()
-            return
-        self._waiting[client.listener.name].add(client)
+        elif self.quotas.has_room(name) and all(one.listener.name != name for one in self._waiting):
+            client.take()
+        else:
+            if all(one.listener.name != name for one in self._waiting):
+                self.quotas.log_wait(name, client.address)
+            client.transport.pause_reading()
+            self._waiting[client] = None
 
     def left(self, client: ClientProtocol) -> None:
-        """A connection that was taken has ended: another one may be."""
+        """A connection that was taken has ended, so another one may be taken."""
         self.quotas.left(client.listener.name, client.address)
         self._take_waiting()
 
     def gave_up(self, client: ClientProtocol) -> None:
-        """A connection that was not taken has ended."""
-        self._waiting[client.listener.name].remove(client)
+        """A waiting connection has ended."""
+        self._waiting.pop(client, None)
 
     def end_excess(self) -> None:
         """End the connections that are too many, those first that have been silent for the longest."""
@@ -145,9 +150,9 @@ class Node:
             client.abort()
 
     def begin_with(self, state: Cluster) -> None:
-        """Go on with a new cluster: its broker, and the limits that it has; no connection was counted yet."""
+        """Continue with the state of a new cluster."""
         self.broker = state.brokers[self.broker.id]
-        self.quotas.begin_with(state)
+        self.quotas.cluster = state
         state.configs.on_change(self._limits_changed)
         self._limits_changed(BROKER, str(self.broker.id), frozenset())
 
@@ -161,8 +166,13 @@ class Node:
         self._take_waiting()
 
     def _take_waiting(self) -> None:
-        for waiting in self._waiting.values():
-            waiting.take()
+        for client in list(self._waiting):
+            if self.quotas.has_room(client.listener.name):
+                del self._waiting[client]
+                client.take()
+                if not client.transport.is_closing():
+                    client.transport.resume_reading()
+                    client.catch_up()
 
     def refuse(self) -> None:
         """Refuse new connections, and break off those to come. The ports stay ours, for the next start."""
@@ -177,10 +187,9 @@ class Node:
         self._servers.clear()
 
     def _end_handshakes(self) -> None:
-        for client in self.handshakes:
+        for client in (*self.handshakes, *self._waiting):
             client.transport.abort()
-        for waiting in self._waiting.values():
-            waiting.end()
+        self._waiting.clear()
 
     def close(self) -> None:
         """Refuse new connections, give the ports back and end the connections that are there."""

@@ -31,7 +31,6 @@ DEFAULTS: dict[str, Any] = {
     "group.share.assignment.interval.ms": 0,
     "inter.broker.protocol.version": "",
     "leader.imbalance.check.interval.seconds": 0,
-    "max.connection.creation.rate": 2147483647,
     "max.connections": 2147483647,
     "max.connections.per.ip": 2147483647,
     "max.decompressed.request.bytes": 33554432,  # ours: decompressed size of one request's records
@@ -87,7 +86,7 @@ PROTOCOL_SETTING = "inter.broker.protocol.version"
 SETTINGS_OF_MODES = (PROTOCOL_SETTING, *(name for part in parts() if part.metadata_support for name in part.settings))
 EMULATED_DEFAULTS = {"leader.imbalance.check.interval.seconds": 300}
 """Kafka's defaults that apply only to a cluster that emulates one release (``--emulate``)."""
-LIMITS_OF_LISTENERS = (".max.connections", ".max.connection.creation.rate")
+LIMIT_OF_LISTENERS = ".max.connections"
 
 
 class KafkaSettings(dict[str, Any]):
@@ -245,6 +244,6 @@ def typed(name: str, value: Any) -> Any:
         found = find_definition("broker", name)
         if found is not None:
             return found.parse(value, in_range=False)
-        if not (name.endswith(LIMITS_OF_LISTENERS) and name.startswith("listener.name.")):
+        if not (name.endswith(LIMIT_OF_LISTENERS) and name.startswith("listener.name.")):
             return value
     return parse(name, value, ConfigType.BOOLEAN if isinstance(default, bool) else ConfigType.LONG)

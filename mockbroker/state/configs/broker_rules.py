@@ -21,7 +21,6 @@ from mockbroker.state.configs.definitions import (
     topic_synonyms,
 )
 from mockbroker.state.configs.effective import own_name
-from mockbroker.state.configs.effects import CONNECTIONS_OF_LISTENERS
 from mockbroker.state.configs.values import ConfigType, InvalidValueError
 from mockbroker.state.errors import invalid_request
 
@@ -53,6 +52,7 @@ AT_LEAST = {"log.roll.ms": 1, "log.roll.jitter.ms": 0, "producer.id.expiration.m
 MEGABYTE = 1 << 20
 KAFKA_CLASSES = ("org.apache.kafka.", "java.")
 REPORTERS = "metric.reporters"
+CONNECTION_LIMITS = ("max.connection.creation.rate", "max.connections")
 LIMITS_BY_IP = "max.connections.per.ip.overrides"
 LIMIT_OF_IP = re.compile(r".*:[+-]?[0-9]+\s*")
 
@@ -181,7 +181,7 @@ def check_connections(change: BrokerConfigChange) -> None:
     cluster = change.configs.cluster
     brokers = cluster.brokers.values() if change.broker_id is None else [cluster.brokers[change.broker_id]]
     for listener in sorted({one.name for broker in brokers for one in broker.listeners}):
-        for name in sorted(CONNECTIONS_OF_LISTENERS):
+        for name in CONNECTION_LIMITS:
             own = own_name(listener, name)
             asked = own if own in change.wanted else name
             is_hidden = asked == name and any(True for _ in change.configs.layers((own,), change.broker_id))

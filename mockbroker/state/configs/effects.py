@@ -92,12 +92,12 @@ OF_A_BROKER = frozenset(
 """Configs that each broker's own ``server.properties`` must set. As settings of the whole cluster, those of
 ``OF_NUMBERED`` describe the listeners of numbered brokers; the others have no effect."""
 OF_NUMBERED = frozenset({"advertised.listeners", "listener.security.protocol.map", "listeners"})
-CONNECTIONS_OF_LISTENERS = frozenset({"max.connection.creation.rate", "max.connections"})
 OF_LISTENERS = OF_LOGINS | {"sasl.jaas.config", "sasl.server.callback.handler.class"}
 """Configs with an effect after ``listener.name.LISTENER.``, or after that and a mechanism's name."""
 OF_TLS = frozenset(name for name in names(BROKER) if name.startswith("ssl.")) - {
     "ssl.allow.dn.changes",
     "ssl.allow.san.changes",
+    "ssl.cipher.suites",
     "ssl.endpoint.identification.algorithm",
     "ssl.engine.factory.class",
     "ssl.keymanager.algorithm",
@@ -119,7 +119,7 @@ def is_of_a_listener(name: str) -> bool:
     if not name.startswith(LISTENER_PREFIX):
         return False
     _, _, rest = name.removeprefix(LISTENER_PREFIX).partition(".")
-    alone = OF_LISTENERS | OF_TLS | CONNECTIONS_OF_LISTENERS
+    alone = OF_LISTENERS | OF_TLS | {"max.connections"}
     return rest in alone or rest.partition(".")[2] in OF_LISTENERS
 
 

@@ -7,7 +7,6 @@ from contextlib import AsyncExitStack
 import pytest
 
 from mockbroker import MockCluster
-from mockbroker.state.quotas.client_quotas import Alteration, alter_quotas
 from protocol.apis.api_versions import ApiVersionsRequest
 from protocol.apis.metadata import MetadataRequest
 from tests.progress import until
@@ -84,18 +83,6 @@ async def test_a_connection_over_the_limit_of_all_waits_for_another_to_end_and_i
         assert (await third.answer(ApiVersionsRequest.api_key, 0)).error_code == 0
 
 
-async def test_connections_over_the_rate_are_taken_later(caplog):
-    settings = {"max.connection.creation.rate": 1}
-    async with MockCluster(1, ("a",), settings=settings) as cluster, AsyncExitStack() as stack:
-        clients = [await stack.enter_async_context(WireClient(cluster.bootstrap_servers)) for _ in range(12)]
-        for client in clients:
-            client.send(ApiVersionsRequest(), 0)
-        assert (await clients[0].answer(ApiVersionsRequest.api_key, 0)).error_code == 0
-        assert "max.connection.creation.rate is 1" in caplog.text
-        for client in clients[1:]:
-            assert (await client.answer(ApiVersionsRequest.api_key, 0)).error_code == 0
-
-
 OUTSIDE = {
     "listeners": "PLAINTEXT://127.0.0.1:0,OUTSIDE://127.0.0.1:0",
     "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,OUTSIDE:PLAINTEXT",
@@ -136,17 +123,6 @@ async def test_a_limit_that_is_raised_lets_those_in_who_wait_and_one_that_is_low
         async with WireClient(inside) as broker:
             assert (await broker.ask(ApiVersionsRequest(), 0)).error_code == 0
             assert await second.is_hung_up(), "brokers are let in, and others end for it"
-
-
-async def test_an_address_that_sends_too_many_connections_a_second_is_hung_up_on_later():
-    async with MockCluster(1) as cluster, AsyncExitStack() as stack:
-        limit = Alteration({"ip": "127.0.0.1"}, [("connection_creation_rate", 1.0)])
-        alter_quotas(cluster.state.writer, [limit])
-        clients = [await stack.enter_async_context(WireClient(cluster.bootstrap_servers)) for _ in range(12)]
-        for client in clients:
-            client.send(ApiVersionsRequest(), 0)
-        assert (await clients[0].answer(ApiVersionsRequest.api_key, 0)).error_code == 0
-        assert await clients[-1].is_hung_up()
 
 
 @pytest.mark.parametrize("loop", ["asyncio", "uvloop"])

@@ -7,7 +7,6 @@ import pytest
 from mockbroker.core.connection_quotas import ConnectionQuotas
 from mockbroker.core.simulation import Simulation
 from mockbroker.state.brokers.broker import Listener
-from mockbroker.state.quotas.client_quotas import Alteration, alter_quotas
 from protocol.apis.configs import IncrementalAlterConfigsRequest
 
 BROKER, SET = 4, 0
@@ -45,24 +44,12 @@ def test_a_connection_over_the_limit_of_all_waits_until_another_one_has_ended(ca
         assert quotas.has_room(HERE)
         assert quotas.admit(HERE, address)
     assert not quotas.has_room(HERE)
-    quotas.tell_of_wait(HERE, "10.0.0.3")
+    quotas.log_wait(HERE, "10.0.0.3")
     assert [record.getMessage() for record in caplog.records] == [
         "broker 0 has connections wait, the first is of 10.0.0.3: max.connections is 2"
     ]
     quotas.left(HERE, "10.0.0.1")
     assert quotas.has_room(HERE)
-
-
-def test_connections_over_the_rate_wait_so_long_that_it_is_kept_on_average():
-    quotas = quotas_of(max_connection_creation_rate=2)
-    now_ms = waited_ms = 0
-    for _ in range(100):
-        wait_ms = quotas.wait_ms(HERE, now_ms)
-        assert wait_ms <= 1000
-        now_ms += wait_ms
-        waited_ms += wait_ms
-    assert 35_000 <= waited_ms <= 100_000, "two a second, and ten seconds' worth at once"
-    assert quotas_of(max_connection_creation_rate=0).wait_ms(HERE, 0) == 1000
 
 
 def test_of_many_refused_in_a_row_one_is_logged(caplog):
@@ -96,7 +83,7 @@ def test_a_listener_has_no_room_over_its_own_limit_and_the_others_have(caplog):
     quotas = of_two_listeners(listener_name_outside_max_connections="1")
     assert quotas.admit("OUTSIDE", "10.0.0.1")
     assert (quotas.has_room("OUTSIDE"), quotas.has_room(HERE)) == (False, True)
-    quotas.tell_of_wait("OUTSIDE", "10.0.0.2")
+    quotas.log_wait("OUTSIDE", "10.0.0.2")
     assert caplog.messages == [
         "broker 0 has connections wait, the first is of 10.0.0.2: listener.name.outside.max.connections is 1"
     ]
@@ -120,19 +107,6 @@ def test_the_listener_between_brokers_is_the_one_that_settings_name():
     assert (named.is_protected("OUTSIDE"), named.is_protected(HERE)) == (True, False)
     assert of_two_listeners(security_inter_broker_protocol="SSL").is_protected(HERE) is False
     assert not quotas_of().is_protected(HERE), "there is no other listener"
-
-
-def test_a_rate_of_one_listener_lets_the_other_one_go_on():
-    quotas = of_two_listeners(listener_name_outside_max_connection_creation_rate=1)
-    assert [quotas.wait_ms("OUTSIDE", 0) for _ in range(12)][-1] == 1000
-    assert [quotas.wait_ms(HERE, 0) for _ in range(12)] == [0] * 12
-
-
-def test_the_rate_of_all_does_not_hold_brokers_back_and_is_their_own_too():
-    quotas = of_two_listeners(max_connection_creation_rate=1)
-    assert [quotas.wait_ms("OUTSIDE", 0) for _ in range(12)][-1] == 1000
-    assert quotas.wait_ms(HERE, 0) == 0, "counted by itself"
-    assert [quotas.wait_ms(HERE, 0) for _ in range(12)][-1] == 1000
 
 
 def test_limits_of_a_listener_that_are_set_at_run_time_count_for_it():
@@ -163,28 +137,6 @@ def test_a_limit_of_a_listener_is_a_number():
         of_two_listeners(listener_name_outside_max_connections="few")
 
 
-def test_an_address_that_sends_too_many_in_a_second_is_refused_for_a_while_and_others_are_not(caplog):
-    sim = Simulation("a")
-    quotas = ConnectionQuotas(sim.cluster, 0)
-    limit_rate(sim, "10.0.0.1", 1)
-    assert [quotas.close_after_ms(HERE, "10.0.0.1", 0) for _ in range(12)] == [0] * 10 + [1000] * 2
-    assert caplog.messages == ["broker 0 refuses connections of 10.0.0.1: connection_creation_rate is 1"]
-    assert quotas.close_after_ms(HERE, "10.0.0.2", 0) == 0
-    assert quotas.close_after_ms(HERE, "10.0.0.1", 12_000) == 0
-
-
-def test_the_rate_of_an_address_of_its_own_counts_before_that_of_all_addresses():
-    sim = Simulation("a")
-    quotas = ConnectionQuotas(sim.cluster, 0)
-    limit_rate(sim, None, 1)
-    limit_rate(sim, "10.0.0.1", 2)
-    for address, most in (("10.0.0.1", 20), ("10.0.0.2", 10), ("10.0.0.3", 10)):
-        assert [quotas.close_after_ms(HERE, address, 0) > 0 for _ in range(25)].index(True) == most
-    limit_rate(sim, "10.0.0.1", None)
-    limit_rate(sim, None, None)
-    assert quotas.close_after_ms(HERE, "10.0.0.3", 0) == 0
-
-
 @pytest.mark.parametrize(
     ("named", "address"),
     [("localhost", "127.0.0.1"), ("0:0:0:0:0:0:0:1", "::1"), ("::1", "::1"), ("10.0.0.1", "::ffff:10.0.0.1")],
@@ -192,25 +144,4 @@ def test_the_rate_of_an_address_of_its_own_counts_before_that_of_all_addresses()
 def test_an_address_is_found_however_it_is_written(named, address):
     sim = Simulation("a", settings={"max.connections.per.ip.overrides": f"{named}:1"})
     quotas = ConnectionQuotas(sim.cluster, 0)
-    limit_rate(sim, named, 1)
-    assert [quotas.close_after_ms(HERE, address, 0) > 0 for _ in range(11)][-1]
     assert [quotas.admit(HERE, address) for _ in range(2)] == [True, False]
-
-
-def test_a_connection_that_is_refused_for_its_address_counts_for_no_other_rate():
-    sim = Simulation("a", settings={"max.connection.creation.rate": 1})
-    quotas = ConnectionQuotas(sim.cluster, 0)
-    limit_rate(sim, "10.0.0.1", 1)
-    for _ in range(10):
-        assert quotas.wait_ms(HERE, 0) == 0
-        assert quotas.close_after_ms(HERE, "10.0.0.1", 0) == 0
-    for _ in range(20):
-        assert quotas.wait_ms(HERE, 0) == 1000
-        assert quotas.close_after_ms(HERE, "10.0.0.1", 0) == 1000
-    assert quotas.wait_ms(HERE, 2000) == 1000
-    assert quotas.wait_ms(HERE, 14_000) == 0
-
-
-def limit_rate(sim: Simulation, address: str | None, rate: float | None) -> None:
-    results = alter_quotas(sim.cluster.writer, [Alteration({"ip": address}, [("connection_creation_rate", rate)])])
-    assert all(error is None for _, error in results)
