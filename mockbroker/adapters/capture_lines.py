@@ -1,4 +1,4 @@
-"""Lines of JSON for what a capture has besides its frames; and the form that is all lines."""
+"""A capture as lines of JSON."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ Fields = dict[str, Any]
 
 
 class LineForm:
-    """Turns what is noted into lines of JSON, each with its end."""
+    """Turns notes into lines of JSON, each with its end."""
 
     def file_start(self, told: Sequence[Fields], conversations: Sequence[UnansweredRequests]) -> list[bytes]:
-        """The first line and the topics, the connections that are open with their requests, and at last a gap."""
-        lines = [json_line(one) for one in told if one["ev"] != "gap"]
+        """The first line and the topics, and the open connections with their requests."""
+        lines = [json_line(one) for one in told]
         for conversation in conversations:
             lines += self.opened(conversation.tap)
             number = conversation.tap.number
             for at_us, data in conversation.unanswered():
                 asked = {"t": at_us, "ev": "asked", "conn": number, "data": b64encode(data).decode()}
                 lines.append(json_line(asked))
-        return lines + [json_line(one) for one in told if one["ev"] == "gap"]
+        return lines
 
     def opened(self, tap: Tap) -> list[bytes]:
         """A connection begins."""
