@@ -99,7 +99,7 @@ class ControlServer:
         """Stop listening, end the streams of events, and let answers that are under way be read."""
         assert self._server is not None
         end_listening(self._server)
-        await self.events.close()
+        self.events.close()
         for connection in list(self._connections.connections):
             connection.shutdown()
         if self._connections.tasks:

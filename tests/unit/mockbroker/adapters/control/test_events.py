@@ -66,7 +66,7 @@ async def test_the_stream_ends_with_its_server(control, events):
 async def test_whoever_goes_is_forgotten(http, control):
     async with while_it_works("a listener that goes"), http.stream("GET", "/events") as response:
         await anext(events_of(response))
-        assert len(control.events.listeners) == 1
+        assert control.events.listeners == 1
     await until(lambda: not control.events.listeners, "the end of a stream that nobody reads")
 
 
@@ -97,26 +97,32 @@ async def test_of_many_calls_the_last_are_told_and_the_rest_is_counted(cluster, 
     hub = events_module.EventHub(cluster)
     for _ in range(5):
         await write(cluster)
-    batch = json.loads(hub._batch(0, 5).encode())
+    batch = json.loads(hub.requests(0, 5))
     assert ([one["sequence"] for one in batch["requests"]], batch["skipped"], batch["next"]) == ([4, 5], 3, 5)
 
 
-async def test_a_listener_that_does_not_read_keeps_one_of_each_kind_and_counts_what_it_missed():
-    listener = events_module.EventListener()
-    for number in range(1000):
-        listener.offer("cluster", b"%d" % number)
-        listener.offer("requests", events_module.EventBatch(b"[]", 3, 1, number))
-    assert listener.waiting == {"cluster": b"999", "requests": events_module.EventBatch(b"[]", 3, 1 + 999 * 4, 999)}
+async def test_a_listener_that_does_not_read_gets_the_newest_and_the_number_of_missed_calls(cluster, monkeypatch):
+    monkeypatch.setattr(events_module, "MAX_REQUESTS", 2)
+    hub = events_module.EventHub(cluster)
+    stream = hub.stream()
+    begun = b"".join([await anext(stream) for _ in range(6)])
+    assert begun.count(b"event: cluster") == begun.count(b"event: requests") == 1
+    for number in range(5):
+        cluster.create_topic(f"topic-{number}")
+        await write(cluster)
+    await until(lambda: cluster.journal.mark() == 5, "the calls")
+    missed = {}
+    async for event in stream:
+        head, _, data = event.partition(b"data: ")
+        missed[head.partition(b"event: ")[2].strip().decode()] = json.loads(data)
+        if {"cluster", "requests"} <= missed.keys():
+            break
+    await stream.aclose()
+    assert {one["name"] for one in missed["cluster"]["topics"]} >= {f"topic-{number}" for number in range(5)}
+    assert ([one["sequence"] for one in missed["requests"]["requests"]], missed["requests"]["skipped"]) == ([4, 5], 3)
 
 
 async def test_no_more_than_so_many_may_listen(http, control, monkeypatch):
     monkeypatch.setattr(events_module, "MAX_LISTENERS", 0)
     response = await http.get("/events")
     assert (response.status_code, response.headers["retry-after"]) == (503, "1")
-
-
-async def test_nobody_looks_while_nobody_listens(http, control):
-    async with while_it_works("a stream"), http.stream("GET", "/events") as response:
-        await anext(events_of(response))
-    await until(lambda: not control.events.listeners, "the end of the stream")
-    assert control.events._task is None
