@@ -1,8 +1,7 @@
 """Rewrites brokers' addresses in answers, so that clients stay with the proxy.
 
 Node ids and all other fields stay. An entry without a host, as for a coordinator that was not found, stays too.
-``LEFT_ALONE`` has the addresses in answers to which clients do not connect through the proxy; a test checks that every
-host and rack of every response is either rewritten or listed there.
+A test lists the hosts and racks of responses that are not rewritten, since clients do not connect there.
 
 Clients cannot reach controllers through the proxy, which has listeners only for brokers. A broker answers a
 DescribeCluster for controllers with MISMATCHED_ENDPOINT_TYPE; if an upstream names them anyway, clients get that error
@@ -24,7 +23,6 @@ Source: the response schemas of Apache Kafka 4.4; AuthHelper.computeDescribeClus
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple, Protocol
 
@@ -37,34 +35,6 @@ BROKERS = 1
 """DescribeCluster's endpoint type of brokers; 2 is that of controllers."""
 NO_OPERATIONS = -2147483648
 NODE_IDS = ("node_id", "broker_id")
-OF_CONTROLLERS = "controllers ask each other; no client and no broker's listener has this API"
-OF_CLIENTS = "where a member's connections come from, as the broker sees it; clients do not connect there"
-OF_ACLS = "a pattern of hosts that a rule is for"
-OF_STREAMS = "where an application says that it serves queries; brokers hand it on between its instances"
-RACK_OF_CLIENTS = "the rack that a member told its coordinator"
-LEFT_ALONE: Mapping[tuple[str, str], str] = {
-    ("BeginQuorumEpochResponse", "node_endpoints[].host"): OF_CONTROLLERS,
-    ("ConsumerGroupDescribeResponse", "groups[].members[].client_host"): OF_CLIENTS,
-    ("ConsumerGroupDescribeResponse", "groups[].members[].rack_id"): RACK_OF_CLIENTS,
-    ("DeleteAclsResponse", "filter_results[].matching_acls[].host"): OF_ACLS,
-    ("DescribeAclsResponse", "resources[].acls[].host"): OF_ACLS,
-    ("DescribeGroupsResponse", "groups[].members[].client_host"): OF_CLIENTS,
-    ("DescribeQuorumResponse", "nodes[].listeners[].host"): "controllers' own listeners, to be shown; clients of "
-    "brokers do not connect there, and the proxy has no listeners for them",
-    ("EndQuorumEpochResponse", "node_endpoints[].host"): OF_CONTROLLERS,
-    ("FetchSnapshotResponse", "node_endpoints[].host"): OF_CONTROLLERS,
-    ("ShareGroupDescribeResponse", "groups[].members[].client_host"): OF_CLIENTS,
-    ("ShareGroupDescribeResponse", "groups[].members[].rack_id"): RACK_OF_CLIENTS,
-    ("StreamsGroupDescribeResponse", "groups[].members[].client_host"): OF_CLIENTS,
-    ("StreamsGroupDescribeResponse", "groups[].members[].rack_id"): RACK_OF_CLIENTS,
-    ("StreamsGroupDescribeResponse", "groups[].members[].user_endpoint.host"): OF_STREAMS,
-    ("StreamsGroupHeartbeatResponse", "partitions_by_user_endpoint[].user_endpoint.host"): OF_STREAMS,
-    ("TopicMetadataResponse", "brokers[].host"): "as KIP-36 draws it; what is on the wire is MetadataResponse",
-    ("TopicMetadataResponse", "brokers[].rack"): "as KIP-36 draws it; what is on the wire is MetadataResponse",
-    ("UpdateRaftVoterResponse", "current_leader.host"): OF_CONTROLLERS,
-    ("VoteResponse", "node_endpoints[].host"): OF_CONTROLLERS,
-}
-"""Reasons by message and field."""
 
 
 class Directory(Protocol):
@@ -98,7 +68,7 @@ def nodes_in(api_key: int, version: int) -> tuple[Nodes, ...]:
     lists = {field.name: item_of(response, field.name) for field in lists_of(response, version)}
     found = []
     for name, record in {"": response, **lists}.items():
-        if isinstance(record, type) and (response.name, f"{name}[].host") not in LEFT_ALONE:
+        if isinstance(record, type):
             fields = {field.name for field in fields_of(record, version)}
             node_id = next((field for field in NODE_IDS if field in fields), "")
             if node_id and {"host", "port"} <= fields:

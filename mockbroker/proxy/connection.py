@@ -15,7 +15,7 @@ from mockbroker.call import Call
 from mockbroker.core.connection import MAX_OUTPUT_BYTES, Connection, ConnectionState
 from mockbroker.core.outcome import Ending, Outcome
 from mockbroker.core.path import LENGTH, MIN_REQUEST_BYTES
-from mockbroker.proxy.frame_room import PooledFrameReader, RoomyFrameReader
+from mockbroker.proxy.frame_room import PooledFrameReader
 from mockbroker.proxy.login import LoginFollower
 from mockbroker.proxy.login_identity import LoginIdentity
 from protocol.errors import FrameError
@@ -96,8 +96,7 @@ class ProxyConnection(Connection):
         self._unanswered: deque[Call | BareToken] = deque()
         self._forwarded_bytes = 0
         self._largest_request = self._reader.max_frame_bytes
-        first = min(self._largest_request, MAX_FRAME_BYTES)
-        self._reader: RoomyFrameReader = RoomyFrameReader(first, MIN_REQUEST_BYTES)
+        self._reader.max_frame_bytes = min(self._largest_request, MAX_FRAME_BYTES)  # of the first
         self._answers = PooledFrameReader(path.answer_rooms, MAX_ANSWER_BYTES)
         self._to_upstream: list[bytes] = []
         self._to_upstream_bytes = 0
@@ -139,7 +138,7 @@ class ProxyConnection(Connection):
     @property
     def is_quiet(self) -> bool:
         """True if all received bytes were forwarded, and no answer is due."""
-        return self.state is ConnectionState.READY and not self._output and self._reader.is_empty
+        return self.state is ConnectionState.READY and not self._output and not self._reader.pending
 
     @property
     def is_answer_partial(self) -> bool:
@@ -150,11 +149,6 @@ class ProxyConnection(Connection):
     def is_upstream_full(self) -> bool:
         """True if too many answers wait after a delayed one, so that the real broker should not be read."""
         return self._waiting_bytes > MAX_WAITING_BYTES
-
-    @property
-    def is_request_partial(self) -> bool:
-        """True if a large request is partly received, without a buffer of its own."""
-        return self._reader.gathered > 0
 
     def client_left(self, now_ms: int, *, is_gone: bool) -> None:
         """The client sends no more; if it ``is_gone`` it reads no answers either."""
@@ -208,23 +202,12 @@ class ProxyConnection(Connection):
             self._answers.add(data)
             self._received_upstream(now_ms)
 
-    def room(self) -> memoryview | None:
-        """The buffer for the client's next bytes, to be followed by ``took``; None to use ``receive``."""
-        return self._reader.room() if self.closed is None else None
-
-    def took(self, size: int, now_ms: int) -> None:
-        """Bytes of the client were written to the buffer of ``room``."""
-        if self.closed is None:
-            self.now_ms = now_ms
-            self._reader.took(size)
-            self._run()
-
     def upstream_room(self) -> memoryview | None:
-        """The same of the real broker's bytes."""
+        """The buffer for the real broker's next bytes, for ``took_upstream``; None to use ``receive_upstream``."""
         return self._answers.room() if self.closed is None and self._ending is None else None
 
     def took_upstream(self, size: int, now_ms: int) -> None:
-        """The same of the real broker's bytes."""
+        """Bytes of the real broker were written to the buffer of ``upstream_room``."""
         if self.closed is None and self._ending is None:
             self._answers.took(size)
             self._received_upstream(now_ms)
@@ -352,7 +335,7 @@ class ProxyConnection(Connection):
         reader, login = self._reader, self.login
         try:
             while self.state is ConnectionState.RUNNING:
-                if reader.is_empty:
+                if not reader.pending:
                     return
                 if self._must_wait:
                     self.state = ConnectionState.BLOCKED

@@ -1,8 +1,7 @@
-"""Frames from a stream; large ones can be read into their final buffer, which avoids copies."""
+"""Frames from a stream; large ones can be read into their final buffer, from a pool."""
 
 from __future__ import annotations
 
-from io import BytesIO
 from struct import Struct
 
 from protocol.framing import FrameReader
@@ -15,99 +14,6 @@ MAX_POOLED = 16
 SPARE = bytes(1 << 16)
 LENGTH_BYTES = 4
 LENGTH = Struct(">i")
-
-
-class RoomyFrameReader(FrameReader):
-    """Accepts bytes by ``add``, as ``FrameReader`` does; or, while ``room`` returns a buffer, in it, by ``took``.
-
-    >>> reader = RoomyFrameReader(1 << 24)
-    >>> reader.add((1 << 20).to_bytes(4) + b"first")
-    >>> room = reader.room()
-    >>> len(room)
-    1048571
-    >>> room[:5] = b" next"
-    >>> reader.took(5)
-    >>> reader.gathered
-    10
-    """
-
-    __slots__ = ("_large", "_room")
-
-    def __init__(self, max_frame_bytes: int, min_frame_bytes: int = 0) -> None:
-        super().__init__(max_frame_bytes, min_frame_bytes)
-        self._large: BytesIO | None = None
-        self._room: memoryview | None = None
-
-    @property
-    def is_empty(self) -> bool:
-        """True if no received byte is left, neither of a complete nor of a partial frame."""
-        return not self._buffer and self._whole is None and not self._missing
-
-    def room(self) -> memoryview | None:
-        """The buffer for the rest of a large frame; None if none is partly received."""
-        return None if self._room is None else self._room[self.gathered :]
-
-    def took(self, size: int) -> None:
-        """This many bytes were written to the buffer."""
-        self.gathered += size
-        self._missing -= size
-        if not self._missing:
-            self._whole = self._filled()
-            self.gathered = 0
-
-    def add(self, data: bytes) -> None:
-        if self._room is not None:
-            size = min(len(data), self._missing)
-            self._room[self.gathered : self.gathered + size] = memoryview(data)[:size]
-            self.took(size)
-            if size == len(data):
-                return
-            data = data[size:]
-        elif not self._buffer and self._whole is None and not self._missing and len(data) >= LENGTH_BYTES:
-            (length,) = LENGTH.unpack_from(data)
-            left = length - len(data) + LENGTH_BYTES
-            if not left and self.min_frame_bytes <= length <= self.max_frame_bytes:
-                self._whole = data[LENGTH_BYTES:]
-                return
-            if left > 0 and self._has_room_for(length):
-                self._begin(length, memoryview(data)[LENGTH_BYTES:])
-                return
-        super().add(data)
-
-    def next_frame(self) -> bytes | None:
-        whole = self._whole
-        if whole is not None:
-            self._whole = None
-            return whole
-        return super().next_frame() if self._buffer else None
-
-    def _wait_for_rest(self, length: int, available: int) -> None:
-        if self._has_room_for(length):
-            self._begin(length, bytes(self._buffer[self._start + LENGTH_BYTES :]))
-            self._start = len(self._buffer)
-            self._drop_taken()
-        else:
-            super()._wait_for_rest(length, available)
-
-    def _has_room_for(self, length: int) -> bool:
-        least = max(MIN_ROOM_BYTES, self.min_frame_bytes)
-        return least <= length <= MAX_ROOM_BYTES and length <= self.max_frame_bytes
-
-    def _begin(self, length: int, piece: bytes | memoryview) -> None:
-        self._room = self._room_of(length)
-        self._room[: len(piece)] = piece
-        self.gathered, self._missing = len(piece), length - len(piece)
-
-    def _room_of(self, length: int) -> memoryview:
-        self._large = BytesIO(bytes(length))
-        return self._large.getbuffer()
-
-    def _filled(self) -> bytes:
-        """The frame in the full buffer."""
-        assert self._large is not None
-        whole = self._large.getvalue()  # not a copy
-        self._large = self._room = None
-        return whole
 
 
 class RoomPool:
@@ -155,18 +61,69 @@ class RoomPool:
         return memoryview(made)
 
 
-class PooledFrameReader(RoomyFrameReader):
-    """Reads large frames into pooled buffers; they are ``memoryview`` objects of whole bytearrays, not ``bytes``."""
+class PooledFrameReader(FrameReader):
+    """Accepts bytes by ``add``, as ``FrameReader`` does; or, while ``room`` returns a buffer, in it, by ``took``.
 
-    __slots__ = ("_pool",)
+    Large frames are ``memoryview`` objects of whole bytearrays, not ``bytes``.
+
+    >>> reader = PooledFrameReader(RoomPool(), 1 << 24)
+    >>> reader.add((1 << 20).to_bytes(4) + b"first")
+    >>> room = reader.room()
+    >>> len(room)
+    1048571
+    >>> room[:5] = b" next"
+    >>> reader.took(5)
+    >>> reader.gathered
+    10
+    """
+
+    __slots__ = ("_pool", "_room")
 
     def __init__(self, pool: RoomPool, max_frame_bytes: int, min_frame_bytes: int = 0) -> None:
         super().__init__(max_frame_bytes, min_frame_bytes)
         self._pool = pool
+        self._room: memoryview | None = None
 
-    def _room_of(self, length: int) -> memoryview:
-        return self._pool.room(length)
+    def room(self) -> memoryview | None:
+        """The buffer for the rest of a large frame; None if none is partly received."""
+        return None if self._room is None else self._room[self.gathered :]
 
-    def _filled(self) -> bytes:
-        whole, self._room = self._room, None
-        return whole  # type: ignore[return-value]  # readers use it as bytes
+    def took(self, size: int) -> None:
+        """This many bytes were written to the buffer."""
+        self.gathered += size
+        self._missing -= size
+        if not self._missing:
+            self._whole = self._room  # type: ignore[assignment]  # readers use it as bytes
+            self._room, self.gathered = None, 0
+
+    def add(self, data: bytes) -> None:
+        if self._room is not None:
+            size = min(len(data), self._missing)
+            self._room[self.gathered : self.gathered + size] = memoryview(data)[:size]
+            self.took(size)
+            if size == len(data):
+                return
+            data = data[size:]
+        elif not self._buffer and self._whole is None and not self._missing and len(data) >= LENGTH_BYTES:
+            (length,) = LENGTH.unpack_from(data)
+            if length > len(data) - LENGTH_BYTES and self._has_room_for(length):
+                self._begin(length, memoryview(data)[LENGTH_BYTES:])
+                return
+        super().add(data)
+
+    def _wait_for_rest(self, length: int, available: int) -> None:
+        if self._has_room_for(length):
+            self._begin(length, bytes(self._buffer[self._start + LENGTH_BYTES :]))
+            self._start = len(self._buffer)
+            self._drop_taken()
+        else:
+            super()._wait_for_rest(length, available)
+
+    def _has_room_for(self, length: int) -> bool:
+        least = max(MIN_ROOM_BYTES, self.min_frame_bytes)
+        return least <= length <= MAX_ROOM_BYTES and length <= self.max_frame_bytes
+
+    def _begin(self, length: int, piece: bytes | memoryview) -> None:
+        self._room = self._pool.room(length)
+        self._room[: len(piece)] = piece
+        self.gathered, self._missing = len(piece), length - len(piece)

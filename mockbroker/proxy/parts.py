@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from struct import Struct
 from typing import Any
 
 from mockbroker.call import Call, FetchedPart, Part, ProducedPart
 from mockbroker.state.cluster import Cluster
-from mockbroker.state.topics.topic import Topic
 from protocol.registry import api_key_of
 
 PRODUCE, FETCH, SHARE_FETCH = 0, 1, api_key_of("ShareFetch")
@@ -51,19 +51,14 @@ def produced_parts(call: Call, response: Any) -> list[Part]:
     }
     found: list[Part] = []
     for topic in response.responses:
-        known = topic_of(call.cluster, topic.name, topic.topic_id)
-        name, topic_id, isr = facts_of(known, topic.name, topic.topic_id)
+        name, topic_id, isr = topic_facts(call.cluster, topic.name, topic.topic_id)
         for one in topic.partition_responses:
             records = sent.get((topic.name or topic.topic_id, one.index), b"")
             end_offset = NO_OFFSET
             if not one.error_code and one.base_offset >= 0 and is_batch(records):
                 end_offset = one.base_offset + records_in(records)
-            part_isr = isr if known is None or isr is None else isr_of(known, one.index)
-            found.append(
-                ProducedPart(
-                    name or "", topic_id, len(records), part_isr, end_offset, bytes(records[CRC]), one, request.acks
-                )
-            )
+            crc, acks = bytes(records[CRC]), request.acks
+            found.append(ProducedPart(name or "", topic_id, len(records), isr(one.index), end_offset, crc, one, acks))
     return found
 
 
@@ -72,25 +67,13 @@ def sent_parts(call: Call, response_class: Any) -> list[Part]:
     entry, injected = response_class.Topic.Partition, call.injected
     found: list[Part] = []
     for topic in call.request.topic_data:
-        known = topic_of(call.cluster, topic.name, topic.topic_id)
-        name, topic_id, isr = facts_of(known, topic.name, topic.topic_id)
+        name, topic_id, isr = topic_facts(call.cluster, topic.name, topic.topic_id)
         for one in topic.partition_data:
             records = one.records or b""
-            part_isr = isr if known is None or isr is None else isr_of(known, one.index)
             code = injected.error_of(name, one.index) if injected is not None and name else None
             made = entry(index=one.index, error_code=code or 0)
-            found.append(
-                ProducedPart(
-                    name or "",
-                    topic_id,
-                    len(records),
-                    part_isr,
-                    NO_OFFSET,
-                    bytes(records[CRC]),
-                    made,
-                    call.request.acks,
-                )
-            )
+            crc, acks = bytes(records[CRC]), call.request.acks
+            found.append(ProducedPart(name or "", topic_id, len(records), isr(one.index), NO_OFFSET, crc, made, acks))
     return found
 
 
@@ -101,48 +84,41 @@ def fetched_parts(call: Call, response: Any) -> list[Part]:
     found: list[Part] = []
     for topic in response.responses:
         given = None if is_share else topic.topic
-        known = topic_of(call.cluster, given, topic.topic_id)
-        name, topic_id, isr = facts_of(known, given, topic.topic_id)
+        name, topic_id, isr = topic_facts(call.cluster, given, topic.topic_id)
         for one in topic.partitions:
             index = one.partition_index
             records = one.records or b""
             offset = asked.get((given or topic.topic_id, index), NO_OFFSET)
-            first, behind = offsets_in(records, offset)
+            first, after_last = offsets_in(records, offset)
             found.append(
                 FetchedPart(
                     name or None,
                     topic_id,
                     index,
                     len(records),
-                    isr if known is None or isr is None else isr_of(known, index),
+                    isr(index),
                     one.error_code,
                     NO_REPLICA if is_share else one.preferred_read_replica,
                     offset,
                     first,
-                    behind,
+                    after_last,
                     NO_OFFSET if is_share else one.high_watermark,
                 )
             )
     return found
 
 
-def topic_of(cluster: Cluster, name: str | None, topic_id: bytes) -> Topic | None:
-    """The topic with this name or id, None if unknown."""
-    return cluster.topics.get(name) if name else cluster.topic_by_id.get(topic_id)
-
-
-def facts_of(
-    known: Topic | None, name: str | None, topic_id: bytes
-) -> tuple[str | None, bytes, tuple[int, ...] | None]:
-    """Name, id and in-sync replicas, None for a diskless topic, as far as known."""
+def topic_facts(
+    cluster: Cluster, name: str | None, topic_id: bytes
+) -> tuple[str | None, bytes, Callable[[int], tuple[int, ...] | None]]:
+    """Name and id of a topic, and its partitions' in-sync replicas: None if diskless, empty if unknown."""
+    known = cluster.topics.get(name) if name else cluster.topic_by_id.get(topic_id)
     if known is None:
-        return name, topic_id, ()
-    return known.name, known.id, None if known.diskless else ()
-
-
-def isr_of(topic: Topic, index: int) -> tuple[int, ...]:
-    """The in-sync replicas, empty if the partition is unknown."""
-    return topic.partitions[index].isr if 0 <= index < len(topic.partitions) else ()
+        return name, topic_id, lambda _: ()
+    if known.diskless:
+        return known.name, known.id, lambda _: None
+    partitions = known.partitions
+    return known.name, known.id, lambda index: partitions[index].isr if 0 <= index < len(partitions) else ()
 
 
 def is_batch(records: Any) -> bool:
@@ -163,12 +139,12 @@ def offsets_in(records: Any, asked: int) -> tuple[int, int]:
     if not is_batch(records):
         return asked, NO_OFFSET if len(records) else asked
     first: int = BASE_OFFSET.unpack_from(records)[0]
-    behind = NO_OFFSET
+    after_last = NO_OFFSET
     at, end = 0, len(records)
     while at + HEAD_BYTES <= end and records[at + MAGIC_AT] == MAGIC_OF_BATCHES:
         after = at + 12 + LENGTH.unpack_from(records, at + LENGTH_AT)[0]
         if after > end or after <= at:
             break
-        behind = BASE_OFFSET.unpack_from(records, at)[0] + records_in(records, at)
+        after_last = BASE_OFFSET.unpack_from(records, at)[0] + records_in(records, at)
         at = after
-    return first, behind
+    return first, after_last

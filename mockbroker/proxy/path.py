@@ -48,7 +48,6 @@ NOTED = (METADATA, SASL_HANDSHAKE, DELETE_TOPICS, SASL_AUTHENTICATE)
 """APIs whose answers the proxy reads: for metadata, the client's principal, or the login's state."""
 SHARE = (api_key_of("ShareFetch"), api_key_of("ShareAcknowledge"))
 UNSUPPORTED_VERSION = 35
-SOFTWARE_VERSION = 3
 NO_ACKS = 0
 HEARTBEATS = frozenset({12, 76, 88})
 """Heartbeats of groups, which members repeat unchanged. Not that of KIP-848, which may contain a rack."""

@@ -7,7 +7,7 @@ import logging
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
-from mockbroker.adapters.sockets import ClientProtocol, Node, Served, SocketState, end_writing
+from mockbroker.adapters.sockets import ClientProtocol, Node, Served, end_writing
 from mockbroker.proxy.adapters.direct_writes import DirectWriter
 from mockbroker.proxy.adapters.presence import Presence, break_when_closed
 from mockbroker.proxy.adapters.upstream import UpstreamSettings, reason_of
@@ -52,7 +52,7 @@ class ProxyNode(Node):
         self.adrift: dict[ProxiedClient, None] = {}
         """Clients that have gone, whose last requests are still forwarded."""
         self.scratch = memoryview(bytearray(SCRATCH_BYTES))
-        """The shared read buffer of all sockets; most reads use only its start, ``scratch_head``."""
+        """The shared read buffer of all sockets to the real broker; most reads use only its start, ``scratch_head``."""
         self.scratch_head = self.scratch[:HEAD_BYTES]
         self.problem: str | None = None
         """The reason of the last failed connection to the real broker; None after a successful one."""
@@ -323,34 +323,18 @@ class ProxiedClient(ClientProtocol):
             self._dialling.cancel()
 
 
-class ProxyClientProtocol(ProxiedClient, asyncio.BufferedProtocol):
+class ProxyClientProtocol(ProxiedClient):
     """One client's socket."""
 
-    __slots__ = (*PROXIED_SLOTS, "_has_room", "_scratch", "_writer")
+    __slots__ = (*PROXIED_SLOTS, "_writer")
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._writer = DirectWriter(transport)
-        self._scratch = cast(ProxyNode, self.node).scratch
         super().connection_made(transport)
 
     def _write_all(self, pieces: list[bytes]) -> None:
         if pieces:
             self._writer.write(pieces)
-
-    def get_buffer(self, sizehint: int) -> memoryview:
-        room = self._proxied.room() if self.state is not SocketState.QUEUED else None
-        self._has_room = room is not None
-        if room is not None:
-            return room
-        is_large = self.state is not SocketState.QUEUED and self._proxied.is_request_partial
-        return self._scratch if is_large else cast(ProxyNode, self.node).scratch_head
-
-    def buffer_updated(self, size: int) -> None:
-        if self._has_room:
-            self._proxied.took(size, self.cluster.now_ms())
-            self._received()
-        else:
-            self.data_received(bytes(self._scratch[:size]))
 
 
 class UpstreamProtocol(asyncio.BufferedProtocol):

@@ -138,11 +138,6 @@ def of_metadata(outcome: ReplayOutcome) -> PromiseVerdict:
     return PromiseVerdict(True, f"Metadata v1: first racks {name(first)}, every rack by every broker at the end")
 
 
-def racks_in(one: Observation) -> list[str | None]:
-    """The racks of all answers to Metadata v1."""
-    return [rack for answer in one.metadata for rack in (answer.racks or {}).values()]
-
-
 def of_controller(outcome: ReplayOutcome) -> PromiseVerdict:
     """Kept if every UpdateMetadata was in the version of its controller's protocol, and taken."""
     versions: list[int] = []

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import protocol
-from mockbroker.proxy.addresses import LEFT_ALONE, may_carry_addresses, nodes_in, rewrite_addresses
+from mockbroker.proxy.addresses import may_carry_addresses, nodes_in, rewrite_addresses
 from protocol.apis.cluster import DescribeClusterResponse
 from protocol.apis.fetch import FetchResponse
 from protocol.apis.find_coordinator import FindCoordinatorResponse
@@ -25,8 +25,22 @@ from protocol.wire import Array, FieldType
 from tests.fixture_data import capture_names, captured_frames
 
 DESCRIBE_CLUSTER = 60
-REWRITTEN = (0, 1, 3, 10, DESCRIBE_CLUSTER, 78, 79)
-"""The APIs whose answers lead to brokers: their schemas have a node's id, host and port."""
+REWRITTEN = (0, 1, 3, 10, 52, 53, 54, 59, DESCRIBE_CLUSTER, 78, 79)
+"""The APIs whose answers have a node's id, host and port by their schemas; brokers do not serve 52 to 59."""
+LEFT_ALONE = {
+    *(f"{group}GroupDescribeResponse.groups[].members[].client_host" for group in ("Consumer", "Share", "Streams")),
+    *(f"{group}GroupDescribeResponse.groups[].members[].rack_id" for group in ("Consumer", "Share", "Streams")),
+    "DescribeGroupsResponse.groups[].members[].client_host",  # of members' connections, as the broker sees them
+    "DeleteAclsResponse.filter_results[].matching_acls[].host",  # patterns of rules
+    "DescribeAclsResponse.resources[].acls[].host",
+    "DescribeQuorumResponse.nodes[].listeners[].host",  # controllers' own listeners, to be shown
+    "StreamsGroupDescribeResponse.groups[].members[].user_endpoint.host",  # where applications serve queries
+    "StreamsGroupHeartbeatResponse.partitions_by_user_endpoint[].user_endpoint.host",
+    "TopicMetadataResponse.brokers[].host",  # as KIP-36 draws it; MetadataResponse is on the wire
+    "TopicMetadataResponse.brokers[].rack",
+    "UpdateRaftVoterResponse.current_leader.host",  # controllers ask each other
+}
+"""Hosts and racks where clients do not connect through the proxy."""
 EVERY_VERSION = [
     (api_key, version)
     for api_key in REWRITTEN
@@ -131,7 +145,7 @@ def fields_below(record: Any, above: str, inside: VersionRange) -> Iterator[tupl
 
 def fields_left_alone(name: str) -> set[str]:
     """Of a response; a port stands beside a host, and what is done to that is done to both."""
-    paths = {path for message, path in LEFT_ALONE if message == name}
+    paths = {one.removeprefix(f"{name}.") for one in LEFT_ALONE if one.startswith(f"{name}.")}
     return paths | {path.removesuffix("host") + "port" for path in paths if path.endswith(".host")}
 
 

@@ -11,7 +11,6 @@ from mockbroker.proxy.frame_room import (
     MIN_ROOM_BYTES,
     PooledFrameReader,
     RoomPool,
-    RoomyFrameReader,
 )
 from protocol import FrameError
 from protocol.framing import LARGE_FRAME_BYTES, frame
@@ -22,10 +21,8 @@ FRAMES = st.lists(SIZES, max_size=6).map(lambda sizes: [bytes([65 + n]) * size f
 
 @given(FRAMES, st.lists(st.integers(1, 70_000), min_size=1, max_size=12), st.booleans())
 def test_frames_come_out_whole_however_they_are_read(frames, reads, takes_room):
-    reader = RoomyFrameReader(1 << 20)
-    found = read(reader, frames, reads, takes_room=takes_room)
-    assert found == frames
-    assert all(type(one) is bytes for one in found)
+    reader = PooledFrameReader(RoomPool(), 1 << 20)
+    assert [bytes(one) for one in read(reader, frames, reads, takes_room=takes_room)] == frames
 
 
 @given(FRAMES, st.lists(st.integers(3000, 70_000), min_size=1, max_size=12), st.booleans(), st.integers(0, 3))
@@ -76,7 +73,7 @@ def read(reader, frames, reads, *, takes_room):
 
 
 def test_a_large_frame_is_counted_as_far_as_it_has_come():
-    reader = RoomyFrameReader(1 << 20)
+    reader = PooledFrameReader(RoomPool(), 1 << 20)
     reader.add(frame(b"small") + frame(bytes(100_000))[:50_000])
     assert (reader.room(), reader.next_frame(), reader.next_frame()) == (None, b"small", None)
     assert (reader.gathered, reader.pending) == (49_996, 49_996)
@@ -85,14 +82,14 @@ def test_a_large_frame_is_counted_as_far_as_it_has_come():
 
 @pytest.mark.parametrize("length", [MIN_ROOM_BYTES - 1, MAX_ROOM_BYTES + 1])
 def test_small_frames_and_huge_ones_get_no_room(length):
-    reader = RoomyFrameReader(1 << 30)
+    reader = PooledFrameReader(RoomPool(), 1 << 30)
     reader.add(length.to_bytes(4) + b"first")
     assert reader.next_frame() is None
     assert reader.room() is None
 
 
 def test_a_length_over_the_limit_gets_no_room_and_is_refused():
-    reader = RoomyFrameReader(100_000)
+    reader = PooledFrameReader(RoomPool(), 100_000)
     reader.add((100_001).to_bytes(4) + b"first")
     assert reader.room() is None
     with pytest.raises(FrameError, match="expected a frame of 0 to 100000 bytes, got 100001"):
@@ -100,7 +97,7 @@ def test_a_length_over_the_limit_gets_no_room_and_is_refused():
 
 
 def test_room_that_is_still_held_does_no_harm_to_the_next_frame():
-    reader = RoomyFrameReader(1 << 20)
+    reader = PooledFrameReader(RoomPool(), 1 << 20)
     reader.add(frame(b"a" * 80_000)[:10])
     room = reader.room()
     room[:] = b"a" * len(room)
