@@ -1,4 +1,4 @@
-"""Faults out of a file: JSON always, YAML where PyYAML is installed. What is wrong is said with its place."""
+"""Reads faults from a file: JSON, or YAML if PyYAML is installed. Errors name the place."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ YAML_SUFFIXES = (".yaml", ".yml")
 
 
 class FaultFileError(ValueError):
-    """A file of faults that cannot be used: the text says the file, the fault, where in it, and what would be right."""
+    """A file of faults that is invalid: the text has the file, the fault, the place in it, and what is expected."""
 
 
 def faults_from_file(path: Path) -> list[Fault]:
@@ -32,7 +32,7 @@ def faults_from_file(path: Path) -> list[Fault]:
 
 
 def listed(path: Path, document: object) -> list[Any]:
-    """The list of faults that a document is or has."""
+    """The faults of a document: a list, or an object with the list."""
     if isinstance(document, dict):
         others = [key for key in document if key != "faults"]
         if others or "faults" not in document:
@@ -78,19 +78,8 @@ def place(position: int, value: object) -> str:
 def read_json(path: Path, text: str) -> object:
     import json
 
-    def refuse(constant: str) -> None:
-        raise FaultFileError(f"{path}: expected a number, got {constant}")
-
-    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        found = dict(pairs)
-        if len(found) < len(pairs):
-            names = [name for name, _ in pairs]
-            twice = next(name for name in names if names.count(name) > 1)
-            raise FaultFileError(f"{path}: expected each name once in an object, got {twice!r} twice")
-        return found
-
     try:
-        return json.loads(text, parse_constant=refuse, object_pairs_hook=unique)
+        return json.loads(text)
     except json.JSONDecodeError as error:
         suffixes = " or ".join(YAML_SUFFIXES)
         raise FaultFileError(
@@ -108,23 +97,8 @@ def read_yaml(path: Path, text: str) -> object:
         raise FaultFileError(
             f"{path}: YAML needs PyYAML, which is not installed: {pip_install('yaml')}, or write it as JSON"
         ) from None
-
-    # yaml ships no types
-    class Loader(yaml.SafeLoader):  # type: ignore[misc]
-        """Refuses a key that stands twice, where the last would win without a word."""
-
-        def construct_mapping(self, node: Any, deep: bool = False) -> Any:
-            names = [key.value for key, _ in node.value if isinstance(key.value, str)]
-            for name in names:
-                if names.count(name) > 1:
-                    line = node.start_mark.line + 1
-                    raise FaultFileError(
-                        f"{path}: line {line}: expected each name once in a mapping, got {name!r} twice"
-                    )
-            return super().construct_mapping(node, deep)
-
     try:
-        return yaml.load(text, Loader)  # noqa: S506 - a SafeLoader
+        return yaml.safe_load(text)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark is not None else ""

@@ -77,19 +77,9 @@ def test_numbered_ids_leave_out_those_that_are_given(tmp_path):
             "line 2, column 13: cannot be read as JSON: expecting ':' delimiter; YAML is read",
         ),
         ("f.json", "- effect: {delay_ms: 1}", "YAML is read from files that end in .yaml or .yml"),
-        ("f.json", '[{"effect": {"delay_ms": NaN}}]', "expected a number, got NaN"),
-        (
-            "f.json",
-            '[{"effect": {"delay_ms": 1, "delay_ms": 2}}]',
-            "expected each name once in an object, got 'delay_ms' twice",
-        ),
+        ("f.json", '[{"effect": {"delay_ms": NaN}}]', "effect.delay_ms: expected a whole number"),
         ("f.json", "[" * 100_000, "lists within lists without end"),
         ("f.yaml", "- effect: {delay_ms: 1", "line 1, column 23: cannot be read as YAML: expected ',' or '}'"),
-        (
-            "f.yaml",
-            "- effect:\n    delay_ms: 1\n    delay_ms: 2\n",
-            "line 2: expected each name once in a mapping, got 'delay_ms' twice",
-        ),
         (
             "f.yaml",
             "- effect: {delay_ms: 1}\n  match: {client_id: 2024-01-01}\n",
