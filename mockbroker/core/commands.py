@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar
+
+import msgspec
 
 if TYPE_CHECKING:
     from mockbroker.state.cluster import Cluster
@@ -141,7 +143,7 @@ class StateCommands(ABC):
         )
 
     def set_isr(self, topic: str, partition: int, brokers: Iterable[int]) -> bool:
-        """Shrink and grow a partition's ISR to these brokers. Raises ApiError, as both do."""
+        """Set a partition's ISR to these brokers. The others stay out, even if they catch up. Raises ApiError."""
         return self._change(
             lambda state, _: state.replication_control.set_isr(state.find_partition(topic, partition), brokers)
         )
@@ -149,7 +151,7 @@ class StateCommands(ABC):
     # brokers
 
     def set_follower_lag(self, broker_id: int, records: int) -> None:
-        """Make the followers on a broker lag by this many records; 0 ends it. Raises KeyError, ValueError."""
+        """Make the followers on a broker lag by this many records. 0 ends it. Raises KeyError, ValueError."""
         self._change(lambda state, now_ms: state.cluster_control.set_follower_lag(broker_id, records, now_ms))
 
     def fence_broker(self, broker_id: int) -> bool:
@@ -216,3 +218,52 @@ class StateCommands(ABC):
         producers' ids. Sessions and timeouts use a monotonic clock and do not change.
         """
         self._change(lambda state, now_ms: state.jump_clock(ms, now_ms))
+
+
+class CommandWithArgument(NamedTuple):
+    """A command with an argument, in the control API and ``kafka-rack ctl``; its words are the method's docstring.
+
+    ``POST`` to ``path`` calls the method with the names in the path and with ``argument``, the name and type of the
+    body's only field. A path of ``{kind}s/{target}`` is for a broker, and for each broker of a rack. ``text`` is what
+    ``kafka-rack ctl`` prints; it shows partitions.
+    """
+
+    name: str
+    path: str
+    method: str
+    argument: tuple[str, Any]
+    text: str = ""
+
+    @property
+    def words(self) -> tuple[str, str]:
+        """The method's summary, and the rest of its docstring without its errors.
+
+        >>> CommandWithArgument("clock", "/clock", "jump_clock", ("jump_ms", int)).words[0]
+        'Move the wall clock of all brokers forward, or back by a negative number of ms'
+        """
+        text = " ".join((getattr(StateCommands, self.method).__doc__ or "").replace("``", "`").split())
+        summary, _, description = text.partition(" Raises ")[0].partition(". ")
+        return summary.rstrip("."), description
+
+
+BrokerId = Annotated[int, msgspec.Meta(ge=0)]
+BrokerIds = Annotated[list[BrokerId], msgspec.Meta(min_length=1, max_length=32767)]
+Node = Annotated[int, msgspec.Meta(ge=-1)]
+Records = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
+Jump = Annotated[int, msgspec.Meta(ge=-(10**14), le=10**14)]  # some three thousand years
+ENDS = ("between", tuple[Node, Node])
+PARTITION, GROUP = "/topics/{topic}/partitions/{partition}", "/groups/{group}"
+COORDINATES = "broker {broker} coordinates {group}"
+LAGS = "followers on {kind} {target} lag by {records} records"
+COMMANDS = (
+    CommandWithArgument("lag", "/{kind}s/{target}/lag", "set_follower_lag", ("records", Records), LAGS),
+    CommandWithArgument("cut", "/links/cut", "cut_link", ENDS, "cut: the link between {between[0]} and {between[1]}"),
+    CommandWithArgument(
+        "restore", "/links/restore", "restore_link", ENDS, "restore: the link between {between[0]} and {between[1]}"
+    ),
+    CommandWithArgument("leader", PARTITION + "/leader", "move_leader", ("broker", BrokerId)),
+    CommandWithArgument("replicas", PARTITION + "/replicas", "move_replicas", ("brokers", BrokerIds)),
+    CommandWithArgument("isr", PARTITION + "/isr", "set_isr", ("brokers", BrokerIds)),
+    CommandWithArgument("coordinator", GROUP + "/coordinator", "move_coordinator", ("broker", BrokerId), COORDINATES),
+    CommandWithArgument("clock", "/clock", "jump_clock", ("jump_ms", Jump), "the wall clock has moved by {jump_ms} ms"),
+)

@@ -1,15 +1,16 @@
-"""Operations on brokers and racks. A call is answered when it has taken effect, 409 where nothing would change."""
+"""The commands of ``core.commands`` as operations: they are answered when they have taken effect, 409 without one."""
 
 from __future__ import annotations
 
 from inspect import isawaitable
-from typing import Annotated, Any
+from typing import Any
 
 import msgspec
 
-from mockbroker.adapters.control.operations import ControlCall, known_rack, operation
+from mockbroker.adapters.control.cluster_json import PartitionView, partition_of
+from mockbroker.adapters.control.operations import ControlCall, known_broker, known_partition, known_rack, operation
 from mockbroker.adapters.control.problems import bad_request, conflict
-from mockbroker.core.commands import BROKER_COMMANDS, BrokerCommand
+from mockbroker.core.commands import BROKER_COMMANDS, COMMANDS, BrokerCommand, CommandWithArgument
 from mockbroker.state.settings import PROTOCOL_SETTING
 
 
@@ -17,19 +18,6 @@ class Changed(msgspec.Struct):
     """The brokers that something happened to."""
 
     brokers: list[int]
-
-
-class Lag(msgspec.Struct, forbid_unknown_fields=True):
-    """By how many records followers lag; 0 ends it."""
-
-    records: Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
-
-
-class LagChanged(msgspec.Struct):
-    """The brokers whose followers lag, and by how many records."""
-
-    brokers: list[int]
-    records: int
 
 
 class Software(msgspec.Struct, forbid_unknown_fields=True):
@@ -67,16 +55,74 @@ def declare(command: BrokerCommand, kind: str) -> None:
     )(change)
 
 
-for command in BROKER_COMMANDS:
-    declare(command, "broker")
+def declare_with_argument(command: CommandWithArgument, kind: str = "") -> None:
+    """Declare the operation of a command with an argument; ``kind`` is ``broker`` or ``rack`` if it is for both."""
+    name, path = command.argument[0], command.path
+    if kind:
+        path = path.replace("{kind}s/{target}", "brokers/{id}" if kind == "broker" else "racks/{rack}")
+
+    async def change(call: ControlCall) -> Any:
+        value = getattr(call.body, name)
+        for target in targets_of(call):
+            getattr(call.cluster, command.method)(*target, *arguments_of(call, name, value))
+        return partition_of(*known_partition(call)) if "partition" in call.names else call.body
+
+    change.__name__ = change.__qualname__ = f"set_{kind}_{command.name}" if kind else command.method
+    summary, change.__doc__ = command.words
+    tag = path.split("/")[1]
+    operation(
+        "POST",
+        path,
+        summary.replace("a broker", "a rack's brokers") if kind == "rack" else summary,
+        tag="cluster" if path == f"/{tag}" else tag,
+        body=BODIES[command.name],
+        answer=PartitionView if "{partition}" in path else BODIES[command.name],
+        statuses=(404, 409) if "{partition}" in path or "{group}" in path else (404,),
+    )(change)
 
 
-@operation(
-    "POST", "/brokers/{id}/lag", "Have followers lag", tag="brokers", body=Lag, answer=LagChanged, statuses=(404,)
-)
-async def set_broker_lag(call: ControlCall) -> Any:
-    """Every follower on the broker has all but the last N records of its leader, in whole batches."""
-    return set_lag(call, [call.broker_id()])
+BODIES = {
+    command.name: msgspec.defstruct(
+        f"{command.name.capitalize()}Command",
+        [command.argument],
+        forbid_unknown_fields=True,
+        module=__name__,
+        namespace={"__doc__": f"The argument of {command.path}."},
+    )
+    for command in COMMANDS
+}
+
+
+def targets_of(call: ControlCall) -> list[tuple[Any, ...]]:
+    """The arguments in the path, once for each call of the method. Raises ControlProblem: 404."""
+    if "rack" in call.names:
+        return [(broker.id,) for broker in known_rack(call.state, call.rack())]
+    if "id" in call.names:
+        return [(call.broker_id(),)]
+    if "partition" in call.names:
+        topic, partition = known_partition(call)
+        return [(topic.name, partition.index)]
+    return [tuple(call.names.values())]
+
+
+def arguments_of(call: ControlCall, name: str, value: Any) -> tuple[Any, ...]:
+    """The arguments in the body. Raises ControlProblem: 404 for an unknown broker, 400 for a link with one end."""
+    if isinstance(value, tuple):
+        if len(set(value)) < len(value):
+            raise bad_request(f"{name}: expected two brokers, got {value[0]} twice", field=name)
+        return value
+    for broker in {"broker": [value], "brokers": value}.get(name, ()):
+        known_broker(call.state, str(broker))
+    return (value,)
+
+
+for kind in ("broker", "rack"):
+    for command in BROKER_COMMANDS:
+        if kind == "broker" or command.on_rack:
+            declare(command, kind)
+for taking in COMMANDS:
+    for kind in ("broker", "rack") if "{kind}" in taking.path else ("",):
+        declare_with_argument(taking, kind)
 
 
 @operation(
@@ -98,23 +144,3 @@ async def set_software(call: ControlCall) -> Any:
     except ValueError as error:
         raise conflict(str(error)) from None
     return Changed([number])
-
-
-for command in BROKER_COMMANDS:
-    if command.on_rack:
-        declare(command, "rack")
-
-
-@operation(
-    "POST", "/racks/{rack}/lag", "Have a rack's followers lag", tag="racks", body=Lag, answer=LagChanged,
-    statuses=(404,),
-)  # fmt: skip
-async def set_rack_lag(call: ControlCall) -> Any:
-    """The same for each broker of the rack."""
-    return set_lag(call, [broker.id for broker in known_rack(call.state, call.rack())])
-
-
-def set_lag(call: ControlCall, broker_ids: list[int]) -> LagChanged:
-    for broker_id in broker_ids:
-        call.cluster.set_follower_lag(broker_id, call.body.records)
-    return LagChanged(broker_ids, call.body.records)

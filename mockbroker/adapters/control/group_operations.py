@@ -1,4 +1,4 @@
-"""Looking at groups: their members, what each reads, and how far behind they are."""
+"""Operations that show groups: their members, assignments and lag."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from mockbroker.adapters.control.operations import ControlCall, known_broker, operation
+from mockbroker.adapters.control.operations import ControlCall, operation
 from mockbroker.adapters.control.problems import named, not_found
-from mockbroker.adapters.control.topic_operations import ToBroker
 from mockbroker.state.cluster import Cluster
 from mockbroker.state.errors import ApiError
 
@@ -67,13 +66,6 @@ class GroupsView(msgspec.Struct):
     groups: list[GroupView]
 
 
-class CoordinatorView(msgspec.Struct):
-    """The coordinator of a group."""
-
-    id: str
-    coordinator: int
-
-
 @operation("GET", "/groups", "All groups with members and lag", tag="groups", answer=GroupsView, statuses=(409,))
 async def groups(call: ControlCall) -> Any:
     """By id. Refused on a proxy."""
@@ -86,21 +78,6 @@ async def group(call: ControlCall) -> Any:
     """Its members, their assignments, its offsets. Refused on a proxy."""
     call.must_be_ours(OF_REAL_GROUPS)
     return group_of(call.state, known_group(call))
-
-
-@operation(
-    "POST",
-    "/groups/{group}/coordinator",
-    "Move a coordinator",
-    tag="groups",
-    body=ToBroker,
-    answer=CoordinatorView,
-    statuses=(404, 409),
-)
-async def move_coordinator(call: ControlCall) -> Any:
-    """A broker coordinates the group, or a transactional id, as long as it is up; neither needs to exist yet."""
-    call.cluster.move_coordinator(call.names["group"], known_broker(call.state, str(call.body.broker)))
-    return CoordinatorView(call.names["group"], call.state.internal_topics.coordinator(call.names["group"]).id)
 
 
 def known_group(call: ControlCall) -> str:

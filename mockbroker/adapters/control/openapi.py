@@ -84,7 +84,7 @@ def described(one: ControlOperation, schemas: dict[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {
         "operationId": one.name,
         "summary": one.summary,
-        "description": " ".join((one.handler.__doc__ or one.summary).split()),
+        "description": " ".join((one.handler.__doc__ or "").split()),
         "tags": [one.tag],
     }
     parameters: list[dict[str, Any]] = [

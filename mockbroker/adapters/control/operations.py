@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from mockbroker.adapters.served_cluster import ServedCluster
     from mockbroker.state.brokers.broker import Broker
     from mockbroker.state.cluster import Cluster
+    from mockbroker.state.topics.topic import Partition, Topic
 
 JSON = "application/json"
 
@@ -164,6 +165,25 @@ def known_broker(state: Cluster, text: str) -> int:
     if not text.isascii() or not text.isdigit() or len(text) > 10 or int(text) not in state.brokers:
         raise not_found(f"there is no broker {text!r}; the brokers: {named(state.brokers)}")
     return int(text)
+
+
+def known_partition(call: ControlCall) -> tuple[Topic, Partition]:
+    """The partition that the path names. Raises ControlProblem: 404."""
+    topic, text = known_topic(call), call.names["partition"]
+    if not text.isascii() or not text.isdigit() or len(text) > 10 or int(text) >= len(topic.partitions):
+        raise not_found(
+            f"there is no partition {text!r} of {topic.name}; its partitions: 0 to {len(topic.partitions) - 1}"
+        )
+    return topic, topic.partitions[int(text)]
+
+
+def known_topic(call: ControlCall) -> Topic:
+    """The topic that the path names. Raises ControlProblem: 404."""
+    name = call.names["topic"]
+    found = call.state.topics.get(name)
+    if found is None:
+        raise not_found(f"there is no topic {name!r}; the topics: {named(sorted(call.state.topics))}")
+    return found
 
 
 def as_response(answered: Any, status: int) -> Response:

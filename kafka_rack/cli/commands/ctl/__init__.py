@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -30,7 +31,7 @@ from kafka_rack.cli.options.types import (
     error_names,
     topic_of,
 )
-from mockbroker.core.commands import BROKER_COMMANDS
+from mockbroker.core.commands import BROKER_COMMANDS, COMMANDS
 from mockbroker.core.faults.effects import EFFECTS, Effect
 
 DEFAULT_URL = "http://127.0.0.1:8090"
@@ -140,9 +141,9 @@ def sends(name: str, help_text: str, path: str, text: str, *params: Decorator[An
     @asks(ctl, name, help_text, *params)
     def send(control: ControlConnection, arguments: Arguments) -> Answer:
         sent = {key: getattr(arguments, key) for key in body}
-        parts = [part.format_map(vars(arguments)) for part in path.split("/")]
+        parts = [part.format_map(vars(arguments)) for part in path.strip("/").split("/")]
         answer = control.post(*parts, body=sent if body else None)
-        return answer, views.partitions([answer]) if not text else views.filled(text, answer)
+        return answer, views.filled(text, vars(arguments) | answer) if text else views.partitions([answer])
 
 
 def kind_of(*kinds: str) -> tuple[Decorator[Any], Decorator[Any]]:
@@ -155,15 +156,22 @@ for command in BROKER_COMMANDS:
     every, kinds = (", or every broker of a rack", BROKER_OR_RACK) if command.on_rack else ("", BROKER)
     name, help_text = command.name, f"{command.summary}{every}. {command.description}"
     sends(name, help_text, f"{{kind}}s/{{target}}/{name}", f"{name}: {{brokers}}", *kind_of(*kinds))
-sends(
-    "lag",
-    "Let the followers of a broker or rack lag by RECORDS; 0 ends it.",
-    "{kind}s/{target}/lag",
-    "followers on {brokers} are {records} records behind",
-    *kind_of(*BROKER_OR_RACK),
-    argument("records", metavar="RECORDS", type=WholeNumber()),
-    body=["records"],
-)
+NAMES = {name: argument(name, metavar=name.upper()) for name in ("topic", "partition", "group")}
+BODIES = {
+    "records": argument("records", metavar="RECORDS", type=WholeNumber()),
+    "between": argument("between", metavar="ID ID", nargs=2, type=WholeNumber(-1)),
+    "broker": argument("broker", metavar="ID", type=WholeNumber(name="ID")),
+    "brokers": argument("brokers", metavar="ID,...", type=Numbers("ID,...")),
+    "jump_ms": argument("jump_ms", metavar="MS", type=WholeNumber(-(2**53), 2**53)),
+}
+for taking in COMMANDS:
+    field, is_of_kind = taking.argument[0], "{kind}" in taking.path
+    named = kind_of(*BROKER_OR_RACK) if is_of_kind else [NAMES[name] for name in re.findall(r"{(\w+)}", taking.path)]
+    summary, description = taking.words
+    help_text = f"{summary}{', or on every broker of a rack' if is_of_kind else ''}. {description}".strip()
+    sends(taking.name, help_text, taking.path, taking.text, *named, BODIES[field], body=[field])
+sends("reset", "Reset the cluster to how it was started.", "reset", "the cluster is as it was started")
+sends("shutdown", "End the cluster.", "shutdown", "the cluster ends")
 
 
 @asks(
@@ -179,42 +187,6 @@ def software(control: ControlConnection, arguments: Arguments) -> Answer:
     body = {name: text for name, text in chosen.items() if text is not None}
     answer = control.post("brokers", arguments.target, "software", body=body)
     return answer, views.filled("{brokers} will run it after the next start", answer)
-
-
-for name, help_text in (
-    ("cut", "Cut the link between two brokers"),
-    ("restore", "Restore the link between two brokers"),
-):
-    pair = argument("between", metavar="ID ID", nargs=2, type=WholeNumber(-1))
-    shown = f"{name}: the link between {{between[0]}} and {{between[1]}}"
-    sends(name, f"{help_text}; -1 is the controller.", f"links/{name}", shown, pair, body=["between"])
-for name, help_text, key, kind in (
-    ("leader", "Let another replica lead a partition.", "broker", WholeNumber(name="ID")),
-    ("replicas", "Move a partition to these brokers.", "brokers", Numbers("ID,...")),
-    ("isr", "Set the in-sync replicas of a partition.", "brokers", Numbers("ID,...")),
-):
-    of_partition = (argument("topic", metavar="TOPIC"), argument("partition", metavar="PARTITION"))
-    path = f"topics/{{topic}}/partitions/{{partition}}/{name}"
-    sends(name, help_text, path, "", *of_partition, argument(key, metavar=kind.name, type=kind), body=[key])
-sends(
-    "coordinator",
-    "Let a broker coordinate a group.",
-    "groups/{group}/coordinator",
-    "broker {coordinator} coordinates {id}",
-    argument("group", metavar="GROUP"),
-    argument("broker", metavar="ID", type=WholeNumber(name="ID")),
-    body=["broker"],
-)
-sends(
-    "clock",
-    "Move the brokers' wall clock by MS milliseconds, back if it is negative.",
-    "clock",
-    "the wall clock is {clock_ms} ms ahead",
-    argument("jump_ms", metavar="MS", type=WholeNumber(-(2**53), 2**53)),
-    body=["jump_ms"],
-)
-sends("reset", "Reset the cluster to how it was started.", "reset", "the cluster is as it was started")
-sends("shutdown", "End the cluster.", "shutdown", "the cluster ends")
 
 
 @asks(topics, "list", "List all topics.", flag("--internal", "Include the coordinators' topics."))

@@ -154,8 +154,8 @@ def assigned(assignment: dict[str, list[int]]) -> str | None:
 def filled(text: str, answer: dict[str, Any]) -> str:
     """A sentence with the values of an answer.
 
-    >>> filled("{brokers} are {records} behind", {"brokers": [0, 3], "records": 5})
-    'brokers 0, 3 are 5 behind'
+    >>> filled("stop: {brokers}", {"brokers": [0, 3]})
+    'stop: brokers 0, 3'
     """
     return text.format_map({**answer, **({"brokers": brokers(answer["brokers"])} if "brokers" in answer else {})})
 

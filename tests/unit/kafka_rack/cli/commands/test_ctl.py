@@ -98,7 +98,7 @@ def test_links_leaders_isrs_and_coordinators_are_moved(ctl):
     assert ctl("cut", "1", "2").out == "cut: the link between 1 and 2\n"
     assert json.loads(ctl("status", "--format", "json").out)["cut_links"] == [[1, 2]]
     assert ctl("coordinator", "my/group", "3").out == "broker 3 coordinates my/group\n"
-    assert ctl("clock", "-5000").out == "the wall clock is -5000 ms ahead\n"
+    assert ctl("clock", "-5000").out == "the wall clock has moved by -5000 ms\n"
 
 
 def test_topics_are_made_shown_and_deleted(ctl):

@@ -136,8 +136,8 @@ async def test_followers_are_set_behind_one_broker_or_a_whole_rack(http, cluster
 
     assert lags((await http.get("/cluster")).json()) == [0, 0, 0, 0]
     response = await http.post("/brokers/1/lag", json={"records": 7})
-    assert (response.status_code, response.json()) == (200, {"brokers": [1], "records": 7})
-    assert (await http.post("/racks/a/lag", json={"records": 3})).json() == {"brokers": [0, 2], "records": 3}
+    assert (response.status_code, response.json()) == (200, {"records": 7})
+    assert (await http.post("/racks/a/lag", json={"records": 3})).json() == {"records": 3}
     assert lags((await http.get("/cluster")).json()) == [3, 7, 3, 0]
     assert cluster.state.replication.lags == {0: 3, 1: 7, 2: 3}
     await http.post("/brokers/1/lag", json={"records": 0})
@@ -268,8 +268,8 @@ async def test_links_are_cut_and_restored(http):
 
 
 async def test_the_clock_goes_forward_and_back(http, cluster):
-    assert (await http.post("/clock", json={"jump_ms": 5000})).json() == {"clock_ms": 5000}
-    assert (await http.post("/clock", json={"jump_ms": -7000})).json() == {"clock_ms": -2000}
+    assert (await http.post("/clock", json={"jump_ms": 5000})).json() == {"jump_ms": 5000}
+    assert (await http.post("/clock", json={"jump_ms": -7000})).json() == {"jump_ms": -7000}
     assert cluster.state.clock.offset_ms == -2000
 
 
@@ -316,7 +316,7 @@ async def test_leaders_replicas_and_isrs_are_moved(http, cluster):
 
 async def test_a_groups_coordinator_is_moved_before_there_is_a_group(http, cluster):
     answer = await http.post("/groups/my%2Fgroup/coordinator", json={"broker": 3})
-    assert answer.json() == {"id": "my/group", "coordinator": 3}
+    assert answer.json() == {"broker": 3}
     assert cluster.state.internal_topics.coordinator("my/group").id == 3
 
 
