@@ -1,63 +1,49 @@
-"""The files that clients of a cluster with test certificates need: keys, stores, and properties that name them.
+"""Writes the files that clients of a cluster with test certificates need: keys, and properties that name them.
 
-All can be read by their owner alone. What is there under the same names is replaced.
+Only their owner can read them. Existing files of the same names are replaced. Java reads keys and certificates as PEM
+since Kafka 2.7 (KIP-651).
 """
 
 from __future__ import annotations
 
 import os
-import secrets
 from collections.abc import Mapping
 from pathlib import Path
 
-from cryptography import x509
-from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, load_pem_private_key, pkcs12
-
 from mockbroker.adapters.client_settings import ClientLogin, java, librdkafka
-from mockbroker.adapters.tls.certificates import Identity
-from mockbroker.adapters.tls.material import AUTHORITY_FILE, AUTHORITY_KEY_FILE, CLIENT, TlsMaterial
+from mockbroker.adapters.tls.material import AUTHORITY_FILE, AUTHORITY_KEY_FILE, TlsMaterial
 
 ONLY_OWNER, ONLY_OWNERS_FOLDER = 0o600, 0o700
-PASSWORD_BYTES = 12
 JAVA, LIBRDKAFKA = "java.properties", "librdkafka.properties"
 
 
-def write_files(folder: Path, material: TlsMaterial, login: ClientLogin) -> None:
-    """Write them into a folder, which is made where it is not there. Raises OSError."""
-    folder.mkdir(mode=ONLY_OWNERS_FOLDER, parents=True, exist_ok=True)
-    folder = folder.resolve()
-    client, password = material.client(), secrets.token_urlsafe(PASSWORD_BYTES)
-    files: dict[str, bytes | str] = {
-        AUTHORITY_FILE: material.ca_pem,
-        AUTHORITY_KEY_FILE: material.authority.identity.key,
-        "client.pem": client.certificate,
-        "client-key.pem": client.key,
-        "client.p12": key_store(client, material.ca_pem, password),
-        "truststore.p12": trust_store(material.ca_pem, password),
-    }
-    shows_key = login.identity is not None
-    of_java = {
-        **java(login),
-        "ssl.truststore.type": "PKCS12",
-        "ssl.truststore.location": str(folder / "truststore.p12"),
-        "ssl.truststore.password": password,
-    }
-    of_librdkafka = {**librdkafka(login), "ssl.ca.location": str(folder / AUTHORITY_FILE)}
-    if shows_key:
-        of_java |= {
-            "ssl.keystore.type": "PKCS12",
-            "ssl.keystore.location": str(folder / "client.p12"),
-            "ssl.keystore.password": password,
-            "ssl.key.password": password,
+def write_files(to: Path | str, material: TlsMaterial, login: ClientLogin) -> None:
+    """Write the files into a folder, which is created if it is missing. Raises OSError, naming the folder."""
+    client, folder = material.client(), Path(to)
+    try:
+        folder.mkdir(mode=ONLY_OWNERS_FOLDER, parents=True, exist_ok=True)
+        folder = folder.resolve()
+        of_java = {**java(login), "ssl.truststore.type": "PEM", "ssl.truststore.location": str(folder / AUTHORITY_FILE)}
+        of_librdkafka = {**librdkafka(login), "ssl.ca.location": str(folder / AUTHORITY_FILE)}
+        if login.identity is not None:
+            of_java |= {"ssl.keystore.type": "PEM", "ssl.keystore.location": str(folder / "client-keystore.pem")}
+            of_librdkafka |= {
+                "ssl.certificate.location": str(folder / "client.pem"),
+                "ssl.key.location": str(folder / "client-key.pem"),
+            }
+        files = {
+            AUTHORITY_FILE: material.ca_pem,
+            AUTHORITY_KEY_FILE: material.authority.identity.key,
+            "client.pem": client.certificate,
+            "client-key.pem": client.key,
+            "client-keystore.pem": client.key + client.certificate,
+            JAVA: "".join(f"{name}={java_text(value)}\n" for name, value in of_java.items()),
+            LIBRDKAFKA: lines_of(of_librdkafka),
         }
-        of_librdkafka |= {
-            "ssl.certificate.location": str(folder / "client.pem"),
-            "ssl.key.location": str(folder / "client-key.pem"),
-        }
-    files[JAVA] = "".join(f"{name}={java_text(value)}\n" for name, value in of_java.items())
-    files[LIBRDKAFKA] = lines_of(of_librdkafka)
-    for name, content in files.items():
-        write_own(folder / name, content if isinstance(content, bytes) else content.encode())
+        for name, content in files.items():
+            write_own(folder / name, content.encode())
+    except OSError as error:
+        raise OSError(error.errno, f"cannot write {to}: {error.strerror}") from None
 
 
 def lines_of(properties: Mapping[str, str]) -> str:
@@ -65,7 +51,7 @@ def lines_of(properties: Mapping[str, str]) -> str:
 
 
 def java_text(value: str) -> str:
-    r"""A value as a Java properties file has it.
+    r"""A value for a Java properties file.
 
     >>> print(java_text('user\\"ü"'))
     user\\"\u00fc"
@@ -76,24 +62,8 @@ def java_text(value: str) -> str:
     return "".join(chr(number) if 0x20 <= number < 0x7F else f"\\u{number:04x}" for number in numbers)
 
 
-def key_store(identity: Identity, authority: str, password: str) -> bytes:
-    """A key with its certificates, in PKCS#12."""
-    certificate = x509.load_pem_x509_certificate(identity.certificate.encode())
-    key = load_pem_private_key(identity.key.encode(), None)
-    others = [x509.load_pem_x509_certificate(authority.encode())]
-    encryption = BestAvailableEncryption(password.encode())
-    return pkcs12.serialize_key_and_certificates(CLIENT.encode(), key, certificate, others, encryption)  # type: ignore[arg-type]  # a key of a kind that nobody has in PKCS#12 is not among ours
-
-
-def trust_store(authority: str, password: str) -> bytes:
-    """A certificate to trust, in PKCS#12 as Java marks it."""
-    certificate = x509.load_pem_x509_certificate(authority.encode())
-    encryption = BestAvailableEncryption(password.encode())
-    return pkcs12.serialize_java_truststore([pkcs12.PKCS12Certificate(certificate, b"ca")], encryption)
-
-
 def write_own(path: Path, content: bytes) -> None:
-    """Put a file in its place that nobody else may read, and that nobody reads half of."""
+    """Write a file at once, readable by its owner only."""
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     beside.unlink(missing_ok=True)
     descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, ONLY_OWNER)

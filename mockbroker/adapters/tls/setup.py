@@ -36,15 +36,10 @@ def listeners_by_broker(state: Cluster) -> dict[int, dict[str, TlsListener]]:
 
 def write_client_files(folder: Path | str, state: Cluster, material: TlsMaterial) -> None:
     """Write the files that clients need, for the first listener with TLS. Raises OSError, naming the folder."""
-    from pathlib import Path
-
     from mockbroker.adapters.client_settings import client_login
     from mockbroker.adapters.tls.files import write_files
 
     listeners = [one for broker in state.brokers.values() for one in broker.listeners]
     first = next(one for one in listeners if one.protocol in WITH_TLS)
     servers = ",".join(f"{one.host}:{one.port}" for one in listeners if one.name == first.name)
-    try:
-        write_files(Path(folder), material, client_login(state, first, servers, tls=material))
-    except OSError as error:
-        raise OSError(error.errno, f"cannot write {folder}: {error.strerror}") from None
+    write_files(folder, material, client_login(state, first, servers, tls=material))

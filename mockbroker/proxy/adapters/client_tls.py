@@ -50,12 +50,7 @@ class ClientTls:
         """Write the files for clients into the folder, if any. Raises OSError, which names it."""
         if self.material is None or self._folder is None:
             return
-        from pathlib import Path
-
         servers = ",".join(f"{broker.host}:{broker.port}" for broker in cluster.brokers.values())
         identity = self.material.client() if self._protocol == SSL else None
         login = ClientLogin(servers, self._protocol, trusted=self.material.ca_pem, identity=identity)
-        try:
-            write_files(Path(self._folder), self.material, login)
-        except OSError as error:
-            raise OSError(error.errno, f"cannot write {self._folder}: {error.strerror}") from None
+        write_files(self._folder, self.material, login)

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 from cryptography import x509
-from cryptography.hazmat.primitives.serialization import pkcs12
 
 from mockbroker.adapters.server import MockCluster
 from mockbroker.adapters.tls.files import java_text
@@ -96,21 +95,17 @@ async def test_files_for_clients_are_their_owners_alone_and_an_authority_is_kept
     async with MockCluster(2, tls=True, security_dir=folder) as cluster:
         assert cluster.tls is not None
         java, librdkafka = (properties_in(folder / f"{name}.properties") for name in ("java", "librdkafka"))
-        password = java["ssl.keystore.password"].encode()
-        store = pkcs12.load_pkcs12((folder / "client.p12").read_bytes(), password)
-        (trusted,) = pkcs12.load_pkcs12((folder / "truststore.p12").read_bytes(), password).additional_certs
+        assert java["ssl.keystore.type"] == java["ssl.truststore.type"] == "PEM"
+        own_tls = ssl.create_default_context(cafile=java["ssl.truststore.location"])
+        own_tls.load_cert_chain(java["ssl.keystore.location"])
+        assert await principal_of(cluster, own_tls) == "User:CN=client"
         tls = ssl.create_default_context(cafile=librdkafka["ssl.ca.location"])
         tls.load_cert_chain(librdkafka["ssl.certificate.location"], librdkafka["ssl.key.location"])
         assert await principal_of(cluster, tls) == "User:CN=client"
         assert java["bootstrap.servers"] == librdkafka["bootstrap.servers"] == cluster.bootstrap_servers
         first = cluster.tls.ca_pem
-    assert store.cert is not None
-    assert store.cert.certificate.subject.rfc4514_string() == "CN=client"
-    assert trusted.certificate == x509.load_pem_x509_certificate(first.encode())
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
-    names = (
-        "ca.pem ca-key.pem client.pem client-key.pem client.p12 truststore.p12 java.properties librdkafka.properties"
-    )
+    names = "ca.pem ca-key.pem client.pem client-key.pem client-keystore.pem java.properties librdkafka.properties"
     modes = {path.name: oct(stat.S_IMODE(path.stat().st_mode)) for path in folder.iterdir()}
     assert modes == dict.fromkeys(names.split(), "0o600")
     again = MockCluster(1, tls=True, security_dir=folder)
