@@ -72,49 +72,39 @@ def add_cluster(text: Exposition, cluster: ServedCluster) -> None:
     """Add counts of brokers, partitions, groups, faults, connections, and calls that wait."""
     state, journal = cluster.state, cluster.journal
     brokers = [({"broker": one.id, "rack": one.rack or ""}, one) for one in state.brokers.values()]
-    text.add(
-        "kafka_rack_broker_up", "gauge", "Whether the controller counts a broker as up.",
-        [(labels, int(is_up(state, one))) for labels, one in brokers],
-    )  # fmt: skip
+    up = [(labels, int(is_up(state, one))) for labels, one in brokers]
+    text.add("kafka_rack_broker_up", "gauge", "Whether the controller counts a broker as up.", up)
     connections = cluster.connections()
-    text.add(
-        "kafka_rack_connections", "gauge", "Open connections of clients.",
-        [(labels, connections.get(one.id, 0)) for labels, one in brokers],
-    )  # fmt: skip
-    text.add("kafka_rack_parked_calls", "gauge", "Calls that wait for an answer.", [({}, cluster.engine.parked_calls)])
+    opened = [(labels, connections.get(one.id, 0)) for labels, one in brokers]
+    text.add("kafka_rack_connections", "gauge", "Open connections of clients.", opened)
     topics = [topic for topic in state.topics.values() if not topic.is_internal]
-    partitions = [one for topic in topics if not topic.diskless for one in topic.partitions]
-    text.add("kafka_rack_topics", "gauge", "Topics, without internal ones.", [({}, len(topics))])
-    text.add("kafka_rack_partitions", "gauge", "Partitions that have replicas.", [({}, len(partitions))])
-    text.add(
-        "kafka_rack_partitions_without_leader", "gauge", "Partitions that nobody leads.",
-        [({}, sum(one.leader < 0 for one in partitions))],
-    )  # fmt: skip
-    text.add(
-        "kafka_rack_partitions_under_replicated", "gauge", "Partitions with replicas out of sync.",
-        [({}, sum(len(one.isr) < len(one.replicas) for one in partitions))],
-    )  # fmt: skip
+    parts = [one for topic in topics if not topic.diskless for one in topic.partitions]
+    out_of_sync = sum(len(one.isr) < len(one.replicas) for one in parts)
+    fired = sum(one.fired for one in cluster.faults)
+    gauges = [
+        ("parked_calls", "Calls that wait for an answer.", cluster.engine.parked_calls),
+        ("topics", "Topics, without internal ones.", len(topics)),
+        ("partitions", "Partitions that have replicas.", len(parts)),
+        ("partitions_without_leader", "Partitions without a leader.", sum(one.leader < 0 for one in parts)),
+        ("partitions_under_replicated", "Partitions with replicas out of sync.", out_of_sync),
+        ("faults", "Faults that are set.", len(cluster.faults)),
+        ("faults_fired_total", "Calls on which these faults acted.", fired),
+        ("journal_entries", "Calls in the journal.", len(journal)),
+        ("journal_dropped_total", "Calls that the journal dropped.", journal.dropped),
+    ]
+    if not state.is_mirror:  # a real cluster does not report it
+        size = sum(one.log.size_bytes for topic in state.topics.values() for one in topic.partitions)
+        gauges.append(("record_bytes", "Records of all logs, each once.", size))
     memory = state.log_cleanup.memory
-    size = sum(one.log.size_bytes for topic in state.topics.values() for one in topic.partitions)
-    if not state.is_mirror:  # a real cluster does not tell
-        text.add("kafka_rack_record_bytes", "gauge", "Records of all logs, each once.", [({}, size)])
     if memory is not None:
-        text.add("kafka_rack_record_bytes_limit", "gauge", "What they may take.", [({}, memory.limit_bytes)])
-        text.add(
-            "kafka_rack_record_bytes_dropped_total", "counter", "Records that had to go for others.",
-            [({}, memory.dropped_bytes)],
-        )  # fmt: skip
-        text.add(
-            "kafka_rack_producers_refused_total", "counter", "Requests of producers for which there was no room.",
-            [({}, memory.refused)],
-        )  # fmt: skip
-    text.add("kafka_rack_faults", "gauge", "Faults that are set.", [({}, len(cluster.faults))])
-    text.add(
-        "kafka_rack_faults_fired_total", "counter", "Calls that the faults that are set acted on.",
-        [({}, sum(one.fired for one in cluster.faults))],
-    )  # fmt: skip
-    text.add("kafka_rack_journal_entries", "gauge", "Calls that the journal keeps.", [({}, len(journal))])
-    text.add("kafka_rack_journal_dropped_total", "counter", "Calls that it no longer keeps.", [({}, journal.dropped)])
+        gauges += [
+            ("record_bytes_limit", "The limit of these bytes.", memory.limit_bytes),
+            ("record_bytes_dropped_total", "Records dropped because of the limit.", memory.dropped_bytes),
+            ("producers_refused_total", "Produce requests refused because of the limit.", memory.refused),
+        ]
+    for name, meaning, value in gauges:
+        kind = "counter" if name.endswith("_total") else "gauge"
+        text.add(f"kafka_rack_{name}", kind, meaning, [({}, value)])
 
 
 FLOW_LABELS = ("client_rack", "broker", "broker_rack", "category", "locality", "reason", "avoidable")

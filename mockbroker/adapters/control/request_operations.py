@@ -1,10 +1,10 @@
-"""Asking the journal: which calls there were, how many, and whether what is claimed of them holds."""
+"""Operations of the journal: the last calls, their number, and assertions about them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from http import HTTPStatus
-from typing import Any
+from typing import Any, get_type_hints
 
 import msgspec
 
@@ -12,6 +12,7 @@ from mockbroker.adapters.control.operations import ControlCall, Parameter, opera
 from mockbroker.adapters.control.problems import ASSERTION_FAILED, ControlProblem, bad_request
 from mockbroker.core.journal import Journal, JournalEntry
 from mockbroker.core.journal.assertions import CLAIMS, check
+from mockbroker.core.journal.entry import JSON_FIELDS
 from mockbroker.core.journal.filters import FilterError, JournalFilters
 
 DEFAULT_LIMIT, MAX_LIMIT = 1000, 10_000
@@ -39,38 +40,13 @@ FILTERS = (
 FilterBody = dict[str, Any]
 
 
-class RequestView(msgspec.Struct):
-    """One call: client, broker, request, outcome, and whether its bytes crossed racks."""
-
-    sequence: int
-    at_ms: int
-    latency_ms: int
-    broker: int
-    rack: str | None
-    client_id: str | None
-    client_address: str
-    principal: str
-    client_rack: str | None
-    client_rack_source: str | None
-    connection: int
-    api: str
-    api_key: int
-    version: int
-    topics: dict[str, list[int]]
-    groups: list[str]
-    request_bytes: int
-    response_bytes: int
-    traffic: dict[str, int] | None
-    redirects: dict[str, list[int]] | None
-    errors: list[str]
-    faults: list[str]
-    category: str
-    locality: str
-    locality_reason: str | None
-    avoidable: str | None
-    detail: str | None
-    ending: str
-    reason: str | None
+HINTS = {**get_type_hints(JournalEntry), "broker": int}
+RequestView: Any = msgspec.defstruct(
+    "RequestView",
+    [(name, HINTS[name]) for name in JSON_FIELDS],
+    module=__name__,
+    namespace={"__doc__": "One call: client, broker, request, outcome, and whether its bytes crossed racks."},
+)
 
 
 class RequestsView(msgspec.Struct):

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, Protocol
+from typing import Any
 from xml.etree import ElementTree as ET
 
 from kafka_rack.locality import Prices
@@ -176,21 +176,6 @@ def to_json(certificate: Certificate) -> dict[str, Any]:
     }
 
 
-class AnyCheck(Protocol):
-    """A check of a program or of a server."""
-
-    @property
-    def id(self) -> str: ...
-    @property
-    def question(self) -> str: ...
-    @property
-    def verdict(self) -> str: ...
-    @property
-    def evidence(self) -> str: ...
-    @property
-    def remedy(self) -> str: ...
-
-
 def to_junit(certificate: Certificate, host: str, started: str, seconds: float) -> str:
     """JUnit XML: a test case for each check, skipped where it was not seen; ``junit_of`` has the arguments."""
     properties = {"grade": certificate.grade, "percent": str(certificate.percent)}
@@ -198,11 +183,12 @@ def to_junit(certificate: Certificate, host: str, started: str, seconds: float) 
 
 
 def junit_of(
-    checks: Sequence[AnyCheck], subject: str, properties: Mapping[str, str], host: str, started: str, seconds: float
+    checks: Sequence[Any], subject: str, properties: Mapping[str, str], host: str, started: str, seconds: float
 ) -> str:
     """JUnit XML: a test case for each check, skipped if it neither passed nor failed.
 
     Args:
+        checks: ``CertifyCheck`` or ``ServerCheck``.
         subject: the program or server.
         host: the machine's name.
         started: as ``2026-01-31T12:00:00``.
