@@ -1,9 +1,8 @@
-"""The clusters of a test run: one is made for each set of options, seeded once, and forked for whoever asks."""
+"""The clusters of a test run: one for each set of options, seeded once, and forked for each test."""
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -33,10 +32,7 @@ FACTORY = "kafka_cluster_factory"
 
 @dataclass(slots=True, eq=False)
 class UsedCluster:
-    """A cluster that a test uses: where its journal was when the test began, and which of its faults are the test's.
-
-    ``others_faults`` are not the test's to answer for, None where all are.
-    """
+    """A cluster that a test uses, the mark of its journal when the test began, and faults of other tests, if any."""
 
     cluster: BlockingCluster[ServedCluster]
     mark: int = 0
@@ -274,32 +270,16 @@ def failing_in_a_sentence(asked: Marked) -> Iterator[None]:
 
 
 def run_seed(seed: Seed, cluster: BlockingMockCluster) -> None:
-    """Call a seed, and if it is a coroutine function run it to its end in a loop of its own. Raises what it raises."""
+    """Call a seed; a coroutine function runs in a thread, beside the loop of tests. Raises what it raises."""
+    import asyncio
     import inspect
+    from concurrent.futures import ThreadPoolExecutor
 
     if not inspect.iscoroutinefunction(seed):
         seed(cluster)
         return
-    run_apart(lambda: seed(cluster))
-
-
-def run_apart(coroutine: Callable[[], Any]) -> None:
-    """Run a coroutine in a thread, so that the loop of whoever tests coroutines here is left alone."""
-    import asyncio
-
-    errors: list[BaseException] = []
-
-    def run() -> None:
-        try:
-            asyncio.run(coroutine())
-        except BaseException as error:  # noqa: BLE001 - raised again below
-            errors.append(error)
-
-    thread = threading.Thread(target=run, name="kafka-rack seed")
-    thread.start()
-    thread.join()
-    if errors:
-        raise errors[0]
+    with ThreadPoolExecutor(1, "kafka-rack seed") as thread:
+        thread.submit(asyncio.run, seed(cluster)).result()
 
 
 def end_at_the_test(error: BaseException, trace: TracebackType | None) -> None:

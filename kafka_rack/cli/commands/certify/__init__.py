@@ -27,7 +27,7 @@ from kafka_rack.cli.serving.running import check_capture
 
 if TYPE_CHECKING:
     from kafka_rack.cli.output.console import Screen
-    from mockbroker.testing.certify.certificate import AnyCheck, Certificate
+    from mockbroker.testing.certify.certificate import Certificate
     from mockbroker.testing.certify.plan import CertifyPlan
 
 MIN_MS = 5_000
@@ -217,7 +217,7 @@ def facts_of(plan: CertifyPlan, progress: Callable[[str], None]) -> Any:
         raise KeyboardInterrupt from None
 
 
-def show_checks(screen: Screen, checks: Iterable[AnyCheck]) -> None:
+def show_checks(screen: Screen, checks: Iterable[Any]) -> None:
     """The checks as a table: question, verdict, evidence."""
     from kafka_rack.cli.output.console import painted
 
