@@ -1,6 +1,6 @@
 """A capture as packets: pcapng with the IP and TCP that would have carried the frames, for tshark and its like.
 
-Connections are real ones, with their addresses and ports; what TCP did of it nobody here sees, so it is made: a
+Connections have their real addresses and ports; the TCP parts, which are not visible here, are made up: a
 handshake, sequence and acknowledged numbers, segments as large as loopback's, checksums, and an end. What packets
 cannot say stands in comments, as JSON behind ``COMMENT``: at the head of a file what a capture of lines says at its
 own, at a connection's first packet its number, its listener and how many bytes of requests follow that were in the file
@@ -48,7 +48,7 @@ IPV4, IPV6 = Struct(">BBHHHBBH4s4s"), Struct(">IHBB16s16s")
 TCP_HEAD = Struct(">HHIIBBHHH")
 PSEUDO_IPV4, PSEUDO_IPV6 = Struct(">4s4sBBH"), Struct(">16s16sII")
 UNKNOWN_CLIENT, UNKNOWN_SERVER = "192.0.2.1", ("192.0.2.2", 9092)
-"""For a connection whose addresses nobody knows: of the net that is for documentation (RFC 5737)."""
+"""For connections with unknown addresses: of the net for documentation (RFC 5737)."""
 
 
 @dataclass(slots=True)
@@ -98,7 +98,7 @@ class PacketForm:
         ]
 
     def frame(self, at_us: int, tap: Tap, is_request: bool, data: bytes) -> list[bytes]:
-        """The segments of a frame; none behind the end of its connection."""
+        """The segments of a frame; none after the end of its connection."""
         flow = self._flows.get(tap.number)
         if flow is None:
             return []
@@ -116,7 +116,7 @@ class PacketForm:
         ]
 
     def closed(self, at_us: int, tap: Tap, _unread_bytes: int) -> list[bytes]:
-        """The end of a connection: nobody noted who began it, so it is the client."""
+        """The end of a connection, as if the client began it: that was not recorded."""
         flow = self._flows.pop(tap.number, None)
         if flow is None:
             return []
@@ -134,7 +134,7 @@ class PacketForm:
 def packet(
     at_us: int, flow: TcpFlow, from_client: bool, flags: int, data: bytes = b"", *, comment: bytes = b""
 ) -> bytes:
-    """A packet's block; the flow's sequence numbers go on behind it."""
+    """A packet's block; the flow's sequence numbers continue after it."""
     mine, other = (0, 1) if from_client else (1, 0)
     sequence = flow.sequences[mine]
     acknowledged = flow.sequences[other] if flags & ACK else 0

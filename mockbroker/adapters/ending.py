@@ -1,8 +1,8 @@
 """The orderly end of a cluster: what was taken is answered, in bounded time.
 
-Brokers take no more connections and read no more requests. Fetches that wait are answered with what there is; other
+Brokers accept no more connections and read no more requests. Waiting fetches are answered with existing records; other
 calls that wait have until the time is over, as for replicas in sync. Then each connection ends from the broker's side,
-and is kept until its client has read what it was sent.
+and stays open until its client has read its answers.
 
 Source: SocketServer.stopProcessingRequests and BrokerServer.shutdown, Apache Kafka 4.4, which also answer what is in
 their queue and no more.
@@ -23,7 +23,7 @@ LOOK_S = 0.005
 
 
 async def finish(runtime: Runtime, nodes: Iterable[Node], within_s: float, busy_ms: int) -> None:
-    """Answer what was taken, for at most so many seconds.
+    """Answer the received requests, for at most ``within_s`` seconds.
 
     Args:
         busy_ms: connections that said nothing for longer are not waited for, once they are answered.

@@ -1,4 +1,4 @@
-"""Which event loop a cluster runs on where nobody has chosen one."""
+"""The event loop of clusters in threads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The end of listening: what is being accepted meanwhile reaches its protocol, which breaks it off."""
+"""The end of listening: connections that are being accepted reach their protocol, which aborts them."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import asyncio
 
 
 def end_listening(server: asyncio.Server) -> None:
-    """Have a server accept nothing more; its connections go on.
+    """Stop a server's listening; its connections continue.
 
     One that the system had accepted before comes to its protocol afterwards, as always on uvloop. On asyncio's own loop
-    it would fail at a closed server and stay open, with nobody to serve it (Python issue 109564). ``wait_closed`` says
+    it would fail at a closed server and stay open, without a protocol (Python issue 109564). ``wait_closed`` says
     nothing any more.
     """
     server.close()

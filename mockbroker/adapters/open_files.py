@@ -1,4 +1,4 @@
-"""How many files, sockets among them, this process may have open."""
+"""The limit of open files, which includes sockets."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ LARGEST = 1 << 20  # enough for any test, and what kernels allow by default
 
 
 def raise_open_files_limit() -> int | None:
-    """Let this process open as many files as its user may; gives that number, None where the system has no such limit.
+    """Raise the limit of open files to its maximum, and return it; None without a limit.
 
     Most systems start a program with 1,024, and a cluster needs one for each connection.
     """

@@ -23,10 +23,10 @@ class UpdateChannels(Protocol):
     """Carries what a controller has to send its brokers."""
 
     def send(self) -> None:
-        """Have everything sent that there is."""
+        """Send everything that is pending."""
 
     async def settled(self) -> None:
-        """Wait until all of it has been taken, or the last attempt was in vain."""
+        """Wait until all of it was accepted, or the last attempt has failed."""
 
     def close(self) -> None:
         """End every connection."""
@@ -58,12 +58,12 @@ class Runtime:
         return self._epoch_ms + int(time.monotonic() * 1000)
 
     def settle(self) -> None:
-        """Let the engine do what is due, and be called again when the next thing is."""
+        """Process due events, and schedule the next ones."""
         self.engine.advance(self.now_ms())
         self.schedule()
 
     def schedule(self) -> None:
-        """See to it that the engine is called at its next deadline, and that brokers are told what has changed."""
+        """Call the engine at its next deadline, and send brokers what has changed."""
         self.send_updates()
         deadline = self.engine.next_deadline_ms()
         if deadline is None or (self._timer is not None and self._timer_ms <= deadline):
@@ -75,12 +75,12 @@ class Runtime:
         self._timer = asyncio.get_running_loop().call_later(delay_ms / 1000, self._on_timer)
 
     def send_updates(self) -> None:
-        """In ZooKeeper mode have the brokers told what has changed."""
+        """In ZooKeeper mode send brokers what has changed."""
         if self.channels is not None:
             self.channels.send()
 
     async def metadata_propagated(self) -> None:
-        """Wait until they have been told."""
+        """Wait until brokers have what has changed."""
         if self.channels is not None:
             self.channels.send()
             await self.channels.settled()
@@ -99,7 +99,7 @@ class Runtime:
         self.engine.path.end_late(self.now_ms())
 
     def stop(self) -> None:
-        """End what runs by itself. The capture goes on, since connections have yet to end."""
+        """Cancel the timers. The capture continues until connections have ended."""
         if self._look is not None:
             self._look.cancel()
         if self._timer is not None:

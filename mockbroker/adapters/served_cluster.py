@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 LAST_ANSWERS_S = 0.2  # between a broker's last answers and the end of its connections: some clients drop what
 # they read together with the end (kafka-python does), and a producer without idempotence would then send it twice.
-# Whoever asks meanwhile is told that the broker leads no more, as by one of Kafka that shuts down: a request that
-# nobody answers would have its client wait for the end
+# The answers to requests meanwhile say that the broker leads no partition, as those of a Kafka broker at its shutdown:
+# without an answer a client would wait for the end
 BUSY_MS = 1000  # a connection that said something within this time may still be reading answers
 
 
@@ -250,7 +250,7 @@ class ServedCluster(StateCommands):
         for client in leaving:
             client.stop()
             client.close(linger=True)
-        # uvloop sends a connection's end in its next iteration: nobody is told of the stop before
+        # uvloop sends a connection's end in its next iteration: the command returns after that
         await asyncio.sleep(0)
         await self.metadata_propagated()
 

@@ -38,7 +38,7 @@ class Served(Protocol):
         """The time, in ms since 1970, that never goes back."""
 
     def schedule(self) -> None:
-        """See to it that what is due next is done in time."""
+        """Schedule the next due event."""
 
     def next_connection_number(self) -> int:
         """A number that no connection has had."""
@@ -159,7 +159,7 @@ class Node:
     def _limits_changed(self, kind: str, resource: str, names: frozenset[str]) -> None:
         is_meant = not names or any(MAX_CONNECTIONS in name for name in names)
         if kind == BROKER and self.accepts and is_meant:
-            asyncio.get_running_loop().call_soon(self._keep_limits)  # when whoever set them has its answer
+            asyncio.get_running_loop().call_soon(self._keep_limits)  # after the answer to the change
 
     def _keep_limits(self) -> None:
         self.end_excess()
@@ -204,7 +204,7 @@ class Node:
 
 
 class SocketState(Enum):
-    """The address of a client's socket."""
+    """The state of a client's socket."""
 
     QUEUED = "queued"  # not taken yet, because of a limit of connections
     HANDSHAKE = "handshake"  # of TLS
@@ -247,7 +247,7 @@ class ClientProtocol(asyncio.BaseProtocol):
         self.node.arrived(self)
 
     def take(self) -> None:
-        """It is the connection's turn: begin, unless there are too many from its address."""
+        """Accept the connection, unless there are too many from its address."""
         if self._admit():
             self._begin()
 
@@ -350,7 +350,7 @@ class ClientProtocol(asyncio.BaseProtocol):
         return False
 
     def take_no_more(self) -> None:
-        """Read nothing more from the client; what it has sent is answered."""
+        """Read nothing more from the client; the received requests are answered."""
         self.state = SocketState.ENDING
         self._read_or_not()
 
@@ -360,7 +360,7 @@ class ClientProtocol(asyncio.BaseProtocol):
         return not self.connection.is_busy
 
     def stop(self) -> None:
-        """Write the last answers; what comes from the client from now on is not read as requests."""
+        """Write the last answers; later bytes of the client are not read as requests."""
         for piece in self.connection.take_output():
             self._write(piece)
         self.connection.stopped()

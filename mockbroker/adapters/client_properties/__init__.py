@@ -1,1 +1,1 @@
-"""How a client of Kafka reaches a cluster, by Kafka's client properties: whom it trusts, who it is."""
+"""Kafka's client properties: the addresses, TLS and login of a client."""

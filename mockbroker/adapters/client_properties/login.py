@@ -57,7 +57,7 @@ class SaslLogin:
     extensions: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     def exchange(self) -> Exchange:
-        """The tokens of one login. Raises, as it goes on: LoginError."""
+        """The tokens of one login. Raises LoginError, during the exchange."""
         if self.mechanism == PLAIN:
             return plain(self)
         if self.mechanism == OAUTHBEARER:
@@ -147,7 +147,7 @@ def claims_of(options: Mapping[str, str]) -> dict[str, object]:
 
 
 def unsecured_token(claims: Mapping[str, object]) -> str:
-    """A JSON web token that nobody has signed."""
+    """An unsigned JSON web token."""
     parts = ({"alg": "none"}, claims)
     return ".".join(base64.urlsafe_b64encode(json.dumps(part).encode()).decode().rstrip("=") for part in parts) + "."
 
@@ -168,7 +168,7 @@ def bearer(login: SaslLogin) -> Exchange:
 
 
 def scram(login: SaslLogin, nonce: str) -> Exchange:
-    """RFC 5802: both sides prove that they know the password, and neither tells it."""
+    """RFC 5802: both sides prove that they know the password, without sending it."""
     hash_name = SCRAM_HASHES[login.mechanism]
     name = login.user.replace("=", "=3D").replace(",", "=2C")
     first = f"n={name},r={nonce}{',tokenauth=true' if login.is_delegation_token else ''}"

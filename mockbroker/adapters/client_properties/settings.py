@@ -1,7 +1,6 @@
 """Kafka's client properties, and how a connection is made by them.
 
-What there is no use for here is taken and left alone, as long as it is a setting of some client of Kafka's; a name
-that is nearly one is refused, for what it meant to say would not be done.
+Unused settings of Kafka's clients are ignored; a name that resembles one is refused, since it would have no effect.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ REFUSED = {
     "sasl.client.callback.handler.class": "only Kafka's own login is known",
     "sasl.login.class": "only Kafka's own login is known",
 }
-"""Settings without which a connection would not be what was asked for, so that they cannot be left alone."""
+"""Settings that cannot be ignored, since the connection would differ from the expected one."""
 LOGIN_HANDLER = "sasl.login.callback.handler.class"
 KAFKA_LOGIN_HANDLERS = ("OAuthBearerLoginCallbackHandler", "OAuthBearerUnsecuredLoginCallbackHandler")
 
@@ -38,7 +37,7 @@ KAFKA_LOGIN_HANDLERS = ("OAuthBearerLoginCallbackHandler", "OAuthBearerUnsecured
 class ClientSettings:
     """How a connection is made.
 
-    ``timeout_s`` is ``request.timeout.ms``, None where it is not set; ``notes`` are lines for whoever gave the file.
+    ``timeout_s`` is ``request.timeout.ms``, None where it is not set; ``notes`` are lines for the user of the file.
     """
 
     protocol: str = PLAINTEXT

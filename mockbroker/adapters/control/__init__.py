@@ -1,4 +1,4 @@
-"""The control API: HTTP on loopback, to look at a running cluster, to change it, and to ask who served whom.
+"""The control API: HTTP on loopback, to inspect a running cluster, change it, and see which broker served which client.
 
 docs/http.md is the reference; ``operations`` has the table of it, ``GET /openapi.json`` the same for programs.
 Errors are RFC 9457 problems.

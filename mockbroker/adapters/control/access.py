@@ -54,7 +54,7 @@ SIGN_IN_POLICY = "default-src 'none'; base-uri 'none'; form-action 'self'; frame
 
 
 def new_token() -> str:
-    """A token that nobody guesses."""
+    """A random token."""
     return secrets.token_urlsafe(TOKEN_BYTES)
 
 
@@ -75,7 +75,7 @@ class ControlAccess:
 
     Args:
         host: where it listens.
-        names: further names under which it may be asked for.
+        names: further names of the server.
         token: what clients have to show; one is made for an address that others reach, where it is None.
 
     Raises ValueError: a token that could be guessed, or sent in no header.
@@ -143,7 +143,7 @@ class ControlAccess:
 
 
 def sign_in_page() -> Response:
-    """401 for people: a form that asks for the token."""
+    """401 for browsers: a form for the token."""
     return Response(
         SIGN_IN,
         HTTPStatus.UNAUTHORIZED,
@@ -157,7 +157,7 @@ def sign_in_page() -> Response:
 
 
 def name_of(host: str) -> str:
-    """The name in a ``Host`` header, in small letters and without its port; empty where there is none.
+    """The name in a ``Host`` header, in lower case and without its port; empty if there is none.
 
     >>> name_of("LocalHost.:80"), name_of("[::1]:80"), name_of("a b"), name_of("x@127.0.0.1"), name_of("[::1")
     ('localhost', '::1', '', '', '')
@@ -208,7 +208,7 @@ def refused_page(method: str, headers: Mapping[str, str]) -> ControlProblem | No
 
 
 def cookie_of(headers: Mapping[str, str], name: str) -> str:
-    """The value of a cookie, empty where there is none."""
+    """The value of a cookie; empty without one."""
     try:
         found = SimpleCookie(headers.get("cookie", "")).get(name)
     except CookieError:

@@ -80,7 +80,7 @@ def control_app(server: ControlServer) -> ASGIApp:
 
 
 class Guard:
-    """Looks at every request before anything else: who asks, for whom, and from where."""
+    """Checks the host, the origin and the token of every request first."""
 
     def __init__(self, app: ASGIApp, server: ControlServer) -> None:
         self.app, self.server = app, server
@@ -206,6 +206,6 @@ async def unknown_path(request: Request, error: Exception) -> Response:
 
 
 def failure(request: Request, error: Exception) -> ControlProblem:
-    """500: our own fault, told in the log; the answer has its first line."""
+    """500: an internal error, which is logged; the answer has its first line."""
     log.error("the control API failed on %s %s", request.method, request.url.path, exc_info=error)
     return ControlProblem(HTTPStatus.INTERNAL_SERVER_ERROR, f"{type(error).__name__}: {error}".splitlines()[0])

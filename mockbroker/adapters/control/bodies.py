@@ -23,7 +23,7 @@ PLAIN = {"object": "an object", "array": "an array", "int": "a whole number", "s
 
 
 async def read_body(request: Request, limit: int = MAX_BODY_BYTES) -> bytes:
-    """A body of at most so many bytes. Raises ControlProblem: 413, 408."""
+    """A body of at most ``limit`` bytes. Raises ControlProblem: 413, 408."""
     body, size = bytearray(), 0
     try:
         async with asyncio.timeout(MAX_SECONDS):

@@ -1,6 +1,6 @@
 """``GET /metrics`` in Prometheus' text format, and ``GET /traffic``, the same sums with what they cost.
 
-Labels are bounded: racks, APIs and errors by what there is, clients by the busiest hundred; the others are added up.
+Labels are bounded: racks, APIs and errors that exist, and the hundred busiest clients; the others are added up.
 Source: Prometheus' exposition formats, text-based format 0.0.4.
 """
 

@@ -54,7 +54,7 @@ class ControlCall:
         return rack
 
     def query(self, allowed: tuple[str, ...]) -> dict[str, list[str]]:
-        """The values of each parameter behind the question mark. Raises ControlProblem: 400 for another one."""
+        """The values of each query parameter. Raises ControlProblem: 400 for an unknown one."""
         given: dict[str, list[str]] = {}
         for name, value in self.request.query_params.multi_items():
             if name not in allowed:
@@ -80,7 +80,7 @@ Handler = Callable[[ControlCall], Awaitable[Any]]
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A value behind the question mark; it may be given more than once where ``repeats``."""
+    """A query parameter; with ``repeats`` it may have several values."""
 
     name: str
     meaning: str
@@ -96,9 +96,9 @@ class ControlOperation:
     """One thing that can be asked.
 
     Args:
-        summary: what it does, a line; the handler's docstring says the rest.
+        summary: one line; the handler's docstring has the rest.
         answer: the type of the answer's JSON, of which the schema is made, or several; None for what is no JSON.
-        body: the type of the body, None where there is none.
+        body: the type of the body, None without one.
         body_schema: its JSON Schema, where that says more than the type does.
         statuses: which of the problems can come of it, beside those that come of any.
     """

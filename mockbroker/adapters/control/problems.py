@@ -70,7 +70,7 @@ class ControlProblem(Exception):
 
 
 def not_found(detail: str) -> ControlProblem:
-    """404: there is no such thing; the text names those that there are."""
+    """404: unknown name; the text lists the existing ones."""
     return ControlProblem(HTTPStatus.NOT_FOUND, detail)
 
 

@@ -58,7 +58,7 @@ class RequestsView(msgspec.Struct):
 
 
 class CountView(msgspec.Struct):
-    """How many calls there are."""
+    """The number of calls."""
 
     count: int
 
@@ -89,7 +89,7 @@ async def requests(call: ControlCall) -> Any:
 
 
 def last_matching(journal: Journal, wanted: JournalFilters, limit: int) -> list[JournalEntry]:
-    """The entries that match: with ``since`` the first behind it, else the last ones, without a look at all others."""
+    """The entries that match: the first ones after ``since``, else the last ones, without reading all others."""
     first, end = max(journal.first_sequence, wanted.since + 1), journal.mark()
     if wanted.has_since:
         return journal.scan(wanted, first, end + 1 - first)[:limit]
@@ -166,7 +166,7 @@ def claim_of(body: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
 
 
 def query_of(call: ControlCall) -> dict[str, Any]:
-    """The filters behind the question mark. Raises ControlProblem: 400 for another name."""
+    """The filters in the query. Raises ControlProblem: 400 for an unknown one."""
     given: dict[str, Any] = {}
     for name, texts in call.query(tuple(one.name for one in FILTERS)).items():
         values = [one for text in texts for one in text.split(",")] if name in SEPARATED else texts

@@ -116,7 +116,7 @@ class BrokerConnection:
             sock.close()
 
     def version_for(self, message_class: Any, *, least: int = 0, most: int | None = None) -> int | None:
-        """The newest version of an API that both sides speak, within these bounds; None where there is none."""
+        """The newest version of an API that both sides speak, within these bounds; None without one."""
         if message_class.api_key not in self.versions:
             return None
         lowest, highest = self.versions[message_class.api_key]

@@ -61,7 +61,7 @@ def coordinator(cluster: LiveCluster, group_id: str) -> LiveBroker:
 
 
 def classic_group(connection: Any, group_id: str) -> dict[str, Any] | None:
-    """A group whose leader assigns; None: there is none of this kind."""
+    """A group whose leader assigns; None if the group is not of this kind."""
     version = connection.version_for(DescribeGroupsRequest)
     if version is None:
         return None
@@ -101,7 +101,7 @@ def classic_member(group_id: str, assignor: str, said: Any) -> dict[str, Any]:
 
 
 def newer_group(connection: Any, group_id: str) -> dict[str, Any] | None:
-    """A group whose coordinator assigns; None: there is none of this kind."""
+    """A group whose coordinator assigns; None if the group is not of this kind."""
     version = connection.version_for(ConsumerGroupDescribeRequest)
     if version is None:
         return None

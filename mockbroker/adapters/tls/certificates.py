@@ -1,4 +1,4 @@
-"""A certificate authority for tests, and the keys and certificates that it gives to brokers and clients.
+"""A certificate authority for tests, and the keys and certificates of brokers and clients.
 
 Keys are elliptic (P-256): made in a millisecond, and known to Java, OpenSSL and Go alike. Nothing here is secret for
 long: whoever has the authority's key can be anybody.
@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 LIFETIME = dt.timedelta(days=825)  # what some clients take at most
-HALF_A_DAY = dt.timedelta(hours=12)  # so that a clock that is behind takes them too
+HALF_A_DAY = dt.timedelta(hours=12)  # for clocks that are slow
 AUTHORITY_NAME = "kafka-rack test CA"
 UNIT = "for tests only"
 MAX_COMMON_NAME = 64
@@ -50,7 +50,7 @@ class CertificateAuthority:
 
     @property
     def pem(self) -> str:
-        """Its certificate, by which others judge what it has signed."""
+        """Its certificate, which verifies those that it has signed."""
         return self.identity.certificate
 
     def server(self, hosts: Iterable[str]) -> Identity:

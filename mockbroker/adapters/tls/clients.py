@@ -1,7 +1,7 @@
 """Connections to listeners with TLS: a handshake in bounded time, then what every other connection does.
 
-A connection counts against its broker's bounds from its first byte on. Nobody else notices a handshake that fails: the
-client is told by an alert, and the log by one line.
+A connection counts against its broker's limits from its first byte on. After a failed handshake the client gets an
+alert, and the log a line.
 Source: SslTransportLayer, Apache Kafka 4.4, which has no other limit than connections.max.idle.ms.
 """
 
@@ -46,7 +46,7 @@ class TlsClientProtocol(ClientProtocol):
         if self._is_too_early(data):
             return
         if self.state is SocketState.LEAVING:
-            return  # read and dropped, so that the client reads what it was told last
+            return  # read and dropped, so that the client reads the alert
         try:
             opened = self._stream.take_in(data)
         except PlainBytesError:
@@ -98,7 +98,7 @@ class TlsClientProtocol(ClientProtocol):
             self.node.left(self)
 
     def _begin_as_client(self) -> bool:
-        """The handshake is over: take requests, unless nobody knows who the client is."""
+        """The handshake is over: accept requests, unless the client has no principal."""
         self._stop_timer()
         self.node.handshakes.pop(self, None)
         try:
@@ -110,7 +110,7 @@ class TlsClientProtocol(ClientProtocol):
         return True
 
     def _failed(self, reason: str) -> None:
-        """End the connection for what TLS makes of its bytes; the client is told by an alert."""
+        """End the connection because of a TLS error; the client gets an alert."""
         log.warning(
             "broker %d closes the connection of %s to listener %s: TLS: %s",
             self.node.broker.id,
@@ -123,7 +123,7 @@ class TlsClientProtocol(ClientProtocol):
         self._turn_away(self._stream.take_outgoing())
 
     def _turn_away(self, alert: bytes) -> None:
-        """Send a last word, and take nothing more."""
+        """Send an alert, and read nothing more."""
         self._stop_timer()
         self.state = SocketState.LEAVING
         self._unsealed.clear()
@@ -151,7 +151,7 @@ class TlsClientProtocol(ClientProtocol):
         self._seal_some()
 
     def _seal_some(self) -> None:
-        """Send what waits, until the client does not read."""
+        """Send what waits, as long as the client reads."""
         while self._unsealed and not self._is_unwritten:
             piece = self._unsealed.popleft()
             if len(piece) > SEALED_BYTES:
@@ -159,6 +159,6 @@ class TlsClientProtocol(ClientProtocol):
             self.transport.write(self._stream.seal(piece[:SEALED_BYTES]))
 
     def _seal_rest(self) -> None:
-        """Send all that waits: nothing comes behind it."""
+        """Send all that waits, at the end of the connection."""
         while self._unsealed:
             self.transport.write(self._stream.seal(self._unsealed.popleft()))

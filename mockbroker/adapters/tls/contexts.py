@@ -26,7 +26,7 @@ VERSIONS = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3
 
 @dataclass(slots=True, frozen=True)
 class TlsListener:
-    """A listener's context, what it was made of, and how clients are called who show a certificate."""
+    """A listener's context, its settings, and the principals of clients with certificates."""
 
     context: ssl.SSLContext
     settings: ListenerTls
@@ -97,7 +97,7 @@ def put_versions(context: ssl.SSLContext, names: tuple[str, ...]) -> None:
 
 
 def put_trusted(context: ssl.SSLContext, store: TrustStore) -> None:
-    """Have a context trust what a store has. Raises StoreError."""
+    """Let a context trust the certificates of a store. Raises StoreError."""
     try:
         context.load_verify_locations(cadata=load_trusted(store))
     except ssl.SSLError as error:
@@ -105,7 +105,7 @@ def put_trusted(context: ssl.SSLContext, store: TrustStore) -> None:
 
 
 def put_key(context: ssl.SSLContext, own: ServerKey) -> None:
-    """Give a context its key. ``ssl`` reads it from a file, which is here for as long as that takes."""
+    """Load the key of a context; ``ssl`` reads it from a temporary file."""
 
     def password() -> str:
         return own.password or ""  # OpenSSL would otherwise ask the terminal
@@ -122,7 +122,7 @@ def put_key(context: ssl.SSLContext, own: ServerKey) -> None:
 
 @contextmanager
 def passing_file(text: str) -> Iterator[str]:
-    """The name of a file with this text that nobody else can read: in memory where the system has that."""
+    """The name of a file with this text that only this process can read, in memory if possible."""
     if hasattr(os, "memfd_create"):
         descriptor = os.memfd_create("key")
         name = f"/proc/self/fd/{descriptor}"

@@ -24,8 +24,8 @@ class TlsMaterial:
     """The certificates of ``tls=True``: clients that trust ``ca_pem`` trust the brokers, which know ``User:CN=client``.
 
     Args:
-        brokers: their certificate has the addresses that they listen on and those that clients are told.
-        folder: where an authority of before may be, so that clients who trust it go on doing so.
+        brokers: their certificate has their bound and advertised addresses.
+        folder: an authority in it is used again, so that clients still trust it.
     """
 
     __slots__ = ("authority", "server", "_clients")

@@ -25,12 +25,12 @@ LINE = 64
 
 
 class StoreError(ValueError):
-    """A store that cannot be used; what it says repeats no secret."""
+    """An invalid store; the text repeats no secret."""
 
 
 @dataclass(slots=True, frozen=True)
 class ServerKey:
-    """A private key as PEM, with its password where it has one, and the certificates for it, its own first."""
+    """A private key as PEM, its password if it has one, and its certificate chain, its own first."""
 
     key: str = field(repr=False)
     password: str | None = field(repr=False)

@@ -1,4 +1,4 @@
-"""TLS over a stream of bytes, without a socket: what comes in is opened, what goes out is sealed."""
+"""TLS over a stream of bytes, without a socket."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ class PlainBytesError(Exception):
 class TlsStream:
     """The server's end of a connection.
 
-    What there is to send, of the handshake too, waits for ``take_outgoing``. Methods raise ssl.SSLError where the
-    other side breaks TLS's rules or does not get in; an alert that tells it so is then among what is to be sent.
-    ``is_open`` once the handshake is over, ``is_ended`` once the other side has said that nothing more comes.
+    Bytes to send, of the handshake too, wait for ``take_outgoing``. Methods raise ssl.SSLError if the other side breaks
+    TLS's rules or is refused; the bytes to send then have an alert. ``is_open`` once the handshake is over,
+    ``is_ended`` once the other side has ended its stream.
     """
 
     __slots__ = ("is_ended", "is_open", "_incoming", "_is_begun", "_outgoing", "_tls")
@@ -30,7 +30,7 @@ class TlsStream:
         self.is_open = self.is_ended = False
 
     def take_in(self, data: bytes) -> bytes:
-        """Take bytes that came; gives what they say, which is nothing before the handshake is over.
+        """Decrypt received bytes; returns nothing before the handshake is over.
 
         Raises: PlainBytesError: the first byte is not one of TLS.
         """
@@ -58,7 +58,7 @@ class TlsStream:
         return self._outgoing.read()
 
     def end(self) -> bytes:
-        """The bytes to send before the end, so that the other side knows that nothing was cut off."""
+        """The bytes to send at the end, which show that nothing was cut off."""
         with suppress(ssl.SSLError):
             self._tls.unwrap()
         return self._outgoing.read()

@@ -21,7 +21,7 @@ KEPT_OUT = frozenset(
         "TLSV1_ALERT_ACCESS_DENIED",
     }
 )
-"""Alerts of a broker that asks for a client's certificate, or does not take the one it was shown."""
+"""Alerts of a broker that requires a client's certificate, or refuses it."""
 
 
 def tls_trouble(error: ssl.SSLError) -> str:
