@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
-from mockbroker.proxy.headers import with_client_id
 from mockbroker.proxy.rewrites import (
     rewrite_answer,
     rewrite_request,
@@ -14,7 +13,7 @@ from mockbroker.proxy.rewrites import (
     rewritten_client_id,
 )
 from protocol.codec import codec
-from protocol.headers import request_frame, request_header_version
+from protocol.headers import request_frame
 from protocol.registry import message_class
 
 if TYPE_CHECKING:
@@ -49,12 +48,11 @@ class Rewriting:
         client_id = session.client_id
         if rewrites.zone_key is not None:
             client_id = rewritten_client_id(rewrites, client_id, session.rack)
-        if request is not None:
-            return (request_frame(request, call.version, correlation_id=call.correlation_id, client_id=client_id),)
-        if client_id == session.client_id:
+        if request is None and client_id != session.client_id:
+            request = call.request
+        if request is None:
             return None
-        version = request_header_version(call.api_key, call.version)
-        return cast("list[bytes]", with_client_id(call.frame, call.body_start, client_id, version))
+        return (request_frame(request, call.version, correlation_id=call.correlation_id, client_id=client_id),)
 
     def looks_at_answer(self, api_key: int) -> bool:
         """True if an answer might be rewritten."""

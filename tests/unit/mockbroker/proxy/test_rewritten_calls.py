@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from mockbroker.proxy.headers import with_client_id
 from mockbroker.proxy.rewrites import Rewrites, rewrite_request, rewritten_client_id
 from protocol import read_response
 from protocol.apis.classic_group import JoinGroupRequest
 from protocol.apis.consumer_group import ConsumerGroupDescribeRequest, ConsumerGroupHeartbeatRequest
 from protocol.embedded.consumer_protocol import ConsumerProtocolSubscription
 from protocol.embedded.versioned import read_versioned, write_versioned
-from protocol.headers import read_request_header, request_header_version
 from tests.unit.mockbroker.core.client import METADATA, Client
 from tests.unit.mockbroker.core.journal.traffic_of import cluster_of
 from tests.unit.mockbroker.handlers.records import TOPIC, fetch_request
@@ -73,10 +71,8 @@ def test_diskless_topics_are_led_by_the_rack_of_a_rewritten_client_id():
     sim = cluster_of()
     sim.cluster.replication_control.create("events", 3, configs={"diskless.enable": "true"})
     client = Client(sim)
-    sent = client.frame(METADATA, 12, client_id="billing")[4:]
     client_id = rewritten_client_id(Rewrites(client_id_racks="diskless_az"), "billing", "b")
-    pieces = with_client_id(sent, read_request_header(sent)[1], client_id, request_header_version(3, 12))
-    client.write(b"".join(pieces))
+    client.write(client.frame(METADATA, 12, client_id=client_id))
     (frame,) = client.frames()
     _, response = read_response(frame, 3, 12)
     events = next(topic for topic in response.topics if topic.name == "events")
