@@ -10,7 +10,7 @@ from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from kafka_rack.diskless import ZONE_KEYS, DisklessBrokers, choose, choose_by_hash
+from kafka_rack.diskless import ZONE_KEYS, DisklessBrokers, choose_by_hash
 from kafka_rack.zones import ZoneKey, with_zone
 from mockbroker.proxy.subscriptions import with_rack
 from protocol.error_codes import ErrorCode
@@ -178,7 +178,6 @@ def rewrite_answer(
     rack: str | None,
     broker_racks: Mapping[int, str | None],
     diskless_topics: Container[str],
-    turn: int | None = None,
 ) -> bool:
     """Name a broker of the client's rack as leader and only replica of diskless partitions. Returns True if it changed.
 
@@ -188,9 +187,9 @@ def rewrite_answer(
         response: decoded; it is changed in place.
         broker_racks: racks of the brokers that are up. They override the racks in Metadata's own list of brokers.
         diskless_topics: their names.
-        turn: the position in the rotation of the rack's brokers, as in the proposals. None: each partition has a broker
-            by hash, the same in each answer to that rack, as in Inkless; in Metadata before version 10, which has no
-            topic ids, by its number alone.
+
+    Each partition has a broker by hash, the same in each answer to that rack, as in Inkless; in Metadata before version
+    10, which has no topic ids, by its number alone.
     """
     if not rack or not rewrites_answer(rewrites, api_key):
         return False
@@ -205,7 +204,7 @@ def rewrite_answer(
         if topic.error_code or topic.name not in diskless_topics:
             continue
         for one in topic.partitions:
-            leader = choose_by_hash(near, topic.topic_id, one.partition_index) if turn is None else choose(near, turn)
+            leader = choose_by_hash(near, topic.topic_id, one.partition_index)
             has_changed = show_leader(one, leader) or has_changed
     return has_changed
 

@@ -239,9 +239,9 @@ def metadata_answer(topic_id: bytes = bytes(16)) -> MetadataResponse:
     )
 
 
-def answer(response: Any, rack: str | None, turn: int | None = None, racks: Any = None, api_key: int = 3) -> bool:
+def answer(response: Any, rack: str | None, racks: Any = None, api_key: int = 3) -> bool:
     version = 13 if api_key == 3 else 0
-    return rewrite_answer(DISKLESS, api_key, version, response, rack, racks or {}, {"stored"}, turn)
+    return rewrite_answer(DISKLESS, api_key, version, response, rack, racks or {}, {"stored"})
 
 
 def leaders(response: Any, topic: int = 0) -> list[int]:
@@ -259,15 +259,6 @@ def test_diskless_partitions_are_led_by_a_broker_of_the_clients_rack_as_the_mock
     assert not answer(response, "a")  # it is as it should be
 
 
-def test_with_a_turn_one_broker_of_the_rack_leads_all_and_the_next_one_next_time():
-    turns = []
-    for turn in range(3):
-        response = metadata_answer()
-        assert answer(response, "a", turn)
-        turns.append(leaders(response))
-    assert turns == [[0] * 4, [1] * 4, [0] * 4]
-
-
 @pytest.mark.parametrize("rack", [None, "z"])
 def test_an_answer_stays_where_no_broker_is_in_the_clients_rack_or_it_is_not_known(rack):
     response = metadata_answer()
@@ -277,7 +268,7 @@ def test_an_answer_stays_where_no_broker_is_in_the_clients_rack_or_it_is_not_kno
 
 def test_brokers_are_where_the_proxy_says_and_only_those_that_are_up_lead():
     response = metadata_answer()
-    assert answer(response, "a", 0, {0: "b", 1: "a", 2: "b", 7: "a"})
+    assert answer(response, "a", {0: "b", 1: "a", 2: "b", 7: "a"})
     assert leaders(response) == [1] * 4
 
 
@@ -286,11 +277,11 @@ def test_a_partition_that_is_only_without_a_leader_has_one_now():
     first, second, *_ = response.topics[0].partitions
     first.error_code, first.leader_id, first.offline_replicas = 5, -1, [2]
     second.error_code = 29
-    assert answer(response, "b", 0)
+    assert answer(response, "b")
     assert (first.error_code, first.leader_id, first.offline_replicas) == (0, 2, [])
     assert second.error_code == 29
     response.topics[0].error_code = 3
-    assert not answer(response, "a", 0)
+    assert not answer(response, "a")
 
 
 def test_described_partitions_have_the_same_leaders():
