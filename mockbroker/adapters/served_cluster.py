@@ -98,9 +98,9 @@ class ServedCluster(StateCommands):
     def _come_up(self, broker_id: int) -> bool:
         """Start a broker for clients; False if it was up."""
 
-    @abstractmethod
     def _crash(self, broker_id: int) -> bool:
         """Stop a broker without a controlled shutdown; False if it was down. Raises KeyError: unknown broker."""
+        return self._go_down(broker_id)
 
     @abstractmethod
     async def reset(self) -> None:

@@ -331,19 +331,16 @@ class KafkaProxy(ServedCluster):
     # commands
 
     def _go_down(self, broker_id: int) -> bool:
-        broker = self.state.liveness.broker(broker_id)
-        was_up, broker.is_running = broker.is_running, False
-        self.state.changed()
-        return was_up
+        return self._set_running(broker_id, running=False)
 
     def _come_up(self, broker_id: int) -> bool:
-        broker = self.state.liveness.broker(broker_id)
-        was_up, broker.is_running = broker.is_running, True
-        self.state.changed()
-        return not was_up
+        return self._set_running(broker_id, running=True)
 
-    def _crash(self, broker_id: int) -> bool:
-        return self._go_down(broker_id)
+    def _set_running(self, broker_id: int, *, running: bool) -> bool:
+        broker = self.state.liveness.broker(broker_id)
+        was_running, broker.is_running = broker.is_running, running
+        self.state.changed()
+        return was_running is not running
 
     def _change(self, command: Callable[[Cluster, int], Result]) -> NoReturn:
         raise ApiError(ErrorCode.POLICY_VIOLATION, REFUSAL)

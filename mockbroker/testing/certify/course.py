@@ -18,11 +18,11 @@ from mockbroker.testing.certify.following import TopicPartition
 from mockbroker.testing.certify.observer import WireObserver, consumed_topics
 from mockbroker.testing.certify.plan import CertifyPlan, UnfitClusterError
 from mockbroker.testing.certify.programs import ProgramError, WorkerProcess, filled_in
+from mockbroker.testing.clients.progress import until
 
 if TYPE_CHECKING:
     from mockbroker.testing.certify.real_cluster import RealCluster
 
-LOOK_EVERY_S = 0.05
 FEED_EVERY_S = 0.1
 MAX_MOVES = 3
 MAX_ENDING_S = 12.0
@@ -313,21 +313,10 @@ class CertifyCourse:
     async def _until(
         self, is_done: Callable[[], bool], progress: Callable[[], object], quiet_s: float | None = None
     ) -> bool:
-        """Wait as long as there is progress, time left, and a process that runs. Gives whether it is done.
-
-        Of a pause between two looks, as on a busy machine, little counts as quiet: others had no turn either.
-        """
-        loop = asyncio.get_running_loop()
+        """Wait while the program makes progress, time is left, and a process runs. Returns True if it is done."""
         max_quiet_s = self.plan.quiet_s if quiet_s is None else quiet_s
-        before, looked_s, quiet = progress(), loop.time(), 0.0
-        while not is_done():
-            now, now_s = progress(), loop.time()
-            quiet = quiet + min(now_s - looked_s, 2 * LOOK_EVERY_S) if now == before else 0.0
-            before, looked_s = now, now_s
-            if quiet >= max_quiet_s or now_s >= self._deadline_s or not self._alive():
-                return False
-            await asyncio.sleep(LOOK_EVERY_S)
-        return True
+        await until(lambda: is_done() or self._is_over(), progress, max_quiet_s)
+        return is_done()
 
     def _progress(self) -> object:
         """A value that changes as the program advances, and not when it merely repeats requests."""
