@@ -213,7 +213,10 @@ def python() -> str:
         module = import_module(package)
         parts += [f"## {package}", purpose]
         for name in names.split() or module.__all__:
-            parts += entry(name, getattr(module, name))
+            value = getattr(module, name)
+            if inspect.isbuiltin(value):  # the native codec's has the function in Python beside its programs
+                value = value.__self__[1]
+            parts += entry(name, value)
     return "\n\n".join(parts) + "\n"
 
 

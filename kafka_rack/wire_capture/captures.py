@@ -153,6 +153,7 @@ class PacketReading:
         """Take what the file says of the brokers at any place, as if it had been known from the start."""
         known = self.state.known
         racks, known.racks = known.racks, dict(brokers.racks)
+        known.changes += 1
         for broker, rack in racks.items():
             known.name_rack(broker, rack)
         known.endpoints = brokers.endpoints | known.endpoints
@@ -168,7 +169,8 @@ class PacketReading:
         known = self.options.known()
         for broker, rack in known.racks.items():
             self.state.known.name_rack(broker, rack)
-        self.state.known.endpoints.update(known.endpoints)
+        for (host, port), broker in known.endpoints.items():
+            self.state.known.name_endpoint(host, port, broker)
 
     def frames(self) -> Iterator[Frame]:
         for path in self.file.parts or (self.file.path,):

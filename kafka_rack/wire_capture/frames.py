@@ -126,7 +126,7 @@ class CapturedConnection(msgspec.Struct, eq=False, gc=False):
 class ObservedCluster(msgspec.Struct):
     """The cluster as reported so far: names by topic id, leaders, replicas in sync, brokers' racks and addresses.
 
-    ``changes`` is another number after each report, so that what follows from them may be kept meanwhile.
+    ``changes`` counts the reports of something new: what follows from the facts holds until it changes.
     """
 
     topics: dict[bytes, str] = msgspec.field(default_factory=dict)
@@ -139,24 +139,26 @@ class ObservedCluster(msgspec.Struct):
     def name_rack(self, broker_id: int, rack: str | None) -> None:
         """Metadata v0 knows no racks, nor do brokers that speak as 0.9 did: no rack takes back none that was named."""
         if rack is not None or broker_id not in self.racks:
-            self.racks[broker_id] = rack
-            self.changes += 1
+            self._note(self.racks, broker_id, rack)
 
     def name_endpoint(self, host: str, port: int, broker_id: int) -> None:
-        self.endpoints[host, port] = broker_id
+        self._note(self.endpoints, (host, port), broker_id)
 
     def name_topic(self, topic_id: bytes, name: str) -> None:
-        self.topics[topic_id] = name
-        self.changes += 1
+        self._note(self.topics, topic_id, name)
 
     def name_leaders(self, topic: str, leaders: Iterable[tuple[int, int]]) -> None:
         for partition, leader in leaders:
-            self.leaders[topic, partition] = leader
-        self.changes += 1
+            self._note(self.leaders, (topic, partition), leader)
 
     def name_in_sync(self, topic: str, partition: int, replicas: tuple[int, ...]) -> None:
-        self.in_sync[topic, partition] = replicas
-        self.changes += 1
+        self._note(self.in_sync, (topic, partition), replicas)
+
+    def _note(self, facts: dict[Any, Any], key: Any, value: Any) -> None:
+        """Store a fact; one that was stored before is no change."""
+        if key not in facts or facts[key] != value:
+            facts[key] = value
+            self.changes += 1
 
 
 class Frame(msgspec.Struct, gc=False):

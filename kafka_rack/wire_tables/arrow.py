@@ -27,32 +27,44 @@ TYPES: dict[str, pa.DataType] = {
     ),
 }
 SHARED_TYPES = {column.name: TYPES[column.type] for table in TABLES.values() for column in table.columns}
+SHARED_STRING = pa.dictionary(pa.int32(), pa.string())
 SCHEMA_KEY = b"kafka_rack.schema"
 
 
 @cache
-def arrow_schema(table: str, *, with_api: bool = False) -> pa.Schema:
-    """A table's columns; ``with_api`` as a data source gives them, without as the files hold them."""
+def arrow_schema(table: str, *, with_api: bool = False, with_dictionaries: bool = False) -> pa.Schema:
+    """A table's columns; ``with_api`` as a data source gives them, without as the files hold them.
+
+    ``with_dictionaries``: strings that many rows share are in the column's dictionary, once each.
+    """
     fields = [pa.field(column.name, TYPES[column.type]) for column in TABLES[table].columns]
+    shared = [source.shared is not None for source in SOURCES[table]]
     if with_api:
         fields.append(pa.field("api", pa.string()))
+        shared.append(True)
+    if with_dictionaries:
+        fields = [
+            field.with_type(SHARED_STRING) if is_shared and field.type == pa.string() else field
+            for field, is_shared in zip(fields, shared, strict=True)
+        ]
     return pa.schema(fields, metadata={SCHEMA_KEY: str(SCHEMA_VERSION).encode()})
 
 
-def record_batch(rows: Rows, table: str) -> pa.RecordBatch | None:
+def record_batch(rows: Rows, table: str, *, with_dictionaries: bool = False) -> pa.RecordBatch | None:
     """All rows of a table, API by API, with a column for it; None without any."""
     held = {api: found for api, found in rows.tables[table].items() if found}
     if not held:
         return None
     counts = [rows.count(table, api) for api in held]
-    whole = record_batch_of(rows, table, b"".join(held.values()))
-    apis = pa.array(list(held)).take(pa.array(np.repeat(np.arange(len(held)), counts)))
-    return pa.RecordBatch.from_arrays([*whole.columns, apis], schema=arrow_schema(table, with_api=True))
+    schema = arrow_schema(table, with_api=True, with_dictionaries=with_dictionaries)
+    columns = columns_of(rows, table, b"".join(held.values()), schema)
+    apis = pa.array(np.repeat(np.arange(len(held), dtype=np.int32), counts))
+    columns.append(column_in(schema.field("api").type, [pa.array(list(held)).dictionary_encode()], 0, apis))
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
-def record_batch_of(rows: Rows, table: str, held: bytes) -> pa.RecordBatch:
+def columns_of(rows: Rows, table: str, held: bytes, schema: pa.Schema) -> list[pa.Array]:
     """Packed rows as Arrow's columns."""
-    schema = arrow_schema(table)
     numbers = np.frombuffer(held, dtype=np.int64).reshape(-1, len(ROWS[table])).T.copy()  # a row for each column
     where = {}
     columns = []
@@ -62,8 +74,17 @@ def record_batch_of(rows: Rows, table: str, held: bytes) -> pa.RecordBatch:
             continue
         if source.at not in where:
             where[source.at] = column_of(numbers[source.at], pa.int32())
-        columns.append(shared_arrays(rows.shared[source.shared], source.shared)[source.inside].take(where[source.at]))
-    return pa.RecordBatch.from_arrays(columns, schema=schema)
+        shared = shared_arrays(rows.shared[source.shared], source.shared)
+        columns.append(column_in(field.type, shared, source.inside, where[source.at]))
+    return columns
+
+
+def column_in(kind: pa.DataType, shared: list[pa.Array], inside: int, where: pa.Array) -> pa.Array:
+    """The values of one column of a shared set at these places, with a dictionary if the column's type has one."""
+    values = shared[inside]
+    if kind != SHARED_STRING:
+        return (values.dictionary_decode() if values.type == SHARED_STRING else values).take(where)
+    return pa.DictionaryArray.from_arrays(values.indices.take(where), values.dictionary)
 
 
 def column_of(numbers: np.ndarray[Any, np.dtype[np.int64]], kind: pa.DataType) -> pa.Array:
@@ -81,5 +102,6 @@ def shared_arrays(shared: SharedSet, name: str) -> list[pa.Array]:
     if not shared.arrays or len(shared.arrays[0]) != len(values):
         kinds = [SHARED_TYPES[column] for column in SHARED[name]] if name in SHARED else [TYPES[name]]
         columns: list[Sequence[Any]] = list(zip(*values, strict=True)) if values else [()] * len(kinds)
-        shared.arrays = [pa.array(column, type=kind) for column, kind in zip(columns, kinds, strict=True)]
+        arrays = [pa.array(column, type=kind) for column, kind in zip(columns, kinds, strict=True)]
+        shared.arrays = [one.dictionary_encode() if one.type == pa.string() else one for one in arrays]
     return shared.arrays

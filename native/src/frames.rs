@@ -417,7 +417,7 @@ impl Numbers {
         self.partitions.clear();
     }
 
-    /// Forgets who serves partitions if the cluster may be known in another way than before.
+    /// Forgets who serves partitions, and followers' racks, if the cluster may be known in another way than before.
     fn look_at_known(&mut self, py: Python<'_>) -> PyResult<()> {
         let known = self.state.bind(py).getattr(pyo3::intern!(py, "known"))?;
         let changes: Option<i64> = match known.getattr_opt(pyo3::intern!(py, "changes"))? {
@@ -427,6 +427,9 @@ impl Numbers {
         let is_same = |(before, count): &(Py<PyAny>, i64)| before.is(&known) && Some(*count) == changes;
         if !self.known.as_ref().is_some_and(is_same) {
             self.partitions.clear();
+            if self.known.is_some() {
+                self.clients.clear();
+            }
             self.known = changes.map(|count| (known.unbind(), count));
         }
         Ok(())
@@ -497,7 +500,7 @@ impl Numbers {
         let is_follower = is_fetch && said[0].int().is_some_and(|replica| replica >= 0);
         key_of(&mut self.key, said, data);
         of.iter().for_each(|number| self.key.extend(number.to_ne_bytes()));
-        if let Some(found) = self.clients.get(&self.key).filter(|_| !is_follower) {
+        if let Some(found) = self.clients.get(&self.key).filter(|_| !is_follower || self.known.is_some()) {
             return Ok(*found);
         }
         // SAFETY: both objects live.

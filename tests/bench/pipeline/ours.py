@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 TABLE = "frames"
+SOUGHT = ["api", "ts", "conn", "broker", "client_id", "topic"]
+"""Columns whose least and greatest value are in a file."""
 
 
 def to_rows(path: Path) -> int:
@@ -44,6 +46,7 @@ def to_arrow(path: Path) -> int:
 
 def to_parquet(path: Path, out: Path) -> int:
     """A capture's tables as Parquet files, in this process; gives its frames."""
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
     from kafka_rack.wire_tables import read
@@ -51,7 +54,8 @@ def to_parquet(path: Path, out: Path) -> int:
     tables = read(path)
     out.mkdir(parents=True, exist_ok=True)
     for name, table in tables.items():
-        pq.write_table(table, out / f"{name}.parquet")
+        repeated = [field.name for field in table.schema if pa.types.is_dictionary(field.type)]
+        pq.write_table(table, out / f"{name}.parquet", use_dictionary=repeated, write_statistics=SOUGHT)
     shutil.rmtree(out)
     return len(tables[TABLE])
 

@@ -9,7 +9,7 @@ from kafka_rack.wire_tables.reading import decode_paths
 from kafka_rack.wire_tables.tables import TABLES
 from tests.fixture_data import CAPTURES
 
-pytest.importorskip("pyarrow", reason="pyarrow is missing: pip install pyarrow")
+pa = pytest.importorskip("pyarrow", reason="pyarrow is missing: pip install pyarrow")
 
 CAPTURE = CAPTURES / "aiokafka.jsonl.gz"
 
@@ -29,3 +29,17 @@ def test_only_tables_that_are_wanted_come_and_others_are_refused():
     assert list(wire_tables.read([str(CAPTURE)], ["calls"])) == ["calls"]
     with pytest.raises(ValueError, match=r"expected one of frames, .*, got 'call'"):
         wire_tables.read(CAPTURE, ["call"])
+
+
+def test_strings_that_rows_share_are_in_a_dictionary_once_with_the_same_values_in_rows():
+    rows = decode_paths([str(CAPTURE)])
+    from kafka_rack.wire_tables.arrow import record_batch
+
+    for name, table in wire_tables.read(CAPTURE).items():
+        plain = record_batch(rows, name)
+        assert table.to_pylist() == ([] if plain is None else plain.to_pylist())
+        for column in table.itercolumns():
+            if pa.types.is_dictionary(column.type):
+                for chunk in column.chunks:
+                    assert len(chunk.dictionary) == len(chunk.dictionary.unique())
+    assert table.schema.field("api").type == pa.dictionary(pa.int32(), pa.string())
