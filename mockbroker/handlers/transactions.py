@@ -359,15 +359,14 @@ def stage(
             if code is ErrorCode.NETWORK_EXCEPTION:  # older clients do not retry on it
                 code = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
             return dict.fromkeys(offsets, code)
-        errors = call.cluster.groups.stage(
+        errors = call.cluster.groups.commit(
             request.group_id,
-            producer_id,
             request.generation_id_or_member_epoch,
             request.member_id,
             request.group_instance_id,
             offsets,
             call.now_ms,
-            epoch,
+            producer=(producer_id, epoch),
         )
     except ApiError as error:
         code = ErrorCode(error.code)

@@ -23,7 +23,7 @@ from mockbroker.streams_groups.endpoints import partitions_by_endpoint
 from mockbroker.streams_groups.group import NO_TASKS, UNKNOWN_EPOCH, StreamsGroup, TaskOffsets
 from mockbroker.streams_groups.members import StreamsMember
 from mockbroker.streams_groups.reconciliation import StreamsStep
-from mockbroker.streams_groups.tasks import OwnedByRole, OwnedTasks, TaskSet, holds_all, task_ids
+from mockbroker.streams_groups.tasks import OwnedTasks, TaskSet, holds_all, task_ids, tasks_of
 from mockbroker.streams_groups.topology import (
     ConfiguredTopology,
     Status,
@@ -88,9 +88,9 @@ def _check_join(beat: Request) -> None:
                 )
 
 
-def owned_by(beat: Request) -> OwnedByRole:
-    """The tasks that the member reports as owned."""
-    return OwnedByRole(beat.active_tasks, beat.standby_tasks, beat.warmup_tasks)
+def owned_by(beat: Request) -> tuple[OwnedTasks | None, ...]:
+    """The tasks that the member reports as owned, by role; None for a role that it does not report."""
+    return (beat.active_tasks, beat.standby_tasks, beat.warmup_tasks)
 
 
 def take_heartbeat(
@@ -278,7 +278,8 @@ class _Beat:
 
     def _reconciled(self, member: StreamsMember, target_epoch: int, target: TaskSet) -> StreamsMember:
         group = self.group
-        after = StreamsStep(group, member, target_epoch, target, self.owned.reported).reconciled()
+        owned = None if None in self.owned else TaskSet(*(tasks_of(tasks or ()) for tasks in self.owned))
+        after = StreamsStep(group, member, target_epoch, target, owned).reconciled()
         if after != member:
             self.written.append(group.assignment_record(after))
             group.schedule_revocation(after, self.now_ms)

@@ -60,7 +60,7 @@ class StreamsStep(ReconciliationStep[StreamsMember]):
         standby.lost -= promoted
         warmup.lost -= promoted
         lost = self._held(active.lost, standby.lost, warmup.lost)
-        revokes = not lost.are_none and self.still_owns(lost)
+        revokes = any(lost) and self.still_owns(lost)
         for role in (standby, warmup):
             role.retained |= {task for task in role.held & promoted if revokes or task not in active.coming}
         if revokes:

@@ -38,27 +38,8 @@ class HeldTasks(NamedTuple):
         active = {subtopology: frozenset(partitions) for subtopology, partitions in self.active.items()}
         return TaskSet(active, self.standby, self.warmup)
 
-    @property
-    def are_none(self) -> bool:
-        return not (self.active or self.standby or self.warmup)
-
 
 HOLDS_NOTHING = HeldTasks()
-
-
-class OwnedByRole(NamedTuple):
-    """The tasks that a member reports; None for a role that it does not report."""
-
-    active: OwnedTasks | None = None
-    standby: OwnedTasks | None = None
-    warmup: OwnedTasks | None = None
-
-    @property
-    def reported(self) -> TaskSet | None:
-        """The reported tasks, None unless every role is reported."""
-        if self.active is None or self.standby is None or self.warmup is None:
-            return None
-        return TaskSet(tasks_of(self.active), tasks_of(self.standby), tasks_of(self.warmup))
 
 
 def tasks_of(messages: Iterable[Any]) -> Tasks:

@@ -119,14 +119,14 @@ class Replay:
                 for topic in request.topics
                 for partition in topic.partitions
             }
-            groups.stage(
+            groups.commit(
                 request.group_id,
-                request.producer_id,
                 request.generation_id_or_member_epoch,
                 request.member_id,
                 request.group_instance_id,
                 offsets,
                 self.sim.now_ms,
+                producer=(request.producer_id, 0),
             )
 
     def create_topics(self, request: Any) -> None:

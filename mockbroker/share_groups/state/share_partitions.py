@@ -13,11 +13,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from mockbroker.handlers.list_offsets import first_record_since
 from mockbroker.share_groups.share_states import NO_OFFSET, SharePartitionKey, StateBatch
 from mockbroker.share_groups.state.acknowledging import release, release_expired
 from mockbroker.share_groups.state.coordinator import ShareCoordinator, SharePartitionWrite
 from mockbroker.share_groups.state.partition import ShareLimits, SharePartition
 from mockbroker.share_groups.state.sessions import SessionKey, ShareSession, ShareSessions
+from mockbroker.state.configs.validators import DURATION
 from mockbroker.state.errors import ApiError
 from mockbroker.state.timers import Timers
 from protocol.error_codes import ErrorCode
@@ -244,7 +246,8 @@ class SharePartitions:
             return partition.log.start_offset
         if reset.startswith(TIMESTAMP_RESET):
             since_ms = self.cluster.clock.at(self.cluster.now_ms) - duration_ms(reset.removeprefix(TIMESTAMP_RESET))
-            return first_offset_since(partition, since_ms)
+            found = first_record_since(partition.log, since_ms)
+            return partition.high_watermark if found is None else min(found[1], partition.high_watermark)
         return partition.high_watermark
 
     def _on_timer(self, key: SharePartitionKey, now_ms: int) -> None:
@@ -265,8 +268,6 @@ def duration_ms(text: str) -> int:
     >>> duration_ms("PT+1H30M"), duration_ms("P1DT0.5S")
     (5400000, 86400500)
     """
-    from mockbroker.state.configs.validators import DURATION
-
     found = DURATION.fullmatch(text)
     assert found is not None, "the config was checked"
     return round(sum(float(value) * MS_OF_UNIT[unit] for unit, value in found.groupdict().items() if value))
@@ -276,16 +277,3 @@ def for_members(error: ApiError) -> ApiError:
     """A share coordinator's error, translated for members."""
     code = CODE_OF_COORDINATOR_ERROR.get(ErrorCode(error.code), ErrorCode.UNKNOWN_SERVER_ERROR)
     return ApiError(code, error.message)
-
-
-def first_offset_since(partition: Partition, timestamp: int) -> int:
-    """The offset of the first record with this timestamp or a later one, or the high watermark."""
-    batch = partition.log.first_batch_since(timestamp)
-    if batch is None:
-        return partition.high_watermark
-    from protocol.records import iter_records
-
-    for record in iter_records(batch.data):
-        if record.timestamp >= timestamp:
-            return min(record.offset, partition.high_watermark)
-    return batch.base_offset

@@ -14,19 +14,18 @@ from random import Random
 from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 
 from mockbroker.parts import load
-from mockbroker.state.coordinator_shard import NO_PRODUCER_ID, CoordinatorRecord, CoordinatorShard
+from mockbroker.state.coordinator_shard import CoordinatorRecord, CoordinatorShard
 from mockbroker.state.errors import ApiError
 from mockbroker.state.groups.classic.group import ClassicGroup
 from mockbroker.state.groups.classic.members import GroupJoin, GroupSync, JoinAnswer, PendingAnswer, SyncAnswer
 from mockbroker.state.groups.classic.records import new_group
 from mockbroker.state.groups.classic.states import ClassicGroupState
 from mockbroker.state.groups.expiry import expire
-from mockbroker.state.groups.kind import GROUP_CLASSES, CommitCheck
+from mockbroker.state.groups.kind import GROUP_CLASSES
 from mockbroker.state.groups.modern.group import ModernGroup
 from mockbroker.state.groups.modern.rules import GroupRules, rules_of
 from mockbroker.state.groups.modern.topics import GroupTopics
 from mockbroker.state.groups.offsets import (
-    NO_EPOCH,
     Committed,
     GroupOffsets,
     commits,
@@ -178,22 +177,19 @@ class Groups:
         """
         self.check_joining(group_id, joining.session_timeout_ms)
         other = self._groups.get(group_id)
-        if other is not None and not isinstance(other, ClassicGroup):
-            if is_consumer(other) and other.member_count:
-                try:
-                    return self._of_members(group_id).join(joining, now_ms, rng)
-                except ApiError as error:
-                    return PendingAnswer(JoinAnswer("", ErrorCode(error.code)))
-            if not other.replaces_empty_classic or other.member_count:
+        if is_consumer(other) and other.member_count:
+            try:
+                return self._of_members(group_id).join(joining, now_ms, rng)
+            except ApiError as error:
+                return PendingAnswer(JoinAnswer("", ErrorCode(error.code)))
+        if not isinstance(other, ClassicGroup):
+            if other is not None and (other.member_count or not other.replaces_empty_classic):
                 return PendingAnswer(JoinAnswer("", ErrorCode.INCONSISTENT_GROUP_PROTOCOL))
             if joining.member_id:
                 raise unknown_member(group_id)
-            other.cancel_timers()
-            self.write(group_id, other.tombstones())
-            del self._groups[group_id]
-        if not joining.member_id and group_id not in self._groups:
-            self._get_or_create(group_id, now_ms)
-            self.write(group_id, [new_group(group_id, self.clock.at(now_ms))])
+            wall_ms = self.clock.at(now_ms)
+            self.register(ClassicGroup(group_id, self, state_since_ms=wall_ms))
+            self.write(group_id, [new_group(group_id, wall_ms)])
         return self._of_members(group_id).join(joining, now_ms, rng)
 
     def sync(self, group_id: str, syncing: GroupSync, now_ms: int) -> PendingAnswer[SyncAnswer]:
@@ -238,68 +234,39 @@ class Groups:
         now_ms: int,
         *,
         version: int = LATEST_COMMIT,
+        producer: tuple[int, int] | None = None,
     ) -> dict[TopicPartition, ErrorCode]:
         """Commit a member's offsets, or any client's while the group is empty (generation -1), which creates the group.
 
         Args:
             generation: of the member; for members of the consumer protocol its epoch.
             version: of the request; the consumer protocol requires 9 or later.
+            producer: the id and epoch of a producer whose transaction will commit the offsets.
 
         Returns: NONE or OFFSET_METADATA_TOO_LARGE for each partition.
 
         Raises ApiError: GROUP_ID_NOT_FOUND for a generation of a group that does not exist, and those of
-            ``ModernGroup.accept_commit``.
+            ``accept_commit`` or ``accept_transactional_commit`` of the group.
         """
         group = self._group_for_commit(group_id, generation, now_ms)
-        check = group.accept_commit(member_id, instance_id, generation, now_ms, version=version)
-        return self._write_commits(group_id, offsets, now_ms, check)
-
-    def stage(
-        self,
-        group_id: str,
-        producer_id: int,
-        generation: int,
-        member_id: str,
-        instance_id: str | None,
-        offsets: Mapping[TopicPartition, Committed],
-        now_ms: int,
-        producer_epoch: int = 0,
-    ) -> dict[TopicPartition, ErrorCode]:
-        """Write offsets that a producer's transaction will commit; a group that does not exist is created.
-
-        Returns: NONE or OFFSET_METADATA_TOO_LARGE for each partition.
-
-        Raises ApiError: GROUP_ID_NOT_FOUND for a generation of a group that does not exist, and those of
-            ``ModernGroup.accept_transactional_commit``.
-        """
-        group = self._group_for_commit(group_id, generation, now_ms)
-        check = group.accept_transactional_commit(member_id, instance_id, generation)
-        return self._write_commits(group_id, offsets, now_ms, check, producer_id, producer_epoch)
+        if producer is None:
+            check = group.accept_commit(member_id, instance_id, generation, now_ms, version=version)
+        else:
+            check = group.accept_transactional_commit(member_id, instance_id, generation)
+        fitting = {partition: offset for partition, offset in offsets.items() if self.fits(offset)}
+        if check is not None:
+            for partition in fitting:
+                check(partition)
+        self.write(group_id, commits(group_id, fitting, self.clock.at(now_ms), *(producer or ())))
+        return {
+            partition: ErrorCode.NONE if partition in fitting else ErrorCode.OFFSET_METADATA_TOO_LARGE
+            for partition in offsets
+        }
 
     def _group_for_commit(self, group_id: str, generation: int, now_ms: int) -> AnyGroup:
         if generation >= 0 or group_id in self._groups:
             return self.get(group_id)
         return self._get_or_create(group_id, now_ms)
-
-    def _write_commits(
-        self,
-        group_id: str,
-        offsets: Mapping[TopicPartition, Committed],
-        now_ms: int,
-        check: CommitCheck | None,
-        producer_id: int = NO_PRODUCER_ID,
-        producer_epoch: int = NO_EPOCH,
-    ) -> dict[TopicPartition, ErrorCode]:
-        """Write the offsets whose metadata is not too long, unless the check rejects one of them."""
-        fitting = {partition: offset for partition, offset in offsets.items() if self.fits(offset)}
-        if check is not None:
-            for partition in fitting:
-                check(partition)
-        self.write(group_id, commits(group_id, fitting, self.clock.at(now_ms), producer_id, producer_epoch))
-        return {
-            partition: ErrorCode.NONE if partition in fitting else ErrorCode.OFFSET_METADATA_TOO_LARGE
-            for partition in offsets
-        }
 
     def fits(self, offset: Committed) -> bool:
         """True if an offset's metadata is not too long to store."""

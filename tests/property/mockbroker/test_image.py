@@ -243,7 +243,8 @@ class ImageLife(RuleBasedStateMachine):
         offsets = {(name, index): Committed(offset, 1, "note")}
         with suppress(ApiError):
             if staged:
-                self.cluster.groups.stage(group_id, 1000 + index, -1, "", None, offsets, self.now_ms)
+                producer = (1000 + index, 0)
+                self.cluster.groups.commit(group_id, -1, "", None, offsets, self.now_ms, producer=producer)
             else:
                 group = self.group(group_id) if self.exists(group_id) else None
                 member_id = next(iter(group.members), "") if group else ""

@@ -6,6 +6,9 @@ Source: GroupCoordinatorRecordHelpers and GroupMetadataManager.replay(GroupMetad
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
+
+from msgspec import structs
 
 from mockbroker.state.coordinator_shard import CoordinatorRecord
 from mockbroker.state.groups.classic.members import ClassicGroupMember, Generation
@@ -45,13 +48,9 @@ def generation(group_id: str, group: Generation) -> CoordinatorRecord:
 
 def without_members(value: GroupMetadataValue) -> GroupMetadataValue:
     """The record of a group in the same generation after all members have left."""
-    return GroupMetadataValue(
-        protocol_type=value.protocol_type,
-        generation=value.generation,
-        protocol=None,
-        leader=None,
-        current_state_timestamp=value.current_state_timestamp,
-    )
+    message: Any = value
+    without: GroupMetadataValue = structs.replace(message, protocol=None, leader=None, members=[])
+    return without
 
 
 def tombstone(group_id: str) -> CoordinatorRecord:

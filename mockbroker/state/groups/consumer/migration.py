@@ -75,9 +75,7 @@ def upgraded(classic: ClassicGroup, groups: Groups) -> tuple[ConsumerGroup, list
         for one in classic.members.values():
             assigned = partitions_of(one.assignment, groups.topics)
             member = upgraded_member(one, classic.protocol_name, epoch, assigned)
-            found.append(group.member_record(member))
-            found.append(group.target_record(member.id, assigned))
-            found.append(group.assignment_record(member))
+            found += group.member_records(member, assigned)
     except ProtocolError:
         raise not_found(f"{start} the embedded consumer protocol is malformed.") from None
     except UserDataError:

@@ -121,6 +121,10 @@ class ModernGroup(CoordinatedGroup, Generic[SomeMember]):
             self.target_epoch_record(epoch, self.groups.clock.at(now_ms)),
         ]
 
+    def member_records(self, member: SomeMember, target: Any) -> list[CoordinatorRecord]:
+        """All records of a member."""
+        return [self.member_record(member), self.target_record(member.id, target), self.assignment_record(member)]
+
     def no_member(self, member_id: str) -> list[CoordinatorRecord]:
         """The records that delete a member."""
         names = ("CurrentMemberAssignment", "TargetAssignmentMember", "MemberMetadata")
@@ -368,12 +372,7 @@ class ModernGroup(CoordinatedGroup, Generic[SomeMember]):
     def replace_member(self, existing: SomeMember, member_id: str, written: list[CoordinatorRecord]) -> SomeMember:
         """Replace a static member that has returned: the new member has another id and the same state."""
         member = replace(existing, id=member_id, epoch=JOIN_EPOCH, previous_epoch=0)
-        written += [
-            *self.no_member(existing.id),
-            self.member_record(member),
-            self.target_record(member_id, self.target_of(existing.id)),
-            self.assignment_record(member),
-        ]
+        written += [*self.no_member(existing.id), *self.member_records(member, self.target_of(existing.id))]
         return member
 
     def leave(self, member_id: str, instance_id: str | None, epoch: int, now_ms: int) -> None:

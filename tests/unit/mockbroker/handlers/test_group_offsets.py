@@ -112,7 +112,7 @@ def test_no_topics_means_all_that_the_group_has_in_order(sim, version):
 @pytest.mark.parametrize("version", [7, 8, 9, 10])
 def test_an_offset_that_a_transaction_may_still_change_is_unstable_to_whoever_asks_for_stable_ones(sim, version):
     commit(sim, {0: 5, 1: 7})
-    sim.cluster.groups.stage(READERS, 1, -1, "", None, {("orders", 0): Committed(9)}, sim.now_ms)
+    sim.cluster.groups.commit(READERS, -1, "", None, {("orders", 0): Committed(9)}, sim.now_ms, producer=(1, 0))
     wanted = {"orders": [0, 1]}
     assert fetch(sim, wanted, version=version)["orders", 0] == (5, "note", ErrorCode.NONE)
     assert fetch(sim, wanted, version=version, require_stable=True) == {

@@ -265,7 +265,7 @@ def test_offsets_are_found_again_and_with_them_groups_that_have_nothing_else(run
 
 
 def test_offsets_of_a_transaction_that_is_open_at_a_restart_count_once_it_is_committed(runs):
-    runs.cluster.groups.stage(GROUP, 7, -1, "", None, {("orders", 0): Committed(5)}, 0)
+    runs.cluster.groups.commit(GROUP, -1, "", None, {("orders", 0): Committed(5)}, 0, producer=(7, 0))
     groups = runs.restart().groups
     assert groups.offsets(GROUP).is_unstable(("orders", 0))
     end_transaction(runs.cluster, 7, committed=True)

@@ -182,7 +182,8 @@ def test_metadata_too_long_spoils_only_its_own_partition(driver):
 
 
 def stage(driver, generation=-1, member_id="", offset=9):
-    driver.groups.stage(GROUP, 5, generation, member_id, None, {ORDERS_0: Committed(offset)}, driver.now_ms)
+    offsets = {ORDERS_0: Committed(offset)}
+    driver.groups.commit(GROUP, generation, member_id, None, offsets, driver.now_ms, producer=(5, 0))
 
 
 def test_a_transactions_offsets_count_once_it_commits(driver):
