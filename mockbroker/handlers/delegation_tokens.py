@@ -86,20 +86,16 @@ def refusal(call: Call, owner: str, request: CreateDelegationTokenRequest) -> in
     return 0
 
 
-@handles(RenewDelegationTokenRequest, access=Needs(note="Nothing: tokens belong to who asks"))
-def renew_delegation_token(call: Call, request: RenewDelegationTokenRequest) -> RenewDelegationTokenResponse:
+@handles(RenewDelegationTokenRequest, access=Needs(note="Nothing: tokens belong to the client"))
+@handles(ExpireDelegationTokenRequest, access=Needs(note="Nothing: tokens belong to the client"))
+def change_delegation_token(
+    call: Call, request: RenewDelegationTokenRequest | ExpireDelegationTokenRequest
+) -> RenewDelegationTokenResponse | ExpireDelegationTokenResponse:
     """Raises ApiError: DELEGATION_TOKEN_AUTH_DISABLED."""
     if not has_logged_in(call):
-        return RenewDelegationTokenResponse(error_code=NOT_ALLOWED, expiry_timestamp_ms=NO_TIME)
-    check_controller(call)
-    raise ApiError(ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED)
-
-
-@handles(ExpireDelegationTokenRequest, access=Needs(note="Nothing: tokens belong to who asks"))
-def expire_delegation_token(call: Call, request: ExpireDelegationTokenRequest) -> ExpireDelegationTokenResponse:
-    """Raises ApiError: DELEGATION_TOKEN_AUTH_DISABLED."""
-    if not has_logged_in(call):
-        return ExpireDelegationTokenResponse(error_code=NOT_ALLOWED, expiry_timestamp_ms=NO_TIME)
+        renews = isinstance(request, RenewDelegationTokenRequest)
+        response = RenewDelegationTokenResponse if renews else ExpireDelegationTokenResponse
+        return response(error_code=NOT_ALLOWED, expiry_timestamp_ms=NO_TIME)
     check_controller(call)
     raise ApiError(ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED)
 

@@ -31,7 +31,7 @@ from protocol.records import CompressionCodec
 from protocol.records.batches import CODEC_MASK, TRANSACTIONAL_FLAG
 
 if TYPE_CHECKING:
-    from mockbroker.handlers.produce_transactions import TransactionalPartitions
+    from mockbroker.handlers.produce_transactions import TransactionErrors
 
 BATCH_VERSION = 3  # from here on exactly one batch of magic 2
 ZSTD_VERSION = 7
@@ -86,7 +86,7 @@ def produce(call: Call, request: ProduceRequest) -> ProduceResponse | Verdict | 
     response = ProduceResponse()
     written: list[AppendedRecords] = []
     failure: str | None = None
-    transactional = find_transactional(call, request) if has_transactional_records(call, request) else None
+    errors = transaction_errors(call, request)
     refusals: dict[int, ApiError] = {}
     for topic in without_doubles(call, request, refusals):
         entries = []
@@ -96,7 +96,7 @@ def produce(call: Call, request: ProduceRequest) -> ProduceResponse | Verdict | 
             end_offset = NO_OFFSET
             try:
                 partition = find_partition(call, topic.topic_id if by_topic_id else topic.name, wanted.index)
-                done = append_records(call, partition, wanted, request, transactional)
+                done = append_records(call, partition, wanted, request, errors)
                 written.append(done)
                 entry, end_offset = done.entry, done.end_offset
                 if id(wanted) in refusals:
@@ -203,13 +203,19 @@ def without_doubles(call: Call, request: ProduceRequest, refusals: dict[int, Api
     return list(topics.values())
 
 
-def has_transactional_records(call: Call, request: ProduceRequest) -> bool:
-    """True if any partition's first batch belongs to a transaction. Raises ApiError: as ``begins_transaction``."""
+def transaction_errors(call: Call, request: ProduceRequest) -> TransactionErrors:
+    """The errors of partitions with records of a transaction, from their first batches. Raises ApiError."""
     found = False
     for topic in request.topic_data:
         for partition in topic.partition_data:
             found = begins_transaction(partition.records, call.version, found=found)
-    return found
+    if not found:
+        return {}
+    if request.transactional_id is None:
+        raise ApiError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+    from mockbroker.handlers.produce_transactions import transaction_errors_of
+
+    return transaction_errors_of(call, request, request.transactional_id)
 
 
 def begins_transaction(records: bytes | None, version: int, *, found: bool = False) -> bool:
@@ -233,21 +239,12 @@ def begins_transaction(records: bytes | None, version: int, *, found: bool = Fal
     return found or attributes & TRANSACTIONAL_FLAG != 0
 
 
-def find_transactional(call: Call, request: ProduceRequest) -> TransactionalPartitions:
-    """The errors of the request's transactional partitions. Raises ApiError."""
-    if request.transactional_id is None:
-        raise ApiError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
-    from mockbroker.handlers.produce_transactions import transactional_partitions
-
-    return transactional_partitions(call, request, request.transactional_id)
-
-
 def append_records(
     call: Call,
     partition: Partition,
     wanted: ProduceRequest.Topic.Partition,
     request: ProduceRequest,
-    transactional: TransactionalPartitions | None,
+    errors: TransactionErrors,
 ) -> AppendedRecords:
     """Append one partition's records. Raises ApiError."""
     acks = request.acks
@@ -256,9 +253,11 @@ def append_records(
     size = whole_batch(records, call.version) if one_batch else None
     if acks not in (ALL_IN_SYNC, NO_ACKS, LEADER_ACKS):
         raise RefusedAppendError(ErrorCode.INVALID_REQUIRED_ACKS)
-    if transactional is not None:
+    if errors:
+        from mockbroker.handlers.produce_transactions import check_in_transaction
+
         try:
-            transactional.check(partition)
+            check_in_transaction(errors, partition)
         except ApiError as error:
             raise RefusedAppendError(error.code, error.message) from None
     if partition.topic.is_internal and call.session.client_id != ADMIN_CLIENT:

@@ -13,7 +13,6 @@ Apache Kafka 4.4.
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, field
 from enum import Enum
 
 from mockbroker.call import Call
@@ -31,6 +30,7 @@ from protocol.records import BatchHeader, RecordError, iter_batches
 ABORTABLE_VERSION = 11
 BROKER_ADDS_VERSION = 12
 TOPIC_ID_VERSION = 13
+TransactionErrors = dict[TopicPartition, ErrorCode]
 NOT_COORDINATED = frozenset(
     {
         ErrorCode.NETWORK_EXCEPTION,
@@ -83,26 +83,20 @@ def transaction_errors(
     return {one: missing for one, code in found.items() if code is not ErrorCode.NONE}
 
 
-@dataclass(slots=True)
-class TransactionalPartitions:
-    """The errors of partitions to which a request writes in a transaction that was not open there."""
-
-    errors: dict[TopicPartition, ErrorCode] = field(default_factory=dict)
-
-    def check(self, partition: Partition) -> None:
-        """Raises ApiError if the partition's batch is refused; with a message only where Kafka has one."""
-        code = self.errors.get((partition.topic.name, partition.index))
-        if code is None:
-            return
-        if code is ErrorCode.INVALID_TXN_STATE:
-            raise ApiError(code, "the partition was not added to the transaction")
-        if code in NOT_COORDINATED:
-            raise ApiError(ErrorCode.NOT_ENOUGH_REPLICAS, f"the transaction coordinator cannot be reached: {code.name}")
-        raise ApiError(code)
+def check_in_transaction(errors: TransactionErrors, partition: Partition) -> None:
+    """Raises ApiError if the batch of a partition is refused; with a message only where Kafka has one."""
+    code = errors.get((partition.topic.name, partition.index))
+    if code is None:
+        return
+    if code is ErrorCode.INVALID_TXN_STATE:
+        raise ApiError(code, "the partition was not added to the transaction")
+    if code in NOT_COORDINATED:
+        raise ApiError(ErrorCode.NOT_ENOUGH_REPLICAS, f"the transaction coordinator cannot be reached: {code.name}")
+    raise ApiError(code)
 
 
-def transactional_partitions(call: Call, request: ProduceRequest, transactional_id: str) -> TransactionalPartitions:
-    """Verify the partitions in which the producer has no open transaction with the transaction coordinator.
+def transaction_errors_of(call: Call, request: ProduceRequest, transactional_id: str) -> TransactionErrors:
+    """The errors of partitions that a request writes to, and in which the producer's transaction is not open.
 
     Raises ApiError: INVALID_PRODUCER_ID_MAPPING for batches of several producers.
     """
@@ -129,7 +123,7 @@ def transactional_partitions(call: Call, request: ProduceRequest, transactional_
     if len(set(batches.values())) > 1:
         raise ApiError(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
     if not unverified:
-        return TransactionalPartitions()
+        return {}
     return verified(call, transactional_id, next(iter(batches.values())), unverified)
 
 
@@ -138,7 +132,7 @@ def verified(
     transactional_id: str,
     pair: tuple[int, int],
     unverified: list[tuple[TopicPartition, PartitionProducers, int]],
-) -> TransactionalPartitions:
+) -> TransactionErrors:
     """The coordinator's errors for the partitions in which a producer's transaction begins.
 
     Args:
@@ -157,7 +151,7 @@ def verified(
         for place, code in errors.items():
             if code is ErrorCode.CONCURRENT_TRANSACTIONS:
                 errors[place] = ErrorCode.NOT_COORDINATOR  # on which older clients retry
-    return TransactionalPartitions(errors)
+    return errors
 
 
 def support_of(version: int) -> TransactionSupport:
