@@ -128,8 +128,10 @@ class CallPath:
         for arrived in self.arrivals:
             arrived(call)
         self._run(call, self.steps)
-        if self.cluster.woken:
+        if self._parked:
             self.purgatory.wake(now_ms)
+        else:
+            self.cluster.woken.clear()
         return call if call in self._parked else None
 
     def refuse(self, session: Session, reason: str, now_ms: int, finish: Finish) -> None:

@@ -1,6 +1,5 @@
-"""Answers that wait: for the replicas of what was written, or for a change by the controller.
+"""Changes by the controller, answered once the broker that serves the request has them in its metadata.
 
-A change is answered once the broker that serves the request has it in its metadata.
 In KRaft mode any broker accepts them: it forwards them to the controller (KIP-590) and knows the result at once. In
 ZooKeeper mode only the controller accepts them, and learns the result by UpdateMetadata, as every broker.
 Source: KafkaApis.handleCreateTopicsRequest, AdminManager, DelayedCreatePartitions, Kafka 0.10.1 to 3.9.
@@ -8,7 +7,7 @@ Source: KafkaApis.handleCreateTopicsRequest, AdminManager, DelayedCreatePartitio
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 from mockbroker.call import Call, Wait
@@ -40,27 +39,6 @@ def check_deadline(call: Call, timeout_ms: int) -> None:
     """Raises ApiError: REQUEST_TIMED_OUT in KRaft mode if the timeout is not positive."""
     if timeout_ms <= 0 and call.cluster.support.is_kraft:
         raise ApiError(ErrorCode.REQUEST_TIMED_OUT)
-
-
-def when_done(
-    call: Call,
-    response: Answer,
-    written: Sequence[Any],
-    until_ms: int,
-    is_done: Callable[[Call, Any], bool],
-    time_out: Callable[[Any], None],
-) -> Answer | Wait:
-    """The response, once ``is_done`` for all that was written; after ``until_ms``, the rest has timed out.
-
-    Each of ``written`` has its ``partition``, whose changes continue the call.
-    """
-    missing = [one for one in written if not is_done(call, one)]
-    if missing and call.now_ms < until_ms:
-        keys = tuple(one.partition for one in missing)
-        return Wait(until_ms, keys, lambda later: when_done(later, response, missing, until_ms, is_done, time_out))
-    for one in missing:
-        time_out(one)
-    return response
 
 
 def when_known(

@@ -13,8 +13,7 @@ from typing import NamedTuple
 
 from mockbroker.api import Errors, Needs, handles
 from mockbroker.call import Call, Wait
-from mockbroker.handlers.controlled import when_done
-from mockbroker.handlers.leadership import find_partition, served_by
+from mockbroker.handlers.leadership import find_partition, served_by, when_done
 from mockbroker.state.errors import ApiError
 from mockbroker.state.topics.topic import Partition
 from protocol.apis.delete_records import DeleteRecordsRequest, DeleteRecordsResponse

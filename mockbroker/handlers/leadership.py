@@ -6,17 +6,19 @@ brokers that serve its requests.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeVar
 
 from kafka_rack.diskless import DisklessBrokers, DisklessClient, DisklessPartition, ShownPartition
-from mockbroker.call import Call, InjectedFaults
+from mockbroker.call import Call, InjectedFaults, Wait
 from mockbroker.state.errors import ApiError
 from mockbroker.state.metadata.view import KnownTopic
 from mockbroker.state.topics.topic import NO_LEADER, Partition
 from protocol.error_codes import ErrorCode
 
 NO_EPOCH = -1
+Answer = TypeVar("Answer")
+
 READ_UNCOMMITTED, READ_COMMITTED = 0, 1  # isolation levels
 TIERED = "remote.storage.enable"
 
@@ -156,6 +158,27 @@ def node_endpoints(call: Call, broker_ids: Iterable[int], entry_class: Any) -> l
         entry_class(node_id=broker.id, host=listener.host, port=listener.port, rack=broker.rack)
         for broker, listener in zip(brokers, listeners, strict=True)
     ]
+
+
+def when_done(
+    call: Call,
+    response: Answer,
+    written: Sequence[Any],
+    until_ms: int,
+    is_done: Callable[[Call, Any], bool],
+    time_out: Callable[[Any], None],
+) -> Answer | Wait:
+    """The response, once ``is_done`` for all that was written; after ``until_ms``, the rest has timed out.
+
+    Each of ``written`` has its ``partition``, whose changes continue the call.
+    """
+    missing = [one for one in written if not is_done(call, one)]
+    if missing and call.now_ms < until_ms:
+        keys = tuple(one.partition for one in missing)
+        return Wait(until_ms, keys, lambda later: when_done(later, response, missing, until_ms, is_done, time_out))
+    for one in missing:
+        time_out(one)
+    return response
 
 
 # diskless partitions

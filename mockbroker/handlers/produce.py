@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from mockbroker.api import Errors, Needs, RequestError, handles
 from mockbroker.call import Call, Verdict, Wait
-from mockbroker.handlers.controlled import when_done
-from mockbroker.handlers.leadership import current_leader, find_partition, node_endpoints, served_by
+from mockbroker.handlers.leadership import current_leader, find_partition, node_endpoints, served_by, when_done
 from mockbroker.state.errors import ApiError
 from mockbroker.state.logs.appending import UNBOUNDED, append
 from mockbroker.state.logs.batch_checks import ATTRIBUTES_AT, MAGIC_AT, batch_size, only_batch

@@ -20,10 +20,9 @@ from typing import NamedTuple
 
 from mockbroker.api import Errors, Needs, handles
 from mockbroker.call import Call, Wait
-from mockbroker.handlers.controlled import when_done
 from mockbroker.handlers.find_coordinator import check_coordinator
 from mockbroker.handlers.group_offsets import store_offsets
-from mockbroker.handlers.leadership import find_partition, served_by
+from mockbroker.handlers.leadership import find_partition, served_by, when_done
 from mockbroker.handlers.produce_transactions import TransactionSupport, transaction_errors
 from mockbroker.state.errors import ApiError
 from mockbroker.state.groups.coordinator import check_group_id
