@@ -17,6 +17,7 @@ from kafka_rack.writers import can_partition_by_rack
 from mockbroker.call import Call
 from mockbroker.core.journal.records import first_has_key
 from mockbroker.core.outcome import Outcome
+from mockbroker.proxy.sessions import named_partitions
 from mockbroker.state.cluster import Cluster
 from mockbroker.state.topics.topic import INTERNAL_TOPICS, Partition
 from mockbroker.testing.certify.facts import (
@@ -44,7 +45,6 @@ READ = frozenset({PRODUCE, FETCH, OFFSET_COMMIT, JOIN_GROUP, SYNC_GROUP, CONSUME
 TOPIC_ID_FETCH = TOPIC_ID_PRODUCE = 13
 FIRST_FETCH_HINT, FIRST_PRODUCE_HINT = 16, 10
 FIRST_FETCH_RACK = 11
-FULL_FETCHES = (0, -1)  # epochs of a fetch that names all its partitions
 LENGTH_BYTES = 4
 NO_LEADER = -1
 
@@ -68,7 +68,6 @@ class WireObserver:
         """How many calls of the program have ended."""
         self._clock = 0
         self._arrived: dict[Call, int] = {}
-        self._sessions: dict[tuple[int, int], FetchPositions] = {}  # by broker and session id
         self._moves: dict[TopicPartition, tuple[int, int]] = {}  # leader, and when it came to lead
         self._replicas: dict[TopicPartition, tuple[int, ...]] = {}  # of partitions on the move, those to be
         self._hinted: set[tuple[str, str | None, int, TopicPartition]] = set()  # clients that were told of it, by API
@@ -215,15 +214,13 @@ class WireObserver:
         told = request.rack_id if call.version >= FIRST_FETCH_RACK else ""
         client.fetch_racks[told] += 1
         broker = call.session.broker.id
-        positions = self._positions(request, call.version, broker)
+        positions = self._positions(call, request)
         response = outcome.response
         if response is None or response.error_code:
             self._count(client, outcome, LocalityFacts("consume", whole=False), wire_bytes(outcome))
             for place, offset in positions.items():
                 self.following.asked(client, place, broker, offset, arrived)
             return
-        if response.session_id:
-            self._sessions[broker, response.session_id] = positions
         entries = dict(self._entries(response.responses, call.version >= TOPIC_ID_FETCH, "topic", "partitions"))
         for place, offset in positions.items():
             self.facts.consumed_topics.add(place[0])
@@ -240,24 +237,16 @@ class WireObserver:
                 self._deliver(client, place, offset, bytes(entry.records))  # a broker's may be in pieces
         self._count_fetch(client, outcome, told, entries)
 
-    def _positions(self, request: Any, version: int, broker: int) -> FetchPositions:
-        """The request's offset in each of its partitions, including those that its session remembers."""
-        by_id = version >= TOPIC_ID_FETCH
-        positions: FetchPositions = {}
-        if request.session_epoch not in FULL_FETCHES and request.session_id:
-            positions = dict(self._sessions.get((broker, request.session_id), {}))
-        elif request.session_id:
-            self._sessions.pop((broker, request.session_id), None)
-        for topic in request.forgotten_topics_data:
-            name = self._name(topic, by_id, topic.topic)
-            for index in topic.partitions:
-                positions.pop((name or "", index), None)
-        for topic in request.topics:
-            name = self._name(topic, by_id, topic.topic)
-            for partition in topic.partitions:
-                if name is not None:
-                    positions[name, partition.partition] = partition.fetch_offset
-        return positions
+    def _positions(self, call: Call, request: Any) -> FetchPositions:
+        """The offset of each partition that a Fetch reads, including those of its session."""
+        wanted = call.wanted or named_partitions(request, call.version >= TOPIC_ID_FETCH)
+        found = {}
+        for one in wanted:
+            topic = self.cluster.topic_by_id.get(one.topic) if isinstance(one.topic, bytes) else None
+            name = one.topic if isinstance(one.topic, str) else topic.name if topic is not None else None
+            if name:
+                found[name, one.index] = one.fetch_offset
+        return found
 
     def _entries(self, topics: Any, by_id: bool, name: str, parts: str) -> Iterator[tuple[TopicPartition, Any]]:
         for topic in topics:
