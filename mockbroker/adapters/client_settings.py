@@ -1,4 +1,4 @@
-"""Settings with which a client reaches a cluster and logs in there, ready to use, under each client's own names."""
+"""Settings for clients to connect and log in, under each client's own names."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MODULES = {PLAIN: "plain.PlainLoginModule", **dict.fromkeys(SCRAM_MECHANISMS, "s
 class ClientLogin:
     """A client's addresses and login. Without a ``mechanism`` it does not log in.
 
-    ``trusted`` are the certificates by which it judges brokers with TLS, ``identity`` is what it shows of its own.
+    ``trusted`` are certificates that verify brokers, ``identity`` is the client's own.
     """
 
     servers: str
@@ -43,14 +43,14 @@ def client_login(
     mechanism: str | None = None,
     tls: TlsMaterial | None = None,
 ) -> ClientLogin:
-    """How a client logs in by a listener of this kind, at these addresses.
+    """The login of a client at a listener of this kind.
 
     Args:
-        user: the first who was given unless it is named; where a test certificate says who it is, the name in that.
-        mechanism: the strongest that the listener has unless it is named.
-        tls: the test certificates, where the cluster has such.
+        user: default: the first user; with test certificates and without logins, the name in the certificate.
+        mechanism: default: the listener's strongest.
+        tls: the test certificates, if any.
 
-    Raises: ValueError: there is no such user, or the mechanism is not one of the listener's.
+    Raises: ValueError: unknown user, or a mechanism that the listener does not have.
     """
     trusted = tls.ca_pem if tls is not None and listener.protocol in WITH_TLS else None
     if listener.protocol == SSL and tls is not None and mechanism is None:
@@ -77,12 +77,13 @@ def client_login(
 
 
 def settings_for(client: str, login: ClientLogin) -> dict[str, Any]:
-    """The settings under a client's own names. Raises ValueError: a client that is not known here."""
+    """The settings under a client's own names. Raises ValueError: an unknown client."""
     if client not in CLIENTS:
         raise ValueError(f"expected one of the clients {', '.join(CLIENTS)}, got {client!r}")
-    found = dict(CLIENTS[client](login))
+    of_login, of_certificates = CLIENTS[client]
+    found = dict(of_login(login))
     if login.trusted is not None:
-        found |= CERTIFICATES[client](login.trusted, login.identity)
+        found |= of_certificates(login.trusted, login.identity)
     return found
 
 
@@ -109,22 +110,8 @@ def java(login: ClientLogin) -> Mapping[str, str]:
 
 
 def pure_python(login: ClientLogin) -> Mapping[str, str]:
-    found = {"bootstrap_servers": login.servers, "security_protocol": login.protocol}
-    if login.mechanism is not None:
-        found |= {
-            "sasl_mechanism": login.mechanism,
-            "sasl_plain_username": login.user,
-            "sasl_plain_password": login.password,
-        }
-    return found
-
-
-CLIENTS: dict[str, Callable[[ClientLogin], Mapping[str, Any]]] = {
-    "confluent": librdkafka,
-    "aiokafka": pure_python,
-    "kafka-python": pure_python,
-    "java": java,
-}
+    own = {"sasl.username": "sasl_plain_username", "sasl.password": "sasl_plain_password"}
+    return {own.get(name) or name.replace(".", "_"): value for name, value in librdkafka(login).items()}
 
 
 def librdkafka_certificates(trusted: str, identity: Identity | None) -> Mapping[str, Any]:
@@ -146,16 +133,18 @@ def python_certificates(trusted: str, identity: Identity | None) -> Mapping[str,
     return {"ssl_context": client_context(trusted, identity)}
 
 
-CERTIFICATES: dict[str, Callable[[str, Identity | None], Mapping[str, Any]]] = {
-    "confluent": librdkafka_certificates,
-    "aiokafka": python_certificates,
-    "kafka-python": python_certificates,
-    "java": java_certificates,
+OfLogin = Callable[[ClientLogin], Mapping[str, str]]
+OfCertificates = Callable[[str, Any], Mapping[str, Any]]
+CLIENTS: dict[str, tuple[OfLogin, OfCertificates]] = {
+    "confluent": (librdkafka, librdkafka_certificates),
+    "aiokafka": (pure_python, python_certificates),
+    "kafka-python": (pure_python, python_certificates),
+    "java": (java, java_certificates),
 }
 
 
 def quoted(text: str) -> str:
-    r"""A text as JAAS has it.
+    r"""A text for JAAS.
 
     >>> print(quoted('a"b\\c'))
     "a\"b\\c"
