@@ -1,4 +1,4 @@
-"""Setting faults, looking at how often they acted, and taking them back."""
+"""Operations that set, show and remove faults."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import Any
 from urllib.parse import quote
 
 import msgspec
-from starlette.responses import Response
 
 from mockbroker.adapters.control.operations import ControlCall, as_response, operation
 from mockbroker.adapters.control.problems import bad_request, conflict, named, not_found
@@ -66,27 +65,24 @@ async def faults(call: ControlCall) -> Any:
 )
 async def add_faults(call: ControlCall) -> Any:
     """One or a list; of a list all are set or none. docs/faults.md has the vocabulary."""
-    if isinstance(call.body, dict):
-        if "faults" not in call.body:
-            handle = add(call, call.body)
-            return created(handle.to_json(), f"/faults/{quote(handle.id, safe='')}")
-        body = call.body["faults"]
-        if not isinstance(body, list) or len(call.body) > 1:
+    body, known = call.body, call.cluster.faults
+    is_one = isinstance(body, dict) and "faults" not in body
+    if isinstance(body, dict) and not is_one:
+        if not isinstance(body["faults"], list) or len(body) > 1:
             raise bad_request('faults: expected a list, as in {"faults": [...]}', field="faults")
-    else:
-        body = call.body
-    taken = [
-        f"[{place}].id: there is a fault {fault['id']!r} already; DELETE it first"
-        for place, fault in enumerate(body)
-        if isinstance(fault, dict) and isinstance(fault.get("id"), str) and fault["id"] in call.cluster.faults
-    ]
-    if taken:
-        raise conflict(taken[0])
+        body = body["faults"]
+    for place, fault in enumerate([body] if is_one else body):
+        fault_id = fault.get("id") if isinstance(fault, dict) else None
+        if isinstance(fault_id, str) and fault_id in known:
+            where = "id" if is_one else f"[{place}].id"
+            raise conflict(f"{where}: there is a fault {fault_id!r} already; DELETE it first")
     try:
-        handles = call.cluster.faults.add_all(body)
+        shown = [handle.to_json() for handle in ([known.add(body)] if is_one else known.add_all(body))]
     except FaultError as error:
         raise bad_request(str(error), field=error.path) from None
-    return created({"faults": [handle.to_json() for handle in handles]}, "/faults")
+    response = as_response(shown[0] if is_one else {"faults": shown}, HTTPStatus.CREATED)
+    response.headers["location"] = f"/faults/{quote(shown[0]['id'], safe='')}" if is_one else "/faults"
+    return response
 
 
 @operation("GET", "/faults/{fault}", "One fault", tag="faults", answer=FaultView, statuses=(404,))
@@ -109,23 +105,6 @@ async def delete_faults(call: ControlCall) -> Any:
     ids = [handle.id for handle in call.cluster.faults]
     call.cluster.faults.clear()
     return FaultsDeleted(ids)
-
-
-def add(call: ControlCall, fault: Any) -> FaultHandle:
-    """Set one fault. Raises ControlProblem: 409 for an id that is taken, 400 for what is no fault."""
-    faults = call.cluster.faults
-    if isinstance(fault, dict) and isinstance(fault.get("id"), str) and fault["id"] in faults:
-        raise conflict(f"id: there is a fault {fault['id']!r} already; DELETE it first")
-    try:
-        return faults.add(fault)
-    except FaultError as error:
-        raise bad_request(str(error), field=error.path) from None
-
-
-def created(shown: Any, location: str) -> Response:
-    response = as_response(shown, HTTPStatus.CREATED)
-    response.headers["location"] = location
-    return response
 
 
 def known_fault(call: ControlCall) -> FaultHandle:
