@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from mockbroker.adapters.client_properties.settings import ClientSettings
-from mockbroker.testing.certify.server_checks import SERVER_CHECKS, ServerPlan, certify_server
+from mockbroker.testing.certify.server_checks import SERVER_CHECKS, certify_server
 from mockbroker.testing.certify.server_client import ServerClient
+from mockbroker.testing.certify.server_under_test import ServerPlan
 from tests.interop.certify_run import RACKS
 from tests.interop.fetched import skipped_without_tools
 from tests.interop.java_brokers import kafka_brokers, kafka_tool

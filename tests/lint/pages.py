@@ -187,13 +187,13 @@ def the_page_on_proposals_names_existing_tests(project: Project) -> Iterator[str
     for number, line in enumerate(project.text(page).splitlines(), 1):
         if not line.startswith(("| KIP-", "| KAFKA-")):
             continue
-        name, _, _, here, test = (cell.strip() for cell in line.strip("|").split(" | "))
-        found = SHOWN_BY.fullmatch(test)
-        if found is None:
-            if (here, test) != ("not", "-"):
+        name, _, _, here, tests = (cell.strip() for cell in line.strip("|").split(" | "))
+        for test in tests.split(", ") if (here, tests) != ("not", "-") else ():
+            found = SHOWN_BY.fullmatch(test)
+            if found is None:
                 yield f"{page}:{number}: {name}: expected the path and the name of a test, got {test}"
-        elif not re.search(rf"def {found[2]}\(", project.text(found[1]) if project.exists(found[1]) else ""):
-            yield f"{page}:{number}: {name}: there is no {test}"
+            elif not re.search(rf"def {found[2]}\(", project.text(found[1]) if project.exists(found[1]) else ""):
+                yield f"{page}:{number}: {name}: there is no {test}"
 
 
 CHECKS: tuple[Check, ...] = (

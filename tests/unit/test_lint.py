@@ -192,7 +192,7 @@ CHANGES = [
             "test_oracle_partitioner.py::test_each_draw_chooses_kafkas_partition",
             "test_fetch.py::test_x",
         ),
-        "docs/kips.md:24: KIP-1123: there is no `tests/conformance/test_fetch.py::test_x`",
+        "docs/kips.md:25: KIP-1123: there is no `tests/conformance/test_fetch.py::test_x`",
     ),
     (
         packaging.the_containerfile_copies_what_the_wheel_needs,

@@ -7,10 +7,10 @@ Metadata for diskless topics (KIP-1163, which took over KIP-1181's text). Each c
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Any
 
-from mockbroker.adapters.real_cluster.connection import RealClusterError, refusal
+from mockbroker.adapters.real_cluster.connection import RealClusterError
 from mockbroker.testing.certify.checks import FAIL, PASS
 from mockbroker.testing.certify.server_client import (
     NO_BROKER,
@@ -20,23 +20,28 @@ from mockbroker.testing.certify.server_client import (
     TopicAnswer,
     within,
 )
+from mockbroker.testing.certify.server_under_test import (
+    DESCRIBED_RACK,
+    METADATA_RACK,
+    NOT_OFFERED,
+    NOT_TRIED,
+    BrokenPromiseError,
+    NotJudgedError,
+    ServerPlan,
+    ServerUnderTest,
+    ServerVerdict,
+    is_led,
+    make_topics,
+)
 from protocol.apis.cluster import DescribeClusterRequest
 from protocol.apis.configs import DescribeConfigsRequest
 from protocol.apis.fetch import FetchRequest
-from protocol.apis.metadata import DescribeTopicPartitionsRequest, MetadataRequest
+from protocol.apis.metadata import MetadataRequest
 from protocol.apis.produce import ProduceRequest
-from protocol.apis.topics import CreateTopicsRequest, DeleteTopicsRequest
+from protocol.apis.topics import DeleteTopicsRequest
 from protocol.error_codes import ErrorCode
 from protocol.records import iter_batches
 
-ServerVerdict = Literal["pass", "fail", "not offered", "not tried"]
-NOT_OFFERED: ServerVerdict = "not offered"
-NOT_TRIED: ServerVerdict = "not tried"
-SETTLE_S = 10.0
-"""For new topics to be led everywhere, and for a leader to learn how far its followers are."""
-MOST_REPLICAS = 3
-METADATA_RACK, DESCRIBED_RACK = 14, 1
-"""The versions with RackId."""
 LAST_OLD_METADATA = 13
 FIRST_FETCH_RACK = 11
 PRODUCE_HINT, FETCH_HINT = 10, 16
@@ -45,19 +50,6 @@ OLDEST_PRODUCE, OLDEST_FETCH = 3, 4
 """The first versions with batches of magic 2."""
 BROKER = 4
 SELECTOR = "replica.selector.class"
-DISKLESS = "diskless.enable"
-
-
-class BrokenPromiseError(Exception):
-    """A promise that the server does not keep: the request and the answers that contradict each other."""
-
-
-class NotJudgedError(Exception):
-    """A promise that is not judged, and why."""
-
-    def __init__(self, verdict: ServerVerdict, why: str) -> None:
-        super().__init__(why)
-        self.verdict = verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,71 +76,6 @@ class ServerCheck:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class ServerPlan:
-    """How a server is certified.
-
-    Attributes:
-        racks: those of the clients; empty: those that brokers report.
-        prefix: of the names of its topics.
-        partitions: of each topic.
-        zone_client_id: the client.id of a client of ``{rack}``.
-        metadata_age_s: for a client of a stopped rack to be sent elsewhere.
-        stop_rack, start_rack: stop and start all brokers of a rack; None if that cannot be done.
-    """
-
-    racks: Sequence[str]
-    prefix: str
-    partitions: int
-    zone_client_id: str
-    metadata_age_s: float
-    stop_rack: Callable[[str], None] | None = None
-    start_rack: Callable[[str], None] | None = None
-
-
-@dataclass(slots=True)
-class ServerUnderTest:
-    """The cluster, the topics that certify has there, and what a rack's outage did."""
-
-    client: ServerClient
-    plan: ServerPlan
-    racks: list[str] = field(default_factory=list)
-    refused: dict[str, str] = field(default_factory=dict)
-    outage: dict[str, str | None] | None = None
-
-    @property
-    def spread(self) -> str:
-        """A classic topic with replicas in several racks."""
-        return f"{self.plan.prefix}-spread"
-
-    @property
-    def single(self) -> str:
-        """A classic topic with one replica, so that most brokers have none."""
-        return f"{self.plan.prefix}-single"
-
-    @property
-    def diskless(self) -> str:
-        return f"{self.plan.prefix}-diskless"
-
-    def named(self, rack: str) -> ServerAsker:
-        """A client that names its rack in client.id."""
-        return ServerAsker(self.plan.zone_client_id.replace("{rack}", rack))
-
-    def askers(self, rack: str) -> Iterator[ServerAsker]:
-        """A client of a rack in each way that the server may know it by."""
-        yield self.named(rack)
-        if self.client.versions(MetadataRequest, least=METADATA_RACK):
-            yield self.client.asker._replace(rack_id=rack)
-        if self.client.versions(DescribeTopicPartitionsRequest, least=DESCRIBED_RACK):
-            yield self.client.asker._replace(rack_id=rack, describes=True)
-
-    def has(self, topic: str) -> str:
-        """The topic. Raises NotJudgedError: the server did not make it."""
-        if topic in self.refused:
-            raise NotJudgedError(NOT_OFFERED, self.refused[topic])
-        return topic
-
-
 def certify_server(client: ServerClient, plan: ServerPlan, progress: Callable[[str], None]) -> list[ServerCheck]:
     """Make topics, try every promise, and delete the topics.
 
@@ -166,7 +93,7 @@ def certify_server(client: ServerClient, plan: ServerPlan, progress: Callable[[s
             progress(question)
             checks.append(ServerCheck(name, question, source, *judged(server, judge)))
     finally:
-        names = [name for name in (server.spread, server.single, server.diskless) if name not in server.refused]
+        names = [server.spread, server.single, server.diskless]
         request = DeleteTopicsRequest(topics=[DeleteTopicsRequest.Topic(name=name) for name in names])
         request.topic_names, request.timeout_ms = names, 10_000
         client.ask_controller(request)
@@ -180,45 +107,6 @@ def judged(server: ServerUnderTest, judge: Callable[[ServerUnderTest], str]) -> 
         return "fail", str(broken)
     except NotJudgedError as why:
         return why.verdict, str(why)
-
-
-def make_topics(server: ServerUnderTest) -> None:
-    """Create the topics, and wait until brokers lead them. Raises RealClusterError: the cluster refuses."""
-    in_sync = {"min.insync.replicas": "1"}
-    create(server, server.spread, min(len(server.racks), MOST_REPLICAS), in_sync)
-    create(server, server.single, 1, in_sync)
-    create(server, server.diskless, 1, {DISKLESS: "true"})
-    for topic in (server.spread, server.single, server.diskless):
-        if topic not in server.refused:
-            within(SETTLE_S, lambda topic=topic: is_led(server, topic))  # type: ignore[misc] # bound as it is now
-
-
-def create(server: ServerUnderTest, name: str, replicas: int, configs: dict[str, str]) -> None:
-    topic = CreateTopicsRequest.Topic(
-        name=name, num_partitions=server.plan.partitions, replication_factor=replicas, assignments=[]
-    )
-    topic.configs = [CreateTopicsRequest.Topic.Config(name=key, value=value) for key, value in configs.items()]
-    (made,) = server.client.ask_controller(CreateTopicsRequest(topics=[topic], timeout_ms=10_000)).topics
-    if made.error_code == ErrorCode.NONE:
-        return
-    server.refused[name] = refusal(f"topic with {', '.join(configs)}", made)
-    if DISKLESS not in configs or made.error_code != ErrorCode.INVALID_CONFIG:
-        raise RealClusterError(server.refused[name])
-
-
-def is_led(server: ServerUnderTest, topic: str) -> bool:
-    """True once each broker names leaders, and these accept a write."""
-    for broker in server.client.brokers:
-        shown = server.client.look(topic, server.client.asker, broker)
-        if len(shown.partitions) < server.plan.partitions:
-            return False
-        for index, one in shown.partitions.items():
-            if (
-                one.leader == NO_BROKER
-                or server.client.write(topic, shown, index, one.leader, server.client.asker).error
-            ):
-                return False
-    return True
 
 
 # promises
@@ -248,7 +136,7 @@ def racks_text(racks: dict[int, str | None]) -> str:
 
 
 def replicas_spread(server: ServerUnderTest) -> str:
-    shown = server.client.look(server.spread, server.client.asker)
+    shown = server.client.look(server.has(server.spread), server.client.asker)
     for index, one in shown.partitions.items():
         racks = {shown.rack_of(broker) for broker in one.replicas} - {None}
         wanted = min(len(one.replicas), len(server.racks))
@@ -276,7 +164,7 @@ def leader_accepts(topic_of: Callable[[ServerUnderTest], str]) -> Callable[[Serv
 def write_to_leaders(server: ServerUnderTest, topic: str, shown: TopicAnswer, asker: ServerAsker) -> int:
     """The number of partitions, each of whose leaders accepts a write. Raises BrokenPromiseError."""
     for index, one in shown.partitions.items():
-        if one.leader not in shown.brokers:
+        if one.leader not in server.client.brokers:
             raise BrokenPromiseError(shown.leads(index))
         done = server.client.write(topic, shown, index, one.leader, asker)
         if done.error:
@@ -352,30 +240,41 @@ def endpoint_text(reply: PartitionReply) -> str:
 
 def reads_near(server: ServerUnderTest) -> str:
     """Leaders send a reader to the in-sync replica in its rack (KIP-392)."""
+    require_selector(server)
+    sent = sum(read_near(server, rack) for rack in server.racks)
+    if not sent:
+        raise NotJudgedError(NOT_TRIED, "no reader has an in-sync replica in its rack and the leader in another")
+    return f"{sent} readers were sent to the replica in their rack, and read there"
+
+
+def require_selector(server: ServerUnderTest) -> None:
+    """Raises NotJudgedError: leaders do not know the reader's rack, or do not select replicas."""
+    server.has(server.spread)
     if not server.client.versions(FetchRequest, FIRST_FETCH_RACK):
         raise NotJudgedError(NOT_OFFERED, f"no Fetch v{FIRST_FETCH_RACK}")
     if selector(server) == "":
         raise NotJudgedError(NOT_OFFERED, f"brokers have no {SELECTOR}")
+
+
+def read_near(server: ServerUnderTest, rack: str) -> int:
+    """The number of partitions that a reader of a rack is sent to there, and reads. Raises BrokenPromiseError."""
     sent = 0
-    for rack in server.racks:
-        asker, shown = server.named(rack), server.client.look(server.spread, server.client.asker)
-        for index, one in shown.partitions.items():
-            near = [broker for broker in one.isr if shown.rack_of(broker) == rack]
-            if not near or shown.rack_of(one.leader) == rack:
-                continue
-            redirected = redirect(server, shown, index, near, rack)
-            follower = redirected.answer.preferred_read_replica
-            if follower not in near:
-                raise BrokenPromiseError(
-                    f"{shown.leads(index)} and {shown.broker_text(near[0])} in sync; but {redirected.text}"
-                )
-            read = server.client.fetch(server.spread, shown, index, follower, asker, rack=rack)
-            if read.error:
-                raise BrokenPromiseError(f"{redirected.text}; but {read.text}")
-            sent += 1
-    if not sent:
-        raise NotJudgedError(NOT_TRIED, "no reader has an in-sync replica in its rack and the leader in another")
-    return f"{sent} readers were sent to the replica in their rack, and read there"
+    asker, shown = server.named(rack), server.client.look(server.spread, server.client.asker)
+    for index, one in shown.partitions.items():
+        near = [broker for broker in one.isr if shown.rack_of(broker) == rack]
+        if not near or shown.rack_of(one.leader) == rack:
+            continue
+        redirected = redirect(server, shown, index, near, rack)
+        follower = redirected.answer.preferred_read_replica
+        if follower not in near:
+            raise BrokenPromiseError(
+                f"{shown.leads(index)} and {shown.broker_text(near[0])} in sync; but {redirected.text}"
+            )
+        read = server.client.fetch(server.spread, shown, index, follower, asker, rack=rack)
+        if read.error:
+            raise BrokenPromiseError(f"{redirected.text}; but {read.text}")
+        sent += 1
+    return sent
 
 
 def redirect(server: ServerUnderTest, shown: TopicAnswer, index: int, near: Sequence[int], rack: str) -> PartitionReply:
@@ -387,8 +286,8 @@ def redirect(server: ServerUnderTest, shown: TopicAnswer, index: int, near: Sequ
         replies.append(server.client.fetch(server.spread, shown, index, leader, server.named(rack), rack=rack))
         return replies[-1].answer.preferred_read_replica in near
 
-    if not within(SETTLE_S, is_sent) and not replies:
-        raise BrokenPromiseError(f"{shown.leads(index)}; but no Fetch of it was answered within {SETTLE_S:g} s")
+    if not within(server.plan.settle_s, is_sent) and not replies:
+        raise BrokenPromiseError(f"{shown.leads(index)}; but no Fetch of it was answered")
     return replies[-1]
 
 
@@ -406,18 +305,21 @@ def sent_home(form: int) -> Callable[[ServerUnderTest], str]:
     """Metadata names leaders in the client's rack, to clients of the form at this place of ``askers``."""
 
     def judge(server: ServerUnderTest) -> str:
-        topic, named = server.has(server.diskless), 0
-        for rack in server.racks:
-            for asker in forms(server, rack, form):
-                shown = server.client.look(topic, asker)
-                for index, one in shown.partitions.items():
-                    if shown.rack_of(one.leader) != rack:
-                        there = ", ".join(shown.broker_text(one) for one in shown.brokers if shown.rack_of(one) == rack)
-                        raise BrokenPromiseError(f"{shown.leads(index)}; but Metadata has {there}")
-                    named += 1
+        server.has(server.diskless)
+        named = sum(led_at_home(server, asker, rack) for rack in server.racks for asker in forms(server, rack, form))
         return f"{named} leaders named are in the client's rack"
 
     return judge
+
+
+def led_at_home(server: ServerUnderTest, asker: ServerAsker, rack: str) -> int:
+    """The number of partitions, all of whose leaders are in the client's rack. Raises BrokenPromiseError."""
+    shown = server.client.look(server.diskless, asker)
+    for index, one in shown.partitions.items():
+        if shown.rack_of(one.leader) != rack:
+            there = ", ".join(shown.broker_text(one) for one in shown.brokers if shown.rack_of(one) == rack)
+            raise BrokenPromiseError(f"{shown.leads(index)}; but Metadata has {there or 'no broker there'}")
+    return len(shown.partitions)
 
 
 FORMS = ("client.id", f"Metadata v{METADATA_RACK}", f"DescribeTopicPartitions v{DESCRIBED_RACK}")
@@ -433,6 +335,7 @@ def forms(server: ServerUnderTest, rack: str, form: int) -> Iterator[ServerAsker
 
 def unknown_rack_reads(server: ServerUnderTest) -> str:
     """A reader of a rack without brokers stays with the leader, or is sent to a replica."""
+    server.has(server.spread)
     rack, asker = f"{server.plan.prefix}-rack", server.client.asker
     if not server.client.versions(FetchRequest, FIRST_FETCH_RACK):
         raise NotJudgedError(NOT_OFFERED, f"no Fetch v{FIRST_FETCH_RACK}")
@@ -482,17 +385,54 @@ def offsets(read: PartitionReply) -> set[int]:
 
 def rack_stops(topic_of: Callable[[ServerUnderTest], str]) -> Callable[[ServerUnderTest], str]:
     def judge(server: ServerUnderTest) -> str:
-        topic = server.has(topic_of(server))
-        if server.plan.stop_rack is None or server.plan.start_rack is None:
-            raise NotJudgedError(NOT_TRIED, "no command stops a rack: --stop-rack and --start-rack")
-        if server.outage is None:
-            server.outage = stop_a_rack(server)
-        broken = server.outage[topic]
+        broken = outage_of(server)[server.has(topic_of(server))]
         if broken is not None:
             raise BrokenPromiseError(broken)
         return f"clients of rack {server.racks[-1]} were sent elsewhere while it was down, and their writes accepted"
 
     return judge
+
+
+def readers_return(server: ServerUnderTest) -> str:
+    """Readers of a rack that was down are sent to the replicas there again (KIP-392)."""
+    require_selector(server)
+    return come_home(server, lambda rack: near_again(server, rack))
+
+
+def near_again(server: ServerUnderTest, rack: str) -> int:
+    """The number of partitions with replicas in a rack. Raises BrokenPromiseError: one is not in sync, or not read."""
+    shown = server.client.look(server.spread, server.client.asker)
+    home = {broker for broker, one in server.client.brokers.items() if one.rack == rack}
+    for index, one in shown.partitions.items():
+        for broker in home.intersection(one.replicas).difference(one.isr):
+            raise BrokenPromiseError(f"{shown.leads(index)}, and {shown.broker_text(broker)} is not in sync")
+    read_near(server, rack)
+    return sum(not home.isdisjoint(one.replicas) for one in shown.partitions.values())
+
+
+def clients_return(server: ServerUnderTest) -> str:
+    """Metadata names leaders in a rack that was down to its clients again."""
+    server.has(server.diskless)
+    return come_home(server, lambda rack: sum(led_at_home(server, asker, rack) for asker in server.askers(rack)))
+
+
+def come_home(server: ServerUnderTest, sent: Callable[[str], int]) -> str:
+    """Wait until clients are sent to the rack that was down; ``sent`` counts the partitions, or raises."""
+    outage_of(server)
+    rack = server.racks[-1]
+    found = in_time(server, f"rack {rack} has been back", lambda: sent(rack))
+    if not found:
+        raise NotJudgedError(NOT_TRIED, f"no partition has a replica in rack {rack}")
+    return f"clients of rack {rack} were sent to its brokers again"
+
+
+def outage_of(server: ServerUnderTest) -> dict[str, str | None]:
+    """The findings of the outage of a rack, which happens once. Raises NotJudgedError: nothing can stop a rack."""
+    if server.plan.stop_rack is None or server.plan.start_rack is None:
+        raise NotJudgedError(NOT_TRIED, "no command stops a rack: --stop-rack and --start-rack")
+    if server.outage is None:
+        server.outage = stop_a_rack(server)
+    return server.outage
 
 
 def stop_a_rack(server: ServerUnderTest) -> dict[str, str | None]:
@@ -517,22 +457,35 @@ def stop_a_rack(server: ServerUnderTest) -> dict[str, str | None]:
 
 def sent_elsewhere(server: ServerUnderTest, topic: str, rack: str) -> str | None:
     """Wait until clients of a stopped rack are sent elsewhere; what is wrong when the time is over."""
-    wrong = [""]
 
-    def is_elsewhere() -> bool:
+    def written() -> int:
+        return sum(
+            write_to_leaders(server, topic, server.client.look(topic, asker), asker) for asker in server.askers(rack)
+        )
+
+    try:
+        in_time(server, f"rack {rack} has been down", written)
+    except BrokenPromiseError as broken:
+        return str(broken)
+    return None
+
+
+def in_time(server: ServerUnderTest, since: str, count: Callable[[], int]) -> int:
+    """The result of ``count``, which raises until it holds. Raises BrokenPromiseError: the metadata age has passed."""
+    wrong, found = "", 0
+
+    def is_kept() -> bool:
+        nonlocal wrong, found
         try:
-            for asker in server.askers(rack):
-                shown = server.client.look(topic, asker)
-                for index, one in shown.partitions.items():
-                    if one.leader not in server.client.brokers:
-                        raise BrokenPromiseError(shown.leads(index))
-                write_to_leaders(server, topic, shown, asker)
+            found = count()
         except (BrokenPromiseError, RealClusterError) as error:
-            wrong[0] = f"rack {rack} has been down for {server.plan.metadata_age_s:g} s; but {error}"
+            wrong = str(error)
             return False
         return True
 
-    return None if within(server.plan.metadata_age_s, is_elsewhere) else wrong[0]
+    if not within(server.plan.metadata_age_s, is_kept):
+        raise BrokenPromiseError(f"{since} for {server.plan.metadata_age_s:g} s; but {wrong}")
+    return found
 
 
 def spread(server: ServerUnderTest) -> str:
@@ -555,7 +508,6 @@ SERVER_CHECKS: tuple[tuple[str, str, str, Callable[[ServerUnderTest], str]], ...
     ("reads_near", "are readers sent to the replica in their rack", "KIP-392", reads_near),
     ("unknown_rack_reads", "is a reader of an unknown rack served", "KIP-392", unknown_rack_reads),
     ("old_client", "does an old client work", "Kafka", old_client(spread)),
-    ("rack_stops", "are clients of a stopped rack sent elsewhere", "Kafka", rack_stops(spread)),
     ("diskless_leader_accepts", "diskless: does the leader named accept writes", "KIP-1163", leader_accepts(diskless)),
     ("diskless_hints_agree", "diskless: do errors name Metadata's leader", "KIP-1163", hints_agree(diskless)),
     ("diskless_client_id", "diskless: does a zone in client.id lead to its rack", "KIP-1163", sent_home(0)),
@@ -563,7 +515,10 @@ SERVER_CHECKS: tuple[tuple[str, str, str, Callable[[ServerUnderTest], str]], ...
     ("diskless_described", "diskless: does RackId of DescribeTopicPartitions", "KIP-1163", sent_home(2)),
     ("diskless_unknown_rack", "diskless: does an unknown rack get some broker", "KIP-1163", unknown_rack),
     ("diskless_old_client", "diskless: does an old client work", "KIP-1163", old_client(diskless)),
+    ("rack_stops", "are clients of a stopped rack sent elsewhere", "Kafka", rack_stops(spread)),
+    ("rack_returns", "do readers return to a rack that is back", "KIP-392", readers_return),
     ("diskless_rack_stops", "diskless: are clients of a stopped rack sent elsewhere", "KIP-1163", rack_stops(diskless)),
+    ("diskless_rack_returns", "diskless: do clients return to a rack that is back", "KIP-1163", clients_return),
 )
 
 

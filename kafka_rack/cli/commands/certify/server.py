@@ -19,8 +19,9 @@ from mockbroker.adapters.real_cluster.cluster import addresses_of
 from mockbroker.adapters.real_cluster.connection import DEFAULT_TIMEOUT_S
 from mockbroker.testing.certify.certificate import junit_of
 from mockbroker.testing.certify.checks import FAIL, PASS
-from mockbroker.testing.certify.server_checks import ServerPlan, certify_server, report_json
+from mockbroker.testing.certify.server_checks import certify_server, report_json
 from mockbroker.testing.certify.server_client import ServerClient
+from mockbroker.testing.certify.server_under_test import ServerPlan
 
 OF_PROGRAMS = ("command", "bootstrap_server", "broker_racks", "topic", "feed", "capture")
 OPTION = {"command": "a program"}

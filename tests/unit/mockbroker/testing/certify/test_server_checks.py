@@ -15,8 +15,10 @@ from mockbroker.adapters.real_cluster.connection import RealClusterError
 from mockbroker.api import api_of
 from mockbroker.call import Call, Wait
 from mockbroker.testing.certify import server_checks
-from mockbroker.testing.certify.server_checks import ServerCheck, ServerPlan, certify_server
+from mockbroker.testing.certify.server_checks import ServerCheck, certify_server
 from mockbroker.testing.certify.server_client import ServerClient
+from mockbroker.testing.certify.server_under_test import ServerPlan
+from protocol.apis.topics import CreateTopicsRequest, CreateTopicsResponse
 from protocol.error_codes import ErrorCode
 
 PRODUCE, FETCH, METADATA, CREATE_TOPICS, DESCRIBE_CLUSTER, DESCRIBE_TOPIC_PARTITIONS = 0, 1, 3, 19, 60, 75
@@ -46,8 +48,7 @@ def verdicts(checks: list[ServerCheck]) -> dict[str, str]:
 
 @pytest.fixture
 def plant(monkeypatch) -> Callable[[int, Change], None]:
-    """Plants a fault: after an API's handler, a function changes its answer. Gives up soon on what never comes."""
-    monkeypatch.setattr(server_checks, "SETTLE_S", SOON_S)
+    """Plants a fault: after an API's handler, a function changes its answer."""
 
     def planted(api_key: int, change: Change) -> None:
         api = api_of(api_key)
@@ -111,6 +112,12 @@ def is_down(call: Call, rack: str = "c") -> bool:
     return not any(broker.is_running for broker in call.cluster.brokers.values() if broker.rack == rack)
 
 
+def was_down(call: Call) -> bool:
+    """True once the rack that stopped is back: it led a partition, which has been led by others since."""
+    topic = call.cluster.topics.get("certified-spread")
+    return not is_down(call) and topic is not None and any(one.leader_epoch for one in topic.partitions)
+
+
 def another_rack(call: Call, request: Any, answer: Any) -> None:
     answer.brokers[2].rack = "z"
 
@@ -136,9 +143,12 @@ def accepted_anywhere(call: Call, request: Any, answer: Any) -> None:
         part.error_code = ErrorCode.NONE
 
 
-def nobody_near(call: Call, request: Any, answer: Any) -> None:
-    for part in parts(call, answer, "spread"):
-        part.preferred_read_replica = -1
+def nobody_near(when: Callable[[Call], bool]) -> Change:
+    def change(call: Call, request: Any, answer: Any) -> None:
+        for part in parts(call, answer, "spread") if when(call) else ():
+            part.preferred_read_replica = -1
+
+    return change
 
 
 def unknown_racks_are_sent_nowhere(call: Call, request: Any, answer: Any) -> None:
@@ -150,7 +160,11 @@ def unknown_racks_are_sent_nowhere(call: Call, request: Any, answer: Any) -> Non
 def follower_refuses(call: Call, request: Any, answer: Any) -> None:
     for part in parts(call, answer, "spread"):
         topic = call.cluster.topics["certified-spread"]
-        if request.rack_id in RACKS and topic.partitions[part.partition_index].leader != call.broker.id:
+        if (
+            not was_down(call)
+            and request.rack_id in RACKS
+            and topic.partitions[part.partition_index].leader != call.broker.id
+        ):
             part.error_code = ErrorCode.NOT_LEADER_OR_FOLLOWER
 
 
@@ -177,13 +191,20 @@ FAULTS: list[tuple[str, int, Change, str]] = [
     ("hints_agree", PRODUCE, no_address, "without its address"),
     ("hints_agree", PRODUCE, accepted_anywhere, "Produce v13"),
     ("hints_agree", FETCH, another_epoch, "Fetch v18"),
-    ("reads_near", FETCH, nobody_near, "preferred replica -1"),
+    ("reads_near", FETCH, nobody_near(lambda call: not was_down(call)), "preferred replica -1"),
     ("reads_near", FETCH, follower_refuses, "NOT_LEADER_OR_FOLLOWER"),
     ("unknown_rack_reads", FETCH, unknown_racks_are_sent_nowhere, "preferred replica 99"),
     ("old_client", METADATA, leading("spread", -1, lambda call, _: call.version == 5), "Metadata v5"),
     ("old_client", FETCH, no_records_for_old_clients("spread"), "Fetch v4"),
     ("old_client", PRODUCE, failing("spread", lambda call, _: call.version == 3), "Produce v3"),
     ("rack_stops", METADATA, leading("spread", 2, lambda call, _: is_down(call)), "unknown broker 2"),
+    ("rack_returns", FETCH, nobody_near(was_down), "rack c has been back for 0.3 s; but Metadata"),
+    (
+        "diskless_rack_returns",
+        METADATA,
+        leading("diskless", 0, lambda call, request: was_down(call) and says_rack("c")(call, request)),
+        "rack c has been back for 0.3 s; but Metadata",
+    ),
     (
         "diskless_leader_accepts",
         PRODUCE,
@@ -239,7 +260,7 @@ def client_topics(servers: str) -> set[str]:
 )
 def test_a_broken_promise_fails_exactly_its_check_and_names_request_and_answers(check, api_key, change, words, plant):
     plant(api_key, change)
-    found = certified(plan=replace(PLAN, metadata_age_s=SOON_S))
+    found = certified(plan=replace(PLAN, metadata_age_s=SOON_S, settle_s=SOON_S))
     broken = [one for one in found if one.verdict != "pass"]
     assert [(one.id, one.verdict) for one in broken] == [(check, "fail")], broken
     assert words in broken[0].evidence
@@ -255,13 +276,13 @@ def test_replicas_in_one_rack_break_the_promise_of_placement(monkeypatch):
             if topic.replication_factor == 3:
                 topic.num_partitions = topic.replication_factor = -1
                 assignment = type(topic).Assignment
-                topic.assignments = [assignment(partition_index=index, broker_ids=[0, 3, 1]) for index in range(3)]
+                topic.assignments = [assignment(partition_index=index, broker_ids=[0, 3, 2]) for index in range(3)]
         return handler(call, request)
 
     monkeypatch.setattr(api, "handler", in_two_racks)
     broken = [one for one in certified(brokers=6) if one.verdict != "pass"]
     assert [(one.id, one.verdict) for one in broken] == [("replicas_spread", "fail")], broken
-    assert "broker 0 (rack a), broker 3 (rack a), broker 1 (rack b)" in broken[0].evidence
+    assert "broker 0 (rack a), broker 3 (rack a), broker 2 (rack c)" in broken[0].evidence
 
 
 def test_brokers_without_a_selector_offer_no_near_reading():
@@ -288,6 +309,40 @@ def test_each_diskless_system_keeps_the_promises_that_it_makes(profile, client_i
     }
     assert {name for name, verdict in found.items() if verdict == "not tried"} == not_tried
     assert "fail" not in found.values()
+
+
+def refusing(name: str) -> Callable[[CreateTopicsRequest.Topic], int]:
+    """The error of a server that knows nothing but diskless topics, for a new topic."""
+
+    def error(topic: CreateTopicsRequest.Topic) -> int:
+        if name == "factor" and topic.replication_factor > 1:
+            return ErrorCode.INVALID_REPLICATION_FACTOR
+        if name == "config" and any(one.name == "diskless.enable" for one in topic.configs):
+            return ErrorCode.INVALID_CONFIG
+        return ErrorCode.NONE
+
+    return error
+
+
+@pytest.mark.parametrize("refused", ["nothing", "factor", "config"])
+def test_a_server_with_diskless_topics_alone_offers_no_checks_of_classic_ones(refused, monkeypatch):
+    api = api_of(CREATE_TOPICS)
+    assert api is not None
+    handler, error = api.handler, refusing(refused)
+
+    def handled(call: Call, request: Any) -> Any:
+        codes = {topic.name: error(topic) for topic in request.topics}
+        request.topics = [topic for topic in request.topics if not codes[topic.name]]
+        answer = handler(call, request)
+        result = CreateTopicsResponse.Topic
+        answer.topics += [result(name=name, error_code=code) for name, code in codes.items() if code]
+        return answer
+
+    monkeypatch.setattr(api, "handler", handled)
+    found = certified(settings={**SETTINGS, "diskless.enable": "true"})
+    about_topics = {one.id for one in found if one.id != "racks_reported"}
+    verdict = {name: "pass" if name.startswith("diskless") else "not offered" for name in about_topics}
+    assert verdicts(found) == {"racks_reported": "pass", **verdict}, found
 
 
 def test_a_rack_that_no_broker_reports_breaks_the_promise_of_racks():
