@@ -120,25 +120,28 @@ class DisklessProfile:
 
     Attributes:
         keys: the forms of a zone in client.id.
-        reads_requests: the RackId of Metadata 14 and DescribeTopicPartitions 1 counts.
+        cidr_setting: the setting that maps clients' addresses to zones, ``zone@cidr,cidr<>zone@cidr``; None without.
+        reads_requests: Metadata 14 and DescribeTopicPartitions 1 are served, and their RackId counts.
         reads_listeners: the rack of the listener counts, if each rack has a listener.
+        checks_zones: a zone in client.id is ignored unless a broker is in it.
         takes_turns: the choice depends on the number of answers to the rack, and is the same for all partitions of one.
         redirects: some brokers refuse partitions: ``accepts`` must be checked.
-        settings: its own, with their defaults.
     """
 
     name = "kip-1163"
     keys: tuple[ZoneKey, ...] = (
         ZoneKey("diskless_az", "Inkless and the diskless proposals", " ,|", "=", suffixed=True),
     )
+    cidr_setting: ClassVar[str | None] = None
     reads_requests = True
     reads_listeners = True
+    checks_zones = True
     takes_turns = True
     redirects = False
-    settings: ClassVar[Mapping[str, str]] = {}
 
     def __init__(self, settings: Mapping[str, Any]) -> None:
-        """``settings``: the cluster's."""
+        """``settings`` are the cluster's. Raises ValueError: address blocks that are invalid."""
+        self.blocks = zone_blocks(settings[self.cidr_setting]) if self.cidr_setting else ()
 
     def rack(
         self, rack_id: str | None, client_id: str | None, listener_rack: str | None, racks: Container[str] | None
@@ -146,7 +149,7 @@ class DisklessProfile:
         """A client's rack: that of the request, else of its client.id, else of the listener; None without any.
 
         Args:
-            racks: the brokers' racks: a zone in client.id counts only if it is one. None: any zone counts.
+            racks: the brokers' racks, for a profile that ``checks_zones``. None: any zone counts.
 
         >>> DisklessProfile({}).rack(None, "app,diskless_az=b-producer", "c", {"a", "b", "c"})
         'b'
@@ -155,14 +158,14 @@ class DisklessProfile:
             return rack_id
         said = (
             zone_in_client_id(client_id, self.keys)
-            if racks is None
+            if racks is None or not self.checks_zones
             else known_rack_in_client_id(client_id, racks, self.keys)
         )
         return said or (listener_rack if self.reads_listeners else None) or None
 
     def place(self, address: str, listener_rack: str | None) -> str | None:
-        """The rack of a connection before its client says one: that of its listener, unless addresses say it."""
-        return listener_rack
+        """The rack of a connection before its client names one: that of its address block, else of its listener."""
+        return zone_of_address(address, self.blocks) or listener_rack
 
     def leader(self, client: DisklessClient, partition: DisklessPartition) -> int:
         """The broker that Metadata names to a client as the partition's leader, -1 for none."""
@@ -205,6 +208,7 @@ class InklessManaged(Inkless):
     name = "inkless-managed"
 
     def __init__(self, settings: Mapping[str, Any]) -> None:
+        super().__init__(settings)
         self.replication_factor = int(settings["default.replication.factor"])
 
     def leader(self, client: DisklessClient, partition: DisklessPartition) -> int:
@@ -243,21 +247,11 @@ class AutoMQ(DisklessProfile):
 
     name = "automq"
     keys = (ZoneKey("automq_az", "AutoMQ", "&", percent_encoded=True),)
+    cidr_setting = CIDR_BLOCKS
+    reads_requests = False
+    checks_zones = False
     takes_turns = False
     redirects = True
-    settings: ClassVar[Mapping[str, str]] = {CIDR_BLOCKS: ""}
-
-    def __init__(self, settings: Mapping[str, Any]) -> None:
-        """Raises ValueError: blocks that are none."""
-        self.blocks = zone_blocks(settings[CIDR_BLOCKS])
-
-    def rack(
-        self, rack_id: str | None, client_id: str | None, listener_rack: str | None, racks: Container[str] | None
-    ) -> str | None:
-        return zone_in_client_id(client_id, self.keys) or listener_rack
-
-    def place(self, address: str, listener_rack: str | None) -> str | None:
-        return zone_of_address(address, self.blocks) or listener_rack
 
     def leader(self, client: DisklessClient, partition: DisklessPartition) -> int:
         return self.standing(client.brokers, client.rack, self.main(client, partition))
@@ -300,13 +294,16 @@ class Lakestream(DisklessProfile):
 
     name = "lakestream"
     keys = (ZoneKey("zone_id", "Lakestream", ",", trimmed=True),)
+    reads_requests = False
+    reads_listeners = False
+    checks_zones = False
     takes_turns = False
     redirects = True
 
     def rack(
         self, rack_id: str | None, client_id: str | None, listener_rack: str | None, racks: Container[str] | None
     ) -> str | None:
-        zone = zone_in_client_id(client_id, self.keys)
+        zone = super().rack(rack_id, client_id, listener_rack, racks)
         return None if zone == "no-zone" else zone
 
     def leader(self, client: DisklessClient, partition: DisklessPartition) -> int:
@@ -316,17 +313,16 @@ class Lakestream(DisklessProfile):
 class WarpStream(DisklessProfile):
     """WarpStream, by its documentation: one agent of the client's zone leads all partitions; any accepts.
 
-    Which one its pages do not say: here it is one by the hash of client.id, so that a client keeps its agent.
+    A client that names no zone is in that of its address block. Its pages do not say which agent leads: here the hash
+    of client.id chooses one, so that a client keeps its agent.
     """
 
     name = "warpstream"
     keys: tuple[ZoneKey, ...] = (ZoneKey("warpstream_az", "WarpStream", ","), ZoneKey("ws_az", "WarpStream", ","))
+    cidr_setting: ClassVar[str | None] = "warpstream.zoned.cidr.blocks"  # -zonedCIDRBlocks of its agents
+    reads_requests = False
+    checks_zones = False
     takes_turns = False
-
-    def rack(
-        self, rack_id: str | None, client_id: str | None, listener_rack: str | None, racks: Container[str] | None
-    ) -> str | None:
-        return zone_in_client_id(client_id, self.keys)
 
     def leader(self, client: DisklessClient, partition: DisklessPartition) -> int:
         return choose(client.brokers.near(client.rack), to_positive(murmur2((client.client_id or "").encode())))
@@ -337,6 +333,8 @@ class Bufstream(WarpStream):
 
     name = "bufstream"
     keys = (ZoneKey("zone", "Bufstream", ",;"),)
+    cidr_setting = None
+    reads_listeners = False
 
 
 def placed(brokers: Sequence[tuple[int, str | None]], partition: DisklessPartition) -> list[int]:
@@ -469,7 +467,7 @@ PROFILES: dict[str, type[DisklessProfile]] = {
 }
 """All profiles by name."""
 PROFILE_SETTING = "diskless.profile"
-PROFILE_SETTINGS = {name: value for profile in PROFILES.values() for name, value in profile.settings.items()}
+PROFILE_SETTINGS = {profile.cidr_setting: "" for profile in PROFILES.values() if profile.cidr_setting}
 """The settings of single profiles, with their defaults."""
 ZONE_KEYS = tuple(dict.fromkeys(key for profile in PROFILES.values() for key in profile.keys))
 """All keys of a zone in client.id, in the order in which an unknown system's client.id is searched."""

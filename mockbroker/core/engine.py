@@ -10,7 +10,7 @@ from collections.abc import Callable
 from random import Random
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mockbroker.api import served_here
+from mockbroker.api import WITHOUT_RACK_IDS, served_here
 from mockbroker.core.path import CallPath
 from mockbroker.session import Session
 from mockbroker.state.brokers.broker import DEFAULT_LISTENER, Broker
@@ -53,6 +53,8 @@ class Engine:
     ) -> Session:
         """The session of a connection that a broker has accepted; ``principal`` is that of the client's certificate."""
         served = served_here(self.cluster.support.served_versions(broker.id))
+        if served is None and not self.cluster.diskless.reads_requests:
+            served = WITHOUT_RACK_IDS
         racks = self.cluster.liveness.known_racks
         place = self.cluster.diskless.place(address, listener_rack)
         session = Session(

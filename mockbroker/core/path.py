@@ -236,7 +236,7 @@ class CallPath:
                 return None
         elif api_key not in served:
             return Verdict(
-                closes=f"API key {api_key} is not served by the release that broker {call.broker.id} emulates"
+                closes=f"API key {api_key} is not served by the release or system that broker {call.broker.id} emulates"
             )
         else:
             lowest, highest = served[api_key]

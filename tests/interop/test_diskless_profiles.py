@@ -103,6 +103,19 @@ async def test_a_client_that_names_its_zone_in_the_systems_way_is_served_there_a
 
 
 @both_libraries
+@pytest.mark.parametrize(
+    ("profile", "setting"), [("automq", "automq.zone.cidr.blocks"), ("warpstream", "warpstream.zoned.cidr.blocks")]
+)
+async def test_a_client_whose_address_is_in_a_zones_block_is_served_there(profile, setting, library):
+    async with cluster_as(profile, settings={setting: f"{HOME}@127.0.0.0/8<>{RACKS[0]}@10.0.0.0/8"}) as cluster:
+        await write(library, cluster.bootstrap_servers, NO_HINT)
+        await read(library, cluster.bootstrap_servers, NO_HINT)
+        assert asked(cluster, PRODUCE) | asked(cluster, FETCH) <= AT_HOME
+        assert refused(cluster) == []
+        assert {locality for _, locality in bytes_by_locality(cluster)} == {"local"}
+
+
+@both_libraries
 @pytest.mark.parametrize("profile", [*WITH_OWNERS, "inkless"])
 async def test_a_client_that_names_no_zone_is_served_by_brokers_of_every_rack(profile, library):
     async with cluster_as(profile) as cluster:

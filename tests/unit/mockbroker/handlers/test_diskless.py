@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from mockbroker.core.simulation import Simulation
+from mockbroker.core.simulation import ConnectionClosedError, Simulation
+from protocol.apis.api_versions import ApiVersionsRequest
 from protocol.apis.metadata import MetadataRequest, MetadataResponse
 from protocol.error_codes import ErrorCode
 from tests.unit.mockbroker.handlers.records import batch, fetch_request, produce_request, values
@@ -26,6 +27,7 @@ NAMED = {
     "bufstream": f"app;zone={HOME};broker_count=1",
 }
 UNKNOWN = -1
+METADATA, DESCRIBE_TOPIC_PARTITIONS = 3, 75
 
 every_profile = pytest.mark.parametrize("profile", NAMED)
 with_any_broker = pytest.mark.parametrize("profile", [name for name in NAMED if name not in ("automq", "lakestream")])
@@ -80,6 +82,17 @@ def test_the_keys_of_other_systems_say_nothing(profile):
         if other not in own:
             brokers |= {leader for number in range(20) for leader in led(sim, f"{number},{client_id}")}
     assert not brokers <= AT_HOME
+
+
+@every_profile
+def test_versions_with_the_clients_rack_are_served_by_the_proposal_alone(profile):
+    sim = cluster_as(profile)
+    listed = {one.api_key: one.max_version for one in sim.ask(ApiVersionsRequest(), version=0).api_keys}
+    proposed = profile == "kip-1163"
+    assert (listed[METADATA], listed[DESCRIBE_TOPIC_PARTITIONS]) == ((14, 1) if proposed else (13, 0))
+    if not proposed:
+        with pytest.raises(ConnectionClosedError, match="expected MetadataRequest version 0-13, got 14"):
+            sim.ask(MetadataRequest(topics=[]), version=14)
 
 
 @every_profile
@@ -161,13 +174,17 @@ def test_as_automq_readers_with_client_rack_are_sent_to_the_broker_that_stands_f
     assert read(sim, "app", stranger).error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
 
 
-def test_as_automq_the_zone_is_that_of_the_longest_block_of_addresses_unless_the_client_names_one():
+@pytest.mark.parametrize(
+    ("profile", "setting"), [("automq", "automq.zone.cidr.blocks"), ("warpstream", "warpstream.zoned.cidr.blocks")]
+)
+def test_the_zone_is_that_of_the_longest_block_of_addresses_unless_the_client_names_one(profile, setting):
     blocks = "westeurope/1@10.0.0.0/8<>westeurope/2@10.1.0.0/16,10.2.0.0/16,fd00::/8<>westeurope/3@10.2.3.0/24"
-    sim = cluster_as("automq", **{"automq.zone.cidr.blocks": blocks})
+    sim = cluster_as(profile, **{setting: blocks})
     for address, number in (("10.9.9.9", 0), ("10.1.9.9", 1), ("10.2.3.4", 2), ("fd00::7", 1), ("::ffff:10.2.3.4", 2)):
         assert {leader % 3 for leader in led(sim, "app", address=address)} == {number}, address
-    assert set(led(sim, NAMED["automq"], address="10.2.3.4")) <= AT_HOME
-    assert {leader % 3 for leader in led(sim, "app", address="192.168.0.1")} == {0, 1, 2}
+    assert set(led(sim, NAMED[profile], address="10.2.3.4")) <= AT_HOME
+    elsewhere = {leader % 3 for number in range(20) for leader in led(sim, f"app{number}", address="192.168.0.1")}
+    assert elsewhere == {0, 1, 2}
 
 
 def test_blocks_that_are_none_are_refused_at_the_start():
