@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
+from kafka_rack.diskless import ZONE_KEYS
 from kafka_rack.rack_names import likeness, shown
 
 Locality = Literal["local", "cross", "unknown"]
@@ -103,7 +104,7 @@ REASONS = {
         Reason(
             "diskless_without_zone",
             "Any broker serves the topic, but the client's id names no zone.",
-            "Name the zone in client.id: diskless_az=RACK.",
+            f"Name the zone in client.id by the system's key: {', '.join(f'{one.key}=RACK' for one in ZONE_KEYS)}.",
             "client",
             "yes",
         ),
@@ -205,7 +206,7 @@ class Facts:
         told_rack, told_in: the rack that the client itself named, and where: request, client_id, listener, ...
         share: of a share group.
         cluster_racks: racks of the cluster's brokers, empty if none is known.
-        diskless: the topic is served by any broker.
+        diskless: the topic is served by any broker. zone_key: the key by which these read a zone in client.id.
         redirected: the answer names another replica. whole: the bytes are of a partition, not of a fetch without any.
         replica_here: an in-sync replica is in the client's rack. leader_here: so is a leader of the topic.
         keyed: some record has a key. has_partitioner: the client has partitioner.rack.aware.
@@ -221,6 +222,7 @@ class Facts:
     share: bool = False
     cluster_racks: frozenset[str] = frozenset()
     diskless: bool = False
+    zone_key: str | None = None
     redirected: bool = False
     whole: bool = True
     replica_here: bool | None = None
@@ -231,7 +233,7 @@ class Facts:
 
 
 class LocalityVerdict(NamedTuple):
-    """``saves``: the action certainly keeps the bytes in their rack; ``at_most``: it may. ``detail``: a near match."""
+    """``saves``: the action certainly keeps the bytes in their rack; ``at_most``: it may. ``detail``: a better name."""
 
     locality: Locality
     reason: str | None = None
@@ -326,7 +328,8 @@ def diskless(facts: Facts) -> LocalityVerdict:
     """The verdict for a topic that any broker serves: brokers of the client's rack do, if it names its rack."""
     if facts.told_in not in TOLD_TO_BROKERS:
         here = facts.client_rack in facts.cluster_racks
-        return LocalityVerdict("cross", "diskless_without_zone", saves=here, at_most=True)
+        form = f"this cluster reads {facts.zone_key}=RACK" if facts.zone_key else None
+        return LocalityVerdict("cross", "diskless_without_zone", saves=here, at_most=True, detail=form)
     return not_in_cluster(facts) or LocalityVerdict("cross", "diskless_elsewhere", at_most=True)
 
 

@@ -216,6 +216,7 @@ class Verdicts:
                     broker_rack=client.broker_rack,
                     api_version=fetch_version,
                     cluster_racks=racks,
+                    zone_key=cluster.diskless.keys[0].key if cluster is not None else None,
                     **facts,
                 )
             )

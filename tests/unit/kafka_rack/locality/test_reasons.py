@@ -75,6 +75,13 @@ def test_a_rack_that_no_broker_has_comes_with_the_one_that_was_meant():
     assert verdict.detail == "AZ-A is almost az-a: they differ in capitals only"
 
 
+def test_who_names_no_zone_learns_the_key_of_the_system_or_of_all_that_are_known():
+    assert judge(replace(DISKLESS, told_in=None, zone_key="automq_az")).detail == "this cluster reads automq_az=RACK"
+    assert judge(replace(DISKLESS, told_in=None)).detail is None
+    for form in ("diskless_az=", "automq_az=", "zone_id=", "warpstream_az=", "ws_az=", "zone="):
+        assert f" {form}RACK" in REASONS["diskless_without_zone"].action
+
+
 def test_a_wrong_rack_saves_for_certain_where_the_racks_file_knows_the_right_one():
     verdict = judge(replace(READER, told_rack="zone-1"))
     assert (verdict.reason, verdict.saves, verdict.detail) == ("rack_not_in_cluster", True, "zone-1")

@@ -9,6 +9,7 @@ import pytest
 from kafka_rack.locality.reasons import REASONS
 from mockbroker.core.journal import FilterError, Journal
 from mockbroker.core.journal.assertions import check
+from mockbroker.core.simulation import Simulation
 from protocol.apis.find_coordinator import FindCoordinatorRequest
 from tests.unit.mockbroker.core.client import METADATA, Client
 from tests.unit.mockbroker.core.journal.traffic_of import cluster_of, fetch, produce
@@ -85,6 +86,17 @@ def test_calls_are_grouped_by_their_reason_with_what_a_test_can_do_and_no_option
 def test_what_a_test_can_do_names_no_option_of_a_command(reason):
     assert "--" not in (reason.in_test or reason.action)
     assert "kafka-rack" not in (reason.in_test or reason.action)
+
+
+@pytest.mark.parametrize(("profile", "key"), [("kip-1163", "diskless_az"), ("lakestream", "zone_id")])
+def test_a_reader_of_a_diskless_topic_learns_the_key_of_the_clusters_system(profile, key):
+    sim = Simulation("a,b", settings={"diskless.profile": profile})
+    sim.cluster.replication_control.create(TOPIC, 2, configs={"diskless.enable": "true"})
+    for broker in (0, 1):
+        produce(sim, b"value", client_id=f"writer,{key}=a", index=broker)
+        fetch(sim, "a", broker=broker, client_id="billing")
+    sentence = refusal(sim.journal.assert_rack_local, client_id="billing", api="Fetch")
+    assert f"this cluster reads {key}=RACK" in sentence
 
 
 def test_a_reader_whose_rack_is_not_known_is_neither_local_nor_crossing():
