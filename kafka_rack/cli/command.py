@@ -282,6 +282,14 @@ def say(text: str) -> None:
     sys.stderr.write(f"{click.get_current_context().command_path}: {printable(text)}\n")
 
 
+def refuse_beside(arguments: Arguments, names: Iterable[str], other: str, reason: str = "") -> None:
+    """Raises UsageError: one of these options is set, and ``other`` excludes it."""
+    for name in names:
+        value = getattr(arguments, name)
+        if value not in (None, ()) and value is not False:
+            raise UsageError(f"--{name.replace('_', '-')} and {other} exclude each other{reason}")
+
+
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """A question for the end of an error; empty if no known word is near.
 

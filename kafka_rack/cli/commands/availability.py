@@ -20,7 +20,7 @@ from kafka_rack.errors import InputError
 from kafka_rack.pipeline.availability.grid import (
     AXES,
     KAFKA_1736_GRID,
-    NEEDED,
+    UNSET,
     Point,
     Skipped,
     grids_of,
@@ -122,7 +122,7 @@ def points_given(arguments: Arguments) -> tuple[list[Point], list[Skipped]]:
             given |= {name: values_in_text(name, str(text))} if text is not None else {}
         except InputError as error:
             raise UsageError(f"{OPTIONS[name]}:{str(error).partition(':')[2]}") from None
-    missing = [OPTIONS[name] for name in NEEDED if name not in given]
+    missing = [OPTIONS[name] for name in AXES if name not in {**UNSET, **given}]
     if missing and not arguments.grid and not arguments.kafka_1736:
         raise UsageError(f"expected {', '.join(missing)}, or --grid or --kafka-1736")
     grids: list[dict[str, tuple[Any, ...]]] = [dict(KAFKA_1736_GRID)] if arguments.kafka_1736 else [{}]

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from kafka_rack.cli import UsageError
-from kafka_rack.cli.command import Arguments, command, flag, option, say, section
+from kafka_rack.cli.command import Arguments, command, flag, option, section
 from kafka_rack.cli.options.brokers import broker_racks_option
-from kafka_rack.cli.options.command_config import client_settings_in
+from kafka_rack.cli.options.command_config import settings_with_notes
 from kafka_rack.cli.options.shared import command_config_option, set_option
 from kafka_rack.cli.options.text_files import racks_file
 from kafka_rack.cli.options.types import Duration, Name, Words
@@ -28,7 +28,6 @@ from kafka_rack.cli.serving.running import (
 from kafka_rack.cli.serving.security_folder import SecurityFolder, security_folder
 from kafka_rack.cli.serving.upstream import upstream_settings
 from kafka_rack.diskless import ZONE_KEYS
-from mockbroker.adapters.client_properties.settings import ClientSettings
 from mockbroker.adapters.real_cluster.cluster import addresses_of
 
 
@@ -88,9 +87,7 @@ def proxy(arguments: Arguments) -> int:
 def run_proxy(arguments: Arguments, folder: SecurityFolder) -> int:
     """Build the proxy and serve it. Raises UsageError, CommandError."""
     servers, own_keys = addresses_of(arguments.bootstrap_server), tls_settings_from(arguments.set)
-    settings = client_settings_in(arguments.command_config) if arguments.command_config else ClientSettings()
-    for note in settings.notes:
-        say(f"note: {arguments.command_config}: {note}")
+    settings = settings_with_notes(arguments)
     token = control_token(arguments)
     loop_factory = loop_factory_of(arguments.loop)
     faults = faults_from(arguments.faults)

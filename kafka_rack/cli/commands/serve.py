@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from kafka_rack.cli import CommandError, UsageError
-from kafka_rack.cli.command import Arguments, command, flag, option, say, section
+from kafka_rack.cli.command import Arguments, command, flag, option, refuse_beside, say, section
 from kafka_rack.cli.options.brokers import brokers_option
 from kafka_rack.cli.options.shared import racks_option, set_option
 from kafka_rack.cli.options.text_files import racks_file
@@ -33,6 +33,7 @@ from kafka_rack.cli.serving.security_folder import security_folder
 SELECTOR = "replica.selector.class"
 SAME_NAMES = ("capture", "capture_bytes", "diskless_as", "emulate", "authorize", "data_dir", "tls")
 """The options of the command that a cluster has by the same name."""
+OF_LISTENERS = ("host", "advertised_host", "port")
 
 
 def releases() -> list[str]:
@@ -188,15 +189,8 @@ def users_from(given: list[str]) -> dict[str, str]:
 def brokers_from(arguments: Arguments, settings: dict[str, Any]) -> dict[str, Any]:
     """The options of a cluster that say which brokers it has, and its settings. Raises UsageError."""
     if arguments.server_properties:
-        for option in ("brokers", "racks", "host", "advertised-host", "port"):
-            if getattr(arguments, option.replace("-", "_")) is not None:
-                raise UsageError(
-                    f"--{option} and --server-properties exclude each other: the files describe the brokers"
-                )
-        if arguments.listener_per_rack:
-            raise UsageError(
-                "--listener-per-rack and --server-properties exclude each other: the files describe the listeners"
-            )
+        excluded = ("brokers", "racks", *OF_LISTENERS, "listener_per_rack")
+        refuse_beside(arguments, excluded, "--server-properties", ": the files describe brokers and their listeners")
         from kafka_rack.cli.options.server_properties import brokers_from_files
         from mockbroker.adapters.properties_file import PropertiesError
 
@@ -219,9 +213,7 @@ def brokers_from(arguments: Arguments, settings: dict[str, Any]) -> dict[str, An
     if arguments.listener_per_rack and not named:
         raise UsageError("--listener-per-rack needs --racks")
     if "listeners" in settings:
-        for option in ("host", "advertised-host", "port"):
-            if getattr(arguments, option.replace("-", "_")) is not None:
-                raise UsageError(f"--{option} and --set listeners exclude each other")
+        refuse_beside(arguments, OF_LISTENERS, "--set listeners")
     else:
         check_ports(port, count, 1 + (len(named) if arguments.listener_per_rack else 0))
     return {

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from kafka_rack.cli import CommandError, UsageError
 from kafka_rack.cli.command import Arguments, Decorator, argument, option, say, section, together
 from kafka_rack.cli.options.brokers import broker_options, brokers_of
-from kafka_rack.cli.options.command_config import client_settings_in
+from kafka_rack.cli.options.command_config import settings_with_notes
 from kafka_rack.cli.options.shared import command_config_option
 from kafka_rack.cli.options.text_files import STANDARD_INPUT, read_json
 from kafka_rack.cli.options.types import Duration, Words
@@ -18,7 +18,7 @@ from kafka_rack.rack_names import rack_hints
 from kafka_rack.reassignment import Entry
 from mockbroker.adapters.client_properties.settings import MAX_TIMEOUT_S
 from mockbroker.adapters.real_cluster.cluster import LiveCluster, Snapshot
-from mockbroker.adapters.real_cluster.connection import DEFAULT_TIMEOUT_S, NO_SETTINGS
+from mockbroker.adapters.real_cluster.connection import DEFAULT_TIMEOUT_S
 
 Answer = TypeVar("Answer")
 topics_argument = argument("topics", nargs=-1, metavar="[TOPIC]...", type=Words("TOPIC"))
@@ -56,8 +56,7 @@ layout_options = together(
 
 def cluster_of(arguments: Arguments) -> LiveCluster:
     """The cluster of ``cluster_options``; notes on its settings go to stderr."""
-    settings = client_settings_in(arguments.command_config) if arguments.command_config else NO_SETTINGS
-    notes(f"{arguments.command_config}: {note}" for note in settings.notes)
+    settings = settings_with_notes(arguments)
     timeout_s = arguments.timeout / 1000 if arguments.timeout else settings.timeout_s or DEFAULT_TIMEOUT_S
     if timeout_s > MAX_TIMEOUT_S:
         raise UsageError(f"--timeout: expected at most 1d, got {timeout_s:g} s")

@@ -12,6 +12,7 @@ from kafka_rack.cli.commands.audit import judging_options
 from kafka_rack.cli.options.brokers import broker_options, brokers_of
 from kafka_rack.cli.options.places import check_places
 from kafka_rack.cli.options.shared import format_option
+from kafka_rack.cli.output.results import first_rows
 from kafka_rack.cli.output.tables import table
 from kafka_rack.cli.pipeline.captures import inputs_argument
 from kafka_rack.cli.pipeline.running import job_module, required_out_option, run_on_spark, spark_options
@@ -81,9 +82,8 @@ def as_text(fleet: Fleet, out: str) -> str:
         columns += ["worst rack", "unwritable without it", "lost with it", "moves to fix"]
         names = ["cluster", "worst", "worst_partitions", "partitions", "findings", "brokers", "racks"]
         names += ["worst_rack", "worst_rack_unwritable", "worst_rack_lost", "repair_moves"]
-        lines += ["", table(columns, [[row[name] for name in names] for row in bad[:MAX_CLUSTERS]])]
-        if len(bad) > MAX_CLUSTERS:
-            lines.append(f"and {len(bad) - MAX_CLUSTERS} more with findings: see the table clusters")
+        rows, more = [[row[name] for name in names] for row in bad], " with findings: see the table clusters"
+        lines += ["", first_rows(columns, rows, MAX_CLUSTERS, "cluster", more)]
         kinds = [
             [kind, sum(row[kind.replace("-", "_")] > 0 for row in bad), count, KINDS[kind]]
             for kind, count in fleet.findings.items()

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kafka_rack.cli import DONE, CommandError, UsageError
-from kafka_rack.cli.command import Arguments, flag, option, section, together
+from kafka_rack.cli.command import Arguments, flag, option, refuse_beside, section, together
 from kafka_rack.cli.options.control_token import ServedToken, served_token
 from kafka_rack.cli.options.shared import client_racks_option
 from kafka_rack.cli.options.types import DIRECTORY, FILE, Size, WholeNumber, Words
@@ -95,9 +95,9 @@ harness_options = section(
 
 def check_serving(arguments: Arguments) -> None:
     """Refuse options that contradict each other. Raises UsageError."""
-    for name in ("control_port", "control_file", "control_host", "control_name", "control_token_file"):
-        if arguments.no_control and getattr(arguments, name):
-            raise UsageError(f"--{name.replace('_', '-')} and --no-control exclude each other")
+    if arguments.no_control:
+        names = ("control_port", "control_file", "control_host", "control_name", "control_token_file")
+        refuse_beside(arguments, names, "--no-control")
     if arguments.security_dir and not arguments.tls:
         raise UsageError("--security-dir needs --tls")
     check_ready_fd(arguments.ready_fd)
@@ -174,12 +174,12 @@ async def serve(cluster: Any, arguments: Arguments, token: ServedToken, folder: 
         if arguments.control_file and control is not None:
             written.update(written_whole(arguments.control_file, control.url.removeprefix("http://") + "\n"))
         if not arguments.quiet and arguments.ready_fd != STANDARD_OUTPUT:
-            with suppress(OSError):  # nobody reads it
+            with suppress(OSError):  # no process reads it
                 sys.stdout.write(banner(cluster, control, folder, token.text if token.is_new else None))
                 sys.stdout.flush()
         if arguments.ready_fd is not None:
             tell_ready(arguments.ready_fd, cluster, control, folder)
-        gc.freeze()  # what is there by now stays
+        gc.freeze()  # the objects so far live as long as the process
         gc.enable()
         if arguments.end_with_parent:
             watch_parent(loop, parent, ended)
@@ -283,5 +283,5 @@ def report_loop_error(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) 
         log.warning("no connection is accepted for a moment: %s", error.strerror)
         return
     if isinstance(error, ValueError) and "_start_serving" in str(context.get("message")):
-        return  # a listener that was closed during such a pause: asyncio wants to go on with it
+        return  # a listener that was closed during such a pause: asyncio tries to continue with it
     loop.default_exception_handler(context)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kafka_rack.cli.command import Arguments, say
+from kafka_rack.cli.command import Arguments
 from kafka_rack.cli.commands.certify.security import copy_for_programs
-from kafka_rack.cli.options.command_config import client_settings_in
+from kafka_rack.cli.options.command_config import settings_with_notes
 from kafka_rack.cli.serving.upstream import upstream_settings
-from mockbroker.adapters.client_properties.settings import ClientSettings
 from mockbroker.adapters.real_cluster.cluster import addresses_of
 from mockbroker.state.security.protocols import WITH_TLS
 from mockbroker.testing.certify.plan import NO_SECURITY, CertifySecurity, UpstreamPlan
@@ -22,11 +21,7 @@ def real_cluster_from(arguments: Arguments, folder: Path) -> tuple[UpstreamPlan,
 
     Raises: UsageError: options or files that contradict themselves.
     """
-    path = arguments.command_config
-    settings = client_settings_in(path) if path else ClientSettings()
-    if not arguments.quiet:
-        for note in settings.notes:
-            say(f"note: {path}: {note}")
+    path, settings = arguments.command_config, settings_with_notes(arguments)
     servers = addresses_of(arguments.bootstrap_server)
     speaks_tls = settings.protocol in WITH_TLS
     plan = UpstreamPlan(
