@@ -145,10 +145,8 @@ def window_text(window_us: int) -> str:
     >>> window_text(60_000_000)
     '1m'
     """
-    for unit in ("d", "h", "m", "s", "ms"):
-        if window_us % UNITS_OF_TIME[unit] == 0:
-            return f"{window_us // UNITS_OF_TIME[unit]}{unit}"
-    return f"{window_us}us"
+    unit = next((unit for unit, us in reversed(UNITS_OF_TIME.items()) if window_us % us == 0), "us")
+    return f"{window_us // UNITS_OF_TIME.get(unit, 1)}{unit}"
 
 
 def parse_size(text: str) -> Fraction:

@@ -39,9 +39,8 @@ class NothingToMeasure(Exception):
     """No input has a frame."""
 
     def __init__(self, completeness: Completeness | None = None) -> None:
-        told = completeness is not None and not completeness.is_whole
-        why = "; ".join(completeness.lacks()) if completeness is not None and told else NO_CALLS
-        super().__init__(f"not one frame could be read: {why}")
+        lacks = completeness.lacks() if completeness is not None else []
+        super().__init__(f"not one frame could be read: {'; '.join(lacks) or NO_CALLS}")
 
 
 @dataclass(slots=True)

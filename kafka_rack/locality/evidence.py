@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import lru_cache
 from typing import Generic, NamedTuple, TypeVar
 
@@ -244,10 +244,7 @@ class Evidence:
         )
 
 
-UNANIMOUS = (
-    *("broker_racks", "broker_of", "calling_broker", "rack_of", "client_racks", "member_racks", "groups"),
-    *("follower_of", "followers", "topics", "settings", "software"),
-)
+UNANIMOUS = tuple(one.name for one in fields(Evidence) if one.default_factory is Unanimous)
 """The fields of ``Evidence`` that hold a value by key."""
 
 

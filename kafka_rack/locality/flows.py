@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from kafka_rack.locality.amounts import US, window_for
 from kafka_rack.locality.evidence import Evidence
-from kafka_rack.locality.tables import WITH_RECORDS, Amounts
+from kafka_rack.locality.tables import WITH_RECORDS, Amounts, add_amounts
 from kafka_rack.wire_tables.rows import Rows
 
 FETCH, PRODUCE, FRAME = "fetch", "produce", "frame"
@@ -117,8 +117,7 @@ class Flows:
                 self.waiting[frame] = key, (1, size, 0, 0, 0, 0)
 
     def _add_up(self, key: FlowKey, amounts: Amounts) -> None:
-        before = self.amounts.get(key)
-        self.amounts[key] = amounts if before is None else tuple(map(int.__add__, before, amounts))
+        self.amounts[key] = add_amounts(self.amounts.get(key), amounts)
 
     def _window(self, ts: int) -> int:
         return ts // self.step_us * self.step_us

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 
 from kafka_rack.locality.completeness import Completeness
 from kafka_rack.locality.reasons import CONSUME, PRODUCE, REPLICATION
-from kafka_rack.locality.tables import SUMS, Amounts
-from kafka_rack.locality.traffic import TrafficKey, add_amounts
+from kafka_rack.locality.tables import SUMS, Amounts, add_amounts
+from kafka_rack.locality.traffic import TrafficKey
 
 RECORD_BYTES = SUMS.index("record_bytes")
 

@@ -71,7 +71,7 @@ FREE = Rate(NOTHING, NOTHING)
 CENT_EACH = Rate(CENT, CENT)
 
 
-class StoreFees(NamedTuple):
+class StoreFees(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """An object store's price of 1,000 requests that write an object, and of 1,000 that read one."""
 
     put: Decimal = NOTHING
@@ -163,7 +163,7 @@ class Prices:
             "free_replication": self.free_replication,
             "source": self.source,
             "dated": self.dated,
-            "store": {name: str(fee) for name, fee in self.store._asdict().items()},
+            "store": {name: str(fee) for name, fee in msgspec.structs.asdict(self.store).items()},
             "pairs": [
                 {"from": sender, "to": receiver, **rate_json(rate)}
                 for (sender, receiver), rate in sorted(self.pairs.items())
@@ -206,13 +206,6 @@ class PairLine(msgspec.Struct, forbid_unknown_fields=True):
     tiers: list[TierLine] = []
 
 
-class FeesLine(msgspec.Struct, forbid_unknown_fields=True):
-    """Fees of an object store in a prices file."""
-
-    put: Decimal = NOTHING
-    get: Decimal = NOTHING
-
-
 class PricesFile(msgspec.Struct, forbid_unknown_fields=True):
     """A prices file."""
 
@@ -223,7 +216,7 @@ class PricesFile(msgspec.Struct, forbid_unknown_fields=True):
     tiers: list[TierLine] = []
     free_replication: bool = False
     pairs: list[PairLine] = []
-    store: FeesLine = msgspec.field(default_factory=FeesLine)
+    store: StoreFees = NO_FEES
     source: str = ""
     dated: str = ""
 
@@ -250,11 +243,10 @@ def read_prices(text: str, name: str) -> Prices:
     except (msgspec.MsgspecError, tomllib.TOMLDecodeError, InvalidOperation, ValueError, RecursionError) as error:
         raise InputError(f"{name}: {printable(str(error))}") from None
     default = rate_of(found, CENT_EACH, name)
-    fees = StoreFees(
-        amount(found.store.put, NOTHING, f"{name}: store"), amount(found.store.get, NOTHING, f"{name}: store")
-    )
-    pairs = pairs_of(found.pairs, default, name)
-    return Prices(found.currency, found.unit, default, pairs, found.free_replication, found.source, found.dated, fees)
+    for fee in (found.store.put, found.store.get):
+        amount(fee, NOTHING, f"{name}: store")
+    pairs, source = pairs_of(found.pairs, default, name), (found.source, found.dated)
+    return Prices(found.currency, found.unit, default, pairs, found.free_replication, *source, found.store)
 
 
 def pairs_of(lines: Iterable[PairLine], default: Rate, name: str) -> dict[tuple[str, str], Rate]:

@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from fnmatch import translate
-from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_interface
 from typing import NamedTuple
 
 from kafka_rack.errors import InputError
@@ -139,14 +139,12 @@ def uncommented(line: str) -> str:
 
 def network_of(text: str, where: str) -> IPv4Network | IPv6Network:
     try:
-        return ip_network(text)
-    except ValueError:
-        pass
-    try:
-        meant = ip_network(text, strict=False)
+        found = ip_interface(text)
     except ValueError:
         raise InputError(f"{where}: {text!r} is no address or range; {FORM}") from None
-    raise InputError(f"{where}: {text} has bits behind its prefix; {meant} is that range")
+    if found.ip != found.network.network_address:
+        raise InputError(f"{where}: {text} has bits behind its prefix; {found.network} is that range")
+    return found.network
 
 
 def parsed_address(address: str | None) -> Address | None:

@@ -352,8 +352,5 @@ def near_match(rack: str, cluster_racks: frozenset[str]) -> str | None:
     >>> near_match("AZ-A", frozenset({"az-a", "az-b"}))
     'AZ-A is almost az-a: they differ in capitals only'
     """
-    for other in sorted(cluster_racks):
-        why = likeness(rack, other)
-        if why is not None:
-            return f"{shown(rack)} is almost {shown(other)}: {why}"
-    return None
+    near = ((other, likeness(rack, other)) for other in sorted(cluster_racks))
+    return next((f"{shown(rack)} is almost {shown(other)}: {why}" for other, why in near if why is not None), None)

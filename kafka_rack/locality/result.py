@@ -5,6 +5,7 @@ Amounts of money are text with all decimals; bytes are numbers.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
@@ -25,7 +26,7 @@ from kafka_rack.locality.completeness import Completeness
 from kafka_rack.locality.prices import NOTHING, Prices
 from kafka_rack.locality.reasons import CATEGORIES
 from kafka_rack.locality.settings import DEFAULT_TOP
-from kafka_rack.locality.summary import summary_of
+from kafka_rack.locality.summary import shown, summary_of
 from kafka_rack.locality.traffic import ALL_SUMS, MONEY, by_size
 from kafka_rack.plurals import counted
 from kafka_rack.rack_names import rack_hints
@@ -103,12 +104,10 @@ def collect_result(
 
 def pace_of(windows: Iterable[Row], span_us: int, window_us: int) -> Pace:
     """The pace of a month, from the bytes that crossed in each window; if none crossed, from all bytes."""
-    crossed: dict[Any, int] = {}
-    moved: dict[Any, int] = {}
+    crossed, moved = Counter[str](), Counter[str]()
     for row in windows:
-        start = row["window_start"]
-        crossed[start] = crossed.get(start, 0) + row["cross_bytes"]
-        moved[start] = moved.get(start, 0) + row["bytes"]
+        crossed[row["window_start"]] += row["cross_bytes"]
+        moved[row["window_start"]] += row["bytes"]
     return Pace.of(span_us, (crossed if any(crossed.values()) else moved).values(), window_us)
 
 
@@ -131,11 +130,6 @@ def added(rows: Iterable[Row]) -> dict[str, Any]:
         for name in ALL_SUMS:
             total[name] += row[name]
     return total
-
-
-def shown(row: Mapping[str, Any]) -> dict[str, Any]:
-    """A row as JSON."""
-    return {name: plain(value) if isinstance(value, Decimal) else value for name, value in row.items()}
 
 
 def assumptions(prices: Prices, pace: Pace, window_us: int) -> list[str]:

@@ -51,8 +51,8 @@ def summary_of(rows: Iterable[Row], pace: Pace, currency: str) -> dict[str, Any]
     order = ("avoidable_bytes", "at_most_bytes", "bytes")
     found_actions.sort(key=lambda one: (*(-one[size] for size in order), one["reason"]))
     return {
-        **{name: as_json(part) for name, part in parts.items()},
-        "actions": [as_json(one) for one in found_actions],
+        **{name: shown(part) for name, part in parts.items()},
+        "actions": [shown(one) for one in found_actions],
         "period": pace.heading,
         "lines": lines(parts, pace, currency),
     }
@@ -62,8 +62,9 @@ def no_sums() -> dict[str, Any]:
     return {"bytes": 0, **dict.fromkeys(BYTES, 0), "at_most_bytes": 0, **dict.fromkeys(MONEY, NOTHING)}
 
 
-def as_json(found: Row) -> dict[str, Any]:
-    return {name: plain(value) if isinstance(value, Decimal) else value for name, value in found.items()}
+def shown(row: Row) -> dict[str, Any]:
+    """A row as JSON, with amounts of money as text."""
+    return {name: plain(value) if isinstance(value, Decimal) else value for name, value in row.items()}
 
 
 def add(sums: dict[str, Any], row: Row) -> None:

@@ -10,3 +10,7 @@ SUMS = ("calls", "request_bytes", "response_bytes", "record_bytes", "records", "
 """The sums of a flow."""
 Amounts = tuple[int, ...]
 """The sums, as in ``SUMS``."""
+
+
+def add_amounts(before: Amounts | None, more: Amounts) -> Amounts:
+    return more if before is None else tuple(map(int.__add__, before, more))

@@ -22,7 +22,7 @@ from kafka_rack.locality.prices import NOTHING, PLACES, Prices
 from kafka_rack.locality.rack_rules import RackRules
 from kafka_rack.locality.reasons import CONSUME, OTHER, REPLICATION, Facts, judge
 from kafka_rack.locality.reasons import PRODUCE as PRODUCED
-from kafka_rack.locality.tables import SUMS, Amounts
+from kafka_rack.locality.tables import SUMS, Amounts, add_amounts
 from kafka_rack.writers import can_partition_by_rack
 from kafka_rack.zones import zone_in_client_id
 
@@ -216,10 +216,6 @@ def rewindowed(traffic: Mapping[TrafficKey, Amounts], window_us: int) -> dict[Tr
         wide = key._replace(window=key.window // window_us * window_us)
         found[wide] = add_amounts(found.get(wide), amounts)
     return found
-
-
-def add_amounts(before: Amounts | None, more: Amounts) -> Amounts:
-    return more if before is None else tuple(map(int.__add__, before, more))
 
 
 def prices_in_month(flows: Mapping[TrafficKey, Amounts], prices: Prices, pace: Pace) -> Prices:

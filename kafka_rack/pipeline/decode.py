@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from kafka_rack.pipeline.route import Input, decoded, find_input
+from kafka_rack.pipeline.route import SCHEMAS, Input, find_input, pieces_to_rows, prepared
 from kafka_rack.pipeline.streams import each_batch
-from kafka_rack.pipeline.tables import PARQUET, rows_of, write_table
+from kafka_rack.pipeline.tables import PARQUET, ddl_of, rows_of, union_schema, write_table
 from kafka_rack.wire_capture.captures import Options
 from kafka_rack.wire_capture.files import capture_name, unread_inputs
 from kafka_rack.wire_tables.tables import PARTITIONED_BY, TABLES
@@ -50,7 +50,10 @@ def decoded_tables(
     """The tables of captures as DataFrames, by name, with the columns of docs/tables.md and ``api``."""
     from pyspark import StorageLevel
 
-    rows = decoded(spark, found, options or Options(), tasks).persist(StorageLevel.DISK_ONLY)
+    asked = options or Options()
+    pieces, evidence, parts = prepared(spark, found, asked, tasks)
+    step = pieces_to_rows(asked, evidence, parts, found.named)
+    rows = pieces.mapInArrow(step, ddl_of(union_schema(SCHEMAS))).persist(StorageLevel.DISK_ONLY)
     try:
         yield {"": rows} | {name: rows_of(rows, name) for name in TABLES}
     finally:
@@ -92,7 +95,7 @@ def summed_up(rows: DataFrame, out: str, found: Input) -> DecodeSummary:
     """Counts of all tables, in one pass."""
     from pyspark.sql import functions as sql
 
-    summary = DecodeSummary(out, found.all)
+    summary = DecodeSummary(out, found.files)
     times = sql.unix_micros("frames.ts")
     counted = rows.groupBy("table", "frames.api", "frames.capture", "frames.direction").agg(
         sql.count("*").alias("rows"),

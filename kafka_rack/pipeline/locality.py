@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from kafka_rack.locality.captures import CaptureFlows, NothingToMeasure, flows_of, read_ledger, result_of
+from kafka_rack.locality.flows import Flows
 from kafka_rack.locality.ledger import Ledger
 from kafka_rack.locality.page import report
 from kafka_rack.locality.settings import Settings
@@ -60,12 +61,12 @@ def measure(
     Raises: PySparkException: a missing input. NothingToMeasure.
     """
     input_files = find_input(spark, inputs)
-    if not input_files.all:
+    if not input_files.files:
         raise NothingToMeasure
     ledger, read = ledger_in(spark, input_files, settings, options or Options(), tasks)
     result = result_of(ledger, read, settings, out)
     write(spark, out, result)
-    return result, unread_inputs(inputs, [path for path in input_files.all if capture_of(path) in read])
+    return result, unread_inputs(inputs, [path for path in input_files.files if capture_of(path) in read])
 
 
 def measure_stream(
@@ -117,23 +118,20 @@ def ledger_in(
 ) -> tuple[Ledger, list[str]]:
     """The ledger of files, and the paths of the captures with a frame."""
     files: dict[str, list[str]] = {}
-    for path in input_files.all:
+    for path in input_files.files:
         files.setdefault(capture_of(path), []).append(path)
     order = {path: at for parts in files.values() for at, path in enumerate(sorted(parts, key=by_number))}
     pieces, evidence, parts = prepared(spark, input_files, options, tasks, by=("scope", "key"))
     step = pieces_to_flows(options, evidence, parts, order, settings.window_us, is_alone=len(files) == 1)
     found: dict[str, CaptureFlows] = {}
     for row in pieces.mapInArrow(step, FOUND_DDL).collect():
-        flows = pickle.loads(row.found)  # noqa: S301 - our own
-        if row.scope in found:
-            found[row.scope].merge(flows)
-        else:
-            found[row.scope] = flows
+        whole = found.setdefault(row.scope, CaptureFlows(Flows(settings.window_us)))
+        whole.merge(pickle.loads(row.found))  # noqa: S301 - our own
     pieces.unpersist()
     refused = {
         path: NO_CAPTURE if path in input_files.named else NO_PACKETS
-        for path in input_files.packets
-        if is_refused(found.get(scope_of(path)))
+        for path in input_files.files
+        if not is_lines(path) and is_refused(found.get(scope_of(path)))
     }
     found = {scope: flows for scope, flows in sorted(found.items()) if not is_refused(flows)}
     return read_ledger(found, settings, refused)

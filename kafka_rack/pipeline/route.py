@@ -2,10 +2,10 @@
 
 A first step turns lines and packets into rows of ``PIECES``. Spark brings those of a connection together, in order,
 whichever files and tasks they come from. A second step follows each connection while its pieces stream by: it
-reassembles TCP, pairs responses with requests and emits the rows of all tables. What one connection has to know of
-others (names of topic ids, leaders, racks and addresses of brokers) is collected before, by the same step.
+reassembles TCP, pairs responses with requests and emits the rows of all tables. The facts of other connections that it
+needs (names of topic ids, leaders, racks and addresses of brokers) are collected before, by the same step.
 
-All steps are functions over batches that run without Spark; ``decoded`` wires them.
+All steps are functions over batches that run without Spark; ``prepared`` and the jobs wire them.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from __future__ import annotations
 import re
 from collections import namedtuple
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from urllib.parse import unquote
@@ -20,7 +22,7 @@ from urllib.parse import unquote
 import msgspec
 import pyarrow as pa
 
-from kafka_rack.pipeline.tables import ddl_of, schema_of, union_batches, union_schema
+from kafka_rack.pipeline.tables import schema_of, union_batches
 from kafka_rack.wire_capture.captures import Options
 from kafka_rack.wire_capture.connections import TcpConnections
 from kafka_rack.wire_capture.facts import CAPTURE, SERVER, Clock, ClusterFacts, Fact
@@ -34,7 +36,7 @@ from kafka_rack.wire_capture.files import (
     scope_of,
 )
 from kafka_rack.wire_capture.files import lines_of as split_lines
-from kafka_rack.wire_capture.frames import Frame, ObservedCluster, Problem, ReadingState
+from kafka_rack.wire_capture.frames import Frame, ObservedCluster, Problem, ReadingState, no_frame
 from kafka_rack.wire_capture.learning import learn_from
 from kafka_rack.wire_capture.lines import BEFORE_ALL, DECODER, UNREADABLE, LineReader, event, fault_of, no_line, texts
 from kafka_rack.wire_capture.packets import read_format, read_packets
@@ -49,13 +51,14 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 SAID, PROBLEM, EVENT, REQUEST, RESPONSE, SEGMENT = range(6)
-"""Kinds of pieces: what a capture says of its cluster, what cannot be read, a line about a connection, a frame of
-lines, a TCP segment."""
+"""Kinds of pieces: an event about the cluster, an unreadable part, an event about a connection, a frame of lines, a TCP
+segment."""
 Piece = namedtuple(  # noqa: PYI024 - the types are Spark's
     "Piece",
-    "scope key moment file offset kind number conn ts source source_port target target_port flags size data said",
+    "scope key moment file offset kind data number conn ts source source_port target target_port flags size said",
+    defaults=(0, None, 0, None, None, None, None, 0, 0, b""),
 )
-"""A piece's columns.
+"""A piece's columns; those from ``source`` on are a segment's.
 
 ``scope``: the files that describe one cluster, a file of lines or all of a rotated capture of packets. ``key``: the
 connection, of lines its number in the file, of packets both its ends. ``moment``: of packets the latest time in the
@@ -74,7 +77,7 @@ FACTS_DDL = "scope string, kind string, name binary, value binary, moment long, 
 FACTS = schema_of(FACTS_DDL)
 POSITION = ("moment", "file", "offset", "frames")
 MAX_ROWS, MAX_BYTES = 2_000, 8 << 20
-"""Of a batch that a step emits."""
+"""The largest batch that a step emits."""
 MAX_SPARK_ROWS = 500
 """The same of the batches in which Spark sends pieces to Python: of segments of 64 KiB, 32 MiB."""
 STORED_PIECES, STORED_ROWS = 20, 1_000
@@ -90,15 +93,10 @@ Parts = Mapping[tuple[str, int], tuple[int, int, int]]
 
 
 class Input(NamedTuple):
-    """The files of a run, by path or URL; ``named`` are those that were named outright."""
+    """The files of a run, by path or URL; ``named`` are those that the user named one by one."""
 
-    lines: list[str]
-    packets: list[str]
+    files: list[str]
     named: frozenset[str] = frozenset()
-
-    @property
-    def all(self) -> list[str]:
-        return [*self.lines, *self.packets]
 
 
 # -- first step: files to pieces ---------------------------------------------------------------------------------------
@@ -106,8 +104,12 @@ class Input(NamedTuple):
 
 def lines_to_pieces(batches: Batches) -> Iterator[pa.RecordBatch]:
     """Lines (``value``, ``file`` and ``part``, where Spark's part of the file begins) to pieces."""
-    rows = (zip(*(column.to_pylist() for column in batch.columns), strict=True) for batch in batches)
-    yield from batched(pieces_in((line, path_of(url), part) for some in rows for line, url, part in some))
+    yield from batched(pieces_in((line, path_of(url), part) for line, url, part in rows_in(batches)))
+
+
+def rows_in(batches: Batches) -> Iterator[Row]:
+    for batch in batches:
+        yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
 
 
 def pieces_in(lines: Iterable[tuple[bytes, str, int]]) -> Iterator[Row]:
@@ -120,17 +122,13 @@ def pieces_in(lines: Iterable[tuple[bytes, str, int]]) -> Iterator[Row]:
         kind, conn, ts, data = line_to_piece(line)
         if kind is not None:
             key = file if conn is None else f"{file}#{conn}"
-            yield (file, key, part, file, offset, kind, frames, conn, ts, *NO_ENDS, data, b"")
+            yield Piece(file, key, part, file, offset, kind, data, frames, conn, ts)
         frames += kind in (REQUEST, RESPONSE)
         offset += len(line) + 1
 
 
-NO_ENDS = (None, None, None, None, 0, 0)
-"""Ends, flags and size of what is no segment."""
-
-
 def line_to_piece(line: bytes) -> tuple[int | None, int | None, int, bytes]:
-    """A line's kind (None of one that is not needed), connection, time and data."""
+    """A line's kind, connection, time and data; the kind is None for a line without data."""
     try:
         found = DECODER.decode(line)
     except UNREADABLE as error:
@@ -146,12 +144,10 @@ def line_to_piece(line: bytes) -> tuple[int | None, int | None, int, bytes]:
 
 
 def files_to_pieces(batches: Batches) -> Iterator[pa.RecordBatch]:
-    """Whole files (``file`` and ``content``, null of a file that is read where it is) to pieces."""
-    files = (zip(*(column.to_pylist() for column in batch.columns), strict=True) for batch in batches)
+    """Whole files (``file`` and ``content``, null if the task reads the file itself) to pieces."""
     yield from batched(
         piece
-        for some in files
-        for url, content in some
+        for url, content in rows_in(batches)
         for piece in (lines_of if is_lines(url) else packets_of)(path_of(url), content)
     )
 
@@ -159,14 +155,11 @@ def files_to_pieces(batches: Batches) -> Iterator[pa.RecordBatch]:
 def lines_of(file: str, content: bytes | None = None) -> Iterator[Row]:
     """The pieces of one file of lines; of a damaged one those before the damage, and the damage."""
     problems: list[Problem] = []
-    try:
-        with DecompressedFile(file, content=content) as source:
-            found = (text for _, text in texts(source, "", problems))
-            yield from pieces_in((line, file, 0) for text in found for line in split_lines(text))
-    except DamagedCapture as damage:
-        problems.append(Problem("", file, damage.offset, damage.reason))
+    with DecompressedFile(file, content=content) as source:
+        found = (text for _, text in texts(source, "", problems))
+        yield from pieces_in((line, file, 0) for text in found for line in split_lines(text))
     for problem in problems:
-        yield (file, file, 0, file, problem.offset, PROBLEM, 0, None, 0, *NO_ENDS, problem.reason.encode(), b"")
+        yield Piece(file, file, 0, file, problem.offset, PROBLEM, problem.reason.encode())
 
 
 def packets_of(file: str, content: bytes | None = None) -> Iterator[Row]:
@@ -177,19 +170,19 @@ def packets_of(file: str, content: bytes | None = None) -> Iterator[Row]:
             file_format = read_format(source)
             for packet in read_packets(source, file_format, damaged):
                 for said in file_format.said:
-                    yield (scope, file, moment, file, packet.offset, SAID, 0, None, 0, *NO_ENDS, said, b"")
+                    yield Piece(scope, file, moment, file, packet.offset, SAID, said)
                 file_format.said = []
                 found = segment_in(packet, file_format, damaged)
                 if found is not None:
                     moment = max(moment, found.ts)
                     ends = (*found.source, *found.target)
                     key = "|".join(f"{host}:{port}" for host, port in sorted((found.source, found.target)))
-                    place = (scope, key, moment, file, found.offset, SEGMENT, found.sequence, None, found.ts)
-                    yield (*place, *ends, found.flags, found.size, found.data, found.said)
+                    place = scope, key, moment, file, found.offset, SEGMENT, found.data, found.sequence, None, found.ts
+                    yield (*place, *ends, found.flags, found.size, found.said)
     except DamagedCapture as damage:
         damaged.append((damage.offset, damage.reason))
     for offset, reason in damaged:
-        yield (scope, file, moment, file, offset, PROBLEM, 0, None, 0, *NO_ENDS, reason.encode(), b"")
+        yield Piece(scope, file, moment, file, offset, PROBLEM, reason.encode())
 
 
 def batched(pieces: Iterable[Row], schema: pa.Schema = PIECES) -> Iterator[pa.RecordBatch]:
@@ -227,13 +220,13 @@ def path_of(url: str) -> str:
 class Connections:
     """Reads pieces, one connection after the other.
 
-    ``state.capture`` is the capture of the frame that was read last; ``problems`` takes what cannot be read.
+    ``state.capture`` is the capture of the last frame; unreadable parts are added to ``problems``.
 
     Args:
-        evidence: what is known of each scope's cluster; None while that is collected, in ``facts``.
+        evidence: the facts about each scope's cluster; None while they are collected, in ``facts``.
         parts: of files of lines in more than one part.
-        named: files whose problems are reported even if they hold no capture.
-        order: by file its place in its capture, where rotated files are one capture; None where each is its own.
+        named: files whose problems are reported even if they are no captures.
+        order: file -> its place in its capture, if rotated files are one capture; None if each is its own.
     """
 
     def __init__(
@@ -258,9 +251,8 @@ class Connections:
 
     def frames(self, batches: Batches) -> Iterator[Frame]:
         """The frames of all connections; those with index -1 bring requests without an answer."""
-        for batch in batches:
-            for piece in zip(*(column.to_pylist() for column in batch.columns), strict=True):
-                yield from self.frames_of(Piece(*piece))
+        for row in rows_in(batches):
+            yield from self.frames_of(Piece(*row))
         yield from self.end()
 
     def frames_of(self, piece: Piece) -> Iterator[Frame]:
@@ -271,13 +263,15 @@ class Connections:
             yield from self.counted(self.segment(piece))
             return
         begins, frames, _ = self.parts.get((piece.file, piece.moment), (piece.moment, 0, 0))
-        offset = piece.offset if self.is_packets(piece) else begins + piece.offset
+        offset = begins + piece.offset if is_lines(piece.file) else piece.offset
         self.clock.now = (piece.moment, piece.file, piece.offset, 0)
         if piece.kind == PROBLEM:
-            if self.is_packets(piece) or piece.file in self.named or piece.scope in (self.evidence or ()):
+            if not is_lines(piece.file) or piece.file in self.named or piece.scope in (self.evidence or ()):
                 self.problems.append(Problem(self.state.capture, piece.file, offset, piece.data.decode()))
         elif piece.kind in (SAID, EVENT):
-            frame = self.event(piece.data)
+            frame = None
+            with suppress(*UNREADABLE):
+                frame = event(DECODER.decode(piece.data), self.state)
             if frame is not None:
                 yield frame
         else:
@@ -289,14 +283,8 @@ class Connections:
             self.noted.append(Fact(CAPTURE, True, True, self.clock.now))
         self.take_notes()
 
-    def event(self, line: bytes) -> Frame | None:
-        try:
-            return event(DECODER.decode(line), self.state)
-        except UNREADABLE:
-            return None
-
     def begin(self, piece: Piece) -> None:
-        """Another connection, or what a file says besides."""
+        """Start with another connection, or with the pieces of a file that belong to none."""
         self.key = piece.key
         self.servers = set()
         self.state.connections, self.state.frames = {}, 0
@@ -304,7 +292,7 @@ class Connections:
         self.move_to(piece)
 
     def move_to(self, piece: Piece) -> None:
-        """Go on in another file: requests that wait get the numbers of those that an earlier file has."""
+        """Continue in another file: waiting requests get the numbers of requests in an earlier file."""
         self.file, self.scope = piece.file, piece.scope
         self.traffic.path = self.file
         if self.order is None:
@@ -315,15 +303,12 @@ class Connections:
         else:
             self.state.capture = capture_name(piece.scope)
             self.first_frame = self.order[piece.file] * MAX_FILE_BYTES * FRAMES_PER_BYTE
-        cluster = self.cluster(piece.scope, self.is_packets(piece))
+        cluster = self.cluster(piece.scope, is_packets=not is_lines(piece.file))
         self.state.known = cast("ObservedCluster", cluster)
         self.traffic.brokers = ObservedCluster(racks=cluster.last_racks, endpoints=cluster.endpoints)
         self.traffic.servers |= cluster.servers
 
-    def is_packets(self, piece: Piece) -> bool:
-        return not same_capture(piece.file).endswith(LINES_SUFFIX)
-
-    def cluster(self, scope: str, is_packets: bool) -> ClusterFacts:
+    def cluster(self, scope: str, *, is_packets: bool) -> ClusterFacts:
         found = self.clusters.get((scope, is_packets))
         if found is None:
             known = self.options.known()
@@ -385,23 +370,19 @@ class Connections:
 
 
 def pieces_to_facts(options: Options, parts: Parts) -> Step:
-    """A step: what the frames of connections tell of their clusters."""
+    """A step: the facts about clusters in the frames of connections."""
 
     def facts(batches: Batches) -> Iterator[pa.RecordBatch]:
         reading = Connections(options, parts)
 
         def rows() -> Iterator[Row]:
-            for frame in reading.frames(batches):
+            for frame in chain(reading.frames(batches), [no_frame()]):  # after which the last facts are known
                 if frame.index >= 0:
                     learn_from(frame, reading.state.known)
-                yield from taken()
-            yield from taken()
-
-        def taken() -> Iterator[Row]:
-            found, reading.facts = reading.facts, []
-            reading.problems.clear()
-            for scope, (kind, key, value, (moment, file, offset, frames)) in found:
-                yield scope, kind, packed(key), packed(value), moment, file, offset, frames
+                found, reading.facts = reading.facts, []
+                reading.problems.clear()
+                for scope, (kind, key, value, position) in found:
+                    yield scope, kind, packed(key), packed(value), *position
 
         yield from batched(rows(), FACTS)
 
@@ -412,8 +393,8 @@ def evidence_of(rows: Iterable[Mapping[str, Any]]) -> dict[str, list[Fact]]:
     """Facts in the order of their positions, by scope."""
     found: dict[str, list[Fact]] = {}
     for row in rows:
-        position = row["moment"], row["file"], row["offset"], row["frames"]
-        fact = Fact(row["kind"], unpacked(row["name"]), unpacked(row["value"]), position)
+        moment, file, offset, frames = (row[name] for name in POSITION)
+        fact = Fact(row["kind"], unpacked(row["name"]), unpacked(row["value"]), (moment, file, offset, frames))
         found.setdefault(row["scope"], []).append(fact)
     return found
 
@@ -457,24 +438,23 @@ def row_batches(rows: Rows) -> Iterator[pa.RecordBatch]:
 
 
 def find_input(spark: SparkSession, paths: Sequence[str]) -> Input:
-    """The captures under files, folders and, of URLs, patterns, as Spark lists them: by name, named ones by any name.
+    """The captures under files, folders and patterns of URLs, as Spark lists them.
 
-    Of ``x.jsonl`` and ``x.jsonl.gz``, which are one capture, the plain one is read.
+    Files in folders need a capture's name; files that the user names may have any. ``x.jsonl`` and ``x.jsonl.gz`` are
+    one capture, and the plain file is read.
 
-    Raises: PySparkException: a path that is not there.
+    Raises: PySparkException: a path does not exist.
     """
     found, named = listed(spark, paths)
     best: dict[str, str] = {}
     for path in sorted(found):
         if is_lines(path) or is_named_packets(path) or path in named:
             best.setdefault(same_capture(path), path)
-    files = list(best.values())
-    lines, packets = [path for path in files if is_lines(path)], [path for path in files if not is_lines(path)]
-    return Input(lines, packets, frozenset(named))
+    return Input(list(best.values()), frozenset(named))
 
 
 def listed(spark: SparkSession, paths: Sequence[str]) -> tuple[set[str], set[str]]:
-    """All files under these, and those among them that are named outright."""
+    """All files under these paths, and those among them that the user named."""
     named = {path if "://" in path else str(Path(path).resolve()) for path in paths}
     reader = spark.read.format("binaryFile").option("recursiveFileLookup", "true")
     places = [place_of(path) if path.startswith("/") else path for path in named]
@@ -482,7 +462,7 @@ def listed(spark: SparkSession, paths: Sequence[str]) -> tuple[set[str], set[str
 
 
 def place_of(path: str) -> str:
-    """A file for Spark to load, which would take some characters for a pattern.
+    """A file's URL for Spark, with escapes for the characters of patterns.
 
     >>> place_of("/trace/a[1].pcap")
     'file:///trace/a\\\\[1\\\\].pcap'
@@ -501,12 +481,12 @@ def pieces_of(spark: SparkSession, found: Input) -> tuple[DataFrame, Parts]:
 
     frames: list[DataFrame] = []
     parts: Parts = {}
-    plain = [path for path in found.lines if path.endswith(LINES_SUFFIX)]
+    plain = [path for path in found.files if path.endswith(LINES_SUFFIX)]
     if plain:
         lines = text_of(spark, plain)
         parts = parts_of(lines)
         frames.append(lines.mapInArrow(lines_to_pieces, PIECES_DDL))
-    if whole := [path for path in found.all if path not in plain]:
+    if whole := [path for path in found.files if not path.endswith(LINES_SUFFIX)]:
         files = spark.read.format("binaryFile").load([place_of(path) for path in whole])
         is_here = all(path.startswith("/") for path in whole)  # and on each worker, as Spark has it
         content = sql.lit(None).cast("binary") if is_here else sql.col("content")
@@ -547,22 +527,14 @@ def parts_of(lines: DataFrame) -> Parts:
     return parts
 
 
-class Prepared(NamedTuple):
-    """The pieces of a run, by connection in order, with the evidence and the parts that reading them takes."""
-
-    pieces: DataFrame
-    evidence: dict[str, list[Fact]]
-    parts: Parts
-
-
 def prepared(
     spark: SparkSession, found: Input, options: Options, tasks: int | None = None, *, by: Sequence[str] = ("key",)
-) -> Prepared:
-    """Have Spark bring the pieces of connections together, and collect the evidence.
+) -> tuple[DataFrame, dict[str, list[Fact]], Parts]:
+    """The pieces of a run, by connection in order, with the evidence and the parts that reading them takes.
 
     Args:
-        tasks: how many share the work, by default as Spark is set.
-        by: the columns by which pieces come together.
+        tasks: the number of tasks; default: Spark's setting.
+        by: the columns by which Spark brings pieces together.
     """
     from pyspark import StorageLevel
     from pyspark.sql import Window
@@ -577,10 +549,4 @@ def prepared(
     facts = ordered.mapInArrow(pieces_to_facts(options, parts), FACTS_DDL).withColumn("before", before)
     changes = facts.where(~sql.col("value").eqNullSafe(sql.col("before"))).orderBy(*POSITION).collect()
     spark.conf.set("spark.sql.inMemoryColumnarStorage.batchSize", str(STORED_ROWS))
-    return Prepared(ordered, evidence_of(row.asDict() for row in changes), parts)
-
-
-def decoded(spark: SparkSession, found: Input, options: Options, tasks: int | None = None) -> DataFrame:
-    """The rows of all tables, as a union of ``SCHEMAS``; ``tasks`` share the work, by default as Spark is set."""
-    pieces, evidence, parts = prepared(spark, found, options, tasks)
-    return pieces.mapInArrow(pieces_to_rows(options, evidence, parts, found.named), ddl_of(union_schema(SCHEMAS)))
+    return ordered, evidence_of(row.asDict() for row in changes), parts

@@ -13,8 +13,8 @@ from kafka_rack.locality.evidence import FETCHER
 from kafka_rack.locality.prices import NO_FEES, NOTHING, Prices
 from kafka_rack.locality.reasons import CONSUME, PRODUCE, REPLICATION
 from kafka_rack.locality.summary import summary_of
-from kafka_rack.locality.tables import Amounts
-from kafka_rack.locality.traffic import TrafficKey, TrafficRow, add_amounts, prices_in_month, traffic_row
+from kafka_rack.locality.tables import Amounts, add_amounts
+from kafka_rack.locality.traffic import TrafficKey, TrafficRow, prices_in_month, traffic_row
 from kafka_rack.what_if.change import WhatIfChange
 from kafka_rack.what_if.flows import ReplayedTraffic, as_it_was, as_it_would_be
 from kafka_rack.what_if.groups import GroupHistory

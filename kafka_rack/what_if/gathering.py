@@ -10,9 +10,8 @@ from kafka_rack.locality.evidence import Conclusions, Setting, host
 from kafka_rack.locality.ledger import RECORD_BYTES, Ledger
 from kafka_rack.locality.rack_rules import RackRules
 from kafka_rack.locality.reasons import CONSUME, OTHER, REPLICATION
-from kafka_rack.locality.tables import SUMS
-from kafka_rack.locality.traffic import add_amounts
-from kafka_rack.what_if.known_settings import settle
+from kafka_rack.locality.tables import SUMS, add_amounts
+from kafka_rack.what_if.known_settings import set_known_settings
 from kafka_rack.what_if.workload import (
     Client,
     MemberSeen,
@@ -131,8 +130,8 @@ class ObservedClusters:
                 except (ProtocolError, ValueError):
                     continue
             workload.groups = groups_of(gathering.events, gathering.topics)
-            known = gathering.settings, gathering.anywhere
-            settle(workload, *known, redirected=gathering.redirected, captured_with=captured_with)
+            known, redirected = (gathering.settings, gathering.anywhere), gathering.redirected
+            set_known_settings(workload, *known, redirected=redirected, captured_with=captured_with)
         return [workload for workload, _ in self.clusters]
 
 

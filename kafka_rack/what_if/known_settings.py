@@ -10,11 +10,10 @@ from collections.abc import Iterable, Mapping
 from kafka_rack.assignment import SERVER_ASSIGNORS
 from kafka_rack.errors import InputError
 from kafka_rack.locality.evidence import ASSIGNORS, DISKLESS, REBALANCE_PROTOCOLS, SELECTOR, Setting
+from kafka_rack.locality.reasons import FIRST_FETCH_WITH_RACK
 from kafka_rack.what_if.change import from_followers
 from kafka_rack.what_if.workload import Workload
 
-FIRST_FETCH_WITH_RACK = 11
-"""KIP-392, Apache Kafka 2.4."""
 SERVER_CLASSES = {
     f"org.apache.kafka.coordinator.group.assignor.{name}Assignor": name.lower() for name in ("Uniform", "Range")
 }
@@ -42,7 +41,7 @@ def decided(what: str, answers: Iterable[Answer], notes: list[str]) -> bool | No
     return first
 
 
-def settle(
+def set_known_settings(
     workload: Workload,
     settings: Mapping[Setting, str],
     anywhere: Iterable[str],

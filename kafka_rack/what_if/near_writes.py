@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kafka_rack.locality.ledger import RECORD_BYTES
 from kafka_rack.locality.reasons import CONSUME, PRODUCE
-from kafka_rack.locality.tables import Amounts
-from kafka_rack.locality.traffic import TrafficKey, add_amounts
+from kafka_rack.locality.tables import Amounts, add_amounts
+from kafka_rack.locality.traffic import TrafficKey
 
 if TYPE_CHECKING:
     from kafka_rack.what_if.workload import Workload

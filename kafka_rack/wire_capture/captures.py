@@ -1,4 +1,4 @@
-"""The frames of a capture file, of whatever kind."""
+"""The frames of a capture file of any kind."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from kafka_rack.wire_capture.packets import MAX_SAID_BYTES, Format, read_format,
 from kafka_rack.wire_capture.segments import segment_in
 
 MAX_KEPT_BYTES = 64 << 20
-"""Of a file's frames that are kept in memory instead of reading the file twice."""
+"""Limit of the frames that are stored in memory; a file with more is read twice."""
 
 
 class Options(msgspec.Struct, frozen=True):
-    """The user's facts about packets: the brokers' ports, and which broker listens where.
+    """The user's facts about packets: the brokers' ports and addresses.
 
     ``brokers``: (broker id, rack or None, host or None, port).
     """
@@ -59,7 +59,7 @@ class Options(msgspec.Struct, frozen=True):
 
 
 def joined_captures(files: Iterable[CaptureFile]) -> list[CaptureFile]:
-    """The captures that files are parts of: of rotated files of packets one, in the order of their first packets."""
+    """The captures of files: rotated files of packets are one capture, in the order of their first packets."""
     found: dict[str, list[CaptureFile]] = {}
     for file in files:
         found.setdefault(scope_of(file.path) if file.kind == "packets" else file.path, []).append(file)
@@ -87,9 +87,9 @@ def is_port(text: str) -> bool:
 
 
 def read_frames(file: CaptureFile, options: Options, problems: list[Problem]) -> tuple[ReadingState, Iterator[Frame]]:
-    """The frames of a file with the state that reading them carries along; what cannot be read goes to ``problems``.
+    """The frames of a file, and the state of their reading; unreadable parts are added to ``problems``.
 
-    A frame with index -1 is none: it brings the requests that a connection's end leaves without an answer.
+    A frame with index -1 is no frame: it has the requests that were unanswered when their connection ended.
     """
     if file.kind == "packets":
         return packet_frames(file, options, problems)
@@ -98,9 +98,9 @@ def read_frames(file: CaptureFile, options: Options, problems: list[Problem]) ->
 
 
 def packet_frames(file: CaptureFile, options: Options, problems: list[Problem]) -> tuple[ReadingState, Iterator[Frame]]:
-    """The frames of packets, each with what all of the file says of the brokers, since nothing else says it.
+    """The frames of packets. Each has the broker and rack that frames anywhere in the file report.
 
-    They are kept until all have been read, so that a file is read once; a large one is read again.
+    They are stored until all have been read, so a file is read once; a large file is read again.
     """
     found: list[Problem] = []
     reading = PacketReading(file, options, found)
@@ -124,18 +124,18 @@ def packet_frames(file: CaptureFile, options: Options, problems: list[Problem]) 
     problems += found
     state.known = options.known()
     reading.know_brokers(brokers)
-    reading.hear()
+    reading.apply_said()
     for connection in {frame.connection.number: frame.connection for frame in kept}.values():
         reading.traffic.name_broker(connection)
     return state, iter(kept)
 
 
 class PacketReading:
-    """Reads the packets of a capture. ``said`` is what kafka-rack's own captures say of the cluster at their heads.
+    """Reads the packets of a capture. ``said`` are the events about the cluster in kafka-rack's own captures.
 
     Args:
-        problems: what cannot be read is added here.
-        brokers: what all of the file says of the brokers, if that is known.
+        problems: unreadable parts are added here.
+        brokers: the brokers that frames anywhere in the file report, if known.
     """
 
     def __init__(
@@ -150,7 +150,7 @@ class PacketReading:
             self.know_brokers(brokers)
 
     def know_brokers(self, brokers: ObservedCluster) -> None:
-        """Take what the file says of the brokers at any place, as if it had been known from the start."""
+        """Use the brokers that frames anywhere in the file report from the start."""
         known = self.state.known
         racks, known.racks = known.racks, dict(brokers.racks)
         known.changes += 1
@@ -159,8 +159,8 @@ class PacketReading:
         known.endpoints = brokers.endpoints | known.endpoints
         self.traffic.brokers = brokers
 
-    def hear(self) -> None:
-        """Take what the file says of the cluster itself; what the user says goes first."""
+    def apply_said(self) -> None:
+        """Apply the file's own events about the cluster; the user's facts have precedence."""
         for one in self.said:
             try:
                 event(DECODER.decode(one), self.state)
@@ -180,7 +180,7 @@ class PacketReading:
         yield from self.traffic.finish()
 
     def frames_of(self, path: str) -> Iterator[Frame]:
-        """The frames that a file completes; their offsets count from the first file on."""
+        """The frames that a file completes; their offsets count from the start of the first file."""
         damaged: list[tuple[int, str]] = []
         before = self.bytes_before
         try:
@@ -200,7 +200,7 @@ class PacketReading:
             self.traffic.problem(offset, reason)
 
     def take_said(self, file_format: Format, offset: int, damaged: list[tuple[int, str]]) -> None:
-        """Take what sections' heads have said before the packet at an offset."""
+        """Apply the events in sections' heads before the packet at an offset."""
         said, file_format.said = file_format.said, []
         if sum(map(len, self.said)) + sum(map(len, said)) <= MAX_SAID_BYTES:
             self.said += said
@@ -208,4 +208,4 @@ class PacketReading:
             damaged.append(
                 (offset, f"what sections say of their own is more than {MAX_SAID_BYTES} bytes, and not read")
             )
-        self.hear()
+        self.apply_said()

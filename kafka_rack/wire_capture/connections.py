@@ -1,9 +1,9 @@
-"""Kafka's frames out of TCP: which side is the broker, where frames begin, what to do where bytes are missing.
+"""Kafka's frames out of TCP: finds the broker's side and the start of frames, also after missing bytes.
 
-A connection is Kafka's where its server port was given, where another connection to the same server was recognised, or
-where what one side sends first reads as a request. Reading that begins in the middle, or continues after a gap, looks
-for the next place that can only be the start of a frame: a plausible request header, for responses the correlation id
-of a request that waits. What comes before is reported as a problem, never guessed.
+A connection is Kafka's if the user named its server port, if another connection to the same server was recognised, or
+if the first bytes of one side are a request. Reading that begins in the middle, or continues after a gap, looks for the
+next certain start of a frame: a plausible request header, or for responses the correlation id of a waiting request. The
+bytes before it are reported as a problem, never guessed.
 
 A connection that both sides have closed is dropped ``LINGER_BYTES`` of the file after its last packet.
 """
@@ -138,7 +138,7 @@ class TcpConnections(msgspec.Struct):
                 found = None
         if found is None:
             if not segment.size and not segment.flags & SYN:
-                return  # the end of what was not seen, or what follows an end
+                return  # the end of an unseen connection, or a segment after an end
             found = self.conversations[key] = TcpConnection(self.number_for(key, segment.ts))
             if segment.said:
                 self.open(found, segment)
@@ -151,7 +151,7 @@ class TcpConnections(msgspec.Struct):
             yield from self.close(key, found, segment.offset)
 
     def number_for(self, key: tuple[Endpoint, Endpoint], ts: int) -> int:
-        """A number for a connection that begins: by its time and ends, the same with whichever files it is read."""
+        """A number for a new connection, by its time and ends: the same whichever files are read with it."""
         number = (ts << 11 | crc32(repr(key).encode()) & 0x7FF) & MAX_NUMBER
         while number in self.state.connections:
             number += 1
@@ -185,6 +185,7 @@ class TcpConnections(msgspec.Struct):
         """Yield the frames that a connection's next segment completes."""
         if found.other:
             return
+        ready = [segment]
         if found.server is None:
             if segment.size or segment.flags & SYN:
                 found.undecided.append(segment)
@@ -197,33 +198,31 @@ class TcpConnections(msgspec.Struct):
                 if found.other:
                     found.undecided.clear()
                 return
-            earlier, found.undecided = found.undecided, []
-            for one in earlier:
-                yield from self.feed(found, one)
-            return
-        yield from self.feed(found, segment)
+            ready, found.undecided = found.undecided, []
+        for one in ready:
+            yield from self.feed(found, one)
 
     def open(self, found: TcpConnection, segment: TcpSegment) -> None:
-        """Take what kafka-rack's own captures say of a connection with its first packet."""
+        """Apply the facts about a connection that kafka-rack's own captures have beside its first packet."""
         try:
             said = msgspec.json.decode(segment.said, type=Opening)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return
         found.number, found.asked_bytes, found.goes_on = said.conn, said.asked_bytes, True
         self.servers.add(segment.target)
-        self.settle(found, segment.source, segment.target)
+        self.set_ends(found, segment.source, segment.target)
         assert found.connection is not None
         found.connection.listener = said.listener
 
     def decide(self, found: TcpConnection, segment: TcpSegment) -> bool:
-        """Find out which end is the broker, if this segment or those before it show it."""
+        """Decide which end is the broker, if the segments so far show it."""
         for server, client in ((segment.target, segment.source), (segment.source, segment.target)):
             if self.ports:
                 known = server[1] in self.ports and client[1] not in self.ports
             else:
                 known = server in self.servers and client not in self.servers
             if known:
-                self.settle(found, client, server)
+                self.set_ends(found, client, server)
                 return True
         if self.ports:
             found.other = True
@@ -231,13 +230,13 @@ class TcpConnections(msgspec.Struct):
             shown = asks(found.undecided, segment.source)
             if shown:
                 self.servers.add(segment.target)
-                self.settle(found, segment.source, segment.target)
+                self.set_ends(found, segment.source, segment.target)
                 return True
             opening = opening_of(found.undecided)
             found.other = shown is False and opening is not None and opening.source == segment.source
         return False
 
-    def settle(self, found: TcpConnection, client: Endpoint, server: Endpoint) -> None:
+    def set_ends(self, found: TcpConnection, client: Endpoint, server: Endpoint) -> None:
         found.client, found.server = client, server
         name = f"[{client[0]}]:{client[1]}" if ":" in client[0] else f"{client[0]}:{client[1]}"
         found.connection = self.state.connections[found.number] = CapturedConnection(
@@ -340,7 +339,7 @@ class TcpConnections(msgspec.Struct):
     def whole_frame(
         self, found: TcpConnection, connection: CapturedConnection, is_request: bool, data: bytes, piece: InOrderBytes
     ) -> Iterator[Frame]:
-        """A frame, unless it has to wait for its request or an earlier file has it already."""
+        """Yield a frame, unless it waits for its request or an earlier file has it already."""
         if is_request and found.asked_bytes > 0:
             found.asked_bytes -= 4 + len(data)
             request_frame(BEFORE_ALL + len(connection.asked), piece.ts, connection, data)
@@ -367,7 +366,7 @@ class TcpConnections(msgspec.Struct):
                 yield self.state.frame(ts, found.connection, False, data, offset)
 
     def end(self, found: TcpConnection) -> Iterator[Frame]:
-        """All that a connection still holds, at its end or the file's."""
+        """Yield the frames that a connection still holds, at its end or the file's."""
         connection = found.connection
         if connection is None:
             return
@@ -401,7 +400,7 @@ def is_new_connection(found: TcpConnection, segment: TcpSegment) -> bool:
 
 
 def is_other(found: TcpConnection, segment: TcpSegment) -> bool:
-    """The same for a connection of which it is not known yet, or known not, that it is Kafka's."""
+    """The same for a connection that is not Kafka's, or not yet known to be."""
     opening = opening_of(found.undecided)
     return found.other or (opening is not None and opening.sequence != segment.sequence)
 

@@ -1,4 +1,4 @@
-"""Capture files: which there are, what kind each is, and their bytes for as long as they are good."""
+"""Capture files: finds them and their kind, and reads their bytes up to any damage."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ NO_PACKETS = "its name is that of a capture of packets, but it is neither pcap n
 NAMED_AS_A_FRAME = re.compile(rb'\A\s*\{.*?"(?:ev|dir)"\s*:', re.DOTALL)
 CHUNK_BYTES = 1 << 16
 TEXT_BYTES = 1 << 20
-"""Of lines that are taken at once, about."""
+"""The approximate size of the text that is read at once."""
 MAX_LINE_BYTES = 192 << 20
-"""Of a line that is read: the largest frame of packets as base64, and the rest of its line."""
+"""The longest line that is read: the largest frame of packets as base64, and the rest of its line."""
 MAX_HEAD_BYTES = 1 << 20
-"""Of a line that is looked at to tell what its file is."""
+"""The bytes of a line by which the kind of its file is recognised."""
 
 
 class CaptureFile(NamedTuple):
@@ -42,7 +42,6 @@ class CaptureFile(NamedTuple):
 
     path: str
     kind: Kind
-    compressed: bool
     size: int
     parts: tuple[str, ...] = ()
 
@@ -56,7 +55,7 @@ class DamagedCapture(Exception):
 
 
 class LineTooLong(Exception):
-    """A line that is passed over, of which no more was kept than may be. ``size`` has its end, if it has one."""
+    """A line that is too long and was skipped. ``size`` includes its end, if it has one."""
 
     def __init__(self, offset: int, size: int) -> None:
         super().__init__(offset, size)
@@ -81,7 +80,7 @@ def same_capture(path: str) -> str:
 
 
 def scope_of(path: str) -> str:
-    """The capture that a file of packets is a part of, by the names that tcpdump and dumpcap give when they rotate.
+    """The capture to which a file of packets belongs, by the names of files that tcpdump and dumpcap rotate.
 
     >>> scope_of("/t/a.pcap12") == scope_of("/t/a.pcap"), scope_of("/t/a_00002_20261123080000.pcapng")
     (True, '/t/a.pcapng')
@@ -95,10 +94,10 @@ def scope_of(path: str) -> str:
 
 
 def find_files(paths: Iterable[str]) -> tuple[list[CaptureFile], list[tuple[str, str]]]:
-    """The captures under these files, folders and URLs, by path; and what cannot be read, with the reason.
+    """The captures under these files, folders and URLs, by path; and the unreadable ones, with the reason.
 
-    In a folder, what is no capture is passed over: summaries, tables and whatever else lies beside. A file named
-    outright that is none is refused, and so are files by a capture's name, and folders, that cannot be read.
+    In a folder, files that are no captures are skipped, such as summaries and tables. A file that the user names must
+    be a capture; it is refused otherwise, as are unreadable folders and unreadable files with a capture's name.
 
     Of ``x.jsonl`` and ``x.jsonl.gz``, which are one capture in the tables, the plain one is read.
 
@@ -112,15 +111,12 @@ def find_files(paths: Iterable[str]) -> tuple[list[CaptureFile], list[tuple[str,
             refused.append((as_text(Path(path)), "its name is no UTF-8, which the tables need"))
             return
         try:
-            file = look_at(path)
-            empty = file is None and otherwise is not None and is_empty(path)
+            if (file := look_at(path)) is not None:
+                found[file.path] = file
+            elif otherwise is not None and not is_empty(path):
+                refused.append((path, otherwise))
         except OSError as error:
             refused.append((path, unreadable(error)))
-            return
-        if file is not None:
-            found[file.path] = file
-        elif otherwise is not None and not empty:
-            refused.append((path, otherwise))
 
     for given in paths:
         inside = remote_files(given) if is_url(given) else None
@@ -151,7 +147,7 @@ def resolved(given: str) -> str:
 
 
 def url_filesystem(url: str) -> tuple[Any, str]:
-    """The file system of fsspec for a URL, and the path in it. Raises OSError: what reaches it is not installed."""
+    """The file system of fsspec for a URL, and the path in it. Raises OSError: no package for it is installed."""
     try:
         from fsspec.core import url_to_fs
 
@@ -162,7 +158,7 @@ def url_filesystem(url: str) -> tuple[Any, str]:
 
 
 def open_input(path: str) -> BinaryIO:
-    """A file, or what a URL names, for reading. Raises OSError."""
+    """Open a path or URL for reading. Raises OSError."""
     if not is_url(path):
         return Path(path).open("rb")
     filesystem, inside = url_filesystem(path)
@@ -211,7 +207,7 @@ def files_inside(folder: Path, refused: list[tuple[str, str]]) -> Iterator[Path]
 
 
 def as_text(path: Path) -> str:
-    """A path with what is no UTF-8 written out."""
+    """A path with escapes for bytes that are not UTF-8."""
     return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
@@ -230,21 +226,19 @@ def look_at(place: str | Path) -> CaptureFile | None:
     """
     path = resolved(str(place))
     with open_input(path) as file:
-        compressed = file.read(2) == GZIP_MAGIC
+        file.read(1)  # raises OSError
         size = file.seek(0, os.SEEK_END)
     named_lines = same_capture(path).endswith(LINES_SUFFIX)
     try:
         with DecompressedFile(path) as source:
             first = source.read(4)
             source.give_back(first)
-            kind: Kind | None = None
-            if first in PACKET_MAGICS:
-                kind = "packets"
-            elif named_lines:
-                kind = "lines" if starts_a_capture(source) else None
+            kind: Kind | None = "packets" if first in PACKET_MAGICS else None
+            if kind is None and named_lines and starts_a_capture(source):
+                kind = "lines"
     except DamagedCapture:
         kind = "lines" if named_lines else "packets" if has_suffix(path) else None
-    return CaptureFile(path, kind, compressed, size) if kind is not None else None
+    return CaptureFile(path, kind, size) if kind is not None else None
 
 
 def starts_a_capture(source: DecompressedFile) -> bool:
@@ -270,21 +264,22 @@ def starts_a_capture(source: DecompressedFile) -> bool:
 class DecompressedFile:
     """A file's bytes in order, decompressed. ``position`` counts those taken.
 
-    Raises DamagedCapture where gzip is damaged or cut off, or the file cannot be read (on), once all that is good
-    before has been returned. ``damage`` follows the bytes that were looked at.
+    Reading raises DamagedCapture if gzip is damaged or cut off, or the file cannot be read, once all good bytes before
+    have been returned. ``damage`` follows the bytes that were looked at.
     """
 
     def __init__(self, path: str, content: bytes | None = None) -> None:
         self.path = path
+        self.damage: DamagedCapture | None = None
         try:
             self._file: BinaryIO = open_input(path) if content is None else BytesIO(content)
             self._chunks = gzip_chunks(self._file) if self._file.read(2) == GZIP_MAGIC else plain_chunks(self._file)
             self._file.seek(0)
         except OSError as error:
-            raise DamagedCapture(0, unreadable(error)) from None
+            self._file, self._chunks = BytesIO(), iter(())
+            self.damage = DamagedCapture(0, unreadable(error))
         self._buffer = b""
         self._at = 0
-        self.damage: DamagedCapture | None = None
         self.position = 0
 
     def __enter__(self) -> Self:
@@ -332,7 +327,7 @@ class DecompressedFile:
         return taken
 
     def peek(self, size: int) -> bytes:
-        """The next ``size`` bytes without taking them; fewer at the end, and before damage, which a read will tell."""
+        """The next ``size`` bytes, which stay; fewer at the end, and before damage, which a later read raises."""
         if len(self._buffer) - self._at < size:
             with suppress(DamagedCapture):
                 while len(self._buffer) - self._at < size and self._more(size=size):
@@ -376,7 +371,7 @@ class DecompressedFile:
         return self.read(end + 1 - self._at)
 
     def pass_line(self) -> int:
-        """Pass over what is left of a line, keeping none of it; gives its bytes, with its end if it has one."""
+        """Skip the rest of a line without storing it; returns its size, with its end if it has one."""
         begins = self.position
         while (end := self._buffer.find(b"\n", self._at)) < 0:
             self.position += len(self._buffer) - self._at

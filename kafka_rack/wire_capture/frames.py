@@ -20,9 +20,9 @@ PRODUCE, FETCH, METADATA, UPDATE_METADATA, API_VERSIONS = 0, 1, 3, 6, 18
 SHARE_FETCH = api_key_of("ShareFetch")
 CORRELATION_ID, CLIENT_ID_LENGTH = Struct(">i"), Struct(">h")
 MAX_ASKED, MAX_ASKED_BYTES = 10_000, 64 << 20
-"""Requests without an answer that one connection may have, and their bytes, before the oldest are given up."""
+"""The most unanswered requests of one connection, and their bytes; beyond that the oldest are dropped."""
 MAX_PROBLEMS_HELD = 10_000
-"""Of one reading, before whoever reads is given the chance to take them."""
+"""The most problems that a reading holds before its caller can take them."""
 
 
 class Problem(NamedTuple):
@@ -106,7 +106,7 @@ class CapturedConnection(msgspec.Struct, eq=False, gc=False):
         return self.client if self.server is not None and self.client is not None else str(self.number)
 
     def wait_for(self, asked: PendingRequest) -> tuple[PendingRequest, ...]:
-        """Note a request that an answer is to come for; gives those that are given up for it."""
+        """Store a request that expects an answer; returns the requests that are dropped for it."""
         waiting = self.asked
         before = waiting.pop(asked.correlation_id, None)  # an id that comes again goes to the end
         if before is not None:
@@ -181,7 +181,7 @@ class Frame(msgspec.Struct, gc=False):
 
     @property
     def fault(self) -> str | None:
-        """The problem of a request that earlier ones were given up for."""
+        """The problem if earlier requests were dropped for this one."""
         if not self.is_request or not self.passed_over or self.index < 0:
             return None
         requests, given_up_bytes = len(self.passed_over), sum(len(asked.data) for asked in self.passed_over)
@@ -197,7 +197,7 @@ def no_frame() -> Frame:
 
 
 class ReadingState(msgspec.Struct):
-    """The capture that is read, its connections, and what is known of the cluster; ``frames`` counts them."""
+    """The state of a reading: the capture, its connections, the known facts about the cluster, the number of frames."""
 
     capture: str = ""
     frames: int = 0
@@ -205,7 +205,7 @@ class ReadingState(msgspec.Struct):
     known: ObservedCluster = msgspec.field(default_factory=ObservedCluster)
 
     def frame(self, ts: int, connection: CapturedConnection, is_request: bool, data: bytes, offset: int = 0) -> Frame:
-        """The next frame, joined to what it answers."""
+        """The next frame, joined to the request that it answers."""
         index = self.frames
         self.frames += 1
         if is_request:
@@ -234,7 +234,7 @@ class ReadingState(msgspec.Struct):
 
 
 def request_frame(index: int, ts: int, connection: CapturedConnection, data: bytes, offset: int = 0) -> Frame:
-    """A request, noted with its connection where an answer is to come."""
+    """A request; its connection stores it if it expects an answer."""
     size = len(data)
     if size < MIN_REQUEST_BYTES:
         reason = f"a request of {size} bytes, but its header takes {MIN_REQUEST_BYTES} at least"
@@ -250,7 +250,7 @@ def request_frame(index: int, ts: int, connection: CapturedConnection, data: byt
 
 
 def head_of(data: bytes) -> bytes:
-    """A request's header without its correlation id; of a client id that does not fit only its length."""
+    """A request's header without its correlation id; with only the length of a client id that does not fit."""
     if len(data) < 10 or data.startswith(NO_CLIENT_ID):
         return data[:4]
     (length,) = CLIENT_ID_LENGTH.unpack_from(data, 8)
@@ -258,7 +258,7 @@ def head_of(data: bytes) -> bytes:
 
 
 def acks_of(data: bytes, version: int, start: int) -> int | None:
-    """The acks of a Produce request, without reading the rest; None where they are not to be found."""
+    """The acks of a Produce request, without reading the rest; None if they cannot be found."""
     if version >= 9:
         if data[start : start + 1] != b"\0":  # tagged fields in a header are for later versions
             return None

@@ -68,7 +68,7 @@ class CaptureLine(msgspec.Struct, gc=False):
 
 
 BEFORE_ALL = -(1 << 31)
-"""The frame of requests that an earlier file holds, in their order."""
+"""The number of the first of the requests that an earlier file has."""
 DECODER = msgspec.json.Decoder(CaptureLine)
 UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 DIRECTIONS = frozenset({"req", "resp"})
@@ -83,16 +83,11 @@ def read_lines(path: str, state: ReadingState, problems: list[Problem]) -> Itera
     """
     capture = state.capture or capture_name(path)
     state.capture = capture
-    try:
-        source = DecompressedFile(path)
-    except DamagedCapture as damage:
-        problems.append(Problem(capture, path, damage.offset, damage.reason))
-        return
     reader: Any = LineReader(path, state, problems)
     if core is not None:
         classes, bounds = (Frame, PendingRequest, CapturedConnection), (MAX_ASKED, MAX_ASKED_BYTES)
         reader = core.LineReader(reader, state, classes, (kind_of, acks_of), bounds)
-    with source:
+    with DecompressedFile(path) as source:
         for begins, text in texts(source, capture, problems):
             if len(problems) >= MAX_PROBLEMS_HELD:
                 yield no_frame()
@@ -100,7 +95,7 @@ def read_lines(path: str, state: ReadingState, problems: list[Problem]) -> Itera
 
 
 def texts(source: DecompressedFile, capture: str, problems: list[Problem]) -> Iterator[tuple[int, bytes]]:
-    """Whole lines, about a megabyte of them at once, and where the first begins; what cannot be read is a problem."""
+    """Whole lines, about a megabyte at once, and the offset of the first; unreadable parts are problems."""
     while True:
         begins = source.position
         try:
@@ -156,7 +151,7 @@ class LineReader:
         return self.frame(found.t, number, data, begins, is_request=found.dir == "req")
 
     def frame(self, ts: int, number: int, data: bytes, begins: int, *, is_request: bool) -> Frame:
-        """A frame of a connection, joined to what it answers."""
+        """A frame of a connection, joined to the request that it answers."""
         connection = self.state.connections.get(number)
         if connection is None:  # it is older than its capture
             connection = self.state.connections[number] = CapturedConnection(number)
@@ -186,7 +181,7 @@ def fault_of(line: CaptureLine) -> str | None:
 
 
 def event(line: CaptureLine, state: ReadingState) -> Frame | None:
-    """Note what a line without a frame tells. The end of a connection gives an empty frame with what was unanswered."""
+    """Apply a line without a frame. The end of a connection returns an empty frame with its unanswered requests."""
     if line.ev == "capture":
         for route in line.routes or ():
             if route.broker is not None:

@@ -101,10 +101,10 @@ def read_format(source: DecompressedFile) -> Format:
 def read_packets(source: DecompressedFile, file_format: Format, damaged: list[tuple[int, str]]) -> Iterator[Packet]:
     """The packets of a file.
 
-    Where the file is damaged, offset and reason go to ``damaged`` and reading goes on at the next place where packets
-    begin without doubt.
+    At damage in the file, offset and reason are added to ``damaged``, and reading continues at the next certain start
+    of packets.
 
-    Raises DamagedCapture: the file's bytes cannot be read on.
+    Raises DamagedCapture: no more bytes of the file can be read.
     """
     reading = next_generation_packets if file_format.is_next_generation else classic_packets
     yield from reading(source, file_format, damaged)
@@ -137,7 +137,7 @@ def classic_packets(source: DecompressedFile, file_format: Format, damaged: list
             fault, at = f"the file ends within a packet: {len(data)} of {size} bytes", offset
         if fault is not None:
             damaged.append((at, fault))
-            source.give_back(data)  # its size may be what is wrong, so that it swallowed others
+            source.give_back(data)  # its size may be wrong, so that it contains other packets
             if not find_again(source, partial(headers.begin_at, last=file_format.second)):
                 return
 
@@ -161,7 +161,7 @@ class Headers(NamedTuple):
         """Why no packet's header follows; one with another time than ``last`` must lead to others."""
         head = source.peek(self.header.size)
         if len(head) < self.header.size:
-            return None  # the end, or damage that reading on will tell
+            return None  # the end, or damage that the next read raises
         fault = self.fault(head)
         if fault is None and last is not None and not near(self.header.unpack(head)[0], last):
             window = source.peek(WINDOW_BYTES)
@@ -203,7 +203,7 @@ def near(second: int, other: int) -> bool:
 def find_again(
     source: DecompressedFile, begin_at: Callable[[bytes, bool], int | None], max_bytes: int | None = None
 ) -> bool:
-    """Go to the next place that ``begin_at`` finds in the bytes ahead; False at the end of the file."""
+    """Skip to the next place that ``begin_at`` finds; False at the end of the file."""
     passed = 0
     while max_bytes is None or passed < max_bytes:
         window = source.peek(WINDOW_BYTES)
@@ -226,7 +226,7 @@ def next_generation_packets(
         fault, length = fault_of_block(head, file_format.order)
         block = source.read(length) if fault is None else b""
         if not block and (not head or source.damage is not None):
-            source.read(len(head) + 1)  # tells the damage
+            source.read(len(head) + 1)  # raises the damage
             return
         if fault is None and len(block) < length:
             fault = f"the file ends within a block of {length} bytes"

@@ -93,7 +93,7 @@ def response_reads(data: bytes, asked: PendingRequest) -> bool:
 
 @cache
 def versions_of(api_key: int) -> tuple[int, int] | None:
-    """The versions that a request of this API may have; None: there is no such API."""
+    """The versions that a request of this API may have; None for an unknown API."""
     try:
         valid = message_class(api_key, "request").valid_versions
     except ProtocolError:

@@ -48,7 +48,7 @@ class TcpSegment(NamedTuple):
 
 
 def segment_in(packet: Packet, file_format: Format, damaged: list[tuple[int, str]]) -> TcpSegment | None:
-    """A packet's segment, None if it has none that can be read; what is wrong with the packet goes to ``damaged``."""
+    """A packet's segment, None if it has no readable one; faults of the packet are added to ``damaged``."""
     if packet.link_type not in LINK_TYPES and packet.link_type not in file_format.strange_links:
         file_format.strange_links.append(packet.link_type)
         damaged.append((packet.offset, f"link type {packet.link_type} is not known here"))
@@ -59,10 +59,7 @@ def segment_in(packet: Packet, file_format: Format, damaged: list[tuple[int, str
 
 
 def segment_of(packet: Packet) -> TcpSegment | None:
-    """The TCP segment in a packet; None where it holds none that can be read (other protocols, IP fragments).
-
-    None for a segment that only acknowledges, too: nothing is to be learned of it here.
-    """
+    """The TCP segment in a packet; None for other protocols, IP fragments, and segments that only acknowledge."""
     data = packet.data
     start = network_start(packet.link_type, data)
     if start is None or start >= len(data):

@@ -160,7 +160,7 @@ def test_a_second_run_replaces_the_first_even_inside_the_folder_that_it_reads(sp
     audit_fleet(spark, [str(tmp_path)], str(tmp_path))
     (tmp_path / "lost.json").write_text(json.dumps(BY_HAND["fine"][0]))
     found = audit_fleet(spark, [str(tmp_path)], str(tmp_path))
-    assert found.clean
+    assert (found.bad_clusters, found.problems) == (0, [])
     assert rows(tmp_path, "violations") == []
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted([*SCHEMAS, "audit.json", "lost.json"])
 
@@ -182,7 +182,7 @@ def test_what_is_asked_reaches_the_tasks(spark: Any, tmp_path: Path) -> None:
     found = audit_fleet(spark, [str(tmp_path)], str(tmp_path / "out"), asked=AuditQuestion(3))
     assert found.findings["unwritable-with-rack"] == 3
     quiet = AuditQuestion(3, ignore=("unwritable-with-rack",))
-    assert audit_fleet(spark, [str(tmp_path)], str(tmp_path / "out"), asked=quiet).clean
+    assert audit_fleet(spark, [str(tmp_path)], str(tmp_path / "out"), asked=quiet).bad_clusters == 0
 
 
 @pytest.fixture

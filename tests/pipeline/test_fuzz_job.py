@@ -69,7 +69,7 @@ def test_all_judges_agree_about_messages_that_all_know(spark):
     assert found.failures == {}
     assert {name: found.tallies[name].agreed for name in names} == {name: found.tallies[name].asked for name in names}
     assert min(found.tallies[name].asked for name in names) > 0
-    assert never_exercised(coverage_rows(found, protocol.named_class)) == []
+    assert never_exercised(coverage_rows(found)) == []
 
 
 @pytest.mark.usefixtures("shared_session")

@@ -7,7 +7,7 @@ any name and then contains one.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,18 +15,17 @@ import msgspec
 import pyarrow as pa
 
 from kafka_rack.audit import KINDS
-from kafka_rack.pipeline.audit.descriptions import LINES, SUFFIXES, UnreadableCluster, cluster_of, plain_name
+from kafka_rack.pipeline.audit.descriptions import LINES, SUFFIXES, Described, cluster_of, plain_name
 from kafka_rack.pipeline.audit.rows import SCHEMAS, AuditQuestion, Row, column_of, rows_of, severity
-from kafka_rack.pipeline.route import Parts, listed, parts_of, path_of, place_of, text_of
+from kafka_rack.pipeline.route import Batches, Parts, Step, listed, parts_of, path_of, place_of, rows_in, text_of
 from kafka_rack.pipeline.tables import ddl_of, small_table, union_batches, union_schema, write_table, write_text
-from kafka_rack.pipeline.tables import rows_of as rows_in
+from kafka_rack.pipeline.tables import rows_of as table_of
 from kafka_rack.placement import UsableBroker
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 JSON_NAME = "audit.json"
-Batches = Iterable[pa.RecordBatch]
 
 
 class NothingToAudit(Exception):
@@ -34,17 +33,14 @@ class NothingToAudit(Exception):
 
 
 class Fleet(msgspec.Struct):
-    """The findings of an audit. ``clusters`` and ``problems`` are those tables' rows; ``tables`` counts the others'."""
+    """The findings of an audit. ``tables`` counts the rows of tables that are not here.
+
+    The worst of ``clusters`` are first, ``problems`` are by file and line.
+    """
 
     clusters: list[Row]
     problems: list[Row]
     tables: dict[str, int]
-
-    def in_order(self) -> Fleet:
-        """The fleet with the worst clusters first and problems by file and line."""
-        self.clusters.sort(key=severity)
-        self.problems.sort(key=lambda row: (row["file"], row["line"] or 0, row["reason"]))
-        return self
 
     @property
     def findings(self) -> dict[str, int]:
@@ -58,11 +54,6 @@ class Fleet(msgspec.Struct):
     @property
     def partitions(self) -> int:
         return sum(row["partitions"] for row in self.clusters)
-
-    @property
-    def clean(self) -> bool:
-        """True if there are no findings and everything was read."""
-        return not self.bad_clusters and not self.problems
 
 
 def audit_fleet(
@@ -90,15 +81,14 @@ def audit_fleet(
     try:
         counts = {row.table: row["count"] for row in found.groupBy("table").count().collect()}
         clusters, problems = (
-            [row.asDict() for row in rows_in(found, name).collect()] for name in ("clusters", "problems")
+            [row.asDict() for row in table_of(found, name).collect()] for name in ("clusters", "problems")
         )
-        fleet = Fleet(
-            clusters,
-            problems,
-            {name: counts.get(name, 0) for name in SCHEMAS if name not in ("clusters", "problems")},
-        ).in_order()
+        clusters.sort(key=severity)
+        problems.sort(key=lambda row: (row["file"], row["line"] or 0, row["reason"]))
+        others = [name for name in SCHEMAS if name not in ("clusters", "problems")]
+        fleet = Fleet(clusters, problems, {name: counts.get(name, 0) for name in others})
         for name in fleet.tables:
-            write_table(rows_in(found, name), out, name)
+            write_table(table_of(found, name), out, name)
         for name, rows in (("clusters", fleet.clusters), ("problems", fleet.problems)):
             write_table(small_table(spark, rows, SCHEMAS[name]), out, name)
     finally:
@@ -141,9 +131,7 @@ def audited(
     return found[0] if len(found) == 1 else found[0].unionAll(found[1])
 
 
-def auditor(
-    asked: AuditQuestion, brokers: list[UsableBroker] | None, parts: Parts | None
-) -> Callable[[Batches], Iterator[pa.RecordBatch]]:
+def auditor(asked: AuditQuestion, brokers: list[UsableBroker] | None, parts: Parts | None) -> Step:
     """A step: descriptions, one per row (``value``, ``file``, ``part``), to rows of all tables.
 
     Args:
@@ -152,26 +140,21 @@ def auditor(
 
     def step(batches: Batches) -> Iterator[pa.RecordBatch]:
         part, number = ("", 0), 0
-        for batch in batches:
-            for content, url, begins in zip(*(column.to_pylist() for column in batch.columns), strict=True):
-                file = path_of(url)
-                if (file, begins) != part:
-                    part = file, begins
-                    number = (parts or {}).get(part, (0, 0, 0))[2]
-                number += 1
-                if parts is None or content.strip():
-                    line = None if parts is None else number
-                    for table, rows in rows_of_cluster(content, file, line).items():
-                        if rows:
-                            found = pa.RecordBatch.from_pylist([*rows], schema=SCHEMAS[table])
-                            yield from union_batches(table, found, SCHEMAS)
-
-    def rows_of_cluster(content: bytes, file: str, line: int | None) -> dict[str, Sequence[Row]]:
-        described = cluster_of(content, file, line, brokers)
-        if isinstance(described, UnreadableCluster):
-            return {"problems": [described._asdict()]}
-        found = rows_of(described, asked)
-        return {"clusters": [found.cluster], **found.tables}
+        for content, url, begins in rows_in(batches):
+            file = path_of(url)
+            if (file, begins) != part:
+                part = file, begins
+                number = (parts or {}).get(part, (0, 0, 0))[2]
+            number += 1
+            if parts is None or content.strip():
+                described = cluster_of(content, file, None if parts is None else number, brokers)
+                if isinstance(described, Described):
+                    tables = rows_of(described, asked)
+                else:
+                    tables = {"problems": [described._asdict()]}
+                for table, rows in tables.items():
+                    found = pa.RecordBatch.from_pylist(rows, schema=SCHEMAS[table])
+                    yield from union_batches(table, found, SCHEMAS)
 
     return step
 

@@ -13,7 +13,6 @@ from kafka_rack.errors import KafkaRackError
 from kafka_rack.failures import what_ifs
 from kafka_rack.pipeline.audit.descriptions import Described
 from kafka_rack.pipeline.tables import schema_of
-from kafka_rack.placement import missing_racks
 from kafka_rack.rack_names import rack_hints
 from kafka_rack.reassignment import repair
 
@@ -63,56 +62,42 @@ class AuditQuestion(NamedTuple):
     min_insync_racks: int = 1
 
 
-class ClusterRows(NamedTuple):
-    """All rows of one cluster: that of the table ``clusters``, and those of the other tables."""
-
-    cluster: Row
-    tables: Mapping[str, Sequence[Row]]
-
-
-def rows_of(described: Described, asked: AuditQuestion = AuditQuestion()) -> ClusterRows:  # noqa: B008 - it cannot change
-    """Audit a cluster. Diskless topics are left out but for their number: they have no replicas to judge."""
+def rows_of(described: Described, asked: AuditQuestion = AuditQuestion()) -> dict[str, list[Row]]:  # noqa: B008 - it cannot change
+    """Audit a cluster: its rows by table. Diskless topics are only counted: they have no replicas to judge."""
     layout = described.layout.without_diskless()
     least, racks = asked.min_insync_replicas, asked.min_insync_racks
     found = audit(layout, min_insync_replicas=least, min_insync_racks=racks, skew=asked.skew)
     findings = [one for one in found.findings if one.kind not in asked.ignore]
-    which = {"cluster": described.cluster, "file": described.file, "line": described.line}
     moves, plan = repair_rows(layout)
     what_if = [asdict(one) for one in what_ifs(layout, min_insync_replicas=asked.min_insync_replicas)]
     cluster = {
-        **which,
         **counts(findings),
         "brokers": len(layout.brokers),
         "racks": len(layout.racks),
         "topics": len(layout.topics),
         "partitions": found.partitions,
         "diskless_topics": len(described.layout.topics) - len(layout.topics),
-        "brokers_without_rack": bare_brokers(layout),
+        "brokers_without_rack": sorted(broker.id for broker in layout.brokers if broker.rack is None),
         "hints": rack_hints(broker.rack for broker in layout.brokers),
         **worst_rack(found),
         **plan,
     }
-    tables = {"violations": violations(layout, findings), "what_if": what_if, "repairs": moves}
-    return ClusterRows(cluster, {name: [{**which, **row} for row in rows] for name, rows in tables.items()})
+    tables = {"clusters": [cluster], "violations": violations(layout, findings), "what_if": what_if, "repairs": moves}
+    which = {"cluster": described.cluster, "file": described.file, "line": described.line}
+    return {name: [{**which, **row} for row in rows] for name, rows in tables.items()}
 
 
-def counts(findings: Iterable[Finding]) -> Row:
-    """Findings by kind, and the worst kind with the partitions that it touches; None where nothing was found."""
-    listed = list(findings)
-    kinds = Counter(one.kind for one in listed)
+def counts(findings: Sequence[Finding]) -> Row:
+    """Findings by kind, and the worst kind with the partitions that it touches; None if nothing was found."""
+    kinds = Counter(one.kind for one in findings)
     worst = next((kind for kind in KINDS if kinds[kind]), None)
-    touched = {partition for one in listed if one.kind == worst for partition in one.partitions}
+    touched = {partition for one in findings if one.kind == worst for partition in one.partitions}
     return {
         "worst": worst,
         "worst_partitions": len(touched),
-        "findings": len(listed),
+        "findings": len(findings),
         **{column_of(kind): kinds[kind] for kind in KINDS},
     }
-
-
-def bare_brokers(layout: ClusterLayout) -> list[int]:
-    """Brokers without a rack: some of them, or all."""
-    return list(missing_racks(layout.brokers)) or [broker.id for broker in layout.brokers if broker.rack is None]
 
 
 def worst_rack(found: Audit) -> Row:

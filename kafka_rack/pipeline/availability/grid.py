@@ -20,7 +20,6 @@ AXES = (
     *("brokers", "racks", "partitions", "replication_factor", "min_insync_replicas", "placer"),
     *("scatter_width", "failures", "rack_failures"),
 )
-NEEDED = ("brokers", "partitions", "replication_factor", "failures")
 UNSET: dict[str, tuple[Any, ...]] = {
     "racks": (None,),
     "min_insync_replicas": (None,),
@@ -28,7 +27,7 @@ UNSET: dict[str, tuple[Any, ...]] = {
     "scatter_width": (None,),
     "rack_failures": (0,),
 }
-"""Defaults of the axes: no racks; min.insync.replicas 2, or 1 with one replica; ..."""
+"""Defaults of the axes that have one: no racks; min.insync.replicas 2, or 1 with one replica; ..."""
 MAY_BE_NONE = ("racks", "min_insync_replicas", "scatter_width")
 NONE = "none"
 HIGHEST = {"brokers": 2_000, "racks": 2_000, "partitions": 100_000, "replication_factor": 100}
@@ -117,14 +116,11 @@ def checked_values(axis: str, values: Sequence[Any]) -> tuple[Any, ...]:
         if axis == "placer":
             if value not in PLACERS:
                 raise InputError(f"placer: expected all or some of {', '.join(PLACERS)}, got {value!r}")
-            continue
-        if value is None and axis in MAY_BE_NONE:
-            continue
-        if type(value) is not int or value < 0:
-            raise InputError(f"{axis}: expected numbers from 0, got {json.dumps(value, default=str)}")
-        highest = HIGHEST.get(axis, MAX_OTHER)
-        if value > highest:
-            raise InputError(f"{axis}: {value}, but at most {highest} are taken")
+        elif value is not None or axis not in MAY_BE_NONE:
+            if type(value) is not int or value < 0:
+                raise InputError(f"{axis}: expected numbers from 0, got {json.dumps(value, default=str)}")
+            if value > (highest := HIGHEST.get(axis, MAX_OTHER)):
+                raise InputError(f"{axis}: {value}, but at most {highest} are taken")
     return tuple(dict.fromkeys(values))
 
 
@@ -179,7 +175,7 @@ def points_of(grids: Iterable[Grid], *, uneven_last_group: bool = False) -> tupl
     """
     chosen = [{**UNSET, **grid} for grid in grids]
     for grid in chosen:
-        missing = [axis for axis in NEEDED if axis not in grid]
+        missing = [axis for axis in AXES if axis not in grid]
         if missing:
             raise InputError(f"{', '.join(missing)} must be given")
     size = sum(prod(len(grid[axis]) for axis in AXES) for grid in chosen)
@@ -187,11 +183,13 @@ def points_of(grids: Iterable[Grid], *, uneven_last_group: bool = False) -> tupl
         raise InputError(f"{size} combinations, but at most {MAX_POINTS} are taken: give fewer values")
     points, skipped = [], []
     for point in dict.fromkeys(point for grid in chosen for point in combinations_of(grid, uneven_last_group)):
-        reason = why_not(point)
-        if reason is None:
+        try:  # placers refuse others when they are called
+            check_question(point.question)
+            racks = {broker.id: broker.rack for broker in point.question.usable_brokers()}
+            check_outage(racks, point.question.outage)
             points.append(point)
-        else:
-            skipped.append(Skipped(point, reason))
+        except KafkaRackError as error:
+            skipped.append(Skipped(point, str(error)))
     return points, skipped
 
 
@@ -202,14 +200,3 @@ def combinations_of(grid: Grid, uneven_last_group: bool) -> Iterator[Point]:
         if one["min_insync_replicas"] is None:
             one["min_insync_replicas"] = min(2, one["replication_factor"])
         yield Point(Question(**one), width if one["placer"] == "copyset" else None, uneven_last_group)
-
-
-def why_not(point: Point) -> str | None:
-    """Why a combination is impossible, by its numbers; placers refuse others when they are called."""
-    question = point.question
-    try:
-        check_question(question)
-        check_outage({broker.id: broker.rack for broker in question.usable_brokers()}, question.outage)
-    except KafkaRackError as error:
-        return str(error)
-    return None

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import pickle
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
-
-import pyarrow as pa
 
 from kafka_rack.availability import Row
 from kafka_rack.availability.kafka_1736 import ComparisonRow
@@ -45,15 +42,9 @@ def answer_points(
     if not points:
         return []
     tasks = tasks or min(len(points), TASKS_PER_CORE * spark.sparkContext.defaultParallelism)
-
-    def answer(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for task in (task for batch in batches for task in batch.column("id").to_pylist()):
-            mine = range(task, len(points), tasks)  # neighbours have similar costs: a task has some of each
-            found = [(number, row_or_reason(points[number], seed, trials)) for number in mine]
-            yield pa.RecordBatch.from_pylist([{"found": pickle.dumps(found)}])
-
-    rows = spark.range(0, tasks, 1, tasks).mapInArrow(answer, "found binary").collect()
-    found = dict(one for row in rows for one in pickle.loads(row.found))  # noqa: S301 - our own
+    shares = [range(task, len(points), tasks) for task in range(tasks)]  # neighbours have similar costs
+    work = spark.sparkContext.parallelize([(number, points[number]) for share in shares for number in share], tasks)
+    found = dict(work.mapValues(lambda point: row_or_reason(point, seed, trials)).collect())
     return [found[number] for number in range(len(points))]
 
 

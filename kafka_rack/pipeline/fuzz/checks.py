@@ -7,7 +7,7 @@ failure, and a smaller message can be recognised as an example of it.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import msgspec
@@ -24,6 +24,7 @@ from protocol.wire import Array, FieldType
 MESSAGE, WILD, BYTES = "message", "wild", "bytes"
 """The inputs of checks: a message that the version can hold, one that mixes versions, damaged bytes."""
 MAX_ANSWER_CHARACTERS = 4_000  # the most characters stored of each side's answer
+ABSENT = object()
 
 
 class Disagreement(NamedTuple):
@@ -38,30 +39,21 @@ class FuzzCheck(Protocol):
     """One check. It may raise Unfit if the other side cannot represent the values."""
 
     name: str
-    takes: tuple[str, ...]
-    damaged: int  # inputs of damaged bytes for each example
+    takes: tuple[str, ...] = (MESSAGE,)
+    damaged: int = 0  # inputs of damaged bytes for each example
 
     def supports(self, message: str, version: int) -> bool:
         """True if the check applies to this message version."""
+        return version in protocol.named_class(message).valid_versions
 
     def fault(self, message: Any, version: int, value: Any) -> Disagreement | None:
         """The fault in ``value``, a message of this class or bytes, in this version; None if it has none."""
 
 
-class OfAll:
-    """Base of checks that support every message version."""
-
-    damaged = 0
-
-    def supports(self, message: str, version: int) -> bool:
-        return version in protocol.named_class(message).valid_versions
-
-
-class RoundTrip(OfAll):
+class RoundTrip(FuzzCheck):
     """The compiled codec decodes its own output, and encodes it to the same bytes."""
 
     name = "round-trip"
-    takes: tuple[str, ...] = (MESSAGE,)
 
     def fault(self, message: Any, version: int, value: Any) -> Disagreement | None:
         ours = codec(message, version)
@@ -81,11 +73,10 @@ class RoundTrip(OfAll):
         return None if again == data else Disagreement("other bytes written", data.hex(), again.hex())
 
 
-class Versions(OfAll):
+class Versions(FuzzCheck):
     """A message with fields of several versions: each field survives, is dropped or refused as it is declared."""
 
-    name = "versions"
-    takes: tuple[str, ...] = (WILD,)
+    name, takes = "versions", (WILD,)
 
     def fault(self, message: Any, version: int, value: Any) -> Disagreement | None:
         try:
@@ -110,18 +101,14 @@ def refused_at(message: Any, version: int, value: Any, path: str) -> Disagreemen
     return Disagreement("not refused", f"refuses {path}", data.hex())
 
 
-class Reference(OfAll):
+class Reference(FuzzCheck):
     """The slow reference constructs encode and decode the same, and refuse the same damage."""
 
-    name, damaged = "reference", 1
-    takes: tuple[str, ...] = (MESSAGE, BYTES)
+    name, takes, damaged = "reference", (MESSAGE, BYTES), 1
 
     def fault(self, message: Any, version: int, value: Any) -> Disagreement | None:
         if isinstance(value, bytes):
-            ours, theirs = (
-                outcome(lambda: decode_as(message, version, value)),
-                outcome(lambda: reference_decode(message, version, value)),
-            )
+            ours, theirs = (outcome(read, message, version, value) for read in (decode_as, reference_decode))
             return None if ours == theirs else Disagreement("readers disagree about damaged bytes", ours, theirs)
         ours_written, theirs_written = codec(message, version).encode(value), reference.encode(value, version)
         if ours_written != theirs_written:
@@ -137,11 +124,10 @@ def reference_decode(message: Any, version: int, data: bytes) -> Any:
     return found
 
 
-class DamageCheck(OfAll):
+class DamageCheck(FuzzCheck):
     """Damaged bytes decode to a message or raise DecodeError; such a message can be encoded and decoded again."""
 
-    name, damaged = "damage", 4
-    takes: tuple[str, ...] = (BYTES,)
+    name, takes, damaged = "damage", (BYTES,), 4
 
     def fault(self, message: Any, version: int, value: Any) -> Disagreement | None:
         try:
@@ -162,7 +148,7 @@ class DamageCheck(OfAll):
         return None if again == written else Disagreement("other bytes written", written.hex(), again.hex())
 
 
-class Users:
+class Users(FuzzCheck):
     """The user's own codec: the same bytes from the same JSON, the same JSON from the same bytes, clean refusals."""
 
     name = "codec"
@@ -170,8 +156,8 @@ class Users:
     def __init__(self, theirs: UserCodec) -> None:
         self.theirs = theirs
         reads = theirs.decode is not None or theirs.rewritten is not None
-        self.takes: tuple[str, ...] = (MESSAGE, BYTES) if theirs.refusals and reads else (MESSAGE,)
-        self.damaged = 2 if BYTES in self.takes else 0
+        if theirs.refusals and reads:
+            self.takes, self.damaged = (MESSAGE, BYTES), 2
 
     def supports(self, message: str, version: int) -> bool:
         return bool(self.theirs.supports(message, version))
@@ -233,21 +219,16 @@ class Users:
         return None
 
 
-# -- which there are ---------------------------------------------------------------------------------------------------
+# -- all checks --------------------------------------------------------------------------------------------------------
 
-MAKERS: dict[str, Callable[[], FuzzCheck]] = {
-    "round-trip": RoundTrip,
-    "versions": Versions,
-    "reference": Reference,
-    "damage": DamageCheck,
-}
-CHECKS = (*MAKERS, "java", "codec")
+OWN_CHECKS: tuple[FuzzCheck, ...] = (RoundTrip(), Versions(), Reference(), DamageCheck())
+CHECKS = (*(check.name for check in OWN_CHECKS), "java", "codec")
 """All names. ``java`` runs in Spark's JVM, see the module of that name; ``codec`` is the user's."""
 
 
 def checks_for(names: Sequence[str], theirs: UserCodec | None = None) -> list[FuzzCheck]:
     """Returns the checks of these names that run in Python, in the order of :data:`CHECKS`."""
-    found: list[FuzzCheck] = [make() for name, make in MAKERS.items() if name in names]
+    found = [check for check in OWN_CHECKS if check.name in names]
     if "codec" in names:
         assert theirs is not None
         found.append(Users(theirs))
@@ -257,18 +238,16 @@ def checks_for(names: Sequence[str], theirs: UserCodec | None = None) -> list[Fu
 # -- small things ------------------------------------------------------------------------------------------------------
 
 
-def outcome(read: Callable[[], Any]) -> str:
+def outcome(read: Callable[..., Any], *of: Any) -> str:
     """The outcome of reading bytes, as text: messages that hold NaN are not equal to themselves."""
     try:
-        return shown(read(), whole=True)
+        return str(msgspec.to_builtins(read(*of)))
     except protocol.DecodeError:
         return "refused"
 
 
-def shown(message: Any, *, whole: bool = False) -> str:
-    """A message as text."""
-    text = str(msgspec.to_builtins(message)) if whole else repr(message)
-    return text if whole else cut(text)
+def shown(message: Any) -> str:
+    return cut(repr(message))
 
 
 def described(error: BaseException) -> str:
@@ -313,20 +292,17 @@ def first_difference(ours: Any, theirs: Any, path: str = "") -> str | None:
     >>> first_difference({"topics": [{"name": "a"}]}, {"topics": [{"name": None}]})
     'topics[].name'
     """
+    parts: Iterable[tuple[str, Any, Any]]
     if isinstance(ours, Mapping) and isinstance(theirs, Mapping):
-        for name in dict.fromkeys((*ours, *theirs)):
-            place = f"{path}.{name}" if path else str(name)
-            if name not in ours or name not in theirs:
-                return place
-            found = first_difference(ours[name], theirs[name], place)
-            if found is not None:
-                return found
-        return None
-    if isinstance(ours, list) and isinstance(theirs, list) and len(ours) == len(theirs):
-        for one, other in zip(ours, theirs, strict=True):
-            found = first_difference(one, other, f"{path}[]")
-            if found is not None:
-                return found
-        return None
-    same = ours == theirs and isinstance(ours, bool) == isinstance(theirs, bool)
-    return None if same else path or "the whole"
+        names = dict.fromkeys((*ours, *theirs))
+        parts = (
+            (f"{path}.{name}" if path else str(name), ours.get(name, ABSENT), theirs.get(name, ABSENT))
+            for name in names
+        )
+    elif isinstance(ours, list) and isinstance(theirs, list) and len(ours) == len(theirs):
+        parts = ((f"{path}[]", *pair) for pair in zip(ours, theirs, strict=True))
+    else:
+        same = ours == theirs and isinstance(ours, bool) == isinstance(theirs, bool)
+        return None if same else path or "the whole"
+    found = (first_difference(one, other, place) for place, one, other in parts)
+    return next(filter(None, found), None)

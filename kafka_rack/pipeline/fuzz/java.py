@@ -16,7 +16,7 @@ from urllib.parse import unquote, urlparse
 from zipfile import BadZipFile, ZipFile, ZipInfo
 
 import protocol
-from kafka_rack.pipeline.fuzz.checks import MESSAGE, Disagreement, as_text, cut, first_difference, without_tags
+from kafka_rack.pipeline.fuzz.checks import Disagreement, FuzzCheck, as_text, cut, first_difference, without_tags
 from protocol.codec import codec
 from protocol.versions import VersionRange
 
@@ -64,11 +64,10 @@ class KafkaSide:
         return version in self.versions.get(message, ()) and version not in self.drafts.get(message, ())
 
 
-class JavaCheck:
+class JavaCheck(FuzzCheck):
     """The check ``java`` for one example at a time, from the driver; tasks use the SQL function instead."""
 
-    name, damaged = NAME, 0
-    takes: tuple[str, ...] = (MESSAGE,)
+    name = NAME
 
     def __init__(self, side: KafkaSide) -> None:
         self.side = side

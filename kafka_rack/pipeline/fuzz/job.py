@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-import pyarrow as pa
 
 import protocol
 from kafka_rack.pipeline.fuzz.checks import Disagreement, FuzzCheck, checks_for
@@ -22,20 +21,15 @@ from kafka_rack.pipeline.fuzz.java import FUNCTION, NAME, JavaCheck, KafkaSide, 
 from kafka_rack.pipeline.fuzz.plan import ExampleChunk, FuzzPlan
 from kafka_rack.pipeline.fuzz.results import Coverage, Failure, Results
 from kafka_rack.pipeline.fuzz.work import Asker, messages_of, minimised, run_chunk
-from kafka_rack.pipeline.tables import schema_of
 from protocol.codec import decode_as
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Row, SparkSession
 
 TASKS_PER_CORE = 8
 MAX_MINIMISED_BY_JAVA = 50
 """The driver calls Kafka's classes for that, one example after the other."""
-FOUND_DDL = "found binary"
-ASKED_DDL = "chunk long, example long, class string, version int, data binary, tree string"
-
-Batches = Iterable[pa.RecordBatch]
-Task = Callable[[Batches], Iterator[pa.RecordBatch]]
+QUESTIONS_DDL = "chunk long, example long, class string, version int, data binary, tree string"
 
 
 class FuzzRun(msgspec.Struct):
@@ -69,30 +63,25 @@ def fuzz(
     checks_for(checks, codec.load() if codec is not None else None)  # reports missing parts before any work
     chunks = sum(1 for _ in plan.chunks())
     tasks = min(tasks or TASKS_PER_CORE * spark.sparkContext.defaultParallelism, chunks)
+    numbers = spark.sparkContext.parallelize(range(chunks), tasks)
     with kafka_side(spark, jars) if NAME in checks else nullcontext() as side:
         in_python = tuple(name for name in checks if name != NAME)
-        run = chunk_runner(plan, in_python, codec)
-        results = added(spark.range(0, chunks, 1, tasks).mapInArrow(run, FOUND_DDL))
+        results = added(numbers.mapPartitions(chunk_runner(plan, in_python, codec)).collect())
         if side is not None:
-            asked = spark.range(0, chunks, 1, tasks).mapInArrow(asker(plan, side), ASKED_DDL)
+            asked = spark.createDataFrame(numbers.flatMap(asker(plan, side)), QUESTIONS_DDL)
             answered = asked.selectExpr("chunk", "example", "data", f"{FUNCTION}(class, version, data, tree) AS answer")
             judge = answer_judge(plan, names_of_today=side.names_of_today)
-            results.add(added(answered.mapInArrow(judge, FOUND_DDL)))
+            results.add(added(answered.rdd.mapPartitions(judge).collect()))
         make_small(spark, results, in_python, codec, side, tasks)
     return FuzzRun(plan, tuple(checks), results, side.release if side is not None else None)
 
 
-def added(found: DataFrame) -> Results:
+def added(parts: Iterable[Results]) -> Results:
     """The sum of the tasks' results."""
     results = Results()
-    for row in found.collect():
-        results.add(msgspec.msgpack.decode(row.found, type=Results))
+    for part in parts:
+        results.add(part)
     return results
-
-
-def packed(found: Any) -> pa.RecordBatch:
-    """One value as the row for the driver."""
-    return pa.RecordBatch.from_pylist([{"found": msgspec.msgpack.encode(found)}], schema=schema_of(FOUND_DDL))
 
 
 @cache
@@ -101,57 +90,49 @@ def checks_here(names: tuple[str, ...], codec: CodecSource | None) -> list[FuzzC
     return checks_for(names, codec.load() if codec is not None else None)
 
 
-def chunk_runner(plan: FuzzPlan, names: tuple[str, ...], codec: CodecSource | None) -> Task:
-    """A task: runs the chunks with the given numbers through all checks in Python."""
+def chunk_runner(
+    plan: FuzzPlan, names: tuple[str, ...], codec: CodecSource | None
+) -> Callable[[Iterable[int]], Iterator[Results]]:
+    """A task: runs the chunks with these numbers through all checks in Python."""
 
-    def run(batches: Batches) -> Iterator[pa.RecordBatch]:
+    def run(numbers: Iterable[int]) -> Iterator[Results]:
         results, chunks = Results(), list(plan.chunks())
-        for batch in batches:
-            for at in batch.column("id").to_pylist():
-                run_chunk(chunks[at], plan.seed, checks_here(names, codec), results)
-        yield packed(results)
+        for at in numbers:
+            run_chunk(chunks[at], plan.seed, checks_here(names, codec), results)
+        yield results
 
     return run
 
 
-def asker(plan: FuzzPlan, side: KafkaSide) -> Task:
-    """A task: the inputs for Kafka's classes, from the messages of chunks."""
+def asker(plan: FuzzPlan, side: KafkaSide) -> Callable[[int], Iterator[tuple[Any, ...]]]:
+    """A task: the inputs for Kafka's classes, from the messages of a chunk, as rows of ``QUESTIONS_DDL``."""
     seed, chunks = plan.seed, list(plan.chunks())
     names = [side.classes[one.message] if side.supports(one.message, one.version) else None for one in chunks]
 
-    def ask(batches: Batches) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            for at in batch.column("id").to_pylist():
-                if names[at] is not None:
-                    yield pa.RecordBatch.from_pylist([*questions(at)], schema=schema_of(ASKED_DDL))
-
-    def questions(at: int) -> Iterator[dict[str, Any]]:
+    def ask(at: int) -> Iterator[tuple[Any, ...]]:
         chunk = chunks[at]
         message = protocol.named_class(chunk.message)
-        for example, found in messages_of(chunk, seed, Coverage()):
+        for example, found in messages_of(chunk, seed, Coverage()) if names[at] is not None else ():
             try:
-                data, tree = question(message, chunk.version, found)
+                yield at, example, names[at], chunk.version, *question(message, chunk.version, found)
             except protocol.ProtocolError:
                 continue  # other checks report that it cannot be encoded
-            asked = {"class": names[at], "version": chunk.version, "data": data, "tree": tree}
-            yield {"chunk": at, "example": example, **asked}
 
     return ask
 
 
-def answer_judge(plan: FuzzPlan, *, names_of_today: bool) -> Task:
+def answer_judge(plan: FuzzPlan, *, names_of_today: bool) -> Callable[[Iterable[Row]], Iterator[Results]]:
     """A task: the faults in the answers of Kafka's classes."""
     chunks = list(plan.chunks())
 
-    def judge(batches: Batches) -> Iterator[pa.RecordBatch]:
+    def judge(rows: Iterable[Row]) -> Iterator[Results]:
         results = Results()
-        for batch in batches:
-            for row in batch.to_pylist():
-                chunk = chunks[row["chunk"]]
-                value, fault = answer_fault(chunk, row["data"], row["answer"], names_of_today=names_of_today)
-                results.tally(NAME).asked += 1
-                Asker(chunk, results).tell(NAME, row["example"], value, fault)
-        yield packed(results)
+        for row in rows:
+            chunk = chunks[row.chunk]
+            value, fault = answer_fault(chunk, bytes(row.data), row.answer, names_of_today=names_of_today)
+            results.tally(NAME).asked += 1
+            Asker(chunk, results).tell(NAME, row.example, value, fault)
+        yield results
 
     return judge
 
@@ -180,12 +161,11 @@ def make_small(
     tasks: int,
 ) -> None:
     """Replace the first example of each failure by the smallest one."""
-    failures = [one for _, one in sorted(results.failures.items())]
+    failures = results.sorted_failures
     mine = [one for one in failures if one.check != NAME]
     if mine:
-        work = minimiser([msgspec.msgpack.encode(one) for one in mine], names, codec)
-        for row in spark.range(0, len(mine), 1, min(len(mine), tasks)).mapInArrow(work, FOUND_DDL).collect():
-            small = msgspec.msgpack.decode(row.found, type=Failure)
+        shared = spark.sparkContext.parallelize(mine, min(len(mine), tasks))
+        for small in shared.map(minimiser(names, codec)).collect():
             results.failures[small.key] = small
     if side is not None:
         check = JavaCheck(side)
@@ -194,14 +174,10 @@ def make_small(
             results.failures[one.key] = minimised(one, check)
 
 
-def minimiser(failures: Sequence[bytes], names: tuple[str, ...], codec: CodecSource | None) -> Task:
-    """A task: minimises the failures with the given numbers."""
+def minimiser(names: tuple[str, ...], codec: CodecSource | None) -> Callable[[Failure], Failure]:
+    """A task: minimises a failure."""
 
-    def run(batches: Batches) -> Iterator[pa.RecordBatch]:
-        by_name = {check.name: check for check in checks_here(names, codec)}
-        for batch in batches:
-            for at in batch.column("id").to_pylist():
-                failure = msgspec.msgpack.decode(failures[at], type=Failure)
-                yield packed(minimised(failure, by_name[failure.check]))
+    def run(failure: Failure) -> Failure:
+        return minimised(failure, next(check for check in checks_here(names, codec) if check.name == failure.check))
 
     return run

@@ -6,9 +6,9 @@ distribution over tasks does not change them.
 
 from __future__ import annotations
 
-import difflib
+import fnmatch
 from collections.abc import Iterator, Sequence
-from fnmatch import fnmatchcase
+from difflib import get_close_matches
 from random import Random
 
 import msgspec
@@ -72,27 +72,18 @@ def chosen(patterns: Sequence[str], versions: str) -> dict[str, list[int]]:
     >>> chosen(["metadatareq*"], "latest"), chosen(["FetchRequest"], "3-5")
     ({'MetadataRequest': [14]}, {'FetchRequest': [3, 4, 5]})
     """
-    if versions not in ("all", "latest"):
-        try:
-            wanted = VersionRange.parse(versions)
-        except ValueError:
-            raise ValueError(f"versions: expected all, latest, 3, 0-14 or 9+, got {versions!r}") from None
-    found: dict[str, list[int]] = {}
-    for name in names_like(patterns):
-        known = protocol.named_class(name).valid_versions
-        if versions == "latest":
-            found[name] = [known.highest]
-        elif versions == "all":
-            found[name] = list(known)
-        elif list(wanted.within(known)):
-            found[name] = list(wanted.within(known))
+    try:
+        wanted = VersionRange.parse("0+" if versions in ("all", "latest") else versions)
+    except ValueError:
+        raise ValueError(f"versions: expected all, latest, 3, 0-14 or 9+, got {versions!r}") from None
+    known = {name: protocol.named_class(name).valid_versions for name in names_like(patterns)}
+    found = {name: [*wanted.within(valid)] for name, valid in known.items() if wanted.within(valid)}
     if not found:
-        names = names_like(patterns)
-        what = f"{names[0]} has versions {protocol.named_class(names[0]).valid_versions}" if len(names) == 1 else "none"
+        ((name, valid), *others) = known.items()
         raise ValueError(
-            f"versions {versions}, but {what}" if len(names) == 1 else f"no message has version {versions}"
+            f"no message has version {versions}" if others else f"versions {versions}, but {name} has versions {valid}"
         )
-    return found
+    return {name: numbers[-1:] if versions == "latest" else numbers for name, numbers in found.items()}
 
 
 def names_like(patterns: Sequence[str]) -> list[str]:
@@ -100,23 +91,15 @@ def names_like(patterns: Sequence[str]) -> list[str]:
 
     Raises: ValueError.
     """
-    known = sorted(modules_by_name())
-    if not patterns:
-        return known
+    by_lower = {name.lower(): name for name in sorted(modules_by_name())}
     found: set[str] = set()
-    for pattern in patterns:
-        matches = [name for name in known if fnmatchcase(name.lower(), pattern.lower())]
+    for pattern in patterns or ["*"]:
+        matches = fnmatch.filter(by_lower, pattern.lower())
         if not matches:
-            near = near_names(pattern, known)
-            hint = f"did you mean {' or '.join(near)}?" if near else "`kafka-rack messages` lists them"
+            bare = pattern.lower().strip("*")
+            near = get_close_matches(bare, by_lower, 3) or [name for name in by_lower if bare and bare in name][:3]
+            meant = f"did you mean {' or '.join(by_lower[name] for name in near)}?"
+            hint = meant if near else "`kafka-rack messages` lists them"
             raise ValueError(f"expected the name of a message, got {pattern!r}; {hint}")
-        found.update(matches)
+        found.update(by_lower[name] for name in matches)
     return sorted(found)
-
-
-def near_names(pattern: str, known: Sequence[str]) -> list[str]:
-    """Names similar to a pattern, in any case."""
-    by_lower = {name.lower(): name for name in known}
-    bare = pattern.lower().strip("*")
-    near = difflib.get_close_matches(bare, by_lower, n=3) or [name for name in by_lower if bare and bare in name][:3]
-    return [by_lower[name] for name in near]

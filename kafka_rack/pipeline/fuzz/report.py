@@ -14,7 +14,7 @@ import protocol
 from kafka_rack.pipeline.fuzz.checks import CHECKS
 from kafka_rack.pipeline.fuzz.codecs import CodecSource
 from kafka_rack.pipeline.fuzz.job import FuzzRun
-from kafka_rack.pipeline.fuzz.results import Failure, Results, coverage_rows, never_exercised
+from kafka_rack.pipeline.fuzz.results import Failure, coverage_rows, never_exercised
 from kafka_rack.pipeline.tables import schema_of, small_table, write_table, write_text
 from protocol.fuzz.generation import MARKS
 
@@ -43,7 +43,6 @@ class Replay(Failure, kw_only=True):
 def summary_of(run: FuzzRun) -> dict[str, Any]:
     """A run as JSON values: the examples, each check's results, failures, fields never exercised."""
     results, plan = run.results, run.plan
-    unexercised = never_exercised(coverage_rows(results, protocol.named_class))
     return {
         "seed": plan.seed,
         "messages": len(plan.versions),
@@ -58,15 +57,11 @@ def summary_of(run: FuzzRun) -> dict[str, Any]:
                 **{name: getattr(one, name) for name in ("message", "version", "check", "kind", "count", "minimised")},
                 "file": f"{FAILURES}/{file_name(one)}",
             }
-            for one in sorted_failures(results)
+            for one in results.sorted_failures
         ],
         "fields": sum(len(one.counts) // 32 for one in results.coverage.values()),
-        "never_exercised": unexercised,
+        "never_exercised": never_exercised(coverage_rows(results)),
     }
-
-
-def sorted_failures(results: Results) -> list[Failure]:
-    return [one for _, one in sorted(results.failures.items())]
 
 
 def file_name(failure: Failure) -> str:
@@ -84,7 +79,7 @@ def write(
     kafka_clients: str | None,
 ) -> None:
     """Write a run below ``out``; replaces coverage and summary of an earlier run. Raises OSError."""
-    for one in sorted_failures(run.results):
+    for one in run.results.sorted_failures:
         path = f"{FAILURES}/{file_name(one)}"
         replay = Replay(
             **msgspec.structs.asdict(one),
@@ -93,8 +88,7 @@ def write(
             kafka_clients=kafka_clients if one.check == "java" else None,
         )
         write_text(spark, out, path, as_json(replay, f"{out.rstrip('/')}/{path}"))
-    rows = coverage_rows(run.results, protocol.named_class)
-    write_table(small_table(spark, rows, SCHEMA), out, COVERAGE)
+    write_table(small_table(spark, coverage_rows(run.results), SCHEMA), out, COVERAGE)
     write_text(spark, out, SUMMARY, json.dumps(summary, indent=2) + "\n")
 
 

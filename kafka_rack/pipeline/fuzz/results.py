@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+import protocol
 from protocol.fuzz.generation import MARKS, maker
 
 
@@ -79,6 +80,10 @@ class Results(msgspec.Struct):
     coverage: dict[str, Coverage] = msgspec.field(default_factory=dict)  # "MetadataRequest 12"
     failures: dict[str, Failure] = msgspec.field(default_factory=dict)
 
+    @property
+    def sorted_failures(self) -> list[Failure]:
+        return [one for _, one in sorted(self.failures.items())]
+
     def tally(self, check: str) -> CheckTally:
         return self.tallies.setdefault(check, CheckTally())
 
@@ -106,31 +111,23 @@ class Results(msgspec.Struct):
             self.add_failure(failure)
 
 
-def coverage_rows(results: Results, message_class: Any) -> list[dict[str, Any]]:
+def coverage_rows(results: Results) -> list[dict[str, Any]]:
     """A row for each message, version and field: the number of examples with each kind of value.
 
     ``examples`` counts those of the message version, ``present`` those that have the field (a field of an empty array's
     items is absent); a message with several values of a field counts in each column that matches one of them.
-
-    Args:
-        message_class: name -> class, as ``protocol.named_class``.
     """
     rows = []
-    for name, coverage in sorted(results.coverage.items(), key=by_version):
-        message, version = name.split(" ")
-        for at, field in enumerate(maker(message_class(message), int(version)).fields):
+    names = {name: name.split(" ") for name in results.coverage}
+    for name, (message, number) in sorted(names.items(), key=lambda item: (item[1][0], int(item[1][1]))):
+        version, coverage = int(number), results.coverage[name]
+        for at, field in enumerate(maker(protocol.named_class(message), version).fields):
             counts = coverage.counts[at * 32 : at * 32 + 32]
-            row: dict[str, Any] = {"message": message, "version": int(version), "field": field}
+            row: dict[str, Any] = {"message": message, "version": version, "field": field}
             row |= {"examples": coverage.examples, "present": sum(counts[1:])}
             row |= {name: sum(counts[mark] for mark in range(32) if mark & bit) for name, bit in MARKS.items()}
             rows.append(row)
     return rows
-
-
-def by_version(item: tuple[str, Coverage]) -> tuple[str, int]:
-    """A sort key that orders versions as numbers."""
-    message, version = item[0].split(" ")
-    return message, int(version)
 
 
 def never_exercised(rows: list[dict[str, Any]]) -> list[str]:

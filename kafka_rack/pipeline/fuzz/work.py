@@ -119,19 +119,9 @@ def run_chunk(chunk: ExampleChunk, seed: int, checks: Sequence[FuzzCheck], resul
 
 def failure(chunk: ExampleChunk, check: str, example: int, value: Any, fault: Disagreement) -> Failure:
     """A fault with its example."""
-    data = value if isinstance(value, bytes) else written(value, chunk.version)
-    return Failure(
-        chunk.message,
-        chunk.version,
-        check,
-        fault.kind,
-        chunk.number,
-        example,
-        None if isinstance(value, bytes) else sparse(value),
-        None if data is None else data.hex(),
-        fault.ours,
-        fault.theirs,
-    )
+    data, tree = (value, None) if isinstance(value, bytes) else (written(value, chunk.version), sparse(value))
+    known = chunk.message, chunk.version, check, fault.kind, chunk.number, example
+    return Failure(*known, tree, None if data is None else data.hex(), fault.ours, fault.theirs)
 
 
 def written(message: Any, version: int) -> bytes | None:

@@ -32,7 +32,7 @@ def rows(said, asked=AuditQuestion(), name="here"):  # noqa: B008 - it cannot ch
 
 
 def test_the_clusters_row_counts_what_is_wrong():
-    row = rows(BROKEN).cluster
+    row = rows(BROKEN)["clusters"][0]
     assert (row["cluster"], row["file"], row["line"]) == ("here", "here.json", None)
     assert (row["brokers"], row["racks"], row["topics"], row["partitions"], row["diskless_topics"]) == (4, 2, 2, 4, 1)
     assert (row["worst"], row["worst_partitions"]) == ("unwritable-now", 1)
@@ -45,7 +45,7 @@ def test_the_clusters_row_counts_what_is_wrong():
 def test_each_partition_of_a_finding_is_a_violation():
     found = {
         (row["kind"], row["topic"], row["partition"], tuple(row["replicas"]), row["rack"])
-        for row in rows(BROKEN).tables["violations"]
+        for row in rows(BROKEN)["violations"]
     }
     three = [("orders", 1, (0, 2)), ("orders", 2, (3, 1)), ("events", 0, (2, 0))]
     assert found == {
@@ -59,7 +59,7 @@ def test_each_partition_of_a_finding_is_a_violation():
 def test_each_failure_has_its_cost():
     found = [
         (row["rack"], row["broker"], row["unwritable"], row["lost"], row["busiest_broker"], row["busiest_leaders"])
-        for row in rows(BROKEN).tables["what_if"]
+        for row in rows(BROKEN)["what_if"]
     ]
     # Leaders now: 0 leads orders-0 and -1, 3 orders-2, 2 events-0.
     assert found == [
@@ -73,7 +73,7 @@ def test_each_failure_has_its_cost():
 
 
 def test_a_repair_moves_the_copy_that_shares_a_rack_and_keeps_the_leader():
-    (move,) = rows(BROKEN).tables["repairs"]
+    (move,) = rows(BROKEN)["repairs"]
     assert (move["topic"], move["partition"], move["source"], move["source_rack"], move["target_rack"]) == (
         "orders", 0, 1, "a", "b",
     )  # fmt: skip
@@ -81,23 +81,23 @@ def test_a_repair_moves_the_copy_that_shares_a_rack_and_keeps_the_leader():
 
 def test_without_racks_there_is_no_plan_but_a_note():
     found = rows({"brokers": [[0], [1]], "topics": {"orders": [[0, 1]]}})
-    row = found.cluster
+    row = found["clusters"][0]
     assert (row["brokers_without_rack"], row["worst"], row["worst_rack"]) == ([0, 1], "missing-racks", None)
     assert row["repair_moves"] is None
     assert row["repair_note"] == "no broker has a rack, so there is nothing to restore: set broker.rack first"
-    assert [row["detail"] for row in found.tables["violations"]] == ["no broker has a rack: set broker.rack"]
+    assert [row["detail"] for row in found["violations"]] == ["no broker has a rack: set broker.rack"]
 
 
 def test_kinds_to_ignore_are_left_out_of_counts_and_violations():
     found = rows(BROKEN, AuditQuestion(ignore=("unwritable-now", "lost-with-rack", "unwritable-with-rack")))
-    assert (found.cluster["worst"], found.cluster["findings"]) == ("shared-rack", 1)
-    assert {row["kind"] for row in found.tables["violations"]} == {"shared-rack"}
+    assert (found["clusters"][0]["worst"], found["clusters"][0]["findings"]) == ("shared-rack", 1)
+    assert {row["kind"] for row in found["violations"]} == {"shared-rack"}
 
 
 def test_the_default_for_min_insync_replicas_is_that_of_the_audit():
     said = {"brokers": [[0, "a"], [1, "b"]], "topics": {"orders": [[0, 1]]}}
-    assert [row["unwritable"] for row in rows(said).tables["what_if"]] == [0, 0, 0, 0]
-    assert [row["unwritable"] for row in rows(said, AuditQuestion(2)).tables["what_if"]] == [1, 1, 1, 1]
+    assert [row["unwritable"] for row in rows(said)["what_if"]] == [0, 0, 0, 0]
+    assert [row["unwritable"] for row in rows(said, AuditQuestion(2))["what_if"]] == [1, 1, 1, 1]
 
 
 def test_clusters_stand_by_their_worst_finding_then_by_how_much_it_touches():
@@ -105,7 +105,7 @@ def test_clusters_stand_by_their_worst_finding_then_by_how_much_it_touches():
     lost_one = {"brokers": [[0, "a"], [1, "b"]], "topics": {"orders": [[0, 1], [0]]}}
     lost_two = {"brokers": [[0, "a"], [1, "b"]], "topics": {"orders": [[1], [0]]}}
     given = {"b-fine": fine, "a-fine": fine, "one": lost_one, "two": lost_two, "now": BROKEN}
-    found = sorted((rows(said, name=name).cluster for name, said in given.items()), key=severity)
+    found = sorted((rows(said, name=name)["clusters"][0] for name, said in given.items()), key=severity)
     assert [row["cluster"] for row in found] == ["now", "two", "one", "a-fine", "b-fine"]
 
 
@@ -142,16 +142,16 @@ def layouts(draw: st.DrawFn) -> ClusterLayout:
 def test_rows_are_what_the_audit_says(layout, least):
     found = rows_of(Described("x", "x.json", 1, layout), AuditQuestion(least))
     said = audit(layout, min_insync_replicas=least)
-    by_rack = {row["rack"]: row for row in found.tables["what_if"] if row["fails"] == "rack"}
+    by_rack = {row["rack"]: row for row in found["what_if"] if row["fails"] == "rack"}
     assert {rack: (row["unwritable"], row["lost"]) for rack, row in by_rack.items()} == {
         load.rack: (load.unwritable, load.lost) for load in said.racks if load.rack is not None
     }
-    assert {kind: found.cluster[kind.replace("-", "_")] for kind in KINDS} == {
+    assert {kind: found["clusters"][0][kind.replace("-", "_")] for kind in KINDS} == {
         kind: sum(one.kind == kind for one in said.findings) for kind in KINDS
     }
-    assert len(found.tables["violations"]) == sum(max(1, len(one.partitions)) for one in said.findings)
+    assert len(found["violations"]) == sum(max(1, len(one.partitions)) for one in said.findings)
     for name, schema in SCHEMAS.items():
-        listed = [found.cluster] if name == "clusters" else found.tables.get(name, [])
+        listed = found["clusters"] if name == "clusters" else found.get(name, [])
         assert all(set(row) == set(schema.names) for row in listed)
         pa.Table.from_pylist(list(listed), schema=schema)
 
@@ -179,5 +179,5 @@ def test_a_failure_costs_what_walking_every_partition_gives(layout):
 
 @pytest.mark.parametrize("name", ["violations", "what_if", "repairs"])
 def test_each_tables_rows_say_which_cluster_they_are_of(name):
-    for row in rows(BROKEN).tables[name]:
+    for row in rows(BROKEN)[name]:
         assert (row["cluster"], row["file"], row["line"]) == ("here", "here.json", None)

@@ -68,7 +68,7 @@ def test_coverage_counts_what_the_messages_hold():
     (chunk,) = plan.chunks()
     results = run([chunk], plan.seed, checks_for(["round-trip"]))
     made = [found for _, found in messages_of(chunk, plan.seed, Coverage())]
-    rows = {row["field"]: row for row in coverage_rows(results, protocol.named_class)}
+    rows = {row["field"]: row for row in coverage_rows(results)}
     for field in ("cluster_id", "brokers[].rack", "topics[].partitions[].isr_nodes[]", "brokers[].node_id"):
         values = [values_at(one, field) for one in made]
         assert rows[field]["present"] == sum(bool(one) for one in values)
