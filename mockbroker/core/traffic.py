@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kafka_rack.plurals import counted
 from kafka_rack.writers import can_partition_by_rack
+from mockbroker.core.journal.parts import parts_of
 from mockbroker.core.journal.records import (
     FETCH,
     NO_REPLICA,
@@ -25,7 +26,6 @@ from mockbroker.core.journal.records import (
     leader_racks_of,
     observed,
     observed_client,
-    parts_of,
 )
 from mockbroker.core.outcome import Outcome
 from mockbroker.core.response_errors import error_names

@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from struct import Struct
 from typing import Any
 
-from mockbroker.call import Call, FetchedPart, Part, ProducedPart
-from mockbroker.state.cluster import Cluster
+from mockbroker.call import Call, Part, ProducedPart
+from mockbroker.core.journal.parts import CRC, NO_OFFSET, fetched_parts, produced_parts, topic_facts
 from protocol.registry import api_key_of
 
-PRODUCE, FETCH, SHARE_FETCH = 0, 1, api_key_of("ShareFetch")
-APIS_WITH_PARTS = (PRODUCE, FETCH, SHARE_FETCH)
-NO_OFFSET = NO_REPLICA = -1
+PRODUCE, FETCH = 0, 1
+APIS_WITH_PARTS = (PRODUCE, FETCH, api_key_of("ShareFetch"))
 REPLICA_STATE_VERSION = 15
-NO_ID = bytes(16)
-HEAD_BYTES = 61  # of a batch
-BASE_OFFSET, LAST_OFFSET_DELTA, LENGTH = Struct(">q"), Struct(">i"), Struct(">i")
-LENGTH_AT, MAGIC_AT, LAST_OFFSET_DELTA_AT = 8, 16, 23
-CRC = slice(17, 21)
-MAGIC_OF_BATCHES = 2
 ENTRY = ProducedPart._fields.index("entry")
 
 
@@ -41,27 +32,6 @@ def note_parts(call: Call, response: Any) -> None:
         call.replica_id = state.replica_id
 
 
-def produced_parts(call: Call, response: Any) -> list[Part]:
-    """A part for each partition of the answer, or, without an answer, of the request."""
-    request = call.request
-    sent = {
-        (topic.name or topic.topic_id, one.index): one.records or b""
-        for topic in request.topic_data
-        for one in topic.partition_data
-    }
-    found: list[Part] = []
-    for topic in response.responses:
-        name, topic_id, isr = topic_facts(call.cluster, topic.name, topic.topic_id)
-        for one in topic.partition_responses:
-            records = sent.get((topic.name or topic.topic_id, one.index), b"")
-            end_offset = NO_OFFSET
-            if not one.error_code and one.base_offset >= 0 and is_batch(records):
-                end_offset = one.base_offset + records_in(records)
-            crc, acks = bytes(records[CRC]), request.acks
-            found.append(ProducedPart(name or "", topic_id, len(records), isr(one.index), end_offset, crc, one, acks))
-    return found
-
-
 def sent_parts(call: Call, response_class: Any) -> list[Part]:
     """The parts of a Produce without an answer (acks=0), with the errors of faults."""
     entry, injected = response_class.Topic.Partition, call.injected
@@ -75,76 +45,3 @@ def sent_parts(call: Call, response_class: Any) -> list[Part]:
             crc, acks = bytes(records[CRC]), call.request.acks
             found.append(ProducedPart(name or "", topic_id, len(records), isr(one.index), NO_OFFSET, crc, made, acks))
     return found
-
-
-def fetched_parts(call: Call, response: Any) -> list[Part]:
-    """A part for each partition of the answer."""
-    is_share = call.api_key == SHARE_FETCH
-    asked = {} if is_share else {one.key: one.fetch_offset for one in call.wanted}
-    found: list[Part] = []
-    for topic in response.responses:
-        given = None if is_share else topic.topic
-        name, topic_id, isr = topic_facts(call.cluster, given, topic.topic_id)
-        for one in topic.partitions:
-            index = one.partition_index
-            records = one.records or b""
-            offset = asked.get((given or topic.topic_id, index), NO_OFFSET)
-            first, after_last = offsets_in(records, offset)
-            found.append(
-                FetchedPart(
-                    name or None,
-                    topic_id,
-                    index,
-                    len(records),
-                    isr(index),
-                    one.error_code,
-                    NO_REPLICA if is_share else one.preferred_read_replica,
-                    offset,
-                    first,
-                    after_last,
-                    NO_OFFSET if is_share else one.high_watermark,
-                )
-            )
-    return found
-
-
-def topic_facts(
-    cluster: Cluster, name: str | None, topic_id: bytes
-) -> tuple[str | None, bytes, Callable[[int], tuple[int, ...] | None]]:
-    """Name and id of a topic, and its partitions' in-sync replicas: None if diskless, empty if unknown."""
-    known = cluster.topics.get(name) if name else cluster.topic_by_id.get(topic_id)
-    if known is None:
-        return name, topic_id, lambda _: ()
-    if known.diskless:
-        return known.name, known.id, lambda _: None
-    partitions = known.partitions
-    return known.name, known.id, lambda index: partitions[index].isr if 0 <= index < len(partitions) else ()
-
-
-def is_batch(records: Any) -> bool:
-    """True if records begin with a batch of magic 2."""
-    return len(records) >= HEAD_BYTES and records[MAGIC_AT] == MAGIC_OF_BATCHES
-
-
-def records_in(batches: Any, at: int = 0) -> int:
-    """The number of offsets of the batch at this place."""
-    return int(LAST_OFFSET_DELTA.unpack_from(batches, at + LAST_OFFSET_DELTA_AT)[0]) + 1
-
-
-def offsets_in(records: Any, asked: int) -> tuple[int, int]:
-    """The first offset of some batches and the offset after the last; the requested one if there are none.
-
-    The last batch may be incomplete; for older formats the end is not determined.
-    """
-    if not is_batch(records):
-        return asked, NO_OFFSET if len(records) else asked
-    first: int = BASE_OFFSET.unpack_from(records)[0]
-    after_last = NO_OFFSET
-    at, end = 0, len(records)
-    while at + HEAD_BYTES <= end and records[at + MAGIC_AT] == MAGIC_OF_BATCHES:
-        after = at + 12 + LENGTH.unpack_from(records, at + LENGTH_AT)[0]
-        if after > end or after <= at:
-            break
-        after_last = BASE_OFFSET.unpack_from(records, at)[0] + records_in(records, at)
-        at = after
-    return first, after_last

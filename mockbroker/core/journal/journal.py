@@ -9,6 +9,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from mockbroker.core.journal.entry import LENGTH_BYTES, JournalEntry
+from mockbroker.core.journal.parts import parts_of
 from mockbroker.core.journal.records import (
     CONSUMER_GROUP_HEARTBEAT,
     FETCH,
@@ -24,7 +25,6 @@ from mockbroker.core.journal.records import (
     named_rack,
     observed,
     observed_client,
-    parts_of,
 )
 from mockbroker.core.outcome import Outcome
 from protocol.errors import ProtocolError

@@ -169,49 +169,6 @@ def response_of(outcome: Outcome) -> Any:
     return read_response(b"".join(outcome.output)[4:], call.api_key, call.version)[1]
 
 
-def parts_of(outcome: Outcome) -> list[Part] | None:
-    """The parts of a Produce or a Fetch that its handler did not record, from its response.
-
-    None without a response, and if a single error covers all partitions.
-    """
-    call, response = outcome.call, outcome.response
-    if response is None or (call.api_key == FETCH and response.error_code):
-        return None
-    topics = {topic.id: topic.name for topic in call.cluster.topics.values()}
-    if call.api_key == FETCH:
-        return [
-            fetched_part(topic.topic or topics.get(topic.topic_id), topic.topic_id, one)
-            for topic in response.responses
-            for one in topic.partitions
-        ]
-    sizes = {
-        (topic.name, topic.topic_id, one.index): len(one.records or b"")
-        for topic in call.request.topic_data
-        for one in topic.partition_data
-    }
-    return [
-        ProducedPart(
-            topic.name or topics.get(topic.topic_id, ""),
-            topic.topic_id,
-            sizes.get((topic.name, topic.topic_id, one.index), 0),
-            (),
-            NO_OFFSET,
-            b"",
-            one,
-            call.request.acks,
-        )
-        for topic in response.responses
-        for one in topic.partition_responses
-    ]
-
-
-def fetched_part(name: str | None, topic_id: bytes, entry: Any) -> Part:
-    size = len(entry.records or b"")
-    number, code, near = entry.partition_index, entry.error_code, entry.preferred_read_replica
-    offset = NO_OFFSET
-    return FetchedPart(name, topic_id, number, size, (), code, near, offset, offset, offset, entry.high_watermark)
-
-
 def facts_of_write(
     isr: tuple[int, ...] | None, leaders: frozenset[str], rack: str | None, keyed: bool | None
 ) -> dict[str, Any]:
