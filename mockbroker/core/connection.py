@@ -111,7 +111,7 @@ class Connection:
         """The client or the broker has gone: drop a waiting call, and read and answer no more."""
         self._close("one side has gone")
         self._drop_call()
-        self.on_output = no_output  # else it and its socket would reference each other
+        self.on_output = lambda: None  # else it and its socket would reference each other
         self.path.forget(self)
 
     def end(self, reason: str) -> None:
@@ -238,7 +238,3 @@ class Connection:
 HAS_NEXT_WAIT = frozenset(
     {ConnectionState.WAITING, ConnectionState.HELD, ConnectionState.MUTED, ConnectionState.BLOCKED}
 )
-
-
-def no_output() -> None:
-    """The ``on_output`` of a connection that has ended."""

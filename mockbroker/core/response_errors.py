@@ -28,7 +28,7 @@ def error_codes(response: Any) -> set[int]:
     kind = type(response)
     look = _looks.get(kind)
     if look is None:
-        look = _looks[kind] = look_at(kind) or look_at_nothing
+        look = _looks[kind] = look_at(kind) or (lambda _message, _found: None)
     found: set[int] = set()
     look(response, found)
     return found
@@ -72,10 +72,6 @@ def look_at(record: type) -> Look | None:
                 inside(one, found)
 
     return look
-
-
-def look_at_nothing(_message: Any, _found: set[int]) -> None:
-    """The reader of a response without error fields."""
 
 
 def nested_record(field: Field) -> type | None:

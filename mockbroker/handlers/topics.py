@@ -32,7 +32,6 @@ from protocol.apis.topics import (
 from protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
-    from mockbroker.state.configs.described import DescribedConfig
     from mockbroker.state.topics.topic import Topic
 
 NO_NUMBER = -1
@@ -139,7 +138,16 @@ def created(call: Call, wanted: CreateTopicsRequest.Topic, validate_only: bool) 
     if call.version >= DETAILS_VERSION:
         from mockbroker.state.configs.described import effective_topic_configs
 
-        entry.configs = [config_entry(one) for one in effective_topic_configs(call.cluster.configs, configs)]
+        entry.configs = [
+            CreateTopicsResponse.Topic.Config(
+                name=one.name,
+                value=one.value,
+                read_only=False,
+                config_source=one.source,
+                is_sensitive=one.is_sensitive,
+            )
+            for one in effective_topic_configs(call.cluster.configs, configs)
+        ]
     return entry
 
 
@@ -153,16 +161,6 @@ def known_code(call: Call, error: ApiError, version: int) -> int:
     if error.code != ErrorCode.REPLICA_PLACEMENT_FAILED:
         return error.code
     return int(call.cluster.settings["replica.placement.failed.code"]) if call.version >= version else UNKNOWN
-
-
-def config_entry(described: DescribedConfig) -> CreateTopicsResponse.Topic.Config:
-    return CreateTopicsResponse.Topic.Config(
-        name=described.name,
-        value=described.value,
-        read_only=False,
-        config_source=described.source,
-        is_sensitive=described.is_sensitive,
-    )
 
 
 @handles(
@@ -179,7 +177,8 @@ def delete_topics(call: Call, request: DeleteTopicsRequest) -> DeleteTopicsRespo
     times = Counter(wanted)
     if any(count == 1 and names_one(*one) for one, count in times.items()):
         check_deadline(call, request.timeout_ms)
-    named = {known.id for name, topic_id in wanted if topic_id == ZERO_UUID and (known := topic_of(call, name))}
+    topics = call.cluster.topics
+    named = {topics[name].id for name, topic_id in wanted if topic_id == ZERO_UUID and name in topics}
     response = DeleteTopicsResponse()
     for name, topic_id in wanted:
         count = times[name, topic_id]
@@ -208,10 +207,6 @@ def delete_topics(call: Call, request: DeleteTopicsRequest) -> DeleteTopicsRespo
 def names_one(name: str | None, topic_id: bytes) -> bool:
     """True if an entry of DeleteTopics has either a name or an id."""
     return (name is None) is (topic_id != ZERO_UUID)
-
-
-def topic_of(call: Call, name: str | None) -> Topic | None:
-    return None if name is None else call.cluster.topics.get(name)
 
 
 def topic_to_delete(call: Call, name: str | None, topic_id: bytes, times: int) -> Topic:

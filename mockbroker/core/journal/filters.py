@@ -151,9 +151,6 @@ class JournalFilters:
             return found
         return found[: self.limit] if self.has_since else found[-self.limit :]
 
-    def __str__(self) -> str:
-        return ", ".join(f"{name} {pattern}" for name, pattern in self.patterns.items())
-
 
 def pattern_of(name: str, value: object) -> FilterPattern:
     """The pattern of a filter's values. Raises FilterError."""
