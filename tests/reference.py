@@ -101,7 +101,8 @@ def apis() -> str:
         cells = [api.name, str(api_key), f"{lowest}-{highest}" if lowest < highest else str(highest)]
         needs = api.access
         topic = f"{needs.topic}, or {needs.every_topic} on the cluster" if needs.every_topic else needs.topic
-        rows.append([*cells, needs.cluster, needs.group, topic, needs.transactional_id, needs.note])
+        cluster = " or ".join(filter(None, (needs.cluster, needs.or_cluster)))
+        rows.append([*cells, cluster, needs.group, topic, needs.transactional_id, needs.note])
     return markdown_table(["API", "key", "versions", "cluster", "group", "topic", "transactional id", "besides"], rows)
 
 

@@ -234,7 +234,7 @@ def end_txn(call: Call, request: EndTxnRequest) -> EndTxnResponse:
 
 @handles(
     WriteTxnMarkersRequest,
-    access=Needs(cluster="Alter", or_cluster="ClusterAction", note="or ClusterAction"),
+    access=Needs(cluster="Alter", or_cluster="ClusterAction"),
     subjects=nothing_named,
 )
 def write_txn_markers(call: Call, request: WriteTxnMarkersRequest) -> WriteTxnMarkersResponse | Wait:
