@@ -295,15 +295,13 @@ class Lakestream(DisklessProfile):
     name = "lakestream"
     keys = (ZoneKey("zone_id", "Lakestream", ",", trimmed=True),)
     reads_requests = False
-    reads_listeners = False
-    checks_zones = False
     takes_turns = False
     redirects = True
 
     def rack(
         self, rack_id: str | None, client_id: str | None, listener_rack: str | None, racks: Container[str] | None
     ) -> str | None:
-        zone = super().rack(rack_id, client_id, listener_rack, racks)
+        zone = zone_in_client_id(client_id, self.keys)
         return None if zone == "no-zone" else zone
 
     def leader(self, client: DisklessClient, partition: DisklessPartition) -> int:
