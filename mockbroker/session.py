@@ -55,8 +55,6 @@ class Session:
     """The name and version in the client's ApiVersions, empty in versions without them."""
     rack: str | None = None
     rack_source: RackSource | None = None
-    last_header: tuple[int, bytes] = (0, b"")
-    """Version and bytes, from the client id on, of the last header: most requests repeat it."""
     named_racks: tuple[str, ...] = ()
     """The racks that requests on this connection have named, two at most: a second one shows that they differ."""
     racks: Container[str] | None = None

@@ -33,6 +33,7 @@ class FrameEncoders(NamedTuple):
 
 
 # Of the messages that were read or written before: requests by their first four bytes, which are key and version.
+_HEADER_DECODERS: dict[bytes, Decoder] = {}
 _REQUEST_DECODERS: dict[bytes, FrameDecoders] = {}
 _RESPONSE_DECODERS: dict[tuple[int, int], FrameDecoders] = {}
 _FRAME_ENCODERS: dict[tuple[type, int], FrameEncoders] = {}
@@ -67,11 +68,13 @@ def read_request_header(data: bytes) -> tuple[RequestHeader, int]:
     """
     if type(data) is not bytes:
         data = bytes(data)
-    known = _REQUEST_DECODERS.get(data[:4])
-    if known is not None:
-        return known.header(data)
-    api_key, version = key_and_version(data)
-    return codec(RequestHeader, request_header_version(api_key, version)).decode(data)
+    read = _HEADER_DECODERS.get(data[:4])
+    if read is None:
+        api_key, version = key_and_version(data)
+        read = codec(RequestHeader, request_header_version(api_key, version)).decoder()
+        if version in message_class(api_key, "request").valid_versions:  # there are few of these
+            _HEADER_DECODERS[data[:4]] = read
+    return read(data)
 
 
 def read_request(data: bytes, *, trailing: str = "error") -> tuple[RequestHeader, Any]:

@@ -27,7 +27,7 @@ from mockbroker.state.errors import ApiError
 from protocol.codec import codec
 from protocol.errors import ProtocolError
 from protocol.framing import LARGE_PIECE_BYTES
-from protocol.headers import read_request_header, request_header_version, response_header_version
+from protocol.headers import read_request_header, response_header_version
 from protocol.registry import message_class
 from protocol.versions import VersionRange
 
@@ -88,10 +88,6 @@ class CallPath:
     purgatory: Purgatory = field(init=False)
     response_cache: ResponseCache = field(init=False)
     steps: dict[Stage, Step] = field(init=False)
-    _header_versions: dict[bytes, int] = field(
-        default_factory=dict
-    )  # by the first bytes of a request: API key and version
-    _served: set[bytes] = field(default_factory=set)  # the same, for versions that are served if no release is emulated
     _parked: dict[Call, ParkedCall] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -225,23 +221,15 @@ class CallPath:
         """Refuse versions that the broker does not serve: ApiVersions by an answer, others by closing connections."""
         served = call.session.served_versions
         api_key, version = call.api_key, call.version
+        if api_key not in (SERVED if served is None else served):
+            release = "" if served is None else f" by the release or system that broker {call.broker.id} emulates"
+            return Verdict(closes=f"API key {api_key} is not served{release}")
         if served is None:
-            if call.frame[:4] in self._served:
-                return None
-            if api_key not in SERVED:
-                return Verdict(closes=f"API key {api_key} is not served")
             lowest, highest = served_versions(api_key, unstable=self.cluster.settings["unstable.api.versions.enable"])
-            if lowest <= version <= highest:
-                self._served.add(call.frame[:4])
-                return None
-        elif api_key not in served:
-            return Verdict(
-                closes=f"API key {api_key} is not served by the release or system that broker {call.broker.id} emulates"
-            )
         else:
             lowest, highest = served[api_key]
-            if lowest <= version <= highest:
-                return None
+        if lowest <= version <= highest:
+            return None
         if api_key == API_VERSIONS:
             from mockbroker.handlers.api_versions import refuse_version
 
@@ -250,18 +238,12 @@ class CallPath:
         return Verdict(closes=f"expected {message_class(api_key, 'request').name} version {expected}, got {version}")
 
     def open_session(self, call: Call) -> Verdict | Wait | None:
-        """Read the rest of the header, with the client's id, unless it equals the previous one."""
+        """Read the rest of the header, with the client's id."""
         session = call.session
-        header_version = self._header_version(call)
-        known_version, known = session.last_header
-        if header_version == known_version and call.frame.startswith(known, MIN_REQUEST_BYTES):
-            call.body_start = MIN_REQUEST_BYTES + len(known)
-            return None
         try:
             header, call.body_start = read_request_header(call.frame)
         except ProtocolError as error:
             return Verdict(closes=str(error))
-        session.last_header = (header_version, call.frame[MIN_REQUEST_BYTES : call.body_start])
         if header.client_id != session.client_id:
             session.identify(header.client_id)
         if call.api_key == API_VERSIONS:
@@ -317,13 +299,6 @@ class CallPath:
             return self._failed(call, error)
 
     # inside
-
-    def _header_version(self, call: Call) -> int:
-        key = call.frame[:4]
-        version = self._header_versions.get(key)
-        if version is None:
-            version = self._header_versions[key] = request_header_version(call.api_key, call.version)
-        return version
 
     def _run(self, call: Call, steps: Mapping[Stage, Step]) -> None:
         """Run these steps for a call."""

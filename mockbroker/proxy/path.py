@@ -106,9 +106,6 @@ class ProxyPath(CallPath):
 
     def gate_version(self, call: Call) -> Verdict | Wait | None:
         """Refuse versions that the codec does not know: ApiVersions answers do not list them."""
-        start = call.frame[:4]
-        if start in self._served:
-            return None
         reason = self.refusal_of(call.frame)
         if reason is not None:
             return Verdict(closes=reason)
@@ -117,13 +114,10 @@ class ProxyPath(CallPath):
             from mockbroker.handlers.api_versions import refuse_version
 
             return Verdict(refuse_version(None), version=0)
-        self._served.add(start)
         return None
 
     def refusal_of(self, frame: bytes) -> str | None:
         """The reason why a frame cannot be forwarded; None if it can, or is answered here."""
-        if frame[:4] in self._served:
-            return None
         api_key, version = int.from_bytes(frame[:2], signed=True), int.from_bytes(frame[2:4], signed=True)
         try:
             request = message_class(api_key, "request")
