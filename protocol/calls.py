@@ -17,8 +17,6 @@ from .registry import message_class, named_class
 _BY_API: dict[int, dict[str, dict[int, Decoder]]] = {}
 _BY_NAME: dict[str, dict[int, Decoder]] = {}
 _ENCODERS: dict[type, dict[int, Encoder]] = {}
-_PROGRAMS: dict[int, dict[str, dict[int, Any]]] = {}
-"""Of the native codec, which finds them itself."""
 
 
 def decode(api_key: int, kind: str, version: int, data: bytes, *, trailing: str = "error") -> Any:
@@ -36,8 +34,6 @@ def decode(api_key: int, kind: str, version: int, data: bytes, *, trailing: str 
     if read is None:
         read = codec(message_class(api_key, kind), version).decoder()
         _BY_API.setdefault(api_key, {}).setdefault(kind, {})[version] = read
-        if core is not None:
-            _PROGRAMS.setdefault(api_key, {}).setdefault(kind, {})[version] = program_of(read)
     if type(data) is not bytes:
         data = bytes(data)
     message, end = read(data)
@@ -95,6 +91,10 @@ def encode(message: Any, version: int) -> bytes:
     return write(message)
 
 
+def _program(api_key: int, kind: str, version: int) -> Any:
+    return program_of(codec(message_class(api_key, kind), version).decoder())
+
+
 decode_in_python = decode
 if core is not None:
-    decode = core.by_api(_PROGRAMS, decode)
+    decode = core.by_api(_program, decode)

@@ -179,6 +179,14 @@ pub struct Decoder<'a> {
     pub stack: Stack,
 }
 
+impl Drop for Decoder<'_> {
+    fn drop(&mut self) {
+        if self.stack.is_small() {
+            self.program.stack.set(std::mem::take(&mut self.stack));
+        }
+    }
+}
+
 impl<'a> Decoder<'a> {
     pub unsafe fn message(&mut self) -> Found<Held> {
         let program = self.program;

@@ -1,35 +1,34 @@
 //! The functions that Python calls, one program behind each. None lets a panic through.
 use crate::decode::{Cause, Cursor, Decoder, Fault};
 use crate::encode::Encoder;
-use crate::object::{contents, forget_exception, Held, Obj, Stack};
+use crate::object::{contents, forget_exception, Held, Obj};
 use crate::program::Program;
 use pyo3::ffi::{
-    PyBUF_SIMPLE, PyBuffer_Release, PyBytes_Check, PyCFunction_NewEx, PyCapsule_GetPointer, PyCapsule_New,
-    PyDict_GetItemWithError, PyDict_New, PyDict_SetItem, PyErr_Occurred, PyErr_SetObject, PyErr_SetString,
-    PyExc_RuntimeError, PyExc_TypeError, PyExc_ValueError, PyGC_Disable, PyGC_Enable, PyGC_IsEnabled, PyLong_AsSsize_t,
-    PyMemoryView_FromObject, PyMethodDef, PyMethodDefPointer, PyObject_Call, PyObject_CallFunctionObjArgs,
-    PyObject_GetBuffer, PyTuple_GetItem, PyTuple_New, PyTuple_SetItem, PyTuple_Size, Py_buffer, Py_ssize_t,
-    METH_FASTCALL, METH_KEYWORDS, METH_O,
+    PyBUF_SIMPLE, PyBuffer_Release, PyBytes_Check, PyCFunction_NewEx, PyCapsule_GetPointer, PyCapsule_New, PyDict_New,
+    PyDict_SetItem, PyErr_Occurred, PyErr_SetObject, PyErr_SetString, PyExc_RuntimeError, PyExc_TypeError,
+    PyExc_ValueError, PyGC_Disable, PyGC_Enable, PyGC_IsEnabled, PyLong_AsSsize_t, PyMemoryView_FromObject,
+    PyMethodDef, PyMethodDefPointer, PyObject_Call, PyObject_CallFunctionObjArgs, PyObject_GetBuffer, PyTuple_GetItem,
+    PyTuple_New, PyTuple_SetItem, PyTuple_Size, PyUnicode_Check, PyUnicode_CompareWithASCIIString, Py_buffer,
+    Py_ssize_t, METH_FASTCALL, METH_KEYWORDS, METH_O,
 };
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyTuple};
+use pyo3::types::{PyList, PyTuple};
 use std::collections::HashMap;
 use std::ffi::CStr;
 use std::panic::{catch_unwind, AssertUnwindSafe};
-use std::ptr::null_mut;
+use std::ptr::{null, null_mut};
 
 /// From how many bytes of a message on a number is one object wherever it is.
 const INTERN_FROM: usize = 1 << 20;
 /// From how many bytes on the garbage collector waits until a message of many lists is read.
 const PAUSE_FROM: usize = 4096;
-const CAPSULE: &CStr = c"kafka_rack_native.program";
 
 unsafe extern "C" fn drop_program(capsule: Obj) {
-    drop(Box::from_raw(PyCapsule_GetPointer(capsule, CAPSULE.as_ptr()).cast::<Program>()));
+    drop(Box::from_raw(PyCapsule_GetPointer(capsule, null()).cast::<Program>()));
 }
 
 unsafe fn program_of<'a>(capsule: Obj) -> &'a Program {
-    &*PyCapsule_GetPointer(capsule, CAPSULE.as_ptr()).cast::<Program>()
+    &*PyCapsule_GetPointer(capsule, null()).cast::<Program>()
 }
 
 const fn fast(name: &CStr, function: unsafe extern "C" fn(Obj, *mut Obj, Py_ssize_t) -> Obj) -> PyMethodDef {
@@ -37,7 +36,7 @@ const fn fast(name: &CStr, function: unsafe extern "C" fn(Obj, *mut Obj, Py_ssiz
         ml_name: name.as_ptr(),
         ml_meth: PyMethodDefPointer { PyCFunctionFast: function },
         ml_flags: METH_FASTCALL,
-        ml_doc: std::ptr::null(),
+        ml_doc: null(),
     }
 }
 
@@ -46,7 +45,7 @@ const fn of_one(name: &CStr, function: unsafe extern "C" fn(Obj, Obj) -> Obj) ->
         ml_name: name.as_ptr(),
         ml_meth: PyMethodDefPointer { PyCFunction: function },
         ml_flags: METH_O,
-        ml_doc: std::ptr::null(),
+        ml_doc: null(),
     }
 }
 
@@ -74,7 +73,7 @@ pub fn compile<'py>(
     let functions = PyList::empty(py);
     // SAFETY: the capsule owns the program from here on, and lives as long as one of the functions.
     unsafe {
-        let capsule = PyCapsule_New(Box::into_raw(program).cast(), CAPSULE.as_ptr(), Some(drop_program));
+        let capsule = PyCapsule_New(Box::into_raw(program).cast(), null(), Some(drop_program));
         let capsule = Bound::from_owned_ptr_or_err(py, capsule)?;
         let first = (&raw mut FUNCTIONS).cast::<PyMethodDef>();
         for index in 0..5 {
@@ -93,22 +92,37 @@ static mut BY_API: PyMethodDef = PyMethodDef {
         .as_ptr(),
 };
 
-/// `(programs, other)` to `decode(api_key, kind, version, data, *, trailing="error")`: the message alone.
-///
-/// `programs` are the capsules by API key, kind and version. What they lack, arguments of another kind and bytes left
-/// over are `other`'s, which is called with the same arguments.
-#[pyfunction]
-pub fn by_api<'py>(programs: &Bound<'py, PyDict>, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-    let py = programs.py();
-    let both = PyTuple::new(py, [programs.as_any(), other])?;
-    // SAFETY: the function holds both, and Python keeps a pointer to a definition that never changes.
-    unsafe { Bound::from_owned_ptr_or_err(py, PyCFunction_NewEx(&raw mut BY_API, both.as_ptr(), null_mut())) }
+/// The programs of requests and of responses, by API key and version.
+struct ByApi {
+    /// `(api_key, kind, version)` to a capsule; raises where there is none.
+    find: Py<PyAny>,
+    /// Python's `decode`, with the same arguments.
+    other: Py<PyAny>,
+    programs: [Vec<Vec<Option<Py<PyAny>>>>; 2],
 }
 
-unsafe extern "C" fn decode_by_api(both: Obj, arguments: *const Obj, count: Py_ssize_t, names: Obj) -> Obj {
+const KINDS: [&CStr; 2] = [c"request", c"response"];
+
+/// `(find, other)` to `decode(api_key, kind, version, data, *, trailing="error")`, which returns the message alone.
+///
+/// `find(api_key, kind, version)` returns a capsule, and is called once for each. Arguments of another kind, bytes left
+/// over and all that is refused are `other`'s, which is called with the same arguments.
+#[pyfunction]
+pub fn by_api(py: Python<'_>, find: Py<PyAny>, other: Py<PyAny>) -> PyResult<Bound<'_, PyAny>> {
+    let table = Box::new(ByApi { find, other, programs: Default::default() });
+    // SAFETY: the capsule owns the table and the function the capsule; both live as long as the process.
+    unsafe {
+        let capsule = PyCapsule_New(Box::into_raw(table).cast(), null(), None);
+        let capsule = Bound::from_owned_ptr_or_err(py, capsule)?;
+        Bound::from_owned_ptr_or_err(py, PyCFunction_NewEx(&raw mut BY_API, capsule.as_ptr(), null_mut()))
+    }
+}
+
+unsafe extern "C" fn decode_by_api(capsule: Obj, arguments: *const Obj, count: Py_ssize_t, names: Obj) -> Obj {
     guarded(|| {
+        let table = PyCapsule_GetPointer(capsule, null()).cast::<ByApi>();
         if names.is_null() && count == 4 {
-            if let Some(message) = whole(PyTuple_GetItem(both, 0), std::slice::from_raw_parts(arguments, 4)) {
+            if let Some(message) = whole(table, &*arguments.cast()) {
                 return Some(message);
             }
             forget_exception();
@@ -124,26 +138,25 @@ unsafe extern "C" fn decode_by_api(both: Obj, arguments: *const Obj, count: Py_s
                 return None;
             }
         }
-        Held::of(PyObject_Call(PyTuple_GetItem(both, 1), positional.get(), named.get()))
+        Held::of(PyObject_Call((*table).other.as_ptr(), positional.get(), named.get()))
     })
 }
 
 /// The message that takes all of the data. `None`: there is no such program or message; an exception may be set.
 #[inline(always)]
-unsafe fn whole(programs: Obj, arguments: &[Obj]) -> Option<Held> {
-    let mut found = programs;
-    for &key in &arguments[..3] {
-        found = PyDict_GetItemWithError(found, key);
-        if found.is_null() {
-            return None;
-        }
-    }
-    let data = arguments[3];
-    let (capsule, data) = (Held::new(found), Held::new(data));
-    let program = PyCapsule_GetPointer(capsule.get(), CAPSULE.as_ptr()).cast::<Program>().as_ref()?;
-    if PyBytes_Check(data.get()) == 0 {
+unsafe fn whole(table: *mut ByApi, [key, kind, version, data]: &[Obj; 4]) -> Option<Held> {
+    if PyBytes_Check(*data) == 0 || PyUnicode_Check(*kind) == 0 {
         return None;
     }
+    let side = KINDS.iter().position(|name| PyUnicode_CompareWithASCIIString(*kind, name.as_ptr()) == 0)?;
+    let key_number = usize::try_from(PyLong_AsSsize_t(*key)).ok()?;
+    let version_number = usize::try_from(PyLong_AsSsize_t(*version)).ok()?;
+    let known = (&(*table).programs)[side].get(key_number).and_then(|versions| versions.get(version_number)?.as_ref());
+    let program = match known {
+        Some(capsule) => program_of(capsule.as_ptr()),
+        None => find(table, side, [key_number, version_number], [*key, *kind, *version])?,
+    };
+    let data = Held::new(*data);
     let data = contents(&data);
     let mut decoder = decoder(program, data, 0);
     let pause = Pause::begin(program.nested && data.len() > PAUSE_FROM);
@@ -154,6 +167,21 @@ unsafe fn whole(programs: Obj, arguments: &[Obj]) -> Option<Held> {
     } else {
         None
     }
+}
+
+/// The program of an API, which from now on is in the table.
+#[cold]
+#[inline(never)]
+unsafe fn find<'a>(table: *mut ByApi, side: usize, [key, version]: [usize; 2], names: [Obj; 3]) -> Option<&'a Program> {
+    let end = null_mut::<pyo3::ffi::PyObject>();
+    let find = (*table).find.as_ptr();
+    let capsule = Held::of(PyObject_CallFunctionObjArgs(find, names[0], names[1], names[2], end))?;
+    let versions = &mut (&mut (*table).programs)[side];
+    versions.resize_with(versions.len().max(key + 1), Vec::new);
+    let programs = &mut versions[key];
+    programs.resize_with(programs.len().max(version + 1), || None);
+    let capsule = Bound::from_owned_ptr(Python::assume_attached(), capsule.into_ptr()).unbind();
+    Some(program_of(programs[version].insert(capsule).as_ptr()))
 }
 
 /// Runs what an entry does. A panic becomes a `RuntimeError`.
@@ -270,7 +298,7 @@ unsafe fn decoder<'a>(program: &'a Program, data: &'a [u8], at: usize) -> Decode
         view: None,
         items: usize::MAX,
         interned: if data.len() > INTERN_FROM { Some(HashMap::new()) } else { None },
-        stack: Stack::default(),
+        stack: program.stack.take(),
     }
 }
 

@@ -63,6 +63,11 @@ impl Stack {
         self.0.push(object);
     }
 
+    /// True for an empty one of little memory.
+    pub fn is_small(&self) -> bool {
+        self.0.is_empty() && self.0.capacity() <= 64
+    }
+
     /// Takes off all from a length on.
     pub fn drain_from(&mut self, length: usize) -> impl Iterator<Item = Held> + '_ {
         self.0.drain(length..)

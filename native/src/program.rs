@@ -2,9 +2,11 @@
 //!
 //! `protocol/native.py` describes them as nested tuples, by the layouts that the reference codec reads by.
 use crate::class::Class;
+use crate::object::Stack;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyTuple, PyType};
+use std::cell::Cell;
 
 #[derive(Clone, Copy)]
 pub enum Number {
@@ -99,6 +101,8 @@ pub struct Program {
     /// The class `Pieces`.
     pub pieces: Py<PyAny>,
     pub no_tags: Py<PyTuple>,
+    /// Empty; a decoder takes it and gives it back, so that small messages allocate none.
+    pub stack: Cell<Stack>,
 }
 
 type Description<'py> = Bound<'py, PyTuple>;
@@ -206,6 +210,7 @@ impl Program {
         (error, explain, pieces): (Py<PyAny>, Py<PyAny>, Py<PyAny>),
     ) -> PyResult<Program> {
         let no_tags = PyTuple::empty(record.py()).unbind();
-        Ok(Program { root: Record::read(record)?, nested, name, version, error, explain, pieces, no_tags })
+        let root = Record::read(record)?;
+        Ok(Program { root, nested, name, version, error, explain, pieces, no_tags, stack: Cell::default() })
     }
 }
