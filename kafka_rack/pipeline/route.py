@@ -11,6 +11,7 @@ All steps are functions over batches that run without Spark; ``prepared`` and th
 from __future__ import annotations
 
 import re
+import warnings
 from collections import namedtuple
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -46,6 +47,7 @@ from kafka_rack.wire_tables.arrow import arrow_schema, record_batch
 from kafka_rack.wire_tables.reading import decode_frames
 from kafka_rack.wire_tables.rows import Rows
 from kafka_rack.wire_tables.tables import TABLES
+from protocol.backends import backend
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -416,8 +418,11 @@ def pieces_to_rows(
     options: Options, evidence: Mapping[str, Sequence[Fact]], parts: Parts, named: frozenset[str] = frozenset()
 ) -> Step:
     """A step: the rows of all tables, of pieces by connection."""
+    driver = backend()
 
     def decode(batches: Batches) -> Iterator[pa.RecordBatch]:
+        if (driver, backend()) == ("native", "python"):
+            warnings.warn("this worker lacks kafka-rack-native: it decodes several times slower", stacklevel=1)
         reading = Connections(options, parts, evidence, named)
         for rows in decode_frames(Rows(), reading.frames(batches), reading.state, reading.problems):
             yield from row_batches(rows)

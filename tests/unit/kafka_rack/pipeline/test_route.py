@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from kafka_rack.pipeline import route
+from kafka_rack.wire_capture.captures import Options
 from tests.fixture_data import CAPTURES
 from tests.pipeline.packet_files import classic, rotate
 from tests.pipeline.steps import comparable, tables_by_steps, tables_in_one
@@ -92,3 +94,13 @@ def test_names_leaders_and_racks_come_from_connections_of_others(tmp_path):
     (row,) = found["fetches"]
     assert (row["topic"], row["leader"], row["leader_rack"], row["isr"]) == ("orders", 2, "az-c", [0, 2])
     assert row["broker_rack"] == "az-c"
+
+
+def test_a_worker_that_lacks_the_drivers_native_codec_decodes_with_a_warning(monkeypatch):
+    monkeypatch.setattr(route, "backend", lambda: "native")
+    step = route.pieces_to_rows(Options(), {}, {})
+    assert list(step([])) == []
+    monkeypatch.setattr(route, "backend", lambda: "python")
+    with pytest.warns(UserWarning, match="lacks kafka-rack-native") as warned:
+        assert list(step([])) == []
+    assert len(warned) == 1
