@@ -59,104 +59,34 @@ def iter_batch_records(
     return _iter_body(records, start, end, header)
 
 
-# One loop, and numbers of one or two bytes read in place: a call for each would take as long again as all the rest.
-def _iter_body(  # noqa: C901, PLR0912, PLR0915
-    body: bytes, position: int, end: int, header: BatchHeader
-) -> Iterator[Record]:
+def _iter_body(body: bytes, position: int, end: int, header: BatchHeader) -> Iterator[Record]:
     """The records of a batch of magic 2, from ``position`` to ``end`` of ``body``.
 
     Each is: length, attributes (unused), timestamp delta, offset delta, key, value, headers, all numbers but the
     attributes as zigzag varints. Lengths are not trusted: what they claim only ever slices bytes that are there, and
     the record's own length is compared with what its fields took.
     """
-    base_offset, base_timestamp = header.base_offset, header.base_timestamp
     append_time = header.max_timestamp if header.attributes & LOG_APPEND_TIME_FLAG else None
     if header.record_count < 0:
         raise InvalidRecordError(f"record count {header.record_count}", header.position)
     try:
         for _ in range(header.record_count):
             start = position
-            number = body[position]
-            position += 1
-            if number > 127:
-                second = body[position]
-                if second < 128:
-                    number += (second << 7) - 128
-                    position += 1
-                else:
-                    number, position = _varint(body, position, number)
-            record_end = position + (number >> 1)
-            if number & 1 or record_end > end:
-                raise _corrupt(
-                    f"length {(number >> 1) ^ -(number & 1)} of a record with {end - position} bytes left",
-                    start,
-                    header,
-                )
-            position += 1
-            number = body[position]
-            position += 1
-            if number > 127:
-                second = body[position]
-                if second < 128:
-                    number += (second << 7) - 128
-                    position += 1
-                else:
-                    number, position = _varint(body, position, number, 63)
-            timestamp = base_timestamp + (number >> 1 ^ -(number & 1)) if append_time is None else append_time
-            number = body[position]
-            position += 1
-            if number > 127:
-                second = body[position]
-                if second < 128:
-                    number += (second << 7) - 128
-                    position += 1
-                else:
-                    number, position = _varint(body, position, number)
-            offset = base_offset + (number >> 1 ^ -(number & 1))
-            number = body[position]
-            position += 1
-            if number > 127:
-                second = body[position]
-                if second < 128:
-                    number += (second << 7) - 128
-                    position += 1
-                else:
-                    number, position = _varint(body, position, number)
-            if number & 1:
-                key = None
-                if number != 1:
-                    raise _corrupt(f"key length {~(number >> 1)}", start, header)
-            else:
-                key_start = position
-                position += number >> 1
-                key = body[key_start:position]
-            number = body[position]
-            position += 1
-            if number > 127:
-                second = body[position]
-                if second < 128:
-                    number += (second << 7) - 128
-                    position += 1
-                else:
-                    number, position = _varint(body, position, number)
-            if number & 1:
-                value = None
-                if number != 1:
-                    raise _corrupt(f"value length {~(number >> 1)}", start, header)
-            else:
-                value_start = position
-                position += number >> 1
-                value = body[value_start:position]
-            number = body[position]
-            position += 1
-            headers: Headers = ()
-            if number:
-                headers, position = _headers(body, position, number, record_end, start, header)
+            length, position = _number(body, start)
+            record_end = position + length
+            if length < 0 or record_end > end:
+                raise _corrupt(f"length {length} of a record with {end - position} bytes left", start, header)
+            timestamp_delta, position = _number(body, position + 1, bits=64)
+            timestamp = header.base_timestamp + timestamp_delta if append_time is None else append_time
+            offset_delta, position = _number(body, position)
+            key, position = _bytes_or_null(body, position, record_end, "key", start, header)
+            value, position = _bytes_or_null(body, position, record_end, "value", start, header)
+            headers, position = _headers(body, position, record_end, start, header)
             if position != record_end:
                 raise _corrupt(
                     f"record says {record_end - start} bytes, but its fields take {position - start}", start, header
                 )
-            yield Record(offset, timestamp, key, value, headers, header)
+            yield Record(header.base_offset + offset_delta, timestamp, key, value, headers, header)
     except IndexError:
         raise _corrupt(
             f"a number is too long or cut off, or the bytes end before {header.record_count} records do",
@@ -171,52 +101,37 @@ def _iter_body(  # noqa: C901, PLR0912, PLR0915
         )
 
 
-def _headers(
-    body: bytes, position: int, count: int, record_end: int, start: int, header: BatchHeader
-) -> tuple[Headers, int]:
-    """A record's headers and where they end; ``count`` is the first byte of how many."""
-    if count > 127:
-        count, position = _varint(body, position, count)
-    if count & 1 or count >> 1 > record_end - position:
-        raise _corrupt(f"{(count >> 1) ^ -(count & 1)} headers in {record_end - position} bytes", start, header)
+def _headers(body: bytes, position: int, record_end: int, start: int, header: BatchHeader) -> tuple[Headers, int]:
+    """A record's headers, and the position after them."""
+    count, position = _number(body, position)
+    if count and not 0 <= count <= record_end - position:
+        raise _corrupt(f"{count} headers in {record_end - position} bytes", start, header)
     headers: list[tuple[str, bytes | None]] = []
-    for _ in range(count >> 1):
-        number = body[position]
-        position += 1
-        if number > 127:
-            number, position = _varint(body, position, number)
-        key_end = position + (number >> 1)
-        if number & 1 or key_end > record_end:
-            raise _corrupt(
-                f"header key length {(number >> 1) ^ -(number & 1)} with {record_end - position} bytes left",
-                start,
-                header,
-            )
-        key = body[position:key_end].decode("utf-8", "replace")  # as Java reads malformed text
-        number = body[key_end]
-        position = key_end + 1
-        if number > 127:
-            number, position = _varint(body, position, number)
-        if number == 1:
-            headers.append((key, None))
-            continue
-        value_end = position + (number >> 1)
-        if number & 1 or value_end > record_end:
-            raise _corrupt(
-                f"header value length {(number >> 1) ^ -(number & 1)} with {record_end - position} bytes left",
-                start,
-                header,
-            )
-        headers.append((key, body[position:value_end]))
-        position = value_end
+    for _ in range(count):
+        length, position = _number(body, position)
+        if not 0 <= length <= record_end - position:
+            raise _corrupt(f"header key length {length} with {record_end - position} bytes left", start, header)
+        key = body[position : position + length].decode("utf-8", "replace")  # as Java reads malformed text
+        value, position = _bytes_or_null(body, position + length, record_end, "header value", start, header)
+        headers.append((key, value))
     return tuple(headers), position
 
 
-def _varint(body: bytes, position: int, first: int, bits: int = 28) -> tuple[int, int]:
-    """A varint of more than one byte, still zigzag, and where it ends. ``bits`` is the shift of the last byte it may
-    have.
-    """
-    number, shift = first & 127, 7
+def _bytes_or_null(
+    body: bytes, position: int, record_end: int, name: str, start: int, header: BatchHeader
+) -> tuple[bytes | None, int]:
+    """Bytes after their length, and the position after them."""
+    length, position = _number(body, position)
+    if not -1 <= length <= record_end - position:
+        raise _corrupt(f"{name} length {length} with {record_end - position} bytes left", start, header)
+    if length < 0:
+        return None, position
+    return body[position : position + length], position + length
+
+
+def _number(body: bytes, position: int, bits: int = 32) -> tuple[int, int]:
+    """A zigzag varint, and the position after it. Raises IndexError if it is cut off or does not fit in ``bits``."""
+    number = shift = 0
     while True:
         byte = body[position]
         position += 1
@@ -224,11 +139,11 @@ def _varint(body: bytes, position: int, first: int, bits: int = 28) -> tuple[int
         if byte < 128:
             break
         shift += 7
-        if shift > bits:
+        if shift >= bits:
             raise IndexError
-    if number >> (32 if bits == 28 else 64):
+    if number >> bits:
         raise IndexError
-    return number, position
+    return number >> 1 ^ -(number & 1), position
 
 
 def _corrupt(reason: str, position: int, header: BatchHeader) -> CorruptRecordError:

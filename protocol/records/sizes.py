@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
-from protocol.records.batches import BATCH_HEADER_SIZE, LOG_OVERHEAD, BatchHeader, check_crc, read_header
-from protocol.records.compression import CompressionCodec, decompress
+from protocol.records.batches import LOG_OVERHEAD, BatchHeader, read_header
+from protocol.records.compression import CompressionCodec
 from protocol.records.errors import RecordError
 from protocol.records.reading import iter_batch_records
+from protocol.records.record import Record
 
 CODEC_NAMES = {codec: codec.name.lower() for codec in CompressionCodec}
 
@@ -55,94 +57,17 @@ def sizes_of(records: bytes, header: BatchHeader) -> BatchSizes:
     codec: str | None = None
     try:
         codec = CODEC_NAMES[header.codec]
-        if header.magic == 2:
-            check_crc(records, header)
-            start, end = header.position + BATCH_HEADER_SIZE, header.position + header.size
-            if header.is_compressed:
-                body = decompress(header.codec, records[start:end], offset=start)
-                start, end = 0, len(body)
-            else:
-                body = records
-            counts = count_records(body, start, end, header.record_count)
-        else:
-            counts = None
-        if counts is None:
-            counts = count_slowly(records, header)
+        counts = counts_of(iter_batch_records(records, header))
     except RecordError as error:
         return BatchSizes(header, codec, header.size, None, str(error))
     return BatchSizes(header, codec, header.size, counts, None)
 
 
-def count_records(body: bytes, at: int, end: int, count: int) -> RecordCounts | None:
-    """Records, bytes of keys and of values, headers, and whether there is a key, by the lengths alone.
-
-    None where something does not add up; then ``count_slowly`` says what.
-    """
-    key_bytes = value_bytes = headers = 0
-    keyed = False
-    try:
-        for _ in range(count):
-            number = body[at]
-            at += 1
-            if number > 127:
-                number, at = varint(body, at, number)
-            following = at + (number >> 1)
-            at += 1  # attributes
-            while body[at] > 127:  # time and offset within the batch
-                at += 1
-            at += 1
-            while body[at] > 127:
-                at += 1
-            at += 1
-            number = body[at]
-            at += 1
-            if number > 127:
-                number, at = varint(body, at, number)
-            if not number & 1:
-                keyed = True
-                key_bytes += number >> 1
-                at += number >> 1
-            number = body[at]
-            at += 1
-            if number > 127:
-                number, at = varint(body, at, number)
-            if not number & 1:
-                value_bytes += number >> 1
-                at += number >> 1
-            number = body[at]
-            at += 1
-            if number:
-                if number > 127:
-                    number, at = varint(body, at, number)
-                headers += number >> 1
-            elif at != following:
-                return None
-            if at > following:
-                return None
-            at = following
-    except IndexError:
-        return None
-    return RecordCounts(count, key_bytes, value_bytes, headers, keyed) if at == end else None
-
-
-def varint(body: bytes, at: int, first: int) -> tuple[int, int]:
-    number, shift = first & 127, 7
-    while True:
-        byte = body[at]
-        at += 1
-        number |= (byte & 127) << shift
-        if byte < 128:
-            return number, at
-        shift += 7
-        if shift > 28:
-            raise IndexError
-
-
-def count_slowly(records: bytes, header: BatchHeader) -> RecordCounts:
-    """The same by reading each record. Raises RecordError."""
+def counts_of(records: Iterable[Record]) -> RecordCounts:
+    """The number of records, the bytes of their keys and values, the number of headers, and whether any has a key."""
     count = key_bytes = value_bytes = headers = 0
     keyed = False
-    for record in iter_batch_records(records, header):
+    for record in records:
         count += 1
         keyed = keyed or record.key is not None
         key_bytes += len(record.key or b"")

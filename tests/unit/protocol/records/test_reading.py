@@ -120,7 +120,7 @@ NOTHING = bytes.fromhex("0c000000010100")
         (bytes.fromhex("0e00000001010000"), 1, "says 8 bytes, but its fields take 7"),
         (bytes.fromhex("0c000000030100"), 1, "key length -2"),
         (bytes.fromhex("0c000000010300"), 1, "value length -2"),
-        (bytes.fromhex("0c000000080100"), 1, "the bytes end before"),
+        (bytes.fromhex("0c000000080100"), 1, "key length 4 with 2 bytes left"),
         (bytes.fromhex("0c000000010101"), 1, "-1 headers"),
         (bytes.fromhex("0c000000010102"), 1, "1 headers in 0 bytes"),
         (bytes.fromhex("1000000001010201 00"), 1, "header key length -1"),
