@@ -90,7 +90,7 @@ def known_group(call: ControlCall) -> str:
 
 
 def groups_of(state: Cluster) -> list[GroupView]:
-    """Every group; none are loaded for it."""
+    """Every group."""
     if not state.has_groups:
         return []
     return [group_of(state, one.id) for one in state.groups.select()]
@@ -127,7 +127,7 @@ def group_of(state: Cluster, group_id: str) -> GroupView:
 
 
 def members_of(group: Any) -> list[MemberView]:
-    """The members of a classic group by id; what consumers say inside their metadata is read as far as it can be."""
+    """The members of a classic group by id, with the subscriptions and assignments of consumers if they are valid."""
     from protocol.embedded.consumer_protocol import ConsumerProtocolAssignment, ConsumerProtocolSubscription
     from protocol.embedded.versioned import read_versioned
     from protocol.errors import ProtocolError
@@ -149,28 +149,20 @@ def members_of(group: Any) -> list[MemberView]:
                 assignment = {one.topic: sorted(one.partitions) for one in assigned.assigned_partitions}
             except ProtocolError:
                 pass
-        shown.append(
-            MemberView(
-                member.id,
-                member.instance_id,
-                member.client_id,
-                member.client_host,
-                rack,
-                topics,
-                dict(sorted(assignment.items())),
-            )
-        )
+        shown.append(member_of(member, rack, topics, dict(sorted(assignment.items()))))
     return shown
 
 
+def member_of(member: Any, rack: str | None, topics: list[str], assignment: dict[str, list[int]]) -> MemberView:
+    instance, client, host = member.instance_id, member.client_id, member.client_host
+    return MemberView(member.id, instance, client, host, rack, topics, assignment)
+
+
 def modern_members_of(group: ModernGroup[Any]) -> list[MemberView]:
-    """The members of a group whose coordinator assigns, by id, with what they hold now."""
+    """The members of a group whose coordinator assigns, by id, with their current partitions."""
     return [
-        MemberView(
-            member.id,
-            member.instance_id,
-            member.client_id,
-            member.client_host,
+        member_of(
+            member,
             member.rack,
             sorted(group.topics_of(member)),
             {
