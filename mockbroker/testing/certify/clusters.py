@@ -28,7 +28,7 @@ WHOLE_LOG = 1 << 60
 
 
 class OwnCluster:
-    """One of ours, made for the run: a broker in each rack. ``RealCluster`` has the same methods.
+    """A mock cluster for the run: a broker in each rack. ``RealCluster`` has the same methods.
 
     ``served`` has the listeners, the faults and the path of calls; ``fed`` counts the records written from here;
     ``out_of_sync`` has the followers that lag for programs alone.
@@ -63,11 +63,11 @@ class OwnCluster:
         return self._feeder.fed
 
     async def start(self) -> None:
-        """Have it serve, with the topic in it. Raises OSError, RealClusterError, UnfitClusterError."""
+        """Start it, with the topic. Raises OSError, RealClusterError, UnfitClusterError."""
         await self.mock.start()
 
     async def close(self) -> None:
-        """End it, and take away what was made for the run."""
+        """Stop it, and delete the topic and group of the run."""
         await self.mock.close()
 
     def racks(self) -> list[str]:
@@ -85,16 +85,16 @@ class OwnCluster:
         self.mock.settle()
 
     def offsets(self, place: TopicPartition) -> tuple[int, int]:
-        """The first offset of a partition, and the one behind the last, as far as they are known here."""
+        """The first offset of a partition, and the one after the last, as far as known."""
         log = self.mock.state.find_partition(*place).log
         return log.start_offset, log.end_offset
 
     async def lag(self, broker: int, places: Iterable[TopicPartition]) -> None:
-        """Have a follower lack the last records of the partitions that are read there."""
+        """Let a follower lag in the partitions that are read there."""
         self.mock.set_follower_lag(broker, LARGE_LAG)
 
     async def catch_up(self, broker: int) -> None:
-        """Have it lack none any more."""
+        """End its lag."""
         self.mock.set_follower_lag(broker, 0)
 
     def may_change(self, topic: str) -> bool:
@@ -102,21 +102,21 @@ class OwnCluster:
         return True
 
     async def move_leader(self, place: TopicPartition, target: int) -> str | None:
-        """Have another replica lead; gives why it cannot, None once it does."""
+        """Elect another replica; returns the reason if it cannot lead, else None once it does."""
         self.mock.move_leader(*place, target)
         return None
 
     async def move_replicas(self, place: TopicPartition, replicas: Sequence[int]) -> str | None:
-        """Have a partition be elsewhere; gives why it cannot, None once it is."""
+        """Move a partition; returns the reason if it cannot move, else None once it has."""
         self.mock.move_replicas(*place, replicas)
         return None
 
     async def stop_rack(self, rack: str) -> list[int]:
-        """Have the brokers of a rack be away for programs; gives their ids."""
+        """Stop the brokers of a rack for programs; returns their ids."""
         return await self.mock.stop_rack(rack)
 
     async def start_rack(self, rack: str) -> None:
-        """Have them be there again."""
+        """Start them again."""
         await self.mock.start_rack(rack)
 
     def outage_rack(self, followers: Mapping[int, int], groups: Iterable[str]) -> str | None:
@@ -154,7 +154,7 @@ class OwnCluster:
 
 
 def coordinators(cluster: Cluster, groups: Iterable[str]) -> set[int]:
-    """The brokers that coordinate groups, as far as there are any: a topic that they have none in is not made."""
+    """The brokers that coordinate groups; creates no topic for it."""
     topics = cluster.internal_topics
     known = [
         group for group in groups if OFFSETS_TOPIC in cluster.topics and topics.has_coordinator(OFFSETS_TOPIC, group)

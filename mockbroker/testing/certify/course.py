@@ -29,7 +29,7 @@ MAX_ENDING_S = 12.0
 """Of the budget, for reading to the end what was fed."""
 RECORDS_A_STEP = 10
 METADATA_DELAY_MS = 1_500
-"""While a leader moves: whoever follows the hint in the error is there long before."""
+"""While a leader moves: clients that follow the hint in the error are faster."""
 Say = Callable[[str], None]
 
 
@@ -128,7 +128,7 @@ class CertifyCourse:
         self.say(f"{len(self.programs)} processes start, one in each of the racks {', '.join(self.facts.racks)}")
 
     async def _arrive(self) -> None:
-        """Wait until the program produces, or all that it reads is read by somebody."""
+        """Wait until the program produces, or reads every partition of its topics."""
 
         def is_at_work() -> bool:
             if self.facts.produced_topics and not consumed_topics(self.facts):
@@ -263,7 +263,7 @@ class CertifyCourse:
                     f"the process in rack {program.rack} ended with exit code {program.exit_code}: {said or 'no word'}"
                 )
         self.facts.lost, self.facts.unread = self._undelivered()
-        if not self._alive():  # whoever has ended by itself, and well, need not read what came later
+        if not self._alive():  # a program that has ended well need not read later records
             self.facts.unread = []
         self.facts.fed = self.cluster.fed
         await asyncio.gather(*(program.end() for program in self.programs))
@@ -276,7 +276,7 @@ class CertifyCourse:
     ) -> None:
         """Wait until every partition that is read has gone on by some records, and so have the producers.
 
-        With ``only`` it is this partition alone that is looked at. Where nothing more comes that is put down.
+        With ``only`` that partition alone counts. A step without progress is recorded.
         """
         read = {
             (topic, partition.index): self.cluster.offsets((topic, partition.index))[1] + RECORDS_A_STEP
@@ -362,7 +362,7 @@ class CertifyCourse:
         ]
 
     def _rebalancing(self) -> bool:
-        """True if members of a group, as many as there are processes, have yet to come."""
+        """True if fewer processes than the running ones are members of groups, or no group is stable."""
         groups = {client.group for client in self.facts.clients.values() if client.group}
         members = {client.rack for client in self.facts.clients.values() if client.group}
         return bool(groups) and (not self.cluster.is_settled(groups, self.facts) or not members >= self._alive())
@@ -387,7 +387,7 @@ class CertifyCourse:
         ]
 
     def _follower_read(self, partition: Partition) -> int | None:
-        """A follower that this partition is read from, None where there is none."""
+        """A follower that this partition is read from, if any."""
         place = (partition.topic.name, partition.index)
         for readers in self.observer.following.readers.values():
             reader = readers.get(place)
@@ -402,7 +402,7 @@ class CertifyCourse:
         return any(reader.visited == reader.follower == broker != partition.leader for reader in readers)
 
     def _delivered_to(self, place: TopicPartition) -> int:
-        """How far a partition was delivered, to whoever has come furthest."""
+        """The highest offset to which a partition was delivered, over all readers."""
         ends = [ranges.spans[-1][1] for (_, *where), ranges in self.facts.delivered.items() if tuple(where) == place]
         return max(ends, default=0)
 

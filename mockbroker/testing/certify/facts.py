@@ -51,7 +51,7 @@ class MemberSubscription(NamedTuple):
 
 @dataclass(slots=True)
 class ClientFacts:
-    """One client of the program: what is told apart by the rack that its process runs in, and its client id.
+    """One client of the program, by the rack of its process and its client id.
 
     ``subscription`` and ``assignment`` are the last of each, the latter as (topic, partition). ``last_metadata`` and
     ``last_rebalance`` are the moments when it was last answered that; ``metadata_at`` is when it asked which broker.
@@ -92,7 +92,7 @@ class CallTrafficKey(NamedTuple):
 
 @dataclass(slots=True)
 class OffsetRanges:
-    """Offsets as ranges, first and behind the last; whatever touches is one range.
+    """Offsets as ranges, first and after the last; adjacent ranges are merged.
 
     >>> ranges = OffsetRanges()
     >>> ranges.add(0, 5), ranges.add(8, 9), ranges.add(3, 6)
@@ -104,7 +104,7 @@ class OffsetRanges:
     spans: list[tuple[int, int]] = field(default_factory=list)
 
     def add(self, first: int, end: int) -> int:
-        """Take a range in; gives how many of its offsets were there before."""
+        """Add a range; returns how many of its offsets were known."""
         if self.spans and first == self.spans[-1][1]:  # nearly always
             self.spans[-1] = (self.spans[-1][0], end)
             return 0
@@ -181,7 +181,7 @@ class WireFacts:
     produced_topics: set[str] = field(default_factory=set)
     outage_rack: str | None = None
     skipped: dict[str, str] = field(default_factory=dict)
-    """Checks that cannot be made before the cluster that there is, with why."""
+    """Checks that this cluster cannot make, with the reason."""
     failures: list[str] = field(default_factory=list)
     """Processes that ended by themselves and not well, in words."""
     unfinished: dict[str, str] = field(default_factory=dict)

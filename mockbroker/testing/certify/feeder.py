@@ -1,4 +1,4 @@
-"""Writes records where a program only reads, along the path that every request takes, but without a socket."""
+"""Writes records to the topics that a program only reads, as requests without a socket."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from protocol.records import Record, build_batch
 
 CLIENT_ID = "kafka-rack certify"
 PRODUCE_VERSION = 11  # the last that names topics rather than numbers them
-LEADER_ONLY = 1  # a lag holds up acks=all, and feeding goes on over one
+LEADER_ONLY = 1  # a lag delays acks=all, and feeding continues meanwhile
 LENGTH_BYTES = 4
 VALUE_BYTES = 200
 TIMEOUT_MS = 1000
 
 
 class Feeder:
-    """Feeds topics; ``fed`` counts the records that were taken."""
+    """Feeds topics; ``fed`` counts the accepted records."""
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
@@ -45,7 +45,7 @@ class Feeder:
         )
         frame = request_frame(request, PRODUCE_VERSION, correlation_id=self._sent, client_id=CLIENT_ID)
         session = self.engine.session(self.engine.cluster.brokers[leader])
-        session.authenticator = None  # whoever runs the cluster need not log in to it
+        session.authenticator = None  # certify need not log in to its own cluster
 
         def taken(outcome: Outcome) -> None:
             response = outcome.response

@@ -35,7 +35,7 @@ class ExpectedFetch(NamedTuple):
     """The next fetch expected of a partition: ``follow``, ``stay``, ``minus_one``, ``out_of_range`` or ``gone``.
 
     ``broker`` is where it is to go, or for the last two where it is not to go any more. Only fetches that arrived
-    behind ``since`` are a reaction.
+    after ``since`` are a reaction.
     """
 
     kind: str
@@ -62,7 +62,7 @@ class PartitionReader:
 
 
 class Following:
-    """Holds every client's fetches against the answers before."""
+    """Compares every client's fetches with the answers before."""
 
     def __init__(self, facts: WireFacts, layout_of: Callable[[TopicPartition], PartitionSnapshot | None]) -> None:
         self._facts, self._layout_of = facts, layout_of
@@ -119,7 +119,7 @@ class Following:
             reader.expected = ExpectedFetch("stay", at, offset, now)
 
     def brokers_gone(self, broker_ids: list[int], now: int) -> None:
-        """Brokers were stopped: who read from a follower there is to read elsewhere."""
+        """Brokers were stopped: readers of a follower there must read elsewhere."""
         for readers in self.readers.values():
             for reader in readers.values():
                 if reader.visited in broker_ids:

@@ -1,4 +1,4 @@
-"""Watches a cluster's calls and keeps what they say of the program that makes them.
+"""Observes a cluster's calls, and collects facts about the program that makes them.
 
 A client's rack is that of the listener that it came in by, as each rack's process is given the addresses of its own: so
 it is known where the process runs, whatever the client says. Calls of other listeners are not the program's.
@@ -70,18 +70,18 @@ class WireObserver:
         self._arrived: dict[Call, int] = {}
         self._moves: dict[TopicPartition, tuple[int, int]] = {}  # leader, and when it came to lead
         self._replicas: dict[TopicPartition, tuple[int, ...]] = {}  # of partitions on the move, those to be
-        self._hinted: set[tuple[str, str | None, int, TopicPartition]] = set()  # clients that were told of it, by API
+        self._hinted: set[tuple[str, str | None, int, TopicPartition]] = set()  # clients with a hint, by API
 
     # the path's calls
 
     def call_arrived(self, call: Call) -> None:
-        """A request has come, of which nothing was read yet."""
+        """A request has arrived, and was not read yet."""
         if call.session.listener_rack is not None:
             self._clock += 1
             self._arrived[call] = self._clock
 
     def call_ended(self, outcome: Outcome) -> None:
-        """It has ended."""
+        """A call has ended."""
         call = outcome.call
         rack = call.session.listener_rack
         if rack is None or not call.frame:
@@ -129,10 +129,10 @@ class WireObserver:
         elif call.api_key == OFFSET_COMMIT:
             client.group = client.group or request.group_id
 
-    # what the course of a certification tells
+    # called by the course of a certification
 
     def leader_moved(self, place: TopicPartition, leader: int) -> None:
-        """A partition was given another leader; who hears of it by an error may go there without asking."""
+        """A partition has another leader; clients that learn it from an error may go there without Metadata."""
         self._moves[place] = (leader, self._clock)
 
     def leader_settled(self, place: TopicPartition) -> None:
@@ -140,20 +140,20 @@ class WireObserver:
         self._moves.pop(place, None)
 
     def replicas_moving(self, place: TopicPartition, replicas: Sequence[int]) -> None:
-        """A partition is to be elsewhere; clients may hear of it before we do."""
+        """A partition moves to other replicas; clients may learn it before the proxy."""
         self._replicas[place] = tuple(replicas)
 
     def replicas_moved(self, place: TopicPartition) -> None:
-        """It is there."""
+        """The move is complete."""
         self._replicas.pop(place, None)
 
     def brokers_stopped(self, broker_ids: list[int]) -> int:
-        """Brokers were stopped; gives the moment, to be compared with arrivals."""
+        """Brokers were stopped; returns the moment, to be compared with arrivals."""
         self.following.brokers_gone(broker_ids, self._clock)
         return self._clock
 
     def settle_assignments(self) -> None:
-        """Count who was assigned what now, while all is well: whether a replica of it is in the member's rack."""
+        """Count the assigned partitions with and without a replica in the member's rack, before any outage."""
         for client in self.facts.clients.values():
             for topic, index in sorted(client.assignment):
                 racks = self._replica_racks((topic, index))
@@ -257,7 +257,7 @@ class WireObserver:
                 yield (found, entry.partition_index if parts == "partitions" else entry.index), entry
 
     def _deliver(self, client: ClientFacts, place: TopicPartition, offset: int, records: bytes) -> None:
-        """Put down which offsets a reader was given from where it asked."""
+        """Record the offsets that a reader received from its position on."""
         first = end = -1
         for header in iter_batches(records):
             if first < 0:
@@ -361,9 +361,9 @@ class WireObserver:
     def _went_to_leader(
         self, client: ClientFacts, api_key: int, place: TopicPartition, broker: int, arrived: int
     ) -> None:
-        """Whoever was told of a new leader has come to it: by the hint alone, or had metadata been answered first?
+        """A client with a hint has come to a new leader: note if it used the hint, or an answer of Metadata.
 
-        The course holds metadata up meanwhile, except at the new leader: who asked there cannot be told.
+        The course delays Metadata meanwhile, except at the new leader: of clients that asked there this is unknown.
         """
         move = self._moves.get(place)
         key = (client.rack, client.client_id, api_key, place)
@@ -450,7 +450,7 @@ class WireObserver:
 
 
 def consumed_topics(facts: WireFacts) -> list[str]:
-    """The topics that the program reads and nobody of it writes, without Kafka's own; sorted."""
+    """The topics that the program reads and does not write, without Kafka's internal ones; sorted."""
     return sorted(facts.consumed_topics - facts.produced_topics - INTERNAL_TOPICS)
 
 
@@ -472,7 +472,7 @@ def wire_bytes(outcome: Outcome) -> int:
 
 
 def api_name(api_key: int) -> str:
-    """``Fetch`` for 1; the number where there is no such API."""
+    """``Fetch`` for 1; the number of an unknown API."""
     try:
         return str(message_class(api_key, "request").name.removesuffix("Request"))
     except (KeyError, ProtocolError):

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class UnfitClusterError(Exception):
-    """Nobody can be certified before this real cluster as it is; the text says what is missing."""
+    """This real cluster cannot certify a program; the text says what is missing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class CertifyPlan:
 
     Args:
         command: the program and its arguments, with ``{rack}``, ``{bootstrap}``, ``{topic}`` and ``{group}`` in them,
-            and ``{config}`` where there is one.
+            and ``{config}`` if any.
         racks: those of a cluster of certify's own; with ``upstream`` the real cluster says which there are.
         budget_s: for everything together.
         quiet_s: how long a step may show nothing new.
@@ -77,7 +77,7 @@ class CertifyPlan:
 
 
 def replication_factor(racks: int) -> int:
-    """Replicas a partition: a rack less than there are, so that an assignment can be local or not.
+    """Replicas of a partition: fewer than racks, so that an assignment can be local or not.
 
     >>> [replication_factor(racks) for racks in (1, 2, 3, 4, 6)]
     [1, 2, 2, 3, 3]
@@ -86,7 +86,7 @@ def replication_factor(racks: int) -> int:
 
 
 def layout(racks: int, partitions: int) -> list[list[int]]:
-    """Replicas by partition: whoever is dealt every n-th one, or some in a row, gets near and far ones.
+    """Replicas by partition, so that every n-th one, or several in a row, include near and far ones.
 
     >>> layout(3, 7)
     [[0, 1], [1, 2], [2, 0], [1, 2], [2, 0], [0, 1], [2, 0]]

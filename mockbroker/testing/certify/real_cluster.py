@@ -43,7 +43,7 @@ FETCH, METADATA, FIND_COORDINATOR = 1, 3, 10
 COORDINATORS_AT_ONCE = 4  # since when FindCoordinator takes many keys
 LOOK_AGAIN_S = 0.2
 MOVE_S = 20.0
-"""How long real brokers may take to do as they were told."""
+"""How long real brokers may take for a move."""
 CLEAN_UP_S = 15.0
 
 
@@ -279,7 +279,7 @@ class RealCluster:
         return dealt >= {(topic, one.index) for topic in topics for one in self.proxy.state.topics[topic].partitions}
 
     def keeps_checksums(self, topic: str) -> bool:
-        return self.may_change(topic)  # another one may have its records compressed anew, or dated
+        return self.may_change(topic)  # brokers may compress or date the records of others
 
     async def logged(self, place: TopicPartition, first: int, end: int) -> list[BatchHeader]:
         for _ in range(2):
@@ -304,7 +304,7 @@ class RealCluster:
     # inside
 
     def _hide(self, rack: str) -> None:
-        """Have leaders name nobody in a rack to its readers."""
+        """Let leaders name no replica in a rack to its readers."""
         self._hidden.racks.add(rack)
         self.out_of_sync |= {broker.id for broker in self.proxy.state.liveness.brokers_in(rack)}
 
