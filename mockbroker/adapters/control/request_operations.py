@@ -129,7 +129,7 @@ async def check_assertion(call: ControlCall) -> Any:
     """`{"assert": "rack_local", "topic": "orders"}`: rack_local, served_by, cross_rack_bytes, no_errors or consistent.
 
     Its other members are the claim's own (`at_most`, `rack`) and the filters of `GET /requests`. 417 has the sentence
-    that says why it does not hold. `{"assert_rack_local": {"topic": "orders"}}` is the same.
+    that says why it does not hold.
     """
     name, arguments = claim_of(call.body)
     try:
@@ -144,21 +144,15 @@ async def check_assertion(call: ControlCall) -> Any:
 
 
 def claim_of(body: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
-    """A claim's name and its arguments, beside each other or one inside the other. Raises ControlProblem: 400.
+    """A claim's name and its arguments. Raises ControlProblem: 400.
 
     >>> claim_of({"assert": "served_by", "rack": "a"})
     ('served_by', {'rack': 'a'})
-    >>> claim_of({"assert_served_by": {"rack": "a"}})
-    ('assert_served_by', {'rack': 'a'})
     """
     arguments = dict(body)
     name = arguments.pop("assert", None)
     if isinstance(name, str):
         return name, arguments
-    if name is None and len(arguments) == 1:
-        ((name, inside),) = arguments.items()
-        if isinstance(inside, dict) and name.removeprefix("assert_") in CLAIMS:
-            return name, inside
     raise bad_request(
         f'assert: expected one of {", ".join(CLAIMS)}, as in {{"assert": "rack_local", "topic": "orders"}}',
         field="assert",
