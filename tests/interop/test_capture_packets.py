@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import re
 import shutil
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from kafka_rack.wire_tables.reading import decode_paths
 from kafka_rack.wire_tables.tables import TABLES
 from mockbroker import MockCluster
-from mockbroker.adapters.capture import Capture
+from mockbroker.adapters.capture import Capture, Tap
 from tests.interop.test_capture import work
 from tests.progress import run
 
@@ -21,19 +23,44 @@ HIDDEN = ("offset", "capture", "file")
 """Where a row is in its file, and what the file is called."""
 
 
+class EventClock:
+    """The time of the last event, so that both captures note it at the same time."""
+
+    def __init__(self, now_us: Callable[[], int]) -> None:
+        self._now_us, self.last_us = now_us, now_us()
+
+    def call_arrived(self, _: object) -> None:
+        self.last_us = self._now_us()
+
+    call_ended = call_arrived
+
+
 def beside(cluster: MockCluster, path: Path) -> Capture:
-    """Another capture of the same run, told the same at the same times, with files of as many notes."""
+    """Another capture of the same run, with the same events at the same times, and files of as many notes."""
     first = cluster._runtime.capture
     assert first is not None
+    clock, call_path = EventClock(first.now_us), cluster.engine.path
+    first.now_us = lambda: clock.last_us
     second = Capture(path, now_us=first.now_us, describe=first._describe, file_bytes=1 << 30)
     second._file_limit = first._file_limit
-    note = first.note
+    call_path.arrivals.insert(0, clock.call_arrived)
+    call_path.arrivals.append(second.call_arrived)
+    call_path.observers.insert(0, clock)
+    call_path.observers.append(second)
+    open_first, close_first, taps = first.connection, first.closed, dict[int, Tap]()
 
-    def both(what, size):
-        note(what, size)
-        second.note(what, size)
+    def connection(number: int, *where: Any) -> Tap:
+        clock.call_arrived(None)
+        tap = open_first(number, *where)
+        taps[number] = second.connection(number, *where)
+        return tap
 
-    first.note = both
+    def closed(tap: Tap, unread_bytes: int) -> None:
+        clock.call_arrived(None)
+        close_first(tap, unread_bytes)
+        second.closed(taps.pop(tap.number), unread_bytes)
+
+    first.connection, first.closed = connection, closed
     return second
 
 
