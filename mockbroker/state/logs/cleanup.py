@@ -20,9 +20,8 @@ from mockbroker.state.logs.compaction import (
     CleaningRules,
     cleanable_range,
     last_offsets,
-    segments_of,
+    merged,
 )
-from mockbroker.state.logs.log import grouped
 from mockbroker.state.logs.record_memory import RecordMemory
 from mockbroker.state.settings import RECORDS_LIMIT, RECORDS_POLICY, REFUSE
 from mockbroker.state.timers import Timers, next_multiple
@@ -222,9 +221,9 @@ class LogCleanup:
         retention_ms = int(partition.topic.config("delete.retention.ms"))
         cleaning = Cleaning(keys, end - 1, wall_ms, retention_ms, partition.high_watermark, partition.producers.is_last)
         cleaned, needed = cleaning.clean(batches, aborted)
-        groups = grouped(segments, int(partition.topic.config("segment.bytes")))
+        made = merged(segments, int(partition.topic.config("segment.bytes")), cleaned)
         try:
-            log.compact(cleaned, segments_of(groups, cleaned), end_of_segments)
+            log.compact(cleaned, made, end_of_segments)
         except ApiError:
             return True  # the disk is full: the next check tries again
         aborted[:] = [one for one in aborted if one.last_offset >= end_of_segments or one.last_offset in needed]

@@ -10,6 +10,7 @@ Source: LogCleanerManager.cleanableOffsets, Cleaner, CleanedTransactionMetadata 
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -17,7 +18,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from mockbroker.state.logs.batch_checks import encoded
-from mockbroker.state.logs.log import NO_TIMESTAMP, LogSegment, StoredBatch
+from mockbroker.state.logs.log import BASE_OFFSET, NO_TIMESTAMP, LogSegment, StoredBatch
 from mockbroker.state.logs.log_transactions import AbortedTransaction
 from protocol.records import BatchHeader, ControlType, Record, build_batch, control_type, iter_batches, iter_records
 from protocol.records.batches import (
@@ -225,17 +226,21 @@ def emptied(batch: StoredBatch, header: BatchHeader) -> StoredBatch:
     return replace(batch, max_timestamp=header.max_timestamp, data=encoded(empty, b""))
 
 
-def segments_of(groups: Sequence[Sequence[LogSegment]], cleaned: Sequence[StoredBatch]) -> list[LogSegment]:
-    """The segments that replace groups of segments, with the cleaned batches."""
-    made = []
-    place = 0
-    for number, group in enumerate(groups):
-        following = groups[number + 1][0].base_offset if number + 1 < len(groups) else None
-        segment = LogSegment(group[0].base_offset, group[0].created_ms)
-        while place < len(cleaned) and (following is None or cleaned[place].base_offset < following):
-            batch = cleaned[place]
-            segment.written(len(batch.data), batch.max_timestamp, 0)
-            place += 1
-        segment.modified_ms = group[-1].modified_ms
-        made.append(segment)
+def merged(segments: Sequence[LogSegment], max_bytes: int, cleaned: Sequence[StoredBatch]) -> list[LogSegment]:
+    """The segments that replace these, with the cleaned batches: adjacent ones of ``max_bytes`` in all become one.
+
+    >>> [one.base_offset for one in merged([LogSegment(0), LogSegment(3), LogSegment(5, size_bytes=9)], 5, [])]
+    [0, 5]
+    """
+    made: list[LogSegment] = []
+    spare_bytes = -1
+    for segment in segments:
+        spare_bytes -= segment.size_bytes
+        if spare_bytes < 0:
+            made.append(LogSegment(segment.base_offset, segment.created_ms))
+            spare_bytes = max_bytes - segment.size_bytes
+        made[-1].modified_ms = segment.modified_ms
+    for batch in cleaned:
+        segment = made[bisect_right(made, batch.base_offset, key=BASE_OFFSET) - 1]
+        segment.written(len(batch.data), batch.max_timestamp, segment.modified_ms)
     return made

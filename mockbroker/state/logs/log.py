@@ -78,24 +78,6 @@ class LogSegment:
         return replace(self)
 
 
-def grouped(segments: Sequence[LogSegment], max_bytes: int) -> list[list[LogSegment]]:
-    """Groups of adjacent segments that compaction merges, each of ``max_bytes`` at most.
-
-    >>> [[one.base_offset for one in group] for group in grouped([LogSegment(0), LogSegment(5, size_bytes=9)], 5)]
-    [[0], [5]]
-    """
-    groups: list[list[LogSegment]] = []
-    size_bytes = 0
-    for segment in segments:
-        if groups and size_bytes + segment.size_bytes <= max_bytes:
-            groups[-1].append(segment)
-            size_bytes += segment.size_bytes
-        else:
-            groups.append([segment])
-            size_bytes = segment.size_bytes
-    return groups
-
-
 UNDEFINED_EPOCH = -1
 UNDEFINED_OFFSET = -1
 
