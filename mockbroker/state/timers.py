@@ -82,18 +82,9 @@ class Timers(Generic[Key]):
         heapify(self._heap)
 
 
-@dataclass(slots=True, eq=False)
-class Subsystem:
-    """A subsystem's timers, its handler, and a test of whether its time advances."""
-
-    name: str
-    timers: Timers[Any]
-    on_timer: Callable[[Any, int], None]
-    runs: Callable[[], bool]
-
-
-def always() -> bool:
-    return True
+OnTimer = Callable[[Any, int], None]
+Subsystem = tuple[Timers[Any], OnTimer, Callable[[], bool]]
+"""Timers, their handler, and a test of whether their time advances."""
 
 
 @dataclass(slots=True, eq=False)
@@ -111,9 +102,7 @@ class TimerService:
 
     _subsystems: dict[str, Subsystem] = field(default_factory=dict)
 
-    def subsystem(
-        self, name: str, on_timer: Callable[[Any, int], None], *, runs: Callable[[], bool] = always
-    ) -> Timers[Any]:
+    def subsystem(self, name: str, on_timer: OnTimer, *, runs: Callable[[], bool] = lambda: True) -> Timers[Any]:
         """The timers of a new subsystem.
 
         Args:
@@ -122,13 +111,13 @@ class TimerService:
         """
         assert name not in self._subsystems, name
         timers: Timers[Any] = Timers()
-        self._subsystems[name] = Subsystem(name, timers, on_timer, runs)
+        self._subsystems[name] = (timers, on_timer, runs)
         return timers
 
     def find(self, name: str) -> Timers[Any] | None:
         """The timers of a subsystem, None if there is none of this name."""
         found = self._subsystems.get(name)
-        return None if found is None else found.timers
+        return None if found is None else found[0]
 
     def next_ms(self) -> int | None:
         """The earliest deadline of all subsystems, None if there is none."""
@@ -138,15 +127,15 @@ class TimerService:
     def advance(self, now_ms: int) -> None:
         """Run what is due, earliest first; among equal deadlines the first subsystem."""
         while (found := self._next()) is not None and found[0] <= now_ms:
-            subsystem = found[1]
-            subsystem.on_timer(subsystem.timers.take(), now_ms)
+            _next_ms, timers, on_timer = found
+            on_timer(timers.take(), now_ms)
 
-    def _next(self) -> tuple[int, Subsystem] | None:
-        earliest: tuple[int, Subsystem] | None = None
-        for subsystem in self._subsystems.values():
-            next_ms = subsystem.timers.next_ms()
-            if next_ms is not None and (earliest is None or next_ms < earliest[0]) and subsystem.runs():
-                earliest = (next_ms, subsystem)
+    def _next(self) -> tuple[int, Timers[Any], OnTimer] | None:
+        earliest: tuple[int, Timers[Any], OnTimer] | None = None
+        for timers, on_timer, runs in self._subsystems.values():
+            next_ms = timers.next_ms()
+            if next_ms is not None and (earliest is None or next_ms < earliest[0]) and runs():
+                earliest = (next_ms, timers, on_timer)
         return earliest
 
 

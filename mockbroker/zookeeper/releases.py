@@ -18,6 +18,7 @@ Sources: ``ApiVersion`` and ``ControllerChannelManager`` of Kafka 0.9 to 2.7, ``
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
 
 from mockbroker.state.kraft_releases import DISKLESS, KRAFT_ONLY, Version
@@ -93,11 +94,12 @@ UPDATE_METADATA_SINCE = (
 )
 
 
+@dataclass(frozen=True, repr=False)
 class BrokerSoftware:
     """The code that a broker runs, and its inter-broker protocol."""
 
-    def __init__(self, release: Version, protocol: Version) -> None:
-        self.release, self.protocol = release, protocol
+    release: Version
+    protocol: Version
 
     def __repr__(self) -> str:
         return f"BrokerSoftware({self.release}, {PROTOCOL_SETTING}={self.protocol})"

@@ -94,7 +94,4 @@ class Broker:
 
     def listener(self, name: str) -> Listener:
         """The listener with this name, or the first one."""
-        for listener in self.listeners:
-            if listener.name == name:
-                return listener
-        return self.listeners[0]
+        return next((one for one in self.listeners if one.name == name), self.listeners[0])

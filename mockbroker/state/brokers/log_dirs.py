@@ -55,10 +55,8 @@ def directory_of(cluster: Cluster, partition: Partition, broker_id: int) -> str:
     """The directory of a broker's replica."""
     paths = log_dirs(cluster)
     held = partition.registration.directory_of(broker_id)
-    for path in paths:
-        if held is not None and directory_id(cluster, broker_id, path) == held:
-            return path
-    return paths[partition.index % len(paths)]
+    chosen = (path for path in paths if held is not None and directory_id(cluster, broker_id, path) == held)
+    return next(chosen, paths[partition.index % len(paths)])
 
 
 def replicas_in(cluster: Cluster, broker_id: int, path: str) -> Iterator[ReplicaSize]:

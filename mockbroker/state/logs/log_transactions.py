@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from dataclasses import dataclass, field
+from itertools import islice
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -66,13 +67,9 @@ class LogTransactions:
 
     def last_stable_offset(self, end_offset: int) -> int:
         """The last stable offset, for a replica with high watermark ``end_offset``."""
-        stable = end_offset
-        for first_offset in self.open.values():
-            stable = min(stable, first_offset)
-            break
-        for one in self.ended[bisect_left(self.ended, (end_offset, NO_OFFSET)) :]:
-            stable = min(stable, one.first_offset)
-        return stable
+        later = self.ended[bisect_left(self.ended, (end_offset, NO_OFFSET)) :]
+        oldest = islice(self.open.values(), 1)
+        return min([end_offset, *oldest, *(one.first_offset for one in later)])
 
     def aborted_between(self, offset: int, upper_bound: int) -> list[AbortedTransaction]:
         """The aborted transactions with records from ``offset`` to before ``upper_bound``."""
