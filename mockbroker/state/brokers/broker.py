@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from mockbroker.state.configs.loggers import BrokerLoggers
+
 if TYPE_CHECKING:
-    from mockbroker.state.configs.loggers import BrokerLoggers
     from protocol.embedded.metadata_brokers import RegisterBrokerRecord
 
 DEFAULT_LISTENER = "PLAINTEXT"
@@ -51,20 +52,12 @@ class Broker:
     """True if its process is up; a broker that is cut off from the controller runs but is not online."""
     chosen_dirs: dict[tuple[bytes, int], str] = field(default_factory=dict, repr=False)
     """The directory that a client chose for a future replica of the broker, by topic id and partition."""
-    _loggers: BrokerLoggers | None = None  # of the running process; created on first use
-
-    @property
-    def loggers(self) -> BrokerLoggers:
-        """The levels of its loggers."""
-        if self._loggers is None:
-            from mockbroker.state.configs.loggers import BrokerLoggers
-
-            self._loggers = BrokerLoggers()
-        return self._loggers
+    loggers: BrokerLoggers = field(default_factory=BrokerLoggers, repr=False)
+    """The levels of its loggers."""
 
     def process_ended(self) -> None:
         """Discard the state of its process."""
-        self._loggers = None
+        self.loggers = BrokerLoggers()
         self.chosen_dirs.clear()
 
     @property
