@@ -15,7 +15,7 @@ from mockbroker.core.connection_quotas import ConnectionQuotas
 from mockbroker.core.engine import Engine
 from mockbroker.state.brokers.broker import Broker, Listener
 from mockbroker.state.cluster import Cluster
-from mockbroker.state.configs.effective import BROKER
+from mockbroker.state.configs.definitions import BROKER
 
 if TYPE_CHECKING:
     from mockbroker.adapters.capture import Capture, Tap

@@ -7,6 +7,8 @@ from typing import Any
 
 from kafka_rack.diskless import PROFILE_SETTING, PROFILE_SETTINGS, PROFILES
 from mockbroker.parts import merged, parts
+from mockbroker.state.configs.definitions import definition, find_definition
+from mockbroker.state.configs.values import ConfigType, parse
 
 ASSIGNORS = "group.consumer.assignors"
 RECORDS_LIMIT, RECORDS_POLICY = "records.max.bytes", "records.max.bytes.policy"
@@ -136,8 +138,6 @@ class KafkaSettings(dict[str, Any]):
         return own
 
     def __missing__(self, name: str) -> Any:
-        from mockbroker.state.configs.definitions import definition
-
         return definition("broker", name).default
 
     def __contains__(self, name: object) -> bool:
@@ -165,8 +165,6 @@ class KafkaSettings(dict[str, Any]):
         """True if the value differs from the default."""
         if name not in self.given_names or name in DEFAULTS:
             return name in self.given_names and bool(self[name] != DEFAULTS[name])
-        from mockbroker.state.configs.definitions import find_definition
-
         found = find_definition("broker", name)
         return found is None or bool(self[name] != found.default)
 
@@ -191,8 +189,6 @@ def in_range(name: str, value: Any) -> Any:
         return value
     lowest, highest = LOWEST_OF_OURS.get(name), None
     if lowest is None:
-        from mockbroker.state.configs.definitions import find_definition
-
         found = find_definition("broker", name)
         if found is None or found.validator is None or found.validator["is"] != "Range":
             return value
@@ -237,9 +233,6 @@ def typed(name: str, value: Any) -> Any:
     default = DEFAULTS.get(name)
     if not isinstance(value, str) or isinstance(default, str):
         return value
-    from mockbroker.state.configs.definitions import find_definition
-    from mockbroker.state.configs.values import ConfigType, parse
-
     if default is None:
         found = find_definition("broker", name)
         if found is not None:

@@ -14,12 +14,16 @@ from mockbroker.state.image.brokers import FENCED, UNFENCED
 from mockbroker.state.replicas.network import CONTROLLER
 from mockbroker.state.security.protocols import SECURITY_PROTOCOLS
 from mockbroker.state.timers import Timers
+from protocol.embedded.metadata_brokers import (
+    BrokerRegistrationChangeRecord,
+    RegisterBrokerRecord,
+    UnregisterBrokerRecord,
+)
 from protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
     from mockbroker.state.brokers.broker import Broker
     from mockbroker.state.cluster import Cluster
-    from protocol.embedded.metadata_brokers import RegisterBrokerRecord
 
 
 @dataclass(slots=True, eq=False)
@@ -48,8 +52,6 @@ class ClusterControl:
 
     def fence(self, broker_ids: Iterable[int], *, fenced: bool) -> None:
         """Fence or unfence brokers."""
-        from protocol.embedded.metadata_brokers import BrokerRegistrationChangeRecord
-
         registered, change = self.cluster.image.brokers, FENCED if fenced else UNFENCED
         self.cluster.writer.commit(
             BrokerRegistrationChangeRecord(broker_id=one, broker_epoch=registered[one].broker_epoch, fenced=change)
@@ -195,8 +197,6 @@ class ClusterControl:
         if registered is None:
             raise ApiError(ErrorCode.BROKER_ID_NOT_REGISTERED, f"broker {broker_id} is not registered")
         self.cluster.now_ms = now_ms
-        from protocol.embedded.metadata_brokers import UnregisterBrokerRecord
-
         was_online = not registered.fenced
         if was_online:
             self._sessions.cancel(broker_id)
@@ -329,8 +329,6 @@ class ClusterControl:
 
 def registration(broker: Broker, epoch: int) -> RegisterBrokerRecord:
     """The registration of a broker that starts, fenced. Its incarnation id is made of epoch and broker id."""
-    from protocol.embedded.metadata_brokers import RegisterBrokerRecord
-
     return RegisterBrokerRecord(
         broker_id=broker.id,
         incarnation_id=epoch.to_bytes(8) + broker.id.to_bytes(8),

@@ -11,6 +11,18 @@ from enum import IntEnum
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from mockbroker.state.configs.definitions import (
+    BROKER,
+    CLIENT_METRICS,
+    GROUP,
+    TOPIC,
+    broker_synonyms,
+    definition,
+    find_definition,
+    group_synonym,
+    line_of,
+    topic_synonyms,
+)
 from mockbroker.state.configs.values import text_of
 from mockbroker.state.image.image import BROKER_RESOURCE, CLIENT_METRICS_RESOURCE, GROUP_RESOURCE, TOPIC_RESOURCE
 from mockbroker.state.settings import DEFAULTS, DIFFERENT_DEFAULTS
@@ -19,7 +31,6 @@ if TYPE_CHECKING:
     from mockbroker.state.cluster import Cluster
     from mockbroker.state.topics.topic import Topic
 
-TOPIC, BROKER, GROUP, CLIENT_METRICS = "topic", "broker", "group", "client_metrics"
 RESOURCE_TYPES = {
     TOPIC: TOPIC_RESOURCE,
     BROKER: BROKER_RESOURCE,
@@ -91,15 +102,11 @@ class ClusterConfigs:
         """A group's value, within the brokers' limits. Raises KeyError: there is no such config."""
         own = self.own(GROUP, group_id)
         if name in own:
-            from mockbroker.state.configs.definitions import definition
-
             return self._within_bounds(name, definition(GROUP, name).parse(own[name], in_range=False))
         return self._group_defaults(name)
 
     def client_metrics(self, subscription: str, name: str) -> Any:
         """The value of a client metrics subscription. Raises KeyError: there is no such config."""
-        from mockbroker.state.configs.definitions import definition
-
         found = definition(CLIENT_METRICS, name)
         text = self.own(CLIENT_METRICS, subscription).get(name)
         return found.default if text is None else found.parse(text, in_range=False)
@@ -112,8 +119,6 @@ class ClusterConfigs:
 
     def has(self, kind: str, name: str) -> bool:
         """True if brokers have such a config: an emulated release has no later ones."""
-        from mockbroker.state.configs.definitions import find_definition, line_of
-
         release = self.cluster.release
         if release is None or find_definition(kind, name) is None:
             return find_definition(kind, name) is not None
@@ -208,8 +213,6 @@ class ClusterConfigs:
             cluster.woken.extend(partitions)
 
     def _topic_default(self, name: str, broker_id: int | None) -> Any:
-        from mockbroker.state.configs.definitions import definition, topic_synonyms
-
         found = definition(TOPIC, name)
         factors = dict(topic_synonyms(name))
         for _, synonym, text in self.layers(list(factors), broker_id):
@@ -221,8 +224,6 @@ class ClusterConfigs:
     def _broker(self, broker_id: int | None, name: str) -> Any:
         if name in DEFAULTS and not self.cluster.image.configs:
             return self.cluster.settings[name]
-        from mockbroker.state.configs.definitions import broker_synonyms, find_definition
-
         found = find_definition(BROKER, name)
         for _, synonym, text in self.layers(broker_synonyms(name), broker_id):
             if synonym == name:
@@ -232,15 +233,11 @@ class ClusterConfigs:
         return found.default
 
     def _of_listener(self, broker_id: int | None, listener: str, name: str) -> Any:
-        from mockbroker.state.configs.definitions import definition
-
         own = self.layers((own_name(listener, name),), broker_id)
         text = next((text for _, _, text in own), None)
         return self.broker(broker_id, name) if text is None else definition(BROKER, name).parse(text, in_range=False)
 
     def _group_default(self, name: str) -> Any:
-        from mockbroker.state.configs.definitions import definition, group_synonym
-
         found, synonym = definition(GROUP, name), group_synonym(name)
         if synonym is None:
             return found.default
@@ -254,8 +251,6 @@ class ClusterConfigs:
 
     def bounds(self, name: str) -> dict[tuple[str, str], int]:
         """The brokers' limits of a group's config, by "min" or "max" and the limit's name."""
-        from mockbroker.state.configs.definitions import find_definition
-
         kind, _, rest = name.partition(".")
         ends = ((end, f"group.{kind}.{end}.{rest.removeprefix('num.')}") for end in ("min", "max"))
         return {(end, limit): self.broker(None, limit) for end, limit in ends if find_definition(BROKER, limit)}

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from mockbroker.state.configs.definitions import TOPIC, definition, find_definition, names
 from mockbroker.state.configs.values import InvalidValueError
 from mockbroker.state.errors import ApiError
+from mockbroker.state.setting_names import nearest
 from protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
@@ -50,8 +51,6 @@ def typed(configs: ClusterConfigs, kind: str, given: Mapping[str, Any], unknown:
     """Typed values. Raises ApiError: ``unknown`` for an unknown name, INVALID_CONFIG for an invalid value."""
     for name in sorted(given):
         if find_definition(kind, name) is None:
-            from mockbroker.state.setting_names import nearest
-
             near = nearest(name, names(kind))
             what = kind.replace("_", " ")
             raise ApiError(unknown, f"unknown {what} config {name}" + (f", did you mean {near}?" if near else ""))

@@ -13,6 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from mockbroker.state.configs.definitions import BROKER, TOPIC
 from mockbroker.state.errors import ApiError
 from mockbroker.state.logs.compaction import (
     CleanableRange,
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from mockbroker.state.cluster import Cluster
     from mockbroker.state.topics.topic import Partition
 
-TOPIC, BROKER = "topic", "broker"
 PREFIXES = ("log.", "producer.id.")
 UNBOUNDED = 2**63 - 1
 

@@ -9,20 +9,20 @@ from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from mockbroker.state.configs.definitions import BROKER, TOPIC
 from mockbroker.state.errors import ApiError
 from mockbroker.state.features import ELR_VERSION, feature_level
 from mockbroker.state.replicas.overrides import override
 from mockbroker.state.timers import Timers
+from mockbroker.state.topics.election import Rules, election, partition_change
 from mockbroker.state.topics.topic import NO_LEADER, Partition, Topic
+from protocol.embedded.metadata_topics import ClearElrRecord, PartitionChangeRecord
 from protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
     from mockbroker.state.cluster import Cluster
-    from mockbroker.state.topics.election import Rules
-    from protocol.embedded.metadata_topics import PartitionChangeRecord
 
 NO_LEADER_CHANGE = -2  # PartitionChangeRecord.Leader
-TOPIC, BROKER = "topic", "broker"  # as in configs/definitions.py, which loads too much for two constants
 MIN_INSYNC_REPLICAS = "min.insync.replicas"
 UNCLEAN = "unclean.leader.election.enable"
 BALANCE = "leaders"
@@ -44,8 +44,6 @@ class LeaderControl:
 
     def rules(self, acceptable: Container[int]) -> Rules:
         """The rules of elections in topics without unclean elections."""
-        from mockbroker.state.topics.election import Rules
-
         settings = self.cluster.settings
         return Rules(
             acceptable,
@@ -59,8 +57,6 @@ class LeaderControl:
 
     def elect(self, topics: Iterable[Topic]) -> None:
         """Update leaders and ISRs for the online brokers and their replicas' log end offsets."""
-        from mockbroker.state.topics.election import election
-
         online = self.cluster.liveness.online_ids()
         replication = self.cluster.replication
         clean = self.rules(online)
@@ -120,8 +116,6 @@ class LeaderControl:
         self, partition: Partition, isr: Sequence[int], rules: Rules, **how: Any
     ) -> PartitionChangeRecord | None:
         """Write the change that ``election.partition_change`` makes, and return it; None if there is none."""
-        from mockbroker.state.topics.election import partition_change
-
         change = partition_change(partition, isr, rules, **how)
         if change is not None:
             self.change(partition, change)
@@ -166,8 +160,6 @@ class LeaderControl:
             if name in ("", topic.name)
             for partition in topic.partitions
         ):
-            from protocol.embedded.metadata_topics import ClearElrRecord
-
             self.cluster.writer.commit([ClearElrRecord(topic_name=name)])
             self.cluster.changed()
 

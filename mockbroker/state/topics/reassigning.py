@@ -19,13 +19,13 @@ from mockbroker.state.brokers.log_dirs import record_directories
 from mockbroker.state.errors import ApiError
 from mockbroker.state.replicas.overrides import override
 from mockbroker.state.timers import Timers
+from mockbroker.state.topics.election import ReplicaAssignment, partition_change
 from mockbroker.state.topics.topic import NO_LEADER, Partition
+from protocol.embedded.metadata_topics import PartitionChangeRecord
 from protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
     from mockbroker.state.cluster import Cluster
-    from mockbroker.state.topics.election import ReplicaAssignment
-    from protocol.embedded.metadata_topics import PartitionChangeRecord
 
 LEADER, FOLLOWER = "leader", "follower"
 ALL_REPLICAS = "*"
@@ -115,8 +115,6 @@ class Reassignments:
     # internals
 
     def _begin(self, partition: Partition, target: tuple[int, ...], may_resize: bool) -> PartitionChangeRecord | None:
-        from mockbroker.state.topics.election import ReplicaAssignment
-
         self.cluster.replication_control.check_rows([target])
         now = partition.registration
         wanted = len(now.replicas) - len(now.adding_replicas)
@@ -133,8 +131,6 @@ class Reassignments:
         return self._change(partition, partition.isr, assignment)
 
     def _cancel(self, partition: Partition) -> PartitionChangeRecord | None:
-        from mockbroker.state.topics.election import ReplicaAssignment
-
         now = partition.registration
         if not now.adding_replicas and not now.removing_replicas:
             raise ApiError(ErrorCode.NO_REASSIGNMENT_IN_PROGRESS)
@@ -152,8 +148,6 @@ class Reassignments:
     def _change(
         self, partition: Partition, isr: tuple[int, ...], assignment: ReplicaAssignment
     ) -> PartitionChangeRecord | None:
-        from mockbroker.state.topics.election import partition_change
-
         leaders = self.cluster.replication_control.leaders
         acceptable = self.cluster.liveness.online_ids() - partition.overrides.offline
         return partition_change(partition, isr, leaders.rules_of(partition.topic, acceptable), assignment=assignment)

@@ -14,6 +14,7 @@ from mockbroker.state.errors import ApiError, invalid_request
 from mockbroker.state.image.image import TOPIC_RESOURCE, Image
 from mockbroker.state.image.writer import ImageWriter
 from mockbroker.state.replicas.overrides import override
+from mockbroker.state.topics.election import ReplicaAssignment
 from mockbroker.state.topics.leader_control import LeaderControl
 from mockbroker.state.topics.placing import (
     check_assignment,
@@ -25,6 +26,7 @@ from mockbroker.state.topics.placing import (
     rows_by_hand,
 )
 from mockbroker.state.topics.reassigning import Reassignments
+from mockbroker.state.topics.records import partition_records, topic_records
 from mockbroker.state.topics.topic import (
     INTERNAL_TOPICS,
     NO_LEADER,
@@ -34,6 +36,7 @@ from mockbroker.state.topics.topic import (
     parsed_configs,
     random_uuid,
 )
+from protocol.embedded.metadata_topics import RemoveTopicRecord
 from protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
@@ -134,8 +137,6 @@ class ReplicationControl:
             rows = [()] * len(rows)
         while (topic_id := random_uuid(self.cluster.rng)) in self.cluster.image.topics:
             pass
-        from mockbroker.state.topics.records import topic_records
-
         records = topic_records(name, topic_id, configs or {}, rows, self.cluster.liveness.online_ids())
         if validate_only:
             scratch = ImageWriter()
@@ -180,8 +181,6 @@ class ReplicationControl:
             return
         if topic.diskless:
             rows = [()] * more
-        from mockbroker.state.topics.records import partition_records
-
         self.cluster.writer.commit(
             partition_records(topic.id, len(topic.partitions), rows, self.cluster.liveness.online_ids())
         )
@@ -203,8 +202,6 @@ class ReplicationControl:
                 ErrorCode.INVALID_REPLICATION_FACTOR,
                 f"{len(replicas)} replicas, but there are {len(partition.replicas)} and the number is to stay",
             )
-        from mockbroker.state.topics.election import ReplicaAssignment
-
         cluster = self.cluster
         self._override(partition, leader=None)
         online = cluster.liveness.online_ids()
@@ -226,8 +223,6 @@ class ReplicationControl:
 
     def delete(self, topic: Topic) -> None:
         """Delete a topic and its records; waiting calls are woken."""
-        from protocol.embedded.metadata_topics import RemoveTopicRecord
-
         self.cluster.writer.commit([RemoveTopicRecord(topic_id=topic.id)])
         others = self._colliding.get(name_in_metrics(topic.name))
         if others is not None:

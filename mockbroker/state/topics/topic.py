@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import TYPE_CHECKING, Any
 
+from mockbroker.state.configs.definitions import find_definition
 from mockbroker.state.errors import ApiError
 from mockbroker.state.logs.producers import PartitionProducers, recover
 from mockbroker.state.replicas.overrides import NO_OVERRIDES, PartitionOverrides
@@ -181,8 +182,6 @@ def parsed_configs(own: Mapping[str, str]) -> dict[str, Any]:
     """A topic's own configs, parsed from text that was validated before."""
     if not own:
         return {}
-    from mockbroker.state.configs.definitions import find_definition
-
     found = {name: find_definition("topic", name) for name in own}
     return {name: one.parse(own[name], in_range=False) for name, one in found.items() if one is not None}
 
