@@ -25,7 +25,7 @@ class UpdateChannels(Protocol):
     def send(self) -> None:
         """Send everything that is pending."""
 
-    async def settled(self) -> None:
+    async def until_idle(self) -> None:
         """Wait until all of it was accepted, or the last attempt has failed."""
 
     def close(self) -> None:
@@ -83,7 +83,7 @@ class Runtime:
         """Wait until brokers have what has changed."""
         if self.channels is not None:
             self.channels.send()
-            await self.channels.settled()
+            await self.channels.until_idle()
 
     def next_connection_number(self) -> int:
         """A number that no connection has had."""

@@ -47,7 +47,7 @@ class ControllerChannels:
     def __init__(self, state: Cluster) -> None:
         self.state = state
         self._channels: dict[ChannelKey, SocketChannel] = {}
-        self._settled: list[asyncio.Future[None]] = []
+        self._waiting: list[asyncio.Future[None]] = []
         self._closed = False
 
     def send(self) -> None:
@@ -63,11 +63,11 @@ class ControllerChannels:
                 self._channels.pop(key).close()
         self.check()
 
-    async def settled(self) -> None:
+    async def until_idle(self) -> None:
         """Wait until every broker has received its updates, or the last attempt to reach it has failed."""
-        if not self._is_settled():
+        if not self._is_idle():
             waiting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            self._settled.append(waiting)
+            self._waiting.append(waiting)
             await waiting
 
     def close(self) -> None:
@@ -80,14 +80,14 @@ class ControllerChannels:
 
     def check(self) -> None:
         """Notify waiting tasks if all updates are delivered."""
-        if self._settled and self._is_settled():
-            waiting, self._settled = self._settled, []
+        if self._waiting and self._is_idle():
+            waiting, self._waiting = self._waiting, []
             for one in waiting:
                 if not one.done():
                     one.set_result(None)
 
-    def _is_settled(self) -> bool:
-        return all(channel.is_settled for channel in self._channels.values())
+    def _is_idle(self) -> bool:
+        return all(channel.is_idle for channel in self._channels.values())
 
     def _channel(self, key: ChannelKey) -> SocketChannel:
         channel = self._channels.get(key)
@@ -106,7 +106,7 @@ def channel_key_of(update: MetadataUpdate) -> ChannelKey:
 class SocketChannel(asyncio.Protocol):
     """The connection of one run of a controller to one broker, reopened while updates are pending.
 
-    ``on_delivery`` gets each sent update with its outcome. ``is_settled`` is true while no update is pending, or while
+    ``on_delivery`` gets each sent update with its outcome. ``is_idle`` is true while no update is pending, or while
     the last attempt has failed and the next has not begun.
     """
 
@@ -128,7 +128,7 @@ class SocketChannel(asyncio.Protocol):
         self._again: asyncio.TimerHandle | None = None
 
     @property
-    def is_settled(self) -> bool:
+    def is_idle(self) -> bool:
         return not self._updates or self._has_failed
 
     def add(self, update: MetadataUpdate) -> None:

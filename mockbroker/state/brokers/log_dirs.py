@@ -63,11 +63,11 @@ def replicas_in(cluster: Cluster, broker_id: int, path: str) -> Iterator[Replica
     """The replicas in a broker's directory, in the order of topic creation and partition."""
     for partition in cluster.partitions():
         if broker_id in partition.replicas and directory_of(cluster, partition, broker_id) == path:
-            behind = 0
+            lag = 0
             states = partition.replica_states
             if states is not None and broker_id in states.followers and partition.leader not in (broker_id, NO_LEADER):
-                behind = max(0, states.high_watermark - states.followers[broker_id].end_offset)
-            yield ReplicaSize(partition, partition.log.size_bytes, behind)
+                lag = max(0, states.high_watermark - states.followers[broker_id].end_offset)
+            yield ReplicaSize(partition, partition.log.size_bytes, lag)
 
 
 def is_full(cluster: Cluster, partition: Partition, broker_id: int) -> bool:

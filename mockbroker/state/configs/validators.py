@@ -56,14 +56,11 @@ def in_bounds(name: str, value: object, validator: dict[str, Any]) -> None:
 
 
 def one_of(name: str, value: object, validator: dict[str, Any]) -> None:
-    if value not in validator["validStrings"]:
-        raise InvalidValueError(f"{name}: expected one of {', '.join(validator['validStrings'])}, got {value!r}")
-
-
-def one_of_in_any_case(name: str, value: str | None, validator: dict[str, Any]) -> None:
-    if value is None or value.upper() not in validator["validStrings"]:
-        names = ", ".join(sorted(validator["validStrings"]))
-        raise InvalidValueError(f"{name}: expected one of {names}, in any case, got {value!r}")
+    in_any_case = validator["is"] == "CaseInsensitiveValidString"
+    valid = sorted(validator["validStrings"]) if in_any_case else validator["validStrings"]
+    if (str(value or "").upper() if in_any_case else value) not in valid:
+        which = ", ".join(valid) + (", in any case" if in_any_case else "")
+        raise InvalidValueError(f"{name}: expected one of {which}, got {value!r}")
 
 
 def list_of(name: str, value: list[str] | None, validator: dict[str, Any]) -> None:
@@ -100,7 +97,7 @@ def all_match(pattern: re.Pattern[str], value: list[str] | None) -> bool:
 
 
 VALIDATORS: dict[str, Validator] = {
-    "CaseInsensitiveValidString": one_of_in_any_case,
+    "CaseInsensitiveValidString": one_of,
     "Range": in_bounds,
     "ValidList": list_of,
     "ValidString": one_of,

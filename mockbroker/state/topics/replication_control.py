@@ -271,7 +271,7 @@ class ReplicationControl:
         wanted = frozenset(broker_ids)
         name = self._check_replicas(partition, wanted, "followers")
         if partition.leader == NO_LEADER:
-            raise ApiError(ErrorCode.LEADER_NOT_AVAILABLE, f"expected a leader of {name}, who keeps its ISR, got none")
+            raise ApiError(ErrorCode.LEADER_NOT_AVAILABLE, f"expected a leader of {name}, got none")
         if partition.leader in wanted:
             raise invalid_request(
                 f"expected followers of {name} to take out of its ISR, but {partition.leader} leads it"
@@ -294,7 +294,7 @@ class ReplicationControl:
         wanted = frozenset(broker_ids)
         name = self._check_replicas(partition, wanted, "followers")
         if partition.leader == NO_LEADER and not wanted <= set(partition.isr):
-            raise ApiError(ErrorCode.LEADER_NOT_AVAILABLE, f"expected a leader of {name}, who keeps its ISR, got none")
+            raise ApiError(ErrorCode.LEADER_NOT_AVAILABLE, f"expected a leader of {name}, got none")
         replication, online = self.cluster.replication, self.cluster.liveness.online_ids()
         before = partition.overrides.out_of_sync
         was_in_sync = wanted <= set(partition.isr)
