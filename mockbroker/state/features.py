@@ -42,10 +42,7 @@ def feature_level(cluster: Cluster, name: str) -> int:
     """The finalized level of a feature, 0 in ZooKeeper mode and for an unknown feature."""
     if not cluster.support.is_kraft:
         return 0
-    features = cluster.image.features
-    if features:
-        return features.get(name, 0)
-    return initial_levels(cluster.release).get(name, 0)
+    return (cluster.image.features or initial_levels(cluster.release)).get(name, 0)
 
 
 def finalized_levels(cluster: Cluster) -> dict[str, int]:

@@ -29,9 +29,15 @@ def begin_durable(cluster: Cluster) -> None:
     """
     if not cluster.support.is_kraft:
         return
-    levels = cluster.image.features
-    if levels:
-        check_features(levels, cluster.release)
+    supported, existing = supported_levels(cluster.release), cluster.image.features
+    for name, level in sorted(existing.items()):
+        highest = supported.get(name, (0, 0))[1]
+        if level > highest:
+            raise ValueError(
+                f"expected brokers that support {name} {level} of the stored cluster, got {cluster.release}, which "
+                f"supports it up to {highest}: start a release that is at least as new as before"
+            )
+    if existing:
         return
     from protocol.embedded.metadata_settings import FeatureLevelRecord
 
@@ -40,18 +46,6 @@ def begin_durable(cluster: Cluster) -> None:
     cluster.writer.commit(
         [FeatureLevelRecord(name=name, feature_level=initial[name]) for name in names if initial[name]]
     )
-
-
-def check_features(levels: dict[str, int], release: str | None) -> None:
-    """Raises ValueError if brokers do not support the levels of an existing cluster."""
-    supported = supported_levels(release)
-    for name, level in sorted(levels.items()):
-        highest = supported.get(name, (0, 0))[1]
-        if level > highest:
-            raise ValueError(
-                f"expected brokers that support {name} {level} of the stored cluster, got {release}, which supports it "
-                f"up to {highest}: start a release that is at least as new as before"
-            )
 
 
 def resume(cluster: Cluster, now_ms: int, snapshot: ClusterSnapshot | None = None) -> None:

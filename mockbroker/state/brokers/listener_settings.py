@@ -44,6 +44,10 @@ def listeners_of(bound: Addresses, advertised: Addresses, protocols: Mapping[str
         raise ValueError(f"advertised.listeners names {unknown[0]}, which is not among listeners")
     listeners = []
     for name, (host, port) in bound.items():
+        protocol = protocol_of(name, protocols)
+        if protocol is None:
+            expected = f"{name}:PROTOCOL, one of {', '.join(SECURITY_PROTOCOLS)}"
+            raise ValueError(f"{PROTOCOL_MAP}: expected {expected}, got nothing for {name}")
         shown_host, shown_port = advertised.get(name, (host, port))
         if shown_host in EVERY_ADDRESS:
             shown_host = LOOPBACK
@@ -55,20 +59,10 @@ def listeners_of(bound: Addresses, advertised: Addresses, protocols: Mapping[str
                 name.removeprefix(RACK_LISTENER) if name.startswith(RACK_LISTENER) else None,
                 bind_host=host.strip("[]"),
                 bind_port=port,
-                protocol=security_protocol(name, protocols),
+                protocol=protocol,
             )
         )
     return listeners
-
-
-def security_protocol(name: str, protocols: Mapping[str, str]) -> str:
-    """The security protocol of a listener. Raises ValueError if it is not set."""
-    protocol = protocol_of(name, protocols)
-    if protocol is None:
-        raise ValueError(
-            f"{PROTOCOL_MAP}: expected {name}:PROTOCOL, one of {', '.join(SECURITY_PROTOCOLS)}, got nothing for {name}"
-        )
-    return protocol
 
 
 def listeners_in(settings: Mapping[str, str]) -> list[Listener]:

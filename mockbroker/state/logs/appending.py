@@ -148,13 +148,11 @@ def check_message_set(records: bytes, rules: AppendRules, now_ms: int, *, clock_
 
 def code_of(error: RecordError) -> ErrorCode:
     """The error code for records that cannot be read."""
-    if isinstance(error, DecompressionLimitError):
-        return ErrorCode.INVALID_RECORD  # not retriable, unlike corruption in transit
-    if isinstance(error, CorruptRecordError):
+    if isinstance(error, CorruptRecordError) and not isinstance(error, DecompressionLimitError):
         return ErrorCode.CORRUPT_MESSAGE
     if isinstance(error, UnsupportedCompressionError):
         return ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
-    return ErrorCode.INVALID_RECORD
+    return ErrorCode.INVALID_RECORD  # also for a limit, which is not retriable, unlike corruption in transit
 
 
 def append_marker(

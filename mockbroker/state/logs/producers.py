@@ -120,10 +120,7 @@ class PartitionProducers:
         if epoch > producer.epoch:
             self._check_overtaken(producer_id, first_sequence, is_known=True)
             if first_sequence != 0:
-                raise ApiError(
-                    ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
-                    f"producer {producer_id} starts epoch {epoch} with sequence {first_sequence}, 0 is next",
-                )
+                raise out_of_order(producer_id, first_sequence, 0)
         else:
             for batch in producer.batches:
                 if batch.first_sequence == first_sequence and batch.last_sequence == last_sequence:

@@ -57,15 +57,15 @@ def tokens_of(text: str) -> list[str]:
     """Words, strings without their quotes, and punctuation."""
     found: list[str] = []
     at = 0
-    while at < len(text):
-        match = TOKEN.match(text, at)
-        if match is None:
-            raise JaasError(f"character {at + 1} is neither in a word nor in quotes")
+    for match in TOKEN.finditer(text):
+        if match.start() != at:
+            break
         at = match.end()
-        if match["space"] is not None:
-            continue
         quoted = match["double"] if match["double"] is not None else match["single"]
-        found.append(unescaped(quoted) if quoted is not None else match["word"] or match["sign"])
+        if match["space"] is None:
+            found.append(unescaped(quoted) if quoted is not None else match["word"] or match["sign"])
+    if at != len(text):
+        raise JaasError(f"character {at + 1} is neither in a word nor in quotes")
     return found
 
 
