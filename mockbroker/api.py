@@ -78,7 +78,7 @@ class Errors(NamedTuple):
         words: the content of ``error_message``: the exception's ``own`` text, the ``meaning`` without one, or
             ``nothing``.
         parts: the versions whose answer has the error in each part; "" for those without a top-level error.
-        asked, answered: the lists that lead to the parts, as ``topics.partitions``, if the names differ.
+        requested, answered: the lists that lead to the parts, as ``topics.partitions``, if the names differ.
         failed: values of the other fields of an entry with an error, if not the default.
         odd: ``(request, answer, error, version) -> answer`` for all other differences.
         injected: the place of the error of a fault that matches some parts: ``lookup``, the handler refuses a partition
@@ -89,7 +89,7 @@ class Errors(NamedTuple):
 
     words: str = "own"
     parts: str = ""
-    asked: str = ""
+    requested: str = ""
     answered: str = ""
     failed: Mapping[str, Any] = {}
     odd: Callable[[Any, Any, RequestError, int], Any] | None = None
@@ -133,7 +133,7 @@ class Api:
         found = self._parts.get(version)
         if found is None:
             errors = self.errors
-            found = parts_of(self.request, self.response, version, errors.asked, errors.answered)
+            found = parts_of(self.request, self.response, version, errors.requested, errors.answered)
             self._parts[version] = found
         return found
 

@@ -5,7 +5,7 @@ Most APIs have the same tree on both sides: a list of topics with a list of part
 
 >>> from protocol.apis.list_offsets import ListOffsetsRequest, ListOffsetsResponse
 >>> levels = parts_of(ListOffsetsRequest, ListOffsetsResponse, 1)
->>> [(level.asked, level.answered, level.keys) for level in levels]
+>>> [(level.requested, level.answered, level.keys) for level in levels]
 [('topics', 'topics', (('name', 'name'),)), ('partitions', 'partitions', (('partition_index', 'partition_index'),))]
 """
 
@@ -31,12 +31,12 @@ class Level(NamedTuple):
     """One list of a request, and the list of the answer with an entry for each of its elements.
 
     Attributes:
-        asked: the request's field; ``dirs.topics`` for a list in the entries of another.
+        requested: the request's field; ``dirs.topics`` for a list in the entries of another.
         answered, entry: the answer's field, and the class of its entries.
         keys: field of the answer's entry, and of the request's; "" if the request's list contains the value itself.
     """
 
-    asked: str
+    requested: str
     answered: str
     entry: Any
     keys: tuple[tuple[str, str], ...]
@@ -44,15 +44,15 @@ class Level(NamedTuple):
     def elements(self, record: Any) -> list[Any]:
         """The request's elements in one of its records."""
         found = [record]
-        for name in self.asked.split("."):
+        for name in self.requested.split("."):
             found = [element for holder in found for element in getattr(holder, name) or ()]
         return found
 
     def entry_of(self, element: Any) -> Any:
         """The answer's entry for one element, with only its keys."""
         entry = self.entry()
-        for name, asked in self.keys:
-            setattr(entry, name, getattr(element, asked) if asked else element)
+        for name, requested in self.keys:
+            setattr(entry, name, getattr(element, requested) if requested else element)
         return entry
 
     def key_of(self, entry: Any) -> tuple[Any, ...]:
@@ -60,14 +60,14 @@ class Level(NamedTuple):
         return tuple([getattr(entry, name) for name, _ in self.keys])
 
 
-def parts_of(request: Any, response: Any, version: int, asked: str = "", answered: str = "") -> tuple[Level, ...]:
+def parts_of(request: Any, response: Any, version: int, requested: str = "", answered: str = "") -> tuple[Level, ...]:
     """The lists, outermost first, down to the answer's records with errors; none if the answer has a top-level error.
 
     Args:
-        asked, answered: the lists with dots between, if they do not follow from the declarations.
+        requested, answered: the lists with dots between, if they do not follow from the declarations.
     """
     names = answered.split(".") if answered else path_to_errors(response, version)
-    wanted = asked.split(".") if asked else []
+    wanted = requested.split(".") if requested else []
     outer, wanted = wanted[: len(wanted) - len(names)], wanted[len(wanted) - len(names) :] if wanted else []
     levels: list[Level] = []
     source, target = request, response

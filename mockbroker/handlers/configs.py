@@ -17,7 +17,7 @@ from mockbroker.api import Errors, Needs, handles
 from mockbroker.call import Call
 from mockbroker.handlers.controlled import check_controller
 from mockbroker.state.brokers.broker import Broker
-from mockbroker.state.configs.alterations import KINDS, LOGGERS, ConfigAlterations
+from mockbroker.state.configs.alterations import KINDS, LOGGERS, ConfigAlterations, check_broker_id
 from mockbroker.state.configs.described import (
     DescribedConfig,
     broker_configs,
@@ -92,22 +92,12 @@ def described_configs(call: Call, resource_type: int, name: str) -> Iterable[Des
     if resource_type == BROKER_RESOURCE and not name:
         return shared_configs(configs, call.broker)
     if resource_type in (BROKER_RESOURCE, LOGGERS):
-        check_own_id(call, name)
+        check_broker_id(name, call.broker.id)
         return broker_configs(configs, call.broker) if resource_type == BROKER_RESOURCE else loggers(call.broker)
     if resource_type != TOPIC_RESOURCE and not name:
         kind = "a group" if resource_type == GROUP_RESOURCE else "a client metrics subscription"
         raise ApiError(ErrorCode.INVALID_REQUEST, f"expected the name of {kind}, got ''")
     return resource_configs(configs, call.broker, KINDS[resource_type], name)
-
-
-def check_own_id(call: Call, name: str) -> None:
-    """Raises ApiError: INVALID_REQUEST, unless the name is the id of the broker that serves the request."""
-    try:
-        named = int(name)
-    except ValueError:
-        named = None
-    if named != call.broker.id:
-        raise ApiError(ErrorCode.INVALID_REQUEST, f"expected {call.broker.id}, the broker that was asked, got {name!r}")
 
 
 def loggers(broker: Broker) -> Iterable[DescribedConfig]:

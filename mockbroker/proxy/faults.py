@@ -61,12 +61,12 @@ def sending_of(call: Call) -> Sending:
         return Sending(whole)
     if call.api_key == PRODUCE and whole.acks == NO_ACKS:
         reason = f"produce with acks=0 failed: {', '.join(map(error_name, sorted(failed)))}"
-        return Sending(with_field(whole, levels[0].asked, rest) if rest else None, closes=reason)
+        return Sending(with_field(whole, levels[0].requested, rest) if rest else None, closes=reason)
     answer = failed_answer(call, failed)
     if not rest:
         return Sending(None, answer)
     injected.amend.insert(0, lambda true: merge(true, answer, levels))
-    return Sending(with_field(whole, levels[0].asked, rest))
+    return Sending(with_field(whole, levels[0].requested, rest))
 
 
 def sending_of_read(
@@ -96,7 +96,7 @@ def sending_of_read(
     injected.amend.insert(0, amend)
     if not failed:
         return Sending(whole)
-    quick = with_field(whole, levels[0].asked, rest if is_apart else whole.topics)
+    quick = with_field(whole, levels[0].requested, rest if is_apart else whole.topics)
     quick.max_wait_ms = 0
     return Sending(quick)
 
@@ -105,7 +105,7 @@ def split(call: Call, injected: InjectedFaults, levels: Levels) -> tuple[dict[in
     """The topics of a request with the partitions that fail, by error, and with the others."""
     failed: dict[int, list[Any]] = {}
     rest: list[Any] = []
-    partitions_in, number = levels[1].asked, levels[1].keys[0][1]
+    partitions_in, number = levels[1].requested, levels[1].keys[0][1]
     for topic in levels[0].elements(call.request):
         name = topic_name(call, topic, name_field(topic))
         by_error: dict[int | None, list[Any]] = {}
@@ -149,7 +149,7 @@ def failed_answer(call: Call, failed: dict[int, list[Any]]) -> Any:
     levels = api.parts(call.version)
     answer = api.response()
     for code, topics in sorted(failed.items()):
-        request = with_field(call.request, levels[0].asked, topics)
+        request = with_field(call.request, levels[0].requested, topics)
         add_entries(getattr(answer, levels[0].answered), entries_for(api, request, call.version, code), levels)
     return answer
 

@@ -23,7 +23,7 @@ NINES = "9" * 5_000
     ("read", "error", "message"),
     [
         (lambda: read_coordinator_key(f"g:{'A' * 22}:{NINES}"), ApiError, "error 42"),
-        (lambda: check_broker_id(NINES, 9), ApiError, "expected 9, the broker that was asked"),
+        (lambda: check_broker_id(NINES, 9), ApiError, "expected 9, the receiving broker"),
         (lambda: value_text("partition", NINES), FilterError, "partition: expected a number"),
         (lambda: whole_number({"limit": NINES}, "limit", 0), FilterError, "limit: expected a number from 0"),
         (

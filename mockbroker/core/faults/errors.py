@@ -171,17 +171,17 @@ def out_of_request(call: Call, api: Api, hit: Hit, code: ErrorCode) -> Verdict:
         if indexes is None:
             failed.append(element)
             continue
-        partitions, number = levels[1].asked, levels[1].keys[0][1]
+        partitions, number = levels[1].requested, levels[1].keys[0][1]
         for into, is_wanted in ((failed, True), (rest, False)):
             part = [one for one in getattr(element, partitions) if (getattr(one, number) in indexes) is is_wanted]
             if part:
                 into.append(with_field(element, partitions, part))
-    message = code.meaning if levels[0].asked == "resources" else None
-    entries = entries_for(api, with_field(call.request, levels[0].asked, failed), call.version, code, message)
+    message = code.meaning if levels[0].requested == "resources" else None
+    entries = entries_for(api, with_field(call.request, levels[0].requested, failed), call.version, code, message)
     answered = levels[0].answered
     if not rest:
         return Verdict(api.response(**{answered: entries}))
-    hand_over(call, levels[0].asked, rest)
+    hand_over(call, levels[0].requested, rest)
     call.amend(lambda true: add_entries(getattr(true, answered), entries, levels))
     return PARTLY
 
@@ -193,7 +193,7 @@ def into_answer(call: Call, api: Api, hit: Hit, code: ErrorCode) -> Verdict | No
         return into_whole(call, code)
     level = levels[0]
     meant = [element for element in level.elements(call.request) if names_meant(call, element, hit)]
-    entries = entries_for(api, with_field(call.request, level.asked, meant), call.version, code)
+    entries = entries_for(api, with_field(call.request, level.requested, meant), call.version, code)
     failed = {level.key_of(entry): entry for entry in entries}
 
     def amend(response: Any) -> None:

@@ -181,7 +181,7 @@ def check_changes(changes: Sequence[Change]) -> None:
 def check_broker_id(name: str, broker_id: int) -> None:
     """Raises ApiError: INVALID_REQUEST unless a resource's name is the id of the receiving broker."""
     if len(name) > MOST_ID_CHARACTERS or not WHOLE_NUMBER.fullmatch(name) or int(name) != broker_id:
-        raise invalid_request(f"expected {broker_id}, the broker that was asked, got {name!r}")
+        raise invalid_request(f"expected {broker_id}, the receiving broker, got {name!r}")
 
 
 def changed(configs: ClusterConfigs, kind: str, name: str, changes: Sequence[Change]) -> dict[str, str | None]:

@@ -28,7 +28,7 @@ def test_an_api_without_a_handler_is_none():
         (
             IncrementalAlterConfigsRequest,
             Needs(),
-            Errors(asked="topics"),
+            Errors(requested="topics"),
             "IncrementalAlterConfigsRequest has no list 'topics'",
         ),
     ],
