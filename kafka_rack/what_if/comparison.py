@@ -79,7 +79,7 @@ class StoreRequests(NamedTuple):
 
 @dataclass(slots=True)
 class ComparedTraffic:
-    """One side added up: the ledger's rows, and what they come to."""
+    """The sums of one side: the ledger's rows, brokers, groups, requests to the object store, and skews."""
 
     rows: list[TrafficRow] = field(default_factory=list)
     brokers: dict[BrokerKey, BrokerTraffic] = field(default_factory=dict)
@@ -117,7 +117,7 @@ class ComparedTraffic:
         return found
 
     def add_load(self, number: int, cluster: ReplayedTraffic) -> None:
-        """Add what goes through a cluster's brokers."""
+        """Add the traffic through a cluster's brokers."""
 
         def load(broker: int) -> BrokerTraffic:
             return self.brokers.setdefault((number, broker), BrokerTraffic())
@@ -150,9 +150,9 @@ class ComparedTraffic:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """``measured`` is what was captured, ``model`` what the model makes of it unchanged, ``after`` the change.
+    """``measured`` is the capture, ``model`` the model's result without a change, ``after`` its result with the change.
 
-    ``refused`` are the kinds of which the model is not near what was measured: nothing is predicted of them.
+    ``refused`` are the kinds for which the model is too far from the capture: there is no prediction for them.
     """
 
     change: WhatIfChange
@@ -171,7 +171,7 @@ class Comparison:
 
     @property
     def predicted(self) -> list[str]:
-        """The kinds of which something is predicted."""
+        """The kinds with a prediction."""
         return [category for category in CATEGORIES if category not in self.refused]
 
     def as_json(self) -> dict[str, Any]:
@@ -199,7 +199,7 @@ def compare(
     prices: Prices | None = None,
     completeness: Completeness | None = None,
 ) -> Comparison:
-    """Compare some clusters as they were with what they would be."""
+    """Compare clusters before and after a change."""
     prices, known = prices or Prices(), completeness or Completeness()
     was, as_modelled = [as_it_was(one) for one in workloads], [as_it_would_be(one, WhatIfChange()) for one in workloads]
     would_be = [as_it_would_be(one, change) for one in workloads]
@@ -232,7 +232,7 @@ def compare(
 def objects_of(cluster: ReplayedTraffic, covered_us: int) -> tuple[int, int]:
     """The objects that brokers write for diskless topics, and the number of racks that read them: each reads all once.
 
-    A broker writes what it holds at an interval, or as soon as an object is full; no more than it has requests.
+    A broker writes an object at an interval, or as soon as it is full; never more objects than it got requests.
     """
     produced: dict[int | None, tuple[int, int]] = {}
     racks = set()

@@ -166,7 +166,7 @@ class TcpConnections(msgspec.Struct):
         self.closed[key] = offset
 
     def pass_offset(self, offset: int) -> Iterator[Frame]:
-        """Drop the connections whose last packets are far before an offset. Yields only frames without an index."""
+        """Drop the closed connections whose last packets are far before an offset; yields frames without an index."""
         while self.closed:
             key, closed_at = next(iter(self.closed.items()))
             if closed_at + LINGER_BYTES >= offset:

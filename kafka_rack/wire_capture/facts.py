@@ -1,7 +1,7 @@
 """Facts about a cluster from the frames of many connections, with their times: for readers of one connection each.
 
-Readers of connections in parallel see a fraction of a capture each. They note what their frames tell, each fact with
-its position; the facts of all of them, put together, say what was known at any position.
+Parallel readers see a part of a capture each. They record the facts in their frames, each with its position; the facts
+of all readers together are the knowledge at any position.
 """
 
 from __future__ import annotations

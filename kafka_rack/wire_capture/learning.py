@@ -18,7 +18,7 @@ NO_UUID = bytes(16)
 
 
 def learn_from(frame: Frame, known: ObservedCluster) -> None:
-    """Read a frame only if it may tell something."""
+    """Learn from a frame; frames of APIs that report nothing about the cluster are not decoded."""
     asked = frame.asked
     if asked is None:
         return
@@ -33,7 +33,7 @@ def learn_from(frame: Frame, known: ObservedCluster) -> None:
 
 
 def learn(api_key: int, is_request: bool, message: Any, known: ObservedCluster) -> None:
-    """Note what a message says of the cluster. Later messages win."""
+    """Store the facts about the cluster in a message. Later messages win."""
     if is_request:
         if api_key == UPDATE_METADATA:
             learn_update(message, known)

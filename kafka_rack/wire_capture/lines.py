@@ -162,12 +162,12 @@ class LineReader:
 
 
 def no_line(error: Exception) -> str:
-    """Why a line cannot be read."""
+    """The reason why a line is unreadable."""
     return f"not a line of a capture: {error}"
 
 
 def fault_of(line: CaptureLine) -> str | None:
-    """Why a line that is no event cannot be taken as a frame, or None."""
+    """The reason why a line that is no event is no frame either, or None."""
     if line.dir is None:
         return "neither a frame nor an event: dir and ev are missing"
     if line.dir not in DIRECTIONS:

@@ -1,7 +1,7 @@
-"""Finds Kafka's frames in bytes whose beginning was not captured, and the side of a connection that asks.
+"""Finds Kafka's frames in bytes whose beginning was not captured, and the side of a connection that sends requests.
 
-A header has few bytes that tell it from others: a response to a client's third request reads as Produce of version 3.
-So a place counts where it has a client id, or where the whole frame reads as what it claims to be.
+Few bytes distinguish a header from other data: the response to a client's third request looks like Produce version 3.
+So a place counts only if it has a client id, or if the whole frame decodes as what its header says.
 """
 
 from __future__ import annotations
