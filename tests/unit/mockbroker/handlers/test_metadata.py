@@ -223,6 +223,7 @@ def test_pages_of_any_size_give_every_partition_once_and_in_order(limit):
 
 
 def hashed() -> Simulation:
+    """As Inkless, whose newest Metadata version is 13."""
     sim = Simulation(racks="a,b,c,a,b,c", settings={"diskless.profile": "inkless"})
     sim.cluster.replication_control.create("events", 30, configs={"diskless.enable": "true"})
     return sim
@@ -234,21 +235,21 @@ def led(response: MetadataResponse) -> list[int]:
 
 def test_as_inkless_each_diskless_partition_has_one_broker_of_the_rack_in_every_answer():
     sim = hashed()
-    first = led(metadata(sim, "events", client_id="app,diskless_az=b"))
+    first = led(metadata(sim, "events", version=13, client_id="app,diskless_az=b"))
     assert set(first) == {1, 4}
     topic_id = sim.cluster.topics["events"].id
     assert first == [choose_by_hash([1, 4], topic_id, partition) for partition in range(30)]
-    assert led(metadata(sim, "events", client_id="other,diskless_az=b")) == first
+    assert led(metadata(sim, "events", version=13, client_id="other,diskless_az=b")) == first
 
 
-def test_as_inkless_the_rack_of_a_request_does_not_count():
-    assert set(led(metadata(hashed(), "events", rack="b"))) == set(range(6))
+def test_as_inkless_a_client_that_names_no_zone_is_served_by_the_brokers_of_all():
+    assert set(led(metadata(hashed(), "events", version=13))) == set(range(6))
 
 
 def test_as_inkless_a_rack_whose_brokers_are_down_is_served_by_all_others():
     sim = hashed()
     sim.stop_rack("b")
-    assert set(led(metadata(sim, "events", client_id="diskless_az=b"))) == {0, 2, 3, 5}
+    assert set(led(metadata(sim, "events", version=13, client_id="diskless_az=b"))) == {0, 2, 3, 5}
 
 
 def test_a_profile_that_there_is_not_is_refused():
@@ -270,8 +271,9 @@ def test_a_client_id_that_names_no_rack_leaves_it_to_the_listener(sim):
     assert found == {2, 5}
 
 
-@pytest.mark.parametrize("profile", ["kip-1163", "inkless"])
-def test_a_broker_that_is_cut_off_names_only_diskless_leaders_that_it_lists(profile):
+@pytest.mark.parametrize(("profile", "versions"), [("kip-1163", (14, 1)), ("inkless", (13, 0))])
+def test_a_broker_that_is_cut_off_names_only_diskless_leaders_that_it_lists(profile, versions):
+    of_metadata, of_description = versions
     sim = Simulation(racks="a,b,c", settings={"diskless.profile": profile})
     sim.cluster.replication_control.create("events", 3, configs={"diskless.enable": "true"})
     sim.stop_broker(2)
@@ -280,10 +282,11 @@ def test_a_broker_that_is_cut_off_names_only_diskless_leaders_that_it_lists(prof
     for after_ms in (0, 10_000):  # its session has expired then, and others lead
         sim.advance(after_ms)
         for rack in ("a", "b", "c"):
-            answer = metadata(sim, "events", client_id=f"diskless_az={rack}", broker=0)
+            answer = metadata(sim, "events", version=of_metadata, client_id=f"diskless_az={rack}", broker=0)
             assert [broker.node_id for broker in answer.brokers] == [0, 1]
             assert leaders(answer) <= ({0} if rack == "a" else {1} if rack == "b" else {0, 1})
-            described = DescribeTopicPartitionsRequest(
-                topics=[DescribeTopicPartitionsRequest.Topic(name="events")], rack_id=rack
-            )
-            assert leaders(sim.ask(described, version=1, client_id=f"diskless_az={rack}", broker=0)) <= {0, 1}
+            described = DescribeTopicPartitionsRequest(topics=[DescribeTopicPartitionsRequest.Topic(name="events")])
+            assert leaders(sim.ask(described, version=of_description, client_id=f"diskless_az={rack}", broker=0)) <= {
+                0,
+                1,
+            }
