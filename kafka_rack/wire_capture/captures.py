@@ -154,6 +154,7 @@ class PacketReading:
         known = self.state.known
         racks, known.racks = known.racks, dict(brokers.racks)
         known.changes += 1
+        known.named += 1
         for broker, rack in racks.items():
             known.name_rack(broker, rack)
         known.endpoints = brokers.endpoints | known.endpoints

@@ -123,10 +123,16 @@ class CapturedConnection(msgspec.Struct, eq=False, gc=False):
         return tuple(given_up)
 
 
+Fact = tuple[str, Any, Any]
+"""The field of ``ObservedCluster`` that it is in, its key and value."""
+NAMES = ("racks", "topics")
+
+
 class ObservedCluster(msgspec.Struct):
     """The cluster as reported so far: names by topic id, leaders, replicas in sync, brokers' racks and addresses.
 
-    ``changes`` counts the reports of something new: what follows from the facts holds until it changes.
+    ``changes`` counts the reports of something new, ``named`` those of topics and racks: what follows from the facts
+    holds until these change. ``noted`` takes all that is reported, if it is a list.
     """
 
     topics: dict[bytes, str] = msgspec.field(default_factory=dict)
@@ -135,30 +141,37 @@ class ObservedCluster(msgspec.Struct):
     racks: dict[int, str | None] = msgspec.field(default_factory=dict)
     endpoints: dict[tuple[str, int], int] = msgspec.field(default_factory=dict)
     changes: int = 0
+    named: int = 0
+    noted: list[Fact] | None = None
 
     def name_rack(self, broker_id: int, rack: str | None) -> None:
         """Metadata v0 knows no racks, nor do brokers that speak as 0.9 did: no rack takes back none that was named."""
         if rack is not None or broker_id not in self.racks:
-            self._note(self.racks, broker_id, rack)
+            self.note("racks", broker_id, rack)
 
     def name_endpoint(self, host: str, port: int, broker_id: int) -> None:
-        self._note(self.endpoints, (host, port), broker_id)
+        self.note("endpoints", (host, port), broker_id)
 
     def name_topic(self, topic_id: bytes, name: str) -> None:
-        self._note(self.topics, topic_id, name)
+        self.note("topics", topic_id, name)
 
     def name_leaders(self, topic: str, leaders: Iterable[tuple[int, int]]) -> None:
         for partition, leader in leaders:
-            self._note(self.leaders, (topic, partition), leader)
+            self.note("leaders", (topic, partition), leader)
 
     def name_in_sync(self, topic: str, partition: int, replicas: tuple[int, ...]) -> None:
-        self._note(self.in_sync, (topic, partition), replicas)
+        self.note("in_sync", (topic, partition), replicas)
 
-    def _note(self, facts: dict[Any, Any], key: Any, value: Any) -> None:
+    def note(self, kind: str, key: Any, value: Any) -> None:
         """Store a fact; one that was stored before is no change."""
+        facts = getattr(self, kind)
+        if self.noted is not None:
+            self.noted.append((kind, key, value))
         if key not in facts or facts[key] != value:
             facts[key] = value
             self.changes += 1
+            if kind in NAMES:
+                self.named += 1
 
 
 class Frame(msgspec.Struct, gc=False):

@@ -27,6 +27,7 @@ TYPES: dict[str, pa.DataType] = {
     ),
 }
 SHARED_TYPES = {column.name: TYPES[column.type] for table in TABLES.values() for column in table.columns}
+Numbers = np.ndarray[Any, np.dtype[np.int64]]
 SHARED_STRING = pa.dictionary(pa.int32(), pa.string())
 SCHEMA_KEY = b"kafka_rack.schema"
 
@@ -57,15 +58,18 @@ def record_batch(rows: Rows, table: str, *, with_dictionaries: bool = False) -> 
         return None
     counts = [rows.count(table, api) for api in held]
     schema = arrow_schema(table, with_api=True, with_dictionaries=with_dictionaries)
-    columns = columns_of(rows, table, b"".join(held.values()), schema)
+    numbers = np.empty((len(ROWS[table]), sum(counts)), dtype=np.int64)  # a row for each column
+    ends = np.cumsum(counts)
+    for packed, count, end in zip(held.values(), counts, ends, strict=True):
+        numbers[:, end - count : end] = np.frombuffer(packed, dtype=np.int64).reshape(count, -1).T
+    columns = columns_of(rows, table, numbers, schema)
     apis = pa.array(np.repeat(np.arange(len(held), dtype=np.int32), counts))
     columns.append(column_in(schema.field("api").type, [pa.array(list(held)).dictionary_encode()], 0, apis))
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
-def columns_of(rows: Rows, table: str, held: bytes, schema: pa.Schema) -> list[pa.Array]:
-    """Packed rows as Arrow's columns."""
-    numbers = np.frombuffer(held, dtype=np.int64).reshape(-1, len(ROWS[table])).T.copy()  # a row for each column
+def columns_of(rows: Rows, table: str, numbers: Numbers, schema: pa.Schema) -> list[pa.Array]:
+    """The numbers of rows as Arrow's columns."""
     where = {}
     columns = []
     for source, field in zip(SOURCES[table], schema, strict=False):
@@ -87,7 +91,7 @@ def column_in(kind: pa.DataType, shared: list[pa.Array], inside: int, where: pa.
     return pa.DictionaryArray.from_arrays(values.indices.take(where), values.dictionary)
 
 
-def column_of(numbers: np.ndarray[Any, np.dtype[np.int64]], kind: pa.DataType) -> pa.Array:
+def column_of(numbers: Numbers, kind: pa.DataType) -> pa.Array:
     """A column of numbers, NONE as null."""
     missing = numbers == NONE
     mask = missing if missing.any() else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from kafka_rack.wire_capture.bodies import read_request, read_response
@@ -58,6 +58,18 @@ class FrameDecoder:
         """After the rows were cleared: let go of the numbers in them."""
         if self.native is not None:
             self.native.go_on()
+
+    def decode_some(self, frames: Iterator[Frame], most: int) -> bool:
+        """Decode the next frames, at most that many, up to one that Python reads. False: there are no more."""
+        count, frame = 0, None
+        if self.native is not None:
+            count, frame = self.native.decode_all(frames, most)
+            self.rows.frames += count
+        else:
+            frame = next(frames, None)
+        if frame is not None:
+            self.decode(frame)
+        return frame is not None or count == most
 
     def decode(self, frame: Frame) -> None:
         """Add a frame's rows."""

@@ -13,13 +13,14 @@ from kafka_rack.wire_capture.frames import (
     PRODUCE,
     SHARE_FETCH,
     CapturedConnection,
+    Fact,
     Frame,
     PendingRequest,
     RequestKind,
 )
 from kafka_rack.wire_capture.learning import REPORTING_REQUESTS, REPORTING_RESPONSES
 from kafka_rack.wire_tables import cluster_rows, traffic
-from kafka_rack.wire_tables.rows import NONE, ROWS
+from kafka_rack.wire_tables.rows import NONE, NUMBER_BYTES, ROWS
 from protocol.backends import core
 from protocol.errors import ProtocolError
 from protocol.headers import request_header_version
@@ -66,6 +67,16 @@ MADE: dict[tuple[int, bool], tuple[str, Items]] = {
 client id."""
 
 
+TRAFFIC = (PRODUCE, FETCH, SHARE_FETCH)
+"""APIs whose rows have the leaders of partitions, which change."""
+PLACES = {
+    table: (len(ROWS[table]), tuple(map(ROWS[table].index, ("place", "ts", "frame"))))
+    for table in ("partitions", "memberships", "brokers", "settings")
+}
+"""The width of rows, and the columns that are the frame's own."""
+EMPTY = bytearray()
+
+
 def reader(decoder: FrameDecoder) -> Any:
     """The reader for a decoder of frames; None where Python reads."""
     if core is None:
@@ -73,7 +84,7 @@ def reader(decoder: FrameDecoder) -> Any:
     asked = NativeRows(decoder)
     events = (one.split(":") for one in EVENTS.split())
     tables = [(table, event, ROWS[table]) for table, event in events if table in decoder.wanted]
-    functions = {name: getattr(asked, name) for name in ("plan", "way", "form", "part", "client")}
+    functions = {name: getattr(asked, name) for name in ("plan", "way", "form", "part", "client", "read", "note")}
     functions["place"] = decoder.target.place
     functions["rows"] = lambda kind, table: decoder.rows.tables[table][kind.api_name]
     functions["decompress"] = lambda codec, data: decompress(CompressionCodec(codec), data)
@@ -102,7 +113,38 @@ class NativeRows:
         """How frames of a kind are read; None for those that Python reads."""
         tables = "frames", "calls", "batches", "produces" if kind.api_key == PRODUCE else "fetches", "settings"
         sides = map(partial(self.side, kind), (True, False))
-        return kind.header_end, self.target.kind(kind), tables, *sides
+        return kind.header_end, self.target.kind(kind), tables, *sides, kind.api_key not in TRAFFIC
+
+    def read(self, frame: Frame, asked: PendingRequest) -> tuple[int, int, list[Any], list[Fact], int]:
+        """Add the rows of a frame in Python; returns how to add them again for the same bytes.
+
+        Returns: the numbers of how it was read and of its error; of each other table with new rows their bytes, where
+        the new ones begin, their width and the columns of place, time and frame; the facts that it reports; their
+        number.
+        """
+        api, tables, known = asked.kind.api_name, self.decoder.rows.tables, self.target.known
+        before = {table: len(tables[table].get(api, b"")) for table in PLACES}
+        facts: list[Fact] = []
+        known.noted = facts
+        try:
+            self.decoder.add_rows(frame, asked)
+        finally:
+            known.noted = None
+        new = [
+            (held, before[table], *places)
+            for table, places in PLACES.items()
+            if len(held := tables[table].get(api, EMPTY)) > before[table]
+        ]
+        way = error = NONE
+        if self.decoder.frames_wanted:
+            row = memoryview(tables["frames"][api][-NUMBER_BYTES * len(ROWS["frames"]) :]).cast("q")
+            way, error = row[ROWS["frames"].index("way")], row[ROWS["frames"].index("error")]
+        return way, error, new, facts, len(facts)
+
+    def note(self, facts: list[Fact]) -> None:
+        """Note again what a frame reports."""
+        for fact in facts:
+            self.target.known.note(*fact)
 
     def side(self, kind: RequestKind, is_request: bool) -> tuple[Any, ...] | None:
         """How requests or responses of a kind are read: a walk, the header before it, and which rows it gives."""

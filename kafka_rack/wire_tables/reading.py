@@ -11,6 +11,9 @@ from kafka_rack.wire_tables.frame_decoding import FrameDecoder
 from kafka_rack.wire_tables.rows import Rows
 from kafka_rack.wire_tables.tables import TABLES
 
+AT_ONCE = 1_000
+"""Frames, before problems are looked at."""
+
 
 def decode_into(
     rows: Rows,
@@ -44,8 +47,8 @@ def decode_frames(
         max_frames: the number of frames whose rows are held.
     """
     decoder = FrameDecoder(state, rows, only)
-    for frame in frames:
-        decoder.decode(frame)
+    frames = iter(frames)
+    while decoder.decode_some(frames, max(1, min(AT_ONCE, max_frames - rows.frames))):
         if len(problems) >= MAX_PROBLEMS_HELD or rows.frames >= max_frames:
             add_problems(rows, problems)
             yield rows

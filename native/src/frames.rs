@@ -9,7 +9,8 @@ use crate::object::{contents, Held, Obj};
 use crate::walk::{Found, Value, Walk};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::ffi::{
-    PyByteArray_AsString, PyByteArray_Resize, PyByteArray_Size, PyBytes_Check, PyLong_AsLongLong, Py_None, Py_True,
+    PyByteArray_AsString, PyByteArray_Resize, PyByteArray_Size, PyBytes_Check, PyLong_AsLongLong, PyTuple_Size,
+    Py_None, Py_True,
 };
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
@@ -24,6 +25,8 @@ const LARGE: usize = 1 << 18;
 /// Of what is remembered of one sort, before all of it is forgotten.
 const MAX_REMEMBERED: usize = 10_000;
 const MAX_REMEMBERED_BYTES: usize = 8 << 20;
+/// Of a fact about the cluster, as Python keeps it.
+const FACT_BYTES: usize = 200;
 
 macro_rules! quantities {
     ($($name:ident $text:literal),*) => {
@@ -130,20 +133,73 @@ impl Rows {
         if self.fresh.is_empty() {
             return Ok(());
         }
-        let held = self.held(kind, rows)?;
-        let added = std::mem::size_of_val(self.fresh.as_slice());
-        // SAFETY: the bytes are there once they were resized, and nothing else runs meanwhile.
-        unsafe {
-            let before = PyByteArray_Size(held);
-            if PyByteArray_Resize(held, before + added as isize) < 0 {
-                return Err(PyErr::fetch(kind.py()));
-            }
-            let to = PyByteArray_AsString(held).cast::<u8>().add(before as usize);
-            std::ptr::copy_nonoverlapping(self.fresh.as_ptr().cast::<u8>(), to, added);
-        }
+        append(kind.py(), self.held(kind, rows)?, &self.fresh)?;
         self.fresh.clear();
         Ok(())
     }
+}
+
+/// Adds numbers to a bytearray.
+fn append(py: Python<'_>, held: Obj, numbers: &[i64]) -> PyResult<()> {
+    let added = std::mem::size_of_val(numbers);
+    // SAFETY: the bytes are there once they were resized, and nothing else runs meanwhile.
+    unsafe {
+        let before = PyByteArray_Size(held);
+        if PyByteArray_Resize(held, before + added as isize) < 0 {
+            return Err(PyErr::fetch(py));
+        }
+        let to = PyByteArray_AsString(held).cast::<u8>().add(before as usize);
+        std::ptr::copy_nonoverlapping(numbers.as_ptr().cast::<u8>(), to, added);
+    }
+    Ok(())
+}
+
+/// The values of a frame's row and its call's that are the frame's own.
+struct Own {
+    ts: i64,
+    index: i64,
+    size: i64,
+    offset: i64,
+    correlation_id: i64,
+    is_request: bool,
+    asked_ts: i64,
+    asked_frame: i64,
+    asked_size: i64,
+    asked_id: i64,
+}
+
+impl Own {
+    /// The rows of a frame and, of a response, its call.
+    fn add(&self, row: &mut Row, way: i64, error: i64, rows: &mut [Option<Rows>; 5]) {
+        if let Some(rows) = &mut rows[Event::Frame as usize] {
+            row.set([(Quantity::Way, way), (Quantity::Ts, self.ts), (Quantity::CorrelationId, self.correlation_id)]);
+            row.set([(Quantity::FrameBytes, self.size), (Quantity::Error, error)]);
+            row.set([(Quantity::Frame, self.index), (Quantity::Offset, self.offset)]);
+            rows.add(row, &[]);
+        }
+        if let (Some(rows), false) = (&mut rows[Event::Call as usize], self.is_request) {
+            row.set([(Quantity::Ts, self.asked_ts), (Quantity::CorrelationId, self.asked_id)]);
+            row.set([(Quantity::Latency, self.ts - self.asked_ts), (Quantity::RequestBytes, self.asked_size)]);
+            row.set([(Quantity::ResponseBytes, self.size), (Quantity::Frame, self.asked_frame)]);
+            row.set([(Quantity::ResponseFrame, self.index)]);
+            rows.add(row, &[]);
+        }
+    }
+}
+
+/// Where Python keeps the rows of a table, their width, the columns of place, time and frame, and the rows.
+type TableRows = (Py<PyByteArray>, usize, [usize; 3], Vec<i64>);
+
+/// Rows that Python has made of a frame, to be added for others with the same bytes.
+struct Repeated {
+    way: i64,
+    error: i64,
+    tables: Vec<TableRows>,
+    /// What the frame reports of the cluster.
+    facts: Py<PyAny>,
+    /// What was known as the rows were made: the count of names, and of all changes.
+    named: i64,
+    changes: i64,
 }
 
 /// The slots of an array's items from and to these, and a function of their values.
@@ -229,6 +285,8 @@ struct Kind {
     request: Option<Side>,
     response: Option<Side>,
     ways: HashMap<(bool, bool, usize), i64>,
+    /// Rows of frames that Python reads depend on their bytes, names and racks alone.
+    repeats: bool,
 }
 
 /// A class of Python's whose instances are read.
@@ -391,6 +449,8 @@ struct Numbers {
     form: Py<PyAny>,
     part: Py<PyAny>,
     client: Py<PyAny>,
+    read: Py<PyAny>,
+    note: Py<PyAny>,
     connection: Read<5>,
     state: Py<PyAny>,
     capture: Py<PyString>,
@@ -400,10 +460,18 @@ struct Numbers {
     items: HashMap<Vec<u8>, Vec<i64>>,
     messages: HashMap<Vec<u8>, Vec<i64>>,
     message_bytes: usize,
+    /// Rows of frames that Python has read, by what these hold.
+    repeated: HashMap<Vec<u8>, Repeated>,
+    repeated_bytes: usize,
     /// Partitions and who serves them, by their key, good while the cluster is known as it was.
     partitions: HashMap<Vec<u8>, (i64, i64)>,
     known: Option<(Py<PyAny>, i64)>,
     key: Vec<u8>,
+}
+
+/// How often what is known of the cluster has changed.
+fn known_changes(known: &Bound<'_, PyAny>) -> PyResult<i64> {
+    known.getattr(pyo3::intern!(known.py(), "changes"))?.extract()
 }
 
 impl Numbers {
@@ -414,6 +482,8 @@ impl Numbers {
         self.items.clear();
         self.messages.clear();
         self.message_bytes = 0;
+        self.repeated.clear();
+        self.repeated_bytes = 0;
         self.partitions.clear();
     }
 
@@ -427,12 +497,50 @@ impl Numbers {
         let is_same = |(before, count): &(Py<PyAny>, i64)| before.is(&known) && Some(*count) == changes;
         if !self.known.as_ref().is_some_and(is_same) {
             self.partitions.clear();
-            if self.known.is_some() {
+            if let Some((before, _)) = &self.known {
                 self.clients.clear();
+                if !before.is(&known) {
+                    self.repeated.clear();
+                }
             }
             self.known = changes.map(|count| (known.unbind(), count));
         }
         Ok(())
+    }
+
+    /// Has Python read a frame, and remembers its rows.
+    fn first(&mut self, py: Python<'_>, frame: &Bound<'_, PyAny>, asked: &Held, key: Vec<u8>) -> PyResult<bool> {
+        type Table<'py> = (Bound<'py, PyByteArray>, usize, usize, [usize; 3]);
+        // SAFETY: the object lives.
+        let asked = unsafe { Bound::from_borrowed_ptr(py, asked.get()) };
+        let (way, error, tables, facts, count): (i64, i64, Vec<Table<'_>>, Py<PyAny>, usize) =
+            self.read.bind(py).call1((frame, asked))?.extract()?;
+        let Some((known, _)) = &self.known else { return Ok(true) };
+        let known = known.bind(py);
+        let mut size = key.len() + count * FACT_BYTES;
+        let mut kept = Vec::new();
+        for (held, start, width, columns) in tables {
+            // SAFETY: nothing changes the bytes meanwhile.
+            let added = unsafe { held.as_bytes() }.get(start..).unwrap_or(&[]);
+            let rows: Vec<i64> =
+                added.chunks_exact(8).map(|eight| eight.try_into().map_or(NONE, i64::from_ne_bytes)).collect();
+            if width == 0 || rows.len() % width != 0 || columns.iter().any(|column| *column >= width) {
+                return Err(PyValueError::new_err("expected whole rows"));
+            }
+            size += added.len();
+            kept.push((held.unbind(), width, columns, rows));
+        }
+        if size > MAX_REMEMBERED_BYTES / 8 {
+            return Ok(true);
+        }
+        self.repeated_bytes += size;
+        if self.repeated_bytes > MAX_REMEMBERED_BYTES || self.repeated.len() >= MAX_REMEMBERED {
+            self.repeated.clear();
+            self.repeated_bytes = size;
+        }
+        let named = known.getattr(pyo3::intern!(py, "named"))?.extract()?;
+        self.repeated.insert(key, Repeated { way, error, tables: kept, facts, named, changes: known_changes(known)? });
+        Ok(true)
     }
 
     /// Of a partition, and of who serves it.
@@ -603,6 +711,7 @@ fn id_of(value: &Value) -> [u8; 16] {
 /// Decodes frames that are plain.
 #[pyclass]
 pub struct FrameReader {
+    plain: Read<3>,
     frame: Read<8>,
     asked: Read<5>,
     declared: Vec<(String, Event, Vec<String>)>,
@@ -640,6 +749,7 @@ impl FrameReader {
         }
         let frame_fields = ["index", "ts", "connection", "is_request", "data", "asked", "correlation_id", "offset"];
         Ok(FrameReader {
+            plain: Read::new(&classes.0, ["index", "asked", "passed_over"])?,
             frame: Read::new(&classes.0, frame_fields)?,
             asked: Read::new(&classes.1, ["frame", "ts", "correlation_id", "data", "kind"])?,
             declared: tables,
@@ -653,6 +763,8 @@ impl FrameReader {
                 form: function("form")?,
                 part: function("part")?,
                 client: function("client")?,
+                read: function("read")?,
+                note: function("note")?,
                 connection: Read::new(&classes.2, ["number", "broker", "rack", "client", "listener"])?,
                 state,
                 capture: PyString::intern(py, "capture").unbind(),
@@ -662,6 +774,8 @@ impl FrameReader {
                 items: HashMap::new(),
                 messages: HashMap::new(),
                 message_bytes: 0,
+                repeated: HashMap::new(),
+                repeated_bytes: 0,
                 partitions: HashMap::new(),
                 known: None,
                 key: Vec::new(),
@@ -675,8 +789,8 @@ impl FrameReader {
 
     /// The functions, which know the decoder that has this reader.
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        let Numbers { plan, rows, way, place, form, part, client, .. } = &self.numbers;
-        [plan, rows, way, place, form, part, client, &self.inflater.decompress]
+        let Numbers { plan, rows, way, place, form, part, client, read, note, .. } = &self.numbers;
+        [plan, rows, way, place, form, part, client, read, note, &self.inflater.decompress]
             .into_iter()
             .try_for_each(|function| visit.call(function))
     }
@@ -687,8 +801,34 @@ impl FrameReader {
         self.numbers.clear();
     }
 
+    /// Adds the rows of frames, at most of so many; returns their number and the next one, if that is Python's.
+    fn decode_all<'py>(
+        &mut self,
+        py: Python<'py>,
+        frames: &Bound<'py, PyAny>,
+        most: usize,
+    ) -> PyResult<(usize, Option<Bound<'py, PyAny>>)> {
+        let mut frames = frames.try_iter()?;
+        for count in 0..most {
+            let Some(frame) = frames.next().transpose()? else { return Ok((count, None)) };
+            let [index, asked, passed_over] = self.plain.values(py, frame.as_ptr())?;
+            // SAFETY: the object lives; of another class than a tuple is an error.
+            let is_whole = unsafe { PyTuple_Size(passed_over.get()) } == 0 && !is_none(&asked) && int(py, &index)? >= 0;
+            if !is_whole || !self.decode(py, &frame)? {
+                return Ok((count, Some(frame)));
+            }
+        }
+        Ok((most, None))
+    }
+
     /// Adds the rows of a frame that has its request. False: it is not plain, and nothing was added.
     fn decode(&mut self, py: Python<'_>, frame: &Bound<'_, PyAny>) -> PyResult<bool> {
+        Ok(self.plain(py, frame)? || self.repeated(py, frame)?)
+    }
+}
+
+impl FrameReader {
+    fn plain(&mut self, py: Python<'_>, frame: &Bound<'_, PyAny>) -> PyResult<bool> {
         let [index, ts, connection, is_request, data, asked, correlation_id, offset] =
             &self.frame.values(py, frame.as_ptr())?;
         let [asked_frame, asked_ts, asked_id, asked_data, kind] = &self.asked.values(py, asked.get())?;
@@ -802,42 +942,90 @@ impl FrameReader {
                 }
             }
         }
-        if let Some(rows) = &mut rows[Event::Frame as usize] {
-            let way = match kind.ways.get(&(is_request, is_other, left)) {
-                Some(known) => *known,
-                None => {
-                    let found = numbers.way.bind(py).call1((kind_object, is_request, is_other, left))?.extract()?;
-                    if kind.ways.len() < MAX_REMEMBERED {
-                        kind.ways.insert((is_request, is_other, left), found);
-                    }
-                    found
+        let way = match kind.ways.get(&(is_request, is_other, left)) {
+            _ if rows[Event::Frame as usize].is_none() => NONE,
+            Some(known) => *known,
+            None => {
+                let found = numbers.way.bind(py).call1((kind_object, is_request, is_other, left))?.extract()?;
+                if kind.ways.len() < MAX_REMEMBERED {
+                    kind.ways.insert((is_request, is_other, left), found);
                 }
-            };
-            row.set([(Quantity::Way, way), (Quantity::Ts, ts), (Quantity::CorrelationId, int(py, correlation_id)?)]);
-            row.set([(Quantity::FrameBytes, size), (Quantity::Error, NONE)]);
-            row.set([(Quantity::Frame, index), (Quantity::Offset, int(py, offset)?)]);
-            rows.add(&row, &[]);
-        }
-        if let (Some(rows), false) = (&mut rows[Event::Call as usize], is_request) {
-            row.set([(Quantity::Ts, asked_ts), (Quantity::CorrelationId, int(py, asked_id)?)]);
-            row.set([(Quantity::Latency, ts - asked_ts), (Quantity::RequestBytes, asked_size)]);
-            row.set([(Quantity::ResponseBytes, size), (Quantity::Frame, asked_frame)]);
-            row.set([(Quantity::ResponseFrame, index)]);
-            rows.add(&row, &[]);
-        }
+                found
+            }
+        };
+        let (correlation_id, offset, asked_id) = (int(py, correlation_id)?, int(py, offset)?, int(py, asked_id)?);
+        let own =
+            Own { ts, index, size, offset, correlation_id, is_request, asked_ts, asked_frame, asked_size, asked_id };
+        own.add(&mut row, way, NONE, rows);
         rows.iter_mut().flatten().try_for_each(|one| one.flush(kind_object, &numbers.rows))?;
         Ok(true)
     }
-}
 
-impl FrameReader {
+    /// Adds the rows of a frame that Python reads: those of an earlier one with the same bytes, if nothing that they
+    /// depend on has changed. False: its rows depend on more, and nothing was added.
+    fn repeated(&mut self, py: Python<'_>, frame: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let [index, ts, connection, is_request, data, asked, correlation_id, offset] =
+            &self.frame.values(py, frame.as_ptr())?;
+        let [asked_frame, asked_ts, asked_id, asked_data, kind] = &self.asked.values(py, asked.get())?;
+        let (data, asked_data) = (data_of(data)?, data_of(asked_data)?);
+        let is_request = is_request.get() == unsafe { Py_True() };
+        let numbers = &mut self.numbers;
+        numbers.look_at_known(py)?;
+        let Some(Kind { object, number, rows, repeats: true, .. }) = self.kinds.get_mut(&(kind.get() as usize)) else {
+            return Ok(false);
+        };
+        let Some((known, changes)) = &numbers.known else { return Ok(false) };
+        let (known, changes) = (known.clone_ref(py).into_bound(py), *changes);
+        let named: i64 = known.getattr(pyo3::intern!(py, "named"))?.extract()?;
+        let [_, broker, ..] = numbers.connection.values(py, connection.get())?;
+        let mut key = asked_data.get(2 * LENGTH_BYTES..).unwrap_or(&[]).to_vec(); // after the correlation ids
+        key.extend((key.len() as u64).to_ne_bytes());
+        key.extend(if is_request { &[] } else { data.get(LENGTH_BYTES..).unwrap_or(&[]) });
+        key.extend((object.as_ptr() as usize).to_ne_bytes());
+        key.extend(int(py, &broker)?.to_ne_bytes());
+        key.push(u8::from(is_request));
+        let place = numbers.place(py, connection)?;
+        let (ts, index) = (int(py, ts)?, int(py, index)?);
+        let Some(found) = numbers.repeated.get_mut(&key).filter(|found| found.named == named) else {
+            return numbers.first(py, frame, asked, key);
+        };
+        if found.changes != changes {
+            numbers.note.bind(py).call1((&found.facts,))?;
+            found.changes = known_changes(&known)?;
+        }
+        for (held, width, columns, rows) in &mut found.tables {
+            for row in rows.chunks_exact_mut(*width) {
+                columns.iter().zip([place, ts, index]).for_each(|(column, value)| row[*column] = value);
+            }
+            append(py, held.as_ptr(), rows)?;
+        }
+        let mut row = Row([NONE; HOW_MANY]);
+        row.set([(Quantity::Place, place), (Quantity::Kind, *number)]);
+        let own = Own {
+            ts,
+            index,
+            size: (data.len() + LENGTH_BYTES) as i64,
+            offset: int(py, offset)?,
+            correlation_id: int(py, correlation_id)?,
+            is_request,
+            asked_ts: int(py, asked_ts)?,
+            asked_frame: int(py, asked_frame)?,
+            asked_size: (asked_data.len() + LENGTH_BYTES) as i64,
+            asked_id: int(py, asked_id)?,
+        };
+        own.add(&mut row, found.way, found.error, rows);
+        let kind_object = object.bind(py);
+        rows.iter_mut().flatten().try_for_each(|one| one.flush(kind_object, &numbers.rows))?;
+        Ok(true)
+    }
+
     /// Asks what a kind that is new gives.
     fn meet(&mut self, py: Python<'_>, object: &Held) -> PyResult<()> {
-        type Plan<'py> = (usize, i64, Vec<String>, Bound<'py, PyAny>, Bound<'py, PyAny>);
+        type Plan<'py> = (usize, i64, Vec<String>, Bound<'py, PyAny>, Bound<'py, PyAny>, bool);
         // SAFETY: the object lives.
         let object = unsafe { Bound::from_borrowed_ptr(py, object.get()) };
         let found = self.numbers.plan.bind(py).call1((&object,))?;
-        let (header_end, number, tables, request, response): Plan<'_> = found.extract()?;
+        let (header_end, number, tables, request, response, repeats): Plan<'_> = found.extract()?;
         let mut rows = [None, None, None, None, None];
         for (table, event, columns) in &self.declared {
             if tables.contains(table) {
@@ -850,7 +1038,7 @@ impl FrameReader {
         }
         let (request, response) = (Side::read(&request)?, Side::read(&response)?);
         let (address, object) = (object.as_ptr() as usize, object.unbind());
-        let kind = Kind { object, number, header_end, rows, request, response, ways: HashMap::new() };
+        let kind = Kind { object, number, header_end, rows, request, response, ways: HashMap::new(), repeats };
         self.kinds.insert(address, kind);
         Ok(())
     }

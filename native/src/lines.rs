@@ -93,17 +93,25 @@ fn line_of(text: &[u8]) -> Option<Line<'_>> {
     Some(Line { ts, connection: connection?, is_request: is_request?, encoded: encoded?, size })
 }
 
-const fn digits() -> [u8; 256] {
-    let mut table = [255; 256];
+/// Set in what is read of a byte that is no digit.
+const NO_DIGIT: u32 = 1 << 31;
+
+/// The digits of base64 by their letters, shifted to where the first to fourth of a group stand in its 24 bits.
+const fn digits() -> [[u32; 256]; 4] {
+    let mut tables = [[NO_DIGIT; 256]; 4];
     let letters = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut at = 0;
     while at < 64 {
-        table[letters[at] as usize] = at as u8;
+        let mut place = 0;
+        while place < 4 {
+            tables[place][letters[at] as usize] = (at as u32) << (18 - 6 * place);
+            place += 1;
+        }
         at += 1;
     }
-    table
+    tables
 }
-static DIGITS: [u8; 256] = digits();
+static DIGITS: [[u32; 256]; 4] = digits();
 
 /// The bytes behind base64 with its padding, whose last bits are zero.
 fn base64(text: &[u8], out: &mut Vec<u8>) -> Option<()> {
@@ -111,28 +119,26 @@ fn base64(text: &[u8], out: &mut Vec<u8>) -> Option<()> {
         return None;
     }
     let pad = text.iter().rev().take(2).take_while(|byte| **byte == b'=').count();
-    let digit = |byte: u8| u32::from(DIGITS[usize::from(byte)]);
+    let digit = |place: usize, byte: u8| DIGITS[place][usize::from(byte)];
+    let (whole, last) = text.split_at(if pad > 0 { text.len() - 4 } else { text.len() });
     out.clear();
-    out.reserve(text.len() / 4 * 3);
-    let whole = if pad > 0 { text.len() - 4 } else { text.len() };
+    out.resize(whole.len() / 4 * 3, 0);
     let mut seen = 0;
-    out.extend(text[..whole].chunks_exact(4).flat_map(|four| {
-        let (a, b, c, d) = (digit(four[0]), digit(four[1]), digit(four[2]), digit(four[3]));
-        seen |= a | b | c | d;
-        let number = a << 18 | b << 12 | c << 6 | d;
-        [(number >> 16) as u8, (number >> 8) as u8, number as u8]
-    }));
+    for (four, three) in whole.chunks_exact(4).zip(out.chunks_exact_mut(3)) {
+        let number = digit(0, four[0]) | digit(1, four[1]) | digit(2, four[2]) | digit(3, four[3]);
+        seen |= number;
+        three.copy_from_slice(&number.to_be_bytes()[1..]);
+    }
     if pad > 0 {
-        let (a, b, c) = (digit(text[whole]), digit(text[whole + 1]), if pad == 2 { 0 } else { digit(text[whole + 2]) });
-        seen |= a | b | c;
-        let number = a << 18 | b << 12 | c << 6;
+        let number = digit(0, last[0]) | digit(1, last[1]) | if pad == 2 { 0 } else { digit(2, last[2]) };
+        seen |= number;
         let (kept, lost) = if pad == 2 { (1, number & 0xffff) } else { (2, number & 0xff) };
         if lost != 0 {
             return None;
         }
-        out.extend_from_slice(&[(number >> 16) as u8, (number >> 8) as u8][..kept]);
+        out.extend_from_slice(&number.to_be_bytes()[1..=kept]);
     }
-    (seen & 0x80 == 0).then_some(())
+    (seen & NO_DIGIT == 0).then_some(())
 }
 
 /// A request's header without its correlation id, as `head_of` of `frames.py`.

@@ -123,6 +123,20 @@ def test_golden_messages_give_the_same_rows():
     assert both.taken > both.frames / 2
 
 
+def test_frames_that_come_again_give_the_same_rows_and_facts_whatever_was_reported_meanwhile():
+    streams = [
+        stream_of(CAPTURES / f"{name}.jsonl.gz")
+        for name in ("zk39-ibp24", "kafka-python", "java41-coop", "confluent-kip848")
+    ]
+    both = reading([frame for _ in range(2) for stream in streams for frame in stream])
+    assert both.have_same_rows()
+    native, python = (decoder.target.known for decoder in (both.native, both.python))
+    for facts in ("topics", "leaders", "in_sync", "racks", "endpoints"):
+        assert getattr(native, facts) == getattr(python, facts)
+    once = sum(reading(stream).taken for stream in streams)
+    assert both.taken > 2 * once  # Python reads a frame once, not each time
+
+
 STREAMS = {
     name: stream_of(CAPTURES / f"{name}.jsonl.gz")[:400] for name in ("java41-share", "java41-txn", "zk39-ibp24")
 }
