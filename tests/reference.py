@@ -17,6 +17,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from protocol.calls import decode_in_python
 from tests import configs_page
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
@@ -215,8 +216,8 @@ def python() -> str:
         parts += [f"## {package}", purpose]
         for name in names.split() or module.__all__:
             value = getattr(module, name)
-            if inspect.isbuiltin(value):  # the native codec's has the function in Python beside its programs
-                value = value.__self__[1]
+            if inspect.isbuiltin(value):  # the native codec's has no docstring
+                value = decode_in_python
             parts += entry(name, value)
     return "\n\n".join(parts) + "\n"
 
