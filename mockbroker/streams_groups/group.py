@@ -167,6 +167,11 @@ class StreamsGroup(ModernGroup[StreamsMember]):
         """The topics that the topology reads, while the group has members."""
         return self.readers.keys() if self.members else ()
 
+    @property
+    def older_epochs_commit(self) -> bool:
+        """True in every release that serves Streams groups: StreamsGroup.validateOffsetCommit, Apache Kafka 4.2.0."""
+        return True
+
     def assignment_epochs(self, member: StreamsMember) -> Callable[[str, int], tuple[str, int | None]]:
         if self.topology is None:
             raise stale(member, "Topology is not available for offset commit validation.")

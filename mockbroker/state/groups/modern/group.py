@@ -489,8 +489,13 @@ class ModernGroup(CoordinatedGroup, Generic[SomeMember]):
             problem = f"The received {epoch_name(member)} {epoch} does not match the expected member epoch"
             raise stale(member, f"{problem} {member.epoch}.")
 
+    @property
+    def older_epochs_commit(self) -> bool:
+        """True if an older epoch can commit the partitions held since then (KIP-1251)."""
+        return self.groups.rules.commits_by_assignment_epoch
+
     def _commit_check(self, member: SomeMember, epoch: int) -> CommitCheck | None:
-        if not self.groups.rules.commits_by_assignment_epoch:
+        if not self.older_epochs_commit:
             self._check_epoch(member, epoch)
         if epoch == member.epoch:
             return None

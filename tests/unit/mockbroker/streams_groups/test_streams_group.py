@@ -7,6 +7,7 @@ from mockbroker.core.simulation import Simulation
 from mockbroker.state.cluster import Cluster
 from mockbroker.state.topics.coordinator_keys import OFFSETS_TOPIC
 from mockbroker.streams_groups.group import StreamsGroup
+from protocol.apis.group_offsets import OffsetCommitRequest
 from protocol.apis.groups import DeleteGroupsRequest, ListGroupsRequest
 from protocol.apis.streams_group import KeyValue, StreamsGroupHeartbeatRequest
 from protocol.error_codes import ErrorCode
@@ -264,6 +265,27 @@ def test_a_member_that_moves_to_another_rack_brings_a_new_epoch(release):
     settle(one)
     epoch = one.epoch
     assert [one.beat(rack_id=rack).member_epoch - epoch for rack in ("a", "a", "b")] == [1, 1, 2]
+
+
+@pytest.mark.parametrize("release", ["4.2", "4.3", "4.4"])
+def test_an_older_epoch_commits_what_its_member_has_since_then(release):
+    """StreamsGroup.validateOffsetCommit, Apache Kafka 4.2.0, 4.3.0 and 4.4.0."""
+    sim = Simulation(racks="a,b,c", settings=AT_ONCE, release=release)
+    sim.cluster.replication_control.create(LINES, 3, 3)
+    one = Member(sim, version=0)
+    settle(one)
+    since = one.epoch
+    one.beat(rack_id="b")
+    assert one.epoch > since
+    partition = OffsetCommitRequest.Topic.Partition(partition_index=0, committed_offset=0)
+    request = OffsetCommitRequest(
+        group_id=GROUP,
+        generation_id_or_member_epoch=since,
+        member_id=one.name,
+        topics=[OffsetCommitRequest.Topic(name=LINES, partitions=[partition])],
+    )
+    answer = sim.ask(request, broker=sim.cluster.internal_topics.coordinator(GROUP).id, version=9)
+    assert answer.topics[0].partitions[0].error_code == ErrorCode.NONE
 
 
 def test_tasks_are_assigned_when_the_first_members_have_been_waited_for_without_another_heartbeat():
