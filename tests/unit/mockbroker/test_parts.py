@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from importlib import import_module
 from importlib.util import find_spec
 
@@ -14,7 +15,7 @@ BROUGHT = [value for part in parts.parts() for value in part]
 NAMED = {
     name
     for value in BROUGHT
-    for name in ([value] if isinstance(value, str) else value.values())
+    for name in (value.values() if isinstance(value, Mapping) else [value])
     if str(name).startswith("mockbroker.")
 }
 

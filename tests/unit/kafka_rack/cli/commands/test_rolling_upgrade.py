@@ -222,7 +222,7 @@ def test_the_command_prints_progress_beside_the_result(monkeypatch, capsys):
         (["--brokers", "31"], "one for each rack, to 30"),
         (["--racks", "a,a"], "--racks: expected two or more different names, such as a,b,c, got 'a,a'"),
         (["--racks", "a"], "--racks: expected two or more different names, such as a,b,c, got 'a'"),
-        (["--from", "0.7"], "--from 0.7: '0.7' is no version"),
+        (["--from", "0.7"], "--from 0.7: expected a version of Kafka"),
         (["--to", "4.1"], "--to 4.1: Kafka 4.1 has no ZooKeeper mode"),
         (["--from", "0.10.0.0", "--to", "0.9.0.1"], "an upgrade goes to a later release"),
     ],
