@@ -12,7 +12,7 @@ from difflib import get_close_matches
 from functools import cache
 from typing import Any
 
-from mockbroker.state.configs.definitions import BROKER, FOLDER, TOPIC, dynamic_only_names, names
+from mockbroker.state.configs.definitions import BROKER, TOPIC, data_file, dynamic_only_names, names
 
 PREFIXES = ("config.providers.", "listener.name.", "rlmm.config.", "rsm.config.")  # the user's own name follows
 ALIKE = 0.8  # of difflib's ratio: above it, an unknown name is an error, as a misspelt one
@@ -69,5 +69,5 @@ def nearest(name: str, known: Iterable[str], ratio: float = 0.6) -> str | None:
 @cache
 def kafka_settings() -> frozenset[str]:
     """The names of Kafka's broker and topic settings, including those removed in 4.0."""
-    removed = (FOLDER / "removed_settings.txt").read_text(encoding="ascii").splitlines()
+    removed = data_file("removed_settings.txt").decode("ascii").splitlines()
     return dynamic_only_names().union(names(BROKER), names(TOPIC), (one for one in removed if not one.startswith("#")))

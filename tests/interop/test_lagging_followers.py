@@ -57,7 +57,7 @@ async def test_acks_all_waits_for_a_lagging_follower_until_the_lag_is_lifted(tmp
         leader, follower, _ = (await orders_of(served))["replicas"]
         assert (await orders_of(served))["leader"] == leader
         lag = f"/brokers/{follower}/lag"
-        assert (await served.control.post(lag, json={"records": 1})).json() == {"brokers": [follower], "records": 1}
+        assert (await served.control.post(lag, json={"records": 1})).json() == {"records": 1}
         waiting = asyncio.create_task(produce(library, TOPIC, values(0, 1), acks="all", **settings))
         await until_orders(served, end_offset=1)
         assert await produce(library, TOPIC, values(1, 2), acks=1, **settings) == [[0, 1]], "it asks for no more"

@@ -58,7 +58,7 @@ class Kafka:
             request = AlterPartitionReassignmentsRequest(
                 topics=[topics(name=topic, partitions=moves)], timeout_ms=30_000
             )
-            answer = cluster._ask_controller(request, "Kafka 2.4")
+            answer = cluster.ask_controller(request, "Kafka 2.4")
         assert {one.error_code for one in answer.responses[0].partitions} == {0}
 
     def described(self, group_id: str) -> DescribedGroup:

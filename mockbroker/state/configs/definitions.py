@@ -13,16 +13,14 @@ tests/conformance/ConfigDefinitions.java. since.json, the configs new in 4.1 to 
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from kafka_rack.diskless import PROFILE_SETTINGS
 from mockbroker.state.configs.values import ConfigType, InvalidValueError, parse
-
-FOLDER = Path(__file__).parent
 
 TOPIC, BROKER, GROUP, CLIENT_METRICS = "topic", "broker", "group", "client_metrics"
 OURS: dict[str, dict[str, list[Any]]] = {
@@ -119,7 +117,7 @@ def names(kind: str) -> tuple[str, ...]:
 @cache
 def line_of(kind: str, name: str) -> str:
     """The release line that introduced a config, "4.0" for all configs of 4.0."""
-    since: dict[str, dict[str, list[str]]] = json.loads((FOLDER / "since.json").read_text(encoding="ascii"))
+    since: dict[str, dict[str, list[str]]] = msgspec.json.decode(data_file("since.json"))
     return next((line for line, kinds in since.items() if name in kinds.get(kind, ())), "4.0")
 
 
@@ -155,10 +153,17 @@ def broker_synonyms(name: str) -> tuple[str, ...]:
     return tuple(kafka_configs()["broker_synonyms"].get(name, (name,)))
 
 
+def data_file(name: str) -> bytes:
+    """A file beside this module."""
+    from pathlib import Path
+
+    return (Path(__file__).parent / name).read_bytes()
+
+
 @cache
 def kafka_configs() -> dict[str, Any]:
     """The content of the data file."""
-    data: dict[str, Any] = json.loads((FOLDER / "kafka_configs.json").read_text(encoding="ascii"))
+    data: dict[str, Any] = msgspec.json.decode(data_file("kafka_configs.json"))
     return data
 
 
@@ -167,7 +172,7 @@ def documentation(kind: str) -> dict[str, str]:
     """Kafka's documentation of the configs of a kind, by name."""
     import gzip
 
-    texts = json.loads(gzip.decompress((FOLDER / "kafka_documentation.json.gz").read_bytes()))
+    texts = msgspec.json.decode(gzip.decompress(data_file("kafka_documentation.json.gz")))
     found: dict[str, str] = texts[kind]
     return found | texts["broker_dynamic_only"] if kind == BROKER else found
 

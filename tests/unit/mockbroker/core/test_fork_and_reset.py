@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import pytest
 
-from mockbroker.core.connection_quotas import ConnectionQuotas
 from mockbroker.core.simulation import Simulation
 from mockbroker.state.errors import ApiError
 from mockbroker.state.quotas.client_quotas import Alteration, alter_quotas
@@ -271,20 +270,3 @@ def test_a_reset_makes_a_new_cluster_and_leaves_the_old_one_as_it_was(sim):
     assert list(old.topics) == ["orders"]
     assert not brokers[2].is_running
     assert not set(brokers.values()) & set(sim.cluster.brokers.values())
-
-
-def test_a_reset_forgets_connections_that_were_created_before(sim):
-    ((_, error),) = alter_quotas(sim.cluster.writer, [Alteration({"ip": None}, [("connection_creation_rate", 1.0)])])
-    assert error is None
-    quotas = ConnectionQuotas(sim.cluster, 0)
-
-    def close_after_ms() -> int:
-        return max(quotas.close_after_ms("PLAINTEXT", "127.0.0.1", 0) for _ in range(30))
-
-    assert close_after_ms() > 0
-    sim.reset()
-    quotas.begin_with(sim.cluster)
-    assert close_after_ms() == 0, "the limit is gone, as are the connections"
-    ((_, error),) = alter_quotas(sim.cluster.writer, [Alteration({"ip": None}, [("connection_creation_rate", 1.0)])])
-    assert error is None
-    assert quotas.close_after_ms("PLAINTEXT", "127.0.0.1", 0) == 0
