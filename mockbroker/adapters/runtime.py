@@ -50,6 +50,7 @@ class Runtime:
         self._look: asyncio.TimerHandle | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._timer_ms = 0
+        self._planned: asyncio.Handle | None = None
         self._connections = 0
         self._epoch_ms = int(time.time() * 1000) - int(time.monotonic() * 1000)
 
@@ -60,10 +61,16 @@ class Runtime:
     def settle(self) -> None:
         """Process due events, and schedule the next ones."""
         self.engine.advance(self.now_ms())
-        self.schedule()
+        self._plan()
 
     def schedule(self) -> None:
+        """Find the next deadline once all sockets that are ready have been read."""
+        if self._planned is None:
+            self._planned = asyncio.get_running_loop().call_soon(self._plan)
+
+    def _plan(self) -> None:
         """Call the engine at its next deadline, and send brokers what has changed."""
+        self._planned = None
         self.send_updates()
         deadline = self.engine.next_deadline_ms()
         if deadline is None or (self._timer is not None and self._timer_ms <= deadline):
@@ -102,6 +109,8 @@ class Runtime:
         """Cancel the timers. The capture continues until connections have ended."""
         if self._look is not None:
             self._look.cancel()
+        if self._planned is not None:
+            self._planned.cancel()
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

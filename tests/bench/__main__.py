@@ -18,6 +18,7 @@ BENCHMARKS = {
     "assignment": "partition assignment beside Kafka's own classes",
     "pipeline": "captures to tables through Spark, beside the bare codec and tshark",
     "cluster": "the mock cluster: start, Metadata rate, produce and consume",
+    "connections": "Metadata requests of 50 connections, beside real Kafka",
     "overhead": "journal, traffic and faults (none set): what they take of produce and of Metadata requests",
     "proxy": "produce, consume and small requests through the proxy, beside direct ones",
     "fork": "a cluster for each test: forks, resets, the pytest plugin",
