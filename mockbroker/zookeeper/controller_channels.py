@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable
-from typing import NamedTuple, cast
 
 from mockbroker.state.brokers.broker import Broker
 from mockbroker.state.cluster import Cluster
@@ -25,20 +24,14 @@ from protocol.headers import read_response, request_frame
 
 UPDATE_METADATA = 6
 AGAIN_S = 0.3  # after a failed attempt; as in Kafka's controller
+READ_BYTES = 1 << 16
 LOOPBACK_OF = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - wildcard listeners
-
-
-class ChannelKey(NamedTuple):
-    """Identifies a connection: one run of a controller to one run of a broker."""
-
-    controller_id: int
-    controller_epoch: int
-    broker_id: int
-    broker_epoch: int
 
 
 class ControllerChannels:
     """Sends a cluster's controller updates to its brokers.
+
+    ``_channels`` is keyed by controller id and epoch, broker id and epoch: one run of a controller to one of a broker.
 
     Args:
         state: the cluster, which decides on the updates; read by ``send``.
@@ -46,8 +39,8 @@ class ControllerChannels:
 
     def __init__(self, state: Cluster) -> None:
         self.state = state
-        self._channels: dict[ChannelKey, SocketChannel] = {}
-        self._waiting: list[asyncio.Future[None]] = []
+        self._channels: dict[tuple[int, int, int, int], SocketChannel] = {}
+        self._idle = asyncio.Event()
         self._closed = False
 
     def send(self) -> None:
@@ -56,19 +49,19 @@ class ControllerChannels:
         if zookeeper is None or self._closed:
             return
         for update in zookeeper.take_updates(self.state.topics, self.state.version):
-            self._channel(channel_key_of(update)).add(update)
-        controller = (zookeeper.controller_id, zookeeper.controller_epoch)
+            key = (update.controller_id, update.controller_epoch, update.broker_id, update.broker_epoch)
+            if key not in self._channels:
+                broker = self.state.brokers[update.broker_id]
+                self._channels[key] = SocketChannel(broker, zookeeper.deliveries.append, self._check)
+            self._channels[key].add(update)
         for key in list(self._channels):
-            if key[:2] != controller or key.broker_id not in zookeeper.live:
+            if key[:2] != (zookeeper.controller_id, zookeeper.controller_epoch) or key[2] not in zookeeper.live:
                 self._channels.pop(key).close()
-        self.check()
+        self._check()
 
     async def until_idle(self) -> None:
         """Wait until every broker has received its updates, or the last attempt to reach it has failed."""
-        if not self._is_idle():
-            waiting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            self._waiting.append(waiting)
-            await waiting
+        await self._idle.wait()
 
     def close(self) -> None:
         """Close all connections."""
@@ -76,56 +69,31 @@ class ControllerChannels:
         for channel in self._channels.values():
             channel.close()
         self._channels.clear()
-        self.check()
+        self._check()
 
-    def check(self) -> None:
-        """Notify waiting tasks if all updates are delivered."""
-        if self._waiting and self._is_idle():
-            waiting, self._waiting = self._waiting, []
-            for one in waiting:
-                if not one.done():
-                    one.set_result(None)
-
-    def _is_idle(self) -> bool:
-        return all(channel.is_idle for channel in self._channels.values())
-
-    def _channel(self, key: ChannelKey) -> SocketChannel:
-        channel = self._channels.get(key)
-        if channel is None:
-            zookeeper = self.state.other_mode
-            assert zookeeper is not None
-            broker, on_delivery = self.state.brokers[key.broker_id], zookeeper.deliveries.append
-            channel = self._channels[key] = SocketChannel(key.controller_id, broker, on_delivery, self.check)
-        return channel
+    def _check(self) -> None:
+        if all(channel.is_idle for channel in self._channels.values()):
+            self._idle.set()
+        else:
+            self._idle.clear()
 
 
-def channel_key_of(update: MetadataUpdate) -> ChannelKey:
-    return ChannelKey(update.controller_id, update.controller_epoch, update.broker_id, update.broker_epoch)
-
-
-class SocketChannel(asyncio.Protocol):
+class SocketChannel:
     """The connection of one run of a controller to one broker, reopened while updates are pending.
 
     ``on_delivery`` gets each sent update with its outcome. ``is_idle`` is true while no update is pending, or while
-    the last attempt has failed and the next has not begun.
+    the last attempt has failed and the next has not begun; ``on_change`` is called when it may have changed.
     """
 
     def __init__(
-        self,
-        controller_id: int,
-        broker: Broker,
-        on_delivery: Callable[[UpdateDelivery], None],
-        on_change: Callable[[], None],
+        self, broker: Broker, on_delivery: Callable[[UpdateDelivery], None], on_change: Callable[[], None]
     ) -> None:
-        self.controller_id, self.broker = controller_id, broker
-        self.on_delivery, self.on_change = on_delivery, on_change
+        self.broker, self.on_delivery, self.on_change = broker, on_delivery, on_change
         self._updates: deque[MetadataUpdate] = deque()
         self._correlation_id = -1
-        self._is_waiting = self._has_failed = self._closed = False
-        self._reader = FrameReader()
-        self._transport: asyncio.Transport | None = None
-        self._opening: asyncio.Task[object] | None = None
-        self._again: asyncio.TimerHandle | None = None
+        self._has_failed = False
+        self._connection: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
+        self._delivering: asyncio.Task[None] | None = None
 
     @property
     def is_idle(self) -> bool:
@@ -134,90 +102,63 @@ class SocketChannel(asyncio.Protocol):
     def add(self, update: MetadataUpdate) -> None:
         """Send an update after the pending ones."""
         self._updates.append(update)
-        self._send()
+        if self._delivering is None or self._delivering.done():
+            self._delivering = asyncio.get_running_loop().create_task(self._deliver())
 
     def close(self) -> None:
         """Close the connection for good."""
-        self._closed = True
-        for one in (self._again, self._opening):
-            if one is not None:
-                one.cancel()
-        if self._transport is not None:
-            self._transport.close()
+        if self._delivering is not None:
+            self._delivering.cancel()
+        self._disconnect()
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast(asyncio.Transport, transport)
-        if self._closed:
-            self._transport.close()
-        else:
-            self._send()
+    async def _deliver(self) -> None:
+        """Send the pending updates, one at a time, each until the broker has answered it."""
+        while self._updates:
+            update, outcome = self._updates[0], UNREACHABLE
+            try:
+                reader, writer = await self._connected()
+                outcome, self._has_failed = REFUSED, False
+                self.on_change()
+                outcome = await self._exchange(update, reader, writer)
+                self._updates.popleft()
+            except (OSError, ProtocolError):
+                self._has_failed = True
+                self._disconnect()
+            self.on_delivery(UpdateDelivery(update, outcome))
+            self.on_change()
+            if self._has_failed:
+                await asyncio.sleep(AGAIN_S)
 
-    def data_received(self, data: bytes) -> None:
-        try:
-            for frame in self._reader.feed(data):
-                self._take(frame)
-        except ProtocolError:
-            assert self._transport is not None
-            self._transport.abort()
-            return
-        self._send()
-        self.on_change()
+    async def _connected(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        """The open connection, or a new one. Raises OSError."""
+        if self._connection is None or self._connection[0].at_eof():
+            self._disconnect()
+            listener = self.broker.listeners[0]
+            host = listener.bind_host if listener.bind_host is not None else listener.host
+            port = listener.bind_port if listener.bind_port is not None else listener.port
+            self._connection = await asyncio.open_connection(LOOPBACK_OF.get(host, host), port)
+        return self._connection
 
-    def connection_lost(self, error: Exception | None) -> None:
-        self._transport = None
-        self._failed()
+    async def _exchange(
+        self, update: MetadataUpdate, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> str:
+        """Send an update and read the response; returns the outcome. Raises OSError, ProtocolError."""
+        self._correlation_id += 1
+        client_id, number = str(update.controller_id), self._correlation_id
+        writer.write(request_frame(request_of(update), update.version, correlation_id=number, client_id=client_id))
+        answer = FrameReader()
+        frames: list[bytes] = []
+        while not frames:
+            data = await reader.read(READ_BYTES)
+            if not data:
+                raise ConnectionResetError
+            frames = answer.feed(data)
+        header, response = read_response(frames[0], UPDATE_METADATA, update.version)
+        if header.correlation_id != number or len(frames) > 1 or answer.pending:
+            raise ProtocolError(f"expected response {number} alone, got {header.correlation_id} of {len(frames)}")
+        return STALE if response.error_code else TAKEN
 
-    def _send(self) -> None:
-        """Send the next update unless a response is outstanding; opens a connection if necessary."""
-        if self._transport is None:
-            if self._opening is None and self._again is None and not self._closed:
-                self._opening = asyncio.get_running_loop().create_task(self._open())
-        elif self._updates and not self._is_waiting:
-            update = self._updates[0]
-            self._correlation_id += 1
-            self._is_waiting, self._has_failed = True, False
-            client_id, number = str(self.controller_id), self._correlation_id
-            frame = request_frame(request_of(update), update.version, correlation_id=number, client_id=client_id)
-            self._transport.write(frame)
-
-    def _take(self, frame: bytes) -> None:
-        """Read a response. Raises ProtocolError unless it answers the request."""
-        if not self._is_waiting:
-            raise ProtocolError(f"expected no response without a request, got {len(frame)} bytes")
-        update = self._updates[0]
-        header, response = read_response(frame, UPDATE_METADATA, update.version)
-        if header.correlation_id != self._correlation_id:
-            raise ProtocolError(f"expected response {self._correlation_id}, got {header.correlation_id}")
-        self._updates.popleft()
-        self._is_waiting = False
-        self.on_delivery(UpdateDelivery(update, STALE if response.error_code else TAKEN))
-
-    async def _open(self) -> None:
-        listener = self.broker.listeners[0]
-        host = listener.bind_host if listener.bind_host is not None else listener.host
-        port = listener.bind_port if listener.bind_port is not None else listener.port
-        loop = asyncio.get_running_loop()
-        try:
-            await loop.create_connection(lambda: self, LOOPBACK_OF.get(host, host), port)
-        except OSError:
-            self._opening = None
-            self._failed()
-        else:
-            self._opening = None
-
-    def _failed(self) -> None:
-        """Try again later; an update without a response stays pending."""
-        if self._closed:
-            return
-        if self._updates:
-            self._has_failed = True
-            self.on_delivery(UpdateDelivery(self._updates[0], REFUSED if self._is_waiting else UNREACHABLE))
-            if self._again is None:
-                self._again = asyncio.get_running_loop().call_later(AGAIN_S, self._try_again)
-        self._is_waiting = False
-        self._reader = FrameReader()
-        self.on_change()
-
-    def _try_again(self) -> None:
-        self._again = None
-        self._send()
+    def _disconnect(self) -> None:
+        if self._connection is not None:
+            self._connection[1].close()
+            self._connection = None
