@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from mockbroker.api_parts import Level, error_field, parts_of
 from mockbroker.parts import merged
-from mockbroker.state.kraft_releases import DISKLESS_VERSIONS, NEWEST, kraft_versions, newest_versions
+from mockbroker.state.releases import DISKLESS_VERSIONS, NEWEST, newest_versions, versions_of_release
 from mockbroker.state.security import operations
 from protocol.error_codes import ErrorCode
 from protocol.registry import APIS, message_class
@@ -216,6 +216,6 @@ SERVED: Mapping[int, tuple[int, int]] = {key: RELEASED[key] for key in RELEASED 
 """API key -> oldest and newest served version if no release is emulated, sorted by key."""
 WITHOUT_RACK_IDS: dict[int, tuple[int, int]] = {
     **SERVED,
-    **{key: kraft_versions(NEWEST)[key] for key in DISKLESS_VERSIONS},
+    **{key: versions_of_release(NEWEST)[key] for key in DISKLESS_VERSIONS},
 }
 """The same, if the diskless profile does not read RackId: without the versions that have it."""

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from mockbroker.api import SERVED, Needs, handles, served_versions
 from mockbroker.call import Call
 from mockbroker.state.features import finalized_levels
-from mockbroker.state.kraft_releases import supported_levels
+from mockbroker.state.releases import supported_levels
 from protocol.apis.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from protocol.error_codes import ErrorCode
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
 from mockbroker.state.errors import ApiError
-from mockbroker.state.kraft_releases import initial_levels, supported_levels
+from mockbroker.state.releases import initial_levels, supported_levels
 from protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:

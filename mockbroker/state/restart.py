@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from mockbroker.state.coordinator_shard import CoordinatorRecord
 from mockbroker.state.features import METADATA_VERSION
-from mockbroker.state.kraft_releases import initial_levels, supported_levels
+from mockbroker.state.releases import initial_levels, supported_levels
 from mockbroker.state.topics.coordinator_keys import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from mockbroker.state.topics.topic import NO_LEADER
 

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 from kafka_rack.broker_registration import SECURITY_PROTOCOL, read_broker, write_broker
 from kafka_rack.errors import KafkaRackError, UnreadableRegistrationError
 from mockbroker.state.brokers.broker import Broker
-from mockbroker.state.kraft_releases import Version
 from mockbroker.state.metadata.cache import (
     DELETED,
     NO_CONTROLLER,
@@ -30,6 +29,7 @@ from mockbroker.state.metadata.cache import (
     TopicPartitionState,
 )
 from mockbroker.state.metadata.view import MetadataSupport
+from mockbroker.state.releases import Version
 from mockbroker.state.security.protocols import ANONYMOUS, PLAINTEXT
 from mockbroker.state.settings import PROTOCOL_SETTING
 from mockbroker.zookeeper.registry import BROKER_IDS, CONTROLLER, CONTROLLER_EPOCH, NOT_REGISTERED, Registry

@@ -22,9 +22,9 @@ BROKERS, MAX_BROKERS = 6, 30
 
 
 def releases() -> list[str]:
-    from mockbroker.zookeeper.releases import RELEASES
+    from mockbroker.state.releases import ZOOKEEPER_RELEASES
 
-    return list(RELEASES)
+    return list(ZOOKEEPER_RELEASES)
 
 
 @command()

@@ -37,10 +37,9 @@ OF_LISTENERS = ("host", "advertised_host", "port")
 
 
 def releases() -> list[str]:
-    from mockbroker.state.kraft_releases import DISKLESS, KRAFT_ONLY
-    from mockbroker.zookeeper.releases import RELEASES
+    from mockbroker.state.releases import DISKLESS, RELEASES
 
-    return [*RELEASES, *KRAFT_ONLY, DISKLESS]
+    return [*RELEASES, DISKLESS]
 
 
 def profiles() -> list[str]:

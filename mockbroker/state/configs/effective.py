@@ -122,7 +122,7 @@ class ClusterConfigs:
         release = self.cluster.release
         if release is None or find_definition(kind, name) is None:
             return find_definition(kind, name) is not None
-        from mockbroker.state.kraft_releases import is_since
+        from mockbroker.state.releases import is_since
 
         line = line_of(kind, name)
         return line == "4.0" or not self.cluster.support.is_kraft or is_since(release, line)

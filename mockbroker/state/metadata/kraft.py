@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, cast
 
-from mockbroker.state.kraft_releases import kraft_line, kraft_versions
 from mockbroker.state.metadata.cache import Address, CachedBroker, MetadataCache, PartitionState
 from mockbroker.state.metadata.view import KnownPartition, MetadataSupport
+from mockbroker.state.releases import kraft_line, versions_of_release
 
 if TYPE_CHECKING:
     from mockbroker.state.brokers.broker import Broker
@@ -96,7 +96,7 @@ class KRaftMode(MetadataSupport):
         return self.current.controller_id
 
     def served_versions(self, broker_id: int) -> Mapping[int, tuple[int, int]] | None:
-        return None if self.release is None else kraft_versions(self.release, unstable=self.serves_unstable)
+        return None if self.release is None else versions_of_release(self.release, unstable=self.serves_unstable)
 
     def view(self, broker_id: int) -> CurrentView | MetadataCache:
         return self.cut_off.get(broker_id) or self.current

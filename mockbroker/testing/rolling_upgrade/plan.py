@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from mockbroker.state.kraft_releases import Version
+from mockbroker.state.releases import Version
 from mockbroker.zookeeper.releases import STRICT_READER, BrokerSoftware, software_of
 
 LENIENT_READER = "0.9.0.1"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mockbroker.state.kraft_releases import is_since
+from mockbroker.state.releases import is_since
 
 
 @dataclass(slots=True, frozen=True)

@@ -12,17 +12,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mockbroker.state.kraft_releases import KRAFT_ONLY, Version
+from mockbroker.state.releases import CHANGES, KRAFT_ONLY, ZOOKEEPER_RELEASES, Version, versions_of_release
 from mockbroker.zookeeper.releases import (
-    CHANGES,
-    RELEASES,
     UPDATE_METADATA,
     is_zookeeper,
-    served_by,
     software_of,
 )
 from protocol.headers import read_response
-from tests.unit.mockbroker.state.test_kraft_releases import check_is_answered, every_version
+from tests.unit.mockbroker.state.test_releases import check_is_answered, every_version
 
 CAPTURE = Path(__file__).resolve().parents[4] / "fixtures" / "captures" / "zk39-ibp24.jsonl.gz"
 CONTROLLER_API = 6
@@ -72,12 +69,12 @@ def test_a_protocol_alone_stands_for_the_release_of_that_line():
     assert str(software_of("0.10.0.1", None).protocol) == "0.10.0"
 
 
-@pytest.mark.parametrize("release", RELEASES)
+@pytest.mark.parametrize("release", ZOOKEEPER_RELEASES)
 def test_kafka_python_knows_the_same_versions_of_each_release(release):
     data = pytest.importorskip("kafka.protocol.broker_version_data", reason="kafka-python is missing")
     number = tuple(map(int, release.split(".")))
     theirs = data.BROKER_API_VERSIONS.get(number) or data.BROKER_API_VERSIONS[number[:2]]
-    ours = served_by(Version(release))
+    ours = versions_of_release(release, kraft=False)
     assert {key: theirs[key] for key in ours if key != CONTROLLER_API or key in theirs} == {
         key: ours[key] for key in ours if key != CONTROLLER_API or key in theirs
     }
@@ -94,7 +91,7 @@ def test_3_9_serves_what_apache_kafka_3_9_said_in_zookeeper_mode():
             elif line.get("dir") == "resp" and (line["conn"], frame[:4]) in asked:
                 answers.append(read_response(frame, 18, asked[line["conn"], frame[:4]])[1])
     assert answers
-    ours = served_by(Version("3.9"))
+    ours = versions_of_release("3.9", kraft=False)
     for answer in answers:
         theirs = {one.api_key: (one.min_version, one.max_version) for one in answer.api_keys}
         assert ours == {key: theirs[key] for key in ours}
@@ -129,10 +126,10 @@ def test_versions_are_ordered_as_kafka_released_them(earlier, later):
     assert not Version(later) < Version(earlier)
 
 
-@given(st.sampled_from(RELEASES), st.sampled_from(RELEASES))
+@given(st.sampled_from(ZOOKEEPER_RELEASES), st.sampled_from(ZOOKEEPER_RELEASES))
 def test_no_release_serves_less_than_an_earlier_one(one, other):
-    earlier, later = sorted((one, other), key=RELEASES.index)
-    before, after = served_by(Version(earlier)), served_by(Version(later))
+    earlier, later = sorted((one, other), key=ZOOKEEPER_RELEASES.index)
+    before, after = versions_of_release(earlier, kraft=False), versions_of_release(later, kraft=False)
     assert all(after[key] >= versions for key, versions in before.items())
     assert Version(earlier) <= Version(later)
 
@@ -189,7 +186,7 @@ def test_zookeeper_connect_contradicts_releases_that_have_none(release):
         is_zookeeper(None, release, "localhost:2181")
 
 
-@pytest.mark.parametrize("release", RELEASES)
+@pytest.mark.parametrize("release", ZOOKEEPER_RELEASES)
 def test_every_version_that_a_release_serves_in_zookeeper_mode_is_answered(release):
     sim, told = every_version(release, **{"zookeeper.connect": "here"})
     for api_key, version in told:

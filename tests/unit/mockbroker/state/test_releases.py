@@ -12,12 +12,12 @@ from mockbroker.core.simulation import Simulation
 from mockbroker.handlers.api_versions import PRODUCE, TELEMETRY_KEYS
 from mockbroker.state.cluster import Cluster
 from mockbroker.state.features import feature_level
-from mockbroker.state.kraft_releases import (
+from mockbroker.state.releases import (
     KRAFT_RELEASES,
     initial_levels,
     is_since,
-    kraft_versions,
     supported_levels,
+    versions_of_release,
 )
 from mockbroker.state.settings import KafkaSettings
 from protocol.apis.acls import DescribeAclsRequest
@@ -45,13 +45,13 @@ def test_a_real_broker_of_4_1_serves_what_the_table_says():
         told = json.loads(next(lines))["versions"]
     # It has no telemetry plugin, and tells of Produce from 0 on.
     expected = {
-        named(key): list(versions) for key, versions in kraft_versions("4.1").items() if key not in TELEMETRY_KEYS
+        named(key): list(versions) for key, versions in versions_of_release("4.1").items() if key not in TELEMETRY_KEYS
     }
     assert told == expected | {"Produce": [0, 13]}
 
 
 def test_a_real_broker_of_4_4_serves_what_the_table_says():
-    assert {named(key): versions for key, versions in kraft_versions("4.4").items()} == VERSIONS
+    assert {named(key): versions for key, versions in versions_of_release("4.4").items()} == VERSIONS
 
 
 @pytest.mark.parametrize("release", [*KRAFT_RELEASES[1:], "diskless"])
@@ -59,7 +59,7 @@ def test_clients_are_told_what_the_release_serves_as_far_as_there_is_a_handler(r
     told = {one.api_key: (one.min_version, one.max_version) for one in seen_by_a_client(release).api_keys}
     expected = {
         key: versions
-        for key, versions in kraft_versions(release).items()
+        for key, versions in versions_of_release(release).items()
         if key in SERVED and key not in TELEMETRY_KEYS
     }
     assert told == expected | {0: (0, expected[0][1])}
@@ -67,7 +67,7 @@ def test_clients_are_told_what_the_release_serves_as_far_as_there_is_a_handler(r
 
 def test_every_version_of_a_release_has_a_declaration():
     for release in [*KRAFT_RELEASES, "diskless"]:
-        for api_key, (lowest, highest) in kraft_versions(release).items():
+        for api_key, (lowest, highest) in versions_of_release(release).items():
             if api_key in SERVED:
                 known = message_class(api_key, "request").valid_versions
                 assert lowest in known, (release, api_key)
@@ -76,13 +76,13 @@ def test_every_version_of_a_release_has_a_declaration():
 
 @pytest.mark.parametrize(("release", "api_key"), [("2.8", 22), ("3.0", 55), ("3.2", 64), ("3.7", 75), ("4.0", 78)])
 def test_an_api_that_a_release_lacks_is_not_in_its_table(release, api_key):
-    assert api_key not in kraft_versions(release)
+    assert api_key not in versions_of_release(release)
 
 
 def test_the_diskless_release_has_the_proposals_versions():
-    assert kraft_versions("diskless")[3] == (0, 14)
-    assert kraft_versions("diskless")[75] == (0, 1)
-    assert kraft_versions("4.4")[3] == (0, 13)
+    assert versions_of_release("diskless")[3] == (0, 14)
+    assert versions_of_release("diskless")[75] == (0, 1)
+    assert versions_of_release("4.4")[3] == (0, 13)
 
 
 @pytest.mark.parametrize(
@@ -160,7 +160,7 @@ def test_kafka_2_8_is_in_zookeeper_mode_but_where_process_roles_is_set():
 def test_a_fork_emulates_the_release_of_its_cluster():
     sim = Simulation(release="3.5")
     sim.cluster.replication_control.create("orders", assignment=[[0, 1, 2]])
-    assert sim.fork().cluster.support.served_versions(0) == kraft_versions("3.5")
+    assert sim.fork().cluster.support.served_versions(0) == versions_of_release("3.5")
 
 
 @pytest.mark.parametrize(
