@@ -87,7 +87,7 @@ def reader(decoder: FrameDecoder) -> Any:
     functions = {name: getattr(asked, name) for name in ("plan", "way", "form", "part", "client", "read", "note")}
     functions["place"] = decoder.target.place
     functions["rows"] = lambda kind, table: decoder.rows.tables[table][kind.api_name]
-    functions["decompress"] = lambda codec, data: decompress(CompressionCodec(codec), data)
+    functions["decompress"] = lambda codec, data, magic: decompress(CompressionCodec(codec), data, magic=magic)
     return core.FrameReader(
         (Frame, PendingRequest, CapturedConnection), asked.target.state, tables, traffic.MOVED, functions
     )
@@ -191,9 +191,9 @@ class NativeRows:
             version = 0 if is_refused else version
         return self.target.way(is_request, left_over, version, header)
 
-    def form(self, is_request: bool, codec: int, is_transactional: bool, is_control: bool) -> int:
-        """The number of the form of a batch of magic 2."""
-        form = 2, CODEC_NAMES[CompressionCodec(codec)], is_transactional, is_control, False
+    def form(self, is_request: bool, magic: int, codec: int, is_transactional: bool, is_control: bool) -> int:
+        """The number of the form of a batch."""
+        form = magic, CODEC_NAMES[CompressionCodec(codec)], is_transactional, is_control, False
         return self.shared["form"]["request" if is_request else "response", *form]
 
     def part(self, name: str | None, topic_id: bytes, number: int | None) -> tuple[int, int]:

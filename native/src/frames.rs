@@ -3,7 +3,7 @@
 //! Which tables there are, what their rows are made of and which messages give which rows is declared in Python
 //! (`kafka_rack/wire_tables/native_rows.py`). Whatever is not plain here (a body that cannot be read, a header with
 //! tagged fields, records of an old format or damaged) is left to Python, before anything of it was noted.
-use crate::batches::{batches, counted, Batch, Counts};
+use crate::batches::{batches, Batch, Compressed, Counts};
 use crate::class::{probe, Class};
 use crate::object::{contents, Held, Obj};
 use crate::walk::{Found, Value, Walk};
@@ -360,20 +360,21 @@ struct Inflater {
 }
 
 impl Inflater {
-    fn counts(&mut self, codec: u16, covered: &[u8], start: usize, count: i64) -> Option<Counts> {
-        if let Some(found) = self.known.get(covered) {
+    fn counts(&mut self, records: &Compressed<'_>) -> Option<Counts> {
+        let Compressed { codec, magic, bytes, start, .. } = *records;
+        if let Some(found) = self.known.get(bytes) {
             return Some(*found);
         }
         let counts = Python::attach(|py| {
-            let body = self.decompress.bind(py).call1((codec, PyBytes::new(py, &covered[start..]))).ok()?;
-            counted(body.cast::<PyBytes>().ok()?.as_bytes(), count)
+            let body = self.decompress.bind(py).call1((codec, PyBytes::new(py, &bytes[start..]), magic)).ok()?;
+            records.counts(body.cast::<PyBytes>().ok()?.as_bytes())
         })?;
-        self.known_bytes += covered.len();
+        self.known_bytes += bytes.len();
         if self.known_bytes > MAX_REMEMBERED_BYTES {
             self.known.clear();
-            self.known_bytes = covered.len();
+            self.known_bytes = bytes.len();
         }
-        self.known.insert(covered.to_vec(), counts);
+        self.known.insert(bytes.to_vec(), counts);
         Some(counts)
     }
 }
@@ -422,8 +423,7 @@ impl Parts {
         for item in found.of(0) {
             let (records, before) = (item[RECORDS].bytes(data), self.batches.len());
             let kept = &mut self.batches;
-            let mut count =
-                || batches(records, |codec, covered, start, count| inflater.counts(codec, covered, start, count), kept);
+            let mut count = || batches(records, |compressed| inflater.counts(compressed), kept);
             if if records.len() < LARGE { count() } else { py.detach(count) }.is_none() {
                 return false;
             }
@@ -455,7 +455,7 @@ struct Numbers {
     state: Py<PyAny>,
     capture: Py<PyString>,
     places: HashMap<usize, Place>,
-    forms: HashMap<(bool, u16, bool, bool), i64>,
+    forms: HashMap<(bool, u8, u16, bool, bool), i64>,
     clients: HashMap<Vec<u8>, i64>,
     items: HashMap<Vec<u8>, Vec<i64>>,
     messages: HashMap<Vec<u8>, Vec<i64>>,
@@ -586,7 +586,7 @@ impl Numbers {
 
     /// Of a batch's form.
     fn form(&mut self, py: Python<'_>, is_request: bool, one: &Batch) -> PyResult<i64> {
-        let key = (is_request, one.codec(), one.is_transactional(), one.is_control());
+        let key = (is_request, one.magic, one.codec(), one.is_transactional(), one.is_control());
         if let Some(found) = self.forms.get(&key) {
             return Ok(*found);
         }
