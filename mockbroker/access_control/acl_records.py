@@ -11,7 +11,7 @@ from protocol.embedded.metadata_acls import AccessControlEntryRecord, RemoveAcce
 
 if TYPE_CHECKING:
     from mockbroker.access_control.authorizer import AclIndex
-    from mockbroker.state.image.image import Apply, Image
+    from mockbroker.state.image import Apply, Image
 
 NAME: Final = "acls"
 

@@ -36,8 +36,7 @@ from protocol.embedded.metadata_acls import AccessControlEntryRecord, RemoveAcce
 from protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
-    from mockbroker.state.image.image import Image
-    from mockbroker.state.image.writer import ImageWriter
+    from mockbroker.state.image import Image, ImageWriter
 
 UNKNOWN, ANY = 0, 1  # of all four kinds of numbers
 MATCH, LITERAL, PREFIXED = 2, 3, 4

@@ -24,7 +24,7 @@ from protocol.headers import read_response, request_frame
 
 if TYPE_CHECKING:
     from mockbroker.core.faults.faults import Faults
-    from mockbroker.state.image.writer import RecordLog
+    from mockbroker.state.image import RecordLog
 
 
 class ConnectionClosedError(Exception):

@@ -16,7 +16,7 @@ from mockbroker.data_directories.directory import METADATA, DataDirectory
 from mockbroker.data_directories.disk_log import DiskLog, SegmentRules
 from mockbroker.data_directories.files import StorageError
 from mockbroker.data_directories.log_file import LogFile
-from mockbroker.state.image.image import TOPIC_RESOURCE
+from mockbroker.state.image import TOPIC_RESOURCE
 from mockbroker.state.logs.log import UNBOUNDED
 from mockbroker.state.logs.store import LogStore
 from protocol.uuids import uuid_from_text, uuid_to_text

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from mockbroker.data_directories.directory import METADATA, DataDirectory, DataDirectoryError
 from mockbroker.data_directories.log_file import LogFile
-from mockbroker.state.image.image import Image
+from mockbroker.state.image import Image
 from protocol import ProtocolError
 from protocol.embedded.metadata_frame import read_frame, write_frame
 from protocol.records import Record, build_batch, iter_records

@@ -23,7 +23,7 @@ from protocol.uuids import uuid_to_text
 if TYPE_CHECKING:
     from mockbroker.state.brokers.broker import Broker
     from mockbroker.state.cluster import Cluster
-    from mockbroker.state.image.image import Image
+    from mockbroker.state.image import Image
 
 log = logging.getLogger("mockbroker.storage")
 

@@ -27,7 +27,7 @@ from mockbroker.state.configs.described import (
 from mockbroker.state.configs.effective import ConfigSource
 from mockbroker.state.configs.values import ConfigType
 from mockbroker.state.errors import ApiError
-from mockbroker.state.image.image import (
+from mockbroker.state.image import (
     BROKER_RESOURCE,
     CLIENT_METRICS_RESOURCE,
     GROUP_RESOURCE,

@@ -22,7 +22,7 @@ from mockbroker.handlers.leadership import find_partition, is_known
 from mockbroker.state.errors import ApiError
 from mockbroker.state.groups.coordinator import check_group_id
 from mockbroker.state.groups.offsets import NEVER, NOTHING_COMMITTED, Committed
-from mockbroker.state.image.image import TopicPartition
+from mockbroker.state.image import TopicPartition
 from mockbroker.state.topics.coordinator_keys import OFFSETS_TOPIC
 from protocol.apis.group_offsets import (
     OffsetCommitRequest,

@@ -18,7 +18,7 @@ from enum import Enum
 from mockbroker.call import Call
 from mockbroker.handlers.leadership import find_partition, served_by
 from mockbroker.state.errors import ApiError
-from mockbroker.state.image.image import TopicPartition
+from mockbroker.state.image import TopicPartition
 from mockbroker.state.logs.producers import PartitionProducers
 from mockbroker.state.topics.coordinator_keys import TRANSACTIONS_TOPIC
 from mockbroker.state.topics.topic import Partition

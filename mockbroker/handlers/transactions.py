@@ -27,7 +27,7 @@ from mockbroker.handlers.produce_transactions import TransactionSupport, transac
 from mockbroker.state.errors import ApiError
 from mockbroker.state.groups.coordinator import check_group_id
 from mockbroker.state.groups.offsets import Committed
-from mockbroker.state.image.image import TopicPartition
+from mockbroker.state.image import TopicPartition
 from mockbroker.state.logs.appending import append_marker
 from mockbroker.state.topics.coordinator_keys import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from mockbroker.state.topics.topic import INTERNAL_TOPICS, Partition

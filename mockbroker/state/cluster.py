@@ -21,8 +21,7 @@ from mockbroker.state.brokers.cluster_control import ClusterControl
 from mockbroker.state.brokers.liveness import Liveness
 from mockbroker.state.configs.effective import ClusterConfigs
 from mockbroker.state.errors import ApiError
-from mockbroker.state.image.image import Image
-from mockbroker.state.image.writer import ImageWriter
+from mockbroker.state.image import Image, ImageWriter
 from mockbroker.state.logs.cleanup import LogCleanup
 from mockbroker.state.logs.producers import Producers
 from mockbroker.state.logs.store import LogStore
@@ -45,7 +44,7 @@ if TYPE_CHECKING:
     from kafka_rack.placement import ReplicaPlacer
     from kafka_rack.selection import ReplicaSelector
     from mockbroker.state.groups.coordinator import Groups
-    from mockbroker.state.image.writer import RecordLog
+    from mockbroker.state.image import RecordLog
     from mockbroker.state.metadata.view import MetadataSupport
     from mockbroker.state.replicas.network import LinkConditions
     from mockbroker.state.snapshot import ClusterSnapshot

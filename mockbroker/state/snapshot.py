@@ -18,7 +18,7 @@ from mockbroker.state.replicas.overrides import NO_OVERRIDES
 
 if TYPE_CHECKING:
     from mockbroker.state.cluster import Cluster
-    from mockbroker.state.image.image import Image
+    from mockbroker.state.image import Image
     from mockbroker.state.logs.store import LogStore
     from mockbroker.state.replicas.overrides import PartitionOverrides
 

@@ -147,7 +147,7 @@ NIGHTLY = [
     interop(
         "directories",
         *("dump_log", "killed_cluster"),
-        concerns=("mockbroker/data_directories/*", "mockbroker/state/image/*", "mockbroker/state/logs/*"),
+        concerns=("mockbroker/data_directories/*", "mockbroker/state/image.py", "mockbroker/state/logs/*"),
     ),
     interop(
         "beside-java",

@@ -85,10 +85,10 @@ SOURCE = [
     (
         imports.state_imports_no_requests_and_the_image_nothing_of_ours,
         {
-            "mockbroker/state/image/a.py": "from ..logs import log\nfrom . import b\n",
+            "mockbroker/state/image.py": "from .logs import log\n",
             "mockbroker/state/b.py": "import re\n",
         },
-        ["mockbroker/state/image/a.py:1: imports mockbroker.state.logs.log; the image may import protocol alone"],
+        ["mockbroker/state/image.py:1: imports mockbroker.state.logs.log; the image may import protocol alone"],
     ),
     (
         imports.no_import_cycles,

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from mockbroker.state.errors import ApiError
-from mockbroker.state.image.brokers import FENCED, UNFENCED
+from mockbroker.state.image import FENCED, UNFENCED
 from mockbroker.state.replicas.network import CONTROLLER
 from mockbroker.state.security.protocols import SECURITY_PROTOCOLS
 from mockbroker.state.timers import Timers

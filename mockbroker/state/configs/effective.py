@@ -24,7 +24,7 @@ from mockbroker.state.configs.definitions import (
     topic_synonyms,
 )
 from mockbroker.state.configs.values import text_of
-from mockbroker.state.image.image import BROKER_RESOURCE, CLIENT_METRICS_RESOURCE, GROUP_RESOURCE, TOPIC_RESOURCE
+from mockbroker.state.image import BROKER_RESOURCE, CLIENT_METRICS_RESOURCE, GROUP_RESOURCE, TOPIC_RESOURCE
 from mockbroker.state.settings import DEFAULTS, DIFFERENT_DEFAULTS
 
 if TYPE_CHECKING:

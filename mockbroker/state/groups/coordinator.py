@@ -31,7 +31,7 @@ from mockbroker.state.groups.offsets import (
     commits,
     deletions,
 )
-from mockbroker.state.image.image import TopicPartition
+from mockbroker.state.image import TopicPartition
 from mockbroker.state.timers import Timers, WallClock
 from mockbroker.state.topics.coordinator_keys import OFFSETS_TOPIC
 from protocol.embedded.group_log import GroupMetadataKey, OffsetCommitKey

@@ -25,7 +25,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, ClassVar
 
 from mockbroker.parts import merged
-from mockbroker.state.image.image import TopicPartition
+from mockbroker.state.image import TopicPartition
 
 if TYPE_CHECKING:
     from mockbroker.state.groups.coordinator import Groups

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from mockbroker.state.coordinator_shard import NO_PRODUCER_ID, CoordinatorRecord, CoordinatorShard
-from mockbroker.state.image.image import TopicPartition
+from mockbroker.state.image import TopicPartition
 from protocol.embedded.group_log import OffsetCommitKey, OffsetCommitValue
 
 NO_OFFSET = -1

@@ -16,7 +16,7 @@ from mockbroker.state.logs.log_transactions import LogTransactions
 from protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
-    from mockbroker.state.image.writer import ImageWriter
+    from mockbroker.state.image import ImageWriter
     from mockbroker.state.logs.log import Log
     from protocol.records import BatchHeader
 

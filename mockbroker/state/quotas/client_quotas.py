@@ -15,8 +15,7 @@ from mockbroker.state.errors import ApiError, invalid_request
 from protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
-    from mockbroker.state.image.image import Image, QuotaEntity
-    from mockbroker.state.image.writer import ImageWriter
+    from mockbroker.state.image import Image, ImageWriter, QuotaEntity
 
 USER, CLIENT_ID, IP = "user", "client-id", "ip"
 EXACT, DEFAULT, SPECIFIED = 0, 1, 2  # match types of a filter's component

@@ -14,7 +14,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mockbroker.state.image.image import QuotaEntity
+    from mockbroker.state.image import QuotaEntity
 
 SAMPLE_MS = 1000
 SAMPLES = 11

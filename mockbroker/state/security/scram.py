@@ -17,8 +17,7 @@ from protocol.embedded.metadata_security import RemoveUserScramCredentialRecord,
 from protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
-    from mockbroker.state.image.image import Image
-    from mockbroker.state.image.writer import ImageWriter
+    from mockbroker.state.image import Image, ImageWriter
 
 MAX_ITERATIONS = 16384
 

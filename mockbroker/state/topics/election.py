@@ -20,7 +20,7 @@ from mockbroker.state.topics.topic import NO_LEADER
 from protocol.embedded.metadata_topics import PartitionChangeRecord
 
 if TYPE_CHECKING:
-    from mockbroker.state.image.topics import PartitionRegistration
+    from mockbroker.state.image import PartitionRegistration
     from mockbroker.state.topics.topic import Partition
 
 NO_LEADER_CHANGE = -2  # PartitionChangeRecord.Leader

@@ -9,7 +9,7 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import Any
 
 from mockbroker.state.configs.values import text_of
-from mockbroker.state.image.image import TOPIC_RESOURCE
+from mockbroker.state.image import TOPIC_RESOURCE
 from mockbroker.state.topics.topic import NO_LEADER
 from protocol.embedded.metadata_topics import PartitionRecord, TopicRecord
 

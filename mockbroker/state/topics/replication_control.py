@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from mockbroker.state.brokers.log_dirs import is_cordoned, record_directories
 from mockbroker.state.errors import ApiError, invalid_request
-from mockbroker.state.image.image import TOPIC_RESOURCE, Image
-from mockbroker.state.image.writer import ImageWriter
+from mockbroker.state.image import TOPIC_RESOURCE, Image, ImageWriter
 from mockbroker.state.replicas.overrides import override
 from mockbroker.state.topics.election import ReplicaAssignment
 from mockbroker.state.topics.leader_control import LeaderControl

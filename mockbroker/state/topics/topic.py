@@ -17,7 +17,7 @@ from protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
     from mockbroker.state.configs.effective import ClusterConfigs
-    from mockbroker.state.image.topics import PartitionRegistration, TopicImage
+    from mockbroker.state.image import PartitionRegistration, TopicImage
     from mockbroker.state.logs.batch_checks import AppendRules
     from mockbroker.state.logs.log import Log
     from mockbroker.state.logs.store import LogStore

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from mockbroker.state.errors import ApiError
 from mockbroker.state.features import feature_level
-from mockbroker.state.image.image import TopicPartition
+from mockbroker.state.image import TopicPartition
 from mockbroker.state.logs.producers import MAX_EPOCH, NO_EPOCH, NO_PRODUCER_ID
 from mockbroker.state.timers import Timers, next_multiple
 from mockbroker.state.topics.coordinator_keys import OFFSETS_TOPIC, TRANSACTIONS_TOPIC

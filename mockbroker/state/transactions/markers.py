@@ -16,7 +16,7 @@ from protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
     from mockbroker.state.cluster import Cluster
-    from mockbroker.state.image.image import TopicPartition
+    from mockbroker.state.image import TopicPartition
     from mockbroker.state.topics.topic import Partition
     from protocol.embedded.transaction_log import TransactionLogValue
 

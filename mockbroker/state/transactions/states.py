@@ -14,7 +14,7 @@ from msgspec import structs
 
 from mockbroker.state.coordinator_shard import CoordinatorRecord
 from mockbroker.state.errors import ApiError
-from mockbroker.state.image.image import TopicPartition
+from mockbroker.state.image import TopicPartition
 from mockbroker.state.logs.producers import NO_EPOCH, NO_PRODUCER_ID
 from protocol.embedded.transaction_log import TransactionLogKey, TransactionLogValue
 from protocol.error_codes import ErrorCode

@@ -20,7 +20,7 @@ from mockbroker.state.cluster import Cluster
 from mockbroker.state.coordinator_log import load_shard, value_bytes, value_versions, version_of
 from mockbroker.state.coordinator_shard import CoordinatorShard
 from mockbroker.state.errors import ApiError
-from mockbroker.state.image.image import Image
+from mockbroker.state.image import Image
 from mockbroker.state.logs.appending import append_marker
 from mockbroker.state.quotas.client_quotas import Alteration, alter_quotas
 from mockbroker.state.topics.coordinator_keys import OFFSETS_TOPIC

@@ -16,7 +16,7 @@ from mockbroker.state.groups.classic.group import ClassicGroup
 from mockbroker.state.groups.classic.members import GroupJoin, GroupSync
 from mockbroker.state.groups.classic.states import ClassicGroupState
 from mockbroker.state.groups.offsets import Committed
-from mockbroker.state.image.image import Image
+from mockbroker.state.image import Image
 from mockbroker.state.logs.appending import append
 from mockbroker.state.logs.producers import recover
 from mockbroker.state.logs.store import LogStore

@@ -18,7 +18,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from mockbroker.core.outcome import Ending, Outcome
 from mockbroker.core.simulation import Simulation
 from mockbroker.state.errors import ApiError
-from mockbroker.state.image.image import Image
+from mockbroker.state.image import Image
 from mockbroker.state.replicas.network import CONTROLLER, LinkCondition
 from mockbroker.state.replicas.overrides import NO_OVERRIDES
 from mockbroker.state.topics.topic import NO_LEADER, Partition

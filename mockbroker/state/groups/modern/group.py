@@ -28,7 +28,7 @@ from mockbroker.state.groups.modern.members import (
     partitions_of,
 )
 from mockbroker.state.groups.modern.subscriptions import Counts, recount
-from mockbroker.state.image.image import TopicPartition
+from mockbroker.state.image import TopicPartition
 from protocol.error_codes import ErrorCode
 
 FIRST_COMMIT_VERSION = 9  # of OffsetCommit, by members that do not use the classic protocol

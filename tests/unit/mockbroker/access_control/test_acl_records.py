@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mockbroker.access_control.acl_records import entries_of
-from mockbroker.state.image.image import Image
+from mockbroker.state.image import Image
 from protocol.embedded.metadata_acls import AccessControlEntryRecord, RemoveAccessControlEntryRecord
 
 ENTRY = AccessControlEntryRecord(id=bytes(15) + b"e", principal="User:ann")

@@ -16,7 +16,7 @@ from mockbroker.data_directories.files import Files, StorageError
 from mockbroker.data_directories.log_file import DamagedLogError, LogFile
 from mockbroker.state.brokers.broker import Broker
 from mockbroker.state.cluster import Cluster
-from mockbroker.state.image.image import Image
+from mockbroker.state.image import Image
 from mockbroker.state.logs.appending import append, append_marker
 from mockbroker.state.topics.topic import Partition
 from protocol.error_codes import ErrorCode

@@ -14,8 +14,7 @@ from mockbroker.data_directories.directory import METADATA, DataDirectory
 from mockbroker.data_directories.files import Files, StorageError
 from mockbroker.data_directories.log_file import DamagedLogError
 from mockbroker.data_directories.metadata_log import MetadataLog
-from mockbroker.state.image.image import Image
-from mockbroker.state.image.writer import ImageWriter
+from mockbroker.state.image import Image, ImageWriter
 from protocol.embedded.metadata_settings import ConfigRecord, FeatureLevelRecord, ProducerIdsRecord
 from protocol.embedded.metadata_topics import PartitionChangeRecord, PartitionRecord, RemoveTopicRecord, TopicRecord
 from protocol.records import iter_batches

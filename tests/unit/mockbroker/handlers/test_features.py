@@ -8,7 +8,7 @@ import pytest
 
 from mockbroker.core.simulation import Simulation
 from mockbroker.state.features import FeatureUpdate, feature_level, update_features
-from mockbroker.state.image.image import Image
+from mockbroker.state.image import Image
 from protocol.apis.api_versions import ApiVersionsRequest
 from protocol.apis.cluster import UpdateFeaturesRequest
 from protocol.error_codes import ErrorCode

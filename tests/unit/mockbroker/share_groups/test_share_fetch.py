@@ -5,7 +5,7 @@ import pytest
 from mockbroker.core.simulation import Simulation
 from mockbroker.share_groups.share_states import NO_OFFSET, SharePartitionKey, share_of
 from mockbroker.share_groups.state import sessions
-from mockbroker.state.image.image import GROUP_RESOURCE
+from mockbroker.state.image import GROUP_RESOURCE
 from protocol.embedded.metadata_settings import ConfigRecord
 from protocol.error_codes import ErrorCode
 from protocol.records import Record, build_batch

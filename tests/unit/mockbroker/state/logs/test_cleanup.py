@@ -7,7 +7,7 @@ import gc
 import pytest
 
 from mockbroker.core.simulation import Simulation
-from mockbroker.state.image.image import Image
+from mockbroker.state.image import Image
 from mockbroker.state.logs.compaction import CleaningRules, cleanable_range
 from mockbroker.state.logs.log import Log, LogSegment
 from protocol.apis.produce import ProduceRequest

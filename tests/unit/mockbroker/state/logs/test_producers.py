@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from mockbroker.state.errors import ApiError
-from mockbroker.state.image.writer import ImageWriter
+from mockbroker.state.image import ImageWriter
 from mockbroker.state.logs.log import Log
 from mockbroker.state.logs.producers import BatchMetadata, PartitionProducers, Producers, recover
 from protocol.error_codes import ErrorCode

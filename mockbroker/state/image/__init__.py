@@ -1,1 +1,0 @@
-"""The state that survives a restart, and the records that alone change it."""
