@@ -7,6 +7,7 @@ use crate::batches::{batches, Batch, Compressed, Counts};
 use crate::class::{probe, Class};
 use crate::object::{contents, Held, Obj};
 use crate::walk::{Found, Value, Walk};
+use foldhash::{HashMap, HashMapExt as _};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::ffi::{
     PyByteArray_AsString, PyByteArray_Resize, PyByteArray_Size, PyBytes_Check, PyLong_AsLongLong, PyTuple_Size,
@@ -15,7 +16,6 @@ use pyo3::ffi::{
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyDict, PyString, PyTuple, PyType};
-use std::collections::HashMap;
 
 /// No value (`NONE` of `rows.py`).
 const NONE: i64 = i64::MIN;

@@ -5,6 +5,8 @@
 use crate::class::{Class, Unfinished};
 use crate::frames::{data_of, int, Read};
 use crate::object::{Held, Obj};
+use base64_simd::STANDARD;
+use foldhash::{HashMap, HashMapExt as _};
 use pyo3::exceptions::PyTypeError;
 use pyo3::ffi::{
     PyBytes_FromStringAndSize, PyDict_Check, PyDict_DelItem, PyDict_GetItemWithError, PyDict_Next, PyDict_SetItem,
@@ -12,7 +14,6 @@ use pyo3::ffi::{
 };
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyType};
-use std::collections::HashMap;
 
 /// Microseconds since 1970 at the end of the year 9999 (`LATEST` of `lines.py`).
 const LATEST: i64 = 253_402_300_799_999_999;
@@ -93,52 +94,10 @@ fn line_of(text: &[u8]) -> Option<Line<'_>> {
     Some(Line { ts, connection: connection?, is_request: is_request?, encoded: encoded?, size })
 }
 
-/// Set in what is read of a byte that is no digit.
-const NO_DIGIT: u32 = 1 << 31;
-
-/// The digits of base64 by their letters, shifted to where the first to fourth of a group stand in its 24 bits.
-const fn digits() -> [[u32; 256]; 4] {
-    let mut tables = [[NO_DIGIT; 256]; 4];
-    let letters = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut at = 0;
-    while at < 64 {
-        let mut place = 0;
-        while place < 4 {
-            tables[place][letters[at] as usize] = (at as u32) << (18 - 6 * place);
-            place += 1;
-        }
-        at += 1;
-    }
-    tables
-}
-static DIGITS: [[u32; 256]; 4] = digits();
-
 /// The bytes behind base64 with its padding, whose last bits are zero.
 fn base64(text: &[u8], out: &mut Vec<u8>) -> Option<()> {
-    if text.len() % 4 != 0 {
-        return None;
-    }
-    let pad = text.iter().rev().take(2).take_while(|byte| **byte == b'=').count();
-    let digit = |place: usize, byte: u8| DIGITS[place][usize::from(byte)];
-    let (whole, last) = text.split_at(if pad > 0 { text.len() - 4 } else { text.len() });
     out.clear();
-    out.resize(whole.len() / 4 * 3, 0);
-    let mut seen = 0;
-    for (four, three) in whole.chunks_exact(4).zip(out.chunks_exact_mut(3)) {
-        let number = digit(0, four[0]) | digit(1, four[1]) | digit(2, four[2]) | digit(3, four[3]);
-        seen |= number;
-        three.copy_from_slice(&number.to_be_bytes()[1..]);
-    }
-    if pad > 0 {
-        let number = digit(0, last[0]) | digit(1, last[1]) | if pad == 2 { 0 } else { digit(2, last[2]) };
-        seen |= number;
-        let (kept, lost) = if pad == 2 { (1, number & 0xffff) } else { (2, number & 0xff) };
-        if lost != 0 {
-            return None;
-        }
-        out.extend_from_slice(&number.to_be_bytes()[1..=kept]);
-    }
-    (seen & NO_DIGIT == 0).then_some(())
+    STANDARD.decode_append(text, out).ok()
 }
 
 /// A request's header without its correlation id, as `head_of` of `frames.py`.
