@@ -330,10 +330,9 @@ pub fn int(py: Python<'_>, object: &Held) -> PyResult<i64> {
     if is_none(object) {
         return Ok(NONE);
     }
-    let value = unsafe { PyLong_AsLongLong(object.get()) };
-    match PyErr::take(py).filter(|_| value == -1) {
-        Some(error) => Err(error),
-        None => Ok(value),
+    match unsafe { PyLong_AsLongLong(object.get()) } {
+        -1 => PyErr::take(py).map_or(Ok(-1), Err),
+        value => Ok(value),
     }
 }
 

@@ -141,6 +141,9 @@ pub struct LineReader {
     text: Py<PyBytes>,
     at: usize,
     begins: i64,
+    /// Of the state, while Python reads nothing.
+    index: i64,
+    connections: Py<PyAny>,
 }
 
 /// A class whose instances are made.
@@ -198,6 +201,7 @@ impl LineReader {
         ];
         Ok(LineReader {
             text: PyBytes::new(reader.py(), b"").unbind(),
+            connections: state.getattr(reader.py(), pyo3::intern!(reader.py(), "connections"))?,
             reader: reader.unbind(),
             state,
             kind_of: functions.0,
@@ -213,13 +217,15 @@ impl LineReader {
             head: Vec::new(),
             at: 0,
             begins: 0,
+            index: 0,
         })
     }
 
     /// An iterator over the frames of lines; the first of them begins at `begins`.
-    fn frames<'py>(mut slf: PyRefMut<'py, Self>, text: Py<PyBytes>, begins: i64) -> PyRefMut<'py, Self> {
+    fn frames<'py>(mut slf: PyRefMut<'py, Self>, text: Py<PyBytes>, begins: i64) -> PyResult<PyRefMut<'py, Self>> {
         (slf.text, slf.at, slf.begins) = (text, 0, begins);
-        slf
+        slf.index = slf.next_index(slf.py())?;
+        Ok(slf)
     }
 
     fn __iter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
@@ -243,16 +249,28 @@ impl LineReader {
                     return Ok(Some(unsafe { Bound::from_owned_ptr(py, frame.into_ptr()) }));
                 }
             }
+            self.note_index(py)?;
             let found = self.reader.bind(py).call_method1("frame_in", (PyBytes::new(py, line), begins))?;
+            self.index = self.next_index(py)?;
             if !found.is_none() {
                 return Ok(Some(found));
             }
         }
+        self.note_index(py)?;
         Ok(None)
     }
 }
 
 impl LineReader {
+    /// The index of the next frame, as the state has it.
+    fn next_index(&self, py: Python<'_>) -> PyResult<i64> {
+        self.state.getattr(py, pyo3::intern!(py, "frames"))?.extract(py)
+    }
+
+    fn note_index(&self, py: Python<'_>) -> PyResult<()> {
+        self.state.setattr(py, pyo3::intern!(py, "frames"), self.index)
+    }
+
     /// The frame of a line; `None`: it is not plain, and nothing was noted.
     fn plain(&mut self, py: Python<'_>, line: &Line<'_>, begins: i64) -> PyResult<Option<Held>> {
         if base64(line.encoded, &mut self.data).is_none()
@@ -263,14 +281,13 @@ impl LineReader {
         let least = if line.is_request { MIN_REQUEST_BYTES } else { MIN_RESPONSE_BYTES };
         let Some(id) = self.data.get(least - 4..least) else { return Ok(None) };
         let correlation_id = i64::from(i32::from_be_bytes([id[0], id[1], id[2], id[3]]));
-        let state = self.state.clone_ref(py).into_bound(py);
-        let connections = state.getattr(pyo3::intern!(py, "connections"))?;
-        let Some(connection) = item(py, connections.as_ptr(), &number(py, line.connection)?)? else { return Ok(None) };
+        let number_of_it = number(py, line.connection)?;
+        let Some(connection) = item(py, self.connections.as_ptr(), &number_of_it)? else { return Ok(None) };
         let [waiting, waiting_bytes] = self.connection.values(py, connection.get())?;
         let waiting_bytes = int(py, &waiting_bytes)?;
         let correlation = number(py, correlation_id)?;
         let asked = item(py, waiting.get(), &correlation)?;
-        let index = state.getattr(pyo3::intern!(py, "frames"))?;
+        let index = number(py, self.index)?;
         // SAFETY: all objects live, and functions of Python's say whether they failed.
         unsafe {
             let count = PyDict_Size(waiting.get()) as i64;
@@ -298,7 +315,7 @@ impl LineReader {
                     acks.extract::<Option<i64>>()? != Some(0)
                 };
                 let values = [
-                    Held::new(index.as_ptr()),
+                    Held::new(index.get()),
                     number(py, line.ts)?,
                     Held::new(correlation.get()),
                     Held::new(data.get()),
@@ -326,10 +343,10 @@ impl LineReader {
             if left != waiting_bytes {
                 Bound::from_borrowed_ptr(py, connection.get()).setattr(pyo3::intern!(py, "asked_bytes"), left)?;
             }
-            state.setattr(pyo3::intern!(py, "frames"), index.extract::<i64>()? + 1)?;
+            self.index += 1;
             let none_passed_over = Held::of(PyTuple_New(0)).ok_or_else(|| PyErr::fetch(py))?;
             let values = [
-                Held::new(index.as_ptr()),
+                Held::new(index.get()),
                 number(py, line.ts)?,
                 connection,
                 Held::new(if line.is_request { Py_True() } else { Py_False() }),
