@@ -154,7 +154,7 @@ def the_page_on_certify_has_each_check(project: Project) -> Iterator[str]:
     rules = [f"| `{name}` | {question} | {weight} |" for name, question, weight, _ in RULES]
     yield from line_differences(page, shown, rules, "mockbroker/testing/certify/checks.py")
     shown = re.findall(r"^\| `\w+` \| .* \| (?:Kafka|KIP-\d+) \|$", text, re.MULTILINE)
-    rules = [f"| `{name}` | {question} | {source} |" for name, question, source, _ in SERVER_CHECKS]
+    rules = [f"| `{name}` | {question} | {source} |" for name, question, source, *_ in SERVER_CHECKS]
     yield from line_differences(page, shown, rules, "mockbroker/testing/certify/server_checks.py")
     shown = re.findall(r"\b[A-E] from \d+", text)
     grades = [f"{grade} from {least}" for grade, least in GRADES if least]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from mockbroker.adapters.real_cluster.connection import RealClusterError
@@ -18,20 +19,24 @@ from mockbroker.testing.certify.server_client import (
     ServerAsker,
     ServerClient,
     TopicAnswer,
-    within,
 )
 from mockbroker.testing.certify.server_under_test import (
     DESCRIBED_RACK,
+    DISKLESS,
     METADATA_RACK,
     NOT_OFFERED,
     NOT_TRIED,
+    SINGLE,
+    SPREAD,
     BrokenPromiseError,
     NotJudgedError,
     ServerPlan,
     ServerUnderTest,
     ServerVerdict,
-    is_led,
+    await_leaders,
+    kept_within,
     make_topics,
+    write_to_leaders,
 )
 from protocol.apis.cluster import DescribeClusterRequest
 from protocol.apis.configs import DescribeConfigsRequest
@@ -89,20 +94,24 @@ def certify_server(client: ServerClient, plan: ServerPlan, progress: Callable[[s
     checks = []
     try:
         make_topics(server)
-        for name, question, source, judge in SERVER_CHECKS:
+        for name, question, source, kind, judge in SERVER_CHECKS:
             progress(question)
-            checks.append(ServerCheck(name, question, source, *judged(server, judge)))
+            checks.append(ServerCheck(name, question, source, *judged(server, server.topic(kind), judge)))
     finally:
-        names = [server.spread, server.single, server.diskless]
+        names = [server.topic(kind) for kind in (SPREAD, SINGLE, DISKLESS)]
         request = DeleteTopicsRequest(topics=[DeleteTopicsRequest.Topic(name=name) for name in names])
         request.topic_names, request.timeout_ms = names, 10_000
         client.ask_controller(request)
     return checks
 
 
-def judged(server: ServerUnderTest, judge: Callable[[ServerUnderTest], str]) -> tuple[ServerVerdict, str]:
+def judged(
+    server: ServerUnderTest, topic: str, judge: Callable[[ServerUnderTest, str], str]
+) -> tuple[ServerVerdict, str]:
+    if topic in server.refused:
+        return NOT_OFFERED, server.refused[topic]
     try:
-        return "pass", judge(server)
+        return "pass", judge(server, topic)
     except (BrokenPromiseError, RealClusterError) as broken:
         return "fail", str(broken)
     except NotJudgedError as why:
@@ -112,7 +121,7 @@ def judged(server: ServerUnderTest, judge: Callable[[ServerUnderTest], str]) -> 
 # promises
 
 
-def racks_reported(server: ServerUnderTest) -> str:
+def racks_reported(server: ServerUnderTest, _: str) -> str:
     """Metadata of each broker has the brokers' racks, as DescribeCluster has them."""
     describes = bool(server.client.versions(DescribeClusterRequest))
     for broker in server.client.brokers:
@@ -135,13 +144,13 @@ def racks_text(racks: dict[int, str | None]) -> str:
     return ", ".join(f"{broker} in {rack or 'no rack'}" for broker, rack in sorted(racks.items()))
 
 
-def replicas_spread(server: ServerUnderTest) -> str:
-    shown = server.client.look(server.has(server.spread), server.client.asker)
+def replicas_spread(server: ServerUnderTest, topic: str) -> str:
+    shown = server.client.look(topic, server.client.asker)
     for index, one in shown.partitions.items():
-        racks = {shown.rack_of(broker) for broker in one.replicas} - {None}
-        wanted = min(len(one.replicas), len(server.racks))
+        racks = {shown.rack_of(broker) for broker in one.replica_nodes} - {None}
+        wanted = min(len(one.replica_nodes), len(server.racks))
         if len(racks) < wanted:
-            where = ", ".join(shown.broker_text(broker) for broker in one.replicas)
+            where = ", ".join(shown.broker_text(broker) for broker in one.replica_nodes)
             raise BrokenPromiseError(
                 f"CreateTopics left placement to the server; {shown.request} names {where} for partition {index}: "
                 f"expected {wanted} racks, got {len(racks)}"
@@ -149,73 +158,56 @@ def replicas_spread(server: ServerUnderTest) -> str:
     return f"the replicas of {len(shown.partitions)} partitions are in {wanted} racks each"
 
 
-def leader_accepts(topic_of: Callable[[ServerUnderTest], str]) -> Callable[[ServerUnderTest], str]:
-    def judge(server: ServerUnderTest) -> str:
-        topic, written = server.has(topic_of(server)), 0
-        for rack in server.racks:
-            for asker in server.askers(rack):
-                shown = server.client.look(topic, asker)
-                written += write_to_leaders(server, topic, shown, asker)
-        return f"{written} writes went to the leader named, and were accepted"
-
-    return judge
+def leader_accepts(server: ServerUnderTest, topic: str) -> str:
+    written = sum(write_as_each(server, topic, rack) for rack in server.racks)
+    return f"{written} writes went to the leader named, and were accepted"
 
 
-def write_to_leaders(server: ServerUnderTest, topic: str, shown: TopicAnswer, asker: ServerAsker) -> int:
-    """The number of partitions, each of whose leaders accepts a write. Raises BrokenPromiseError."""
-    for index, one in shown.partitions.items():
-        if one.leader not in server.client.brokers:
-            raise BrokenPromiseError(shown.leads(index))
-        done = server.client.write(topic, shown, index, one.leader, asker)
-        if done.error:
-            raise BrokenPromiseError(f"{shown.leads(index)}; but {done.text}")
-    return len(shown.partitions)
+def write_as_each(server: ServerUnderTest, topic: str, rack: str) -> int:
+    """The number of writes of the clients of a rack, which leaders named accept. Raises BrokenPromiseError."""
+    return sum(
+        write_to_leaders(server, topic, server.client.look(topic, asker), asker) for asker in server.askers(rack)
+    )
 
 
-def hints_agree(topic_of: Callable[[ServerUnderTest], str]) -> Callable[[ServerUnderTest], str]:
-    def judge(server: ServerUnderTest) -> str:
-        topic = server.has(topic_of(server))
-        is_classic = topic == server.single
-        if not (
-            server.client.versions(ProduceRequest, PRODUCE_HINT) and server.client.versions(FetchRequest, FETCH_HINT)
-        ):
-            raise NotJudgedError(NOT_OFFERED, f"no Produce v{PRODUCE_HINT} and Fetch v{FETCH_HINT}")
-        refused = accepted = 0
-        for rack in server.racks:
-            asker = server.named(rack)
-            before = server.client.look(topic, asker)
-            for index, broker in elsewhere(before):
-                replies = [
-                    server.client.write(topic, before, index, broker, asker),
-                    server.client.fetch(topic, before, index, broker, asker, rack=rack),
-                ]
-                wrong = [reply for reply in replies if is_refused(reply) and not agrees(reply, before, index)]
-                after = server.client.look(topic, asker) if wrong else before
-                for reply in wrong:
-                    if not agrees(reply, after, index):
-                        leader = reply.answer.current_leader
-                        raise BrokenPromiseError(
-                            f"{before.leads(index)}, epoch {before.partitions[index].epoch}; but {reply.text} with "
-                            f"currentLeader {leader.leader_id}, epoch {leader.leader_epoch}{endpoint_text(reply)}"
-                        )
-                strange = [one for one in replies if not is_refused(one) and (is_classic or one.error)]
-                if strange:
-                    raise BrokenPromiseError(f"{before.leads(index)}; but {strange[0].text}")
-                refused += sum(is_refused(one) for one in replies)
-                accepted += sum(not is_refused(one) for one in replies)
-        if not accepted and not refused:
-            raise NotJudgedError(NOT_TRIED, "every broker has a replica of every partition")
-        served = f"other brokers accepted {accepted} requests; " if accepted else ""
-        return f"{served}{refused} refusals of other brokers name the leader, epoch and address of Metadata"
-
-    return judge
+def hints_agree(server: ServerUnderTest, topic: str) -> str:
+    is_classic = topic == server.topic(SINGLE)
+    if not (server.client.versions(ProduceRequest, PRODUCE_HINT) and server.client.versions(FetchRequest, FETCH_HINT)):
+        raise NotJudgedError(NOT_OFFERED, f"no Produce v{PRODUCE_HINT} and Fetch v{FETCH_HINT}")
+    refused = accepted = 0
+    for rack in server.racks:
+        asker = server.named(rack)
+        before = server.client.look(topic, asker)
+        for index, broker in elsewhere(before):
+            replies = [
+                server.client.write(topic, before, index, broker, asker),
+                server.client.fetch(topic, before, index, broker, asker, rack=rack),
+            ]
+            wrong = [reply for reply in replies if is_refused(reply) and not agrees(reply, before, index)]
+            after = server.client.look(topic, asker) if wrong else before
+            for reply in wrong:
+                if not agrees(reply, after, index):
+                    leader = reply.answer.current_leader
+                    raise BrokenPromiseError(
+                        f"{before.leads(index)}, epoch {before.partitions[index].leader_epoch}; but {reply.text} with "
+                        f"currentLeader {leader.leader_id}, epoch {leader.leader_epoch}{endpoint_text(reply)}"
+                    )
+            strange = [one for one in replies if not is_refused(one) and (is_classic or one.error)]
+            if strange:
+                raise BrokenPromiseError(f"{before.leads(index)}; but {strange[0].text}")
+            refused += sum(is_refused(one) for one in replies)
+            accepted += sum(not is_refused(one) for one in replies)
+    if not accepted and not refused:
+        raise NotJudgedError(NOT_TRIED, "every broker has a replica of every partition")
+    served = f"other brokers accepted {accepted} requests; " if accepted else ""
+    return f"{served}{refused} refusals of other brokers name the leader, epoch and address of Metadata"
 
 
 def elsewhere(shown: TopicAnswer) -> Iterator[tuple[int, int]]:
     """Each partition with each broker that is neither its leader nor, so it seems, a replica."""
     for index, one in shown.partitions.items():
         for broker in shown.brokers:
-            if broker != one.leader and broker not in one.replicas:
+            if broker != one.leader_id and broker not in one.replica_nodes:
                 yield index, broker
 
 
@@ -230,7 +222,7 @@ def agrees(reply: PartitionReply, shown: TopicAnswer, index: int) -> bool:
     at = reply.endpoints.get(named.leader_id)
     if broker is None or at is None or (at.host, at.port, at.rack) != (broker.host, broker.port, broker.rack):
         return False
-    return named.leader_id == one.leader and one.epoch in (NO_BROKER, named.leader_epoch)
+    return named.leader_id == one.leader_id and one.leader_epoch in (NO_BROKER, named.leader_epoch)
 
 
 def endpoint_text(reply: PartitionReply) -> str:
@@ -238,10 +230,10 @@ def endpoint_text(reply: PartitionReply) -> str:
     return f" at {at.host}:{at.port} in rack {at.rack}" if at is not None else " without its address"
 
 
-def reads_near(server: ServerUnderTest) -> str:
+def reads_near(server: ServerUnderTest, topic: str) -> str:
     """Leaders send a reader to the in-sync replica in its rack (KIP-392)."""
     require_selector(server)
-    sent = sum(read_near(server, rack) for rack in server.racks)
+    sent = sum(read_near(server, topic, rack) for rack in server.racks)
     if not sent:
         raise NotJudgedError(NOT_TRIED, "no reader has an in-sync replica in its rack and the leader in another")
     return f"{sent} readers were sent to the replica in their rack, and read there"
@@ -249,46 +241,36 @@ def reads_near(server: ServerUnderTest) -> str:
 
 def require_selector(server: ServerUnderTest) -> None:
     """Raises NotJudgedError: leaders do not know the reader's rack, or do not select replicas."""
-    server.has(server.spread)
     if not server.client.versions(FetchRequest, FIRST_FETCH_RACK):
         raise NotJudgedError(NOT_OFFERED, f"no Fetch v{FIRST_FETCH_RACK}")
     if selector(server) == "":
         raise NotJudgedError(NOT_OFFERED, f"brokers have no {SELECTOR}")
 
 
-def read_near(server: ServerUnderTest, rack: str) -> int:
+def read_near(server: ServerUnderTest, topic: str, rack: str) -> int:
     """The number of partitions that a reader of a rack is sent to there, and reads. Raises BrokenPromiseError."""
     sent = 0
-    asker, shown = server.named(rack), server.client.look(server.spread, server.client.asker)
+    asker, shown = server.named(rack), server.client.look(topic, server.client.asker)
     for index, one in shown.partitions.items():
-        near = [broker for broker in one.isr if shown.rack_of(broker) == rack]
-        if not near or shown.rack_of(one.leader) == rack:
+        near = [broker for broker in one.isr_nodes if shown.rack_of(broker) == rack]
+        if not near or shown.rack_of(one.leader_id) == rack:
             continue
-        redirected = redirect(server, shown, index, near, rack)
+
+        def redirect(index: int = index, leader: int = one.leader_id, near: list[int] = near) -> PartitionReply:
+            reply = server.client.fetch(topic, shown, index, leader, asker, rack=rack)
+            if reply.answer.preferred_read_replica not in near:
+                raise BrokenPromiseError(
+                    f"{shown.leads(index)} and {shown.broker_text(near[0])} in sync; but {reply.text}"
+                )
+            return reply
+
+        redirected = kept_within(server.plan.settle_s, redirect)
         follower = redirected.answer.preferred_read_replica
-        if follower not in near:
-            raise BrokenPromiseError(
-                f"{shown.leads(index)} and {shown.broker_text(near[0])} in sync; but {redirected.text}"
-            )
-        read = server.client.fetch(server.spread, shown, index, follower, asker, rack=rack)
+        read = server.client.fetch(topic, shown, index, follower, asker, rack=rack)
         if read.error:
             raise BrokenPromiseError(f"{redirected.text}; but {read.text}")
         sent += 1
     return sent
-
-
-def redirect(server: ServerUnderTest, shown: TopicAnswer, index: int, near: Sequence[int], rack: str) -> PartitionReply:
-    """The leader's answer to a reader of a rack, once it names one of these replicas, or when the time is over."""
-    replies: list[PartitionReply] = []
-
-    def is_sent() -> bool:
-        leader = shown.partitions[index].leader
-        replies.append(server.client.fetch(server.spread, shown, index, leader, server.named(rack), rack=rack))
-        return replies[-1].answer.preferred_read_replica in near
-
-    if not within(server.plan.settle_s, is_sent) and not replies:
-        raise BrokenPromiseError(f"{shown.leads(index)}; but no Fetch of it was answered")
-    return replies[-1]
 
 
 def selector(server: ServerUnderTest) -> str | None:
@@ -301,22 +283,22 @@ def selector(server: ServerUnderTest) -> str | None:
     return next((one.value or "" for one in found if one.name == SELECTOR), None)
 
 
-def sent_home(form: int) -> Callable[[ServerUnderTest], str]:
-    """Metadata names leaders in the client's rack, to clients of the form at this place of ``askers``."""
+def sent_home(form: int, server: ServerUnderTest, topic: str) -> str:
+    """Metadata names leaders in the client's rack, to clients of one of ``FORMS``."""
+    askers = [
+        (one, rack) for rack in server.racks for one in server.askers(rack) if bool(one.rack_id) + one.describes == form
+    ]
+    if not askers:
+        raise NotJudgedError(NOT_OFFERED, f"no {FORMS[form]}, which has RackId")
+    named = sum(led_at_home(server, topic, *one) for one in askers)
+    return f"{named} leaders named are in the client's rack"
 
-    def judge(server: ServerUnderTest) -> str:
-        server.has(server.diskless)
-        named = sum(led_at_home(server, asker, rack) for rack in server.racks for asker in forms(server, rack, form))
-        return f"{named} leaders named are in the client's rack"
 
-    return judge
-
-
-def led_at_home(server: ServerUnderTest, asker: ServerAsker, rack: str) -> int:
+def led_at_home(server: ServerUnderTest, topic: str, asker: ServerAsker, rack: str) -> int:
     """The number of partitions, all of whose leaders are in the client's rack. Raises BrokenPromiseError."""
-    shown = server.client.look(server.diskless, asker)
+    shown = server.client.look(topic, asker)
     for index, one in shown.partitions.items():
-        if shown.rack_of(one.leader) != rack:
+        if shown.rack_of(one.leader_id) != rack:
             there = ", ".join(shown.broker_text(one) for one in shown.brokers if shown.rack_of(one) == rack)
             raise BrokenPromiseError(f"{shown.leads(index)}; but Metadata has {there or 'no broker there'}")
     return len(shown.partitions)
@@ -325,95 +307,77 @@ def led_at_home(server: ServerUnderTest, asker: ServerAsker, rack: str) -> int:
 FORMS = ("client.id", f"Metadata v{METADATA_RACK}", f"DescribeTopicPartitions v{DESCRIBED_RACK}")
 
 
-def forms(server: ServerUnderTest, rack: str, form: int) -> Iterator[ServerAsker]:
-    """The client of a rack in one form. Raises NotJudgedError: the server does not know the form."""
-    found = [one for one in server.askers(rack) if bool(one.rack_id) + one.describes == form]
-    if not found:
-        raise NotJudgedError(NOT_OFFERED, f"no {FORMS[form]}, which has RackId")
-    yield from found
-
-
-def unknown_rack_reads(server: ServerUnderTest) -> str:
+def unknown_rack_reads(server: ServerUnderTest, topic: str) -> str:
     """A reader of a rack without brokers stays with the leader, or is sent to a replica."""
-    server.has(server.spread)
     rack, asker = f"{server.plan.prefix}-rack", server.client.asker
     if not server.client.versions(FetchRequest, FIRST_FETCH_RACK):
         raise NotJudgedError(NOT_OFFERED, f"no Fetch v{FIRST_FETCH_RACK}")
-    shown = server.client.look(server.spread, asker)
+    shown = server.client.look(topic, asker)
     for index, one in shown.partitions.items():
-        read = server.client.fetch(server.spread, shown, index, one.leader, asker, rack=rack)
-        if read.error or read.answer.preferred_read_replica not in (NO_BROKER, *one.replicas):
+        read = server.client.fetch(topic, shown, index, one.leader_id, asker, rack=rack)
+        if read.error or read.answer.preferred_read_replica not in (NO_BROKER, *one.replica_nodes):
             raise BrokenPromiseError(f"{shown.leads(index)}; but {read.text}")
     return f"{len(shown.partitions)} leaders serve a reader of rack {rack}"
 
 
-def unknown_rack(server: ServerUnderTest) -> str:
-    topic, rack, written = server.has(server.diskless), f"{server.plan.prefix}-rack", 0
-    for asker in server.askers(rack):
-        shown = server.client.look(topic, asker)
-        written += write_to_leaders(server, topic, shown, asker)
+def unknown_rack(server: ServerUnderTest, topic: str) -> str:
+    rack = f"{server.plan.prefix}-rack"
+    written = write_as_each(server, topic, rack)
     return f"{written} leaders were named to clients of rack {rack}, and accepted a write"
 
 
-def old_client(topic_of: Callable[[ServerUnderTest], str]) -> Callable[[ServerUnderTest], str]:
-    def judge(server: ServerUnderTest) -> str:
-        topic, client = server.has(topic_of(server)), server.client
-        versions = client.versions(MetadataRequest, most=LAST_OLD_METADATA)
-        produce, fetch = client.versions(ProduceRequest, OLDEST_PRODUCE), client.versions(FetchRequest, OLDEST_FETCH)
-        if not (versions and produce and fetch):
-            raise NotJudgedError(NOT_OFFERED, "no versions of Metadata, Produce and Fetch with batches that we speak")
-        for version in versions:
-            shown = client.look(topic, client.asker, version=version)
-            for index, one in shown.partitions.items():
-                if one.leader not in shown.brokers:
-                    raise BrokenPromiseError(shown.leads(index))
-                wrote = client.write(topic, shown, index, one.leader, client.asker, produce[0])
-                if wrote.error:
-                    raise BrokenPromiseError(f"{shown.leads(index)}; but {wrote.text}")
-                offset = wrote.answer.base_offset
-                read = client.fetch(topic, shown, index, one.leader, client.asker, offset=offset, version=fetch[0])
-                if read.error or offset not in offsets(read):
-                    raise BrokenPromiseError(f"{wrote.text}; but {read.text} from offset {offset}")
-        return f"Metadata v{versions[0]} to v{versions[-1]}, Produce v{produce[0]} and Fetch v{fetch[0]} agree"
-
-    return judge
+def old_client(server: ServerUnderTest, topic: str) -> str:
+    client = server.client
+    versions = client.versions(MetadataRequest, most=LAST_OLD_METADATA)
+    produce, fetch = client.versions(ProduceRequest, OLDEST_PRODUCE), client.versions(FetchRequest, OLDEST_FETCH)
+    if not (versions and produce and fetch):
+        raise NotJudgedError(NOT_OFFERED, "no versions of Metadata, Produce and Fetch with batches that we speak")
+    for version in versions:
+        shown = client.look(topic, client.asker, version=version)
+        for index, one in shown.partitions.items():
+            if one.leader_id not in shown.brokers:
+                raise BrokenPromiseError(shown.leads(index))
+            wrote = client.write(topic, shown, index, one.leader_id, client.asker, produce[0])
+            if wrote.error:
+                raise BrokenPromiseError(f"{shown.leads(index)}; but {wrote.text}")
+            offset = wrote.answer.base_offset
+            read = client.fetch(topic, shown, index, one.leader_id, client.asker, offset=offset, version=fetch[0])
+            if read.error or offset not in offsets(read):
+                raise BrokenPromiseError(f"{wrote.text}; but {read.text} from offset {offset}")
+    return f"Metadata v{versions[0]} to v{versions[-1]}, Produce v{produce[0]} and Fetch v{fetch[0]} agree"
 
 
 def offsets(read: PartitionReply) -> set[int]:
     return {one for batch in iter_batches(read.answer.records or b"") for one in (batch.base_offset, batch.last_offset)}
 
 
-def rack_stops(topic_of: Callable[[ServerUnderTest], str]) -> Callable[[ServerUnderTest], str]:
-    def judge(server: ServerUnderTest) -> str:
-        broken = outage_of(server)[server.has(topic_of(server))]
-        if broken is not None:
-            raise BrokenPromiseError(broken)
-        return f"clients of rack {server.racks[-1]} were sent elsewhere while it was down, and their writes accepted"
-
-    return judge
+def stopped(server: ServerUnderTest, topic: str) -> str:
+    broken = outage_of(server)[topic]
+    if broken is not None:
+        raise BrokenPromiseError(broken)
+    return f"clients of rack {server.racks[-1]} were sent elsewhere while it was down, and their writes accepted"
 
 
-def readers_return(server: ServerUnderTest) -> str:
+def readers_return(server: ServerUnderTest, topic: str) -> str:
     """Readers of a rack that was down are sent to the replicas there again (KIP-392)."""
     require_selector(server)
-    return come_home(server, lambda rack: near_again(server, rack))
+    return come_home(server, lambda rack: near_again(server, topic, rack))
 
 
-def near_again(server: ServerUnderTest, rack: str) -> int:
+def near_again(server: ServerUnderTest, topic: str, rack: str) -> int:
     """The number of partitions with replicas in a rack. Raises BrokenPromiseError: one is not in sync, or not read."""
-    shown = server.client.look(server.spread, server.client.asker)
+    shown = server.client.look(topic, server.client.asker)
     home = {broker for broker, one in server.client.brokers.items() if one.rack == rack}
     for index, one in shown.partitions.items():
-        for broker in home.intersection(one.replicas).difference(one.isr):
+        for broker in home.intersection(one.replica_nodes).difference(one.isr_nodes):
             raise BrokenPromiseError(f"{shown.leads(index)}, and {shown.broker_text(broker)} is not in sync")
-    read_near(server, rack)
-    return sum(not home.isdisjoint(one.replicas) for one in shown.partitions.values())
+    read_near(server, topic, rack)
+    return sum(not home.isdisjoint(one.replica_nodes) for one in shown.partitions.values())
 
 
-def clients_return(server: ServerUnderTest) -> str:
+def return_home(server: ServerUnderTest, topic: str) -> str:
     """Metadata names leaders in a rack that was down to its clients again."""
-    server.has(server.diskless)
-    return come_home(server, lambda rack: sum(led_at_home(server, asker, rack) for asker in server.askers(rack)))
+    return come_home(server, lambda rack: sum(led_at_home(server, topic, one, rack) for one in server.askers(rack)))
 
 
 def come_home(server: ServerUnderTest, sent: Callable[[str], int]) -> str:
@@ -441,7 +405,7 @@ def stop_a_rack(server: ServerUnderTest) -> dict[str, str | None]:
     assert plan.stop_rack is not None
     assert plan.start_rack is not None
     before = client.brokers
-    topics = [topic for topic in (server.spread, server.diskless) if topic not in server.refused]
+    topics = [topic for topic in map(server.topic, (SPREAD, DISKLESS)) if topic not in server.refused]
     plan.stop_rack(rack)
     try:
         client.brokers = {one.id: one for one in before.values() if one.rack != rack}
@@ -451,20 +415,14 @@ def stop_a_rack(server: ServerUnderTest) -> dict[str, str | None]:
         client.close()
         client.brokers = before
     for topic in topics:
-        within(plan.metadata_age_s, lambda topic=topic: is_led(server, topic))  # type: ignore[misc] # as above
+        await_leaders(server, topic, plan.metadata_age_s)
     return outcome
 
 
 def sent_elsewhere(server: ServerUnderTest, topic: str, rack: str) -> str | None:
     """Wait until clients of a stopped rack are sent elsewhere; what is wrong when the time is over."""
-
-    def written() -> int:
-        return sum(
-            write_to_leaders(server, topic, server.client.look(topic, asker), asker) for asker in server.askers(rack)
-        )
-
     try:
-        in_time(server, f"rack {rack} has been down", written)
+        in_time(server, f"rack {rack} has been down", lambda: write_as_each(server, topic, rack))
     except BrokenPromiseError as broken:
         return str(broken)
     return None
@@ -472,54 +430,34 @@ def sent_elsewhere(server: ServerUnderTest, topic: str, rack: str) -> str | None
 
 def in_time(server: ServerUnderTest, since: str, count: Callable[[], int]) -> int:
     """The result of ``count``, which raises until it holds. Raises BrokenPromiseError: the metadata age has passed."""
-    wrong, found = "", 0
-
-    def is_kept() -> bool:
-        nonlocal wrong, found
-        try:
-            found = count()
-        except (BrokenPromiseError, RealClusterError) as error:
-            wrong = str(error)
-            return False
-        return True
-
-    if not within(server.plan.metadata_age_s, is_kept):
-        raise BrokenPromiseError(f"{since} for {server.plan.metadata_age_s:g} s; but {wrong}")
-    return found
+    try:
+        return kept_within(server.plan.metadata_age_s, count)
+    except (BrokenPromiseError, RealClusterError) as wrong:
+        raise BrokenPromiseError(f"{since} for {server.plan.metadata_age_s:g} s; but {wrong}") from None
 
 
-def spread(server: ServerUnderTest) -> str:
-    return server.spread
-
-
-def single(server: ServerUnderTest) -> str:
-    return server.single
-
-
-def diskless(server: ServerUnderTest) -> str:
-    return server.diskless
-
-
-SERVER_CHECKS: tuple[tuple[str, str, str, Callable[[ServerUnderTest], str]], ...] = (
-    ("racks_reported", "do brokers report their racks", "KIP-36", racks_reported),
-    ("replicas_spread", "are new replicas spread over racks", "KIP-36", replicas_spread),
-    ("leader_accepts", "does the leader named accept writes", "Kafka", leader_accepts(spread)),
-    ("hints_agree", "do errors name Metadata's leader", "KIP-951", hints_agree(single)),
-    ("reads_near", "are readers sent to the replica in their rack", "KIP-392", reads_near),
-    ("unknown_rack_reads", "is a reader of an unknown rack served", "KIP-392", unknown_rack_reads),
-    ("old_client", "does an old client work", "Kafka", old_client(spread)),
-    ("diskless_leader_accepts", "diskless: does the leader named accept writes", "KIP-1163", leader_accepts(diskless)),
-    ("diskless_hints_agree", "diskless: do errors name Metadata's leader", "KIP-1163", hints_agree(diskless)),
-    ("diskless_client_id", "diskless: does a zone in client.id lead to its rack", "KIP-1163", sent_home(0)),
-    ("diskless_rack_id", "diskless: does RackId of Metadata lead to its rack", "KIP-1163", sent_home(1)),
-    ("diskless_described", "diskless: does RackId of DescribeTopicPartitions", "KIP-1163", sent_home(2)),
-    ("diskless_unknown_rack", "diskless: does an unknown rack get some broker", "KIP-1163", unknown_rack),
-    ("diskless_old_client", "diskless: does an old client work", "KIP-1163", old_client(diskless)),
-    ("rack_stops", "are clients of a stopped rack sent elsewhere", "Kafka", rack_stops(spread)),
-    ("rack_returns", "do readers return to a rack that is back", "KIP-392", readers_return),
-    ("diskless_rack_stops", "diskless: are clients of a stopped rack sent elsewhere", "KIP-1163", rack_stops(diskless)),
-    ("diskless_rack_returns", "diskless: do clients return to a rack that is back", "KIP-1163", clients_return),
+SENT_HOME = [partial(sent_home, form) for form in range(len(FORMS))]
+SERVER_CHECKS: tuple[tuple[str, str, str, str, Callable[[ServerUnderTest, str], str]], ...] = (
+    ("racks_reported", "do brokers report their racks", "KIP-36", "", racks_reported),
+    ("replicas_spread", "are new replicas spread over racks", "KIP-36", SPREAD, replicas_spread),
+    ("leader_accepts", "does the leader named accept writes", "Kafka", SPREAD, leader_accepts),
+    ("hints_agree", "do errors name Metadata's leader", "KIP-951", SINGLE, hints_agree),
+    ("reads_near", "are readers sent to the replica in their rack", "KIP-392", SPREAD, reads_near),
+    ("unknown_rack_reads", "is a reader of an unknown rack served", "KIP-392", SPREAD, unknown_rack_reads),
+    ("old_client", "does an old client work", "Kafka", SPREAD, old_client),
+    ("diskless_leader_accepts", "diskless: does the leader named accept writes", "KIP-1163", DISKLESS, leader_accepts),
+    ("diskless_hints_agree", "diskless: do errors name Metadata's leader", "KIP-1163", DISKLESS, hints_agree),
+    ("diskless_client_id", "diskless: does a zone in client.id lead to its rack", "KIP-1163", DISKLESS, SENT_HOME[0]),
+    ("diskless_rack_id", "diskless: does RackId of Metadata lead to its rack", "KIP-1163", DISKLESS, SENT_HOME[1]),
+    ("diskless_described", "diskless: does RackId of DescribeTopicPartitions", "KIP-1163", DISKLESS, SENT_HOME[2]),
+    ("diskless_unknown_rack", "diskless: does an unknown rack get some broker", "KIP-1163", DISKLESS, unknown_rack),
+    ("diskless_old_client", "diskless: does an old client work", "KIP-1163", DISKLESS, old_client),
+    ("rack_stops", "are clients of a stopped rack sent elsewhere", "Kafka", SPREAD, stopped),
+    ("rack_returns", "do readers return to a rack that is back", "KIP-392", SPREAD, readers_return),
+    ("diskless_rack_stops", "diskless: are clients of a stopped rack sent elsewhere", "KIP-1163", DISKLESS, stopped),
+    ("diskless_rack_returns", "diskless: do clients return to a rack that is back", "KIP-1163", DISKLESS, return_home),
 )
+"""Name, question, source, the kind of topic that it is about, and the judge, which gets the topic's name."""
 
 
 def report_json(server: str, racks: Sequence[str], checks: Sequence[ServerCheck]) -> dict[str, Any]:

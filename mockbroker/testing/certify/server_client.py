@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 from mockbroker.adapters.client_properties.settings import ClientSettings
-from mockbroker.adapters.real_cluster.cluster import LiveBroker, live_broker
+from mockbroker.adapters.real_cluster.cluster import NO_AUTO_CREATION_VERSION, LiveBroker, LiveCluster, live_broker
 from mockbroker.adapters.real_cluster.connection import BrokerConnection, RealClusterError, Unreachable
 from protocol.apis.fetch import FetchRequest
 from protocol.apis.metadata import DescribeTopicPartitionsRequest, MetadataRequest
@@ -22,7 +21,6 @@ ALL_IN_SYNC = -1
 TIMEOUT_MS = 10_000
 PART_BYTES = 1 << 20
 NO_BROKER = -1
-NO_AUTO_CREATION_VERSION = 4
 
 
 class ServerAsker(NamedTuple):
@@ -36,29 +34,25 @@ class ServerAsker(NamedTuple):
     describes: bool = False
 
 
-class PartitionAnswer(NamedTuple):
-    """A partition by an answer."""
-
-    leader: int
-    epoch: int
-    replicas: Sequence[int]
-    isr: Sequence[int]
-
-
 class TopicAnswer(NamedTuple):
-    """An answer about one topic; ``request`` says which request it answers, and ``brokers`` are those of Metadata."""
+    """An answer about one topic; ``request`` says which request it answers, and ``brokers`` are those of Metadata.
+
+    ``partitions`` are those of the answer, of Metadata or DescribeTopicPartitions, by index.
+    """
 
     request: str
     brokers: Mapping[int, LiveBroker]
     topic_id: bytes
-    partitions: Mapping[int, PartitionAnswer]
+    partitions: Mapping[int, Any]
 
     def rack_of(self, broker: int) -> str | None:
         return self.brokers[broker].rack if broker in self.brokers else None
 
     def leads(self, index: int) -> str:
         """The leader of a partition in words."""
-        return f"{self.request} names {self.broker_text(self.partitions[index].leader)} as leader of partition {index}"
+        return (
+            f"{self.request} names {self.broker_text(self.partitions[index].leader_id)} as leader of partition {index}"
+        )
 
     def broker_text(self, broker: int) -> str:
         """A broker and its rack in words."""
@@ -78,74 +72,61 @@ class PartitionReply(NamedTuple):
 
 
 class ServerClient:
-    """Connections to the brokers of one cluster, one for each broker and client.id.
+    """The clients of one cluster, each with its own connections. ``brokers`` are asked by id.
 
     Args:
-        servers: addresses that are asked until a broker is known.
+        servers: addresses that are asked for the brokers.
+
+    Raises: RealClusterError: none of them answers.
     """
 
     def __init__(self, servers: Sequence[tuple[str, int]], settings: ClientSettings, timeout_s: float) -> None:
-        self._settings, self._timeout_s = settings, timeout_s
-        self._links: dict[tuple[tuple[str, int], str], BrokerConnection] = {}
-        self._servers = servers
-        self.brokers: dict[int, LiveBroker] = {}
+        self._servers, self._settings, self._timeout_s = servers, settings, timeout_s
+        self._clients: dict[str, LiveCluster] = {}
         self.asker = ServerAsker(settings.client_id)
-        self.learn()
+        self.brokers = brokers_in(self._client(self.asker).metadata([]))
 
     def close(self) -> None:
         """End all connections; the next request to a broker opens one."""
-        for link in self._links.values():
-            link.close()
-        self._links = {}
-
-    def learn(self) -> None:
-        """Learn the brokers of the cluster. Raises Unreachable: no address of the cluster answers."""
-        known = [(one.host, one.port) for one in self.brokers.values()]
-        reasons = []
-        for address in dict.fromkeys([*known, *self._servers]):
-            try:
-                link = self._link(address, self.asker.client_id)
-                answer = self._sent(link, MetadataRequest(topics=[]), version_of(link, MetadataRequest, least=1))
-            except Unreachable as error:
-                reasons.append(str(error))
-            else:
-                self.brokers = {one.node_id: live_broker(one.node_id, one) for one in sorted_brokers(answer)}
-                return
-        raise Unreachable("; ".join(reasons))
+        for client in self._clients.values():
+            client.close()
 
     def versions(self, request: Any, least: int = 0, most: int | None = None) -> range:
         """The versions of a request's class, within bounds, that all brokers and we speak; empty if there is none."""
         ours = request.valid_versions
         lower, upper = max(ours.lowest, least), ours.highest if most is None else min(ours.highest, most)
         for broker in self.brokers:
-            served = self._to(broker, self.asker.client_id).versions.get(request.api_key, (0, -1))
+            served = self._connection(broker, self.asker).versions.get(request.api_key, (0, -1))
             lower, upper = max(lower, served[0]), min(upper, served[1])
         return range(lower, upper + 1)
 
     def ask(self, broker: int, request: Any, asker: ServerAsker, version: int | None = None) -> tuple[str, Any]:
         """The request in words, and its answer; in the newest version if none is named."""
-        link = self._to(broker, asker.client_id)
-        version = version_of(link, type(request)) if version is None else version
-        rack = f", RackId {asker.rack_id}" if getattr(request, "rack_id", "") else ""
-        text = f"{APIS[type(request).api_key][1]} v{version} of client {asker.client_id!r}{rack} at broker {broker}"
-        return text, self._sent(link, request, version)
+        try:
+            connection = self._connection(broker, asker)
+            if version is None:
+                version = connection.version_of(type(request))
+            rack = f", RackId {asker.rack_id}" if getattr(request, "rack_id", "") else ""
+            text = f"{APIS[type(request).api_key][1]} v{version} of client {asker.client_id!r}{rack} at broker {broker}"
+            return text, connection.ask(request, version)
+        except Unreachable:
+            self._client(asker).close()
+            raise
 
     def ask_controller(self, request: Any) -> Any:
-        """The answer of the controller, or in KRaft of any broker."""
-        _, answer = self.ask(min(self.brokers), MetadataRequest(topics=[]), self.asker)
-        to = answer.controller_id if answer.controller_id in self.brokers else min(self.brokers)
-        return self.ask(to, request, self.asker)[1]
+        """The answer of the controller."""
+        return self._client(self.asker).ask_controller(request, "Kafka 0.10.1")
 
     def look(self, topic: str, asker: ServerAsker, at: int | None = None, version: int | None = None) -> TopicAnswer:
         """A topic as a broker shows it to a client. Raises RealClusterError: the answer has an error."""
         broker = min(self.brokers) if at is None else at
         request = MetadataRequest(topics=[MetadataRequest.Topic(name=topic)])
-        link = self._to(broker, asker.client_id)
-        version = version_of(link, MetadataRequest) if version is None or asker.describes else version
+        if version is None:
+            version = self._connection(broker, asker).version_of(MetadataRequest)
         request.allow_auto_topic_creation = version < NO_AUTO_CREATION_VERSION
         request.rack_id = "" if asker.describes else asker.rack_id
         text, answer = self.ask(broker, request, asker, version)
-        brokers = {one.node_id: live_broker(one.node_id, one) for one in sorted_brokers(answer)}
+        brokers = brokers_in(answer)
         if asker.describes:
             described = DescribeTopicPartitionsRequest(topics=[DescribeTopicPartitionsRequest.Topic(name=topic)])
             described.rack_id = asker.rack_id
@@ -153,18 +134,11 @@ class ServerClient:
         found = next((one for one in answer.topics if one.name == topic), None)
         if found is None:
             raise RealClusterError(f"{text} answers without topic {topic}")
-        for code in [found.error_code, *(part.error_code for part in found.partitions)]:
-            if code != ErrorCode.NONE:
-                raise RealClusterError(f"{text} answers {error_name(code)} for topic {topic}")
-        return TopicAnswer(
-            text,
-            brokers,
-            found.topic_id,
-            {
-                one.partition_index: PartitionAnswer(one.leader_id, one.leader_epoch, one.replica_nodes, one.isr_nodes)
-                for one in sorted(found.partitions, key=lambda one: one.partition_index)
-            },
-        )
+        for one in (found, *found.partitions):
+            if one.error_code != ErrorCode.NONE:
+                raise RealClusterError(f"{text} answers {error_name(one.error_code)} for topic {topic}")
+        partitions = sorted(found.partitions, key=lambda one: one.partition_index)
+        return TopicAnswer(text, brokers, found.topic_id, {one.partition_index: one for one in partitions})
 
     def write(
         self, topic: str, shown: TopicAnswer, index: int, broker: int, asker: ServerAsker, version: int | None = None
@@ -201,53 +175,22 @@ class ServerClient:
         said = f"{len(found.records or b'')} bytes, preferred replica {found.preferred_read_replica}"
         return reply(text, index, found, answer, said)
 
-    def _to(self, broker: int, client_id: str) -> BrokerConnection:
-        where = self.brokers[broker]
-        return self._link((where.host, where.port), client_id)
+    def _client(self, asker: ServerAsker) -> LiveCluster:
+        if asker.client_id not in self._clients:
+            settings = replace(self._settings, client_id=asker.client_id)
+            self._clients[asker.client_id] = LiveCluster(self._servers, self._timeout_s, settings)
+        return self._clients[asker.client_id]
 
-    def _link(self, address: tuple[str, int], client_id: str) -> BrokerConnection:
-        key = (address, client_id)
-        if key not in self._links:
-            link = BrokerConnection(address, self._timeout_s, replace(self._settings, client_id=client_id))
-            link.open()
-            self._links[key] = link
-        return self._links[key]
-
-    def _sent(self, link: BrokerConnection, request: Any, version: int) -> Any:
-        try:
-            return link.ask(request, version)
-        except RealClusterError:
-            self._links = {key: one for key, one in self._links.items() if one is not link}
-            link.close()
-            raise
+    def _connection(self, broker: int, asker: ServerAsker) -> BrokerConnection:
+        return self._client(asker).connection_to(self.brokers[broker])
 
 
-def sorted_brokers(answer: Any) -> list[Any]:
-    return sorted(answer.brokers, key=lambda one: one.node_id)
-
-
-def version_of(link: BrokerConnection, request: Any, least: int = 0) -> int:
-    """The newest version that both sides speak. Raises RealClusterError: there is none."""
-    version = link.version_for(request, least=least)
-    if version is None:
-        name = APIS[request.api_key][1]
-        raise RealClusterError(f"{link.name}: no version of {name} that we both speak")
-    return version
+def brokers_in(answer: Any) -> dict[int, LiveBroker]:
+    """The brokers of a Metadata answer by id, in order."""
+    return {one.node_id: live_broker(one.node_id, one) for one in sorted(answer.brokers, key=lambda one: one.node_id)}
 
 
 def reply(text: str, index: int, found: Any, answer: Any, good: str) -> PartitionReply:
     said = good if found.error_code == ErrorCode.NONE else error_name(found.error_code)
     endpoints = {one.node_id: one for one in answer.node_endpoints}
     return PartitionReply(f"{text} answers {said} for partition {index}", found.error_code, found, endpoints)
-
-
-def within(seconds: float, is_done: Callable[[], bool], pause_s: float = 0.1) -> bool:
-    """Try until it is done; a broker that cannot be reached counts as not yet. False: the time is over."""
-    ends_at = time.monotonic() + seconds
-    while True:
-        with suppress(RealClusterError):
-            if is_done():
-                return True
-        if time.monotonic() >= ends_at:
-            return False
-        time.sleep(pause_s)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, TypeVar
 
 from mockbroker.adapters.real_cluster.connection import RealClusterError, refusal
-from mockbroker.testing.certify.server_client import NO_BROKER, ServerAsker, ServerClient, within
+from mockbroker.testing.certify.server_client import ServerAsker, ServerClient, TopicAnswer
 from protocol.apis.metadata import DescribeTopicPartitionsRequest, MetadataRequest
 from protocol.apis.topics import CreateTopicsRequest
 from protocol.error_codes import ErrorCode
@@ -16,9 +18,14 @@ ServerVerdict = Literal["pass", "fail", "not offered", "not tried"]
 NOT_OFFERED: ServerVerdict = "not offered"
 NOT_TRIED: ServerVerdict = "not tried"
 MOST_REPLICAS = 3
+PAUSE_S = 0.1
 METADATA_RACK, DESCRIBED_RACK = 14, 1
 """The versions with RackId."""
-DISKLESS = "diskless.enable"
+DISKLESS_SETTING = "diskless.enable"
+SPREAD, SINGLE, DISKLESS = "spread", "single", "diskless"
+"""The kinds of topics: classic with replicas in several racks, classic with one replica, so that most brokers have
+none, and diskless."""
+T = TypeVar("T")
 
 
 class BrokenPromiseError(Exception):
@@ -67,19 +74,9 @@ class ServerUnderTest:
     refused: dict[str, str] = field(default_factory=dict)
     outage: dict[str, str | None] | None = None
 
-    @property
-    def spread(self) -> str:
-        """A classic topic with replicas in several racks."""
-        return f"{self.plan.prefix}-spread"
-
-    @property
-    def single(self) -> str:
-        """A classic topic with one replica, so that most brokers have none."""
-        return f"{self.plan.prefix}-single"
-
-    @property
-    def diskless(self) -> str:
-        return f"{self.plan.prefix}-diskless"
+    def topic(self, kind: str) -> str:
+        """The name of the topic of this kind."""
+        return f"{self.plan.prefix}-{kind}"
 
     def named(self, rack: str) -> ServerAsker:
         """A client that names its rack in client.id."""
@@ -93,12 +90,6 @@ class ServerUnderTest:
         if self.client.versions(DescribeTopicPartitionsRequest, least=DESCRIBED_RACK):
             yield self.client.asker._replace(rack_id=rack, describes=True)
 
-    def has(self, topic: str) -> str:
-        """The topic. Raises NotJudgedError: the server did not make it."""
-        if topic in self.refused:
-            raise NotJudgedError(NOT_OFFERED, self.refused[topic])
-        return topic
-
 
 def make_topics(server: ServerUnderTest) -> None:
     """Create the topics that the server offers, and wait until brokers lead them.
@@ -109,18 +100,19 @@ def make_topics(server: ServerUnderTest) -> None:
 
     Raises: RealClusterError: the cluster refuses both.
     """
+    spread, single, diskless = map(server.topic, (SPREAD, SINGLE, DISKLESS))
     in_sync = {"min.insync.replicas": "1"}
-    create(server, server.spread, min(len(server.racks), MOST_REPLICAS), in_sync)
-    if server.spread in server.refused:
-        server.refused[server.single] = server.refused[server.spread]
+    create(server, spread, min(len(server.racks), MOST_REPLICAS), in_sync)
+    if spread in server.refused:
+        server.refused[single] = server.refused[spread]
     else:
-        create(server, server.single, 1, in_sync)
-    create(server, server.diskless, 1, {DISKLESS: "true"})
-    if server.refused.keys() >= {server.spread, server.diskless}:
-        create(server, server.diskless, 1, {})
-    for topic in (server.spread, server.single, server.diskless):
+        create(server, single, 1, in_sync)
+    create(server, diskless, 1, {DISKLESS_SETTING: "true"})
+    if server.refused.keys() >= {spread, diskless}:
+        create(server, diskless, 1, {})
+    for topic in (spread, single, diskless):
         if topic not in server.refused:
-            within(server.plan.settle_s, lambda topic=topic: is_led(server, topic))  # type: ignore[misc] # bound as it is now
+            await_leaders(server, topic, server.plan.settle_s)
 
 
 def create(server: ServerUnderTest, name: str, replicas: int, configs: dict[str, str]) -> None:
@@ -135,25 +127,49 @@ def create(server: ServerUnderTest, name: str, replicas: int, configs: dict[str,
         server.refused[name] = refusal(f"topic with {', '.join(configs) or 'defaults'}", made)
         if made.error_code not in (ErrorCode.INVALID_CONFIG, ErrorCode.INVALID_REPLICATION_FACTOR) or not configs:
             raise RealClusterError(server.refused[name])
-    elif name == server.spread:
+    elif name == server.topic(SPREAD):
         answered = {one.name: one.value for one in made.configs or []}
-        if answered.get(DISKLESS) == "true" or 0 < made.replication_factor < replicas:
+        if answered.get(DISKLESS_SETTING) == "true" or 0 < made.replication_factor < replicas:
             server.refused[name] = (
                 f"new topics are diskless: CreateTopics with replication factor {replicas} answers "
-                f"{made.replication_factor}, {DISKLESS} {answered.get(DISKLESS, 'unknown')}"
+                f"{made.replication_factor}, {DISKLESS_SETTING} {answered.get(DISKLESS_SETTING, 'unknown')}"
             )
 
 
-def is_led(server: ServerUnderTest, topic: str) -> bool:
-    """True once each broker names leaders, and these accept a write."""
-    for broker in server.client.brokers:
-        shown = server.client.look(topic, server.client.asker, broker)
-        if len(shown.partitions) < server.plan.partitions:
-            return False
-        for index, one in shown.partitions.items():
-            if (
-                one.leader == NO_BROKER
-                or server.client.write(topic, shown, index, one.leader, server.client.asker).error
-            ):
-                return False
-    return True
+def await_leaders(server: ServerUnderTest, topic: str, seconds: float) -> None:
+    """Wait until each broker names leaders that accept a write, or the time is over."""
+
+    def check() -> None:
+        for broker in server.client.brokers:
+            shown = server.client.look(topic, server.client.asker, broker)
+            if write_to_leaders(server, topic, shown, server.client.asker) < server.plan.partitions:
+                raise BrokenPromiseError(f"{shown.request} names {len(shown.partitions)} partitions")
+
+    with suppress(BrokenPromiseError, RealClusterError):
+        kept_within(seconds, check)
+
+
+def write_to_leaders(server: ServerUnderTest, topic: str, shown: TopicAnswer, asker: ServerAsker) -> int:
+    """The number of partitions, each of whose leaders accepts a write. Raises BrokenPromiseError."""
+    for index, one in shown.partitions.items():
+        if one.leader_id not in server.client.brokers:
+            raise BrokenPromiseError(shown.leads(index))
+        done = server.client.write(topic, shown, index, one.leader_id, asker)
+        if done.error:
+            raise BrokenPromiseError(f"{shown.leads(index)}; but {done.text}")
+    return len(shown.partitions)
+
+
+def kept_within(seconds: float, attempt: Callable[[], T]) -> T:
+    """The result of an attempt, which is repeated while it raises BrokenPromiseError or RealClusterError.
+
+    Raises what the last attempt raised, when the time is over.
+    """
+    ends_at = time.monotonic() + seconds
+    while True:
+        try:
+            return attempt()
+        except (BrokenPromiseError, RealClusterError):
+            if time.monotonic() >= ends_at:
+                raise
+        time.sleep(PAUSE_S)

@@ -351,10 +351,10 @@ def test_a_rack_that_no_broker_reports_breaks_the_promise_of_racks():
 
 
 def test_topics_are_deleted_when_a_check_ends_with_an_exception(monkeypatch):
-    def interrupted(_: object) -> str:
+    def interrupted(*_: object) -> str:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(server_checks, "SERVER_CHECKS", (("x", "x", "x", interrupted),))
+    monkeypatch.setattr(server_checks, "SERVER_CHECKS", (("x", "x", "x", "", interrupted),))
     with MockCluster(settings=SETTINGS) as cluster:
         client = ServerClient(servers_in(cluster.bootstrap_servers), ClientSettings(), 30)
         with pytest.raises(KeyboardInterrupt):
