@@ -10,21 +10,22 @@ from typing import TYPE_CHECKING
 
 from mockbroker.adapters.server import MockCluster
 from mockbroker.state.brokers.numbered import numbered_brokers
+from mockbroker.state.logs.appending import append
 from mockbroker.state.topics.coordinator_keys import OFFSETS_TOPIC
+from mockbroker.state.topics.topic import NO_LEADER
 from mockbroker.testing.certify.facts import WireFacts
-from mockbroker.testing.certify.feeder import Feeder
 from mockbroker.testing.certify.following import TopicPartition
 from mockbroker.testing.certify.plan import CertifyPlan, layout, replication_factor
-from protocol.records import iter_batches
+from protocol.records import Record, build_batch, iter_batches
 
 if TYPE_CHECKING:
     from mockbroker.state.cluster import Cluster
-    from mockbroker.state.topics.topic import Partition
     from protocol.records.batches import BatchHeader
 
 LARGE_LAG = 1_000_000
 """Records: every reader that is not at the log's start is ahead of a follower that lags so far."""
 WHOLE_LOG = 1 << 60
+VALUE_BYTES = 200
 
 
 class OwnCluster:
@@ -55,12 +56,7 @@ class OwnCluster:
             users=plan.security.users,
         )
         self.mock.state.replication_control.create(plan.topic, assignment=layout(len(plan.racks), plan.partitions))
-        self._racks, self.out_of_sync = list(plan.racks), set[int]()
-        self._feeder = Feeder(self.mock.engine)
-
-    @property
-    def fed(self) -> int:
-        return self._feeder.fed
+        self.fed, self.out_of_sync = 0, set[int]()
 
     async def start(self) -> None:
         """Start it, with the topic. Raises OSError, RealClusterError, UnfitClusterError."""
@@ -70,18 +66,19 @@ class OwnCluster:
         """Stop it, and delete the topic and group of the run."""
         await self.mock.close()
 
-    def racks(self) -> list[str]:
-        """The racks that a process is to run in, once it has started."""
-        return self._racks
-
     def feeds(self, topic: str) -> bool:
         """True if records may be written into a topic from here."""
         return True
 
     async def feed(self, topics: Sequence[str], count: int) -> None:
         """Write records into each partition that has a leader."""
-        for topic in topics:
-            self._feeder.feed(topic, self.mock.now_ms(), count)
+        now_ms = self.mock.now_ms()
+        for partition in (one for topic in topics for one in self.mock.state.topics[topic].partitions):
+            if partition.leader != NO_LEADER:
+                batch = batch_to_feed(partition.topic.name, partition.index, count, now_ms)
+                append(partition, batch, now_ms, one_batch=True, allow_zstd=True)
+                self.mock.state.replication.appended(partition, now_ms)
+                self.fed += count
         self.mock.settle()
 
     def offsets(self, place: TopicPartition) -> tuple[int, int]:
@@ -97,8 +94,8 @@ class OwnCluster:
         """End its lag."""
         self.mock.set_follower_lag(broker, 0)
 
-    def may_change(self, topic: str) -> bool:
-        """True if leaders and replicas of a topic may be moved."""
+    def owns(self, topic: str) -> bool:
+        """True if leaders and replicas of a topic may be moved, and batches keep their producers' checksums."""
         return True
 
     async def move_leader(self, place: TopicPartition, target: int) -> str | None:
@@ -126,15 +123,11 @@ class OwnCluster:
             followers: broker -> how many partitions are read there that it follows.
         """
         if not followers:
-            return self._racks[-1]
+            return self.mock.state.liveness.racks()[-1]
         # Members that lose their coordinator join again, which frees a reader that hangs on a follower.
         spared = coordinators(self.mock.state, groups)
         most = max(sorted(followers), key=lambda one: (one not in spared, followers[one]))
-        return self.mock.state.brokers[most].rack or self._racks[-1]
-
-    def goes_on(self, partition: Partition) -> bool:
-        """True if a partition can be read and written to now."""
-        return True
+        return self.mock.state.brokers[most].rack
 
     def is_settled(self, groups: set[str], facts: WireFacts) -> bool:
         """True if members of some group have their assignments."""
@@ -143,14 +136,16 @@ class OwnCluster:
             return True
         return bool(groups & {group.id for group in state.groups.select(states=["Stable"])})
 
-    def keeps_checksums(self, topic: str) -> bool:
-        """True if batches in a topic's log have the checksums that their producers set."""
-        return True
-
     async def logged(self, place: TopicPartition, first: int, end: int) -> list[BatchHeader]:
         """The batches that are in a partition's log from one offset to another."""
         log = self.mock.state.find_partition(*place).log
         return [header for data in log.read(log.start_offset, WHOLE_LOG) for header in iter_batches(data)]
+
+
+def batch_to_feed(topic: str, index: int, count: int, now_ms: int) -> bytes:
+    """Records for a partition that the program reads."""
+    values = (f"{topic}-{index} {now_ms} {number} ".encode().ljust(VALUE_BYTES, b".") for number in range(count))
+    return build_batch([Record(value=value, timestamp=now_ms) for value in values])
 
 
 def coordinators(cluster: Cluster, groups: Iterable[str]) -> set[int]:

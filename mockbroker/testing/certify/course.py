@@ -77,7 +77,7 @@ class CertifyCourse:
         end_s = loop.time() + self.plan.budget_s
         self._deadline_s = end_s - min(MAX_ENDING_S, self.plan.budget_s / 4)
         await self.cluster.start()
-        self.facts.racks = self.cluster.racks()
+        self.facts.racks = self.state.liveness.racks()
         await self._start_programs()
         await self._arrive()
         self._feeding = asyncio.create_task(self._feed())
@@ -186,7 +186,7 @@ class CertifyCourse:
             target = next((one for one in partition.isr if one != partition.leader), None)
             if target is None or not self._is_used_at_leader(partition):
                 continue
-            if not self.cluster.may_change(partition.topic.name):
+            if not self.cluster.owns(partition.topic.name):
                 continue
             moved += 1
             place = (partition.topic.name, partition.index)
@@ -200,7 +200,7 @@ class CertifyCourse:
             if refused is None:
                 await self._go_on("leader moved", f"records of {place[0]}-{place[1]} at its new leader", only=place)
             held_up.remove()
-            self.observer.leader_settled(place)
+            self.observer.moves.pop(place)
             if refused is not None:
                 self._skip("leader_hints", refused)
                 return
@@ -212,19 +212,19 @@ class CertifyCourse:
         for partition in self._partitions():
             reader = self._follower_read(partition)
             others = [one for one in self.state.liveness.online_ids() if one not in partition.replicas]
-            if reader is None or not others or not self.cluster.may_change(partition.topic.name):
+            if reader is None or not others or not self.cluster.owns(partition.topic.name):
                 continue
             self.say(f"{partition.topic.name}-{partition.index} moves away from follower broker {reader}, read there")
             replicas = [partition.leader, *(one for one in partition.replicas if one not in (partition.leader, reader))]
             place = (partition.topic.name, partition.index)
             wanted = [*replicas, min(others)]
-            self.observer.replicas_moving(place, wanted)
+            self.observer.replicas[place] = tuple(wanted)
             refused = await self.cluster.move_replicas(place, wanted)
             if refused is None:
                 await self._go_on("moved", "records once it has moved")
             else:
                 self.say(f"it does not: {refused}")
-            self.observer.replicas_moved(place)
+            del self.observer.replicas[place]
             return
 
     async def _outage(self) -> None:
@@ -282,7 +282,7 @@ class CertifyCourse:
             (topic, partition.index): self.cluster.offsets((topic, partition.index))[1] + RECORDS_A_STEP
             for topic in self._fed_topics()
             for partition in self.state.topics[topic].partitions
-            if only in (None, (topic, partition.index)) and self.cluster.goes_on(partition)
+            if only in (None, (topic, partition.index)) and self._is_led(partition)
         }
         written = self._written(only) + RECORDS_A_STEP * (1 if only else len(self._alive()))
         writes = bool(self.facts.produced_topics) and (only is None or only[0] in self.facts.produced_topics)
@@ -302,6 +302,10 @@ class CertifyCourse:
         )
         shown = ", ".join(behind[:4]) + (f" and {len(behind) - 4} more" if len(behind) > 4 else "")
         self.facts.unfinished[step] = f"no more {what}" + (f" ({shown})" if behind else "")
+
+    def _is_led(self, partition: Partition) -> bool:
+        leader = self.state.brokers.get(partition.leader)
+        return leader is not None and leader.is_running
 
     def _written(self, only: TopicPartition | None) -> int:
         """Records that producers got acknowledged, in all or of one partition."""
@@ -431,7 +435,7 @@ class CertifyCourse:
         for place, batches in sorted(produced.acknowledged.items()):
             end = max(offset + batch.records for offset, batch in batches.items())
             name, kept = f"{place[0]}-{place[1]}", dict[int, AcknowledgedBatch]()
-            checksums_count = self.cluster.keeps_checksums(place[0])
+            checksums_count = self.cluster.owns(place[0])
             first_by_checksum: dict[int, int] = {}
             for header in await self.cluster.logged(place, min(batches), end):
                 records = header.last_offset - header.base_offset + 1

@@ -6,7 +6,7 @@ it is known where the process runs, whatever the client says. Calls of other lis
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import Any
@@ -68,8 +68,8 @@ class WireObserver:
         """How many calls of the program have ended."""
         self._clock = 0
         self._arrived: dict[Call, int] = {}
-        self._moves: dict[TopicPartition, tuple[int, int]] = {}  # leader, and when it came to lead
-        self._replicas: dict[TopicPartition, tuple[int, ...]] = {}  # of partitions on the move, those to be
+        self.moves: dict[TopicPartition, tuple[int, int]] = {}  # a new leader, and since when
+        self.replicas: dict[TopicPartition, tuple[int, ...]] = {}  # of partitions on the move; clients may know first
         self._hinted: set[tuple[str, str | None, int, TopicPartition]] = set()  # clients with a hint, by API
 
     # the path's calls
@@ -133,19 +133,7 @@ class WireObserver:
 
     def leader_moved(self, place: TopicPartition, leader: int) -> None:
         """A partition has another leader; clients that learn it from an error may go there without Metadata."""
-        self._moves[place] = (leader, self._clock)
-
-    def leader_settled(self, place: TopicPartition) -> None:
-        """End the observation of a leader's change: later fetches have other reasons."""
-        self._moves.pop(place, None)
-
-    def replicas_moving(self, place: TopicPartition, replicas: Sequence[int]) -> None:
-        """A partition moves to other replicas; clients may learn it before the proxy."""
-        self._replicas[place] = tuple(replicas)
-
-    def replicas_moved(self, place: TopicPartition) -> None:
-        """The move is complete."""
-        self._replicas.pop(place, None)
+        self.moves[place] = (leader, self._clock)
 
     def brokers_stopped(self, broker_ids: list[int]) -> int:
         """Brokers were stopped; returns the moment, to be compared with arrivals."""
@@ -182,7 +170,7 @@ class WireObserver:
         partition = self._partition(place)
         if partition is None:
             return None
-        brokers, replicas = self.cluster.brokers, self._replicas.get(place, partition.replicas)
+        brokers, replicas = self.cluster.brokers, self.replicas.get(place, partition.replicas)
         up = (one for one in self._in_sync(partition) & self.cluster.liveness.online_ids() if brokers[one].is_running)
         return PartitionSnapshot(partition.leader, frozenset(up).intersection(replicas), replicas)
 
@@ -365,7 +353,7 @@ class WireObserver:
 
         The course delays Metadata meanwhile, except at the new leader: of clients that asked there this is unknown.
         """
-        move = self._moves.get(place)
+        move = self.moves.get(place)
         key = (client.rack, client.client_id, api_key, place)
         if move is None or broker != move[0] or arrived <= move[1] or key not in self._hinted:
             return

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from mockbroker.core.faults.faults import FaultHandle
     from mockbroker.core.outcome import Outcome
     from mockbroker.proxy.path import ProxyPath
-    from mockbroker.state.topics.topic import Partition
     from mockbroker.testing.certify.facts import WireFacts
     from mockbroker.testing.certify.following import TopicPartition
     from protocol.records.batches import BatchHeader
@@ -112,14 +111,14 @@ class RealCluster:
         path.observers.append(self)
         self._coordinators: set[int] = set()
         self._ends: dict[TopicPartition, int] = {}
-        self._lagging: dict[int, tuple[str | None, list[FaultHandle]]] = {}
+        self._out_of_range: list[FaultHandle] = []
         self._is_own_topic = False
 
     # its life
 
     async def start(self) -> None:
         await self.proxy.start()
-        racks = self.racks()
+        racks = self.proxy.state.liveness.racks()
         if len(racks) < 2:
             raise UnfitClusterError(
                 f"expected brokers in two or more racks, got {', '.join(racks) or 'none'} of "
@@ -140,7 +139,7 @@ class RealCluster:
 
     async def _create_topic(self) -> None:
         """Make the topic, with replicas as in a cluster of certify's own."""
-        racks = self.racks()
+        racks = self.proxy.state.liveness.racks()
         members = [[broker.id for broker in self.proxy.state.liveness.brokers_in(rack)] for rack in racks]
         replicas = [
             [members[rack][index % len(members[rack])] for rack in row]
@@ -172,11 +171,8 @@ class RealCluster:
 
     # what the course asks
 
-    def racks(self) -> list[str]:
-        return self.proxy.state.liveness.racks()
-
     def feeds(self, topic: str) -> bool:
-        return topic == self._plan.topic and (self._is_own_topic or self._upstream.feeds_named)
+        return self.owns(topic) or (topic == self._plan.topic and self._upstream.feeds_named)
 
     async def feed(self, topics: Sequence[str], count: int) -> None:
         leaders = {
@@ -212,28 +208,24 @@ class RealCluster:
         return 0, self._ends.get(place, 0)
 
     async def lag(self, broker: int, places: Iterable[TopicPartition]) -> None:
-        rack = self.proxy.state.brokers[broker].rack
         by_topic: dict[str, list[int]] = {}
         for topic, index in places:
             by_topic.setdefault(topic, []).append(index)
-        if rack is not None:
-            self._hide(rack)
-        faults = [
+        self._hide(self.proxy.state.brokers[broker].rack or "")
+        self._out_of_range = [
             self.proxy.faults.add(
                 match={"api": "Fetch", "broker": broker, "topic": topic, "partition": sorted(indexes)},
                 effect={"error": ErrorCode.OFFSET_OUT_OF_RANGE.name},
             )
             for topic, indexes in by_topic.items()
         ]
-        self._lagging[broker] = rack, faults
 
     async def catch_up(self, broker: int) -> None:
-        rack, faults = self._lagging.pop(broker)
-        for fault in faults:
+        for fault in self._out_of_range:
             fault.remove()
-        self._show(rack or "")
+        self._show(self.proxy.state.brokers[broker].rack or "")
 
-    def may_change(self, topic: str) -> bool:
+    def owns(self, topic: str) -> bool:
         return self._is_own_topic and topic == self._plan.topic
 
     async def move_leader(self, place: TopicPartition, target: int) -> str | None:
@@ -263,23 +255,16 @@ class RealCluster:
 
     def outage_rack(self, followers: Mapping[int, int], groups: Iterable[str]) -> str | None:
         read: dict[str, int] = {}
-        for rack in reversed(self.racks()):
+        for rack in reversed(self.proxy.state.liveness.racks()):
             brokers = {broker.id for broker in self.proxy.state.liveness.brokers_in(rack)}
             if not brokers & self._coordinators:
                 read[rack] = sum(followers.get(broker, 0) for broker in brokers)
         return max(read, key=lambda rack: read[rack], default=None)
 
-    def goes_on(self, partition: Partition) -> bool:
-        leader = self.proxy.state.brokers.get(partition.leader)
-        return leader is not None and leader.is_running
-
     def is_settled(self, groups: set[str], facts: WireFacts) -> bool:
         dealt = {place for client in facts.clients.values() if client.group for place in client.assignment}
         topics = [topic for topic in facts.consumed_topics if self.feeds(topic)]
         return dealt >= {(topic, one.index) for topic in topics for one in self.proxy.state.topics[topic].partitions}
-
-    def keeps_checksums(self, topic: str) -> bool:
-        return self.may_change(topic)  # brokers may compress or date the records of others
 
     async def logged(self, place: TopicPartition, first: int, end: int) -> list[BatchHeader]:
         for _ in range(2):
@@ -306,7 +291,7 @@ class RealCluster:
     def _hide(self, rack: str) -> None:
         """Let leaders name no replica in a rack to its readers."""
         self._hidden.racks.add(rack)
-        self.out_of_sync |= {broker.id for broker in self.proxy.state.liveness.brokers_in(rack)}
+        self.out_of_sync |= {broker.id for broker in self.proxy.state.brokers.values() if broker.rack == rack}
 
     def _show(self, rack: str) -> None:
         self._hidden.racks.discard(rack)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from mockbroker.adapters.real_cluster.cluster import LiveBroker
 from mockbroker.adapters.real_cluster.connection import check
 from mockbroker.proxy.adapters.upstream import UpstreamLink, UpstreamSettings
+from mockbroker.testing.certify.clusters import batch_to_feed
 from protocol.apis.elect_leaders import ElectLeadersRequest
 from protocol.apis.fetch import FetchRequest
 from protocol.apis.groups import DeleteGroupsRequest
@@ -18,7 +18,7 @@ from protocol.apis.produce import ProduceRequest
 from protocol.apis.reassignments import AlterPartitionReassignmentsRequest
 from protocol.apis.topics import DeleteTopicsRequest
 from protocol.error_codes import ErrorCode
-from protocol.records import Record, build_batch, iter_batches
+from protocol.records import iter_batches
 
 if TYPE_CHECKING:
     from mockbroker.proxy.mirror import BrokerAddress
@@ -29,7 +29,6 @@ CLIENT_ID = "kafka-rack certify"
 BY_NAME = 12
 """The last version of Produce and Fetch that names topics rather than numbers them."""
 LEADER_ONLY = 1
-VALUE_BYTES = 200
 TIMEOUT_MS = 10_000
 LATEST = -1
 PART_BYTES, ANSWER_BYTES = 4 << 20, 16 << 20
@@ -50,7 +49,6 @@ class RealBrokers(UpstreamLink):
     def __init__(self, settings: UpstreamSettings, addresses: Mapping[int, BrokerAddress]) -> None:
         super().__init__(replace(settings, client_id=CLIENT_ID), addresses.values)
         self._addresses = addresses
-        self._numbers = count(1)
 
     async def create_topic(self, name: str, replicas: Sequence[Sequence[int]]) -> None:
         """Create a topic."""
@@ -115,9 +113,8 @@ class RealBrokers(UpstreamLink):
         for name, indexes in topics.items():
             parts = []
             for index in indexes:
-                texts = [f"{name}-{index} {next(self._numbers)} ".encode() for _ in range(records)]
-                made = [Record(value=text.ljust(VALUE_BYTES, b"."), timestamp=now_ms) for text in texts]
-                parts.append(ProduceRequest.Topic.Partition(index=index, records=build_batch(made)))
+                batch = batch_to_feed(name, index, records, now_ms)
+                parts.append(ProduceRequest.Topic.Partition(index=index, records=batch))
             request.topic_data.append(ProduceRequest.Topic(name=name, partition_data=parts))
         answer = await self._ask_broker(broker, request, BY_NAME)
         return {

@@ -69,7 +69,7 @@ async def test_a_topic_is_made_near_some_racks_and_far_from_others_and_taken_awa
     async with certified() as (cluster, real, skipped):
         made = real.state.topics[MADE]
         assert [list(one.replicas) for one in made.partitions] == [[0, 1], [1, 2], [2, 0]]
-        assert cluster.racks() == ["a", "b", "c"]
+        assert cluster.proxy.state.liveness.racks() == ["a", "b", "c"]
         assert skipped == {}
         assert MADE in real.state.topics
     assert MADE not in real.state.topics
@@ -90,7 +90,7 @@ async def test_records_are_written_to_what_was_made_and_their_offsets_are_known(
 async def test_a_topic_that_was_there_stays_as_it_is_unless_it_is_to_be_fed():
     async with certified(THERE) as (cluster, real, skipped):
         assert not cluster.feeds(THERE)
-        assert not cluster.may_change(THERE)
+        assert not cluster.owns(THERE)
         assert skipped["leader_hints"] == "orders was not made by certify, so its leaders are not moved"
     async with certified(THERE, feeds=True) as (cluster, real, _):
         assert cluster.feeds(THERE)
@@ -173,7 +173,7 @@ async def test_a_cluster_without_racks_is_refused(options: dict[str, Any], words
 
 async def test_racks_are_those_that_are_given_for_brokers():
     async with certified(given={0: "x", 1: "y", 2: None}) as (cluster, *_):
-        assert cluster.racks() == ["x", "y"]
+        assert cluster.proxy.state.liveness.racks() == ["x", "y"]
 
 
 async def test_readers_are_not_held_to_follow_where_brokers_send_nobody():
