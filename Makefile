@@ -41,7 +41,6 @@ NEEDS_PYTHON := a Python of version 3.11 or newer is missing; install it (Debian
 NEEDS_VENV := has no venv module; install it (Debian, Ubuntu: apt-get install python3-venv)
 NEEDS_PACKAGES := the packages of constraints.txt could not be installed, as $(VENV)/install.log says; mostly a way to a Python package index is missing: set PIP_INDEX_URL or PIP_FIND_LINKS to one that this machine reaches
 NEEDS_JAVA := Spark needs Java 17 or newer: install it (Debian, Ubuntu: apt-get install openjdk-17-jre-headless; macOS: brew install openjdk@17) or set JAVA_HOME
-NEEDS_TSHARK := the tests that have tshark read our packets are skipped without it: install it (Debian, Ubuntu: apt-get install tshark)
 NEEDS_CHROMIUM := the tests of the dashboard drive Chromium, and are skipped without it: install it with its driver (Debian: apt-get install chromium chromium-driver)
 
 # Installs packages of Debian, with a second and a third try, as mirrors fail for a moment. In a subshell; its status tells.
@@ -51,7 +50,7 @@ PIP_INSTALL = { $(BIN)/pip install $(1) || { sleep 10; $(BIN)/pip install $(1); 
 
 NEEDS_CARGO := the native codec is built by cargo 1.83 or newer: install Rust; all works without it, more slowly
 
-.PHONY: setup native java chromium tshark clients demo test check nightly format lint types imports bench torture answers fuzz notebook \
+.PHONY: setup native java chromium clients demo test check nightly format lint types imports bench torture answers fuzz notebook \
 	notebook-ready docs docs-ready wheel release-ready newest-spark newest-spark-there constraints clean
 
 setup: $(DEV_READY) java
@@ -65,10 +64,6 @@ java:
 chromium:
 	@command -v chromium >/dev/null && command -v chromedriver >/dev/null || \
 		( [ -n "$$CI" ] && $(call APT_INSTALL,chromium chromium-driver) ) || echo '$(NEEDS_CHROMIUM)'
-
-# What we write as packets is read by tshark too. Where it is missing and CI may install it, it is; else those tests are skipped.
-tshark:
-	@command -v tshark >/dev/null || ( [ -n "$$CI" ] && $(call APT_INSTALL,tshark) ) || echo '$(NEEDS_TSHARK)'
 
 demo: $(DEMO_READY)
 	@$(BIN)/kafka-rack demo

@@ -1,10 +1,9 @@
-"""Writes every frame between clients and brokers to files, as lines of JSON or as packets.
+"""Writes every frame between clients and brokers to files, as lines of JSON.
 
-The form of a file ``.pcapng`` is in ``capture_packets.py``. That of all others is that of fixtures/captures: line 1
-describes the capture, ``open`` and ``close`` lines a connection's life, and each frame has its time in microseconds,
-its connection, its direction and its bytes in base64. A full file is followed by another, ``trace-0001.jsonl`` after
-``trace.jsonl``, that is complete in itself: it repeats the first line, the open connections, the requests without an
-answer (``asked``) and the topics (``topic``).
+The form is that of fixtures/captures: line 1 describes the capture, ``open`` and ``close`` lines a connection's life,
+and each frame has its time in microseconds, its connection, its direction and its bytes in base64. A full file is
+followed by another, ``trace-0001.jsonl`` after ``trace.jsonl``, that is complete in itself: it repeats the first line,
+the open connections, the requests without an answer (``asked``) and the topics (``topic``).
 
 The cluster's thread only queues notes; a thread writes them in batches, every ``BATCH_S``. If a file cannot be written,
 that is logged, the capture ends, and clients are served as before.
@@ -12,6 +11,7 @@ that is logged, the capture ends, and clients are served as before.
 
 from __future__ import annotations
 
+import json
 import logging
 import threading
 import time
@@ -22,10 +22,8 @@ from contextlib import suppress
 from functools import partial
 from io import FileIO
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any
 
-from mockbroker.adapters.capture_lines import Fields, LineForm
-from mockbroker.adapters.capture_packets import PacketForm
 from mockbroker.call import Call
 from mockbroker.core.outcome import Outcome
 from mockbroker.core.redaction import has_secrets, is_bare_token, redacted_request, redacted_response
@@ -41,10 +39,10 @@ WRITE_BYTES = 1 << 16
 """The size of one write; all other threads may run meanwhile."""
 NOTE_BYTES = 52
 """The text of a line around its frame, in bytes before base64: 70 of them after it."""
-PACKETS_SUFFIX = ".pcapng"
 LENGTH_BYTES = 4  # in front of each frame
 FORMAT = 1
 
+Fields = dict[str, Any]
 Topics = Iterable[tuple[str, bytes, list[int]]]
 
 
@@ -68,11 +66,10 @@ class Capture:
         file_bytes: int,
     ) -> None:
         self.now_us, self._describe = now_us, describe
-        form = form_of(path)
-        self._file_limit = file_bytes * 3 // 4 if isinstance(form, LineForm) else file_bytes  # before base64
+        self._file_limit = file_bytes * 3 // 4  # before base64
         self._noted_bytes = self._file_started_at = 0
         self._taps: dict[int, Tap] = {}  # by the connection's number
-        self._writer = Writer(path, form)
+        self._writer = Writer(path)
         self._writer.begin_file(now_us(), *describe())
         self._writer.start()
 
@@ -81,9 +78,9 @@ class Capture:
         """The files so far, the first one first."""
         return self._writer.files
 
-    def connection(self, number: int, broker: int, listener: str, client: str, server: str = "") -> Tap:
-        """A connection has been opened, between these addresses with their ports."""
-        tap = self._taps[number] = Tap(self, number, broker, listener, client, server, self.now_us())
+    def connection(self, number: int, broker: int, listener: str, client: str) -> Tap:
+        """A connection has been opened, from this address with its port."""
+        tap = self._taps[number] = Tap(self, number, broker, listener, client, self.now_us())
         self.note(partial(self._writer.opened, tap))
         return tap
 
@@ -134,13 +131,10 @@ class Capture:
 class Tap:
     """Notes the frames of one connection."""
 
-    __slots__ = ("broker", "client", "listener", "number", "opened", "server", "_capture")
+    __slots__ = ("broker", "client", "listener", "number", "opened", "_capture")
 
-    def __init__(
-        self, capture: Capture, number: int, broker: int, listener: str, client: str, server: str, opened: int
-    ) -> None:
-        self.number, self.broker, self.listener, self.opened = number, broker, listener, opened
-        self.client, self.server = client, server
+    def __init__(self, capture: Capture, number: int, broker: int, listener: str, client: str, opened: int) -> None:
+        self.number, self.broker, self.listener, self.client, self.opened = number, broker, listener, client, opened
         self._capture = capture
 
     def request(self, frame: bytes) -> None:
@@ -162,22 +156,21 @@ FrameNote = tuple[int, Tap, bool, tuple[bytes | memoryview, ...]]
 """The time, the connection, True for a request, and the frame in pieces."""
 Note = FrameNote | Callable[[], None]
 """A frame, or a call of one of the writer's methods."""
-Form: TypeAlias = LineForm | PacketForm
 
 
 class Writer(threading.Thread):
-    """Puts notes into lines or packets, and writes them.
+    """Puts notes into lines, and writes them.
 
     ``done_bytes`` is the size of the notes that have left the queue. ``hurry`` ends the wait for the next batch.
     """
 
-    def __init__(self, path: Path, form: Form) -> None:
+    def __init__(self, path: Path) -> None:
         super().__init__(name="kafka-rack capture", daemon=True)
         self.files: list[Path] = []
         self.notes: deque[Note] = deque()
         self.hurry = threading.Event()
         self.done_bytes = 0
-        self._path, self._form = path, form
+        self._path = path
         self._conversations: dict[int, UnansweredRequests] = {}
         self._file: FileIO | None = None
         self._whole_bytes = 0  # of whole lines in that file
@@ -218,19 +211,22 @@ class Writer(threading.Thread):
             conversation.asked_for(at_us, frame)
         elif conversation is not None:
             conversation.answered(frame)
-        self._add(self._form.frame(at_us, tap, is_request, frame))
+        direction = b"req" if is_request else b"resp"
+        values = at_us, tap.number, direction, len(frame), b64encode(frame)
+        self._add(b'{"t":%d,"conn":%d,"dir":"%b","n":%d,"data":"%b"}\n' % values)
         return len(frame)
 
     def opened(self, tap: Tap) -> None:
         self._conversations[tap.number] = UnansweredRequests(tap)
-        self._add(self._form.opened(tap))
+        self._add(opened_line(tap))
 
     def closed(self, at_us: int, tap: Tap, unread_bytes: int) -> None:
         self._conversations.pop(tap.number, None)
-        self._add(self._form.closed(at_us, tap, unread_bytes))
+        fields = {"t": at_us, "ev": "close", "conn": tap.number, "partial_req": unread_bytes, "partial_resp": 0}
+        self._add(json_line(fields))
 
     def ended(self, at_us: int) -> None:
-        self._add(self._form.ended(at_us))
+        self._add(json_line({"t": at_us, "ev": "end"}))
         self._is_over = True
 
     def next_file(self, at_us: int, fields: Fields, topics: Topics) -> None:
@@ -242,9 +238,9 @@ class Writer(threading.Thread):
             except OSError as error:
                 self._give_up(error.strerror or str(error))
 
-    def _add(self, lines: list[bytes]) -> None:
-        self._lines += lines
-        self._lines_bytes += sum(map(len, lines))
+    def _add(self, line: bytes) -> None:
+        self._lines.append(line)
+        self._lines_bytes += len(line)
 
     # files
 
@@ -252,11 +248,15 @@ class Writer(threading.Thread):
         """Begin the next file, with the lines that make it complete in itself. Raises OSError, naming it."""
         number = len(self.files)
         path = self._path if number == 0 else self._path.with_name(f"{self._path.stem}-{number:04d}{self._path.suffix}")
-        first = {"name": path.stem, **fields, "ev": "capture", "format": FORMAT, "started": at_us}
-        told = [first]
+        lines = [json_line({"name": path.stem, **fields, "ev": "capture", "format": FORMAT, "started": at_us})]
         for name, topic_id, leaders in topics:
-            told.append({"ev": "topic", "name": name, "id": b64encode(topic_id).decode(), "leaders": leaders})
-        lines = self._form.file_start(told, list(self._conversations.values()))
+            topic = {"ev": "topic", "name": name, "id": b64encode(topic_id).decode(), "leaders": leaders}
+            lines.append(json_line(topic))
+        for number, conversation in self._conversations.items():
+            lines.append(opened_line(conversation.tap))
+            for asked_us, frame in conversation.unanswered():
+                asked = {"t": asked_us, "ev": "asked", "conn": number, "data": b64encode(frame).decode()}
+                lines.append(json_line(asked))
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             file = path.open("wb", buffering=0)
@@ -324,9 +324,13 @@ class UnansweredRequests:
         self._asked_bytes -= len(self._asked.pop(correlation_id)[1])
 
 
-def form_of(path: Path) -> Form:
-    """Returns the form that a file's name selects: packets for ``.pcapng``, else lines."""
-    return PacketForm() if path.suffix == PACKETS_SUFFIX else LineForm()
+def opened_line(tap: Tap) -> bytes:
+    fields = {"t": tap.opened, "ev": "open", "conn": tap.number, "broker": tap.broker, "listener": tap.listener}
+    return json_line({**fields, "client": tap.client})
+
+
+def json_line(value: Fields) -> bytes:
+    return json.dumps(value, separators=(",", ":")).encode() + b"\n"
 
 
 def write_whole(file: FileIO, lines: list[bytes]) -> int:

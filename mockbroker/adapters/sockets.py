@@ -279,9 +279,9 @@ class ClientProtocol(asyncio.BaseProtocol):
         self.node.clients[self] = None
         capture = self.cluster.capture
         if capture is not None:
-            ends = (self.transport.get_extra_info(name) for name in ("peername", "sockname"))
-            address, server = (f"{end[0]}:{end[1]}" if end else "" for end in ends)
-            self._tap = capture.connection(number, self.node.broker.id, self.listener.name, address, server)
+            peer = self.transport.get_extra_info("peername")
+            client = f"{peer[0]}:{peer[1]}" if peer else ""
+            self._tap = capture.connection(number, self.node.broker.id, self.listener.name, client)
 
     def _connection(self, session: Session) -> Connection:
         return Connection(self.cluster.engine.path, session, on_output=self.flush)

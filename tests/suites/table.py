@@ -89,13 +89,12 @@ def target(name: str, *concerns: str, needs: Sequence[str] = (), at_night: bool 
 
 
 RULES = [target(name) for name in ("types", "format", "lint", "imports")]
-TEST = pytest_suite("test", workers=3, needs=("java", "tshark"), cores=2)
+TEST = pytest_suite("test", workers=3, needs=("java",), cores=2)
 
 NIGHTLY = [
     interop(
         "clients",
-        *("matrix", "java", "event_loops", "record_formats", "serve", "capture", "capture_packets"),
-        *("capture_page", "fetched"),
+        *("matrix", "java", "event_loops", "record_formats", "serve", "capture", "capture_page", "fetched"),
         "virtual_time",
         concerns=(*WIRE, *CLUSTER, *SOCKETS, "mockbroker/adapters/tls/*", "docs/capture.md"),
     ),

@@ -75,7 +75,7 @@ def proxy(arguments: Arguments) -> int:
     Examples:
       kafka-rack proxy --bootstrap-server staging-1:9092 --port 9092
       kafka-rack proxy --bootstrap-server staging-1:9093 --command-config client.properties --bootstrap-file address
-      kafka-rack proxy --bootstrap-server staging-1:9092 --broker-racks 0:a,1:b,2:c --capture run.pcapng
+      kafka-rack proxy --bootstrap-server staging-1:9092 --broker-racks 0:a,1:b,2:c --capture run.jsonl
     """
     if not arguments.bootstrap_server:
         raise UsageError("--bootstrap-server: expected HOST:PORT of the real cluster, got none")

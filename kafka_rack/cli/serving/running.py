@@ -72,7 +72,7 @@ tls_options = together(
 )
 capture_options = section(
     "Capture and faults",
-    option("--capture", FILE, "Write every frame to this file, for locality and check; packets if it is .pcapng."),
+    option("--capture", FILE, "Write every frame to this file, for locality and check."),
     option("--capture-bytes", Size(), "Continue in FILE-0001 when the file has this size.", default="64MiB"),
     client_racks_option,
     option("--faults", FILE, "Inject the faults of this JSON or YAML file from the start (docs/faults.md)."),
@@ -105,9 +105,9 @@ def check_serving(arguments: Arguments) -> None:
 
 
 def check_capture(file: str | None) -> None:
-    """Refuse a compressed capture. Raises UsageError."""
-    if file is not None and file.endswith(".gz"):
-        raise UsageError(f"--capture {file}: expected a name without .gz: readers follow the file while it grows")
+    """Refuse a name that promises another form than lines of JSON. Raises UsageError."""
+    if file is not None and file.endswith((".gz", ".pcap", ".pcapng")):
+        raise UsageError(f"--capture {file}: expected a name such as trace.jsonl: a capture is lines of JSON")
 
 
 def run_made(
