@@ -57,8 +57,8 @@ SAID, PROBLEM, EVENT, REQUEST, RESPONSE, SEGMENT = range(6)
 segment."""
 Piece = namedtuple(  # noqa: PYI024 - the types are Spark's
     "Piece",
-    "scope key moment file offset kind data number conn ts source source_port target target_port flags size said",
-    defaults=(0, None, 0, None, None, None, None, 0, 0, b""),
+    "scope key moment file offset kind data number conn ts source source_port target target_port flags size",
+    defaults=(0, None, 0, None, None, None, None, 0, 0),
 )
 """A piece's columns; those from ``source`` on are a segment's.
 
@@ -68,10 +68,7 @@ file so far, of lines where Spark's part of the file begins. ``offset``: of pack
 of Spark's part on. ``number``: frames of lines before this one in Spark's part; of a segment its sequence number.
 ``conn``: of lines.
 """
-PIECE_TYPES = {
-    **dict.fromkeys(("scope", "key", "file", "source", "target"), "string"),
-    **dict.fromkeys(("data", "said"), "binary"),
-}
+PIECE_TYPES = {**dict.fromkeys(("scope", "key", "file", "source", "target"), "string"), "data": "binary"}
 PIECES_DDL = ", ".join(f"{name} {PIECE_TYPES.get(name, 'long')}" for name in Piece._fields)
 PIECES = schema_of(PIECES_DDL)
 ORDER = ("key", "moment", "file", "offset")
@@ -171,16 +168,13 @@ def packets_of(file: str, content: bytes | None = None) -> Iterator[Row]:
         with DecompressedFile(file, content=content) as source:
             file_format = read_format(source)
             for packet in read_packets(source, file_format, damaged):
-                for said in file_format.said:
-                    yield Piece(scope, file, moment, file, packet.offset, SAID, said)
-                file_format.said = []
                 found = segment_in(packet, file_format, damaged)
                 if found is not None:
                     moment = max(moment, found.ts)
                     ends = (*found.source, *found.target)
                     key = "|".join(f"{host}:{port}" for host, port in sorted((found.source, found.target)))
                     place = scope, key, moment, file, found.offset, SEGMENT, found.data, found.sequence, None, found.ts
-                    yield (*place, *ends, found.flags, found.size, found.said)
+                    yield (*place, *ends, found.flags, found.size)
     except DamagedCapture as damage:
         damaged.append((damage.offset, damage.reason))
     for offset, reason in damaged:
@@ -341,7 +335,6 @@ class Connections:
             piece.flags,
             piece.data,
             piece.size,
-            piece.said,
         )
         yield from self.traffic.take(segment)
 

@@ -10,8 +10,8 @@ from kafka_rack.wire_capture.connections import TcpConnections
 from kafka_rack.wire_capture.files import CaptureFile, DamagedCapture, DecompressedFile, capture_name, scope_of
 from kafka_rack.wire_capture.frames import Frame, ObservedCluster, Problem, ReadingState
 from kafka_rack.wire_capture.learning import learn_from
-from kafka_rack.wire_capture.lines import DECODER, event, read_lines
-from kafka_rack.wire_capture.packets import MAX_SAID_BYTES, Format, read_format, read_packets
+from kafka_rack.wire_capture.lines import read_lines
+from kafka_rack.wire_capture.packets import read_format, read_packets
 from kafka_rack.wire_capture.segments import segment_in
 
 MAX_KEPT_BYTES = 64 << 20
@@ -114,9 +114,9 @@ def packet_frames(file: CaptureFile, options: Options, problems: list[Problem]) 
             kept.append(frame)
         elif kept:
             kept = []
-    said = options.known()
+    named = options.known()
     brokers = ObservedCluster(
-        racks={**state.known.racks, **said.racks}, endpoints={**state.known.endpoints, **said.endpoints}
+        racks={**state.known.racks, **named.racks}, endpoints={**state.known.endpoints, **named.endpoints}
     )
     if kept_bytes > MAX_KEPT_BYTES:
         reading = PacketReading(file, options, problems, brokers)
@@ -124,14 +124,13 @@ def packet_frames(file: CaptureFile, options: Options, problems: list[Problem]) 
     problems += found
     state.known = options.known()
     reading.know_brokers(brokers)
-    reading.apply_said()
     for connection in {frame.connection.number: frame.connection for frame in kept}.values():
         reading.traffic.name_broker(connection)
     return state, iter(kept)
 
 
 class PacketReading:
-    """Reads the packets of a capture. ``said`` are the events about the cluster in kafka-rack's own captures.
+    """Reads the packets of a capture.
 
     Args:
         problems: unreadable parts are added here.
@@ -144,7 +143,6 @@ class PacketReading:
         self.file, self.options = file, options
         self.state = ReadingState(capture_name(file.path), known=options.known())
         self.traffic = TcpConnections(self.state, problems, options.ports)
-        self.said: list[bytes] = []
         self.bytes_before = 0
         if brokers is not None:
             self.know_brokers(brokers)
@@ -159,19 +157,6 @@ class PacketReading:
             known.name_rack(broker, rack)
         known.endpoints = brokers.endpoints | known.endpoints
         self.traffic.brokers = brokers
-
-    def apply_said(self) -> None:
-        """Apply the file's own events about the cluster; the user's facts have precedence."""
-        for one in self.said:
-            try:
-                event(DECODER.decode(one), self.state)
-            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-                continue
-        known = self.options.known()
-        for broker, rack in known.racks.items():
-            self.state.known.name_rack(broker, rack)
-        for (host, port), broker in known.endpoints.items():
-            self.state.known.name_endpoint(host, port, broker)
 
     def frames(self) -> Iterator[Frame]:
         for path in self.file.parts or (self.file.path,):
@@ -188,8 +173,6 @@ class PacketReading:
             with DecompressedFile(path) as source:
                 file_format = read_format(source)
                 for packet in read_packets(source, file_format, damaged):
-                    if file_format.said:
-                        self.take_said(file_format, packet.offset, damaged)
                     segment = segment_in(packet, file_format, damaged)
                     if segment is not None:
                         self.bytes_before = before + segment.offset
@@ -199,14 +182,3 @@ class PacketReading:
             damaged.append((damage.offset, damage.reason))
         for offset, reason in damaged:
             self.traffic.problem(offset, reason)
-
-    def take_said(self, file_format: Format, offset: int, damaged: list[tuple[int, str]]) -> None:
-        """Apply the events in sections' heads before the packet at an offset."""
-        said, file_format.said = file_format.said, []
-        if sum(map(len, self.said)) + sum(map(len, said)) <= MAX_SAID_BYTES:
-            self.said += said
-        else:
-            damaged.append(
-                (offset, f"what sections say of their own is more than {MAX_SAID_BYTES} bytes, and not read")
-            )
-        self.apply_said()

@@ -21,9 +21,7 @@ from kafka_rack.wire_capture.frames import (
     ObservedCluster,
     Problem,
     ReadingState,
-    request_frame,
 )
-from kafka_rack.wire_capture.lines import BEFORE_ALL
 from kafka_rack.wire_capture.reassembly import Direction, InOrderBytes
 from kafka_rack.wire_capture.recognition import (
     MAX_FRAME_BYTES,
@@ -46,14 +44,6 @@ MAX_HELD, MAX_HELD_BYTES = 1000, 64 << 20
 """Responses whose requests may come later, of one connection, and their bytes."""
 FIRST, SECOND, BOTH = 1, 2, 3
 """The ends of a connection, by their order."""
-
-
-class Opening(msgspec.Struct):
-    """The facts about a connection in kafka-rack's own captures: its number, its listener, and its ``asked_bytes``."""
-
-    conn: int
-    listener: str | None = None
-    asked_bytes: int = 0
 
 
 class PartialFrame(msgspec.Struct):
@@ -82,9 +72,7 @@ class PartialFrame(msgspec.Struct):
 class TcpConnection(msgspec.Struct):
     """A TCP connection; ``client`` and ``server`` once they are known.
 
-    ``finished``: which ends have closed it. Connections in kafka-rack's own captures begin with ``asked_bytes`` of
-    requests that an earlier file has already and that still wait for their answers; those that ``goes_on`` have not
-    ended, so a later file may have the answers.
+    ``finished``: which ends have closed it.
     """
 
     number: int
@@ -97,8 +85,6 @@ class TcpConnection(msgspec.Struct):
     responses: PartialFrame = msgspec.field(default_factory=lambda: PartialFrame("responses"))
     held: list[tuple[int, int, bytes]] = msgspec.field(default_factory=list)
     held_bytes: int = 0
-    asked_bytes: int = 0
-    goes_on: bool = False
     client_id: str | None = None
     other: bool = False
     finished: int = 0
@@ -140,8 +126,6 @@ class TcpConnections(msgspec.Struct):
             if not segment.size and not segment.flags & SYN:
                 return  # the end of an unseen connection, or a segment after an end
             found = self.conversations[key] = TcpConnection(self.number_for(key, segment.ts))
-            if segment.said:
-                self.open(found, segment)
         yield from self.follow(found, segment)
         if segment.flags & RST:
             found.finished = BOTH
@@ -202,18 +186,6 @@ class TcpConnections(msgspec.Struct):
         for one in ready:
             yield from self.feed(found, one)
 
-    def open(self, found: TcpConnection, segment: TcpSegment) -> None:
-        """Apply the facts about a connection that kafka-rack's own captures have beside its first packet."""
-        try:
-            said = msgspec.json.decode(segment.said, type=Opening)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            return
-        found.number, found.asked_bytes, found.goes_on = said.conn, said.asked_bytes, True
-        self.servers.add(segment.target)
-        self.set_ends(found, segment.source, segment.target)
-        assert found.connection is not None
-        found.connection.listener = said.listener
-
     def decide(self, found: TcpConnection, segment: TcpSegment) -> bool:
         """Decide which end is the broker, if the segments so far show it."""
         for server, client in ((segment.target, segment.source), (segment.source, segment.target)):
@@ -254,8 +226,6 @@ class TcpConnections(msgspec.Struct):
         for late in (half, other):
             for piece in late.direction.overdue(segment.ts):
                 yield from self.bytes_came(found, late, piece)
-        if segment.flags & (RST | FIN):
-            found.goes_on = False
         if segment.flags & RST or (segment.flags & FIN and not half.direction.waiting and not segment.size):
             yield from self.release(found)
 
@@ -339,11 +309,8 @@ class TcpConnections(msgspec.Struct):
     def whole_frame(
         self, found: TcpConnection, connection: CapturedConnection, is_request: bool, data: bytes, piece: InOrderBytes
     ) -> Iterator[Frame]:
-        """Yield a frame, unless it waits for its request or an earlier file has it already."""
-        if is_request and found.asked_bytes > 0:
-            found.asked_bytes -= 4 + len(data)
-            request_frame(BEFORE_ALL + len(connection.asked), piece.ts, connection, data)
-        elif not is_request and int.from_bytes(data[:4], "big", signed=True) not in connection.asked:
+        """Yield a frame, unless it waits for its request."""
+        if not is_request and int.from_bytes(data[:4], "big", signed=True) not in connection.asked:
             found.held.append((piece.ts, piece.offset, data))  # its request may have been captured later
             found.held_bytes += len(data)
             if len(found.held) > MAX_HELD or found.held_bytes > MAX_HELD_BYTES:
@@ -380,7 +347,7 @@ class TcpConnections(msgspec.Struct):
                 self.problem(0, f"{left} bytes of {half.side} on connection {connection.name} are no whole frame")
                 half.buffer.clear()
                 half.skipped = 0
-        if connection.asked and not found.goes_on:
+        if connection.asked:
             unanswered = tuple(connection.asked.values())
             connection.asked, connection.asked_bytes = {}, 0
             yield Frame(-1, unanswered[-1].ts, connection, True, b"", None, None, None, 0, unanswered)

@@ -13,12 +13,9 @@ from kafka_rack.wire_capture.files import DamagedCapture, DecompressedFile
 
 INTERFACE, OLD_PACKET, SIMPLE_PACKET, ENHANCED_PACKET = 1, 2, 3, 6
 SECTION_BYTES = b"\n\r\r\n"
-COMMENT_OPTION, RESOLUTION_OPTION, OFFSET_OPTION = 1, 9, 14
-OWN_COMMENT = b"kafka-rack "
+RESOLUTION_OPTION, OFFSET_OPTION = 9, 14
 MAX_PACKET_BYTES = 1 << 24
 MAX_INTERFACES = 1 << 16
-MAX_SAID_BYTES = 16 << 20
-"""The limit of data in sections' heads before the first packet."""
 MIN_SNAP_BYTES = 1 << 18
 FILE_HEADER_BYTES = 24
 HEADERS_IN_A_ROW = 3
@@ -30,17 +27,13 @@ US = 1_000_000
 
 
 class Packet(NamedTuple):
-    """One packet. ``wire_bytes`` is its length on the wire, of which the file may hold less; ``ts`` is in us.
-
-    ``said`` is the JSON that kafka-rack itself has put beside it, as its comment.
-    """
+    """One packet. ``wire_bytes`` is its length on the wire, of which the file may hold less; ``ts`` is in us."""
 
     offset: int
     ts: int
     link_type: int
     data: bytes
     wire_bytes: int
-    said: bytes = b""
 
 
 class Interface(msgspec.Struct):
@@ -55,8 +48,7 @@ class Interface(msgspec.Struct):
 class Format(msgspec.Struct):
     """The facts at the start of the file, without which its packets cannot be read, and those that followed.
 
-    ``strange_links``: unreadable link types that have been reported. ``said``: what kafka-rack itself has put at
-    the section's head, as JSON.
+    ``strange_links``: unreadable link types that have been reported.
     """
 
     order: str
@@ -65,7 +57,6 @@ class Format(msgspec.Struct):
     second: int | None = None
     second_before: int = 0
     strange_links: list[int] = msgspec.field(default_factory=list)
-    said: list[bytes] = msgspec.field(default_factory=list)
 
     def pass_time(self, second: int) -> None:
         """Note a packet's time: ``second`` is that of the last packet which has another near it."""
@@ -242,11 +233,6 @@ def next_generation_packets(
         if block[:4] == SECTION_BYTES:
             file_format.order = order_of_section(block)
             file_format.interfaces = []
-            said = comments_of(block[24:-4], file_format.order)
-            if sum(map(len, file_format.said)) + sum(map(len, said)) <= MAX_SAID_BYTES:
-                file_format.said += said
-            else:
-                damaged.append((offset, f"sections say more than {MAX_SAID_BYTES} bytes of their own before a packet"))
             continue
         order = file_format.order
         kind, body = struct.unpack_from(order + "I", block)[0], block[8:-4]
@@ -334,10 +320,7 @@ def packet_of(kind: int, body: bytes, offset: int, file_format: Format) -> Packe
         raise DamagedCapture(offset, f"a packet of {size} bytes on interface {number} does not fit its block")
     interface = interfaces[number]
     ts = ((high << 32) + low) * US // interface.ticks_per_second + interface.later_seconds * US
-    said = b""
-    if kind == ENHANCED_PACKET and len(body) >= end + 8:
-        said = next(iter(comments_of(body[end + -size % 4 :], order)), b"")
-    return Packet(offset, ts, interface.link_type, body[start:end], wire_bytes, said)
+    return Packet(offset, ts, interface.link_type, body[start:end], wire_bytes)
 
 
 def all_options(data: bytes, order: str) -> Iterator[tuple[int, bytes]]:
@@ -349,15 +332,6 @@ def all_options(data: bytes, order: str) -> Iterator[tuple[int, bytes]]:
             break
         yield code, data[at + 4 : at + 4 + length]
         at += 4 + (length + 3) // 4 * 4
-
-
-def comments_of(data: bytes, order: str) -> list[bytes]:
-    """The JSON that kafka-rack's own captures have in a block's comments; other comments are ignored."""
-    return [
-        value[len(OWN_COMMENT) :]
-        for code, value in all_options(data, order)
-        if code == COMMENT_OPTION and value.startswith(OWN_COMMENT)
-    ]
 
 
 def ticks_of(options: dict[int, bytes]) -> int:

@@ -31,10 +31,7 @@ Endpoint = tuple[str, int]
 
 
 class TcpSegment(NamedTuple):
-    """One TCP segment. ``size`` bytes were sent; where the file holds fewer, ``data`` is shorter.
-
-    ``said`` is what kafka-rack's own captures say of the connection that it opens, as JSON.
-    """
+    """One TCP segment. ``size`` bytes were sent; where the file holds fewer, ``data`` is shorter."""
 
     offset: int
     ts: int
@@ -44,7 +41,6 @@ class TcpSegment(NamedTuple):
     flags: int
     data: bytes
     size: int
-    said: bytes = b""
 
 
 def segment_in(packet: Packet, file_format: Format, damaged: list[tuple[int, str]]) -> TcpSegment | None:
@@ -144,4 +140,4 @@ def tcp_segment(packet: Packet, start: int, end: int, source: str, target: str) 
         return None
     payload = data[start + header : end]  # an Ethernet packet may be padded after its end
     ends = (source, from_port), (target, to_port)
-    return TcpSegment(packet.offset, packet.ts, *ends, sequence, flags, payload, size, packet.said)
+    return TcpSegment(packet.offset, packet.ts, *ends, sequence, flags, payload, size)
