@@ -164,7 +164,7 @@ class MockCluster(ServedCluster):
             raise
         self._is_running = True
         if self._storage is not None:
-            self._storage.start(self.now_ms)
+            self._storage.sync()
         self._runtime.settle()
         self._runtime.look_after()
 

@@ -28,8 +28,7 @@ class DataDirectoryInUseError(DataDirectoryError):
 class DataDirectory:
     """A data directory, locked until ``close``; created if necessary.
 
-    ``unsynced`` are the logs that must be synced before the next response. With ``always``, every log that is
-    written to is added.
+    ``unsynced`` are the logs that must be synced before the next response: with ``always``, those that were written to.
 
     Raises: DataDirectoryInUseError: another process, or another cluster of this process, has locked it.
         DataDirectoryError: it cannot be created or written to, or it has the data of a broker of Apache Kafka.
@@ -69,6 +68,11 @@ class DataDirectory:
             self.files.replace(path, [drawn.encode()])
             sync_directory(self.path)
         return self.files.read(path, 0, MOST_ID_BYTES).decode(errors="replace")
+
+    def written(self, file: LogFile) -> None:
+        """A batch was written to a log."""
+        if self.always:
+            self.unsynced[file] = None
 
     def sync(self) -> None:
         """Sync the ``unsynced`` logs. Raises StorageError: a log could not be synced; it remains among them."""

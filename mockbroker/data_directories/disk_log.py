@@ -46,16 +46,14 @@ class DiskLog(Log):
     """A log in a file: a ``Log`` whose batches have ``StoredBytes`` instead of bytes.
 
     Args:
-        on_append: called with the log and the wall-clock time in ms after a batch was written to the file.
+        on_append: called after a batch was written to the file.
     """
 
-    __slots__ = ("_on_append", "file", "synced_to", "unsynced_ms")
+    __slots__ = ("_on_append", "file")
 
-    def __init__(self, file: LogFile, on_append: Callable[[DiskLog, int], None]) -> None:
+    def __init__(self, file: LogFile, on_append: Callable[[LogFile], None]) -> None:
         super().__init__(start_offset=file.start, end_offset=file.start)
         self.file, self._on_append = file, on_append
-        self.synced_to = 0  # the offset up to which a sync was requested
-        self.unsynced_ms: int | None = None  # time of the first append for which no sync was requested
 
     def take(self, found: Scan, rules: SegmentRules, modified_ms: int) -> None:
         """Fill an empty log with the batches of its file, in segments by these rules.
@@ -94,7 +92,7 @@ class DiskLog(Log):
         """As ``Log.append``; raises StorageError if the write fails, and then nothing has changed."""
         stored = in_file(self.file.append(data), len(data))
         base_offset = super().append(stored, last_offset, max_timestamp, leader_epoch, now_ms=now_ms, **rules)
-        self._on_append(self, now_ms)
+        self._on_append(self.file)
         return base_offset
 
     def advance_start(self, offset: int) -> None:

@@ -7,14 +7,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 from shutil import rmtree
 from typing import TYPE_CHECKING
 
 from mockbroker.data_directories.directory import METADATA, DataDirectory
 from mockbroker.data_directories.disk_log import DiskLog, SegmentRules
-from mockbroker.data_directories.files import StorageError
 from mockbroker.data_directories.log_file import LogFile
 from mockbroker.state.image import TOPIC_RESOURCE
 from mockbroker.state.logs.log import UNBOUNDED
@@ -36,7 +34,6 @@ class DiskLogStore(LogStore):
         super().__init__()
         self.data = data
         self._cluster: Cluster | None = None
-        self._waiting: dict[DiskLog, bytes] = {}  # for flush.ms of the topic of this id
 
     def attach(self, cluster: Cluster) -> None:
         """Read all logs of the directory; those of unknown topics are renamed.
@@ -51,52 +48,21 @@ class DiskLogStore(LogStore):
                 directory.rename(directory.with_name(directory.name + STRAY))
                 continue
             file, found = LogFile.open(directory, self.data.files)
-            opened = self._log(topic_id, file)
+            opened = DiskLog(file, self.data.written)
             self._logs.setdefault(topic_id, {})[index] = opened
             modified_ms = max((path.stat().st_mtime_ns for path in directory.iterdir()), default=0) // 1_000_000
             opened.take(found, self._segment_rules(topic_id), modified_ms)
 
     def new_log(self, topic_id: bytes, partition: int) -> DiskLog:
         directory = self.data.path / f"{uuid_to_text(topic_id)}-{partition}"
-        return self._log(topic_id, LogFile(directory, self.data.files))
+        return DiskLog(LogFile(directory, self.data.files), self.data.written)
 
     def delete(self, topic_id: bytes) -> None:
         for one in self._logs.pop(topic_id, {}).values():
             assert isinstance(one, DiskLog)
-            self._waiting.pop(one, None)
             self.data.unsynced.pop(one.file, None)
             one.file.close()
             rmtree(one.file.directory, ignore_errors=True)  # the next start renames the rest
-
-    # syncing
-
-    def tick(self, now_ms: int) -> None:
-        """Sync logs that have waited for ``flush.ms`` of their topic; logs failures."""
-        assert self._cluster is not None
-        wall_ms = self._cluster.clock.at(now_ms)
-        for one, topic_id in list(self._waiting.items()):
-            if one.unsynced_ms is None or wall_ms - one.unsynced_ms >= self._config(topic_id, "flush.ms"):
-                self._sync_soon(one)
-        try:
-            self.data.sync()
-        except StorageError as error:
-            log.error("%s", error.message)  # noqa: TRY400 - the message is enough
-
-    def _appended(self, topic_id: bytes, one: DiskLog, now_ms: int) -> None:
-        """Have a log synced before the next response, with ``always`` or by ``flush.messages`` of its topic."""
-        if self.data.always or one.end_offset - one.synced_to >= self._config(topic_id, "flush.messages"):
-            self._sync_soon(one)
-        elif one.unsynced_ms is None and self._config(topic_id, "flush.ms") < UNBOUNDED:
-            one.unsynced_ms = now_ms
-            self._waiting[one] = topic_id
-
-    def _sync_soon(self, one: DiskLog) -> None:
-        self.data.unsynced[one.file] = None
-        one.synced_to, one.unsynced_ms = one.end_offset, None
-        self._waiting.pop(one, None)
-
-    def _log(self, topic_id: bytes, file: LogFile) -> DiskLog:
-        return DiskLog(file, partial(self._appended, topic_id))
 
     def _segment_rules(self, topic_id: bytes) -> SegmentRules:
         """When the segments of a log are full, by the topic's configs in the image."""

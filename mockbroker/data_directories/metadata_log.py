@@ -54,8 +54,7 @@ class MetadataLog:
         """Write what is committed together. Raises StorageError: nothing is written."""
         self._file.append(self._batch(records))
         self.end_offset += len(records)
-        if self._data.always:
-            self._data.unsynced[self._file] = None
+        self._data.written(self._file)
 
     def _batch(self, records: Sequence[object]) -> bytes:
         return commit_batch(records, self.end_offset, self.leader_epoch, timestamp_ms=self._now_ms())

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from random import Random
@@ -29,7 +28,6 @@ log = logging.getLogger("mockbroker.storage")
 
 ALWAYS, BY_SYSTEM = "always", "os"
 """When records are synced: before they are acknowledged, or when the operating system chooses."""
-TICK_S = 1.0
 
 
 class Storage:
@@ -51,7 +49,6 @@ class Storage:
         self.is_new = self.data.is_new
         self.store = DiskLogStore(self.data)
         self.summary = ""
-        self._timer: asyncio.TimerHandle | None = None
 
     @contextmanager
     def unlocked_on_error(self) -> Iterator[None]:
@@ -105,15 +102,8 @@ class Storage:
         """Sync the logs that responses wait for. Raises StorageError."""
         self.data.sync()
 
-    def start(self, now_ms: Callable[[], int]) -> None:
-        """Check every second for logs to sync by ``flush.ms``."""
-        self._timer = asyncio.get_running_loop().call_later(TICK_S, self.start, now_ms)
-        self.store.tick(now_ms())
-
     def close(self) -> None:
         """Sync and unlock the directory."""
-        if self._timer is not None:
-            self._timer.cancel()
         try:
             self.data.close()
         except StorageError as error:

@@ -23,6 +23,8 @@ TOPICS = frozenset(names(TOPIC)) - {
     "compression.zstd.level",
     "errors.deadletterqueue.group.enable",
     "file.delete.delay.ms",
+    "flush.messages",
+    "flush.ms",
     "internal.segment.bytes",
     "local.retention.bytes",
     "local.retention.ms",

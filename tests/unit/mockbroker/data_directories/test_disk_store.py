@@ -273,27 +273,8 @@ def test_with_fsync_always_a_batch_is_to_be_synced_before_the_next_answer(tmp_pa
     runs.end()
 
 
-def test_flush_messages_and_flush_ms_of_a_topic_say_when_it_is_synced(tmp_path):
-    runs = Runs(tmp_path / "data")
-    runs.cluster.replication_control.create("counted", 1, 3, configs={"flush.messages": "3"})
-    runs.cluster.replication_control.create("timed", 1, 3, configs={"flush.ms": "500"})
-    unsynced = runs.store.data.unsynced
-    send(runs.partition("counted"), b"one", b"two")
-    assert not unsynced
-    send(runs.partition("counted"), b"three")
-    assert list(unsynced) == [runs.partition("counted").log.file]
-    runs.store.data.sync()
-    send(runs.partition("timed"), b"one")
-    runs.store.tick(499)
-    assert runs.disk.synced == [f"{0:020d}.log"]
-    runs.store.tick(500)
-    assert runs.disk.synced == [f"{0:020d}.log"] * 2
-    runs.end()
-
-
-def test_without_either_nothing_is_synced(runs):
+def test_without_it_nothing_is_synced(runs):
     send(runs.partition(), b"one")
-    runs.store.tick(10_000_000)
     runs.store.data.close()
     assert runs.disk.synced == []
 
