@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from mockbroker.api_parts import Level, error_field, parts_of
 from mockbroker.parts import merged
@@ -19,6 +19,9 @@ from mockbroker.state.security import operations
 from protocol.error_codes import ErrorCode
 from protocol.registry import APIS, message_class
 from protocol.versions import VersionRange
+
+if TYPE_CHECKING:
+    from mockbroker.state.cluster import Cluster
 
 Handler = Callable[[Any, Any], Any]
 """``(call, request) -> response``, a ``Wait``, or None if the protocol has no answer."""
@@ -181,21 +184,16 @@ def handler_of(api_key: int) -> Handler | None:
     return None if api is None else api.handler
 
 
-def served_versions(api_key: int, *, unstable: bool) -> tuple[int, int]:
-    """Oldest and newest served version of an API, if no release is emulated.
-
-    Args:
-        unstable: serves a newest version that is not yet stable too.
-    """
-    lowest, highest = SERVED[api_key]
-    return (lowest, message_class(api_key, "request").valid_versions.highest if unstable else highest)
-
-
-def served_here(versions: Mapping[int, tuple[int, int]] | None) -> dict[int, tuple[int, int]] | None:
-    """The versions of a release, for the APIs that have a handler; None, for all, stays None."""
-    if versions is None:
-        return None
-    return {api_key: versions[api_key] for api_key in versions if api_key in MODULES}
+def served_versions(cluster: Cluster, broker_id: int) -> Mapping[int, tuple[int, int]]:
+    """API key -> oldest and newest version that a broker serves, of the APIs that have a handler."""
+    emulated = cluster.support.served_versions(broker_id)
+    if emulated is not None:
+        return {key: versions for key, versions in emulated.items() if key in MODULES}
+    if not cluster.diskless.reads_requests:
+        return WITHOUT_RACK_IDS
+    if cluster.settings["unstable.api.versions.enable"]:
+        return {key: (one[0], message_class(key, "request").valid_versions.highest) for key, one in SERVED.items()}
+    return SERVED
 
 
 def handler_modules() -> dict[int, str]:

@@ -7,12 +7,13 @@ request's header; handlers read it as ``call.session``.
 from __future__ import annotations
 
 from collections.abc import Container, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from kafka_rack.diskless import ZONE_KEYS
 from kafka_rack.zones import known_rack_in_client_id, zone_in_client_id
+from mockbroker.api import SERVED
 from mockbroker.state.brokers.broker import DEFAULT_LISTENER
 from mockbroker.state.security.protocols import ANONYMOUS
 
@@ -37,8 +38,8 @@ class Session:
 
     ``address`` is the peer's host, ``connection`` a number that is unique in the cluster. ``listener_rack`` is the rack
     of its listener, None unless each rack has a listener, or that of its address, if the diskless profile reads
-    addresses. ``served_versions`` has API key -> lowest and highest version, if the broker emulates a release; else
-    None. ``rack`` is the client's rack, as far as known, and ``rack_source`` its source.
+    addresses. ``served_versions`` has API key -> lowest and highest version that the broker serves. ``rack`` is the
+    client's rack, as far as known, and ``rack_source`` its source.
     """
 
     broker: Broker
@@ -46,7 +47,7 @@ class Session:
     connection: int = 0
     listener: str = DEFAULT_LISTENER
     listener_rack: str | None = None
-    served_versions: Mapping[int, tuple[int, int]] | None = None
+    served_versions: Mapping[int, tuple[int, int]] = field(default_factory=lambda: SERVED)
     authenticator: Authenticator | None = None
     """The client's login, if the listener requires one, or requires it again after some time."""
     principal: str = ANONYMOUS

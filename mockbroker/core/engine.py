@@ -10,7 +10,7 @@ from collections.abc import Callable
 from random import Random
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mockbroker.api import WITHOUT_RACK_IDS, served_here
+from mockbroker.api import served_versions
 from mockbroker.core.path import CallPath
 from mockbroker.session import Session
 from mockbroker.state.brokers.broker import DEFAULT_LISTENER, Broker
@@ -52,9 +52,7 @@ class Engine:
         principal: str | None = None,
     ) -> Session:
         """The session of a connection that a broker has accepted; ``principal`` is that of the client's certificate."""
-        served = served_here(self.cluster.support.served_versions(broker.id))
-        if served is None and not self.cluster.diskless.reads_requests:
-            served = WITHOUT_RACK_IDS
+        served = served_versions(self.cluster, broker.id)
         racks = self.cluster.liveness.known_racks
         place = self.cluster.diskless.place(address, listener_rack)
         session = Session(
@@ -109,4 +107,4 @@ class Engine:
     @property
     def parked_calls(self) -> int:
         """The number of waiting calls."""
-        return len(self.path.purgatory)
+        return len(self.path.purgatory.parked)

@@ -14,10 +14,10 @@ from random import Random
 from struct import Struct
 from typing import TYPE_CHECKING, Any
 
-from mockbroker.api import SERVED, handler_of, served_versions
+from mockbroker.api import handler_of
 from mockbroker.call import Call, Verdict, Wait
 from mockbroker.core.outcome import Ending, Observer, Outcome, log_failure
-from mockbroker.core.purgatory import ParkedCall, Purgatory
+from mockbroker.core.purgatory import Purgatory
 from mockbroker.core.response_cache import CACHED_API, ResponseCache
 from mockbroker.handlers.error_responses import error_response
 from mockbroker.parts import provided
@@ -88,7 +88,6 @@ class CallPath:
     purgatory: Purgatory = field(init=False)
     response_cache: ResponseCache = field(init=False)
     steps: dict[Stage, Step] = field(init=False)
-    _parked: dict[Call, ParkedCall] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.purgatory = Purgatory(self.cluster.woken, self._resume)
@@ -106,7 +105,7 @@ class CallPath:
 
     def begin_with(self, cluster: Cluster) -> None:
         """Process calls for a new cluster from now on; no call may wait."""
-        assert not self._parked, "calls wait at the cluster of before"
+        assert not self.purgatory.parked, "calls wait at the cluster of before"
         self.cluster = cluster
         self.purgatory.woken = cluster.woken
         self.response_cache = ResponseCache(cluster)
@@ -124,11 +123,11 @@ class CallPath:
         for arrived in self.arrivals:
             arrived(call)
         self._run(call, self.steps)
-        if self._parked:
-            self.purgatory.wake(now_ms)
-        else:
+        if not self.purgatory.parked:
             self.cluster.woken.clear()
-        return call if call in self._parked else None
+            return None
+        self.purgatory.wake(now_ms)
+        return call if call in self.purgatory.parked else None
 
     def refuse(self, session: Session, reason: str, now_ms: int, finish: Finish) -> None:
         """End a connection because of a limit, with a call that contains only the reason."""
@@ -149,22 +148,20 @@ class CallPath:
 
             verdict = refused(call, session.authenticator, None, reason)
         self._proceed(call, verdict, Stage.LOGIN)
-        return call if call in self._parked else None
+        return call if call in self.purgatory.parked else None
 
     def drop(self, call: Call, now_ms: int) -> None:
         """Drop a waiting call, because its client has gone."""
-        parked = self._parked.pop(call, None)
-        if parked is not None and self.purgatory.drop(parked):
+        if self.purgatory.drop(call):
             self._end(Outcome(call, Ending.DROPPED, now_ms))
 
     def parked_calls(self) -> list[Call]:
         """The waiting calls, in the order in which their waits began."""
-        return list(self._parked)
+        return list(self.purgatory.parked)
 
     def close(self, call: Call, reason: str, now_ms: int) -> None:
         """End a waiting call by closing its connection."""
-        parked = self._parked.pop(call, None)
-        if parked is not None and self.purgatory.drop(parked):
+        if self.purgatory.drop(call):
             call.now_ms = now_ms
             self._conclude(call, Verdict(closes=reason))
 
@@ -219,15 +216,10 @@ class CallPath:
 
     def gate_version(self, call: Call) -> Verdict | Wait | None:
         """Refuse versions that the broker does not serve: ApiVersions by an answer, others by closing connections."""
-        served = call.session.served_versions
-        api_key, version = call.api_key, call.version
-        if api_key not in (SERVED if served is None else served):
-            release = "" if served is None else f" by the release or system that broker {call.broker.id} emulates"
-            return Verdict(closes=f"API key {api_key} is not served{release}")
-        if served is None:
-            lowest, highest = served_versions(api_key, unstable=self.cluster.settings["unstable.api.versions.enable"])
-        else:
-            lowest, highest = served[api_key]
+        served, api_key, version = call.session.served_versions, call.api_key, call.version
+        if api_key not in served:
+            return Verdict(closes=f"API key {api_key} is not served")
+        lowest, highest = served[api_key]
         if lowest <= version <= highest:
             return None
         if api_key == API_VERSIONS:
@@ -310,7 +302,6 @@ class CallPath:
 
     def _resume(self, call: Call, wait: Wait, stage: Stage) -> None:
         """A wait is over: after the handler's, the call has its answer; after a limit's or a fault's, it continues."""
-        del self._parked[call]
         if stage is Stage.PACING:
             self._end(wait.then(call)._replace(at_ms=call.now_ms, ending=Ending.ANSWERED_LATER))
             return
@@ -326,7 +317,7 @@ class CallPath:
             steps = list(self.steps.items())
             self._run(call, dict(steps[list(self.steps).index(stage) + 1 :]))
         elif isinstance(verdict, Wait):
-            self._parked[call] = self.purgatory.park(call, verdict, stage)
+            self.purgatory.park(call, verdict, stage)
         else:
             self._conclude(call, verdict)
 
@@ -399,8 +390,7 @@ class CallPath:
         until_ms = max(pace(size, call.now_ms) for pace in paces)
         if until_ms <= call.now_ms:
             return False
-        wait = Wait(until_ms, (), lambda _call: outcome)
-        self._parked[call] = self.purgatory.park(call, wait, Stage.PACING)
+        self.purgatory.park(call, Wait(until_ms, (), lambda _call: outcome), Stage.PACING)
         return True
 
 

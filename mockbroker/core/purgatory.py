@@ -18,19 +18,6 @@ if TYPE_CHECKING:
 
 MAX_STALE = 1000
 """The most deadlines of calls that no longer wait, before they are removed."""
-Continue = Callable[[Call, Wait, "Stage"], None]
-
-
-@dataclass(slots=True, eq=False)
-class ParkedCall:
-    """A call that waits in a stage of its path.
-
-    Its call and wait are None once it continues or was dropped, because its deadline may be far away.
-    """
-
-    call: Call | None
-    wait: Wait | None
-    stage: Stage
 
 
 @dataclass(slots=True, eq=False)
@@ -38,40 +25,38 @@ class Purgatory:
     """The parked calls of one cluster.
 
     ``woken`` collects the notified keys. ``resume(call, wait, stage)`` is called for each call whose wait is over.
+    ``parked`` has each call with its wait, its stage and the number of the wait, in the order in which waits began.
+    Deadlines refer to waits by number, because a call that no longer waits may have one far away.
     """
 
     woken: list[Hashable]
-    resume: Continue
-    _parked: dict[ParkedCall, None] = field(default_factory=dict)
-    _by_key: dict[Hashable, dict[ParkedCall, None]] = field(default_factory=dict)
-    _deadlines: list[tuple[int, int, ParkedCall]] = field(default_factory=list)
+    resume: Callable[[Call, Wait, Stage], None]
+    parked: dict[Call, tuple[Wait, Stage, int]] = field(default_factory=dict)
+    _by_key: dict[Hashable, dict[Call, None]] = field(default_factory=dict)
+    _by_number: dict[int, Call] = field(default_factory=dict)
+    _deadlines: list[tuple[int, int]] = field(default_factory=list)
     _count: int = 0
     _waking: bool = False
 
-    def __len__(self) -> int:
-        """The number of waiting calls."""
-        return len(self._parked)
-
-    def park(self, call: Call, wait: Wait, stage: Stage) -> ParkedCall:
+    def park(self, call: Call, wait: Wait, stage: Stage) -> None:
         """Park a call. The same keys in the same order wake calls in the order in which they were parked."""
-        parked = ParkedCall(call, wait, stage)
         call.was_parked = True
-        self._parked[parked] = None
+        self._count += 1
+        self.parked[call] = wait, stage, self._count
+        self._by_number[self._count] = call
         for key in wait.on:
-            self._by_key.setdefault(key, {})[parked] = None
+            self._by_key.setdefault(key, {})[call] = None
         if wait.until_ms is not None:
-            self._count += 1
-            heapq.heappush(self._deadlines, (wait.until_ms, self._count, parked))
-            if len(self._deadlines) > MAX_STALE + 2 * len(self._parked):
-                self._deadlines = [entry for entry in self._deadlines if entry[2].wait is not None]
+            heapq.heappush(self._deadlines, (wait.until_ms, self._count))
+            if len(self._deadlines) > MAX_STALE + 2 * len(self.parked):
+                self._deadlines = [entry for entry in self._deadlines if entry[1] in self._by_number]
                 heapq.heapify(self._deadlines)
-        return parked
 
-    def drop(self, parked: ParkedCall) -> bool:
-        """Drop a call, because its client has gone. False if it no longer waits."""
-        if parked.wait is None:
+    def drop(self, call: Call) -> bool:
+        """Drop a call, because its client has gone. False if it does not wait."""
+        if call not in self.parked:
             return False
-        self._take_off(parked)
+        self._take_off(call)
         return True
 
     def wake(self, now_ms: int) -> None:
@@ -85,9 +70,8 @@ class Purgatory:
                 keys = dict.fromkeys(woken)
                 woken.clear()
                 for key in keys:
-                    for parked in list(self._by_key.get(key, ())):
-                        if parked.wait is not None:
-                            self._continue(parked, now_ms)
+                    for call in list(self._by_key.get(key, ())):
+                        self._continue(call, now_ms)
         finally:
             self._waking = False
 
@@ -95,40 +79,39 @@ class Purgatory:
         """Advance the time to ``now_ms``: continue the calls that waited for it."""
         self.wake(now_ms)
         while self._deadlines and self._deadlines[0][0] <= now_ms:
-            parked = heapq.heappop(self._deadlines)[2]
-            if parked.wait is not None:
-                self._continue(parked, now_ms)
+            call = self._by_number.get(heapq.heappop(self._deadlines)[1])
+            if call is not None:
+                self._continue(call, now_ms)
                 self.wake(now_ms)
 
     def look_again(self, now_ms: int) -> None:
         """Check each call that waits for a key again."""
-        for parked in list(self._parked):
-            if parked.wait is not None and parked.wait.on:
-                self._continue(parked, now_ms)
+        for call, (wait, _, _) in list(self.parked.items()):
+            if wait.on:
+                self._continue(call, now_ms)
         self.wake(now_ms)
 
     def next_deadline_ms(self) -> int | None:
         """The time at which ``advance`` must run next; None if no call waits for a time."""
         deadlines = self._deadlines
-        while deadlines and deadlines[0][2].wait is None:
+        while deadlines and deadlines[0][1] not in self._by_number:
             heapq.heappop(deadlines)
         return deadlines[0][0] if deadlines else None
 
-    def _continue(self, parked: ParkedCall, now_ms: int) -> None:
-        call, wait = parked.call, parked.wait
-        assert call is not None
-        assert wait is not None
-        self._take_off(parked)
-        call.now_ms = now_ms
-        self.resume(call, wait, parked.stage)
+    def _continue(self, call: Call, now_ms: int) -> None:
+        """Resume a call, unless it was dropped or resumed meanwhile."""
+        if call in self.parked:
+            wait, stage = self._take_off(call)
+            call.now_ms = now_ms
+            self.resume(call, wait, stage)
 
-    def _take_off(self, parked: ParkedCall) -> None:
-        assert parked.wait is not None
-        for key in parked.wait.on:
+    def _take_off(self, call: Call) -> tuple[Wait, Stage]:
+        wait, stage, number = self.parked.pop(call)
+        del self._by_number[number]
+        for key in wait.on:
             waiting = self._by_key.get(key)
             if waiting is not None:
-                waiting.pop(parked, None)
+                waiting.pop(call, None)
                 if not waiting:
                     del self._by_key[key]
-        parked.call = parked.wait = None
-        del self._parked[parked]
+        return wait, stage

@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from mockbroker.api import SERVED, Needs, handles, served_versions
+from mockbroker.api import SERVED, Needs, handles
 from mockbroker.call import Call
 from mockbroker.state.features import finalized_levels
 from mockbroker.state.releases import supported_levels
@@ -22,7 +22,6 @@ from protocol.error_codes import ErrorCode
 
 API_VERSIONS_KEY = 18
 TELEMETRY_KEYS = (71, 72)  # Kafka lists them only if it has a receiver of client metrics
-UNSTABLE_SETTING = "unstable.api.versions.enable"  # serves versions that are not yet stable
 PRODUCE = 0
 """Listed from version 0 even if versions below 3 are refused: librdkafka would not compress (KAFKA-18659)."""
 KIP_511_VERSION = 3
@@ -44,14 +43,10 @@ def api_versions(call: Call, request: ApiVersionsRequest) -> ApiVersionsResponse
         authenticator.versions_sent()  # before the login Kafka does not check the node id
     elif is_misdirected(call, request):
         return ApiVersionsResponse(error_code=ErrorCode.REBOOTSTRAP_REQUIRED)
-    versions = call.session.served_versions
-    if versions is None:
-        unstable = call.cluster.settings[UNSTABLE_SETTING]
-        versions = {api_key: served_versions(api_key, unstable=unstable) for api_key in SERVED}
     response = ApiVersionsResponse(
         api_keys=[
             ApiVersion(api_key=api_key, min_version=0 if api_key == PRODUCE else lowest, max_version=highest)
-            for api_key, (lowest, highest) in versions.items()
+            for api_key, (lowest, highest) in call.session.served_versions.items()
             if api_key not in TELEMETRY_KEYS
         ]
     )
@@ -94,13 +89,9 @@ def is_misdirected(call: Call, request: ApiVersionsRequest) -> bool:
     return (request.cluster_id, request.node_id) != (call.cluster.id, call.broker.id)
 
 
-def refuse_version(limits: Mapping[int, tuple[int, int]] | None = None) -> ApiVersionsResponse:
-    """The answer, in version 0 form, to an unknown version.
-
-    Args:
-        limits: the versions that a broker in ZooKeeper mode serves. Before KIP-511 (2.4) the answer had no versions.
-    """
-    lowest, highest = served_versions(API_VERSIONS_KEY, unstable=False) if limits is None else limits[API_VERSIONS_KEY]
+def refuse_version(served: Mapping[int, tuple[int, int]] = SERVED) -> ApiVersionsResponse:
+    """The answer, in version 0 form, to an unknown version. Before KIP-511 (2.4) the answer had no versions."""
+    lowest, highest = served[API_VERSIONS_KEY]
     own = ApiVersion(api_key=API_VERSIONS_KEY, min_version=lowest, max_version=highest)
     return ApiVersionsResponse(
         error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=[own] if highest >= KIP_511_VERSION else []

@@ -63,7 +63,7 @@ class ProxyEngine(Engine):
     def parked_calls(self) -> int:
         """The number of waiting calls, here or at the real brokers."""
         links = cast("Iterable[ProxyConnection]", self.path.connections)
-        return len(self.path.purgatory) + sum(link.forwarded_calls for link in links)
+        return len(self.path.purgatory.parked) + sum(link.forwarded_calls for link in links)
 
     def _make_path(self, cluster: Cluster, rng: Random) -> ProxyPath:
         return ProxyPath(cluster, rng, mirror=self.mirror, rewriting=self._rewriting)

@@ -113,7 +113,7 @@ class ProxyPath(CallPath):
             # only ApiVersions comes here, whose answer might have an unknown form
             from mockbroker.handlers.api_versions import refuse_version
 
-            return Verdict(refuse_version(None), version=0)
+            return Verdict(refuse_version(), version=0)
         return None
 
     def refusal_of(self, frame: bytes) -> str | None:
@@ -179,16 +179,17 @@ class ProxyPath(CallPath):
         return parked + [call for call in forwarded.values() if call is not None]
 
     def close(self, call: Call, reason: str, now_ms: int) -> None:
-        if call in self._parked:
+        if call in self.purgatory.parked:
             CallPath.close(self, call, reason, now_ms)
         else:
             call.session.link.lose(reason)  # type: ignore[attr-defined]
 
     def is_silenced(self, call: Call) -> bool:
         """True if a call waits forever, so that neither it nor the connection's next calls continue."""
-        parked = self._parked.get(call)
-        wait = None if parked is None else parked.wait
-        return wait is not None and wait.until_ms is None and not wait.on
+        if call not in self.purgatory.parked:
+            return False
+        wait = self.purgatory.parked[call][0]
+        return wait.until_ms is None and not wait.on
 
     # what the connection to the real broker does
 
@@ -247,9 +248,7 @@ class ProxyPath(CallPath):
 
     def forget_forwarded(self, call: Call, now_ms: int) -> None:
         """Drop a forwarded call whose client has gone."""
-        parked = self._parked.pop(call, None)
-        if parked is not None:  # its answer has come, and is delayed
-            self.purgatory.drop(parked)
+        self.purgatory.drop(call)  # if its answer has come, and is delayed
         self._end(Outcome(call, Ending.DROPPED, now_ms))
 
     # inside

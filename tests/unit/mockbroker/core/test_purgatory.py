@@ -8,7 +8,7 @@ import pytest
 
 from mockbroker.call import Call, Wait
 from mockbroker.core.path import Stage
-from mockbroker.core.purgatory import MAX_STALE, ParkedCall, Purgatory
+from mockbroker.core.purgatory import MAX_STALE, Purgatory
 from mockbroker.core.simulation import Simulation
 
 
@@ -21,11 +21,11 @@ class Waiting:
         self.went_on: list[Any] = []
         self.purgatory = Purgatory(self.woken, self.go_on)
 
-    def park(self, wait: Wait) -> ParkedCall:
+    def park(self, wait: Wait) -> Call:
         session = self.sim.engine.session(self.sim.cluster.brokers[0])
-        return self.purgatory.park(
-            Call(self.sim.cluster, session, b"", 0, self.sim.engine.path.rng), wait, Stage.HANDLER
-        )
+        call = Call(self.sim.cluster, session, b"", 0, self.sim.engine.path.rng)
+        self.purgatory.park(call, wait, Stage.HANDLER)
+        return call
 
     def go_on(self, call: Call, wait: Wait, stage: Stage) -> None:
         result = wait.then(call)
@@ -57,11 +57,11 @@ def test_a_wait_ends_with_its_key_and_knows_the_time(waiting):
 
 def test_a_wait_for_a_time_alone_ends_then(waiting):
     waiting.park(Wait(until_ms=100, on=(), then=lambda later: later.now_ms))
-    assert len(waiting.purgatory) == 1
+    assert len(waiting.purgatory.parked) == 1
     waiting.purgatory.advance(99)
     assert waiting.went_on == []
     waiting.purgatory.advance(100)
-    assert (waiting.went_on, len(waiting.purgatory)) == ([100], 0)
+    assert (waiting.went_on, len(waiting.purgatory.parked)) == ([100], 0)
 
 
 def test_a_wait_may_lead_to_another(waiting):
@@ -99,17 +99,17 @@ def test_a_dropped_call_never_goes_on(waiting):
     assert not waiting.purgatory.drop(parked)
     waiting.notify("key")
     waiting.purgatory.advance(100)
-    assert (waiting.went_on, len(waiting.purgatory), waiting.purgatory.next_deadline_ms()) == ([], 0, None)
+    assert (waiting.went_on, len(waiting.purgatory.parked), waiting.purgatory.next_deadline_ms()) == ([], 0, None)
 
 
 def test_of_calls_that_wait_no_longer_nothing_is_kept_until_their_time_would_have_come(waiting):
     parked = waiting.park(Wait(10**9, ("key",), lambda call: None))
     assert waiting.purgatory.drop(parked)
-    assert parked.call is None
+    assert waiting.purgatory._by_number == {}
     for _ in range(3 * MAX_STALE):
         waiting.park(Wait(10**9, ("key",), lambda call: "woken"))
         waiting.notify("key")
     assert len(waiting.purgatory._deadlines) <= MAX_STALE + 2
     last = waiting.park(Wait(5, ("other",), lambda call: "late"))
     waiting.purgatory.advance(5)
-    assert (last.wait, waiting.went_on[-1]) == (None, "late")
+    assert (last in waiting.purgatory.parked, waiting.went_on[-1]) == (False, "late")
