@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 from mockbroker.api_parts import Level, error_field, parts_of
 from mockbroker.parts import merged
@@ -82,6 +82,7 @@ class Errors(NamedTuple):
             ``nothing``.
         parts: the versions whose answer has the error in each part; "" for those without a top-level error.
         requested, answered: the lists that lead to the parts, as ``topics.partitions``, if the names differ.
+        older: error code -> the first version that has it, and the code of earlier versions.
         failed: values of the other fields of an entry with an error, if not the default.
         odd: ``(request, answer, error, version) -> answer`` for all other differences.
         injected: the place of the error of a fault that matches some parts: ``lookup``, the handler refuses a partition
@@ -90,13 +91,14 @@ class Errors(NamedTuple):
         top: errors that only the whole answer has, such as those of a session, if ``injected`` is ``lookup``.
     """
 
-    words: str = "own"
+    words: Literal["own", "meaning", "nothing"] = "own"
     parts: str = ""
     requested: str = ""
     answered: str = ""
+    older: Mapping[int, tuple[int, int]] = {}
     failed: Mapping[str, Any] = {}
     odd: Callable[[Any, Any, RequestError, int], Any] | None = None
-    injected: str = "whole"
+    injected: Literal["lookup", "request", "answer", "whole"] = "whole"
     top: Sequence[ErrorCode] = ()
 
 
@@ -109,21 +111,16 @@ class Api:
     Raises ValueError: the facts contradict the declarations, or each other.
     """
 
-    __slots__ = ("_parts", "access", "errors", "handler", "key", "name", "request", "response", "subjects")
+    __slots__ = ("access", "errors", "handler", "key", "name", "request", "response", "subjects")
 
     def __init__(self, request: Any, handler: Handler, access: Needs, errors: Errors, subjects: Reader | None) -> None:
         self.key: int = request.api_key
         self.name: str = APIS[self.key][1]
         self.request, self.response = request, message_class(self.key, "response")
         self.handler, self.access, self.errors, self.subjects = handler, access, errors, subjects
-        self._parts: dict[int, tuple[Level, ...]] = {}
         for operation in access[:-2]:
             if operation and operation not in OPERATIONS:
                 raise ValueError(f"{self.name}: expected one of {', '.join(OPERATIONS)}, got {operation!r}")
-        if errors.words not in ("own", "meaning", "nothing"):
-            raise ValueError(f"{self.name}: expected words own, meaning or nothing, got {errors.words!r}")
-        if errors.injected not in ("lookup", "request", "answer", "whole"):
-            raise ValueError(f"{self.name}: expected lookup, request, answer or whole, got {errors.injected!r}")
         for version in request.valid_versions:
             is_failed = error_field(self.response, version) or self.failed_parts(version)
             if not (is_failed or errors.odd or errors.parts):
@@ -133,12 +130,7 @@ class Api:
 
     def parts(self, version: int) -> tuple[Level, ...]:
         """The lists of parts in the request and in its answer."""
-        found = self._parts.get(version)
-        if found is None:
-            errors = self.errors
-            found = parts_of(self.request, self.response, version, errors.requested, errors.answered)
-            self._parts[version] = found
-        return found
+        return parts_of(self.request, self.response, version, self.errors.requested, self.errors.answered)
 
     def failed_parts(self, version: int) -> tuple[Level, ...]:
         """The same, if the error of a whole request goes into each part of the answer; else empty."""

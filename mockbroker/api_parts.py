@@ -12,6 +12,7 @@ Most APIs have the same tree on both sides: a list of topics with a list of part
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from typing import Any, NamedTuple
 
 from protocol.declare import Field, declaration_of
@@ -60,6 +61,7 @@ class Level(NamedTuple):
         return tuple([getattr(entry, name) for name, _ in self.keys])
 
 
+@cache
 def parts_of(request: Any, response: Any, version: int, requested: str = "", answered: str = "") -> tuple[Level, ...]:
     """The lists, outermost first, down to the answer's records with errors; none if the answer has a top-level error.
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from random import Random
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -184,7 +185,7 @@ class Call:
             arrays have more than ``max.request.items`` elements in all, before they are created.
         """
         if self._request is None:
-            decode = _decoders.get((self.api_key, self.version)) or decoder_of(self.api_key, self.version)
+            decode = decoder_of(self.api_key, self.version)
             most = self.cluster.settings["max.request.items"]
             if len(self.frame) <= most or self.api_key in UNCOUNTED_APIS:  # an element takes a byte at least
                 self._request, _ = decode(self.frame, self.body_start)
@@ -237,10 +238,7 @@ class Wait:
     then: Callable[[Call], Any]
 
 
-_decoders: dict[tuple[int, int], Callable[[bytes, int], tuple[Any, int]]] = {}
-
-
+@cache
 def decoder_of(api_key: int, version: int) -> Callable[[bytes, int], tuple[Any, int]]:
     """The decoder of a request. Raises UnsupportedVersionError."""
-    found = _decoders[api_key, version] = codec(message_class(api_key, "request"), version).brief_decoder()
-    return found
+    return codec(message_class(api_key, "request"), version).brief_decoder()

@@ -127,22 +127,17 @@ class Connection:
         self.path.refuse(self.session, reason, self.now_ms, self._finish)
         self.on_output()
 
-    def expire(self, now_ms: int) -> None:
-        """End a connection that was idle for too long."""
-        self.now_ms = now_ms
-        self.end("nothing was heard of it for connections.max.idle.ms")
-
-    def end_if_late(self, now_ms: int, first_byte_ms: int, whole_request_ms: int) -> None:
-        """End a connection whose first byte, or rest of a request, has been missing for longer than these limits."""
+    def end_if_late(self, now_ms: int) -> None:
+        """End a connection whose first byte, or rest of a request, has been missing for too long."""
         since_ms = self.owes_since_ms
         if since_ms is None or self.state is ConnectionState.CLOSED:
             return
         late_ms = now_ms - since_ms
-        if self._reader.pending:
-            if late_ms > whole_request_ms:
-                self.refuse(f"a request was not whole after {late_ms} ms, and {WHOLE_REQUEST} is {whole_request_ms}")
-        elif late_ms > first_byte_ms:
-            self.refuse(f"nothing came for {late_ms} ms, and {FIRST_BYTE} is {first_byte_ms}")
+        limit = WHOLE_REQUEST if self._reader.pending else FIRST_BYTE
+        limit_ms = self.path.cluster.settings[limit]
+        if late_ms > limit_ms:
+            found = "a request was not whole after" if self._reader.pending else "nothing came for"
+            self.refuse(f"{found} {late_ms} ms, and {limit} is {limit_ms}")
 
     def unmute(self, now_ms: int) -> None:
         """Run the frames that waited for the end of a throttle."""

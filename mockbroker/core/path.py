@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import cache
 from random import Random
 from struct import Struct
 from typing import TYPE_CHECKING, Any
@@ -45,8 +46,7 @@ LENGTH = Struct(">i")
 NO_TAGS = b"\0"  # follows the correlation id in a flexible response's header
 MIN_REQUEST_BYTES = REQUEST_START.size
 Writer = tuple[bytes, Callable[[Any], bytes] | None, Callable[[Any], list[bytes]] | None]
-_writers: dict[tuple[type, int], Writer] = {}
-"""By message and version: the tags of its header, and its encoder; for Fetch the encoder that returns pieces."""
+"""The tags of a message's header, and its encoder; for Fetch the encoder that returns pieces."""
 
 
 class Stage(Enum):
@@ -175,17 +175,13 @@ class CallPath:
     def expire_idle(self, now_ms: int, max_idle_ms: int) -> None:
         """End the connections without requests and answers for longer than ``max_idle_ms``."""
         for connection in [one for one in self.connections if now_ms - one.now_ms > max_idle_ms]:
-            connection.expire(now_ms)
+            connection.now_ms = now_ms
+            connection.end("nothing was heard of it for connections.max.idle.ms")
 
     def end_late(self, now_ms: int) -> None:
         """End the connections whose first byte, or rest of a request, has been missing for too long."""
-        settings = self.cluster.settings
-        first_byte_ms, whole_request_ms = (
-            settings["connection.first.byte.timeout.ms"],
-            settings["request.read.timeout.ms"],
-        )
         for connection in list(self.connections):
-            connection.end_if_late(now_ms, first_byte_ms, whole_request_ms)
+            connection.end_if_late(now_ms)
 
     def forget(self, connection: Connection) -> None:
         """A connection has ended."""
@@ -401,8 +397,8 @@ def verdict_of(result: Any) -> Verdict | Wait:
 
 def encoded(call: Call, response: Any, version: int) -> list[bytes]:
     """A response frame with its length in front, in one piece unless it is large. Raises EncodeError."""
-    message = type(response)
-    tags, encode, encode_in_pieces = _writers.get((message, version)) or writer_of(message, version)
+    message: Any = type(response)
+    tags, encode, encode_in_pieces = writer_of(message, version)
     if encode is None:
         assert encode_in_pieces is not None
         pieces = encode_in_pieces(response)
@@ -414,11 +410,10 @@ def encoded(call: Call, response: Any, version: int) -> list[bytes]:
     return [start + body] if len(body) < LARGE_PIECE_BYTES else [start, body]
 
 
+@cache
 def writer_of(message: Any, version: int) -> Writer:
     """The encoder of a message. Raises UnsupportedVersionError."""
     own = codec(message, version)
     tags = NO_TAGS if response_header_version(message.api_key, version) else b""
     is_fetch = message.api_key == FETCH
-    found = (tags, None if is_fetch else own.encoder(), own.piece_encoder() if is_fetch else None)
-    _writers[message, version] = found
-    return found
+    return (tags, None if is_fetch else own.encoder(), own.piece_encoder() if is_fetch else None)

@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import cache
 from typing import Any
 
 from protocol.declare import Field, declaration_of
@@ -18,19 +19,17 @@ from protocol.wire import Array
 
 ERROR_CODE = "error_code"
 Look = Callable[[Any, "set[int]"], None]
-_looks: dict[type, Look] = {}
 
 
 def error_codes(response: Any) -> set[int]:
     """The error codes other than 0 in a response, nested ones too; empty without a response."""
     if response is None:
         return set()
-    kind = type(response)
-    look = _looks.get(kind)
-    if look is None:
-        look = _looks[kind] = look_at(kind) or (lambda _message, _found: None)
+    kind: Any = type(response)
+    look = look_at(kind)
     found: set[int] = set()
-    look(response, found)
+    if look is not None:
+        look(response, found)
     return found
 
 
@@ -43,6 +42,7 @@ def error_names(codes: Iterable[int]) -> tuple[str, ...]:
     return tuple(sorted({error_name(code) for code in codes if code}))
 
 
+@cache
 def look_at(record: type) -> Look | None:
     """A function that collects the errors of a record and its nested records; None if it cannot contain any."""
     own: list[str] = []

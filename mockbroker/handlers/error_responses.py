@@ -101,7 +101,8 @@ def add_entries(entries: list[Any], added: list[Any], levels: Sequence[Level]) -
 def fail(record: Any, version: int, errors: Errors, error: RequestError) -> None:
     """Set a record of an answer to an error: its code, its message, and the other fields as ``Errors.failed`` says."""
     if name := error_field(type(record), version):
-        setattr(record, name, error.code)
+        since, older = errors.older.get(error.code, (0, 0))
+        setattr(record, name, error.code if version >= since else older)
     for field in fields_of(type(record), version):
         if field.name == "error_message":
             value = {"own": error.message, "meaning": error.description, "nothing": None}[errors.words]

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from mockbroker.api import Errors, Needs, handles
 from mockbroker.call import Call
+from mockbroker.handlers.error_responses import answer_parts
 from mockbroker.handlers.find_coordinator import check_coordinator, coordinates
 from mockbroker.state.errors import ApiError
 from mockbroker.state.groups.classic.group import ClassicGroup
@@ -123,16 +124,13 @@ def list_groups(call: Call, request: ListGroupsRequest) -> ListGroupsResponse:
 @handles(DeleteGroupsRequest, access=Needs(group="Delete"), errors=Errors(injected="request", words="nothing"))
 def delete_groups(call: Call, request: DeleteGroupsRequest) -> DeleteGroupsResponse:
     """Delete each group, in the request's order; a repeated name counts once."""
-    return DeleteGroupsResponse(results=[deleted(call, group_id) for group_id in dict.fromkeys(request.groups_names)])
+    request.groups_names = list(dict.fromkeys(request.groups_names))
+    return answer_parts(call, request, DeleteGroupsResponse, delete)
 
 
-def deleted(call: Call, group_id: str) -> DeleteGroupsResponse.Group:
-    try:
-        check_coordinator(call, group_id)
-        call.cluster.internal_topics.check_takes_writes(OFFSETS_TOPIC, group_id)
-        call.cluster.groups.delete(group_id)
-        for extension in call.cluster.extensions():
-            extension.forget_group(group_id)
-    except ApiError as error:
-        return DeleteGroupsResponse.Group(group_id=group_id, error_code=error.code)
-    return DeleteGroupsResponse.Group(group_id=group_id)
+def delete(call: Call, _entry: DeleteGroupsResponse.Group, group_id: str) -> None:
+    check_coordinator(call, group_id)
+    call.cluster.internal_topics.check_takes_writes(OFFSETS_TOPIC, group_id)
+    call.cluster.groups.delete(group_id)
+    for extension in call.cluster.extensions():
+        extension.forget_group(group_id)

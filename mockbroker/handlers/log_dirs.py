@@ -9,7 +9,6 @@ ReplicaManager.alterReplicaLogDirs and describeLogDirs, Apache Kafka 4.4.
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from itertools import groupby
 
 from mockbroker.api import Errors, Needs, handles
@@ -23,7 +22,6 @@ from mockbroker.state.brokers.log_dirs import (
     replicas_in,
 )
 from mockbroker.state.errors import ApiError
-from mockbroker.state.topics.topic import Partition
 from protocol.apis.log_dirs import (
     AlterReplicaLogDirsRequest,
     AlterReplicaLogDirsResponse,
@@ -73,7 +71,9 @@ def described(call: Call, path: str, wanted: dict[str, set[int]] | None) -> Resu
     if any(is_full(cluster, one.partition, broker_id) for one in replicas):
         return Result(log_dir=path, error_code=ErrorCode.KAFKA_STORAGE_ERROR)
     used_bytes = sum(one.size_bytes for one in replicas)
-    shown = [one for one in replicas if wanted is None or one.partition.index in named(wanted, one.partition)]
+    shown = [
+        one for one in replicas if wanted is None or one.partition.index in wanted.get(one.partition.topic.name, ())
+    ]
     return Result(
         log_dir=path,
         topics=[
@@ -92,7 +92,3 @@ def described(call: Call, path: str, wanted: dict[str, set[int]] | None) -> Resu
         total_bytes=VOLUME_BYTES,
         usable_bytes=max(0, VOLUME_BYTES - used_bytes),
     )
-
-
-def named(wanted: dict[str, set[int]], partition: Partition) -> Collection[int]:
-    return wanted.get(partition.topic.name, ())

@@ -17,7 +17,6 @@ from mockbroker.state.topics.coordinator_keys import TRANSACTIONS_TOPIC
 from protocol.apis.producer_ids import InitProducerIdRequest, InitProducerIdResponse
 from protocol.error_codes import ErrorCode
 
-FENCED_VERSION = 4
 FIRST_EPOCH = 0
 
 
@@ -28,21 +27,18 @@ FIRST_EPOCH = 0
         note="an idempotent producer: IdempotentWrite on the cluster, or Write on any topic; "
         "two-phase commit: TwoPhaseCommit on the transactional id too",
     ),
-    errors=Errors(failed={"producer_id": -1, "producer_epoch": -1}),
+    errors=Errors(
+        older={ErrorCode.PRODUCER_FENCED: (4, ErrorCode.INVALID_PRODUCER_EPOCH)},
+        failed={"producer_id": -1, "producer_epoch": -1},
+    ),
 )
 def init_producer_id(call: Call, request: InitProducerIdRequest) -> InitProducerIdResponse:
     """A producer id and epoch."""
-    try:
-        present = named_pair(request)
-        if request.transactional_id is None:
-            producer_id, epoch = call.cluster.producers.new_id(call.broker.id, call.broker.epoch), FIRST_EPOCH
-        else:
-            producer_id, epoch = initialise_transactional(call, request, request.transactional_id, present)
-    except ApiError as error:
-        code = error.code
-        if code == ErrorCode.PRODUCER_FENCED and call.version < FENCED_VERSION:
-            code = ErrorCode.INVALID_PRODUCER_EPOCH
-        return InitProducerIdResponse(error_code=code, producer_id=NO_PRODUCER_ID, producer_epoch=NO_EPOCH)
+    present = named_pair(request)
+    if request.transactional_id is None:
+        producer_id, epoch = call.cluster.producers.new_id(call.broker.id, call.broker.epoch), FIRST_EPOCH
+    else:
+        producer_id, epoch = initialise_transactional(call, request, request.transactional_id, present)
     return InitProducerIdResponse(producer_id=producer_id, producer_epoch=epoch)
 
 

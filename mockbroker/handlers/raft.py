@@ -7,10 +7,14 @@ Source: KIP-595, KIP-836, KIP-853; KafkaRaftClient.handleDescribeQuorumRequest, 
 
 from __future__ import annotations
 
+from typing import Any, NoReturn
+
 from mockbroker.api import Errors, Needs, handles
 from mockbroker.call import Call
 from mockbroker.handlers.controlled import check_controller
+from mockbroker.handlers.error_responses import answer_parts
 from mockbroker.state.brokers.log_dirs import directory_id, log_dirs
+from mockbroker.state.errors import ApiError
 from mockbroker.state.replicas.network import CONTROLLER
 from mockbroker.subjects import nothing_named
 from protocol.apis.raft import DescribeQuorumRequest, DescribeQuorumResponse
@@ -36,19 +40,11 @@ def describe_quorum(call: Call, request: DescribeQuorumRequest) -> DescribeQuoru
     requested = [(topic.topic_name, [one.partition_index for one in topic.partitions]) for topic in request.topics]
     if requested == [(METADATA_TOPIC, [0])]:
         return quorum(call)
-    unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    return DescribeQuorumResponse(
-        topics=[
-            Topic(
-                topic_name=name,
-                partitions=[
-                    Topic.Partition(partition_index=index, error_code=unknown, error_message=unknown.meaning)
-                    for index in indexes
-                ],
-            )
-            for name, indexes in requested
-        ]
-    )
+    return answer_parts(call, request, DescribeQuorumResponse, refuse)
+
+
+def refuse(*_part: Any) -> NoReturn:
+    raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 
 
 def quorum(call: Call) -> DescribeQuorumResponse:

@@ -50,7 +50,7 @@ from protocol.apis.transactions import (
 from protocol.error_codes import ErrorCode
 
 BROKERS_VERSION = 4  # of AddPartitionsToTxn: many transactions at once, for brokers
-FENCED_VERSION = 2
+FENCED = Errors(older={ErrorCode.PRODUCER_FENCED: (2, ErrorCode.INVALID_PRODUCER_EPOCH)})
 BUMPING_VERSION = 5  # of EndTxn
 TOPIC_ID_VERSION = 6  # of TxnOffsetCommit
 SUPPORT_OF_COMMITS = {4: TransactionSupport.KNOWS_ABORTABLE, 3: TransactionSupport.ADDS_BEFORE}
@@ -135,7 +135,9 @@ def added(
                 transactional_id, producer_id, epoch, partitions, call.now_ms, client_version=client_version
             )
     except ApiError as error:
-        errors, code = {}, fenced_code(call, error)
+        errors, code = {}, error.code
+        if code == ErrorCode.PRODUCER_FENCED and call.version < FENCED.older[code][0]:
+            code = FENCED.older[code][1]
     else:
         code = ErrorCode.NONE
     return results_of(once_each(partitions) if verify_only else answered, errors, code)
@@ -181,28 +183,18 @@ def results_of(
     ]
 
 
-def fenced_code(call: Call, error: ApiError) -> int:
-    """The error's code in this version of the five requests of this module."""
-    if error.code == ErrorCode.PRODUCER_FENCED and call.version < FENCED_VERSION:
-        return ErrorCode.INVALID_PRODUCER_EPOCH
-    return error.code
-
-
-@handles(AddOffsetsToTxnRequest, access=Needs(group="Read", transactional_id="Write"))
+@handles(AddOffsetsToTxnRequest, access=Needs(group="Read", transactional_id="Write"), errors=FENCED)
 def add_offsets_to_txn(call: Call, request: AddOffsetsToTxnRequest) -> AddOffsetsToTxnResponse:
     """Add the partition that stores a group's offsets."""
-    try:
-        if request.transactional_id:
-            check_coordinator(call, request.transactional_id, TRANSACTIONS_TOPIC)
-        call.cluster.transactions.add_partitions(
-            request.transactional_id,
-            request.producer_id,
-            request.producer_epoch,
-            [offsets_of(call, request.group_id)],
-            call.now_ms,
-        )
-    except ApiError as error:
-        return AddOffsetsToTxnResponse(error_code=fenced_code(call, error))
+    if request.transactional_id:
+        check_coordinator(call, request.transactional_id, TRANSACTIONS_TOPIC)
+    call.cluster.transactions.add_partitions(
+        request.transactional_id,
+        request.producer_id,
+        request.producer_epoch,
+        [offsets_of(call, request.group_id)],
+        call.now_ms,
+    )
     return AddOffsetsToTxnResponse()
 
 
@@ -211,24 +203,21 @@ def offsets_of(call: Call, group_id: str) -> TopicPartition:
     return (OFFSETS_TOPIC, call.cluster.internal_topics.partition_of(OFFSETS_TOPIC, group_id).index)
 
 
-@handles(EndTxnRequest, access=Needs(transactional_id="Write"))
+@handles(EndTxnRequest, access=Needs(transactional_id="Write"), errors=FENCED)
 def end_txn(call: Call, request: EndTxnRequest) -> EndTxnResponse:
     """Commit or abort; since v5 the producer continues with the id and epoch of the answer."""
     bumps = call.version >= BUMPING_VERSION
-    try:
-        if request.transactional_id:
-            check_coordinator(call, request.transactional_id, TRANSACTIONS_TOPIC)
-        producer_id, epoch = call.cluster.transactions.end(
-            request.transactional_id,
-            request.producer_id,
-            request.producer_epoch,
-            call.now_ms,
-            commit=request.committed,
-            broker=call.broker,
-            client_version=BUMP if bumps else NO_BUMP,
-        )
-    except ApiError as error:
-        return EndTxnResponse(error_code=fenced_code(call, error))
+    if request.transactional_id:
+        check_coordinator(call, request.transactional_id, TRANSACTIONS_TOPIC)
+    producer_id, epoch = call.cluster.transactions.end(
+        request.transactional_id,
+        request.producer_id,
+        request.producer_epoch,
+        call.now_ms,
+        commit=request.committed,
+        broker=call.broker,
+        client_version=BUMP if bumps else NO_BUMP,
+    )
     return EndTxnResponse(producer_id=producer_id, producer_epoch=epoch) if bumps else EndTxnResponse()
 
 

@@ -61,13 +61,9 @@ class FetchSession:
     def update(self, requested: Iterable[FetchPartition], forgotten: Iterable[PartitionKey]) -> None:
         """Apply the additions, changes and removals of an incremental request."""
         for one in requested:
-            known = self.partitions.get(one.key)
-            if known is None:
-                self.partitions[one.key] = one
-            else:
-                known.fetch_offset, known.max_bytes = one.fetch_offset, one.max_bytes
-                known.current_leader_epoch = one.current_leader_epoch
-                known.last_fetched_epoch = one.last_fetched_epoch
+            known = self.partitions.setdefault(one.key, one)
+            known.fetch_offset, known.max_bytes = one.fetch_offset, one.max_bytes
+            known.current_leader_epoch, known.last_fetched_epoch = one.current_leader_epoch, one.last_fetched_epoch
         for key in forgotten:
             self.partitions.pop(key, None)
 

@@ -24,7 +24,6 @@ def test_an_api_without_a_handler_is_none():
     ("request_class", "access", "errors", "sentence"),
     [
         (DescribeLogDirsRequest, Needs(cluster="Descrbe"), Errors(), "DescribeLogDirs: expected one of Read, Write"),
-        (DescribeLogDirsRequest, Needs(), Errors(words="loud"), "DescribeLogDirs: expected words own, meaning or"),
         (
             IncrementalAlterConfigsRequest,
             Needs(),

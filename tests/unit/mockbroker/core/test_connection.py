@@ -281,12 +281,13 @@ def test_a_client_that_owes_its_first_byte_or_the_rest_of_a_request_for_too_long
     sim.advance(ms=10)
     if sent:
         client.write(sent)
-    late_ms = 110 if sent else 100
-    client.connection.end_if_late(late_ms, 100, 100)
-    assert client.connection.closed is None
-    client.connection.end_if_late(late_ms + 1, 100, 100)
     limit = "request.read.timeout.ms" if sent else "connection.first.byte.timeout.ms"
-    assert f"{limit} is 100" in client.connection.closed
+    limit_ms = sim.cluster.settings[limit]
+    late_ms = limit_ms + (10 if sent else 0)
+    client.connection.end_if_late(late_ms)
+    assert client.connection.closed is None
+    client.connection.end_if_late(late_ms + 1)
+    assert f"{limit} is {limit_ms}" in client.connection.closed
     assert limit in caplog.text
 
 
@@ -294,10 +295,10 @@ def test_a_client_whose_requests_are_whole_owes_nothing(sim, client):
     client.connection.owes_since_ms = 0
     frame = client.frame(METADATA, 13)
     client.write(frame)
-    client.connection.end_if_late(10**9, 100, 100)
+    client.connection.end_if_late(10**9)
     client.write(client.frame(fetch_request(max_wait_ms=500), 12) + frame[:5])
-    client.connection.end_if_late(10**9, 100, 100)
+    client.connection.end_if_late(10**9)
     assert client.connection.closed is None, "what comes behind a call that waits is not looked at"
     sim.advance(ms=600)
-    client.connection.end_if_late(10**9, 100, 100)
+    client.connection.end_if_late(10**9)
     assert "was not whole" in client.connection.closed
