@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 from kafka_rack.diskless import ZONE_KEYS
 from kafka_rack.zones import known_rack_in_client_id, zone_in_client_id
-from mockbroker.api import SERVED
 from mockbroker.state.brokers.broker import DEFAULT_LISTENER
 from mockbroker.state.security.protocols import ANONYMOUS
 
@@ -47,7 +46,7 @@ class Session:
     connection: int = 0
     listener: str = DEFAULT_LISTENER
     listener_rack: str | None = None
-    served_versions: Mapping[int, tuple[int, int]] = field(default_factory=lambda: SERVED)
+    served_versions: Mapping[int, tuple[int, int]] = field(default_factory=dict)
     authenticator: Authenticator | None = None
     """The client's login, if the listener requires one, or requires it again after some time."""
     principal: str = ANONYMOUS

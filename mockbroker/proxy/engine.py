@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from random import Random
 from typing import TYPE_CHECKING, cast
 
+from mockbroker.api import SERVED
 from mockbroker.core.engine import Engine
 from mockbroker.proxy.mirror import Mirror
 from mockbroker.proxy.path import ProxyPath, ProxySession
@@ -53,7 +54,7 @@ class ProxyEngine(Engine):
         """The session of a client's connection; the real broker authenticates it."""
         racks = self.cluster.liveness.known_racks
         session = ProxySession(
-            broker, address, connection, listener, listener_rack, racks=racks, client_racks=self.client_racks
+            broker, address, connection, listener, listener_rack, SERVED, racks=racks, client_racks=self.client_racks
         )
         if principal is not None:
             session.authenticated(principal)
