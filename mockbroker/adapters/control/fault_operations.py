@@ -87,7 +87,7 @@ async def add_faults(call: ControlCall) -> Any:
 
 @operation("GET", "/faults/{fault}", "One fault", tag="faults", answer=FaultView, statuses=(404,))
 async def fault(call: ControlCall) -> Any:
-    """One that has acted on no call explains why: the nearest calls, and the field in which each missed."""
+    """One that has acted on no call explains why: the nearest call, and the field in which it missed."""
     return known_fault(call).to_json()
 
 

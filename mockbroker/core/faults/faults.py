@@ -19,8 +19,8 @@ from mockbroker.call import Call, Verdict, Wait
 from mockbroker.core.faults.effects import Bucket, Error
 from mockbroker.core.faults.fault import Fault
 from mockbroker.core.faults.links import Conditions, conditions_of
-from mockbroker.core.faults.matching import Hit, Matcher, Miss, NearestCalls
-from mockbroker.core.faults.reading import FaultError, shown
+from mockbroker.core.faults.matching import Hit, Matcher, miss_in_words
+from mockbroker.core.faults.reading import FaultError
 
 if TYPE_CHECKING:
     from mockbroker.core.path import CallPath
@@ -43,7 +43,8 @@ class FaultHandle:
         self.matcher = Matcher(fault)
         self.matched = self.fired = self.preempted = self.without_place = 0
         self.is_active = True
-        self.nearest = NearestCalls()
+        self.missed = 0
+        self.nearest, self._nearest_rank = "", -1
         self.bucket: Bucket | None = None
 
     def __repr__(self) -> str:
@@ -64,20 +65,18 @@ class FaultHandle:
         self._faults.discard(self)
 
     def explain(self) -> str:
-        """How often it acted; if never, why not: the nearest calls, and the fields in which each missed."""
-        name, nearest = f"fault {self.id!r}", self.nearest
+        """How often it acted; if never, why not: the call that came nearest, and the field in which it missed."""
+        name = f"fault {self.id!r}"
         if self.fired:
             if self.fault.link:
                 return f"{name} fired {counted(self.fired, 'time')} on what went {self.fault.link}."
             return f"{name} fired on {self.fired} of {counted(self.matched, 'matching call')}."
         if self.matched:
             return f"{name} never fired, though {counted(self.matched, 'call')} matched: {why_not_due(self)}."
-        if not nearest.seen:
+        if not self.missed:
             return f"{name} never fired: no call came while it was set."
-        none = "it did not match" if nearest.seen == 1 else "none of them matched"
-        misses = "; ".join(miss_in_words(self.fault, *one) for one in nearest.ranked())
-        calls = counted(nearest.seen, "call")
-        return f"{name} never fired: {calls} came while it was set, and {none}. Nearest: {misses}."
+        calls = counted(self.missed, "call")
+        return f"{name} never fired: {calls} came while it was set, none of which matched. Nearest: {self.nearest}."
 
     def to_json(self) -> dict[str, Any]:
         """The fault's own JSON form, its counts, and the explanation if it has not fired."""
@@ -93,10 +92,14 @@ class FaultHandle:
 
     def hit(self, call: Call) -> Hit | None:
         """The matching part of a call, which is counted; None if it does not match."""
-        hit = self.matcher.hit(call, None if self.matched else self.nearest)
-        if hit is not None:
+        hit = self.matcher.hit(call)
+        if isinstance(hit, Hit):
             self.matched += 1
-        return hit
+            return hit
+        self.missed += 1
+        if not self.matched and hit.rank > self._nearest_rank:
+            self.nearest, self._nearest_rank = miss_in_words(self.fault, call, hit.field), hit.rank
+        return None
 
 
 class Faults:
@@ -283,17 +286,3 @@ def why_not_due(handle: FaultHandle) -> str:
         assert isinstance(fault.effect, Error)
         return f"the answers to {handle.without_place} of them have no place for {fault.effect.error}"
     return f"it acts only with when: {fault.when}"
-
-
-def miss_in_words(fault: Fault, miss: Miss, count: int) -> str:
-    """``Fetch v12 of client 'c' to broker 0 in rack 'a' (12 times): topic: expected 'orders', got 'payments'``."""
-    missed = ", ".join(f"{name}: expected {expected(fault, name)}, got {value}" for name, value in miss.missed)
-    return f"{miss.call}{f' ({count} times)' if count > 1 else ''}: {missed}"
-
-
-def expected(fault: Fault, name: str) -> str:
-    """The values that a field of a fault expects, in words."""
-    if name == "link":
-        return f"a call {fault.link}"
-    values = [shown(value) for value in fault.match.values(name)]
-    return values[0] if len(values) == 1 else "one of " + ", ".join(values)

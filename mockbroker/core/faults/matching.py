@@ -1,4 +1,4 @@
-"""Matches calls with a fault, and collects the nearest misses of a fault that never matched.
+"""Matches calls with a fault, and says in which field a call missed it.
 
 A matcher tests the cheap fields first: API, broker, client. Only a call that passes these is decoded, and only if the
 fault names topics or groups and the call's API has any.
@@ -6,22 +6,21 @@ fault names topics or groups and the call's API has any.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable
 from ipaddress import ip_network
+from itertools import islice
 from typing import Any, NamedTuple
 
 from msgspec import UNSET
 
 from mockbroker.call import Call
-from mockbroker.core.faults.fault import Fault, Match
+from mockbroker.core.faults.fault import Fault
 from mockbroker.core.faults.reading import shown
 from mockbroker.state.patterns import is_within, wildcards_match
 from mockbroker.subjects import NOTHING, Subjects, subjects_of
 from protocol.errors import ProtocolError
 from protocol.registry import APIS
 
-MAX_NEAREST = 3  # kinds of near misses stored per fault
 MAX_NAMES_SHOWN = 5
 METADATA, OFFSET_FETCH, DESCRIBE_TOPIC_PARTITIONS = 3, 9, 75
 LISTS_PARTITIONS = frozenset({METADATA, OFFSET_FETCH, DESCRIBE_TOPIC_PARTITIONS})
@@ -44,38 +43,10 @@ class Hit(NamedTuple):
 
 
 class Miss(NamedTuple):
-    """A call in words, and its values of the fields that it missed."""
+    """A call that does not match a fault: the field that missed, and its rank among those that the fault compares."""
 
-    call: str
-    missed: tuple[tuple[str, str], ...]
-
-
-@dataclass(slots=True)
-class NearestCalls:
-    """The calls that missed a fault in the fewest fields, by kind, at most ``MAX_NEAREST`` kinds.
-
-    A kind has a few short texts, so that this is bounded to a few kilobytes whatever clients send.
-    """
-
-    seen: int = 0
-    counts: dict[Miss, int] = field(default_factory=dict)
-    _fewest: int = len(Match.__struct_fields__)
-
-    def add(self, call: Call, missed: list[str]) -> None:
-        """Count a call that missed in these fields."""
-        self.seen += 1
-        if len(missed) > self._fewest:
-            return
-        if len(missed) < self._fewest:
-            self._fewest = len(missed)
-            self.counts.clear()
-        miss = Miss(described(call), tuple((name, value_of(call, name)) for name in missed))
-        if miss in self.counts or len(self.counts) < MAX_NEAREST:
-            self.counts[miss] = self.counts.get(miss, 0) + 1
-
-    def ranked(self) -> list[tuple[Miss, int]]:
-        """Each kind with its count: those of the right API first, then the most frequent."""
-        return sorted(self.counts.items(), key=lambda one: ("api" in dict(one[0].missed), -one[1]))
+    rank: int
+    field: str
 
 
 OF_CALL: dict[str, Callable[[Call], Any]] = {
@@ -105,46 +76,26 @@ class Matcher:
         self._partitions = frozenset(match.values("partition")) if match.partition is not UNSET else None
         self._groups = name_test(match.values("group")) if match.group is not UNSET else None
         self._names_topics = self._topics is not None or self._partitions is not None
-        self._names_subjects = self._names_topics or self._groups is not None
 
-    def hit(self, call: Call, nearest: NearestCalls | None) -> Hit | None:
-        """The part of the call that matches; None if it does not match.
-
-        Args:
-            nearest: records the call if it is a near miss; None after a call has matched.
-        """
+    def hit(self, call: Call) -> Hit | Miss:
+        """The part of the call that matches, or the first field that does not."""
         if self._reads_rack:
             learn_rack(call)
-        missed: list[str] = []
-        for name, passes in self._tests:
+        for rank, (name, passes) in enumerate(self._tests):
             if not passes(call):
-                if nearest is None:
-                    return None
-                missed.append(name)
-        if not missed or (self._names_subjects and len(missed) == 1):
-            hit = self._subjects_hit(call, missed)
-            if not missed:
-                return hit
-        if nearest is not None:
-            nearest.add(call, missed)
-        return None
-
-    def _subjects_hit(self, call: Call, missed: list[str]) -> Hit:
-        """The request's topics and groups that match; fields that match none of them are appended to ``missed``."""
+                return Miss(rank, name)
         topics: dict[str, tuple[int, ...] | None] | None = None
         groups: tuple[str, ...] | None = None
+        rank = len(self._tests)
         if self._names_topics:
             topics = self._topics_hit(call)
             if not topics:
-                if self._topics is not None and not any(map(self._topics, topics_named(call))):
-                    missed.append("topic")
-                else:
-                    missed.append("partition")
+                is_named = self._topics is None or any(map(self._topics, topics_named(call)))
+                return Miss(rank + is_named, "partition" if is_named else "topic")
         if self._groups is not None:
-            named = read_subjects(call).groups
-            groups = tuple(group for group in named if self._groups(group))
+            groups = tuple(group for group in read_subjects(call).groups if self._groups(group))
             if not groups:
-                missed.append("group")
+                return Miss(rank + 2, "group")
         return Hit(topics, groups)
 
     def _topics_hit(self, call: Call) -> dict[str, tuple[int, ...] | None]:
@@ -242,39 +193,32 @@ def link_joins(fault: Fault) -> Callable[[str | None, str | None], bool]:
     return joins
 
 
-# words for near misses
+# words for misses
 
 
-def described(call: Call) -> str:
-    """A call in words: ``Fetch v12 of client 'c-1' to broker 0 in rack 'a'``."""
+def miss_in_words(fault: Fault, call: Call, name: str) -> str:
+    """``Fetch v12 of client 'c' to broker 0: topic: expected 'orders', got 'payments'``."""
     session = call.session
-    client = "a client without client id" if session.client_id is None else f"client {shown(session.client_id)}"
-    rack = f" in rack {shown(session.rack)}" if session.rack else ""
-    at = f" in rack {shown(session.broker.rack)}" if session.broker.rack else ""
-    return f"{APIS[call.api_key][1]} v{call.version} of {client}{rack} to broker {session.broker.id}{at}"
-
-
-def value_of(call: Call, name: str) -> str:
-    """The value of a call that a field did not match, in words."""
-    session = call.session
-    if name == "topic":
-        return listed(topics_named(call), "topic")
-    if name == "group":
-        return listed(read_subjects(call).groups, "group")
-    if name == "partition":
-        indexes = {str(index): None for all_of in topics_named(call).values() for index in all_of}
-        return listed(indexes, "partition", quoted=False)
     if name == "link":
-        client = f"a client in rack {shown(session.rack)}" if session.rack else "a client whose rack is not known"
-        at = f"a broker in rack {shown(session.broker.rack)}" if session.broker.rack else "a broker without a rack"
-        return f"{client} to {at}"
-    value = OF_CALL[name](call)
-    if value is None:
-        return "none that is known" if name == "client_rack" else "none"
-    return shown(value)
+        wanted, got = str(fault.link), f"from {shown(session.rack)} to {shown(session.broker.rack)}"
+    else:
+        wanted, got = listed(fault.match.values(name)), listed(values_of(call, name))
+    client, broker = shown(session.client_id), session.broker.id
+    what = f"{APIS[call.api_key][1]} v{call.version} of client {client} to broker {broker}"
+    return f"{what}: {name}: expected {wanted}, got {got}"
 
 
-def listed(names: Any, what: str, *, quoted: bool = True) -> str:
-    found = [shown(name) if quoted else name for name in names] or [f"no {what}"]
-    more = len(found) - MAX_NAMES_SHOWN
-    return ", ".join(found[:MAX_NAMES_SHOWN]) + (f" and {more} more" if more > 0 else "")
+def values_of(call: Call, name: str) -> Iterable[Any]:
+    """The values of a call that a fault compares with a field's."""
+    if name == "topic":
+        return topics_named(call)
+    if name == "group":
+        return read_subjects(call).groups
+    if name == "partition":
+        return dict.fromkeys(index for indexes in topics_named(call).values() for index in indexes)
+    return [OF_CALL[name](call)]
+
+
+def listed(values: Iterable[Any]) -> str:
+    """The first few values in words."""
+    return ", ".join(map(shown, islice(values, MAX_NAMES_SHOWN))) or "none"
