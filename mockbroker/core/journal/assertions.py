@@ -19,7 +19,6 @@ from mockbroker.core.journal.filters import (
     FilterPattern,
     JournalFilters,
     pattern_of,
-    text_of,
 )
 from mockbroker.parts import parts
 from mockbroker.state.patterns import hint
@@ -70,24 +69,12 @@ def check(name: str, arguments: Mapping[str, Any], journal: Journal) -> None:
 
 
 def rack_local(journal: Journal, arguments: dict[str, Any]) -> None:
-    claim = "to be served in the client's own rack"
-    but = ", or only a reader redirected"
-    selected, counted = select_served(journal, arguments, counted_shares, claim, but)
-    unknown = [(entry, parts) for entry, parts in counted if entry.locality == "unknown"]
-    crossing = [(entry, parts) for entry, parts in counted if entry.locality == "cross"]
-    if crossing:
-        fail(
-            f"{len(crossing):,} of {calls(counted)} crossed racks: expected every {who(selected, crossing)} to be "
-            f"served in {own_rack(crossing)}",
-            crossing,
-            more=f"\n{calls(unknown)} more came from an unknown rack." if unknown else "",
-        )
-    if unknown:
-        fail(
-            f"{len(unknown):,} of {calls(counted)} came from an unknown rack: expected every "
-            f"{who(selected, unknown)} {claim}",
-            unknown,
-        )
+    claim = "to be served in its own rack"
+    selected, counted = select_served(journal, arguments, counted_shares, f"{claim}, not redirected alone")
+    for locality, what in (("cross", "crossed racks"), ("unknown", "came from an unknown rack")):
+        others = [(entry, shares) for entry, shares in counted if entry.locality == locality]
+        if others:
+            fail(f"{len(others):,} of {calls(counted)} {what}: expected every {selected.subject} {claim}", others)
     check_all_stored(journal, selected, f"{claim}, as were all {calls(counted)} that are stored")
 
 
@@ -106,7 +93,7 @@ def served_by(journal: Journal, arguments: dict[str, Any]) -> None:
     ]
     if others:
         fail(
-            f"{len(others):,} of {calls(served)} went elsewhere: expected every {who(selected, others)} {claim}",
+            f"{len(others):,} of {calls(served)} went elsewhere: expected every {selected.subject} {claim}",
             others,
             reasons=False,
         )
@@ -125,14 +112,11 @@ def cross_rack_bytes(journal: Journal, arguments: dict[str, Any]) -> None:
     if crossed > at_most:
         fail(
             f"{amount(crossed)} in {len(crossing):,} of {calls(counted)} crossed racks: expected at most "
-            f"{amount(at_most)} of {who(selected, crossing)}",
+            f"{amount(at_most)} of {selected.subject}",
             crossing,
         )
     if not known:
-        fail(
-            f"all {calls(counted)} came from an unknown rack: expected {who(selected, counted)} {claim}",
-            counted,
-        )
+        fail(f"all {calls(counted)} came from an unknown rack: expected {selected.subject} {claim}", counted)
     check_all_stored(journal, selected, f"{claim}; {amount(crossed)} are stored")
 
 
@@ -183,47 +167,30 @@ def select(journal: Journal, arguments: Mapping[str, Any], *, with_records: bool
     entries = journal.find(**given)
     subject = subject_of(filters, arguments.get("api") is not None, with_records)
     if not entries:
-        raise AssertionError(f"expected {subject}, got none of {calls(len(journal))}{nearest(journal, filters)}")
+        raise AssertionError(f"expected {subject}, got none of {calls(len(journal))}{there_are(journal, filters)}")
     return Selected(filters, entries, subject)
 
 
 def select_served(
-    journal: Journal, arguments: Mapping[str, Any], shares_of: SharesOf, claim: str, but: str = ""
+    journal: Journal, arguments: Mapping[str, Any], shares_of: SharesOf, claim: str
 ) -> tuple[Selected, list[tuple[JournalEntry, list[Share]]]]:
     """The selected calls, and those that have shares, with these. Raises AssertionError: none has any."""
     selected = select(journal, arguments, with_records=True)
     served = [(entry, shares) for entry in selected.entries if (shares := shares_of(selected, entry))]
     if not served:
         raise AssertionError(
-            f"expected {selected.subject} {claim}, but none of {calls(selected.entries)} was served{but}: "
+            f"expected {selected.subject} {claim}, but none of {calls(selected.entries)} was served: "
             f"{endings(selected.entries)}"
         )
     return selected, served
 
 
 def subject_of(filters: JournalFilters, names_api: bool, with_records: bool) -> str:
-    """The subject of a claim, in words: ``Fetch of 'orders' by client 'billing-2'``."""
-    patterns = dict(filters.patterns)
-    api = patterns.pop("api", None)
-    words = ["call" if api is None else "Produce or Fetch" if with_records and not names_api else bare(api)]
-    for name, before in (
-        ("topic", "of"),
-        ("partition", "partition"),
-        ("group", "of group"),
-        ("client_id", "by client"),
-        ("client_rack", "in rack"),
-        ("client_address", "at"),
-        ("principal", "as"),
-        ("broker", "to broker"),
-        ("rack", "to rack"),
-        ("error", "with error"),
-        ("fault", "hit by fault"),
-    ):
-        pattern = patterns.pop(name, None)
-        if pattern is not None:
-            words += [before, bare(pattern) if name in ("partition", "broker", "error") else str(pattern)]
-    words += [f"of {name} {pattern}" for name, pattern in patterns.items()]
-    return " ".join(words)
+    """The subject of a claim, in words: ``Fetch with topic 'orders', client_id 'billing-2'``."""
+    api = filters.patterns.get("api")
+    what = "call" if api is None else "Produce or Fetch" if with_records and not names_api else bare(api)
+    others = [f"{name} {pattern}" for name, pattern in filters.patterns.items() if name != "api"]
+    return f"{what} with {', '.join(others)}" if others else what
 
 
 def bare(pattern: FilterPattern) -> str:
@@ -231,20 +198,12 @@ def bare(pattern: FilterPattern) -> str:
     return " or ".join(pattern.texts)
 
 
-def nearest(journal: Journal, filters: JournalFilters) -> str:
-    """The filter that each of the nearest calls missed, and the values that they have instead."""
+def there_are(journal: Journal, filters: JournalFilters) -> str:
+    """The calls that the journal has instead of the selected ones."""
     entries = journal.since(filters.since)
-    said = []
-    for name in filters.patterns:
-        near = [entry for entry in entries if filters.match(entry, without=name)]
-        if near:
-            have = frequent(value for entry in near for value in FIELDS[name](entry))
-            said.append(f"{calls(near)} but for {name}, which is {have}")
-    if said:
-        return f"; nearest: {'; '.join(said)}"
-    if entries:
-        return f"; there are {frequent(f'{entry.api} by {quoted(entry.client_id)}' for entry in entries)}"
-    return dropped_words(journal, filters)
+    if not entries:
+        return dropped_words(journal, filters)
+    return f"; there are {frequent(f'{entry.api} by {quoted(entry.client_id)}' for entry in entries)}"
 
 
 def counted_shares(selected: Selected, entry: JournalEntry) -> list[Share]:
@@ -327,28 +286,10 @@ def quoted(text: str | None) -> str:
     return "a client without id" if text is None else repr(text)
 
 
-def own_rack(crossing: Counted) -> str:
-    racks = sorted({text_of(entry.client_rack) for entry, _ in crossing})
-    return f"rack {racks[0]}" if len(racks) == 1 else "its own rack"
-
-
-def who(selected: Selected, counted: Counted) -> str:
-    """The subject of a claim, with the client and its rack if there is only one and the filters do not name it."""
-    ids = {entry.client_id for entry, _ in counted}
-    racks = {entry.client_rack for entry, _ in counted}
-    client_id, rack = next(iter(ids)), next(iter(racks))
-    found = selected.subject
-    if len(ids) == 1 and client_id is not None and "client_id" not in selected.filters.patterns:
-        found += f" by client {quoted(client_id)}"
-    if len(racks) == 1 and rack is not None and "client_rack" not in selected.filters.patterns:
-        found += f" in rack {rack}"
-    return found
-
-
-def fail(text: str, counted: Counted, *, reasons: bool = True, more: str = "") -> NoReturn:
+def fail(text: str, counted: Counted, *, reasons: bool = True) -> NoReturn:
     """Raise AssertionError: the line that a failing test shows, then a table of the calls."""
     first = text if len(text) <= MAX_LINE else f"{text[: MAX_LINE - 1]}…"
-    raise AssertionError(first + listed(counted, reasons=reasons) + more)
+    raise AssertionError(first + listed(counted, reasons=reasons))
 
 
 def listed(counted: Counted, *, reasons: bool = True) -> str:

@@ -121,12 +121,10 @@ class JournalFilters:
         patterns = self.patterns
         return all(patterns[name].match(value(record)) for name, value in OF_RECORD.items() if name in patterns)
 
-    def match(self, entry: JournalEntry, without: str | None = None) -> bool:
-        """True if an entry matches every filter, except for the one named ``without``."""
+    def match(self, entry: JournalEntry) -> bool:
+        """True if an entry matches every filter."""
         for name, wanted in self.patterns.items():
-            if name == without:
-                continue
-            if name == "partition" and without != "topic" and "topic" in self.patterns:
+            if name == "partition" and "topic" in self.patterns:
                 if not any(wanted.match(str(index)) for index in self.partitions_of_topic(entry)):
                     return False
             elif not any(map(wanted.match, FIELDS[name](entry))):
