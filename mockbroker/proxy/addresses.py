@@ -8,14 +8,10 @@ DescribeCluster for controllers with MISMATCHED_ENDPOINT_TYPE; if an upstream na
 instead, so that they do not bypass the proxy.
 
 >>> from protocol.apis.find_coordinator import FindCoordinatorResponse
->>> class Moved:
-...     def address_of(self, node_id, host, port):
-...         return "127.0.0.1", 19000 + node_id
-...
-...     def rack_of(self, node_id, rack):
-...         return rack
+>>> def place_of(node_id, host, port, rack):
+...     return "127.0.0.1", 19000 + node_id, rack
 >>> answer = FindCoordinatorResponse(node_id=2, host="kafka-2.example", port=9092)
->>> rewrite_addresses(10, 3, answer, Moved()), answer.host, answer.port
+>>> rewrite_addresses(10, 3, answer, place_of), answer.host, answer.port
 (True, '127.0.0.1', 19002)
 
 Source: the response schemas of Apache Kafka 4.4; AuthHelper.computeDescribeClusterResponse.
@@ -23,8 +19,9 @@ Source: the response schemas of Apache Kafka 4.4; AuthHelper.computeDescribeClus
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from mockbroker.api_parts import fields_of, item_of, lists_of
 from protocol.error_codes import ErrorCode
@@ -37,14 +34,8 @@ NO_OPERATIONS = -2147483648
 NODE_IDS = ("node_id", "broker_id")
 
 
-class Directory(Protocol):
-    """The addresses and racks of brokers, as clients see them."""
-
-    def address_of(self, node_id: int, host: str, port: int) -> tuple[str, int]:
-        """Host and port of a broker at the proxy, from its real ones; a new broker gets a listener."""
-
-    def rack_of(self, node_id: int, rack: str | None) -> str | None:
-        """The broker's rack, as clients see it."""
+PlaceOf = Callable[[int, str, int, str | None], tuple[str, int, str | None]]
+"""Host, port and rack of a broker for clients, from its id and its real host, port and rack."""
 
 
 class Nodes(NamedTuple):
@@ -85,7 +76,7 @@ def may_carry_addresses(api_key: int, version: int) -> bool:
     return bool(nodes_in(api_key, version))
 
 
-def rewrite_addresses(api_key: int, version: int, response: Any, directory: Directory) -> bool:
+def rewrite_addresses(api_key: int, version: int, response: Any, place_of: PlaceOf) -> bool:
     """Set the addresses and racks for clients in an answer, in place.
 
     Returns: True if the answer changed; if not, the received bytes can be sent unchanged.
@@ -95,23 +86,16 @@ def rewrite_addresses(api_key: int, version: int, response: Any, directory: Dire
     changed = False
     for nodes in nodes_in(api_key, version):
         for entry in getattr(response, nodes.field) if nodes.field else (response,):
-            if entry.host:
-                changed |= rewrite_entry(entry, getattr(entry, nodes.node_id), directory, has_racks=nodes.has_racks)
-    return changed
-
-
-def rewrite_entry(entry: Any, node_id: int, directory: Directory, *, has_racks: bool) -> bool:
-    """The same for one node."""
-    changed = False
-    address = directory.address_of(node_id, entry.host, entry.port)
-    if address != (entry.host, entry.port):
-        entry.host, entry.port = address
-        changed = True
-    if has_racks:
-        rack = directory.rack_of(node_id, entry.rack)
-        if rack != entry.rack:
-            entry.rack = rack
-            changed = True
+            if not entry.host:
+                continue
+            rack = entry.rack if nodes.has_racks else None
+            host, port, shown_rack = place_of(getattr(entry, nodes.node_id), entry.host, entry.port, rack)
+            if (host, port) != (entry.host, entry.port):
+                entry.host, entry.port = host, port
+                changed = True
+            if nodes.has_racks and shown_rack != rack:
+                entry.rack = shown_rack
+                changed = True
     return changed
 
 

@@ -10,8 +10,7 @@ from mockbroker.api import SERVED
 from mockbroker.core.engine import Engine
 from mockbroker.proxy.mirror import Mirror
 from mockbroker.proxy.path import ProxyPath, ProxySession
-from mockbroker.proxy.rewrites import Rewrites
-from mockbroker.proxy.rewriting import Rewriting
+from mockbroker.proxy.rewrites import Rewrites, Rewriting
 from mockbroker.session import Session
 from mockbroker.state.brokers.broker import DEFAULT_LISTENER, Broker
 from mockbroker.state.cluster import Cluster

@@ -54,15 +54,14 @@ class Mirror:
         """The addresses of the real brokers, also of those that are down."""
         self.diskless_topics: set[str] = set()
         """The diskless topics by a topic config, if one is configured for it."""
-        self._directories: dict[str, ListenerDirectory] = {}
         self._last_brokers: tuple[tuple[Any, ...], ...] = ()
 
-    def directory(self, listener: str) -> ListenerDirectory:
-        """The addresses and racks for clients of this listener."""
-        found = self._directories.get(listener)
-        if found is None:
-            found = self._directories[listener] = ListenerDirectory(self, listener)
-        return found
+    def place_of(
+        self, listener: str, node_id: int, host: str, port: int, rack: str | None
+    ) -> tuple[str, int, str | None]:
+        """Host and port of a broker's listener of this name, and its rack for clients; a new broker gets listeners."""
+        found = self.broker_at(node_id, host, port).listener(listener)
+        return found.host, found.port, self.rack_of(node_id, rack)
 
     def broker_at(self, node_id: int, host: str, port: int) -> Broker:
         """A broker that an answer names; a new one gets listeners."""
@@ -201,22 +200,6 @@ class Mirror:
             topic.add_partitions()
             has_changed = True
         return has_changed
-
-
-class ListenerDirectory:
-    """The brokers' addresses for clients of one listener (``addresses.Directory``)."""
-
-    def __init__(self, mirror: Mirror, listener: str) -> None:
-        self._mirror, self._listener = mirror, listener
-
-    def address_of(self, node_id: int, host: str, port: int) -> tuple[str, int]:
-        """The address of a broker's listener of the same name."""
-        listener = self._mirror.broker_at(node_id, host, port).listener(self._listener)
-        return listener.host, listener.port
-
-    def rack_of(self, node_id: int, rack: str | None) -> str | None:
-        """The broker's rack for clients."""
-        return self._mirror.rack_of(node_id, rack)
 
 
 def made_id(name: str) -> bytes:

@@ -7,6 +7,7 @@ contain brokers' addresses, which the proxy replaces, or a fault changes them.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from mockbroker.call import Call, Verdict, Wait
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
     from mockbroker.core.connection import Connection
     from mockbroker.proxy.connection import ProxyConnection
     from mockbroker.proxy.mirror import Mirror
-    from mockbroker.proxy.rewriting import Rewriting
+    from mockbroker.proxy.rewrites import Rewriting
 
 METADATA, SASL_HANDSHAKE, DELETE_TOPICS, SASL_AUTHENTICATE = 3, 17, 20, 36
 NOTED = (METADATA, SASL_HANDSHAKE, DELETE_TOPICS, SASL_AUTHENTICATE)
@@ -49,10 +50,6 @@ NOTED = (METADATA, SASL_HANDSHAKE, DELETE_TOPICS, SASL_AUTHENTICATE)
 SHARE = (api_key_of("ShareFetch"), api_key_of("ShareAcknowledge"))
 UNSUPPORTED_VERSION = 35
 NO_ACKS = 0
-HEARTBEATS = frozenset({12, 76, 88})
-"""Heartbeats of groups, which members repeat unchanged. Not that of KIP-848, which may contain a rack."""
-MAX_KNOWN, MAX_KNOWN_BYTES = 1_000, 1_000
-"""The most remembered heartbeats, and their largest size with their answers."""
 
 
 FORWARDED = Verdict()
@@ -79,8 +76,6 @@ class ProxyPath(CallPath):
     answer_rooms: RoomPool = field(default_factory=RoomPool)
     _share_fetches: Any = None
     _is_read: dict[bytes, bool] = field(default_factory=dict)  # by API key and version, as a request begins
-    _known: dict[tuple[bytes, bytes, bytes], Any] = field(default_factory=dict)
-    _known_version: int = -1
 
     def __post_init__(self) -> None:
         CallPath.__post_init__(self)
@@ -234,12 +229,8 @@ class ProxyPath(CallPath):
         """Notify the observers of answered calls; the clients already have the answers."""
         untold, link.untold = link.untold, []
         for outcome in untold:
-            call = outcome.call
-            known = self._known_again(outcome) if call.api_key in HEARTBEATS else None
             for observer in self.observers:
                 observer.call_ended(outcome)
-            if known is not None and call.observed is not None:
-                self._known[known] = call.observed
 
     def lost(self, call: Call, reason: str, now_ms: int) -> None:
         """The real broker will not answer a forwarded call: the client's connection ends."""
@@ -258,19 +249,6 @@ class ProxyPath(CallPath):
         if link is not None and link.untold:
             self.tell(link)  # observers receive calls in the order of their ends
         CallPath._end(self, outcome)
-
-    def _known_again(self, outcome: Outcome) -> tuple[bytes, bytes, bytes] | None:
-        """Reuse the observed data of an equal earlier heartbeat; else returns the key under which to store it."""
-        call = outcome.call
-        frame, answer = call.frame, outcome.output[0]
-        if call.faults or outcome.response is not None or len(frame) + len(answer) > MAX_KNOWN_BYTES:
-            return None
-        if self._known_version != self.cluster.version or len(self._known) > MAX_KNOWN:
-            self._known_version = self.cluster.version
-            self._known.clear()
-        key = (frame[:4], frame[call.body_start :], answer[8:])
-        call.observed = self._known.get(key)
-        return key if call.observed is None else None
 
     def _conclude(self, call: Call, verdict: Verdict) -> None:
         if verdict is not FORWARDED:
@@ -302,7 +280,9 @@ class ProxyPath(CallPath):
         if self.rewriting is not None and self.rewriting.looks_at_answer(api_key):
             is_changed |= self.rewriting.rewrite_answer(call, response)
         if may_carry_addresses(api_key, version):
-            is_changed |= rewrite_addresses(api_key, version, response, self.mirror.directory(call.session.listener))
+            is_changed |= rewrite_addresses(
+                api_key, version, response, partial(self.mirror.place_of, call.session.listener)
+            )
         return response, is_changed
 
     def _is_answer_read(self, call: Call) -> bool:

@@ -1,21 +1,26 @@
 """Rewrites of requests and answers at the proxy, mostly of racks; each is off by default.
 
-They add racks to requests that can name one and do not. A rack that the client names stays. These functions change
-decoded messages in place; they do not read or write bytes of a connection.
+They add racks to requests that can name one and do not. A rack that the client names stays. The functions change
+decoded messages in place; ``Rewriting`` applies them to a call's frame and to its answer.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from kafka_rack.diskless import ZONE_KEYS, DisklessBrokers, choose_by_hash
 from kafka_rack.zones import ZoneKey, with_zone
 from mockbroker.proxy.subscriptions import with_rack
+from protocol.codec import codec
 from protocol.error_codes import ErrorCode
+from protocol.headers import request_frame
+from protocol.registry import message_class
 
 if TYPE_CHECKING:
+    from mockbroker.call import Call
+    from mockbroker.proxy.mirror import Mirror
     from protocol.apis.classic_group import JoinGroupRequest
     from protocol.apis.consumer_group import ConsumerGroupHeartbeatRequest
     from protocol.apis.fetch import FetchRequest
@@ -222,3 +227,46 @@ def show_leader(partition: Any, leader: int) -> bool:
     partition.error_code, partition.leader_id = error, leader
     partition.replica_nodes, partition.isr_nodes, partition.offline_replicas = alone, list(alone), []
     return True
+
+
+class Rewriting:
+    """Applies ``rewrites``, with the racks of sessions and of the mirror."""
+
+    def __init__(self, rewrites: Rewrites, mirror: Mirror) -> None:
+        self.rewrites, self._mirror = rewrites, mirror
+
+    def frame_of(self, call: Call, changed: Any = None) -> Sequence[bytes] | None:
+        """The frame of a rewritten request with its length, None if the received frame stays.
+
+        Args:
+            changed: the request after a fault has removed a part.
+
+        Raises: ProtocolError.
+        """
+        session, rewrites = call.session, self.rewrites
+        request = changed
+        if session.rack and rewrites_request(rewrites, call.api_key, call.version):
+            if request is None:  # a copy: observers see the client's request
+                decode = codec(message_class(call.api_key, "request"), call.version).brief_decoder()
+                request, _ = decode(call.frame, call.body_start)
+            is_rewritten = rewrite_request(rewrites, call.api_key, call.version, request, session.rack)
+            if not is_rewritten and changed is None:
+                request = None
+        client_id = session.client_id
+        if rewrites.zone_key is not None:
+            client_id = rewritten_client_id(rewrites, client_id, session.rack)
+        if request is None and client_id != session.client_id:
+            request = call.request
+        if request is None:
+            return None
+        return (request_frame(request, call.version, correlation_id=call.correlation_id, client_id=client_id),)
+
+    def looks_at_answer(self, api_key: int) -> bool:
+        """True if an answer must be decoded, because it might be rewritten."""
+        return rewrites_answer(self.rewrites, api_key)
+
+    def rewrite_answer(self, call: Call, response: Any) -> bool:
+        """Choose the brokers of diskless topics; True if that changed the answer."""
+        racks = self._mirror.cluster.liveness.rack_by_online_broker()
+        diskless = self._mirror.diskless_topics
+        return rewrite_answer(self.rewrites, call.api_key, call.version, response, call.session.rack, racks, diskless)

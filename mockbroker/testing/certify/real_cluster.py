@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from mockbroker.adapters.real_cluster.connection import RealClusterError
 from mockbroker.proxy.adapters.server import KafkaProxy
-from mockbroker.proxy.rewrites import APIS_REWRITTEN, Rewrites
-from mockbroker.proxy.rewriting import Rewriting
+from mockbroker.proxy.rewrites import APIS_REWRITTEN, Rewrites, Rewriting
 from mockbroker.state.topics.topic import NO_LEADER
 from mockbroker.testing.certify.plan import CertifyPlan, UnfitClusterError, UpstreamPlan, layout
 from mockbroker.testing.certify.real_requests import RealBrokers, by_leader

@@ -50,32 +50,18 @@ RESPONSES = [message for message in protocol.messages() if message.kind == "resp
 MESSAGES = 25
 
 
-class Moved:
-    """Each broker is elsewhere, in another rack; remembers who was asked for."""
-
-    def __init__(self) -> None:
-        self.asked: list[tuple[int, str, int]] = []
-
-    def address_of(self, node_id: int, host: str, port: int) -> tuple[str, int]:
-        self.asked.append((node_id, host, port))
-        return f"proxy-{node_id}", node_id & 0xFFFF
-
-    def rack_of(self, node_id: int, rack: str | None) -> str | None:
-        return moved_rack(node_id, rack)
+def moved(node_id: int, host: str, port: int, rack: str | None) -> tuple[str, int, str | None]:
+    """Each broker is elsewhere, in another rack."""
+    return f"proxy-{node_id}", node_id & 0xFFFF, moved_rack(node_id, rack)
 
 
 def moved_rack(node_id: int, rack: str | None) -> str:
     return f"{(rack or '')[:9]}-{node_id}"
 
 
-class Same:
+def same(node_id: int, host: str, port: int, rack: str | None) -> tuple[str, int, str | None]:
     """Everything is where it is."""
-
-    def address_of(self, node_id: int, host: str, port: int) -> tuple[str, int]:
-        return host, port
-
-    def rack_of(self, node_id: int, rack: str | None) -> str | None:
-        return rack
+    return host, port, rack
 
 
 def moved_json(value: Any) -> Any:
@@ -109,7 +95,7 @@ def made(api_key: int, version: int) -> Iterator[tuple[bytes, Any]]:
 def test_every_node_leads_to_the_proxy_and_all_else_is_as_it_was(api_key, version):
     for _, message in made(api_key, version):
         before = to_json(message, version)
-        changed = rewrite_addresses(api_key, version, message, Moved())
+        changed = rewrite_addresses(api_key, version, message, moved)
         after = to_json(protocol.decode(api_key, "response", version, protocol.encode(message, version)), version)
         assert after == moved_json(before)
         assert changed is (after != before)
@@ -119,7 +105,7 @@ def test_every_node_leads_to_the_proxy_and_all_else_is_as_it_was(api_key, versio
 @pytest.mark.parametrize(("api_key", "version"), EVERY_VERSION)
 def test_where_everything_is_where_it_was_nothing_changes(api_key, version):
     for data, message in made(api_key, version):
-        assert not rewrite_addresses(api_key, version, message, Same())
+        assert not rewrite_addresses(api_key, version, message, same)
         assert protocol.encode(message, version) == data
 
 
@@ -187,17 +173,22 @@ def test_a_coordinator_that_was_not_found_is_nowhere():
     )
     found = FindCoordinatorResponse.Coordinator(key="orders", node_id=1, host="b1", port=9092)
     several = FindCoordinatorResponse(coordinators=[missing, found])
-    moved = Moved()
-    assert not rewrite_addresses(10, 3, single, moved)
-    assert rewrite_addresses(10, 4, several, moved)
-    assert moved.asked == [(1, "b1", 9092)]
+    asked: list[int] = []
+
+    def noted(node_id: int, host: str, port: int, rack: str | None) -> tuple[str, int, str | None]:
+        asked.append(node_id)
+        return moved(node_id, host, port, rack)
+
+    assert not rewrite_addresses(10, 3, single, noted)
+    assert rewrite_addresses(10, 4, several, noted)
+    assert asked == [1]
     assert (missing.host, missing.port) == ("", -1)
     assert (found.host, found.port) == ("proxy-1", 1)
 
 
 def test_racks_are_told_only_where_the_version_has_them():
     answer = MetadataResponse(brokers=[MetadataResponse.Broker(node_id=7, host="b7", port=9092)])
-    assert rewrite_addresses(3, 0, answer, Moved())
+    assert rewrite_addresses(3, 0, answer, moved)
     assert answer.brokers[0].rack is None
     assert b"proxy-7" in protocol.encode(answer, 0)
 
@@ -207,7 +198,7 @@ def test_controllers_are_refused_as_a_broker_refuses_them():
     controllers = [DescribeClusterResponse.Broker(broker_id=3000, host="controller", port=9093)]
     for version in (1, 2):
         answer = DescribeClusterResponse(endpoint_type=2, cluster_id="c", controller_id=3000, brokers=list(controllers))
-        assert rewrite_addresses(DESCRIBE_CLUSTER, version, answer, Same())
+        assert rewrite_addresses(DESCRIBE_CLUSTER, version, answer, same)
         data = protocol.encode(answer, version)
         assert b"controller" not in data
         read = protocol.decode(DESCRIBE_CLUSTER, "response", version, data)
@@ -217,13 +208,13 @@ def test_controllers_are_refused_as_a_broker_refuses_them():
 
 def test_a_refusal_to_name_controllers_passes():
     refusal = DescribeClusterResponse(error_code=ErrorCode.MISMATCHED_ENDPOINT_TYPE, endpoint_type=2)
-    assert not rewrite_addresses(DESCRIBE_CLUSTER, 1, refusal, Moved())
+    assert not rewrite_addresses(DESCRIBE_CLUSTER, 1, refusal, moved)
 
 
 def test_leader_hints_of_a_fetch_lead_to_the_proxy():
     endpoint = FetchResponse.NodeEndpoint(node_id=2, host="b2", port=9092, rack="c")
     answer = FetchResponse(node_endpoints=[endpoint])
-    assert rewrite_addresses(1, 17, answer, Moved())
+    assert rewrite_addresses(1, 17, answer, moved)
     assert (endpoint.host, endpoint.port, endpoint.rack) == ("proxy-2", 2, "c-2")
 
 
@@ -242,10 +233,10 @@ def test_no_answer_of_real_brokers_has_an_address_left(name):
         if may_carry_addresses(frame.api_key, frame.version):
             _, answer = protocol.read_response(data, frame.api_key, frame.version)
             body = codec(type(answer), frame.version).encode(answer)
-            assert not rewrite_addresses(frame.api_key, frame.version, answer, Same())
+            assert not rewrite_addresses(frame.api_key, frame.version, answer, same)
             assert codec(type(answer), frame.version).encode(answer) == body
             assert data.endswith(body)
-            if rewrite_addresses(frame.api_key, frame.version, answer, Moved()):
+            if rewrite_addresses(frame.api_key, frame.version, answer, moved):
                 rewritten += 1
                 data = codec(type(answer), frame.version).encode(answer)
         assert not any(address in data for address in addresses), (frame.index, frame.api_key, frame.version)

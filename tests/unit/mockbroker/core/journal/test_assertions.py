@@ -103,7 +103,9 @@ def test_a_reader_whose_rack_is_not_known_is_neither_local_nor_crossing():
     sim = cluster_of()
     fetch(sim, client_id="nobody")
     sentence = refusal(sim.journal.assert_rack_local, api="Fetch")
-    assert sentence.startswith("1 of 1 call came from an unknown rack: expected every Fetch to be served in its own rack")
+    assert sentence.startswith(
+        "1 of 1 call came from an unknown rack: expected every Fetch to be served in its own rack"
+    )
     assert "nobody" in sentence
     assert "Set client.rack in the consumer" in sentence
 
