@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from mockbroker.state.topics.topic import INTERNAL_TOPICS, Partition
 from mockbroker.testing.certify.clusters import OwnCluster
 from mockbroker.testing.certify.facts import AcknowledgedBatch, ClientFacts, WireFacts
-from mockbroker.testing.certify.following import TopicPartition
+from mockbroker.testing.certify.following import PartitionReader, TopicPartition
 from mockbroker.testing.certify.observer import WireObserver, consumed_topics
 from mockbroker.testing.certify.plan import CertifyPlan, UnfitClusterError
 from mockbroker.testing.certify.programs import ProgramError, WorkerProcess, filled_in
@@ -62,7 +62,6 @@ class CertifyCourse:
         self.state = self.served.state
         self.observer = WireObserver(self.state, self.cluster.out_of_sync)
         self.facts = self.observer.facts
-        self.facts.partitions = plan.partitions
         path = self.served.engine.path
         path.arrivals.append(self.observer.call_arrived)
         path.observers.append(self.observer)
@@ -93,10 +92,7 @@ class CertifyCourse:
 
     async def close(self) -> None:
         """End processes and cluster."""
-        if self._feeding is not None:
-            self._feeding.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._feeding
+        await self._stop_feeding()
         for program in self.programs:
             if program.exit_code is None:
                 program.interrupt()
@@ -184,9 +180,7 @@ class CertifyCourse:
             if moved == MAX_MOVES or self._is_over():
                 break
             target = next((one for one in partition.isr if one != partition.leader), None)
-            if target is None or not self._is_used_at_leader(partition):
-                continue
-            if not self.cluster.owns(partition.topic.name):
+            if target is None or not (self._is_used_at_leader(partition) and self.cluster.owns(partition.topic.name)):
                 continue
             moved += 1
             place = (partition.topic.name, partition.index)
@@ -250,11 +244,7 @@ class CertifyCourse:
     async def _finish(self) -> None:
         """Feed no more, let all that was fed be read, end the processes, and look into the logs."""
         self.say("no more is fed; what is there is read to its end")
-        assert self._feeding is not None
-        self._feeding.cancel()
-        with suppress(asyncio.CancelledError):
-            await self._feeding
-        self._feeding = None
+        await self._stop_feeding()
         await self._until(lambda: not self._undelivered()[1], self._progress, quiet_s=self.plan.quiet_s * 2)
         for program in self.programs:
             if program.failed:
@@ -339,6 +329,12 @@ class CertifyCourse:
             await self.cluster.feed(self._fed_topics(), 2)
             await asyncio.sleep(FEED_EVERY_S)
 
+    async def _stop_feeding(self) -> None:
+        if self._feeding is not None:
+            self._feeding.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._feeding
+
     # what is looked at
 
     def _fed_topics(self) -> list[str]:
@@ -357,13 +353,8 @@ class CertifyCourse:
         ]
 
     def _unread(self, topics: Sequence[str]) -> list[TopicPartition]:
-        read = {place for readers in self.observer.following.readers.values() for place in readers}
-        return [
-            (topic, partition.index)
-            for topic in topics
-            for partition in self.state.topics[topic].partitions
-            if (topic, partition.index) not in read
-        ]
+        partitions = [one for topic in topics for one in self.state.topics[topic].partitions]
+        return [(one.topic.name, one.index) for one in partitions if not self._readers_of(one)]
 
     def _rebalancing(self) -> bool:
         """True if fewer processes than the running ones are members of groups, or no group is stable."""
@@ -373,12 +364,8 @@ class CertifyCourse:
 
     def _is_used_at_leader(self, partition: Partition) -> bool:
         """True if the program fetches this partition at its leader, or writes it."""
-        place = (partition.topic.name, partition.index)
-        if partition.topic.name in self.facts.produced_topics:
-            return True
-        return any(
-            place in readers and readers[place].broker == partition.leader
-            for readers in self.observer.following.readers.values()
+        return partition.topic.name in self.facts.produced_topics or any(
+            reader.broker == partition.leader for reader in self._readers_of(partition)
         )
 
     def _readers_in(self, rack: str) -> list[ClientFacts]:
@@ -392,18 +379,16 @@ class CertifyCourse:
 
     def _follower_read(self, partition: Partition) -> int | None:
         """A follower that this partition is read from, if any."""
-        place = (partition.topic.name, partition.index)
-        for readers in self.observer.following.readers.values():
-            reader = readers.get(place)
-            if reader is not None and reader.follower == reader.broker and reader.broker != partition.leader:
-                return reader.broker
-        return None
+        readers = self._readers_of(partition)
+        return next((one.broker for one in readers if one.follower == one.broker != partition.leader), None)
 
     def _is_read_at_follower(self, partition: Partition, broker: int) -> bool:
         """True if a client reads it at this broker, which follows."""
-        place = (partition.topic.name, partition.index)
-        readers = [found[place] for found in self.observer.following.readers.values() if place in found]
+        readers = self._readers_of(partition)
         return any(reader.visited == reader.follower == broker != partition.leader for reader in readers)
+
+    def _readers_of(self, partition: Partition) -> list[PartitionReader]:
+        return self.observer.following.readers_of((partition.topic.name, partition.index))
 
     def _delivered_to(self, place: TopicPartition) -> int:
         """The highest offset to which a partition was delivered, over all readers."""

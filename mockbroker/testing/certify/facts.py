@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 MAX_EXAMPLES = 3
-"""Calls that are quoted for each thing that was seen; the rest is counted."""
+"""Wrong calls that are quoted of each kind; the rest is counted."""
 
 
 @dataclass(slots=True)
 class CallTally:
-    """How often something went right and wrong, and the first calls of each kind in words.
+    """How often something went right and wrong, and the first calls that were wrong in words.
 
     >>> tally = CallTally()
     >>> tally.note(True, "orders-0: broker 1, as told"), tally.note(False, "orders-1: broker 0 again")
@@ -23,7 +23,6 @@ class CallTally:
 
     right: int = 0
     wrong: int = 0
-    examples_of_right: list[str] = field(default_factory=list)
     examples_of_wrong: list[str] = field(default_factory=list)
 
     @property
@@ -34,12 +33,9 @@ class CallTally:
         """Count one more."""
         if is_right:
             self.right += 1
-            examples = self.examples_of_right
         else:
             self.wrong += 1
-            examples = self.examples_of_wrong
-        if len(examples) < MAX_EXAMPLES:
-            examples.append(example)
+            self.examples_of_wrong = [*self.examples_of_wrong, example][:MAX_EXAMPLES]
 
 
 class MemberSubscription(NamedTuple):
@@ -105,9 +101,6 @@ class OffsetRanges:
 
     def add(self, first: int, end: int) -> int:
         """Add a range; returns how many of its offsets were known."""
-        if self.spans and first == self.spans[-1][1]:  # nearly always
-            self.spans[-1] = (self.spans[-1][0], end)
-            return 0
         again = sum(max(0, min(end, stop) - max(first, start)) for start, stop in self.spans)
         merged: list[tuple[int, int]] = []
         for start, stop in sorted([*self.spans, (first, end)]):
@@ -121,13 +114,11 @@ class OffsetRanges:
     def gaps(self, end: int) -> list[tuple[int, int]]:
         """The offsets missing between the first one and ``end``; all of them if there is none."""
         missing, at = [], self.spans[0][0] if self.spans else end
-        for start, stop in self.spans:
-            if start > at:
+        for start, stop in [*self.spans, (end, end)]:
+            if at < min(start, end):
                 missing.append((at, min(start, end)))
             at = max(at, stop)
-        if at < end:
-            missing.append((at, end))
-        return [(first, last) for first, last in missing if first < last]
+        return missing
 
 
 class AcknowledgedBatch(NamedTuple):
@@ -159,7 +150,6 @@ class WireFacts:
     """
 
     racks: list[str]
-    partitions: int = 0
     clients: dict[tuple[str, str | None], ClientFacts] = field(default_factory=dict)
     followed: CallTally = field(default_factory=CallTally)
     ignored_redirects: int = 0
@@ -188,8 +178,6 @@ class WireFacts:
     """The steps that were waited for in vain: step -> words."""
     cut_short: str | None = None
     """The step in which time was over, or every process had ended."""
-    first_ms: int = 0
-    last_ms: int = 0
 
     @property
     def consumers(self) -> list[ClientFacts]:

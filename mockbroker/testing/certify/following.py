@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -131,14 +132,18 @@ class Following:
                         ExpectedFetch("gone", reader.broker, reader.offset, now) if was_following else None
                     )
 
+    def readers_of(self, place: TopicPartition) -> list[PartitionReader]:
+        """The readers of a partition, one for each client."""
+        return [readers[place] for readers in self.readers.values() if place in readers]
+
     def at_followers(self) -> Mapping[int, int]:
         """Broker -> how many partitions are read there that it only follows."""
-        found: dict[int, int] = {}
-        for readers in self.readers.values():
-            for reader in readers.values():
-                if reader.visited is not None and reader.visited == reader.follower:
-                    found[reader.visited] = found.get(reader.visited, 0) + 1
-        return found
+        return Counter(
+            reader.visited
+            for readers in self.readers.values()
+            for reader in readers.values()
+            if reader.visited is not None and reader.visited == reader.follower
+        )
 
     def _judge(
         self,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -90,9 +91,6 @@ class WireObserver:
         arrived = self._arrived.pop(call, self._clock)
         self.calls += 1
         client = self._client(rack, call.session.client_id)
-        facts = self.facts
-        facts.first_ms = facts.first_ms or outcome.at_ms
-        facts.last_ms = outcome.at_ms
         client.calls[api_name(call.api_key)] += 1
         if call.session.software is not None:
             client.software = " ".join(call.session.software).strip() or None
@@ -104,10 +102,8 @@ class WireObserver:
                 client.leader_racks[topic.name] = [self._rack(one.leader) for one in topic.partitions]
         request = None
         if call.api_key in READ and call.body_start:
-            try:
+            with suppress(ProtocolError):
                 request = call.request
-            except ProtocolError:
-                request = None
         if call.api_key == FETCH and request is not None:
             self._fetched(client, outcome, request, arrived)
             return
@@ -155,10 +151,7 @@ class WireObserver:
     # inside
 
     def _client(self, rack: str, client_id: str | None) -> ClientFacts:
-        client = self.facts.clients.get((rack, client_id))
-        if client is None:
-            client = self.facts.clients[rack, client_id] = ClientFacts(rack, client_id)
-        return client
+        return self.facts.clients.setdefault((rack, client_id), ClientFacts(rack, client_id))
 
     def _partition(self, place: TopicPartition) -> Partition | None:
         topic = self.cluster.topics.get(place[0])
@@ -330,21 +323,16 @@ class WireObserver:
     def _acknowledge(self, place: TopicPartition, base_offset: int, records: bytes) -> None:
         produced = self.facts.produced
         known = produced.acknowledged.setdefault(place, {})
-        try:
-            headers = list(iter_batches(records))
-        except ProtocolError:
-            return
-        for header in headers:
-            if header.magic < 2:
-                continue
-            count = header.last_offset - header.base_offset + 1
-            known[base_offset] = AcknowledgedBatch(header.crc, count)
-            base_offset += count
-            produced.records += count
-            if header.producer_id >= 0:
-                produced.idempotent_batches += 1
-            else:
-                produced.other_batches += 1
+        with suppress(ProtocolError):
+            for header in iter_batches(records):
+                if header.magic < 2:
+                    continue
+                count = header.last_offset - header.base_offset + 1
+                known[base_offset] = AcknowledgedBatch(header.crc, count)
+                base_offset += count
+                produced.records += count
+                produced.idempotent_batches += header.producer_id >= 0
+                produced.other_batches += header.producer_id < 0
 
     def _went_to_leader(
         self, client: ClientFacts, api_key: int, place: TopicPartition, broker: int, arrived: int
@@ -390,13 +378,11 @@ class WireObserver:
     def _assigned(self, client: ClientFacts, response: Any) -> None:
         if response.error_code or not response.assignment:
             return
-        try:
+        with suppress(ProtocolError):
             found = read_versioned(ConsumerProtocolAssignment, bytes(response.assignment))
-        except ProtocolError:
-            return
-        client.assignment = frozenset(
-            (topic.topic, index) for topic in found.assigned_partitions for index in topic.partitions
-        )
+            client.assignment = frozenset(
+                (topic.topic, index) for topic in found.assigned_partitions for index in topic.partitions
+            )
 
     def _heartbeat(self, client: ClientFacts, request: Any, response: Any) -> None:
         client.group = request.group_id
@@ -417,23 +403,10 @@ class WireObserver:
         if size <= 0:
             return
         broker_rack = outcome.call.session.broker.rack
-        found = judge(
-            replace(
-                known,
-                client_rack=client.rack,
-                broker_rack=broker_rack,
-                cluster_racks=frozenset(self.facts.racks),
-            )
-        )
-        key = CallTrafficKey(
-            known.category,
-            client.rack,
-            broker_rack,
-            found.locality,
-            found.reason,
-            found.saves,
-            found.at_most,
-        )
+        racks = frozenset(self.facts.racks)
+        found = judge(replace(known, client_rack=client.rack, broker_rack=broker_rack, cluster_racks=racks))
+        of_call = known.category, client.rack, broker_rack
+        key = CallTrafficKey(*of_call, found.locality, found.reason, found.saves, found.at_most)
         self.facts.traffic[key] += size
 
 
