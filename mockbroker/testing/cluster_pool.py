@@ -11,7 +11,7 @@ import pytest
 
 from mockbroker.adapters.options import ClusterOptions, check_names
 from mockbroker.testing.marker import CLUSTER_ARGUMENTS, Marked, MarkerError, cluster_options, marked
-from mockbroker.testing.proxy_pool import ProxyPool
+from mockbroker.testing.proxy_pool import ProxyPool, made_once
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -58,7 +58,7 @@ class ClusterPool:
     factory: ClusterFactory = field(init=False)
     proxies: ProxyPool = field(init=False)
     _thread: LoopThread | None = None
-    _seeded: dict[tuple[str, Seed | None], BlockingMockCluster | BaseException] = field(default_factory=dict)
+    _seeded: dict[tuple[str, Seed | None], BlockingMockCluster | Exception] = field(default_factory=dict)
     _shared: dict[tuple[str, Seed | None, str], BlockingMockCluster] = field(default_factory=dict)
     _made: list[BlockingMockCluster] = field(default_factory=list)  # all others are forks of these
     _long_lived: dict[BlockingMockCluster, None] = field(default_factory=dict)  # made by fixtures, with the factory
@@ -68,13 +68,6 @@ class ClusterPool:
     def __post_init__(self) -> None:
         self.factory = ClusterFactory(self)
         self.proxies = ProxyPool(self.thread)
-
-    def load(self) -> None:
-        """Load what the first cluster would have to load otherwise."""
-        import mockbroker.adapters.blocking
-        import mockbroker.adapters.blocking_faults
-        import mockbroker.adapters.server
-        import mockbroker.state.snapshot  # noqa: F401
 
     def close(self) -> None:
         """End all proxies and clusters."""
@@ -133,17 +126,7 @@ class ClusterPool:
 
     def seeded(self, options: ClusterOptions, seed: Seed | None) -> BlockingMockCluster:
         """The cluster that others with these options are forks of. Raises what its seed raised, each time."""
-        key = (options.key(), seed)
-        found = self._seeded.get(key)
-        if found is None:
-            try:
-                found = self._make(options, seed)
-            except Exception as error:  # noqa: BLE001 - for all tests that ask for it
-                found = error
-            self._seeded[key] = found
-        if isinstance(found, BaseException):
-            raise found
-        return found
+        return made_once(self._seeded, (options.key(), seed), lambda: self._make(options, seed))
 
     def _make(self, options: ClusterOptions, seed: Seed | None) -> BlockingMockCluster:
         from mockbroker.adapters.blocking import BlockingMockCluster

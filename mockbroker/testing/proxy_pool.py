@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import pytest
 
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from mockbroker.proxy.adapters.blocking import BlockingKafkaProxy
     from mockbroker.proxy.adapters.upstream import UpstreamSettings
 
+K = TypeVar("K")
+V = TypeVar("V")
 NO_CLUSTER = (
     "kafka_proxy: expected to be told of a real cluster, by --kafka-proxy-bootstrap HOST:PORT, "
     "KAFKA_RACK_PROXY_BOOTSTRAP, the setting kafka_proxy_bootstrap, @pytest.mark.kafka_proxy(bootstrap=...) or a "
@@ -46,14 +48,10 @@ class ProxyPool:
         if not wanted:
             pytest.fail(NO_CLUSTER, pytrace=False)
         key = (repr(wanted), options)
-        if key not in self._made:
-            try:
-                self._made[key] = self._make(wanted, options)
-            except Exception as error:  # noqa: BLE001 - for all tests that ask for it
-                self._made[key] = error
-        proxy = self._made[key]
-        if isinstance(proxy, Exception):
-            pytest.fail(f"kafka_proxy: {proxy}", pytrace=False)
+        try:
+            proxy = made_once(self._made, key, lambda: self._make(wanted, options))
+        except Exception as error:  # noqa: BLE001 - a failure in one line
+            pytest.fail(f"kafka_proxy: {error}", pytrace=False)
         proxy.journal.clear()
         proxy.traffic.clear()
         item.addfinalizer(lambda: put_right(proxy))
@@ -67,6 +65,19 @@ class ProxyPool:
         return BlockingKafkaProxy(
             KafkaProxy(upstream, racks=racks, listener_per_rack=options.listener_per_rack), self.thread()
         )
+
+
+def made_once(made: dict[K, V | Exception], key: K, make: Callable[[], V]) -> V:
+    """The result of ``make``, which is called once for a key. Raises what it raised, each time."""
+    if key not in made:
+        try:
+            made[key] = make()
+        except Exception as error:  # noqa: BLE001 - for all tests that ask for it
+            made[key] = error
+    found = made[key]
+    if isinstance(found, Exception):
+        raise found
+    return found
 
 
 def put_right(proxy: BlockingKafkaProxy) -> None:

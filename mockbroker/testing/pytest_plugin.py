@@ -80,7 +80,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             wrong.append(f"{item.nodeid}: {error}")
     if wrong:
         raise pytest.UsageError("\n".join(wrong))
-    pool_of(config).load()
+    pool_of(config)
 
 
 def pool_of(config: pytest.Config) -> ClusterPool:

@@ -162,29 +162,23 @@ class Following:
             return  # it has gone meanwhile
         if kind == "minus_one" and target not in (broker, layout.leader):
             return
-        moved = "" if offset == expected.offset else f", and asked for offset {offset} in place of {expected.offset}"
-        where = f"{place[0]}-{place[1]}, client in rack {client.rack}"
-        if kind in ("follow", "stay", "minus_one"):
-            is_right = broker == target
-            if kind == "follow" and not is_right:
-                self._facts.ignored_redirects += 1
-                again, reader.refused = reader.refused == target, target
-                if again:
-                    return  # it was sent there again and again did not go: one refusal
-            elif kind == "follow":
-                reader.refused = None
-            why = {
-                "follow": f"sent to broker {target}",
-                "stay": f"served by follower {target}",
-                "minus_one": f"leader {target} named no other replica",
-            }[kind]
-            example = f"{where}: {why}, next fetch at broker {broker}"
-        elif kind == "out_of_range":
-            is_right = broker != target and offset == expected.offset
-            example = (
-                f"{where}: offset {expected.offset} out of range at follower {target}, next fetch at {broker}{moved}"
-            )
+        if kind in AWAY:
+            is_right = broker != target and (kind == "gone" or offset == expected.offset)
         else:
-            is_right = broker != target
-            example = f"{where}: broker {target} has it no more, next fetch at broker {broker}"
-        self._tallies[kind].note(is_right, example)
+            is_right = broker == target
+        if kind == "follow":
+            refused, reader.refused = reader.refused, None if is_right else target
+            self._facts.ignored_redirects += not is_right
+            if reader.refused is not None and refused == target:
+                return  # it was sent there again and again did not go: one refusal
+        why = {
+            "follow": f"sent to broker {target}",
+            "stay": f"served by follower {target}",
+            "minus_one": f"leader {target} named no other replica",
+            "out_of_range": f"offset {expected.offset} out of range at follower {target}",
+            "gone": f"broker {target} has it no more",
+        }[kind]
+        at = f", offset {offset}" if kind == "out_of_range" else ""
+        self._tallies[kind].note(
+            is_right, f"{place[0]}-{place[1]}, client in rack {client.rack}: {why}, next fetch at broker {broker}{at}"
+        )

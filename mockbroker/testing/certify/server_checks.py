@@ -39,7 +39,6 @@ from mockbroker.testing.certify.server_under_test import (
     write_to_leaders,
 )
 from protocol.apis.cluster import DescribeClusterRequest
-from protocol.apis.configs import DescribeConfigsRequest
 from protocol.apis.fetch import FetchRequest
 from protocol.apis.metadata import MetadataRequest
 from protocol.apis.produce import ProduceRequest
@@ -53,7 +52,6 @@ PRODUCE_HINT, FETCH_HINT = 10, 16
 """From here on errors name the current leader (KIP-951)."""
 OLDEST_PRODUCE, OLDEST_FETCH = 3, 4
 """The first versions with batches of magic 2."""
-BROKER = 4
 SELECTOR = "replica.selector.class"
 
 
@@ -243,7 +241,8 @@ def require_selector(server: ServerUnderTest) -> None:
     """Raises NotJudgedError: leaders do not know the reader's rack, or do not select replicas."""
     if not server.client.versions(FetchRequest, FIRST_FETCH_RACK):
         raise NotJudgedError(NOT_OFFERED, f"no Fetch v{FIRST_FETCH_RACK}")
-    if selector(server) == "":
+    settings = server.client.settings_of(min(server.client.brokers), [SELECTOR])
+    if SELECTOR in settings and not settings[SELECTOR]:
         raise NotJudgedError(NOT_OFFERED, f"brokers have no {SELECTOR}")
 
 
@@ -271,16 +270,6 @@ def read_near(server: ServerUnderTest, topic: str, rack: str) -> int:
             raise BrokenPromiseError(f"{redirected.text}; but {read.text}")
         sent += 1
     return sent
-
-
-def selector(server: ServerUnderTest) -> str | None:
-    """The class that selects replicas; "" for none, None if brokers do not say."""
-    broker = min(server.client.brokers)
-    resource = DescribeConfigsRequest.Resource(resource_type=BROKER, resource_name=str(broker))
-    resource.configuration_keys = [SELECTOR]
-    _, answer = server.client.ask(broker, DescribeConfigsRequest(resources=[resource]), server.client.asker)
-    found = [one for result in answer.results if not result.error_code for one in result.configs]
-    return next((one.value or "" for one in found if one.name == SELECTOR), None)
 
 
 def sent_home(form: int, server: ServerUnderTest, topic: str) -> str:

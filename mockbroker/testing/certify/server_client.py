@@ -113,6 +113,10 @@ class ServerClient:
             self._client(asker).close()
             raise
 
+    def settings_of(self, broker: int, names: Sequence[str]) -> dict[str, str | None]:
+        """Some settings of a broker, without those that it does not report."""
+        return self._client(self.asker).broker_settings(self.brokers[broker], names)
+
     def ask_controller(self, request: Any) -> Any:
         """The answer of the controller."""
         return self._client(self.asker).ask_controller(request, "Kafka 0.10.1")
