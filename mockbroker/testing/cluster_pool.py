@@ -188,11 +188,8 @@ class ClusterPool:
             end_at_the_test(*outcome.excinfo[1:])
             return
         unfired = [handle for one in used for handle in one.unfired()]
-        if unfired and not may_leave_faults_unfired(item):
-            try:
-                pytest.fail(unfired_in_words(unfired), pytrace=False)
-            except pytest.fail.Exception as failure:
-                outcome.force_exception(failure)
+        if unfired and marked_or_failed(item).unfired_faults != "allow":
+            outcome.force_exception(pytest.fail.Exception(unfired_in_words(unfired), pytrace=False))
 
     @pytest.hookimpl(hookwrapper=True)
     def pytest_runtest_makereport(
@@ -231,14 +228,6 @@ def marked_or_failed(item: pytest.Item) -> Marked:
         return marked(item)
     except MarkerError as error:
         pytest.fail(str(error), pytrace=False)
-
-
-def may_leave_faults_unfired(item: pytest.Item) -> bool:
-    """True if a test's marker says so; a marker of another plugin has no effect."""
-    try:
-        return marked(item).unfired_faults == "allow"
-    except MarkerError:
-        return False
 
 
 @contextmanager

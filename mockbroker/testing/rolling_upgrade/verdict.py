@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import NamedTuple
 
 from mockbroker.testing.clients.process import ClientResult
@@ -28,13 +29,24 @@ class PromiseVerdict(NamedTuple):
     text: str
 
 
+class BrokenPromiseError(Exception):
+    """A promise that was broken, and how."""
+
+
 def judge(outcome: ReplayOutcome) -> list[PromiseVerdict]:
     """Every promise of the upgrade, kept or not."""
-    verdicts = [of_client(version, outcome.ledgers) for version in outcome.ledgers]
-    return [*verdicts, of_placement(outcome), of_readers(outcome), of_metadata(outcome), of_controller(outcome)]
+    promises = [partial(of_client, version, outcome.ledgers) for version in outcome.ledgers]
+    promises += [partial(of, outcome) for of in (of_placement, of_readers, of_metadata, of_controller)]
+    verdicts = []
+    for promise in promises:
+        try:
+            verdicts.append(PromiseVerdict(True, promise()))
+        except BrokenPromiseError as broken:
+            verdicts.append(PromiseVerdict(False, str(broken)))
+    return verdicts
 
 
-def of_client(version: str, ledgers: Mapping[str, ClientResult]) -> PromiseVerdict:
+def of_client(version: str, ledgers: Mapping[str, ClientResult]) -> str:
     """Kept if a client's consumer read every record that was acknowledged to any client."""
     ledger = ledgers[version]
     acknowledged = [name for one in ledgers.values() for name in one.acknowledged]
@@ -46,114 +58,100 @@ def of_client(version: str, ledgers: Mapping[str, ClientResult]) -> PromiseVerdi
             what += f" ({', '.join(lost[:MAX_EXAMPLES])})"
         if ledger.failures:
             what += f"; {len(ledger.failures)} records could not be produced: {ledger.failures[0]}"
-        return PromiseVerdict(False, f"{who}: {what}")
+        raise BrokenPromiseError(f"{who}: {what}")
     again = sum(ledger.seen.values()) - len(ledger.seen)
-    return PromiseVerdict(
-        True,
+    return (
         f"{who}: no acknowledged record lost; {len(ledger.acknowledged):,} acknowledged to it, "
-        f"all {len(acknowledged):,} of both read, {again:,} of them again",
+        f"all {len(acknowledged):,} of both read, {again:,} of them again"
     )
 
 
-def of_placement(outcome: ReplayOutcome) -> PromiseVerdict:
+def of_placement(outcome: ReplayOutcome) -> str:
     """Kept if new topics use racks as soon as every broker speaks the protocol that registers racks, not before."""
     due = [all(has_racks(one) for one in state) for state in planned(outcome)]
     used = [one.topic.spanning == len(one.topic.racks_used) for one in outcome.observations]
-    missed = [
-        name(one) for one, is_due, is_used in zip(outcome.observations, due, used, strict=True) if is_due > is_used
-    ]
+    observed = list(zip(outcome.observations, due, used, strict=True))
+    missed = [name(one) for one, is_due, is_used in observed if is_due > is_used]
     if missed:
-        return PromiseVerdict(False, f"racks: not used {missed[0]}, though every broker had registered its rack")
-    early = [
-        name(one) for one, is_due, is_used in zip(outcome.observations, due, used, strict=True) if is_used > is_due
-    ]
+        raise BrokenPromiseError(f"racks: not used {missed[0]}, though every broker had registered its rack")
+    early = [name(one) for one, is_due, is_used in observed if is_used > is_due]
     if len(early) == due.count(False) and early:
-        return PromiseVerdict(
-            True,
-            "racks: with these brokers every placement spans the racks; more brokers than racks show when it starts",
-        )
+        return "racks: with these brokers every placement spans the racks; more brokers than racks show when it starts"
     if early:
-        return PromiseVerdict(False, f"racks: used {early[0]}, before every broker had registered its rack")
+        raise BrokenPromiseError(f"racks: used {early[0]}, before every broker had registered its rack")
     if True not in due:
-        return PromiseVerdict(True, "racks: never used, as no protocol of this upgrade registers them")
-    return PromiseVerdict(
-        True, f"racks: used by new topics {name(outcome.observations[due.index(True)])} on, not before"
-    )
+        return "racks: never used, as no protocol of this upgrade registers them"
+    return f"racks: used by new topics {name(outcome.observations[due.index(True)])} on, not before"
 
 
-def of_readers(outcome: ReplayOutcome) -> PromiseVerdict:
+def of_readers(outcome: ReplayOutcome) -> str:
     """Kept if the new protocol alone writes versions above 2, and the strict reader alone breaks on them."""
     for one, state in zip(outcome.observations, planned(outcome), strict=True):
         for broker in one.brokers:
             if (broker.json_version > LAST_STRICT_VERSION) != has_racks(state[broker.broker_id]):
-                return PromiseVerdict(
-                    False,
+                raise BrokenPromiseError(
                     f"readers: broker {broker.broker_id} writes version {broker.json_version} {name(one)}, "
-                    f"with inter.broker.protocol.version={state[broker.broker_id].protocol}",
+                    f"with inter.broker.protocol.version={state[broker.broker_id].protocol}"
                 )
             if broker.lenient_error is not None:
-                return PromiseVerdict(
-                    False,
+                raise BrokenPromiseError(
                     f"readers: {LENIENT_READER} cannot read broker {broker.broker_id} {name(one)}: "
-                    f"{broker.lenient_error}",
+                    f"{broker.lenient_error}"
                 )
             if (broker.json_version > LAST_STRICT_VERSION) != (broker.strict_error is not None):
                 does = "reads" if broker.strict_error is None else "does not read"
-                return PromiseVerdict(
-                    False,
+                raise BrokenPromiseError(
                     f"readers: {STRICT_READER} {does} version {broker.json_version} of broker {broker.broker_id}, "
-                    f"{name(one)}",
+                    f"{name(one)}"
                 )
     breaks = [one for one in outcome.observations if any(broker.strict_error for broker in one.brokers)]
     if not breaks:
-        return PromiseVerdict(True, f"readers: {STRICT_READER} and {LENIENT_READER} read all registrations all along")
+        return f"readers: {STRICT_READER} and {LENIENT_READER} read all registrations all along"
     first = next(broker for broker in breaks[0].brokers if broker.strict_error)
-    return PromiseVerdict(
-        True,
+    return (
         f"readers: {STRICT_READER} breaks {name(breaks[0])} on, at broker {first.broker_id} ({first.strict_error}); "
-        f"{LENIENT_READER} reads all along",
+        f"{LENIENT_READER} reads all along"
     )
 
 
-def of_metadata(outcome: ReplayOutcome) -> PromiseVerdict:
+def of_metadata(outcome: ReplayOutcome) -> str:
     """Kept if clients see the racks of all brokers at the end, and of none that has not registered its own."""
     for one in outcome.observations:
         registered = {broker.broker_id: broker.json_rack for broker in one.brokers}
         for answer in one.metadata:
             for broker_id, rack in (answer.racks or {}).items():
                 if rack and rack != registered[broker_id]:
-                    return PromiseVerdict(False, f"Metadata v1: broker {answer.asked} returns rack {rack}, {name(one)}")
+                    raise BrokenPromiseError(f"Metadata v1: broker {answer.asked} returns rack {rack}, {name(one)}")
     last = outcome.observations[-1]
     known = [answer for answer in last.metadata if answer.racks and all(answer.racks.values())]
     is_due = all(has_racks(one) for one in planned(outcome)[-1])
     if len(known) != (len(last.metadata) if is_due else 0):
-        return PromiseVerdict(
-            False, f"Metadata v1: {len(known)} of {len(last.metadata)} brokers return every rack at the end"
+        raise BrokenPromiseError(
+            f"Metadata v1: {len(known)} of {len(last.metadata)} brokers return every rack at the end"
         )
     if not is_due:
-        return PromiseVerdict(True, "Metadata v1: no broker returns racks, as none is registered")
+        return "Metadata v1: no broker returns racks, as none is registered"
     first = next(
         one for one in outcome.observations if any(any((answer.racks or {}).values()) for answer in one.metadata)
     )
-    return PromiseVerdict(True, f"Metadata v1: first racks {name(first)}, every rack by every broker at the end")
+    return f"Metadata v1: first racks {name(first)}, every rack by every broker at the end"
 
 
-def of_controller(outcome: ReplayOutcome) -> PromiseVerdict:
+def of_controller(outcome: ReplayOutcome) -> str:
     """Kept if every UpdateMetadata was in the version of its controller's protocol, and taken."""
     versions: list[int] = []
     for one, state in zip(outcome.observations, planned(outcome), strict=True):
         if one.problem is not None:
-            return PromiseVerdict(False, f"controller: {one.problem}, {name(one)}")
+            raise BrokenPromiseError(f"controller: {one.problem}, {name(one)}")
         for sent in one.sent:
             allowed = state[sent.controller_id].update_metadata_version
             if sent.controller_id == one.controller_id and sent.version != allowed:
-                return PromiseVerdict(
-                    False,
-                    f"controller {sent.controller_id}: UpdateMetadata v{sent.version} {name(one)}, expected v{allowed}",
+                raise BrokenPromiseError(
+                    f"controller {sent.controller_id}: UpdateMetadata v{sent.version} {name(one)}, expected v{allowed}"
                 )
             versions.append(sent.version)
     way = " -> ".join(f"v{version}" for version in sorted(set(versions)))
-    return PromiseVerdict(True, f"controller: UpdateMetadata {way}, each as its controller's protocol has it")
+    return f"controller: UpdateMetadata {way}, each as its controller's protocol has it"
 
 
 def planned(outcome: ReplayOutcome) -> list[list[BrokerSoftware]]:
