@@ -1,17 +1,27 @@
-"""The clusters of a test run: one for each set of options, seeded once, and forked for each test."""
+"""The clusters of a test run: one for each set of options, seeded once, and forked for each test.
+
+A proxy before a real cluster is shared by the tests that have the same options.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pytest
 
 from mockbroker.adapters.options import ClusterOptions, check_names
-from mockbroker.testing.marker import CLUSTER_ARGUMENTS, Marked, MarkerError, cluster_options, marked
-from mockbroker.testing.proxy_pool import ProxyPool, made_once
+from mockbroker.testing.marker import (
+    CLUSTER_ARGUMENTS,
+    Marked,
+    MarkerError,
+    ProxyOptions,
+    cluster_options,
+    marked,
+    proxy_marked,
+)
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -28,6 +38,13 @@ USED = pytest.StashKey["list[UsedCluster]"]()
 SUMMARY = "kafka-rack: summary of the cluster"
 INSIDE = frozenset({"mockbroker", "asyncio", "concurrent"})
 FACTORY = "kafka_cluster_factory"
+K = TypeVar("K")
+V = TypeVar("V")
+NO_CLUSTER = (
+    "kafka_proxy: expected to be told of a real cluster, by --kafka-proxy-bootstrap HOST:PORT, "
+    "KAFKA_RACK_PROXY_BOOTSTRAP, the setting kafka_proxy_bootstrap, @pytest.mark.kafka_proxy(bootstrap=...) or a "
+    "fixture kafka_proxy_upstream; got none (docs/testing.md)"
+)
 
 
 @dataclass(slots=True, eq=False)
@@ -56,10 +73,10 @@ class ClusterPool:
     """
 
     factory: ClusterFactory = field(init=False)
-    proxies: ProxyPool = field(init=False)
     _thread: LoopThread | None = None
     _seeded: dict[tuple[str, Seed | None], BlockingMockCluster | Exception] = field(default_factory=dict)
     _shared: dict[tuple[str, Seed | None, str], BlockingMockCluster] = field(default_factory=dict)
+    _proxies: dict[tuple[str, ProxyOptions], BlockingKafkaProxy | Exception] = field(default_factory=dict)
     _made: list[BlockingMockCluster] = field(default_factory=list)  # all others are forks of these
     _long_lived: dict[BlockingMockCluster, None] = field(default_factory=dict)  # made by fixtures, with the factory
     _item: pytest.Item | None = None
@@ -67,13 +84,13 @@ class ClusterPool:
 
     def __post_init__(self) -> None:
         self.factory = ClusterFactory(self)
-        self.proxies = ProxyPool(self.thread)
 
     def close(self) -> None:
         """End all proxies and clusters."""
-        self.proxies.close()
-        for cluster in self._made:
-            cluster.close()
+        for running in [*self._proxies.values(), *self._made]:
+            if not isinstance(running, Exception):
+                running.close()
+        self._proxies.clear()
         self._made.clear()
         self._seeded.clear()
         self._shared.clear()
@@ -92,10 +109,33 @@ class ClusterPool:
     # clusters
 
     def proxy_for(self, item: pytest.Item, upstream: UpstreamSettings | str | None) -> BlockingKafkaProxy:
-        """The proxy that a test has by its markers, before the real cluster that they name, or else before this one."""
-        proxy = self.proxies.proxy_for(item, upstream)
+        """The proxy that a test has by its markers: nothing goes wrong there yet, and nobody has called."""
+        try:
+            options = proxy_marked(item)
+        except MarkerError as error:
+            pytest.fail(str(error), pytrace=False)
+        wanted = options.bootstrap or upstream
+        if not wanted:
+            pytest.fail(NO_CLUSTER, pytrace=False)
+        key = (repr(wanted), options)
+        try:
+            proxy = made_once(self._proxies, key, lambda: self._make_proxy(wanted, options))
+        except Exception as error:  # noqa: BLE001 - a failure in one line
+            pytest.fail(f"kafka_proxy: {error}", pytrace=False)
+        proxy.journal.clear()
+        proxy.traffic.clear()
+        item.addfinalizer(lambda: put_right(proxy))
         item.stash.setdefault(USED, []).append(UsedCluster(proxy))
         return proxy
+
+    def _make_proxy(self, upstream: UpstreamSettings | str, options: ProxyOptions) -> BlockingKafkaProxy:
+        from mockbroker.proxy.adapters.blocking import BlockingKafkaProxy
+        from mockbroker.proxy.adapters.server import KafkaProxy
+
+        racks = dict(options.racks)
+        return BlockingKafkaProxy(
+            KafkaProxy(upstream, racks=racks, listener_per_rack=options.listener_per_rack), self.thread()
+        )
 
     def cluster_for(self, item: pytest.Item, seed: Seed | None) -> BlockingMockCluster:
         """The cluster that a test has by its markers."""
@@ -220,6 +260,28 @@ class ClusterFactory:
         """A cluster of its own. Raises TypeError, ValueError, ApiError: what cannot be, in a sentence."""
         check_names(FACTORY, options, CLUSTER_ARGUMENTS)
         return self._pool.make(cluster_options(options))
+
+
+def made_once(made: dict[K, V | Exception], key: K, make: Callable[[], V]) -> V:
+    """The result of ``make``, which is called once for a key. Raises what it raised, each time."""
+    if key not in made:
+        try:
+            made[key] = make()
+        except Exception as error:  # noqa: BLE001 - for all tests that ask for it
+            made[key] = error
+    found = made[key]
+    if isinstance(found, Exception):
+        raise found
+    return found
+
+
+def put_right(proxy: BlockingKafkaProxy) -> None:
+    """Take back what a test has had go wrong."""
+    proxy.faults.clear()
+    for broker_id in proxy.run(
+        lambda running: [one.id for one in running.state.brokers.values() if not one.is_running]
+    ):
+        proxy.start_broker(broker_id)
 
 
 def marked_or_failed(item: pytest.Item) -> Marked:

@@ -18,7 +18,7 @@ from mockbroker.testing.certify.following import PartitionReader, TopicPartition
 from mockbroker.testing.certify.observer import WireObserver, consumed_topics
 from mockbroker.testing.certify.plan import CertifyPlan, UnfitClusterError
 from mockbroker.testing.certify.programs import ProgramError, WorkerProcess, filled_in
-from mockbroker.testing.clients.progress import until
+from mockbroker.testing.clients.process import until
 
 if TYPE_CHECKING:
     from mockbroker.testing.certify.real_cluster import RealCluster
@@ -145,11 +145,8 @@ class CertifyCourse:
             )
         for topic, index in self._unread(self._fed_topics()):
             self.facts.unfinished["start"] = f"nobody reads {topic}-{index}"
-        roles = []
-        if self.facts.consumed_topics:
-            roles.append(f"reads {', '.join(sorted(self.facts.consumed_topics))}")
-        if self.facts.produced_topics:
-            roles.append(f"writes {', '.join(sorted(self.facts.produced_topics))}")
+        by_role = {"reads": self.facts.consumed_topics, "writes": self.facts.produced_topics}
+        roles = [f"{role} {', '.join(sorted(topics))}" for role, topics in by_role.items() if topics]
         self.say(f"the program {' and '.join(roles)}; what it only reads is fed from here")
 
     def _arrivals(self) -> object:
@@ -443,15 +440,13 @@ class CertifyCourse:
 
     def _explain_nothing(self) -> None:
         """Raise ProgramError: the program neither reads nor writes."""
-        ended = [program for program in self.programs if program.exit_code is not None]
-        if ended:
-            program = ended[0]
-            said = "; ".join(program.said().strip().splitlines())
-            last = f"; its last lines: {said}" if said else "; it printed nothing"
-            raise ProgramError(
-                f"the process in rack {program.rack} has ended with exit code {program.exit_code} "
-                f"before it produced or fetched anything{last}"
-            )
+        for program in self.programs:
+            if program.exit_code is not None:
+                said = "; ".join(program.said().strip().splitlines()) or "none"
+                raise ProgramError(
+                    f"the process in rack {program.rack} has ended with exit code {program.exit_code} "
+                    f"before it produced or fetched anything; its last lines: {said}"
+                )
         calls = sorted({name for client in self.facts.clients.values() for name in client.calls})
         if not calls:
             raise ProgramError(

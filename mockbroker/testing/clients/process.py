@@ -10,7 +10,6 @@ from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple, Self
 
 from kafka_rack.errors import KafkaRackError
-from mockbroker.testing.clients.progress import until
 
 PROGRAM = "mockbroker.testing.clients.program"
 LIBRARIES = {"confluent-kafka": "with_confluent", "aiokafka": "with_aiokafka", "kafka-python": "with_kafka_python"}
@@ -19,6 +18,8 @@ MODULES = {"confluent-kafka": "confluent_kafka", "aiokafka": "aiokafka", "kafka-
 METADATA_MAX_AGE_MS = 1000  # how soon a client learns that its rack is back; Kafka's default is five minutes
 ENDED_WITHIN_S = 60.0
 MAX_LINE_BYTES = 1 << 28
+LOOK_EVERY_S = 0.05
+QUIET_S = 60.0  # processes are waited for as long as they make progress, which takes longer on a busy machine
 
 
 class ClientError(KafkaRackError):
@@ -136,6 +137,29 @@ class ClientProcess:
         assert self.process.stderr is not None
         async for line in self.process.stderr:
             self._errors.append(line)
+
+
+async def until(done: Callable[[], bool], progress: Callable[[], object], quiet_s: float = QUIET_S) -> bool:
+    """Wait until ``done()``; False if ``progress()`` has returned the same for ``quiet_s`` seconds.
+
+    >>> import asyncio
+    >>> steps = iter([1, 2, 3])
+    >>> asyncio.run(until(lambda: next(steps) == 3, lambda: "always the same"))
+    True
+    >>> asyncio.run(until(lambda: False, lambda: "always the same", quiet_s=0.0))
+    False
+    """
+    loop = asyncio.get_running_loop()
+    before, looked_s, quiet = progress(), loop.time(), 0.0
+    while not done():
+        now, now_s = progress(), loop.time()
+        # a long pause between two looks, as on a busy machine, counts little: other processes had no time either
+        quiet = quiet + min(now_s - looked_s, 2 * LOOK_EVERY_S) if now == before else 0.0
+        before, looked_s = now, now_s
+        if quiet >= quiet_s:
+            return False
+        await asyncio.sleep(LOOK_EVERY_S)
+    return True
 
 
 Clients = Sequence[ClientProcess]

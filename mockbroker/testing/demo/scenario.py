@@ -20,8 +20,8 @@ from mockbroker.testing.clients.process import (
     arrived,
     check_all_run,
     finish,
+    until,
 )
-from mockbroker.testing.clients.progress import until
 
 CLASSIC, DISKLESS = "orders", "events"
 TOPICS = (CLASSIC, DISKLESS)
