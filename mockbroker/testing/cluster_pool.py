@@ -76,7 +76,7 @@ class ClusterPool:
     _thread: LoopThread | None = None
     _seeded: dict[tuple[str, Seed | None], BlockingMockCluster | Exception] = field(default_factory=dict)
     _shared: dict[tuple[str, Seed | None, str], BlockingMockCluster] = field(default_factory=dict)
-    _proxies: dict[tuple[str, ProxyOptions], BlockingKafkaProxy | Exception] = field(default_factory=dict)
+    _proxies: dict[str, BlockingKafkaProxy | Exception] = field(default_factory=dict)
     _made: list[BlockingMockCluster] = field(default_factory=list)  # all others are forks of these
     _long_lived: dict[BlockingMockCluster, None] = field(default_factory=dict)  # made by fixtures, with the factory
     _item: pytest.Item | None = None
@@ -117,9 +117,8 @@ class ClusterPool:
         wanted = options.bootstrap or upstream
         if not wanted:
             pytest.fail(NO_CLUSTER, pytrace=False)
-        key = (repr(wanted), options)
         try:
-            proxy = made_once(self._proxies, key, lambda: self._make_proxy(wanted, options))
+            proxy = made_once(self._proxies, repr((wanted, options)), lambda: self._make_proxy(wanted, options))
         except Exception as error:  # noqa: BLE001 - a failure in one line
             pytest.fail(f"kafka_proxy: {error}", pytrace=False)
         proxy.journal.clear()
@@ -132,10 +131,8 @@ class ClusterPool:
         from mockbroker.proxy.adapters.blocking import BlockingKafkaProxy
         from mockbroker.proxy.adapters.server import KafkaProxy
 
-        racks = dict(options.racks)
-        return BlockingKafkaProxy(
-            KafkaProxy(upstream, racks=racks, listener_per_rack=options.listener_per_rack), self.thread()
-        )
+        proxy = KafkaProxy(upstream, racks=options.racks, listener_per_rack=options.listener_per_rack)
+        return BlockingKafkaProxy(proxy, self.thread())
 
     def cluster_for(self, item: pytest.Item, seed: Seed | None) -> BlockingMockCluster:
         """The cluster that a test has by its markers."""

@@ -50,10 +50,10 @@ class Marked:
 
 @dataclass(frozen=True, slots=True)
 class ProxyOptions:
-    """A proxy's options; ``racks`` are pairs of node id and rack."""
+    """A proxy's options; ``racks`` are by node id."""
 
     bootstrap: str | None = None
-    racks: tuple[tuple[int, str | None], ...] = ()
+    racks: Mapping[int, str | None] = field(default_factory=dict)
     listener_per_rack: bool = False
 
 
@@ -92,9 +92,7 @@ def proxy_marked(item: pytest.Item) -> ProxyOptions:
         check_flag("listener_per_rack", listener_per_rack)
     except ValueError as error:
         raise MarkerError(str(error)) from None
-    return ProxyOptions(
-        bootstrap, tuple(sorted((number, rack or None) for number, rack in racks.items())), listener_per_rack
-    )
+    return ProxyOptions(bootstrap, {number: racks[number] or None for number in sorted(racks)}, listener_per_rack)
 
 
 def arguments_of(item: pytest.Item, marker: str, names: tuple[str, ...], example: str) -> dict[str, Any]:

@@ -165,9 +165,9 @@ def kafka_bootstrap_servers(kafka_cluster: BlockingMockCluster) -> str:
 def kafka_topic(request: pytest.FixtureRequest, kafka_cluster: BlockingMockCluster) -> KafkaTopic:
     """The name of a new topic for this test; ``kafka_topic(partitions=6)`` creates another and returns its name."""
     from mockbroker.testing.marker import marked
-    from mockbroker.testing.topic_names import KafkaTopic
+    from mockbroker.testing.topic_names import KafkaTopic, stem_of
 
-    return KafkaTopic.made(kafka_cluster, request.node.name, marked(request.node).topic)
+    return KafkaTopic.made(kafka_cluster, stem_of(request.node.name), marked(request.node).topic)
 
 
 @pytest.fixture

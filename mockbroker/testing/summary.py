@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from kafka_rack.locality.amounts import bytes_text
 from kafka_rack.plurals import counted
 
 if TYPE_CHECKING:
@@ -93,10 +94,7 @@ def route_lines(entries: Sequence[JournalEntry]) -> Iterator[str]:
     yield "who was served by which rack"
     found = sorted(calls, key=lambda key: (-size[key], key))
     yield from rows(
-        (
-            f"{key[0]} <- {key[1]}: {counted(calls[key], 'call')}, {bytes_in_words(size[key])}, {key[2]}"
-            for key in found
-        ),
+        (f"{key[0]} <- {key[1]}: {counted(calls[key], 'call')}, {bytes_text(size[key])}, {key[2]}" for key in found),
         MAX_ROUTES,
     )
 
@@ -111,7 +109,7 @@ def call_in_words(entry: JournalEntry, end_ms: int) -> str:
     api = f"{entry.api} v{entry.version}" if entry.api else "no request"
     return (
         f"{entry.at_ms - end_ms:>7} {client_in_words(entry)} {api} -> broker {entry.broker_id} ({rack})"
-        f"{' ' + subjects if subjects else ''}: {bytes_in_words(entry.bytes)} in {entry.latency_ms} ms"
+        f"{' ' + subjects if subjects else ''}: {bytes_text(entry.bytes)} in {entry.latency_ms} ms"
         f"{', ' if told else ''}{', '.join(told)}"
     )
 
@@ -127,17 +125,6 @@ def verdict(entry: JournalEntry) -> str:
     from kafka_rack.locality.reasons import AVOIDABLE_WORDS
 
     return f"cross, {AVOIDABLE_WORDS[entry.avoidable]}"  # type: ignore[index]
-
-
-def bytes_in_words(size: int) -> str:
-    """A size that people read.
-
-    >>> bytes_in_words(999), bytes_in_words(1536), bytes_in_words(5 << 20)
-    ('999 B', '1.5 KiB', '5.0 MiB')
-    """
-    if size < 1024:
-        return f"{size} B"
-    return f"{size / 1024:.1f} KiB" if size < 1 << 20 else f"{size / (1 << 20):.1f} MiB"
 
 
 def rows(lines: Iterable[str], most: int) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Self
@@ -12,7 +13,6 @@ if TYPE_CHECKING:
     from mockbroker.adapters.blocking import BlockingMockCluster
 
 MAX_READABLE = 80
-FIRST_UNIQUE = 1
 
 
 class KafkaTopic(str):
@@ -22,22 +22,17 @@ class KafkaTopic(str):
     _cluster: BlockingMockCluster
     _stem: str
 
-    @classmethod
-    def made(cls, cluster: BlockingMockCluster, test: str, arguments: Mapping[str, Any]) -> Self:
-        """A topic that is named after a test, with what ``create_topic`` takes. Raises ApiError."""
-        return cls._next(cluster, stem_of(test), arguments)
-
     def __call__(self, **arguments: Any) -> Self:
         """Another topic of the same test, with what ``create_topic`` takes. Raises ApiError, TypeError."""
         check_names("kafka_topic", arguments, TOPIC_ARGUMENTS)
-        return type(self)._next(self._cluster, self._stem, arguments)
+        return type(self).made(self._cluster, self._stem, arguments)
 
     @classmethod
-    def _next(cls, cluster: BlockingMockCluster, stem: str, arguments: Mapping[str, Any]) -> Self:
+    def made(cls, cluster: BlockingMockCluster, stem: str, arguments: Mapping[str, Any]) -> Self:
+        """A topic with this name, or with a number after it, and what ``create_topic`` takes. Raises ApiError."""
         taken = cluster.run(lambda running: set(running.state.topics))
-        number = FIRST_UNIQUE
-        while (name := stem if number == FIRST_UNIQUE else f"{stem}-{number}") in taken:
-            number += 1
+        names = itertools.chain([stem], (f"{stem}-{number}" for number in itertools.count(2)))
+        name = next(one for one in names if one not in taken)
         cluster.create_topic(name, **arguments)
         topic = cls(name)
         topic._cluster, topic._stem = cluster, stem

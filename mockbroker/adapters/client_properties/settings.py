@@ -8,16 +8,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mockbroker.adapters.client_properties.login import MECHANISMS, LoginError, SaslLogin, login_of
-from mockbroker.adapters.client_properties.setting_names import NAMES
 from mockbroker.state.security.jaas import JaasError, parse_jaas
 
 if TYPE_CHECKING:
     import ssl
 
 PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL = PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+NAMES = frozenset(Path(__file__).with_name("setting_names.txt").read_text(encoding="ascii").split())
+"""The settings of AdminClientConfig, ConsumerConfig and ProducerConfig in Kafka 4.4, and those of older releases."""
 CLIENT_ID = "kafka-rack"
 MAX_TIMEOUT_S = 86_400
 """A day: what requests take as milliseconds, and sockets as seconds, with room to spare."""

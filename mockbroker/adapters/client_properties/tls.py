@@ -9,7 +9,7 @@ from __future__ import annotations
 import ssl
 from collections.abc import Mapping
 
-from mockbroker.adapters.client_properties.setting_names import NAMES
+from mockbroker.adapters.client_properties.settings import NAMES
 from mockbroker.adapters.tls.contexts import put_key, put_trusted, put_versions
 from mockbroker.adapters.tls.stores import load_key
 from mockbroker.adapters.tls.troubles import ALGORITHM

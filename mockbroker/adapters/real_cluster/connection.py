@@ -90,22 +90,14 @@ class BrokerConnection:
         self._connect()
         try:
             self.versions = self._negotiated()
-        except HungUp:
-            self.close()
             if self.settings.login is not None:
+                self._log_in(self.settings.login)
+        except RealClusterError as error:
+            self.close()
+            if not isinstance(error, HungUp) or self.settings.login is not None:
                 raise
             self._connect()
             self.versions = SPOKEN_BY_0_9
-        except RealClusterError:
-            self.close()
-            raise
-        if self.settings.login is None:
-            return
-        try:
-            self._log_in(self.settings.login)
-        except RealClusterError:
-            self.close()
-            raise
 
     def close(self) -> None:
         """End it, in whatever thread; a call that waits for an answer ends as well."""
@@ -172,18 +164,14 @@ class BrokerConnection:
         except EOFError:
             raise HungUp(f"{self.name}: closed the connection at {name}; {self._doubt()}") from None
         except OSError as error:
-            if self.settings.tls is not None:
-                self._raise_tls_trouble(error)
+            if self.settings.tls is not None:  # a broker may refuse our certificate after the handshake
+                import ssl
+
+                from mockbroker.adapters.tls.troubles import tls_trouble
+
+                if isinstance(error, ssl.SSLError) and not isinstance(error, ssl.SSLEOFError):
+                    raise RealClusterError(f"{self.name}: {tls_trouble(error)}") from None
             raise HungUp(f"{self.name}: the connection broke at {name}: {reason_of(error)}; {self._doubt()}") from None
-
-    def _raise_tls_trouble(self, error: OSError) -> None:
-        """Say what TLS has to do with it: a broker may refuse our certificate after the handshake."""
-        import ssl
-
-        from mockbroker.adapters.tls.troubles import tls_trouble
-
-        if isinstance(error, ssl.SSLError) and not isinstance(error, ssl.SSLEOFError):
-            raise RealClusterError(f"{self.name}: {tls_trouble(error)}") from None
 
     def _doubt(self) -> str:
         """The possible faults of a listener that does not answer."""
