@@ -29,7 +29,7 @@ class PromiseVerdict(NamedTuple):
     text: str
 
 
-class BrokenPromiseError(Exception):
+class BrokenUpgradeError(Exception):
     """A promise that was broken, and how."""
 
 
@@ -41,7 +41,7 @@ def judge(outcome: ReplayOutcome) -> list[PromiseVerdict]:
     for promise in promises:
         try:
             verdicts.append(PromiseVerdict(True, promise()))
-        except BrokenPromiseError as broken:
+        except BrokenUpgradeError as broken:
             verdicts.append(PromiseVerdict(False, str(broken)))
     return verdicts
 
@@ -58,7 +58,7 @@ def of_client(version: str, ledgers: Mapping[str, ClientResult]) -> str:
             what += f" ({', '.join(lost[:MAX_EXAMPLES])})"
         if ledger.failures:
             what += f"; {len(ledger.failures)} records could not be produced: {ledger.failures[0]}"
-        raise BrokenPromiseError(f"{who}: {what}")
+        raise BrokenUpgradeError(f"{who}: {what}")
     again = sum(ledger.seen.values()) - len(ledger.seen)
     return (
         f"{who}: no acknowledged record lost; {len(ledger.acknowledged):,} acknowledged to it, "
@@ -73,12 +73,12 @@ def of_placement(outcome: ReplayOutcome) -> str:
     observed = list(zip(outcome.observations, due, used, strict=True))
     missed = [name(one) for one, is_due, is_used in observed if is_due > is_used]
     if missed:
-        raise BrokenPromiseError(f"racks: not used {missed[0]}, though every broker had registered its rack")
+        raise BrokenUpgradeError(f"racks: not used {missed[0]}, though every broker had registered its rack")
     early = [name(one) for one, is_due, is_used in observed if is_used > is_due]
     if len(early) == due.count(False) and early:
         return "racks: with these brokers every placement spans the racks; more brokers than racks show when it starts"
     if early:
-        raise BrokenPromiseError(f"racks: used {early[0]}, before every broker had registered its rack")
+        raise BrokenUpgradeError(f"racks: used {early[0]}, before every broker had registered its rack")
     if True not in due:
         return "racks: never used, as no protocol of this upgrade registers them"
     return f"racks: used by new topics {name(outcome.observations[due.index(True)])} on, not before"
@@ -89,18 +89,18 @@ def of_readers(outcome: ReplayOutcome) -> str:
     for one, state in zip(outcome.observations, planned(outcome), strict=True):
         for broker in one.brokers:
             if (broker.json_version > LAST_STRICT_VERSION) != has_racks(state[broker.broker_id]):
-                raise BrokenPromiseError(
+                raise BrokenUpgradeError(
                     f"readers: broker {broker.broker_id} writes version {broker.json_version} {name(one)}, "
                     f"with inter.broker.protocol.version={state[broker.broker_id].protocol}"
                 )
             if broker.lenient_error is not None:
-                raise BrokenPromiseError(
+                raise BrokenUpgradeError(
                     f"readers: {LENIENT_READER} cannot read broker {broker.broker_id} {name(one)}: "
                     f"{broker.lenient_error}"
                 )
             if (broker.json_version > LAST_STRICT_VERSION) != (broker.strict_error is not None):
                 does = "reads" if broker.strict_error is None else "does not read"
-                raise BrokenPromiseError(
+                raise BrokenUpgradeError(
                     f"readers: {STRICT_READER} {does} version {broker.json_version} of broker {broker.broker_id}, "
                     f"{name(one)}"
                 )
@@ -121,12 +121,12 @@ def of_metadata(outcome: ReplayOutcome) -> str:
         for answer in one.metadata:
             for broker_id, rack in (answer.racks or {}).items():
                 if rack and rack != registered[broker_id]:
-                    raise BrokenPromiseError(f"Metadata v1: broker {answer.asked} returns rack {rack}, {name(one)}")
+                    raise BrokenUpgradeError(f"Metadata v1: broker {answer.asked} returns rack {rack}, {name(one)}")
     last = outcome.observations[-1]
     known = [answer for answer in last.metadata if answer.racks and all(answer.racks.values())]
     is_due = all(has_racks(one) for one in planned(outcome)[-1])
     if len(known) != (len(last.metadata) if is_due else 0):
-        raise BrokenPromiseError(
+        raise BrokenUpgradeError(
             f"Metadata v1: {len(known)} of {len(last.metadata)} brokers return every rack at the end"
         )
     if not is_due:
@@ -142,11 +142,11 @@ def of_controller(outcome: ReplayOutcome) -> str:
     versions: list[int] = []
     for one, state in zip(outcome.observations, planned(outcome), strict=True):
         if one.problem is not None:
-            raise BrokenPromiseError(f"controller: {one.problem}, {name(one)}")
+            raise BrokenUpgradeError(f"controller: {one.problem}, {name(one)}")
         for sent in one.sent:
             allowed = state[sent.controller_id].update_metadata_version
             if sent.controller_id == one.controller_id and sent.version != allowed:
-                raise BrokenPromiseError(
+                raise BrokenUpgradeError(
                     f"controller {sent.controller_id}: UpdateMetadata v{sent.version} {name(one)}, expected v{allowed}"
                 )
             versions.append(sent.version)
