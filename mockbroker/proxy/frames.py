@@ -1,15 +1,23 @@
-"""Decodes forwarded frames; the records of large ones are not copied."""
+"""Decodes forwarded frames, without a copy of large records, and reads the result of each partition from them.
+
+Observers get the results of a Produce, Fetch or ShareFetch as from our handlers.
+"""
 
 from __future__ import annotations
 
 from typing import Any, cast
 
-from mockbroker.call import Call
+from mockbroker.call import Call, Part, ProducedPart
+from mockbroker.core.journal.parts import CRC, NO_OFFSET, fetched_parts, produced_parts, topic_facts
 from protocol.apis.headers import ResponseHeader
 from protocol.codec import check_trailing, codec
 from protocol.headers import read_response, response_header_version
-from protocol.registry import message_class
+from protocol.registry import api_key_of, message_class
 
+PRODUCE, FETCH = 0, 1
+APIS_WITH_PARTS = (PRODUCE, FETCH, api_key_of("ShareFetch"))
+REPLICA_STATE_VERSION = 15
+ENTRY = ProducedPart._fields.index("entry")
 VIEWED_BYTES = 1 << 14
 """From this size on bytes fields are views of the frame: copying them would cost more than all other work."""
 
@@ -31,7 +39,41 @@ def read_answer(frame: bytes | memoryview, api_key: int, version: int) -> Any:
     return message
 
 
-def read_viewed_request(call: Call) -> Any:
-    """The message of a request. Bytes after it are ignored. Raises ProtocolError."""
-    decode = codec(message_class(call.api_key, "request"), call.version).view_decoder()
-    return decode(call.frame, call.body_start)[0]
+def view_large_produce(call: Call) -> None:
+    """Read the request of a large Produce without a copy of its records. Raises ProtocolError."""
+    if call.api_key == PRODUCE and len(call.frame) >= VIEWED_BYTES and call.read_request is None:
+        decode = codec(message_class(PRODUCE, "request"), call.version).view_decoder()
+        call.put_request(decode(call.frame, call.body_start)[0])
+
+
+def note_parts(call: Call, response: Any) -> None:
+    """Record in a call the result of each partition, from request and answer, unless the answer is one error for all.
+
+    Entries of a Produce that were recorded before stay, so that a write counts even if a fault changes its answer.
+    """
+    if call.api_key == PRODUCE:
+        noted = {id(part[ENTRY]): part for part in call.parts or ()}
+        call.parts = [noted.get(id(part[ENTRY]), part) for part in produced_parts(call, response)]
+        return
+    if response.error_code:
+        return
+    call.parts = fetched_parts(call, response)
+    if call.api_key == FETCH:
+        request = call.request
+        state = request.replica_state if call.version >= REPLICA_STATE_VERSION else request
+        call.replica_id = state.replica_id
+
+
+def sent_parts(call: Call) -> list[Part]:
+    """The parts of a Produce without an answer (acks=0), with the errors of faults."""
+    entry, injected = message_class(PRODUCE, "response").Topic.Partition, call.injected
+    found: list[Part] = []
+    for topic in call.request.topic_data:
+        name, topic_id, isr = topic_facts(call.cluster, topic.name, topic.topic_id)
+        for one in topic.partition_data:
+            records = one.records or b""
+            code = injected.error_of(name, one.index) if injected is not None and name else None
+            made = entry(index=one.index, error_code=code or 0)
+            crc, acks = bytes(records[CRC]), call.request.acks
+            found.append(ProducedPart(name or "", topic_id, len(records), isr(one.index), NO_OFFSET, crc, made, acks))
+    return found

@@ -25,10 +25,9 @@ from mockbroker.proxy.addresses import may_carry_addresses, rewrite_addresses
 from mockbroker.proxy.api_versions import clamp
 from mockbroker.proxy.faults import sending_of
 from mockbroker.proxy.frame_room import RoomPool
-from mockbroker.proxy.frames import VIEWED_BYTES, read_answer, read_viewed_request
+from mockbroker.proxy.frames import APIS_WITH_PARTS, note_parts, read_answer, sent_parts, view_large_produce
 from mockbroker.proxy.login import LoginFollower, LoginNotFollowedError, refusal_of_first_frame
 from mockbroker.proxy.login_identity import LoginIdentity
-from mockbroker.proxy.parts import APIS_WITH_PARTS, FETCH, PRODUCE, note_parts, sent_parts
 from mockbroker.proxy.sessions import MAX_FOLLOWED_BYTES, FollowedSessions, session_bytes
 from mockbroker.session import Session
 from protocol.errors import ProtocolError
@@ -44,7 +43,7 @@ if TYPE_CHECKING:
     from mockbroker.proxy.mirror import Mirror
     from mockbroker.proxy.rewrites import Rewriting
 
-METADATA, SASL_HANDSHAKE, DELETE_TOPICS, SASL_AUTHENTICATE = 3, 17, 20, 36
+PRODUCE, FETCH, METADATA, SASL_HANDSHAKE, DELETE_TOPICS, SASL_AUTHENTICATE = 0, 1, 3, 17, 20, 36
 NOTED = (METADATA, SASL_HANDSHAKE, DELETE_TOPICS, SASL_AUTHENTICATE)
 """APIs whose answers the proxy reads: for metadata, the client's principal, or the login's state."""
 SHARE = (api_key_of("ShareFetch"), api_key_of("ShareAcknowledge"))
@@ -139,7 +138,7 @@ class ProxyPath(CallPath):
                 if sending.closes is not None:
                     if sending.request is not None:
                         link.forward(call, (encoded_request(call, sending.request),), is_answered=False)
-                    call.parts = sent_parts(call, message_class(PRODUCE, "response"))
+                    call.parts = sent_parts(call)
                     return Verdict(closes=sending.closes)
                 if sending.request is None:
                     return Verdict(sending.answer)
@@ -148,8 +147,7 @@ class ProxyPath(CallPath):
             frame = self.rewriting.frame_of(call, changed) if self.rewriting is not None else None
             if frame is None:
                 frame = framed(call.frame) if changed is None else (encoded_request(call, changed),)
-            if call.api_key == PRODUCE and len(call.frame) >= VIEWED_BYTES and call.read_request is None:
-                call.put_request(read_viewed_request(call))
+            view_large_produce(call)
             is_answered = call.api_key != PRODUCE or call.request.acks != NO_ACKS
             if call.api_key == FETCH:
                 self.fetches.forwarded(call)
@@ -163,7 +161,7 @@ class ProxyPath(CallPath):
         link.forward(call, frame, is_answered=is_answered)
         if is_answered:
             return FORWARDED
-        call.parts = sent_parts(call, message_class(PRODUCE, "response"))
+        call.parts = sent_parts(call)
         return Verdict(None)
 
     def parked_calls(self) -> list[Call]:

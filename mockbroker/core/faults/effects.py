@@ -268,7 +268,7 @@ class Cut(Effect, frozen=True):
             raise FaultError("when", f"expected none, since a cut lasts until it is removed, got {fault.when}")
 
     def begin(self, handle: FaultHandle, path: CallPath, now_ms: int) -> None:
-        from mockbroker.core.faults.links import cut_connections
+        from mockbroker.core.faults.faults import cut_connections
 
         cut_connections(handle, path, now_ms)
 

@@ -16,17 +16,23 @@ from msgspec import UNSET
 
 from kafka_rack.plurals import counted
 from mockbroker.call import Call, Verdict, Wait
-from mockbroker.core.faults.effects import Bucket, Error
-from mockbroker.core.faults.fault import Fault
-from mockbroker.core.faults.links import Conditions, conditions_of
-from mockbroker.core.faults.matching import Hit, Matcher, miss_in_words
+from mockbroker.core.faults.effects import Bucket, Error, Slowing
+from mockbroker.core.faults.fault import ALWAYS, EVERY_CALL, Fault
+from mockbroker.core.faults.matching import Hit, Matcher, link_joins, miss_in_words
 from mockbroker.core.faults.reading import FaultError
+from mockbroker.state.replicas.network import LinkCondition
 
 if TYPE_CHECKING:
     from mockbroker.core.path import CallPath
+    from mockbroker.session import Session
+    from mockbroker.state.cluster import Cluster
 
 MAX_FAULTS = 1000
 CONTROLLER_APIS = frozenset({4, 5, 6, 7})  # requests between brokers in ZooKeeper mode
+
+Pair = tuple[int, int]
+Conditions = dict[Pair, tuple[tuple["FaultHandle", ...], LinkCondition]]
+"""The effective conditions of links, by follower and leader, each with its faults."""
 
 
 class FaultHandle:
@@ -286,3 +292,68 @@ def why_not_due(handle: FaultHandle) -> str:
         assert isinstance(fault.effect, Error)
         return f"the answers to {handle.without_place} of them have no place for {fault.effect.error}"
     return f"it acts only with when: {fault.when}"
+
+
+# links beyond calls: the fetches of followers from leaders, and existing connections of clients whose rack is known
+
+
+def conditions_of(handles: Iterable[FaultHandle], cluster: Cluster, before: Conditions) -> Conditions:
+    """The conditions of links under faults, by the brokers of the follower and of its leader.
+
+    Args:
+        before: the effective conditions; unchanged ones are reused, which retains batches in transit.
+    """
+    acting: dict[Pair, list[FaultHandle]] = {}
+    for handle in handles:
+        fault = handle.fault
+        is_whole = (fault.match, fault.when) == (EVERY_CALL, ALWAYS)  # of a link, always
+        if not (fault.link and is_whole and fault.effect.reaches_followers):
+            continue
+        joins = link_joins(fault)
+        for follower in cluster.brokers.values():
+            for leader in cluster.brokers.values():
+                if follower is not leader and joins(follower.rack, leader.rack):
+                    acting.setdefault((follower.id, leader.id), []).append(handle)
+    found: Conditions = {}
+    for pair, several in acting.items():
+        key = tuple(several)
+        known = before.get(pair)
+        found[pair] = known if known is not None and known[0] == key else (key, condition_of(key))
+    return found
+
+
+def condition_of(handles: tuple[FaultHandle, ...]) -> LinkCondition:
+    """The state of a link under these faults."""
+    slowing = [(handle, handle.fault.effect) for handle in handles if isinstance(handle.fault.effect, Slowing)]
+    is_cut = len(slowing) < len(handles)
+
+    def arrival(size_bytes: int, now_ms: int) -> int:
+        arrives_ms = now_ms
+        for handle, effect in slowing:
+            arrives_ms = effect.arrival(handle, size_bytes, now_ms, arrives_ms)
+        return arrives_ms
+
+    def on_batch() -> None:
+        for handle in handles:
+            handle.count()
+
+    return LinkCondition(is_cut, None if is_cut else arrival, on_batch)
+
+
+def cut_connections(handle: FaultHandle, path: CallPath, now_ms: int) -> None:
+    """Close the connections of clients over a link that was cut, with the calls that wait on them."""
+    joins = link_joins(handle.fault)
+    reason = f"fault {handle.id}: the link {handle.fault.link} is cut"
+
+    def is_over_link(session: Session) -> bool:
+        return joins(session.rack, session.broker.rack)
+
+    for call in path.parked_calls():
+        if is_over_link(call.session):
+            handle.count()
+            call.faults += (handle.id,)
+            path.close(call, reason, now_ms)
+    for connection in list(path.connections):
+        if connection.closed is None and is_over_link(connection.session):
+            handle.count()
+            connection.end(reason)
