@@ -126,9 +126,10 @@ class CapturedConnection(msgspec.Struct, eq=False, gc=False):
 Fact = tuple[str, Any, Any]
 """The field of ``ObservedCluster`` that it is in, its key and value."""
 NAMES = ("racks", "topics")
+UNREPORTED = object()
 
 
-class ObservedCluster(msgspec.Struct):
+class ObservedCluster(msgspec.Struct, gc=False):
     """The cluster as reported so far: names by topic id, leaders, replicas in sync, brokers' racks and addresses.
 
     ``changes`` counts the reports of something new, ``named`` those of topics and racks: what follows from the facts
@@ -167,7 +168,7 @@ class ObservedCluster(msgspec.Struct):
         facts = getattr(self, kind)
         if self.noted is not None:
             self.noted.append((kind, key, value))
-        if key not in facts or facts[key] != value:
+        if facts.get(key, UNREPORTED) != value:
             facts[key] = value
             self.changes += 1
             if kind in NAMES:
@@ -209,7 +210,7 @@ def no_frame() -> Frame:
     return Frame(-1, 0, CapturedConnection(-1), True, b"", None, None)
 
 
-class ReadingState(msgspec.Struct):
+class ReadingState(msgspec.Struct, gc=False):
     """The state of a reading: the capture, its connections, the known facts about the cluster, the number of frames."""
 
     capture: str = ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Any
 
 from kafka_rack.wire_capture.bodies import asked_message
@@ -34,9 +35,13 @@ FIELDS = {
 
 def columns_of(message: Any) -> dict[str, Any]:
     """The columns that a message or a part of one has; none of None."""
-    return {
-        column: getattr(message, name) for column, names in FIELDS.items() for name in names if hasattr(message, name)
-    }
+    return {column: getattr(message, name) for column, name in fields_of(message.__class__)}
+
+
+@cache
+def fields_of(kind: type) -> list[tuple[str, str]]:
+    """The columns that messages of a class have, and the names of their fields."""
+    return [(column, name) for column, names in FIELDS.items() for name in names if hasattr(kind, name)]
 
 
 def adder(protocol: str, events: Callable[[Target, PendingRequest, Any], Iterator[Event]]) -> RowMaker:

@@ -108,11 +108,12 @@ class NativeRows:
     def __init__(self, decoder: FrameDecoder) -> None:
         self.decoder, self.target, self.shared = decoder, decoder.target, decoder.target.rows.shared
         self.setting = cache(self.numbered)
+        self.sides: dict[tuple[int, int, bool], tuple[Any, ...] | None] = {}
 
     def plan(self, kind: RequestKind) -> tuple[Any, ...]:
         """How frames of a kind are read; None for those that Python reads."""
         tables = "frames", "calls", "batches", "produces" if kind.api_key == PRODUCE else "fetches", "settings"
-        sides = map(partial(self.side, kind), (True, False))
+        sides = [self.side(kind, is_request) if kind.fits else None for is_request in (True, False)]
         return kind.header_end, self.target.kind(kind), tables, *sides, kind.api_key not in TRAFFIC
 
     def read(self, frame: Frame, asked: PendingRequest) -> tuple[int, int, list[Any], list[Fact], int]:
@@ -147,11 +148,20 @@ class NativeRows:
             self.target.known.note(*fact)
 
     def side(self, kind: RequestKind, is_request: bool) -> tuple[Any, ...] | None:
-        """How requests or responses of a kind are read: a walk, the header before it, and which rows it gives."""
+        """How requests or responses of an API's version are read; those of ApiVersions have rows with the client id."""
+        if kind.api_key == API_VERSIONS and is_request:
+            return self.made_side(kind, is_request)
+        of = kind.api_key, kind.api_version, is_request
+        if of not in self.sides:
+            self.sides[of] = self.made_side(kind, is_request)
+        return self.sides[of]
+
+    def made_side(self, kind: RequestKind, is_request: bool) -> tuple[Any, ...] | None:
+        """A walk, the header before it, and which rows it gives; None where Python reads."""
         key, decoder = kind.api_key, self.decoder
         maker = (decoder.on_request if is_request else decoder.on_response).get(key)
         learns = key in (REPORTING_REQUESTS if is_request else REPORTING_RESPONSES)
-        if not kind.fits or learns or (maker is not None and (key, is_request) not in MADE):
+        if learns or (maker is not None and (key, is_request) not in MADE):
             return None
         try:
             if is_request:

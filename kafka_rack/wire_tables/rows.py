@@ -66,10 +66,11 @@ def set_of(column: Column) -> str | None:
 
 
 SOURCES = {name: [source_of(name, one) for one in table.columns] for name, table in TABLES.items()}
-OWN: dict[str, list[str | None]] = {
-    name: [set_of(one) for one in table.columns if one.of is None] for name, table in TABLES.items()
+KEPT = {
+    name: [(ROWS[name].index(one.name), kind) for one in table.columns if one.of is None and (kind := set_of(one))]
+    for name, table in TABLES.items()
 }
-"""Of each of a row's own columns, the set that its value has to go to; None where it is a number already."""
+"""The places in a row whose values go to a set, and which."""
 
 
 class SharedSet(dict[Row, int]):
@@ -119,11 +120,10 @@ class Rows:
 
     def add(self, table: str, api: str, row: Row) -> None:
         """A row with numbers, None, and values of any type in its own columns."""
-        sets = [None] * (len(row) - len(OWN[table]))
-        numbers = [
-            NONE if value is None else value if where is None else self.kept(where, value)
-            for value, where in zip(row, [*sets, *OWN[table]], strict=True)
-        ]
+        numbers = [NONE if value is None else value for value in row]
+        for place, kind in KEPT[table]:
+            if row[place] is not None:
+                numbers[place] = self.kept(kind, row[place])
         self.tables[table][api] += PACK[table](*numbers)
 
     def kept(self, kind: str, value: Any) -> int:

@@ -2,8 +2,8 @@
 use crate::object::{Held, Obj};
 use pyo3::exceptions::PyTypeError;
 use pyo3::ffi::{
-    PyObject, PyObject_Call, PyObject_GetAttr, PyTuple_New, PyTuple_SetItem, PyTypeObject, PyType_GenericAlloc,
-    PyType_IsSubtype, Py_TPFLAGS_HAVE_GC, Py_TYPE,
+    PyObject, PyObject_Call, PyObject_GetAttr, PyObject_SetAttr, PyTuple_New, PyTuple_SetItem, PyTypeObject,
+    PyType_GenericAlloc, PyType_IsSubtype, Py_TPFLAGS_HAVE_GC, Py_TYPE,
 };
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple, PyType};
@@ -124,6 +124,17 @@ impl Class {
         } else {
             Some(Held::new(found))
         }
+    }
+
+    /// Gives an instance another value of a field. False: an exception is set.
+    #[inline(always)]
+    pub unsafe fn store(&self, object: Obj, place: usize, value: Held) -> bool {
+        if self.offsets.is_none() {
+            return PyObject_SetAttr(object, self.names[place].as_ptr(), value.get()) == 0;
+        }
+        let before = std::mem::replace(&mut *slot(object, place), value.into_ptr());
+        drop(Held::of(before));
+        true
     }
 }
 

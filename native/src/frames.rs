@@ -2,7 +2,7 @@
 //!
 //! Which tables there are, what their rows are made of and which messages give which rows is declared in Python
 //! (`kafka_rack/wire_tables/native_rows.py`). Whatever is not plain here (a body that cannot be read, a header with
-//! tagged fields, records of an old format or damaged) is left to Python, before anything of it was noted.
+//! tagged fields, damaged records) is left to Python, before anything of it was noted.
 use crate::batches::{batches, Batch, Compressed, Counts};
 use crate::class::{probe, Class};
 use crate::object::{contents, Held, Obj};
@@ -319,6 +319,17 @@ impl<const COUNT: usize> Read<COUNT> {
             Ok(found.map(|value| value.unwrap_or_else(|| Held::none())))
         }
     }
+
+    /// Gives an object another value of the field with this number. Raises `TypeError`: it is of another class.
+    pub fn store(&self, py: Python<'_>, object: Obj, number: usize, value: Held) -> PyResult<()> {
+        // SAFETY: the places are the class's own.
+        unsafe {
+            if !self.class.is_class_of(object) || !self.class.store(object, self.places[number], value) {
+                return Err(PyErr::take(py).unwrap_or_else(|| PyTypeError::new_err("an object of another class")));
+            }
+        }
+        Ok(())
+    }
 }
 
 fn is_none(object: &Held) -> bool {
@@ -452,7 +463,7 @@ struct Numbers {
     note: Py<PyAny>,
     connection: Read<5>,
     state: Py<PyAny>,
-    capture: Py<PyString>,
+    read_state: Read<2>,
     places: HashMap<usize, Place>,
     forms: HashMap<(bool, u8, u16, bool, bool), i64>,
     clients: HashMap<Vec<u8>, i64>,
@@ -488,7 +499,9 @@ impl Numbers {
 
     /// Forgets who serves partitions, and followers' racks, if the cluster may be known in another way than before.
     fn look_at_known(&mut self, py: Python<'_>) -> PyResult<()> {
-        let known = self.state.bind(py).getattr(pyo3::intern!(py, "known"))?;
+        let [_, known] = self.read_state.values(py, self.state.as_ptr())?;
+        // SAFETY: the object lives.
+        let known = unsafe { Bound::from_owned_ptr(py, known.into_ptr()) };
         let changes: Option<i64> = match known.getattr_opt(pyo3::intern!(py, "changes"))? {
             Some(changes) => Some(changes.extract()?),
             None => None,
@@ -562,16 +575,16 @@ impl Numbers {
     /// Of a connection.
     fn place(&mut self, py: Python<'_>, connection: &Held) -> PyResult<i64> {
         let values = self.connection.values(py, connection.get())?;
-        let capture = self.state.bind(py).getattr(&self.capture)?;
+        let [capture, _] = self.read_state.values(py, self.state.as_ptr())?;
         let address = connection.get() as usize;
         if let Some(known) = self.places.get(&address) {
             let same = known.seen.iter().zip(&values).all(|(before, now)| before.as_ptr() == now.get());
-            if same && known.seen[5].as_ptr() == capture.as_ptr() {
+            if same && known.seen[5].as_ptr() == capture.get() {
                 return Ok(known.number);
             }
         }
-        let [number, broker, rack, client, listener] =
-            values.map(|value| unsafe { Bound::from_owned_ptr(py, value.into_ptr()).unbind() });
+        let owned = |value: Held| unsafe { Bound::from_owned_ptr(py, value.into_ptr()).unbind() };
+        let [number, broker, rack, client, listener] = values.map(owned);
         // SAFETY: the object lives.
         let object = unsafe { Bound::from_borrowed_ptr(py, connection.get()) };
         let found = self.place.bind(py).call1((object,))?.extract()?;
@@ -579,7 +592,7 @@ impl Numbers {
             self.places.clear();
         }
         self.places
-            .insert(address, Place { seen: [number, broker, rack, client, listener, capture.unbind()], number: found });
+            .insert(address, Place { seen: [number, broker, rack, client, listener, owned(capture)], number: found });
         Ok(found)
     }
 
@@ -730,12 +743,11 @@ impl FrameReader {
     #[new]
     fn new(
         classes: (Bound<'_, PyType>, Bound<'_, PyType>, Bound<'_, PyType>),
-        state: Py<PyAny>,
+        state: Bound<'_, PyAny>,
         declared: Vec<(String, String, Vec<String>)>,
         moved: Vec<i64>,
         functions: &Bound<'_, PyDict>,
     ) -> PyResult<FrameReader> {
-        let py = functions.py();
         let function = |name: &str| -> PyResult<Py<PyAny>> {
             let found = functions.get_item(name)?;
             Ok(found.ok_or_else(|| PyTypeError::new_err(format!("no function {name}")))?.unbind())
@@ -765,8 +777,8 @@ impl FrameReader {
                 read: function("read")?,
                 note: function("note")?,
                 connection: Read::new(&classes.2, ["number", "broker", "rack", "client", "listener"])?,
-                state,
-                capture: PyString::intern(py, "capture").unbind(),
+                read_state: Read::new(&state.get_type(), ["capture", "known"])?,
+                state: state.unbind(),
                 places: HashMap::new(),
                 forms: HashMap::new(),
                 clients: HashMap::new(),

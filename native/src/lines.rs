@@ -341,7 +341,7 @@ impl LineReader {
                 (asked, data, left)
             };
             if left != waiting_bytes {
-                Bound::from_borrowed_ptr(py, connection.get()).setattr(pyo3::intern!(py, "asked_bytes"), left)?;
+                self.connection.store(py, connection.get(), 1, number(py, left)?)?;
             }
             self.index += 1;
             let none_passed_over = Held::of(PyTuple_New(0)).ok_or_else(|| PyErr::fetch(py))?;

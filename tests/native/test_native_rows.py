@@ -15,11 +15,15 @@ from kafka_rack.wire_tables.frame_decoding import FrameDecoder
 from kafka_rack.wire_tables.rows import Rows
 from kafka_rack.wire_tables.tables import TABLES
 from protocol.apis.headers import RequestHeader, ResponseHeader
+from protocol.apis.produce import ProduceRequest
 from protocol.codec import codec
 from protocol.fuzz import damaged
 from protocol.headers import request_header_version, response_header_version
 from protocol.records.batches import CRC_COVERS_FROM, LOG_OVERHEAD
-from protocol.records.checksum import crc32c
+from protocol.records.checksum import crc32, crc32c
+from protocol.records.compression import CompressionCodec, compress
+from protocol.records.message_sets import build_messages, write_message
+from protocol.records.record import Record
 from tests.fixture_data import CAPTURES, golden_vectors
 
 SOME = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
@@ -172,4 +176,39 @@ def test_damaged_records_with_a_right_checksum_give_the_same_rows(seed):
             changed[start + 17 : start + CRC_COVERS_FROM] = checksum.to_bytes(4, "big")
             data = bytes(changed)
         stream.append((is_request, data))
+    assert reading(stream).have_same_rows()
+
+
+def set_of_messages(chance, magic):
+    """Messages of magic 0 and 1, now and then with a byte changed, checksums made right or not."""
+    records = [
+        Record(chance.randrange(4), 5, chance.choice((None, b"", b"key")), chance.choice((None, b"", b"value")))
+        for _ in range(chance.randrange(4))
+    ]
+    changed = bytearray(build_messages(records, magic))
+    if changed and chance.random() < 0.5:
+        changed[chance.randrange(len(changed))] = chance.choice((0, 1, 2, 127, 255))
+    if len(changed) > 17 and chance.random() < 0.5:
+        end = min(int.from_bytes(changed[8:12], "big") + LOG_OVERHEAD, len(changed))
+        changed[12:16] = crc32(bytes(changed[16:end])).to_bytes(4, "big")
+    return bytes(changed)
+
+
+@SOME
+@given(st.integers(0, 1 << 32))
+@example(0)
+def test_messages_of_magic_0_and_1_sound_or_damaged_give_the_same_rows(seed):
+    chance = random.Random(seed)
+    stream = []
+    for number in range(20):
+        magic = chance.randrange(2)
+        parts = [set_of_messages(chance, magic)]
+        packing = CompressionCodec(chance.randrange(4))
+        if packing != CompressionCodec.NONE:
+            packed = compress(packing, set_of_messages(chance, chance.randrange(2)), magic=magic)
+            write_message(parts, magic, chance.randrange(4), packing, 5, None, chance.choice((packed, packed[:-1])))
+        topic = ProduceRequest.Topic("t", partition_data=[ProduceRequest.Topic.Partition(0, b"".join(parts))])
+        header = codec(RequestHeader, 1).encode(RequestHeader(0, 2, number, "c"))
+        request = header + codec(ProduceRequest, 2).encode(ProduceRequest(None, -1, 100, [topic]))
+        stream += [(True, request), (False, number.to_bytes(4, "big") + bytes(8))]
     assert reading(stream).have_same_rows()
