@@ -94,23 +94,19 @@ def join_response(version: int, answer: JoinAnswer) -> JoinGroupResponse:
 @handles(SyncGroupRequest, access=Needs(group="Read"))
 def sync_group(call: Call, request: SyncGroupRequest) -> SyncGroupResponse | Wait:
     """Return the member's assignment, once the group's leader has sent all of them."""
-    try:
-        if call.version >= SYNC_PROTOCOL_VERSION and None in (request.protocol_type, request.protocol_name):
-            raise ApiError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
-        check_group_id(request.group_id)
-        check_coordinator(call, request.group_id)
-        syncing = GroupSync(
-            request.member_id,
-            request.group_instance_id,
-            request.generation_id,
-            request.protocol_type,
-            request.protocol_name,
-            {assignment.member_id: assignment.assignment for assignment in request.assignments},
-        )
-        parked = call.cluster.groups.sync(request.group_id, syncing, call.now_ms)
-    except ApiError as error:
-        return sync_response(SyncAnswer(ErrorCode(error.code)))
-    return when_answered(parked, sync_response)
+    if call.version >= SYNC_PROTOCOL_VERSION and None in (request.protocol_type, request.protocol_name):
+        raise ApiError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+    check_group_id(request.group_id)
+    check_coordinator(call, request.group_id)
+    syncing = GroupSync(
+        request.member_id,
+        request.group_instance_id,
+        request.generation_id,
+        request.protocol_type,
+        request.protocol_name,
+        {assignment.member_id: assignment.assignment for assignment in request.assignments},
+    )
+    return when_answered(call.cluster.groups.sync(request.group_id, syncing, call.now_ms), sync_response)
 
 
 def sync_response(answer: SyncAnswer) -> SyncGroupResponse:

@@ -20,7 +20,7 @@ from mockbroker.call import Call, Part, Wait
 from mockbroker.handlers.leadership import (
     NO_EPOCH,
     READ_COMMITTED,
-    READ_UNCOMMITTED,
+    check_isolation_level,
     current_leader,
     find_partition,
     hosted_by,
@@ -165,10 +165,8 @@ def fetch(call: Call, request: FetchRequest) -> FetchResponse | Wait:
         if error.code == ErrorCode.UNKNOWN_SERVER_ERROR:
             raise
         return FetchResponse(error_code=error.code)  # without the session's id: SessionErrorContext
-    if request.isolation_level not in (READ_UNCOMMITTED, READ_COMMITTED) and any(is_known(call, one) for one in wanted):
-        raise ApiError(
-            ErrorCode.UNKNOWN_SERVER_ERROR, f"expected isolation level 0 or 1, got {request.isolation_level}"
-        )
+    if request.isolation_level and any(is_known(call, one) for one in wanted):
+        check_isolation_level(request.isolation_level)
     max_bytes = min(request.max_bytes, call.cluster.settings["fetch.max.bytes"])
     is_replicas = call.replica_id >= 0 or FUTURE_REPLICA in (request.replica_id, request.replica_state.replica_id)
     reading = FetchParams(

@@ -74,29 +74,24 @@ def described(call: Call, group_id: str) -> DescribeGroupsResponse.Group:
             else:
                 entry.error_code = ErrorCode.NONE
         return entry
+    is_stable = group.state is ClassicGroupState.STABLE
     return DescribeGroupsResponse.Group(
         group_id=group.id,
         group_state=group.state.value,
         protocol_type=group.protocol_type or "",
-        protocol_data=(group.protocol_name or "") if group.state is ClassicGroupState.STABLE else "",
-        members=described_members(group),
+        protocol_data=(group.protocol_name or "") if is_stable else "",
+        members=[
+            DescribeGroupsResponse.Group.Member(
+                member_id=member.id,
+                group_instance_id=member.instance_id,
+                client_id=member.client_id,
+                client_host=member.client_host,
+                member_metadata=member.metadata(group.protocol_name) if is_stable else b"",
+                member_assignment=member.assignment,
+            )
+            for _, member in sorted(group.members.items())
+        ],
     )
-
-
-def described_members(group: ClassicGroup) -> list[DescribeGroupsResponse.Group.Member]:
-    """The members by id; their subscriptions only if the group is stable."""
-    is_stable = group.state is ClassicGroupState.STABLE
-    return [
-        DescribeGroupsResponse.Group.Member(
-            member_id=member.id,
-            group_instance_id=member.instance_id,
-            client_id=member.client_id,
-            client_host=member.client_host,
-            member_metadata=member.metadata(group.protocol_name) if is_stable else b"",
-            member_assignment=member.assignment,
-        )
-        for _, member in sorted(group.members.items())
-    ]
 
 
 @handles(

@@ -52,6 +52,12 @@ def find_partition(call: Call, topic_key: str | bytes, index: int) -> Partition:
     return partition
 
 
+def check_isolation_level(level: int) -> None:
+    """Raises ApiError: UNKNOWN_SERVER_ERROR for an unknown level, on which Kafka fails."""
+    if level not in (READ_UNCOMMITTED, READ_COMMITTED):
+        raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, f"expected isolation level 0 or 1, got {level}")
+
+
 def is_known(call: Call, topic_key: str | bytes) -> bool:
     """True if a topic has this name or id."""
     cluster = call.cluster

@@ -14,7 +14,7 @@ from mockbroker.call import Call
 from mockbroker.handlers.leadership import (
     NO_EPOCH,
     READ_COMMITTED,
-    READ_UNCOMMITTED,
+    check_isolation_level,
     find_partition,
     high_watermark_of,
     hosted_by,
@@ -45,10 +45,7 @@ Found = tuple[int, int, int]
 @handles(ListOffsetsRequest, access=Needs(topic="Describe"), errors=Errors(injected="lookup"))
 def list_offsets(call: Call, request: ListOffsetsRequest) -> ListOffsetsResponse:
     """An offset for each requested partition; one entry, with an error, for a partition that is named twice."""
-    if request.isolation_level not in (READ_UNCOMMITTED, READ_COMMITTED):
-        raise ApiError(
-            ErrorCode.UNKNOWN_SERVER_ERROR, f"expected isolation level 0 or 1, got {request.isolation_level}"
-        )
+    check_isolation_level(request.isolation_level)
     topics: dict[str, dict[int, PartitionResponse]] = {}
     for topic in request.topics:
         for wanted in topic.partitions:

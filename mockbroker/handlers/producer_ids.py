@@ -34,43 +34,27 @@ FIRST_EPOCH = 0
 )
 def init_producer_id(call: Call, request: InitProducerIdRequest) -> InitProducerIdResponse:
     """A producer id and epoch."""
-    present = named_pair(request)
-    if request.transactional_id is None:
-        producer_id, epoch = call.cluster.producers.new_id(call.broker.id, call.broker.epoch), FIRST_EPOCH
-    else:
-        producer_id, epoch = initialise_transactional(call, request, request.transactional_id, present)
-    return InitProducerIdResponse(producer_id=producer_id, producer_epoch=epoch)
-
-
-def initialise_transactional(
-    call: Call, request: InitProducerIdRequest, transactional_id: str, present: tuple[int, int] | None
-) -> tuple[int, int]:
-    """Producer id and epoch for a transactional id. Raises ApiError."""
-    transactions = call.cluster.transactions
+    present = request.producer_id, request.producer_epoch
+    if (present[0] == NO_PRODUCER_ID) != (present[1] == NO_EPOCH):
+        raise ApiError(
+            ErrorCode.INVALID_REQUEST,
+            f"expected a producer id and an epoch or neither of them, got {present[0]} and {present[1]}",
+        )
+    transactional_id, transactions = request.transactional_id, call.cluster.transactions
+    if transactional_id is None:
+        new_id = call.cluster.producers.new_id(call.broker.id, call.broker.epoch)
+        return InitProducerIdResponse(producer_id=new_id, producer_epoch=FIRST_EPOCH)
     two_phase_commit, keep_prepared = request.enable2_pc, request.keep_prepared_txn
     timeout_ms = request.transaction_timeout_ms
     transactions.check_initialisation(transactional_id, timeout_ms, two_phase_commit, keep_prepared)
     check_coordinator(call, transactional_id, TRANSACTIONS_TOPIC)
-    return transactions.initialise(
+    producer_id, epoch = transactions.initialise(
         transactional_id,
         timeout_ms,
-        present,
+        None if present[0] == NO_PRODUCER_ID else present,
         call.broker,
         call.now_ms,
         two_phase_commit=two_phase_commit,
         keep_prepared=keep_prepared,
     )
-
-
-def named_pair(request: InitProducerIdRequest) -> tuple[int, int] | None:
-    """The producer id and epoch of the request, None if it has neither.
-
-    Raises ApiError: INVALID_REQUEST, if it has only one of them.
-    """
-    producer_id, epoch = request.producer_id, request.producer_epoch
-    if (producer_id == NO_PRODUCER_ID) != (epoch == NO_EPOCH):
-        raise ApiError(
-            ErrorCode.INVALID_REQUEST,
-            f"expected a producer id and an epoch or neither of them, got {producer_id} and {epoch}",
-        )
-    return None if producer_id == NO_PRODUCER_ID else (producer_id, epoch)
+    return InitProducerIdResponse(producer_id=producer_id, producer_epoch=epoch)
