@@ -10,31 +10,100 @@ from __future__ import annotations
 import asyncio
 import logging
 import ssl
-from collections import deque
+from contextlib import suppress
 
 from mockbroker.adapters.sockets import ClientProtocol, Node, SocketState
 from mockbroker.adapters.tls.contexts import TlsListener, reason_of
-from mockbroker.adapters.tls.stream import PlainBytesError, TlsStream
 from mockbroker.state.brokers.broker import Listener
 
 HANDSHAKE_S = 30.0
-SEALED_BYTES = 1 << 18
-"""The bytes sealed at once: of a larger answer the rest waits until the client has read those."""
+HANDSHAKE_RECORD = 0x16
+READ_BYTES = 1 << 16
 PLAIN_BYTES_ALERT = bytes.fromhex("15 0303 0002 0250")
 """Java's answer to bytes that are not TLS: a fatal internal error, as TLS 1.2."""
 log = logging.getLogger("mockbroker")
 
 
+class PlainBytesError(Exception):
+    """The other side does not speak TLS."""
+
+
+class TlsStream:
+    """The server's end of a connection.
+
+    Bytes to send, of the handshake too, wait for ``take_outgoing``. Methods raise ssl.SSLError if the other side breaks
+    TLS's rules or is refused; the bytes to send then have an alert. ``is_open`` once the handshake is over,
+    ``is_ended`` once the other side has ended its stream.
+    """
+
+    __slots__ = ("is_ended", "is_open", "_incoming", "_is_begun", "_outgoing", "_tls")
+
+    def __init__(self, context: ssl.SSLContext) -> None:
+        self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+        self._tls = context.wrap_bio(self._incoming, self._outgoing, server_side=True)
+        self._is_begun = False
+        self.is_open = self.is_ended = False
+
+    def take_in(self, data: bytes) -> bytes:
+        """Decrypt received bytes; returns nothing before the handshake is over.
+
+        Raises: PlainBytesError: the first byte is not one of TLS.
+        """
+        if not self._is_begun:
+            if data[0] != HANDSHAKE_RECORD:
+                raise PlainBytesError
+            self._is_begun = True
+        self._incoming.write(data)
+        if not self.is_open:
+            try:
+                self._tls.do_handshake()
+            except ssl.SSLWantReadError:
+                return b""
+            self.is_open = True
+        return self._opened()
+
+    @property
+    def certificate(self) -> bytes | None:
+        """The certificate that the other side has shown, in DER."""
+        return self._tls.getpeercert(binary_form=True)
+
+    def seal(self, data: bytes) -> bytes:
+        """The bytes to send so that this arrives."""
+        self._tls.write(data)
+        return self._outgoing.read()
+
+    def end(self) -> bytes:
+        """The bytes to send at the end, which show that nothing was cut off."""
+        with suppress(ssl.SSLError):
+            self._tls.unwrap()
+        return self._outgoing.read()
+
+    def take_outgoing(self) -> bytes:
+        """The bytes that TLS itself has to send."""
+        return self._outgoing.read()
+
+    def _opened(self) -> bytes:
+        pieces = []
+        try:
+            while piece := self._tls.read(READ_BYTES):
+                pieces.append(piece)
+            self.is_ended = True
+        except ssl.SSLWantReadError:
+            pass
+        except ssl.SSLZeroReturnError:
+            self.is_ended = True
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+
 class TlsClientProtocol(ClientProtocol):
     """One client's socket with TLS over it."""
 
-    __slots__ = ("_handshake_end", "_stream", "_tls", "_unsealed")
+    __slots__ = ("_handshake_end", "_stream", "_tls")
 
     def __init__(self, node: Node, listener: Listener, tls: TlsListener) -> None:
         super().__init__(node, listener)
         self._tls = tls
         self._stream = TlsStream(tls.context)
-        self._unsealed: deque[memoryview] = deque()  # empty unless the client does not read
         self._handshake_end: asyncio.TimerHandle | None = None
 
     def take(self) -> None:
@@ -72,24 +141,12 @@ class TlsClientProtocol(ClientProtocol):
         if self._stream.is_ended:
             self.close(linger=False)  # it waits to hear that the end has come
 
-    def stop(self) -> None:
-        super().stop()
-        self._seal_rest()
-
     def close(self, *, linger: bool) -> None:
         if not self.transport.is_closing():
-            self._seal_rest()
             self.transport.write(self._stream.end())
         super().close(linger=linger)
 
-    def resume_writing(self) -> None:
-        self._is_unwritten = False
-        self._seal_some()
-        if not self._is_unwritten:
-            super().resume_writing()
-
     def connection_lost(self, error: Exception | None) -> None:
-        self._unsealed.clear()
         if self.state is SocketState.QUEUED or self in self.node.clients:
             super().connection_lost(error)
         else:
@@ -126,7 +183,6 @@ class TlsClientProtocol(ClientProtocol):
         """Send an alert, and read nothing more."""
         self._stop_timer()
         self.state = SocketState.LEAVING
-        self._unsealed.clear()
         self.transport.write(alert)
         super().close(linger=True)
 
@@ -147,18 +203,4 @@ class TlsClientProtocol(ClientProtocol):
         self.transport.abort()
 
     def _write(self, data: bytes) -> None:
-        self._unsealed.append(memoryview(data))
-        self._seal_some()
-
-    def _seal_some(self) -> None:
-        """Send what waits, as long as the client reads."""
-        while self._unsealed and not self._is_unwritten:
-            piece = self._unsealed.popleft()
-            if len(piece) > SEALED_BYTES:
-                self._unsealed.appendleft(piece[SEALED_BYTES:])
-            self.transport.write(self._stream.seal(piece[:SEALED_BYTES]))
-
-    def _seal_rest(self) -> None:
-        """Send all that waits, at the end of the connection."""
-        while self._unsealed:
-            self.transport.write(self._stream.seal(self._unsealed.popleft()))
+        self.transport.write(self._stream.seal(data))

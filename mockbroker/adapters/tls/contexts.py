@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mockbroker.adapters.tls.stores import ServerKey, StoreError, load_key, load_trusted
-from mockbroker.state.security.principal_mapping import NoMatchingRuleError
+from mockbroker.state.security.principal_mapping import subject_of
 from mockbroker.state.security.protocols import SSL, WITH_TLS
 from mockbroker.state.security.tls import NONE, REQUIRED, ListenerTls, TrustStore
 
@@ -39,40 +39,33 @@ class TlsListener:
         """
         if certificate is None or self.is_sasl:
             return None
-        from mockbroker.state.security.principal_mapping import subject_of
-
-        try:
-            return "User:" + self.settings.mapping.name(subject_of(certificate))
-        except NoMatchingRuleError as error:
-            raise ValueError(str(error)) from None
+        return "User:" + self.settings.mapping.name(subject_of(certificate))
 
 
 def tls_listeners(cluster: Cluster) -> dict[int, dict[str, TlsListener]]:
-    """The listeners with TLS by broker and name; brokers that are set alike share a context. Raises ValueError."""
+    """The listeners with TLS by broker and name; brokers with equal settings share a context. Raises ValueError."""
     made: dict[ListenerTls, TlsListener] = {}
-    all_of = {broker.id: broker_listeners(cluster, broker, made) for broker in cluster.brokers.values()}
-    return {broker_id: listeners for broker_id, listeners in all_of.items() if listeners}
+    return {broker.id: broker_listeners(cluster, broker, made) for broker in cluster.brokers.values()}
 
 
 def broker_listeners(cluster: Cluster, broker: Broker, made: dict[ListenerTls, TlsListener]) -> dict[str, TlsListener]:
-    """The listeners with TLS of a broker, by name; those set alike share one of ``made``. Raises ValueError."""
+    """The listeners with TLS of a broker, by name; those with equal settings share one of ``made``.
+
+    Raises ValueError: a store cannot be used.
+    """
     found: dict[str, TlsListener] = {}
     for listener in broker.listeners:
         if listener.protocol not in WITH_TLS:
             continue
         settings = cluster.security.tls_of(cluster, broker, listener)
-        if settings not in made:
-            made[settings] = tls_listener(settings, is_sasl=listener.protocol != SSL)
-        found[listener.name] = replace(made[settings], is_sasl=listener.protocol != SSL)
+        is_sasl = listener.protocol != SSL
+        try:
+            if settings not in made:
+                made[settings] = TlsListener(context_of(settings), settings, is_sasl)
+        except StoreError as error:
+            raise ValueError(f"listener {settings.listener}: {error}") from None
+        found[listener.name] = replace(made[settings], is_sasl=is_sasl)
     return found
-
-
-def tls_listener(settings: ListenerTls, *, is_sasl: bool) -> TlsListener:
-    """A listener with the stores that are set for it. Raises ValueError."""
-    try:
-        return TlsListener(context_of(settings), settings, is_sasl)
-    except StoreError as error:
-        raise ValueError(f"listener {settings.listener}: {error}") from None
 
 
 def context_of(settings: ListenerTls) -> ssl.SSLContext:

@@ -8,18 +8,19 @@ Source: DefaultSslEngineFactory, Apache Kafka 4.4; RFC 7468.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.hazmat.primitives.serialization.pkcs12 import load_pkcs12
+
 from mockbroker.state.security.tls import PEM, KeyStore, TrustStore
 
 JAVA_TYPES = frozenset({"PKCS12", "JKS"})
-OLD_FORMATS = {b"\xfe\xed\xfe\xed": "JKS", b"\xce\xce\xce\xce": "JCEKS"}
-"""Java's own formats by their first bytes."""
 DER_SEQUENCE = b"\x30"
-DAMAGED = "keystore password was incorrect, or the file is damaged"
-NO_KEY = "expected a private key with its certificate in it, got none"
 PEM_BLOCK = re.compile(r"-----BEGIN (?P<label>[A-Z ]+)-----(?P<body>[^-]*)-----END (?P=label)-----")
 LINE = 64
 
@@ -37,45 +38,48 @@ class ServerKey:
     chain: str
 
 
+@contextmanager
+def explained(what: str) -> Iterator[None]:
+    """Put what has failed before the reason of a StoreError."""
+    try:
+        yield
+    except StoreError as error:
+        raise StoreError(f"{what}: {error}") from None
+
+
 def load_key(store: KeyStore) -> ServerKey:
     """The key and certificates of a key store. Raises StoreError."""
     if store.key is not None:
-        assert store.certificate_chain is not None
-        try:
-            return pem_key(store.key, store.certificate_chain, store.key_password)
-        except StoreError as error:
-            raise StoreError(f"Invalid PEM keystore configs: {error}") from None
-    assert store.location is not None
+        with explained("Invalid PEM keystore configs"):
+            return pem_key(store.key, store.certificate_chain or "", store.key_password)
     if store.type == PEM:
-        try:
+        with explained(f"Failed to load PEM SSL keystore {store.location}"):
             text = read_file(store.location).decode(errors="replace")
             return pem_key(text, text, store.key_password)
-        except StoreError as error:
-            raise StoreError(f"Failed to load PEM SSL keystore {store.location}: {error}") from None
-    try:
-        assert store.password is not None
-        return pkcs12_key(java_store(store.location, store.type), store.password)
-    except StoreError as error:
-        raise StoreError(f"Failed to load SSL keystore {store.location} of type {store.type}: {error}") from None
+    with explained(f"Failed to load SSL keystore {store.location} of type {store.type}"):
+        found = read_pkcs12(store)
+        if found.key is None or found.cert is None:
+            raise StoreError("expected a private key with its certificate in it, got none")
+        key = found.key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
+        return ServerKey(key, None, certificates_in(found))
 
 
 def load_trusted(store: TrustStore) -> str:
     """The certificates of a trust store, as PEM. Raises StoreError."""
     if store.certificates is not None:
-        try:
+        with explained("Invalid PEM truststore configs"):
             return pem_certificates(store.certificates)
-        except StoreError as error:
-            raise StoreError(f"Invalid PEM truststore configs: {error}") from None
-    assert store.location is not None
-    try:
+    with explained(f"Failed to load SSL truststore {store.location} of type {store.type}"):
         if store.type == PEM:
             return pem_certificates(read_file(store.location).decode(errors="replace"))
-        return pkcs12_certificates(java_store(store.location, store.type), store.password)
-    except StoreError as error:
-        raise StoreError(f"Failed to load SSL truststore {store.location} of type {store.type}: {error}") from None
+        found = certificates_in(read_pkcs12(store))
+        if not found:
+            raise StoreError("expected certificates in it, got none")
+        return found
 
 
-def read_file(location: str) -> bytes:
+def read_file(location: str | None) -> bytes:
+    assert location is not None
     try:
         return Path(location).read_bytes()
     except OSError as error:
@@ -122,51 +126,19 @@ def pem_blocks(text: str, kind: str) -> list[tuple[str, str]]:
 # PKCS#12
 
 
-def java_store(location: str, type_: str) -> bytes:
-    """Returns the bytes of a file in PKCS#12. Raises StoreError."""
-    if type_.upper() not in JAVA_TYPES:
-        raise StoreError(f"expected the type PEM, PKCS12 or JKS, got {type_}")
-    data = read_file(location)
-    if old := OLD_FORMATS.get(data[:4]):
-        raise StoreError(
-            f"it has Java's format {old}, which is not read; convert it by `keytool "
-            f"-importkeystore -srcstoretype {old} -srckeystore {location} "
-            f"-destkeystore {Path(location).stem}.p12 -deststoretype PKCS12`"
-        )
+def read_pkcs12(store: KeyStore | TrustStore) -> Any:
+    """The contents of a file in PKCS#12. Raises StoreError."""
+    if store.type.upper() not in JAVA_TYPES:
+        raise StoreError(f"expected the type PEM, PKCS12 or JKS, got {store.type}")
+    data = read_file(store.location)
     if not data.startswith(DER_SEQUENCE):
-        raise StoreError("it is not PKCS#12")
-    return data
-
-
-def pkcs12_key(data: bytes, password: str) -> ServerKey:
-    from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
-
-    found = pkcs12(data, password)
-    if found.key is None or found.cert is None:
-        raise StoreError(NO_KEY)
-    pem = found.key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
-    return ServerKey(pem, None, certificates_in(found))
-
-
-def pkcs12_certificates(data: bytes, password: str | None) -> str:
-    found = certificates_in(pkcs12(data, password))
-    if not found:
-        raise StoreError("expected certificates in it, got none")
-    return found
+        raise StoreError("it is not PKCS#12, which `keytool -importkeystore -deststoretype PKCS12` writes")
+    try:
+        return load_pkcs12(data, store.password.encode() if store.password is not None else None)
+    except ValueError:
+        raise StoreError("keystore password was incorrect, or the file is damaged") from None
 
 
 def certificates_in(store: Any) -> str:
-    from cryptography.hazmat.primitives.serialization import Encoding
-
     own = [*([store.cert] if store.cert is not None else []), *store.additional_certs]
     return "".join(one.certificate.public_bytes(Encoding.PEM).decode() for one in own)
-
-
-def pkcs12(data: bytes, password: str | None) -> Any:
-    """The contents of a file in PKCS#12."""
-    from cryptography.hazmat.primitives.serialization.pkcs12 import load_pkcs12
-
-    try:
-        return load_pkcs12(data, password.encode() if password is not None else None)
-    except ValueError:
-        raise StoreError(DAMAGED) from None

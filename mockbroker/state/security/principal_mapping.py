@@ -22,7 +22,7 @@ RULE_PARSER = re.compile(RULE)
 BLANKS = "".join(map(chr, range(33)))  # removed by Java's trim
 
 
-class NoMatchingRuleError(Exception):
+class NoMatchingRuleError(ValueError):
     """A name that no rule matches."""
 
 

@@ -203,7 +203,7 @@ async def test_whoever_does_not_read_is_sent_no_more_than_fits(authority, settin
         for _ in range(5):
             client.send(MetadataRequest(topics=topics, allow_auto_topic_creation=False), 9)
         (there,) = cluster._nodes[0].clients
-        await eventually("answers wait", lambda: bool(there._unsealed))
+        await eventually("answers wait", lambda: there._is_unwritten)
         assert await brokers_told(cluster, client_context(authority)) == 1
         client.writer.transport.resume_reading()
         for _ in range(5):

@@ -157,14 +157,12 @@ def test_what_cannot_be_is_refused_in_kafkas_words_and_without_a_secret(given, w
 
 def test_a_wrong_password_and_formats_that_are_not_read_are_told_apart(tmp_path):
     store = str(key_store(tmp_path / "server.p12", SERVER))
-    old, older, other = tmp_path / "old.jceks", tmp_path / "older.jks", tmp_path / "notes.txt"
-    old.write_bytes(b"\xce\xce\xce\xce\x00\x00\x00\x02")
+    older, other = tmp_path / "older.jks", tmp_path / "notes.txt"
     older.write_bytes(b"\xfe\xed\xfe\xed\x00\x00\x00\x02")
     other.write_text("no store")
     said = []
     for location, password in (
         (store, "tell-guessed"),
-        (str(old), PASSWORD),
         (str(older), PASSWORD),
         (str(other), PASSWORD),
     ):
@@ -172,6 +170,4 @@ def test_a_wrong_password_and_formats_that_are_not_read_are_told_apart(tmp_path)
             made({"ssl.keystore.location": location, "ssl.keystore.password": password})
         said.append(str(refused.value))
     assert "keystore password was incorrect" in said[0]
-    assert f"-srckeystore {old} -destkeystore old.p12 -deststoretype PKCS12" in said[1]
-    assert f"-srcstoretype JKS -srckeystore {older} -destkeystore older.p12 -deststoretype PKCS12" in said[2]
-    assert said[3].endswith("it is not PKCS#12")
+    assert all("it is not PKCS#12, which `keytool" in one for one in said[1:])
