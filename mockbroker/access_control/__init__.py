@@ -11,7 +11,7 @@ PART = OptionalPart(
     },
     effective_settings="mockbroker.access_control.settings:EFFECTIVE",
     handlers={"acls": "mockbroker.access_control.acl_apis"},
-    records={"protocol.embedded.metadata_acls": "mockbroker.access_control.acl_records"},
+    records={"protocol.embedded.metadata_acls": "mockbroker.access_control.acls"},
     sasl_mechanisms={"OAUTHBEARER": "mockbroker.access_control.token_settings:maker_of"},
     access_of="mockbroker.access_control.authorizer:access_of",
     access_check="mockbroker.access_control.access_rules:check_access",

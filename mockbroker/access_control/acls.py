@@ -3,7 +3,7 @@
 The numbers are those of Kafka's enums ResourceType, PatternType, AclOperation and AclPermissionType.
 
 Source: KIP-140, KIP-290, KIP-801; AclControlManager, StandardAuthorizerData, ResourcePatternFilter,
-AccessControlEntryFilter and CidrUtils, Apache Kafka 4.4.
+AccessControlEntryFilter, MetadataImage.write, AclsDelta and CidrUtils, Apache Kafka 4.4.
 """
 
 from __future__ import annotations
@@ -12,9 +12,8 @@ import re
 from collections.abc import Iterable
 from ipaddress import ip_address, ip_network
 from random import Random
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from mockbroker.access_control.acl_records import entries_of
 from mockbroker.state.errors import ApiError
 from mockbroker.state.security.operations import (
     ALL,
@@ -36,7 +35,8 @@ from protocol.embedded.metadata_acls import AccessControlEntryRecord, RemoveAcce
 from protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
-    from mockbroker.state.image import Image, ImageWriter
+    from mockbroker.access_control.authorizer import AclIndex
+    from mockbroker.state.image import Apply, Image, ImageWriter
 
 UNKNOWN, ANY = 0, 1  # of all four kinds of numbers
 MATCH, LITERAL, PREFIXED = 2, 3, 4
@@ -52,6 +52,9 @@ WILDCARD_PRINCIPAL = "User:*"
 IMPLY_DESCRIBE = frozenset({DESCRIBE, READ, WRITE, DELETE, ALTER})
 IMPLY_DESCRIBE_CONFIGS = frozenset({DESCRIBE_CONFIGS, ALTER_CONFIGS})
 IPV4_NETWORK = re.compile(r"\d{1,3}(?:\.\d{1,3}){3}/\d{1,2}")
+
+
+NAME: Final = "acls"
 
 
 class Acl(NamedTuple):
@@ -184,6 +187,49 @@ def is_network(pattern: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+# the entries in the image, which a restart restores
+
+
+class AclEntries(dict[bytes, AccessControlEntryRecord]):
+    """Records by the entry's id; ``index`` is the authorizer's, None after a change."""
+
+    index: AclIndex | None = None
+
+    def copy(self) -> AclEntries:
+        return AclEntries(self)
+
+
+NO_ENTRIES: Final = AclEntries()
+
+
+def entries_of(image: Image) -> AclEntries:
+    """The entries of an image, read-only."""
+    entries = image.extensions.get(NAME, NO_ENTRIES)
+    assert isinstance(entries, AclEntries)
+    return entries
+
+
+def add_entry(image: Image, record: AccessControlEntryRecord) -> None:
+    entries: Any = image.extensions.setdefault(NAME, AclEntries())
+    entries[record.id] = record
+    entries.index = None
+
+
+def remove_entry(image: Image, record: RemoveAccessControlEntryRecord) -> None:
+    entries = entries_of(image)
+    if entries.pop(record.id, None) is None:
+        return
+    entries.index = None
+    if not entries:
+        del image.extensions[NAME]
+
+
+APPLY: dict[type, Apply] = {
+    AccessControlEntryRecord: add_entry,
+    RemoveAccessControlEntryRecord: remove_entry,
+}
 
 
 # the commands

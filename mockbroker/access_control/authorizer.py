@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Final
 
-from mockbroker.access_control.acl_records import entries_of
 from mockbroker.access_control.acls import (
     DENY,
     LITERAL,
@@ -17,13 +16,14 @@ from mockbroker.access_control.acls import (
     Acl,
     acl_of,
     applies,
+    entries_of,
     is_allowed,
 )
 from mockbroker.state.security.access import AUTHORIZER
 from mockbroker.state.security.operations import CLUSTER, CLUSTER_NAME, TOPIC
 
 if TYPE_CHECKING:
-    from mockbroker.access_control.acl_records import AclEntries
+    from mockbroker.access_control.acls import AclEntries
     from mockbroker.state.cluster import Cluster
 
 ANY_NAME: Final = "hardcode"

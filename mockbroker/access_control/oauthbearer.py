@@ -16,6 +16,7 @@ from mockbroker.state.security.mechanisms import (
     AuthenticationFailedError,
     BrokenTokenError,
     InvalidTokenError,
+    SaslMechanism,
 )
 from mockbroker.state.timers import WallClock
 
@@ -59,7 +60,7 @@ class TokenValidator(Protocol):
         """The principal and expiry of a token. Raises RefusedTokenError, BrokenTokenError."""
 
 
-class OauthBearerMechanism:
+class OauthBearerMechanism(SaslMechanism):
     """The mechanism for one login: the client's token and its extensions come in one message.
 
     Args:
@@ -67,14 +68,9 @@ class OauthBearerMechanism:
         clock: the wall clock, for tokens' times.
     """
 
-    __slots__ = ("expires_ms", "is_complete", "user", "_clock", "_refusal", "_validator")
-
     def __init__(self, validator: TokenValidator, clock: WallClock) -> None:
         self._validator, self._clock = validator, clock
         self._refusal: RefusedTokenError | None = None
-        self.is_complete = False
-        self.user = ""
-        self.expires_ms: int | None = None
 
     def answer(self, token: bytes, now_ms: int) -> bytes:
         """The empty answer for a valid token, else the error as JSON."""

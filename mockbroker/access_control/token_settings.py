@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from kafka_rack.extras import pip_install
 from mockbroker.access_control.oauthbearer import OauthBearerMechanism, TokenValidator
+from mockbroker.access_control.signed_tokens import Expectations, SignedValidator
+from mockbroker.access_control.unsecured_tokens import UnsecuredValidator
 from mockbroker.state.security.listeners import JAAS_SETTING, jaas_options
 from mockbroker.state.security.listeners import PREFIX as OF_LISTENERS
 from mockbroker.state.security.mechanisms import OAUTHBEARER
@@ -32,45 +34,37 @@ FILE = "file:"
 def maker_of(
     settings: Mapping[str, Any], own: ListenerSettings, open_file: Callable[[str], KeyFile] | None
 ) -> Callable[[WallClock], OauthBearerMechanism]:
-    """The factory of a listener's mechanism. Raises ValueError: no login module, or an error of ``validator_of``."""
+    """The factory of a listener's mechanism.
+
+    Args:
+        open_file: opens a file of keys by its path; None without access to files.
+
+    Raises: ValueError: no login module, or a setting that is missing, invalid or not supported.
+    """
     name = own.name_of(JAAS_SETTING, OAUTHBEARER)
     if not name.startswith(OF_LISTENERS):
         raise ValueError(
             f"{own.own_name(JAAS_SETTING, OAUTHBEARER)}: expected an OAuthBearerLoginModule for mechanism "
             f"{OAUTHBEARER}, got none"
         )
-    validator = validator_of(own, jaas_options(settings, name), name, open_file)
-    return lambda clock: OauthBearerMechanism(validator, clock)
-
-
-def validator_of(
-    own: ListenerSettings, options: Mapping[str, str], jaas_name: str, open_file: Callable[[str], KeyFile] | None
-) -> TokenValidator:
-    """The validator of a listener's tokens.
-
-    Args:
-        options: the options of the login module in the setting ``jaas_name``.
-        open_file: opens a file of keys by its path; None without access to files.
-
-    Raises: ValueError: a setting that is missing, invalid or not supported.
-    """
+    options = jaas_options(settings, name)
     handler = own.own_name(HANDLER_SETTING, OAUTHBEARER)
     given = own.given_value(handler) or UNSECURED_HANDLER
+    validator: TokenValidator
     if given == SIGNED_HANDLER:
-        return signed_validator(own, open_file)
-    if given != UNSECURED_HANDLER:
+        validator = signed_validator(own, open_file)
+    elif given == UNSECURED_HANDLER:
+        try:
+            validator = UnsecuredValidator(options)
+        except ValueError as error:
+            raise ValueError(f"{name}: {error}") from None
+    else:
         raise ValueError(f"{handler}: expected {UNSECURED_HANDLER} or {SIGNED_HANDLER}, got {given}")
-    from mockbroker.access_control.unsecured_tokens import UnsecuredValidator
-
-    try:
-        return UnsecuredValidator(options)
-    except ValueError as error:
-        raise ValueError(f"{jaas_name}: {error}") from None
+    return lambda clock: OauthBearerMechanism(validator, clock)
 
 
 def signed_validator(own: ListenerSettings, open_file: Callable[[str], KeyFile] | None) -> TokenValidator:
     """The validator with a file of keys. Raises ValueError, also if PyJWT, of the extra ``oauth``, is missing."""
-    from mockbroker.access_control.signed_tokens import Expectations, SignedValidator
 
     def value(name: str) -> Any:
         return own.value(PREFIX + name, OAUTHBEARER)

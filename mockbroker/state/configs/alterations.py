@@ -70,7 +70,13 @@ class ConfigAlterations:
             return None
         kind = kind_of(type_number)
         if kind == BROKER:
-            self._check_broker(name, lambda: self.broker_after(name, changes))
+            broker_id = self._broker_id(name)
+            for _, operation, _ in changes:
+                if operation not in OPERATIONS:
+                    raise invalid_request(f"expected an operation from 0 to 3, got {operation}")
+            new = {**self.configs.own(BROKER, name), **changed(self.configs, BROKER, name, changes)}
+            wanted = {config: value for config, value in new.items() if value is not None}
+            check_broker_configs(self.configs, broker_id, wanted)
         return lambda: self._write(kind, name, changed(self.configs, kind, name, changes))
 
     def fails_controller(self, resource: Resource, changes: Sequence[Change]) -> bool:
@@ -95,7 +101,7 @@ class ConfigAlterations:
         kind = kind_of(type_number)
         wanted = {config: value or "" for config, value in values}
         if kind == BROKER:
-            self._check_broker(name, lambda: wanted)
+            check_broker_configs(self.configs, self._broker_id(name), wanted)
 
         def write() -> None:
             before = self.configs.own(kind, name)
@@ -107,21 +113,12 @@ class ConfigAlterations:
 
         return write
 
-    def _check_broker(self, name: str, after: Callable[[], Mapping[str, str]]) -> None:
-        if name:
-            check_broker_id(name, self.broker.id)
-        check_broker_configs(self.configs, int(name) if name else None, after())
-
-    def broker_after(self, name: str, changes: Sequence[Change]) -> dict[str, str]:
-        """The new configs of a broker, or of all for "". Raises ApiError: INVALID_REQUEST, INVALID_CONFIG."""
-        after = dict(self.configs.own(BROKER, name))
-        for config, operation, value in changes:
-            if operation not in OPERATIONS:
-                raise invalid_request(f"expected an operation from 0 to 3, got {operation}")
-            new = applied(BROKER, config, after.pop(config, None), operation, value)
-            if new is not None:
-                after[config] = new
-        return after
+    def _broker_id(self, name: str) -> int | None:
+        """The id of the receiving broker, None for all brokers. Raises ApiError: INVALID_REQUEST."""
+        if not name:
+            return None
+        check_broker_id(name, self.broker.id)
+        return self.broker.id
 
     # the controller
 

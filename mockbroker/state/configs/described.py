@@ -25,13 +25,12 @@ from mockbroker.state.configs.definitions import (
     names,
     topic_synonyms,
 )
-from mockbroker.state.configs.effective import ALL_BROKERS, ClusterConfigs, ConfigSource
+from mockbroker.state.configs.effective import ALL_BROKERS, LISTENER_PREFIX, ClusterConfigs, ConfigSource
 from mockbroker.state.configs.values import ConfigType, text_of
 
 if TYPE_CHECKING:
     from mockbroker.state.brokers.broker import Broker
 
-LISTENER_PREFIX = "listener.name."
 SOURCES = {TOPIC: ConfigSource.TOPIC, GROUP: ConfigSource.GROUP, CLIENT_METRICS: ConfigSource.CLIENT_METRICS}
 OUR_PREFIXES = ("replica.placer.",)
 

@@ -69,41 +69,36 @@ def own_name(listener: str, name: str) -> str:
 
 @dataclass(slots=True, eq=False)
 class ClusterConfigs:
-    """The configs of a cluster's topics, brokers, groups and client metrics; usage is in the package's docstring."""
+    """The configs of a cluster's topics, brokers, groups and client metrics; usage is in the package's docstring.
+
+    Cached, with KeyError for an unknown name:
+        ``topic_default(name, broker_id=None)``: the value of a topic without its own.
+        ``broker(broker_id, name)``: a broker's value; for None, the value for all brokers.
+        ``listener(broker_id, listener, name)``: ``listener.name.LISTENER.NAME`` if set, or else the plain config.
+        ``group_default(name)``: the value of a group without its own.
+    """
 
     cluster: Cluster
     listeners: list[Listener] = field(default_factory=list)
-    _topic_defaults: Any = field(init=False)
-    _broker_values: Any = field(init=False)
-    _listener_values: Any = field(init=False)
-    _group_defaults: Any = field(init=False)
+    topic_default: Any = field(init=False)
+    broker: Any = field(init=False)
+    listener: Any = field(init=False)
+    group_default: Any = field(init=False)
 
     def __post_init__(self) -> None:
-        self._topic_defaults = cache(self._topic_default)
-        self._broker_values = cache(self._broker)
-        self._listener_values = cache(self._of_listener)
-        self._group_defaults = cache(self._group_default)
+        self.topic_default = cache(self._topic_default)
+        self.broker = cache(self._broker)
+        self.listener = cache(self._of_listener)
+        self.group_default = cache(self._group_default)
 
     # effective values
-
-    def topic_default(self, name: str, broker_id: int | None = None) -> Any:
-        """The value of a topic without its own. Raises KeyError: there is no such config."""
-        return self._topic_defaults(name, broker_id)
-
-    def broker(self, broker_id: int | None, name: str) -> Any:
-        """A broker's value; for None, the value for all brokers. Raises KeyError: there is no such config."""
-        return self._broker_values(broker_id, name)
-
-    def listener(self, broker_id: int | None, listener: str, name: str) -> Any:
-        """A broker's value for one listener: ``listener.name.LISTENER.NAME`` if set, or else the plain config."""
-        return self._listener_values(broker_id, listener, name)
 
     def group(self, group_id: str, name: str) -> Any:
         """A group's value, within the brokers' limits. Raises KeyError: there is no such config."""
         own = self.own(GROUP, group_id)
         if name in own:
             return self._within_bounds(name, definition(GROUP, name).parse(own[name], in_range=False))
-        return self._group_defaults(name)
+        return self.group_default(name)
 
     def client_metrics(self, subscription: str, name: str) -> Any:
         """The value of a client metrics subscription. Raises KeyError: there is no such config."""
@@ -115,7 +110,7 @@ class ClusterConfigs:
         """The value of a topic, a group or a client metrics subscription without its own. Raises KeyError."""
         if kind == CLIENT_METRICS:
             return self.client_metrics("", name)
-        return self.topic_default(name, broker_id) if kind == TOPIC else self._group_defaults(name)
+        return self.topic_default(name, broker_id) if kind == TOPIC else self.group_default(name)
 
     def has(self, kind: str, name: str) -> bool:
         """True if brokers have such a config: an emulated release has no later ones."""
@@ -195,7 +190,7 @@ class ClusterConfigs:
             topics[resource].configs_changed(self.own(TOPIC, resource))
             self._apply([topics[resource]], names)
         elif kind == BROKER:
-            for values in (self._topic_defaults, self._broker_values, self._listener_values, self._group_defaults):
+            for values in (self.topic_default, self.broker, self.listener, self.group_default):
                 values.cache_clear()
             for topic in topics.values():
                 topic.configs_changed(self.own(TOPIC, topic.name))
@@ -212,7 +207,7 @@ class ClusterConfigs:
             cluster.replication.refresh(partitions, cluster.now_ms)
             cluster.woken.extend(partitions)
 
-    def _topic_default(self, name: str, broker_id: int | None) -> Any:
+    def _topic_default(self, name: str, broker_id: int | None = None) -> Any:
         found = definition(TOPIC, name)
         factors = dict(topic_synonyms(name))
         for _, synonym, text in self.layers(list(factors), broker_id):

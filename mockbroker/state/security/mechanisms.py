@@ -11,14 +11,12 @@ import base64
 import hashlib
 import hmac
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from protocol.embedded.metadata_security import UserScramCredentialRecord
-
-if TYPE_CHECKING:
-    pass
 
 OAUTHBEARER = "OAUTHBEARER"
 PLAIN, SCRAM_SHA_256, SCRAM_SHA_512 = "PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"
@@ -52,27 +50,23 @@ class BrokenTokenError(Exception):
     """A token on which Kafka fails, so that the connection closes without a response."""
 
 
-class SaslMechanism(Protocol):
+class SaslMechanism(ABC):
     """One exchange. Once ``is_complete``: ``user``, and ``expires_ms``, the end of its session; None for no end."""
 
-    is_complete: bool
-    user: str
-    expires_ms: int | None
+    is_complete = False
+    user = ""
+    expires_ms: int | None = None
 
+    @abstractmethod
     def answer(self, token: bytes, now_ms: int) -> bytes:
         """The broker's token. Raises AuthenticationFailedError, InvalidTokenError, BrokenTokenError."""
 
 
-class PlainMechanism:
+class PlainMechanism(SaslMechanism):
     """A name and a password in one token."""
-
-    __slots__ = ("expires_ms", "is_complete", "user", "_passwords")
 
     def __init__(self, passwords: Mapping[str, str]) -> None:
         self._passwords = passwords
-        self.is_complete = False
-        self.user = ""
-        self.expires_ms: int | None = None
 
     def answer(self, token: bytes, now_ms: int = 0) -> bytes:
         """The empty token, if the password is right."""
@@ -95,7 +89,7 @@ class PlainMechanism:
         return b""
 
 
-class ScramMechanism:
+class ScramMechanism(SaslMechanism):
     """Mutual proof by client and broker that they know a password.
 
     Args:
@@ -107,9 +101,6 @@ class ScramMechanism:
     def __init__(self, name: str, credential_of: Callable[[str], UserScramCredentialRecord | None], nonce: str) -> None:
         self._hash = SCRAM_HASHES[SCRAM_MECHANISMS[name]]
         self._credential_of, self._nonce = credential_of, nonce
-        self.is_complete = False
-        self.user = ""
-        self.expires_ms: int | None = None
         self._credential: UserScramCredentialRecord | None = None
         self._client_first = self._server_first = ""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mockbroker.access_control.acl_records import entries_of
+from mockbroker.access_control.acls import entries_of
 from mockbroker.state.image import Image
 from protocol.embedded.metadata_acls import AccessControlEntryRecord, RemoveAccessControlEntryRecord
 
