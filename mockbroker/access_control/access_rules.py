@@ -35,8 +35,10 @@ from mockbroker.access_control.authorizer import PrincipalAccess, access_of
 from mockbroker.call import Call, Verdict
 from mockbroker.core.faults.errors import hand_over
 from mockbroker.core.faults.matching import Hit
+from mockbroker.handlers.configs import SERVED
 from mockbroker.handlers.metadata import NOT_REQUESTED
 from mockbroker.state.errors import ApiError
+from mockbroker.state.image import CLIENT_METRICS_RESOURCE, GROUP_RESOURCE, TOPIC_RESOURCE
 from mockbroker.state.security.operations import (
     ALTER,
     ALTER_CONFIGS,
@@ -62,8 +64,6 @@ from protocol.uuids import ZERO_UUID
 
 Rule = Callable[[Call, PrincipalAccess], Refusal]
 
-NO_REPLICA = -1
-REPLICA_STATE_VERSION = 15  # of Fetch
 NULL_NAMES_VERSION = 12  # of Metadata
 ID_VERSION = 6  # of DeleteTopics
 VERIFYING_VERSION = 4  # of AddPartitionsToTxn
@@ -71,7 +71,6 @@ SHOWS_CONFIGS_VERSION = 5  # of CreateTopics
 PROTOCOL_VERSION = 5  # of SyncGroup
 COORDINATORS_VERSION, SHARE_KEY_VERSION = 4, 6  # of FindCoordinator
 GROUP_KEY, TRANSACTION_KEY, SHARE_KEY = 0, 1, 2
-TOPIC_RESOURCE, BROKER_RESOURCE, LOGGER_RESOURCE, METRICS_RESOURCE, GROUP_RESOURCE = RESOURCES = 2, 4, 8, 16, 32
 V2_MAGIC, MAGIC_AT, ATTRIBUTES_AT, TRANSACTIONAL_BIT = 2, 16, 22, 0x10
 DELETE_CONFIG = 1
 UNAUTHORIZED = "Authorization failed."
@@ -137,9 +136,7 @@ def is_transactional(records: bytes | None) -> bool:
 
 def fetch(call: Call, access: PrincipalAccess) -> Refusal:
     """A follower needs ClusterAction instead of Read."""
-    request = call.request
-    replica = request.replica_state.replica_id if call.version >= REPLICA_STATE_VERSION else request.replica_id
-    if replica <= NO_REPLICA:
+    if max(call.request.replica_id, call.request.replica_state.replica_id) < 0:  # the version lacks one of them
         return check_topics(call, access, READ)
     return None if access.may_cluster(CLUSTER_ACTION) else refuse_part(call, TOPIC_FAILED, Hit())
 
@@ -293,18 +290,18 @@ def configs(call: Call, access: PrincipalAccess) -> Refusal:
     reads = call.api_key == DESCRIBE_CONFIGS_KEY
     operation = DESCRIBE_CONFIGS if reads else ALTER_CONFIGS
     named = Counter((one.resource_type, one.resource_name) for one in call.request.resources)
-    if reads and any(kind not in RESOURCES for kind, _ in named):
+    if reads and any(kind not in SERVED for kind, _ in named):
         return None  # the handler reports it
 
     def error_of(one: Any) -> ApiError | None:
         kind, name = one.resource_type, one.resource_name
-        if kind not in RESOURCES or (not reads and (named[kind, name] > 1 or is_unreadable(call, one))):
+        if kind not in SERVED or (not reads and (named[kind, name] > 1 or is_unreadable(call, one))):
             return None  # the handler reports it
         if kind == TOPIC_RESOURCE:
             return unless(access.may_topic(operation, name), TOPIC_FAILED, TOPIC_FAILED.meaning)
         if kind == GROUP_RESOURCE:
             return unless(access.may(operation, GROUP, name), GROUP_FAILED, GROUP_FAILED.meaning)
-        has_words = reads or kind == METRICS_RESOURCE
+        has_words = reads or kind == CLIENT_METRICS_RESOURCE
         return unless(access.may_cluster(operation), CLUSTER_FAILED, CLUSTER_FAILED.meaning if has_words else None)
 
     return split(call, "resources", error_of)

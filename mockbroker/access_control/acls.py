@@ -35,7 +35,6 @@ from protocol.embedded.metadata_acls import AccessControlEntryRecord, RemoveAcce
 from protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
-    from mockbroker.access_control.authorizer import AclIndex
     from mockbroker.state.image import Apply, Image, ImageWriter
 
 UNKNOWN, ANY = 0, 1  # of all four kinds of numbers
@@ -193,9 +192,14 @@ def is_network(pattern: str) -> bool:
 
 
 class AclEntries(dict[bytes, AccessControlEntryRecord]):
-    """Records by the entry's id; ``index`` is the authorizer's, None after a change."""
+    """Records by the entry's id; the authorizer's form of them is cached until a change."""
 
-    index: AclIndex | None = None
+    cached: list[Acl] | None = None
+
+    def acls(self) -> list[Acl]:
+        if self.cached is None:
+            self.cached = list(map(acl_of, self.values()))
+        return self.cached
 
     def copy(self) -> AclEntries:
         return AclEntries(self)
@@ -214,14 +218,14 @@ def entries_of(image: Image) -> AclEntries:
 def add_entry(image: Image, record: AccessControlEntryRecord) -> None:
     entries: Any = image.extensions.setdefault(NAME, AclEntries())
     entries[record.id] = record
-    entries.index = None
+    entries.cached = None
 
 
 def remove_entry(image: Image, record: RemoveAccessControlEntryRecord) -> None:
     entries = entries_of(image)
     if entries.pop(record.id, None) is None:
         return
-    entries.index = None
+    entries.cached = None
     if not entries:
         del image.extensions[NAME]
 
@@ -242,12 +246,12 @@ def acl_of(record: AccessControlEntryRecord) -> Acl:
 
 def find_acls(image: Image, filter_: AclFilter) -> list[Acl]:
     """The entries that match a filter, sorted."""
-    return sorted(acl for acl in map(acl_of, entries_of(image).values()) if filter_.matches(acl))
+    return sorted(filter(filter_.matches, entries_of(image).acls()))
 
 
 def create_acls(writer: ImageWriter, rng: Random, acls: Iterable[Acl]) -> list[ApiError | None]:
     """Add entries; returns the error of each, None if it exists now. Existing entries stay as they are."""
-    present = set(map(acl_of, entries_of(writer.image).values()))
+    present = set(entries_of(writer.image).acls())
     records: list[AccessControlEntryRecord] = []
     results: list[ApiError | None] = []
     for acl in acls:
@@ -270,11 +274,10 @@ def delete_acls(writer: ImageWriter, filters: Iterable[AclFilter]) -> list[list[
                 ApiError(ErrorCode.INVALID_REQUEST, f"expected a filter of known numbers, got {tuple(filter_)}")
             )
             continue
-        matched = [
-            (acl_of(record), id_) for id_, record in entries_of(writer.image).items() if filter_.matches(acl_of(record))
-        ]
-        gone.update(dict.fromkeys(id_ for _, id_ in matched))
-        results.append(sorted(acl for acl, _ in matched))
+        matched = {id_: acl_of(record) for id_, record in entries_of(writer.image).items()}
+        matched = {id_: acl for id_, acl in matched.items() if filter_.matches(acl)}
+        gone.update(dict.fromkeys(matched))
+        results.append(sorted(matched.values()))
     writer.commit([RemoveAccessControlEntryRecord(id=id_) for id_ in gone])
     return results
 

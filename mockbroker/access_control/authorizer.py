@@ -1,11 +1,11 @@
-"""The authorizer: an index of access control entries by resource, and the operations that a principal may do.
+"""The authorizer: the operations that a principal may do, from the access control entries.
 
 Source: KIP-11, KIP-679, KIP-801; StandardAuthorizer and Authorizer.authorizeByResourceType, Apache Kafka 4.4.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
 from mockbroker.access_control.acls import (
@@ -14,8 +14,8 @@ from mockbroker.access_control.acls import (
     PREFIXED,
     WILDCARD,
     Acl,
-    acl_of,
     applies,
+    concerns,
     entries_of,
     is_allowed,
 )
@@ -23,63 +23,19 @@ from mockbroker.state.security.access import AUTHORIZER
 from mockbroker.state.security.operations import CLUSTER, CLUSTER_NAME, TOPIC
 
 if TYPE_CHECKING:
-    from mockbroker.access_control.acls import AclEntries
     from mockbroker.state.cluster import Cluster
 
 ANY_NAME: Final = "hardcode"
 """The resource name that Kafka checks first if an operation on any resource is enough."""
 
 
-class AclIndex:
-    """Entries by resource type and pattern, so that a lookup reads few of them.
-
-    >>> index = AclIndex(
-    ...     [Acl(TOPIC, "ord", PREFIXED, "User:a", "*", 3, 3), Acl(TOPIC, "x", LITERAL, "User:a", "*", 3, 3)]
-    ... )
-    >>> [acl.resource_name for acl in index.concerning(TOPIC, "orders")]
-    ['ord']
-    """
-
-    __slots__ = ("_by_pattern", "_longest")
-
-    def __init__(self, acls: Iterable[Acl]) -> None:
-        self._by_pattern: dict[tuple[int, int, str], list[Acl]] = {}
-        self._longest = 0
-        for acl in acls:
-            self._by_pattern.setdefault((acl.resource_type, acl.pattern_type, acl.resource_name), []).append(acl)
-            if acl.pattern_type == PREFIXED:
-                self._longest = max(self._longest, len(acl.resource_name))
-
-    def concerning(self, resource_type: int, name: str) -> Iterator[Acl]:
-        """The entries whose patterns cover a resource."""
-        found = self._by_pattern
-        yield from found.get((resource_type, LITERAL, name), ())
-        if name != WILDCARD:
-            yield from found.get((resource_type, LITERAL, WILDCARD), ())
-        for length in range(1, min(len(name), self._longest) + 1):
-            yield from found.get((resource_type, PREFIXED, name[:length]), ())
-
-    def of_type(self, resource_type: int) -> Iterator[Acl]:
-        """The entries of one type."""
-        for (kind, _, _), acls in self._by_pattern.items():
-            if kind == resource_type:
-                yield from acls
-
-
-def index_of(entries: AclEntries) -> AclIndex:
-    """The index of the image's entries; built when first needed after a change."""
-    if entries.index is None:
-        entries.index = AclIndex(map(acl_of, entries.values()))
-    return entries.index
-
-
 class PrincipalAccess:
     """The operations that one principal may do from one address."""
 
-    __slots__ = ("address", "default", "index", "is_super", "principal")
+    __slots__ = ("acls", "address", "default", "is_super", "principal")
 
     def __init__(self, cluster: Cluster, principal: str, address: str) -> None:
-        self.index = index_of(entries_of(cluster.image))
+        self.acls = entries_of(cluster.image).acls()
         self.principal, self.address = principal, address
         self.default = bool(cluster.settings["allow.everyone.if.no.acl.found"])
         self.is_super = principal in {one.strip() for one in cluster.settings["super.users"].split(";")}
@@ -88,7 +44,7 @@ class PrincipalAccess:
         """True if the principal may do an operation on a resource."""
         if self.is_super:
             return True
-        acls = self.index.concerning(resource_type, name)
+        acls = (acl for acl in self.acls if acl.resource_type == resource_type and concerns(acl, name))
         return is_allowed(acls, self.principal, self.address, operation, default=self.default)
 
     def may_cluster(self, operation: int) -> bool:
@@ -105,8 +61,8 @@ class PrincipalAccess:
             return True
         allowed: list[Acl] = []
         denied: set[tuple[int, str]] = set()
-        for acl in self.index.of_type(resource_type):
-            if not applies(acl, self.principal, self.address, operation):
+        for acl in self.acls:
+            if acl.resource_type != resource_type or not applies(acl, self.principal, self.address, operation):
                 continue
             if acl.permission_type == DENY:
                 denied.add((acl.pattern_type, acl.resource_name))

@@ -2,26 +2,12 @@
 
 from __future__ import annotations
 
-from hypothesis import given
-from hypothesis import strategies as st
-
-from mockbroker.access_control.acls import ALLOW, LITERAL, PREFIXED, Acl, AclFilter, concerns, create_acls, delete_acls
-from mockbroker.access_control.authorizer import AclIndex, PrincipalAccess, access_of
+from mockbroker.access_control.acls import ALLOW, LITERAL, Acl, AclFilter, create_acls, delete_acls
+from mockbroker.access_control.authorizer import PrincipalAccess, access_of
 from mockbroker.core.simulation import Simulation
-from mockbroker.state.security.operations import ALTER, CLUSTER, CLUSTER_NAME, DESCRIBE, GROUP, READ, TOPIC, WRITE
+from mockbroker.state.security.operations import ALTER, CLUSTER, CLUSTER_NAME, DESCRIBE, READ, TOPIC, WRITE
 
 AUTHORIZER = {"authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer"}
-NAMES = st.text("ab*", min_size=1, max_size=4)
-ACLS = st.builds(
-    Acl,
-    st.sampled_from((TOPIC, GROUP)),
-    NAMES,
-    st.sampled_from((LITERAL, PREFIXED)),
-    st.just("User:ann"),
-    st.just("*"),
-    st.just(READ),
-    st.just(ALLOW),
-)
 
 
 def cluster_with(**settings: str) -> Simulation:
@@ -30,12 +16,6 @@ def cluster_with(**settings: str) -> Simulation:
 
 def may_read(sim: Simulation, user: str = "User:ann", name: str = "orders") -> bool:
     return PrincipalAccess(sim.cluster, user, "127.0.0.1").may(READ, TOPIC, name)
-
-
-@given(st.lists(ACLS), NAMES)
-def test_the_index_finds_the_entries_whose_pattern_covers_a_name(acls: list[Acl], name: str):
-    found = list(AclIndex(acls).concerning(TOPIC, name))
-    assert sorted(found) == sorted(one for one in acls if one.resource_type == TOPIC and concerns(one, name))
 
 
 def test_an_entry_counts_from_the_next_request_on_and_no_longer_once_it_is_gone():
