@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from mockbroker.parts import brought
 from mockbroker.state.configs.definitions import BROKER, CLIENT_METRICS, GROUP, TOPIC, names, topic_synonyms
+from mockbroker.state.configs.effective import LISTENER_PREFIX
 from mockbroker.state.settings import DEFAULTS
 
 LISTENER = "listener"
@@ -109,7 +110,6 @@ OF_TLS = frozenset(name for name in names(BROKER) if name.startswith("ssl.")) - 
 }
 """Configs of listeners with TLS, for all of them or after ``listener.name.LISTENER.``; brokers may differ in
 them."""
-LISTENER_PREFIX = "listener.name."
 
 
 def is_of_a_listener(name: str) -> bool:

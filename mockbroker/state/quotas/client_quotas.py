@@ -189,11 +189,7 @@ def check_limit(keys: Mapping[str, int | None], key: str, limit: float) -> None:
     largest = keys.get(key)
     if key not in keys:
         raise invalid_request(f"expected one of {', '.join(sorted(keys))}, got {key}")
-    if not math.isfinite(limit):
-        raise invalid_request(f"expected a finite number for {key}, got {limit}")
-    if limit <= 0:
-        raise invalid_request(f"expected more than 0 for {key}, got {limit}")
-    if largest is not None and limit > largest:
-        raise invalid_request(f"expected at most {largest} for {key}, got {limit}")
-    if largest is not None and limit % 1 > MIN_FRACTION:
-        raise invalid_request(f"expected a whole number for {key}, got {limit}")
+    if not 0 < limit < math.inf:
+        raise invalid_request(f"expected a finite number above 0 for {key}, got {limit}")
+    if largest is not None and (limit > largest or limit % 1 > MIN_FRACTION):
+        raise invalid_request(f"expected a whole number of at most {largest} for {key}, got {limit}")
