@@ -12,34 +12,23 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 from mockbroker.access_control.oauthbearer import BearerToken, RefusedTokenError
 from mockbroker.access_control.unsecured_tokens import JAVA_SPACE, MAX_TIME_MS, bytes_in, integer, no_constant
 from mockbroker.state.security.listeners import KeyFile
 from mockbroker.state.security.mechanisms import BrokenTokenError
 
-MIN_RSA_BITS = 2048
 MAX_LONG = 2**63 - 1
 
-
-class Algorithm(NamedTuple):
-    """The key that a signature algorithm requires: its type, and its curve or minimum size in bits."""
-
-    key_type: str
-    curve: str | None = None
-    min_bits: int = 0
-
-
 ALGORITHMS = {
-    **{f"{kind}{bits}": Algorithm("RSA", min_bits=MIN_RSA_BITS) for kind in ("RS", "PS") for bits in (256, 384, 512)},
-    **{f"HS{bits}": Algorithm("oct", min_bits=bits) for bits in (256, 384, 512)},
-    "ES256": Algorithm("EC", "P-256"),
-    "ES384": Algorithm("EC", "P-384"),
-    "ES512": Algorithm("EC", "P-521"),
-    "EdDSA": Algorithm("OKP"),
+    **{f"{kind}{bits}": "RSA" for kind in ("RS", "PS") for bits in (256, 384, 512)},
+    **{f"HS{bits}": "oct" for bits in (256, 384, 512)},
+    **{f"ES{bits}": "EC" for bits in (256, 384, 512)},
+    "EdDSA": "OKP",
 }
-EDDSA_CURVES = ("Ed25519", "Ed448")
+"""The type of key of each signature algorithm."""
+CURVES = {"ES256": ("P-256",), "ES384": ("P-384",), "ES512": ("P-521",), "EdDSA": ("Ed25519", "Ed448")}
 NESTED = ("jwt", "application/jwt")
 
 Key = dict[str, Any]
@@ -127,56 +116,45 @@ READER = json.JSONDecoder(object_pairs_hook=without_doubles, parse_int=integer, 
 def check_signature(header: Mapping[str, Any], keys: list[Key], signed: bytes, signature: bytes) -> None:
     """Raises RefusedTokenError: no key for the token's algorithm, or an invalid signature."""
     name = header.get("alg")
-    algorithm = ALGORITHMS.get(name) if isinstance(name, str) else None
-    if algorithm is None or not isinstance(name, str):
+    if not isinstance(name, str) or name not in ALGORITHMS:
         raise RefusedTokenError(f"expected a token signed by one of {', '.join(ALGORITHMS)}")
     if "crit" in header:
         raise RefusedTokenError("expected a token without critical extensions")
     if str(header.get("cty", "")).lower() in NESTED:
         raise RefusedTokenError("expected a token of claims, got one of another token")
-    chosen = key_for(header, name, algorithm, keys)
+    chosen = key_for(header, name, keys)
     if chosen is None:
         raise RefusedTokenError(f"expected a token of a key in the file, got one of none there for {name}")
     from jwt import PyJWK, PyJWTError
 
     try:
-        key = PyJWK(chosen, name)
-        has_signed = is_strong(key, algorithm) and key.Algorithm.verify(signed, public(key.key), signature)
+        known = PyJWK(chosen, name)
+        algorithm = known.Algorithm
+        key = algorithm.prepare_key(known.key)  # raises for another curve
+        if hasattr(key, "public_key"):  # the file has the private key
+            key = key.public_key()
+        has_signed = algorithm.check_key_length(key) is None and algorithm.verify(signed, key, signature)
     except (PyJWTError, ValueError, TypeError, KeyError):
         has_signed = False
     if not has_signed:
         raise RefusedTokenError(f"expected a valid {name} signature of the token by a strong enough key")
 
 
-def key_for(header: Mapping[str, Any], name: str, algorithm: Algorithm, keys: list[Key]) -> Key | None:
+def key_for(header: Mapping[str, Any], name: str, keys: list[Key]) -> Key | None:
     """The first key that may have signed a token, None without one."""
     found = [
         one
         for one in keys
-        if one.get("kty") == algorithm.key_type
+        if one.get("kty") == ALGORITHMS[name]
         and one.get("use", "sig") == "sig"
         and "verify" in one.get("key_ops", ("verify",))
         and (header.get("kid") is None or one.get("kid") == header["kid"])
     ]
     if len(found) > 1:
         found = [one for one in found if one.get("alg", name) == name]
-    if len(found) > 1 and algorithm.key_type in ("EC", "OKP"):
-        curves = EDDSA_CURVES if algorithm.curve is None else (algorithm.curve,)
-        found = [one for one in found if one.get("crv") in curves]
+    if len(found) > 1 and name in CURVES:
+        found = [one for one in found if one.get("crv") in CURVES[name]]
     return found[0] if found else None
-
-
-def is_strong(key: Any, algorithm: Algorithm) -> bool:
-    """True if a key meets its algorithm's requirements."""
-    if algorithm.key_type == "oct":
-        return len(key.key) * 8 >= algorithm.min_bits
-    if algorithm.key_type == "RSA":
-        return bool(key.key.key_size >= algorithm.min_bits)
-    return algorithm.curve is None or key._jwk_data.get("crv") == algorithm.curve
-
-
-def public(key: Any) -> Any:
-    return key.public_key() if hasattr(key, "public_key") else key
 
 
 def judged(claims: Mapping[str, Any], expected: Expectations, now_s: int) -> BearerToken:
