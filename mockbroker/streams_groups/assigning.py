@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from mockbroker.state.configs.topic_rules import invalid
+from mockbroker.state.configs.resource_rules import invalid
 from mockbroker.state.coordinator_shard import CoordinatorRecord
 from mockbroker.state.groups.kind import GroupTimer
 from mockbroker.streams_groups.group import NO_TASKS, StreamsGroup

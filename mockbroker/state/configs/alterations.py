@@ -15,9 +15,13 @@ from kafka_rack.java import hash_order, string_hash
 from mockbroker.state.configs.broker_rules import check_broker_configs
 from mockbroker.state.configs.definitions import BROKER, CLIENT_METRICS, GROUP, TOPIC, find_definition
 from mockbroker.state.configs.effective import ALL_BROKERS, MIN_INSYNC_REPLICAS, RESOURCE_TYPES, ClusterConfigs
-from mockbroker.state.configs.group_rules import check_client_metrics_configs, check_group_configs
 from mockbroker.state.configs.loggers import LEVELS, ROOT
-from mockbroker.state.configs.topic_rules import check_topic_configs, invalid
+from mockbroker.state.configs.resource_rules import (
+    check_client_metrics_configs,
+    check_group_configs,
+    check_topic_configs,
+    invalid,
+)
 from mockbroker.state.configs.values import ConfigType, text_of
 from mockbroker.state.errors import ApiError, invalid_request
 from mockbroker.state.topics.topic import check_topic_name

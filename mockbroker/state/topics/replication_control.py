@@ -112,7 +112,7 @@ class ReplicationControl:
             raise ApiError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
         values: dict[str, Any] = {}
         if configs:
-            from mockbroker.state.configs.topic_rules import check_topic_configs
+            from mockbroker.state.configs.resource_rules import check_topic_configs
 
             values = check_topic_configs(self.cluster.configs, configs)
         diskless = bool(values.get("diskless.enable", self.cluster.settings["diskless.enable"]))
