@@ -168,9 +168,7 @@ def broker_of(state: Cluster, broker: Broker) -> BrokerView:
         fenced=broker.id in state.cluster_control.fenced and not state.is_mirror,
         disk_full=broker.id in state.cluster_control.full_disks,
         follower_lag=None if state.is_mirror else state.replication.lags.get(broker.id, 0),
-        listeners=[
-            ListenerView(listener.name, listener.host, listener.port, listener.rack) for listener in broker.listeners
-        ],
+        listeners=msgspec.convert(broker.listeners, list[ListenerView], from_attributes=True),
     )
 
 

@@ -11,16 +11,16 @@ from mockbroker.adapters.control.operations import INTERNAL, ControlCall, operat
 from mockbroker.adapters.control.problems import conflict
 
 
-class Health(msgspec.Struct):
-    """The cluster runs."""
+class Status(msgspec.Struct):
+    """The state of the cluster, in words."""
 
     status: str
 
 
-@operation("GET", "/healthz", "Whether the cluster serves", tag="cluster", answer=Health)
+@operation("GET", "/healthz", "Whether the cluster serves", tag="cluster", answer=Status)
 async def health(_: ControlCall) -> Any:
     """Answers as soon as every broker accepts connections."""
-    return Health("ok")
+    return Status("ok")
 
 
 @operation(
@@ -36,13 +36,7 @@ async def cluster(call: ControlCall) -> Any:
     return cluster_of(call.state, with_internal=call.with_internal())
 
 
-class Reset(msgspec.Struct):
-    """The cluster is as it was started."""
-
-    status: str
-
-
-@operation("POST", "/reset", "Back to how it was started", tag="cluster", answer=Reset, statuses=(409,))
+@operation("POST", "/reset", "Back to how it was started", tag="cluster", answer=Status, statuses=(409,))
 async def reset(call: ControlCall) -> Any:
     """Its topics with their records of then, no groups, no faults, an empty journal, all brokers up, the same ports.
 
@@ -52,19 +46,13 @@ async def reset(call: ControlCall) -> Any:
         await call.cluster.reset()
     except ValueError as error:  # it keeps its data
         raise conflict(str(error)) from None
-    return Reset("as started")
+    return Status("as started")
 
 
-class ShuttingDown(msgspec.Struct):
-    """The cluster is about to end."""
-
-    status: str
-
-
-@operation("POST", "/shutdown", "End the cluster", tag="cluster", status=202, answer=ShuttingDown, statuses=(409,))
+@operation("POST", "/shutdown", "End the cluster", tag="cluster", status=202, answer=Status, statuses=(409,))
 async def shutdown(call: ControlCall) -> Any:
     """`kafka-rack serve` then ends with exit code 0."""
     if call.server.on_shutdown is None:
         raise conflict("this cluster ends with the program that runs it, and not by this call")
     call.server.on_shutdown()
-    return ShuttingDown("shutting down")
+    return Status("shutting down")
