@@ -9,9 +9,7 @@ from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Self, TypeVar
 
 from mockbroker.adapters.blocking_journal import BlockingJournal, BlockingTraffic
-from mockbroker.adapters.ending import FINISH_S
-from mockbroker.adapters.event_loops import new_event_loop
-from mockbroker.adapters.served_cluster import ServedCluster
+from mockbroker.adapters.served_cluster import FINISH_S, ServedCluster
 from mockbroker.core.commands import Result, StateCommands
 
 if TYPE_CHECKING:
@@ -243,3 +241,12 @@ class BlockingMockCluster(BlockingCluster["MockCluster"]):
 def servers_of(cluster: ServedCluster, rack: str | None = None) -> str:
     """The addresses of all brokers, or those for clients of a rack."""
     return cluster.bootstrap_servers if rack is None else cluster.bootstrap_servers_for(rack)
+
+
+def new_event_loop() -> asyncio.AbstractEventLoop:
+    """A loop of uvloop where that is installed (not on Windows, nor on PyPy), else one of asyncio's own."""
+    try:
+        import uvloop
+    except ImportError:
+        return asyncio.new_event_loop()
+    return uvloop.new_event_loop()

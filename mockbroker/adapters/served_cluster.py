@@ -10,7 +10,6 @@ from abc import abstractmethod
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Self
 
-from mockbroker.adapters.ending import FINISH_S, finish
 from mockbroker.adapters.options import DEFAULT_CAPTURE_BYTES
 from mockbroker.adapters.runtime import Runtime
 from mockbroker.adapters.sockets import Node
@@ -27,6 +26,8 @@ if TYPE_CHECKING:
     from mockbroker.core.faults.faults import Faults
     from mockbroker.state.cluster import Cluster
 
+FINISH_S = 0.6  # so that a process ends within a second
+LOOK_S = 0.005
 LAST_ANSWERS_S = 0.2  # between a broker's last answers and the end of its connections: some clients drop what
 # they read together with the end (kafka-python does), and a producer without idempotence would then send it twice.
 # The answers to requests meanwhile say that the broker leads no partition, as those of a Kafka broker at its shutdown:
@@ -120,10 +121,37 @@ class ServedCluster(StateCommands):
     async def finish(self, within_s: float = FINISH_S) -> None:
         """Before ``close``: read no more requests, and answer those received, within ``within_s`` seconds.
 
-        Fetches are answered with the existing records. ``close`` drops the calls that still wait.
+        Brokers accept no more connections. Fetches are answered with the existing records; other calls that wait have
+        until the time is over, and ``close`` drops them. Then each connection ends from the broker's side, and stays
+        open until its client has read its answers. Source: SocketServer.stopProcessingRequests and
+        BrokerServer.shutdown, Apache Kafka 4.4, which also answer what is in their queue and no more.
         """
-        if self._is_running:
-            await finish(self._runtime, self._nodes.values(), within_s, BUSY_MS)
+        if not self._is_running:
+            return
+        loop = asyncio.get_running_loop()
+        ends_at, just_now = loop.time() + within_s, self.now_ms() - BUSY_MS
+        listening = [node for node in self._nodes.values() if node.accepts]
+        for node in listening:
+            node.refuse()
+        self.engine.finish(self.now_ms())
+        answering = [client for node in listening for client in node.clients]
+        for client in answering:
+            client.take_no_more()
+        reading = []
+        while answering and loop.time() < ends_at:
+            self._runtime.settle()
+            answered = [client for client in answering if client.is_answered]
+            for client in answered:
+                client.stop()
+                if client.connection.now_ms >= just_now:
+                    client.close(linger=True)
+                    reading.append(client)
+            answering = [one for one in answering if not one.is_answered and not one.transport.is_closing()]
+            if answering:
+                await asyncio.sleep(LOOK_S)
+        while reading and loop.time() < ends_at:
+            await asyncio.sleep(LOOK_S)
+            reading = [client for client in reading if not client.transport.is_closing()]
 
     # what a test asks
 

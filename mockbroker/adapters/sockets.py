@@ -7,18 +7,17 @@ import socket
 from collections.abc import Callable, Mapping
 from enum import Enum
 from functools import partial
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, cast
 
-from mockbroker.adapters.listening import end_listening
 from mockbroker.core.connection import Connection
 from mockbroker.core.connection_quotas import ConnectionQuotas
-from mockbroker.core.engine import Engine
 from mockbroker.state.brokers.broker import Broker, Listener
 from mockbroker.state.cluster import Cluster
 from mockbroker.state.configs.definitions import BROKER
 
 if TYPE_CHECKING:
-    from mockbroker.adapters.capture import Capture, Tap
+    from mockbroker.adapters.capture import Tap
+    from mockbroker.adapters.runtime import Runtime
     from mockbroker.adapters.tls.contexts import TlsListener
     from mockbroker.session import Session
 
@@ -28,29 +27,13 @@ SYSTEMS_OWN = -1  # of a send buffer: whatever the system thinks right, which ma
 LINGER_S = 1.0  # how long the client of a stopped broker may take to close its end
 
 
-class Served(Protocol):
-    """The parts that the sockets of a cluster share; ``runtime.Runtime`` is one."""
-
-    engine: Engine
-    capture: Capture | None
-
-    def now_ms(self) -> int:
-        """The time, in ms since 1970, that never goes back."""
-
-    def schedule(self) -> None:
-        """Schedule the next due event."""
-
-    def next_connection_number(self) -> int:
-        """A number that no connection has had."""
-
-
 class Node:
     """A broker's sockets and connections.
 
     ``tls`` has the listeners with TLS, by name; ``handshakes`` are connections to these that are not clients yet.
     """
 
-    def __init__(self, cluster: Served, broker: Broker, tls: Mapping[str, TlsListener] | None = None) -> None:
+    def __init__(self, cluster: Runtime, broker: Broker, tls: Mapping[str, TlsListener] | None = None) -> None:
         self.cluster, self.broker, self._tls = cluster, broker, tls or {}
         self.clients: dict[ClientProtocol, None] = {}
         self.handshakes: dict[ClientProtocol, None] = {}
@@ -420,6 +403,18 @@ class ClientProtocol(asyncio.BaseProtocol):
             self.transport.resume_reading()
         else:
             self.transport.pause_reading()
+
+
+def end_listening(server: asyncio.Server) -> None:
+    """Stop a server's listening; its connections continue.
+
+    One that the system had accepted before comes to its protocol afterwards, as always on uvloop. On asyncio's own loop
+    it would fail at a closed server and stay open, without a protocol (Python issue 109564). ``wait_closed`` says
+    nothing any more.
+    """
+    server.close()
+    if isinstance(server, asyncio.base_events.Server):
+        vars(server)["_sockets"] = []
 
 
 def end_writing(transport: asyncio.Transport) -> None:

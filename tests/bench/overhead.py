@@ -34,7 +34,7 @@ PROGRAM = """
 import asyncio, signal
 from contextlib import AsyncExitStack
 from mockbroker import MockCluster
-from mockbroker.adapters.event_loops import new_event_loop
+from mockbroker.adapters.blocking import new_event_loop
 
 async def serve():
     looks = {looks}

@@ -19,8 +19,8 @@ from uvicorn.server import ServerState
 from mockbroker.adapters.control.access import ControlAccess
 from mockbroker.adapters.control.app import control_app
 from mockbroker.adapters.control.events import EventHub
-from mockbroker.adapters.listening import end_listening
 from mockbroker.adapters.served_cluster import ServedCluster
+from mockbroker.adapters.sockets import end_listening
 
 logging.getLogger("uvicorn.error").setLevel(logging.ERROR)  # what strangers send is not worth a line
 

@@ -7,7 +7,7 @@ import logging
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
-from mockbroker.adapters.sockets import ClientProtocol, Node, Served, end_writing
+from mockbroker.adapters.sockets import ClientProtocol, Node, end_writing
 from mockbroker.proxy.adapters.direct_writes import DirectWriter
 from mockbroker.proxy.adapters.presence import Presence, break_when_closed
 from mockbroker.proxy.adapters.upstream import UpstreamSettings, reason_of
@@ -18,6 +18,7 @@ from mockbroker.state.brokers.broker import Broker, Listener
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from mockbroker.adapters.runtime import Runtime
     from mockbroker.adapters.tls.contexts import TlsListener
     from mockbroker.core.connection import Connection
     from mockbroker.proxy.mirror import BrokerAddress, Mirror
@@ -43,7 +44,7 @@ class ProxyNode(Node):
     """The proxy's listeners for one real broker."""
 
     def __init__(
-        self, cluster: Served, broker: Broker, upstream: UpstreamSettings, mirror: Mirror, tls: dict[str, TlsListener]
+        self, cluster: Runtime, broker: Broker, upstream: UpstreamSettings, mirror: Mirror, tls: dict[str, TlsListener]
     ) -> None:
         super().__init__(cluster, broker, tls)
         self.upstream, self.mirror = upstream, mirror
