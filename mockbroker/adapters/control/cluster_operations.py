@@ -11,16 +11,16 @@ from mockbroker.adapters.control.operations import INTERNAL, ControlCall, operat
 from mockbroker.adapters.control.problems import conflict
 
 
-class Status(msgspec.Struct):
+class ClusterStatus(msgspec.Struct):
     """The state of the cluster, in words."""
 
     status: str
 
 
-@operation("GET", "/healthz", "Whether the cluster serves", tag="cluster", answer=Status)
+@operation("GET", "/healthz", "Whether the cluster serves", tag="cluster", answer=ClusterStatus)
 async def health(_: ControlCall) -> Any:
     """Answers as soon as every broker accepts connections."""
-    return Status("ok")
+    return ClusterStatus("ok")
 
 
 @operation(
@@ -36,7 +36,7 @@ async def cluster(call: ControlCall) -> Any:
     return cluster_of(call.state, with_internal=call.with_internal())
 
 
-@operation("POST", "/reset", "Back to how it was started", tag="cluster", answer=Status, statuses=(409,))
+@operation("POST", "/reset", "Back to how it was started", tag="cluster", answer=ClusterStatus, statuses=(409,))
 async def reset(call: ControlCall) -> Any:
     """Its topics with their records of then, no groups, no faults, an empty journal, all brokers up, the same ports.
 
@@ -46,13 +46,13 @@ async def reset(call: ControlCall) -> Any:
         await call.cluster.reset()
     except ValueError as error:  # it keeps its data
         raise conflict(str(error)) from None
-    return Status("as started")
+    return ClusterStatus("as started")
 
 
-@operation("POST", "/shutdown", "End the cluster", tag="cluster", status=202, answer=Status, statuses=(409,))
+@operation("POST", "/shutdown", "End the cluster", tag="cluster", status=202, answer=ClusterStatus, statuses=(409,))
 async def shutdown(call: ControlCall) -> Any:
     """`kafka-rack serve` then ends with exit code 0."""
     if call.server.on_shutdown is None:
         raise conflict("this cluster ends with the program that runs it, and not by this call")
     call.server.on_shutdown()
-    return Status("shutting down")
+    return ClusterStatus("shutting down")
