@@ -34,23 +34,18 @@ class ShareMember(ModernMember):
 
 
 class TopicState(NamedTuple):
-    """Partitions of a topic whose share partitions are initialized or being initialized."""
+    """The initialized share partitions of a topic."""
 
     name: str
     partitions: frozenset[int]
 
 
-class StatePartitions(NamedTuple):
-    """The topics, by id, whose share partitions are being initialized, are initialized, or are being deleted."""
-
-    initializing: Mapping[bytes, TopicState] = {}
-    initialized: Mapping[bytes, TopicState] = {}
-    deleting: Mapping[bytes, str] = {}
-
-
 @dataclass(slots=True, eq=False)
 class ShareGroup(ModernGroup[ShareMember]):
-    """A group of KIP-932. ``partitions`` are its share partitions; at first there is no record of them."""
+    """A group of KIP-932. ``initialized`` are its share partitions by topic id, None without a record of them.
+
+    Initializing and deleting share partitions takes no time here, so neither is a state of its own.
+    """
 
     kind: ClassVar[str] = "share"
     member_class: ClassVar[type[ShareMember]] = ShareMember
@@ -58,29 +53,25 @@ class ShareGroup(ModernGroup[ShareMember]):
     group_records: ClassVar[tuple[str, ...]] = ("TargetAssignmentMetadata", "StatePartitionMetadata", "Metadata")
     expires_without_offsets: ClassVar[bool] = False
     commits_offsets: ClassVar[bool] = False
-    partitions: StatePartitions = field(default_factory=StatePartitions)
-    has_partitions_record: bool = False
+    initialized: Mapping[bytes, TopicState] | None = None
 
     def apply_other(self, name: str, key: Any, value: Any | None) -> None:
         if name == "StatePartitionMetadata":
-            self.partitions = StatePartitions() if value is None else recorded_partitions(value)
-            self.has_partitions_record = value is not None
+            self.initialized = None
+            if value is not None:
+                self.initialized = {
+                    one.topic_id: TopicState(one.topic_name, frozenset(one.partitions))
+                    for one in value.initialized_topics
+                }
 
-    def partitions_record(self, found: StatePartitions) -> CoordinatorRecord:
-        """The record of the group's share partitions."""
+    def write_initialized(self, initialized: Mapping[bytes, TopicState]) -> None:
+        """Write the record of the group's share partitions."""
         kind = ShareGroupStatePartitionMetadataValue
-        initializing, initialized = (
-            [
-                kind.TopicPartitionsInfo(topic_id=topic_id, topic_name=one.name, partitions=sorted(one.partitions))
-                for topic_id, one in sorted(topics.items())
-            ]
-            for topics in (found.initializing, found.initialized)
-        )
-        deleting = [
-            kind.TopicInfo(topic_id=topic_id, topic_name=name) for topic_id, name in sorted(found.deleting.items())
+        topics = [
+            kind.TopicPartitionsInfo(topic_id=topic_id, topic_name=one.name, partitions=sorted(one.partitions))
+            for topic_id, one in sorted(initialized.items())
         ]
-        value = kind(initializing_topics=initializing, initialized_topics=initialized, deleting_topics=deleting)
-        return self.record("StatePartitionMetadata", value)
+        self.write([self.record("StatePartitionMetadata", kind(initialized_topics=topics))])
 
     @property
     def assignor_name(self) -> str:
@@ -95,12 +86,3 @@ class ShareGroup(ModernGroup[ShareMember]):
     def begun_offsets(self, cluster: Cluster) -> list[tuple[str, int, int, int | None]]:
         """The start offset and lag of the group in each partition that its members have read."""
         return share_of(cluster).offsets_of(self)
-
-
-def recorded_partitions(value: ShareGroupStatePartitionMetadataValue) -> StatePartitions:
-    """The share partitions of a group, read from their record."""
-    initializing, initialized = (
-        {one.topic_id: TopicState(one.topic_name, frozenset(one.partitions)) for one in topics}
-        for topics in (value.initializing_topics, value.initialized_topics)
-    )
-    return StatePartitions(initializing, initialized, {one.topic_id: one.topic_name for one in value.deleting_topics})

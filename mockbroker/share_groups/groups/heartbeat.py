@@ -90,7 +90,7 @@ def has_unassigned(group: ShareGroup) -> bool:
             targeted.setdefault(topic_id, set()).update(numbers)
     return any(
         topic.name in group.counts and targeted.get(topic_id, set()) != set(topic.partitions)
-        for topic_id, topic in group.partitions.initialized.items()
+        for topic_id, topic in (group.initialized or {}).items()
     )
 
 
@@ -104,7 +104,7 @@ def new_target(
     members = {**group.members, member.id: member}
     in_order = in_hash_order([Member(one.id, sorted(one.topics)) for one in members.values()])
     subscriptions = {one.member_id: frozenset(topics.ids_of(members[one.member_id].topics)) for one in in_order}
-    assignable: Partitions = {topic_id: topic.partitions for topic_id, topic in group.partitions.initialized.items()}
+    assignable: Partitions = {topic_id: topic.partitions for topic_id, topic in (group.initialized or {}).items()}
     targets = assign(subscriptions, assignable, group.targets)
     written += group.target_records(epoch, targets, group.targets, now_ms)
     return epoch, targets[member.id]

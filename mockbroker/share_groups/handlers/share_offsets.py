@@ -68,7 +68,7 @@ def described(call: Call, requested: DescribeShareGroupOffsetsRequest.Group) -> 
     except ApiError as error:
         return DescribedGroup(group_id=requested.group_id, error_code=error.code, error_message=error.message)
     group = call.cluster.groups.find(requested.group_id)
-    initialized = group.partitions.initialized if isinstance(group, ShareGroup) else {}
+    initialized = (group.initialized if isinstance(group, ShareGroup) else None) or {}
     return DescribedGroup(
         group_id=requested.group_id,
         topics=[
@@ -154,13 +154,13 @@ def delete_offsets(call: Call, request: DeleteShareGroupOffsetsRequest) -> Delet
     check_coordinator(call, request.group_id)
     group = call.cluster.groups.get_as(ShareGroup, request.group_id)
     group.delete()  # raises if the group has members
-    if not group.has_partitions_record:
+    if group.initialized is None:
         return DeleteShareGroupOffsetsResponse()
     failed: list[DeletedTopic] = []
     deleted: dict[bytes, DeletedTopic] = {}
     for requested in request.topics:
         topic = call.cluster.topics.get(requested.topic_name)
-        if topic is not None and topic.id in group.partitions.initialized:
+        if topic is not None and topic.id in group.initialized:
             deleted[topic.id] = DeletedTopic(topic_name=topic.name, topic_id=topic.id)
             continue
         message = NOT_HOSTED if topic is None else "There is no offset information to delete."

@@ -69,7 +69,7 @@ class SharePartitions:
         The lag counts to the high watermark, without complete deliveries; None if the partition does not exist.
         """
         shown: list[tuple[str, int, int, int | None]] = []
-        for topic_id, topic_state in group.partitions.initialized.items():
+        for topic_id, topic_state in (group.initialized or {}).items():
             topic = self.cluster.topics.get(topic_state.name)
             for index in sorted(topic_state.partitions):
                 state = self.coordinator.states.get(SharePartitionKey(group.id, topic_id, index))
@@ -197,11 +197,11 @@ class SharePartitions:
             self.fence(key)
         self.coordinator.forget_topic(topic_id)
         from mockbroker.share_groups.groups.group import ShareGroup
-        from mockbroker.share_groups.groups.partitions import forget_topic
+        from mockbroker.share_groups.groups.partitions import forget_topics
 
         for group in self.cluster.groups.select(types=("share",)):
-            if isinstance(group, ShareGroup):
-                forget_topic(group, topic_id)
+            if isinstance(group, ShareGroup) and topic_id in (group.initialized or {}):
+                forget_topics(group, {topic_id})
 
     def forget_group(self, group_id: str, keys: Iterable[SharePartitionKey] = ()) -> None:
         """Discard all state of a deleted group, or of deleted partitions of a group."""
