@@ -35,7 +35,6 @@ class FollowedShareSessions:
     max_bytes: int
     size_bytes: int = 0
     _sizes: dict[tuple[int, SessionKey], int] = field(default_factory=dict)  # least recently used first
-    _begun_on: dict[tuple[int, int], SessionKey] = field(default_factory=dict)  # by broker and connection
 
     def __len__(self) -> int:
         return len(self._sizes)
@@ -51,7 +50,8 @@ class FollowedShareSessions:
         if request.share_session_epoch != FIRST_EPOCH:
             session = self._sessions(broker_id).get(key)
             if session is not None:
-                gone = [(topic.topic_id, one) for topic in forgotten(request) for one in topic.partitions]
+                forgotten = request.forgotten_topics_data if is_fetch else ()
+                gone = [(topic.topic_id, one) for topic in forgotten for one in topic.partitions]
                 session.update(named, gone, self.cluster.topic_by_id)
                 named = list(session.partitions)
                 self._used(broker_id, key, len(named))
@@ -72,14 +72,13 @@ class FollowedShareSessions:
             while len(sessions) >= sessions.max_sessions:
                 self._forget(*next(one for one in self._sizes if one[0] == broker_id))
             sessions.open(key, named, call.session.connection, self.cluster.topic_by_id)
-            self._begun_on[broker_id, call.session.connection] = key
             self._used(broker_id, key, len(named))
 
     def connection_closed(self, broker_id: int, connection: int) -> None:
         """End the session that was opened on a closed connection."""
-        key = self._begun_on.pop((broker_id, connection), None)
-        session = None if key is None else self._sessions(broker_id).get(key)
-        if key is not None and session is not None and session.connection == connection:
+        sessions = self._sessions(broker_id)
+        key = sessions.connection_closed(connection)
+        if key in sessions and sessions[key].connection == connection:
             self._forget(broker_id, key)
 
     def _sessions(self, broker_id: int) -> ShareSessions:
@@ -89,19 +88,14 @@ class FollowedShareSessions:
     def _used(self, broker_id: int, key: SessionKey, partitions: int) -> None:
         """Record the size of a session that was just used; evict the least recently used above the limit of bytes."""
         self.size_bytes -= self._sizes.pop((broker_id, key), 0)
-        size = self.size_of(partitions)
-        while self._sizes and self.size_bytes + size > self.max_bytes:
+        self._sizes[broker_id, key] = self.size_of(partitions)
+        self.size_bytes += self._sizes[broker_id, key]
+        while self.size_bytes > self.max_bytes:
             self._forget(*next(iter(self._sizes)))
-        self._sizes[broker_id, key] = size
-        self.size_bytes += size
-        if size > self.max_bytes:
-            self._forget(broker_id, key)
 
     def _forget(self, broker_id: int, key: SessionKey) -> None:
         self.size_bytes -= self._sizes.pop((broker_id, key), 0)
-        session = self._sessions(broker_id).pop(key, None)
-        if session is not None and self._begun_on.get((broker_id, session.connection)) == key:
-            del self._begun_on[broker_id, session.connection]
+        self._sessions(broker_id).pop(key, None)
 
 
 def key_of(request: Any) -> SessionKey:
@@ -112,8 +106,3 @@ def key_of(request: Any) -> SessionKey:
 def named_partitions(request: Any) -> list[TopicIndex]:
     """The partitions that a request names."""
     return [(topic.topic_id, one.partition_index) for topic in request.topics for one in topic.partitions]
-
-
-def forgotten(request: Any) -> list[Any]:
-    """The topics with partitions that a ShareFetch removes from its session."""
-    return getattr(request, "forgotten_topics_data", [])

@@ -163,12 +163,10 @@ def open_session(
     if request.share_session_epoch == FIRST_EPOCH:
         if acknowledges:
             raise ApiError(ErrorCode.INVALID_REQUEST, "expected no acknowledgements in the first request of a session")
-        sessions.check_capacity(len(named), replaced=key)
         sessions.open(key, named, call.session.connection, topics)
         return None, named
     session = sessions.resume(key, request.share_session_epoch)
     forgotten = [(topic.topic_id, index) for topic in request.forgotten_topics_data for index in topic.partitions]
-    sessions.check_capacity(sum(one not in session.partitions for one in named))
     session.update(named, forgotten, topics)
     return session, list(session.partitions)
 

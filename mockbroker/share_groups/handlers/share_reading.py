@@ -185,29 +185,20 @@ def log_batches(partition: Partition, offset: int, data: Sequence[bytes], *, com
         for piece, batch in zip(data, partition.log.batches(offset), strict=False)
         if len(piece) == len(batch.data)
     ]
-    transactions = partition.producers.transactions if committed_only and batches else None
-    if transactions is None or not transactions.aborted:
+    if not committed_only or not batches:
         return batches
-    from protocol.records import ControlType, control_type, iter_batch_records, iter_batches
+    aborted = partition.producers.transactions.aborted_between(batches[0].base_offset, batches[-1].last_offset + 1)
+    if not aborted:
+        return batches
+    from protocol.records import iter_batches
 
-    waiting = sorted(
-        transactions.aborted_between(batches[0].base_offset, batches[-1].last_offset + 1),
-        key=lambda one: one.first_offset,
-    )
-    aborting: set[int] = set()
     result: list[LogBatch] = []
     for batch, piece in zip(batches, data, strict=False):
         (header,) = iter_batches(piece)
-        is_aborted = False
-        if header.producer_id >= 0:
-            while waiting and waiting[0].first_offset <= batch.last_offset:
-                aborting.add(waiting.pop(0).producer_id)
-            if header.is_control:
-                records = list(iter_batch_records(piece, header))
-                if records and control_type(records[0]) is ControlType.ABORT:
-                    aborting.discard(header.producer_id)
-            elif header.is_transactional:
-                is_aborted = header.producer_id in aborting
+        is_aborted = not header.is_control and any(
+            one.producer_id == header.producer_id and one.first_offset <= batch.base_offset < one.last_offset
+            for one in aborted
+        )
         result.append(batch._replace(is_aborted=is_aborted))
     return result
 

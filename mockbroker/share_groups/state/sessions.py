@@ -16,9 +16,6 @@ FIRST_EPOCH, FINAL_EPOCH = 0, -1
 MAX_EPOCH = 0x7FFFFFFF
 SessionKey = tuple[str, str]  # group and member
 TopicIndex = tuple[bytes, int]  # topic id and partition
-PARTITION_BYTES = 300
-"""Approximate memory of a partition in a session."""
-MAX_PARTITIONS = (64 << 20) // PARTITION_BYTES  # of all sessions of a broker: at most 64 MiB
 
 
 @dataclass(slots=True, eq=False)
@@ -62,7 +59,7 @@ class ShareSession:
 
 
 class ShareSessions(dict[SessionKey, ShareSession]):
-    """The share sessions of a broker as they were opened, at most ``max_sessions`` with ``MAX_PARTITIONS`` in all.
+    """The share sessions of a broker as they were opened, at most ``max_sessions``.
 
     When a connection closes, the session that was opened on it last ends.
     """
@@ -71,18 +68,6 @@ class ShareSessions(dict[SessionKey, ShareSession]):
         super().__init__()
         self.max_sessions = max_sessions
         self._of_connection: dict[int, SessionKey] = {}
-
-    def check_capacity(self, added: int, replaced: SessionKey | None = None) -> None:
-        """Raises ApiError: SHARE_SESSION_LIMIT_REACHED unless ``added`` partitions fit beside those of all sessions.
-
-        ``replaced`` is a session that the new one ends.
-        """
-        others = sum(len(one.partitions) for key, one in self.items() if key != replaced)
-        if added and others + added > MAX_PARTITIONS:
-            raise ApiError(
-                ErrorCode.SHARE_SESSION_LIMIT_REACHED,
-                f"expected at most {MAX_PARTITIONS} partitions in a broker's share sessions, got {others + added}",
-            )
 
     def find(self, key: SessionKey) -> ShareSession:
         """A member's session. Raises ApiError: SHARE_SESSION_NOT_FOUND."""

@@ -11,6 +11,7 @@ members here are in the order in which they joined.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from random import Random
@@ -27,10 +28,10 @@ from mockbroker.state.groups.classic.members import (
     GroupSync,
     JoinAnswer,
     PendingAnswer,
-    ProtocolSupport,
     SyncAnswer,
     differ,
     new_member_id,
+    supporters,
     vote,
 )
 from mockbroker.state.groups.classic.states import (
@@ -67,7 +68,7 @@ class ClassicGroup(Generation):
     unsynced: set[str] = field(default_factory=set)
     _initial_delay: tuple[int, int] | None = None
     _member_added: bool = False  # during that delay
-    _support: ProtocolSupport = field(default_factory=ProtocolSupport)
+    _supporters: Counter[str] = field(default_factory=Counter)  # the number of members that support each protocol
     _joins_waiting: int = 0  # the number of members with a waiting join
 
     def restore(self, value: GroupMetadataValue, now_ms: int) -> None:
@@ -80,10 +81,12 @@ class ClassicGroup(Generation):
         self.static_ids = {one.instance_id: one.id for one in self.members.values() if one.instance_id is not None}
         if self.members:
             self.state = ClassicGroupState.STABLE
+        self._supporters = supporters(self.members.values())
         self.restart_sessions(now_ms)
 
     def begin(self, now_ms: int, *, rebalance: bool) -> None:
         """Continue with the generation that the group was created with, or make all members join again."""
+        self._supporters = supporters(self.members.values())
         self._commit_generation()
         self.restart_sessions(now_ms)
         if rebalance:
@@ -148,7 +151,7 @@ class ClassicGroup(Generation):
             self.protocol_type = joining.protocol_type
         self.members[member_id] = member
         self._joins_waiting += 1
-        self._support.add(member)
+        self._supporters.update(member.protocol_names())
         if joining.instance_id is not None:
             self.static_ids[joining.instance_id] = member_id
         if self.leader_id is None:
@@ -490,16 +493,16 @@ class ClassicGroup(Generation):
     def _supports_any(self, joining: GroupJoin) -> bool:
         if self.state is ClassicGroupState.EMPTY:
             return bool(joining.protocol_type and joining.protocols)
-        return joining.protocol_type == self.protocol_type and self._support.is_any_shared(
-            joining.protocols, self.members.values()
+        return joining.protocol_type == self.protocol_type and any(
+            self._supporters[name] == len(self.members) for name, _ in joining.protocols
         )
 
     def _update_member(self, member: ClassicGroupMember, joining: GroupJoin) -> PendingAnswer[JoinAnswer]:
         self._answer_join(member, JoinAnswer(member.id, ErrorCode.REBALANCE_IN_PROGRESS))  # an earlier one
         if member.protocols != joining.protocols:
-            self._support.remove(member)
+            self._supporters -= Counter(member.protocol_names())
             member.protocols = joining.protocols
-            self._support.add(member)
+            self._supporters.update(member.protocol_names())
         member.rebalance_timeout_ms = joining.rebalance_timeout_ms
         member.session_timeout_ms = joining.session_timeout_ms
         parked = member.join = PendingAnswer()
@@ -513,7 +516,7 @@ class ClassicGroup(Generation):
         member = self.members.pop(member_id, None)
         if member is None:
             return
-        self._support.remove(member)
+        self._supporters -= Counter(member.protocol_names())
         self._answer_calls(member, ErrorCode.UNKNOWN_MEMBER_ID, NO_MEMBER_ID)
         if member.instance_id is not None:
             del self.static_ids[member.instance_id]

@@ -137,35 +137,6 @@ class ClassicGroupMember:
         return not self.is_new and (self.join is not None or self.sync is not None)
 
 
-class ProtocolSupport:
-    """The number of members that support each protocol, counted on first use and then updated."""
-
-    __slots__ = ("_counts",)
-
-    def __init__(self) -> None:
-        self._counts: Counter[str] | None = None
-
-    def add(self, member: ClassicGroupMember) -> None:
-        """Count a member that has joined, or whose protocols have changed."""
-        if self._counts is not None:
-            self._counts.update(member.protocol_names())
-
-    def remove(self, member: ClassicGroupMember) -> None:
-        """Stop counting a member that leaves, or whose protocols will change."""
-        if self._counts is not None:
-            for name in member.protocol_names():
-                self._counts[name] -= 1
-                if not self._counts[name]:
-                    del self._counts[name]
-
-    def is_any_shared(self, protocols: Protocols, members: Collection[ClassicGroupMember]) -> bool:
-        """True if all members support one of these."""
-        if self._counts is None:
-            self._counts = supporters(members)
-        counts, everybody = self._counts, len(members)
-        return any(counts[name] == everybody for name, _ in protocols)
-
-
 def supporters(members: Iterable[ClassicGroupMember]) -> Counter[str]:
     """The number of these members that support each protocol."""
     return Counter(name for member in members for name in member.protocol_names())

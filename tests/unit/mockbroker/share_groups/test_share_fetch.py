@@ -4,7 +4,6 @@ import pytest
 
 from mockbroker.core.simulation import Simulation
 from mockbroker.share_groups.share_states import NO_OFFSET, SharePartitionKey, share_of
-from mockbroker.share_groups.state import sessions
 from mockbroker.state.image import GROUP_RESOURCE
 from protocol.embedded.metadata_settings import ConfigRecord
 from protocol.error_codes import ErrorCode
@@ -273,18 +272,6 @@ def test_there_are_no_more_sessions_than_the_limit_and_who_is_refused_waits(sim)
     sim.advance(1)
     assert sim.replies[waiting].error_code == ErrorCode.SHARE_SESSION_LIMIT_REACHED
     assert share_fetch(sim, topic).error_code == ErrorCode.NONE
-
-
-def test_all_sessions_of_a_broker_together_have_a_largest_number_of_partitions(sim, monkeypatch):
-    monkeypatch.setattr(sessions, "MAX_PARTITIONS", 5)
-    topic = begun(sim)
-    assert share_fetch(sim, topic, indexes=[0, 1, 2]).error_code == ErrorCode.NONE
-    refused = share_fetch(sim, topic, member="two", indexes=[0, 1, 2])
-    assert refused.error_code == ErrorCode.SHARE_SESSION_LIMIT_REACHED
-    assert share_fetch(sim, topic, 1, indexes=[0, 3, 4]).error_code == ErrorCode.NONE, "two more, 0 is there already"
-    assert share_fetch(sim, topic, 2, indexes=[5]).error_code == ErrorCode.SHARE_SESSION_LIMIT_REACHED
-    assert share_fetch(sim, topic, indexes=[0, 1, 2, 3, 4]).error_code == ErrorCode.NONE, "in place of its own"
-    assert len(share_of(sim.cluster).sessions_of(0).get((GROUP, "one")).partitions) == 5
 
 
 @pytest.mark.parametrize(("group", "member"), [(None, "one"), (GROUP, ""), (GROUP, None), (GROUP, "m" * 37)])
