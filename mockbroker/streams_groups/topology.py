@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
-from heapq import heappop, heappush
 from typing import Any, NamedTuple
 
 from msgspec import structs
@@ -199,19 +198,11 @@ class _Numbers:
             if topic.partitions
         }
         order = list(self.subtopologies.values())
-        readers: dict[str, list[int]] = {}
-        for place, one in enumerate(order):
-            for topic in one.repartition_source_topics:
-                readers.setdefault(topic.name, []).append(place)
-        # Kafka iterates over all subtopologies repeatedly; only readers of newly known topics can change.
-        this_round, next_round = list(range(len(order))), list[int]()
-        while this_round:
-            place = heappop(this_round)
-            for sink in self._decide_sinks(order[place], counts):
-                for reader in readers.get(sink, ()):
-                    heappush(this_round if reader > place else next_round, reader)
-            if not this_round:
-                this_round, next_round = next_round, []
+        known = -1
+        while known < len(counts):  # until a round over all subtopologies decides nothing
+            known = len(counts)
+            for one in order:
+                self._decide_sinks(one, counts)
         if any(sink not in counts for one in order for sink in one.repartition_sink_topics):
             raise invalid(
                 "Failed to compute number of partitions for all repartition topics."
@@ -225,24 +216,14 @@ class _Numbers:
                 )
         return counts
 
-    def _decide_sinks(self, one: Subtopology, counts: dict[str, int]) -> list[str]:
-        """Set the partitions of the topics that a subtopology writes, if its inputs are known; returns these topics."""
-        own = {topic.name for topic in one.repartition_source_topics}
+    def _decide_sinks(self, one: Subtopology, counts: dict[str, int]) -> None:
+        """Set the partitions of the topics that a subtopology writes, if its inputs are known."""
         of_sources = [count for name in one.source_topics if (count := self.count(name)) is not None]
-        decided: list[str] = []
-        most: int | None = None
-        is_stale = True
         for sink in one.repartition_sink_topics:
-            if sink in counts:
-                continue
-            if is_stale:
-                most = max([*of_sources, *(counts[name] for name in own if name in counts)], default=None)
-                is_stale = False
-            if most is not None:
-                counts[sink] = most
-                decided.append(sink)
-                is_stale = sink in own
-        return decided
+            if sink not in counts:
+                own = [counts[topic.name] for topic in one.repartition_source_topics if topic.name in counts]
+                if of_sources or own:
+                    counts[sink] = max(of_sources + own)
 
     def _enforce_copartitioning(self) -> None:
         infos = [topic for one in self.subtopologies.values() for topic in one.repartition_source_topics]

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 from mockbroker.share_groups.share_states import share_of
-from mockbroker.state.coordinator_shard import CoordinatorRecord
 from mockbroker.state.groups.modern.group import ModernGroup, RecordTypes
 from mockbroker.state.groups.modern.members import MemberState, ModernMember, Partitions, messages_of, partitions_of
 from protocol.embedded import share_group_log
