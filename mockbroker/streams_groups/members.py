@@ -5,12 +5,12 @@ Source: StreamsGroupMember, Apache Kafka 4.4.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
-from mockbroker.state.groups.modern.members import STATIC_LEAVE_EPOCH, MemberState, ModernMember
-from mockbroker.streams_groups.tasks import HOLDS_NOTHING, ActiveTasks, HeldTasks, task_ids, tasks_of
+from mockbroker.state.groups.modern.members import STATIC_LEAVE_EPOCH, MemberState, ModernMember, with_epochs
+from mockbroker.streams_groups.tasks import HOLDS_NOTHING, HeldTasks, task_ids, tasks_of
 
 Endpoint = tuple[str, int]
 """Host and port of a member for interactive queries."""
@@ -58,7 +58,10 @@ class StreamsMember(ModernMember):
     def with_assignment(self, value: Any) -> Self:
         assigned, pending = (
             HeldTasks(
-                active_tasks_of(getattr(value, f"active_tasks{suffix}"), value.member_epoch),
+                {
+                    one.subtopology_id: with_epochs(one, value.member_epoch)
+                    for one in getattr(value, f"active_tasks{suffix}")
+                },
                 tasks_of(getattr(value, f"standby_tasks{suffix}")),
                 tasks_of(getattr(value, f"warmup_tasks{suffix}")),
             )
@@ -83,14 +86,3 @@ def recorded(kind: type[Any], held: HeldTasks, suffix: str) -> dict[str, list[An
         one.assignment_epochs = [held.active[one.subtopology_id][number] for number in one.partitions]
     found = (active, task_ids(kind, held.standby), task_ids(kind, held.warmup))
     return {f"{role}{suffix}": tasks for role, tasks in zip(ROLES, found, strict=True)}
-
-
-def active_tasks_of(recorded: Iterable[Any], epoch: int) -> ActiveTasks:
-    """The tasks of a record; those without an epoch get the member's."""
-    found: dict[str, dict[int, int]] = {}
-    for one in recorded:
-        epochs = one.assignment_epochs
-        if epochs is None or len(epochs) != len(one.partitions):
-            epochs = [epoch] * len(one.partitions)
-        found[one.subtopology_id] = dict(zip(one.partitions, epochs, strict=True))
-    return found

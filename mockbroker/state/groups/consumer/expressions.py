@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from enum import Enum
 from typing import TYPE_CHECKING
 
 from mockbroker.state.coordinator_shard import CoordinatorRecord
@@ -27,33 +26,21 @@ GROUP_NAME = re.compile(r"\(\?P?<(\w+)>")
 MIN_REFRESH_MS = 10_000  # GroupMetadataManager.REGEX_BATCH_REFRESH_MIN_INTERVAL_MS
 
 
-class ExpressionChange(Enum):
-    """The kind of change that a heartbeat makes to its member's expression."""
-
-    NONE = "nothing"
-    CHANGED = "it is another one, and has yet to be matched"
-    RESOLVED = "it is another one, and what it matches is known"
-
-
-def change_of(
+def takes_effect(
     group: ConsumerGroup, before: ConsumerMember, after: ConsumerMember, new_records: list[CoordinatorRecord]
-) -> ExpressionChange:
-    """The change that a heartbeat makes to its member's expression.
+) -> bool:
+    """True if a heartbeat sets another expression whose matches are known, or none; others have yet to be matched.
 
     Raises ApiError: INVALID_REGULAR_EXPRESSION.
     """
     if before.expression == after.expression:
-        return ExpressionChange.NONE
+        return False
     if before.expression and group.expressions.get(before.expression) == 1:
         new_records.append(group.no_expression(before.expression))
-    if after.expression:
-        if after.expression not in group.expressions:
-            check_expression(after.expression)
-        elif after.expression in group.resolved:
-            return ExpressionChange.RESOLVED
-    elif before.expression:
-        return ExpressionChange.RESOLVED
-    return ExpressionChange.CHANGED
+    if after.expression and after.expression not in group.expressions:
+        check_expression(after.expression)
+        return False
+    return after.expression in group.resolved if after.expression else bool(before.expression)
 
 
 def refresh(

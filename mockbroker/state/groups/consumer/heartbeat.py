@@ -19,7 +19,7 @@ from uuid import UUID
 from mockbroker.state.coordinator_shard import CoordinatorRecord
 from mockbroker.state.errors import ApiError
 from mockbroker.state.groups.consumer import migration
-from mockbroker.state.groups.consumer.expressions import ExpressionChange, change_of, refresh
+from mockbroker.state.groups.consumer.expressions import refresh, takes_effect
 from mockbroker.state.groups.consumer.group import ConsumerGroup
 from mockbroker.state.groups.consumer.members import ConsumerMember, Holding
 from mockbroker.state.groups.consumer.reconciliation import ConsumerStep, Owned
@@ -168,8 +168,8 @@ class MemberUpdate:
         names_changed = after.topics != before.topics
         if after != before:
             self.records.append(group.member_record(after))
-        expression = change_of(group, before, after, self.records)
-        self.subscription_changed = names_changed or expression is not ExpressionChange.NONE
+        expression_counts = takes_effect(group, before, after, self.records)
+        self.subscription_changed = names_changed or after.expression != before.expression
         if self.is_classic:
             bump = self.subscription_changed
         else:
@@ -177,7 +177,7 @@ class MemberUpdate:
             rack_counts = assignor in RACK_AWARE and after.rack != before.rack
             bump = (
                 names_changed
-                or expression is ExpressionChange.RESOLVED
+                or expression_counts
                 or (rules.assignor_counts and assignor != group.preferred_assignor())
                 or rack_counts
                 or group.epoch == 0

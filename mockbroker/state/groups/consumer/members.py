@@ -5,11 +5,11 @@ Source: ConsumerGroupMember, Apache Kafka 4.4.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
-from mockbroker.state.groups.modern.members import STATIC_LEAVE_EPOCH, MemberState, ModernMember
+from mockbroker.state.groups.modern.members import STATIC_LEAVE_EPOCH, MemberState, ModernMember, with_epochs
 from protocol.embedded.consumer_group_log import ConsumerGroupMemberMetadataValue
 
 ClassicMetadata = ConsumerGroupMemberMetadataValue.ClassicMemberMetadata
@@ -61,23 +61,12 @@ class ConsumerMember(ModernMember):
         return self.message(kind, assigned_partitions=assigned, partitions_pending_revocation=pending)
 
     def with_assignment(self, value: Any) -> Self:
-        return self.updated(
-            value,
-            state=MemberState(value.state),
-            assigned=holding_of(value.assigned_partitions, value.member_epoch),
-            pending_revocation=holding_of(value.partitions_pending_revocation, value.member_epoch),
+        assigned, pending = (
+            {one.topic_id: with_epochs(one, value.member_epoch) for one in recorded}
+            for recorded in (value.assigned_partitions, value.partitions_pending_revocation)
         )
+        return self.updated(value, state=MemberState(value.state), assigned=assigned, pending_revocation=pending)
 
     def absent(self) -> Self:
         assigned = {topic_id: dict.fromkeys(partitions, 0) for topic_id, partitions in self.assigned.items()}
         return replace(self, epoch=STATIC_LEAVE_EPOCH, pending_revocation={}, assigned=assigned)
-
-
-def holding_of(recorded: Iterable[Any], epoch: int) -> Holding:
-    """The partitions in a record, with the member's own epoch if the record has none."""
-    return {
-        one.topic_id: dict(
-            zip(one.partitions, one.assignment_epochs or [max(epoch, 0)] * len(one.partitions), strict=True)
-        )
-        for one in recorded
-    }

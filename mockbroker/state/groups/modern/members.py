@@ -138,6 +138,14 @@ def partitions_of(messages: Iterable[Any]) -> Partitions:
     return {one.topic_id: frozenset(one.partitions) for one in messages}
 
 
+def with_epochs(recorded: Any, epoch: int) -> dict[int, int]:
+    """The partitions in a record with the epochs of their assignment; ``epoch``, if the record does not have them."""
+    epochs = recorded.assignment_epochs
+    if epochs is None or len(epochs) != len(recorded.partitions):
+        epochs = [max(epoch, 0)] * len(recorded.partitions)
+    return dict(zip(recorded.partitions, epochs, strict=True))
+
+
 def messages_of(kind: type[Any], partitions: Mapping[bytes, Iterable[int]]) -> list[Any]:
     """Partitions as messages of this class, by topic id."""
     return [kind(topic_id=topic_id, partitions=sorted(numbers)) for topic_id, numbers in sorted(partitions.items())]

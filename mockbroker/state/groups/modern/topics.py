@@ -16,25 +16,19 @@ if TYPE_CHECKING:
 HASH_BYTES = 8
 
 
-def no_version() -> int:
-    return 0
-
-
 @dataclass(slots=True, eq=False)
 class GroupTopics:
     """The cluster's topics, as group coordinators see them.
 
     ``version`` increases whenever topics may have changed; ``racks`` are brokers' racks by id.
-
-    >>> GroupTopics().hash_of(["orders"])
-    0
     """
 
-    by_name: Mapping[str, Topic] = field(default_factory=dict)
-    by_id: Mapping[bytes, Topic] = field(default_factory=dict)
-    racks: Callable[[], Mapping[int, str | None]] = dict
-    version: Callable[[], int] = no_version
-    _hashes: dict[str, tuple[int, bytes]] = field(default_factory=dict)  # of topics, with the version of each
+    by_name: Mapping[str, Topic]
+    by_id: Mapping[bytes, Topic]
+    racks: Callable[[], Mapping[int, str | None]]
+    version: Callable[[], int]
+    _hashes: dict[str, bytes] = field(default_factory=dict)  # of topics, in one version
+    _hashed_version: int | None = None
     _seen: tuple[int, frozenset[bytes]] | None = None  # the version at the last ``last_creation``, and the ids
     _last_creation: int = 0
 
@@ -66,24 +60,21 @@ class GroupTopics:
         existing = sorted(name for name in names if name in self.by_name)
         if not existing:
             return 0
+        if self._hashed_version != self.version():
+            self._hashed_version = self.version()
+            self._hashes.clear()
         digest = blake2b(digest_size=HASH_BYTES)
         for name in existing:
-            digest.update(self._topic_hash(name))
+            if name not in self._hashes:
+                self._hashes[name] = self._topic_hash(self.by_name[name])
+            digest.update(self._hashes[name])
         return int.from_bytes(digest.digest(), "big", signed=True)
 
-    def _topic_hash(self, name: str) -> bytes:
-        version = self.version()
-        known = self._hashes.get(name)
-        if known is not None and known[0] == version:
-            return known[1]
-        topic, racks = self.by_name[name], self.racks()
+    def _topic_hash(self, topic: Topic) -> bytes:
+        racks = self.racks()
         digest = blake2b(topic.id, digest_size=HASH_BYTES)
-        digest.update(name.encode())
+        digest.update(topic.name.encode())
         for partition in topic.partitions:
             rack_names = sorted(racks.get(replica) or "" for replica in partition.replicas)
             digest.update(repr(rack_names).encode())
-        found = digest.digest()
-        if len(self._hashes) > 2 * len(self.by_name):  # many of them are of deleted topics
-            self._hashes.clear()
-        self._hashes[name] = (version, found)
-        return found
+        return digest.digest()

@@ -19,7 +19,7 @@ TOGETHER = Subtopology.CopartitionGroup(source_topics=[0], repartition_source_to
 
 def topics(counts: Mapping[str, int]) -> GroupTopics:
     there: dict[str, Any] = {name: SimpleNamespace(partitions=[None] * count) for name, count in counts.items()}
-    return GroupTopics(by_name=there)
+    return GroupTopics(there, {}, dict, lambda: 0)
 
 
 def sub(number: int, *sources: str, reads: tuple[Info, ...] = (), **fields: Any) -> Subtopology:
