@@ -78,7 +78,7 @@ class FollowedShareSessions:
         """End the session that was opened on a closed connection."""
         sessions = self._sessions(broker_id)
         key = sessions.connection_closed(connection)
-        if key in sessions and sessions[key].connection == connection:
+        if key is not None and key in sessions and sessions[key].connection == connection:
             self._forget(broker_id, key)
 
     def _sessions(self, broker_id: int) -> ShareSessions:
