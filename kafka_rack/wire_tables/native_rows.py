@@ -183,8 +183,11 @@ class NativeRows:
             return None
         settings, start = [], 0
         for _, names, columns in items:
-            of_kind = partial(columns, kind.client_id) if sort == "items" and is_request else columns
-            settings.append((start, start := start + len(names.split()), self.setting(of_kind)))
+            if sort == "items" and is_request:
+                setting = self.numbered(partial(columns, kind.client_id))
+            else:
+                setting = self.setting(columns)
+            settings.append((start, start := start + len(names.split()), setting))
         return walk, header == 1, otherwise, sort, settings
 
     def numbered(self, columns: Callable[..., cluster_rows.Setting]) -> Callable[..., list[int]]:

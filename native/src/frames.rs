@@ -365,14 +365,15 @@ struct Place {
 /// Reads compressed records by Python, and remembers what they hold: a batch is fetched as it was produced.
 struct Inflater {
     decompress: Py<PyAny>,
-    known: HashMap<Vec<u8>, Counts>,
+    /// By magic.
+    known: [HashMap<Vec<u8>, Counts>; 3],
     known_bytes: usize,
 }
 
 impl Inflater {
     fn counts(&mut self, records: &Compressed<'_>) -> Option<Counts> {
         let Compressed { codec, magic, bytes, start, .. } = *records;
-        if let Some(found) = self.known.get(bytes) {
+        if let Some(found) = self.known[usize::from(magic)].get(bytes) {
             return Some(*found);
         }
         let counts = Python::attach(|py| {
@@ -381,10 +382,10 @@ impl Inflater {
         })?;
         self.known_bytes += bytes.len();
         if self.known_bytes > MAX_REMEMBERED_BYTES {
-            self.known.clear();
+            self.known.iter_mut().for_each(HashMap::clear);
             self.known_bytes = bytes.len();
         }
-        self.known.insert(bytes.to_vec(), counts);
+        self.known[usize::from(magic)].insert(bytes.to_vec(), counts);
         Some(counts)
     }
 }
@@ -791,7 +792,7 @@ impl FrameReader {
                 known: None,
                 key: Vec::new(),
             },
-            inflater: Inflater { decompress: function("decompress")?, known: HashMap::new(), known_bytes: 0 },
+            inflater: Inflater { decompress: function("decompress")?, known: Default::default(), known_bytes: 0 },
             found: Found::default(),
             request: Found::default(),
             held: Parts::default(),
