@@ -70,7 +70,9 @@ class Runtime:
 
     def _plan(self) -> None:
         """Call the engine at its next deadline, and send brokers what has changed."""
-        self._planned = None
+        if self._planned is not None:
+            self._planned.cancel()
+            self._planned = None
         self.send_updates()
         deadline = self.engine.next_deadline_ms()
         if deadline is None or (self._timer is not None and self._timer_ms <= deadline):

@@ -112,7 +112,7 @@ class OffsetRanges:
         return again
 
     def gaps(self, end: int) -> list[tuple[int, int]]:
-        """The offsets missing between the first one and ``end``; all of them if there is none."""
+        """The offsets missing between the first one and ``end``, as start and end; none without a first one."""
         missing, at = [], self.spans[0][0] if self.spans else end
         for start, stop in [*self.spans, (end, end)]:
             if at < min(start, end):

@@ -56,7 +56,9 @@ async def test_the_journal_tells_who_logged_in():
         ]
         assert [call.api for call in journal.find(principal="*:alice", api="Metadata")] == ["Metadata"]
         assert journal.counts("principal") == {"User:ANONYMOUS": 1, "User:alice": 2}
-        with pytest.raises(AssertionError, match=r"(?s)Metadata with principal 'User:alice' .*as User:alice from 127\.0\.0\.1"):
+        with pytest.raises(
+            AssertionError, match=r"(?s)Metadata with principal 'User:alice' .*as User:alice from 127\.0\.0\.1"
+        ):
             journal.assert_served_by(broker=7, principal="User:alice", api="Metadata")
 
 
