@@ -2,6 +2,7 @@
 //!
 //! All else (what is cut off, damaged, or compressed within what is compressed) is refused, and read in Python.
 use crc32c::crc32c;
+use crc32fast::hash as crc32;
 
 const HEADER: usize = 61;
 const LOG_OVERHEAD: usize = 12;
@@ -271,22 +272,3 @@ fn pass_varint(body: &[u8], at: &mut usize) -> Option<()> {
         }
     }
 }
-
-/// The checksum of zlib, which messages of magic 0 and 1 have.
-pub fn crc32(data: &[u8]) -> u32 {
-    !data.iter().fold(!0, |crc, byte| CRC32[((crc ^ u32::from(*byte)) & 0xff) as usize] ^ (crc >> 8))
-}
-
-static CRC32: [u32; 256] = {
-    let (mut table, mut at) = ([0; 256], 0);
-    while at < 256 {
-        let (mut value, mut bit) = (at as u32, 0);
-        while bit < 8 {
-            value = if value & 1 == 0 { value >> 1 } else { (value >> 1) ^ 0xedb8_8320 };
-            bit += 1;
-        }
-        table[at] = value;
-        at += 1;
-    }
-    table
-};
