@@ -12,6 +12,8 @@ from functools import cache
 from random import Random
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from msgspec import Struct
+
 from protocol.codec import codec
 from protocol.records import DecompressionBudget
 from protocol.registry import message_class
@@ -105,8 +107,7 @@ class InjectedFaults:
         return errors.get(index, errors.get(None, self.every_partition))
 
 
-@dataclass(slots=True, eq=False)
-class Call:
+class Call(Struct, eq=False):
     """One request: its broker, its client's session, and the current time.
 
     The path of a call fills in ``api_key``, ``version``, ``correlation_id`` and ``body_start`` from the frame's header;
@@ -130,7 +131,7 @@ class Call:
     version: int = 0
     correlation_id: int = 0
     body_start: int = 0
-    arrived_ms: int = field(init=False)
+    arrived_ms: int = 0
     was_parked: bool = False
     parts: list[Part] | None = None
     wanted: Sequence[FetchPartition] = ()
@@ -211,7 +212,7 @@ class Call:
         self._request = request
 
 
-class Verdict(NamedTuple):
+class Verdict(Struct, eq=False, frozen=True):
     """The end of a call: an answer, the end of its connection, or an answer and then that end.
 
     ``response`` is the answer's message, in ``version`` (None: the request's); without it there is no answer.

@@ -196,6 +196,9 @@ class SocketState(Enum):
     LEAVING = "leaving"  # what the client still sends is dropped: closing over it would reset the connection
 
 
+QUEUED, HANDSHAKE, OPEN, ENDING, LEAVING = SocketState  # Python 3.11 takes a while to look up each
+
+
 class ClientProtocol(asyncio.BaseProtocol):
     """One client's socket, in front of its ``Connection``."""
 
@@ -216,7 +219,7 @@ class ClientProtocol(asyncio.BaseProtocol):
 
     def __init__(self, node: Node, listener: Listener) -> None:
         self.node, self.cluster, self.listener = node, node.cluster, listener
-        self.state = SocketState.QUEUED
+        self.state = QUEUED
         self._tap: Tap | None = None
         self._is_unwritten = False  # the client does not read its answers
         self._reads = True  # as the transport was set last
@@ -239,14 +242,14 @@ class ClientProtocol(asyncio.BaseProtocol):
         if not self.node.quotas.admit(self.listener.name, self.address):
             self.transport.abort()
             return False
-        self.state = SocketState.HANDSHAKE
+        self.state = HANDSHAKE
         if self.node.quotas.excess:
             self.node.end_excess()
         return True
 
     def _begin(self, principal: str | None = None) -> None:
         """Begin to take requests; ``principal`` is who a certificate says that the client is."""
-        self.state = SocketState.OPEN
+        self.state = OPEN
         number = self.cluster.next_connection_number()
         engine = self.cluster.engine
         session = engine.session(
@@ -277,7 +280,7 @@ class ClientProtocol(asyncio.BaseProtocol):
 
     def _is_too_early(self, data: bytes) -> bool:
         """True while the connection waits to be taken: uvloop begins to read all the same, and is stopped again."""
-        if self.state is not SocketState.QUEUED:
+        if self.state is not QUEUED:
             return False
         self._early += data
         self.transport.pause_reading()
@@ -305,7 +308,7 @@ class ClientProtocol(asyncio.BaseProtocol):
             if connection.is_held and not self._runs_soon and not self._is_unwritten:
                 self._runs_soon = True
                 asyncio.get_running_loop().call_soon(self._go_on)
-        if self.state is SocketState.LEAVING:
+        if self.state is LEAVING:
             return
         if connection.closed is not None:
             self.close(linger=False)
@@ -334,7 +337,7 @@ class ClientProtocol(asyncio.BaseProtocol):
 
     def take_no_more(self) -> None:
         """Read nothing more from the client; the received requests are answered."""
-        self.state = SocketState.ENDING
+        self.state = ENDING
         self._read_or_not()
 
     @property
@@ -347,13 +350,13 @@ class ClientProtocol(asyncio.BaseProtocol):
         for piece in self.connection.take_output():
             self._write(piece)
         self.connection.stopped()
-        self.state = SocketState.LEAVING
+        self.state = LEAVING
 
     def close(self, *, linger: bool) -> None:
         """End the connection from here; with ``linger`` the client closes last, so that it reads all it was sent."""
         if linger and self.transport.can_write_eof() and not self.transport.is_closing():
             end_writing(self.transport)
-            self.state = SocketState.LEAVING
+            self.state = LEAVING
             self._read_or_not()
             asyncio.get_running_loop().call_later(LINGER_S, self.transport.abort)
         else:
@@ -362,7 +365,7 @@ class ClientProtocol(asyncio.BaseProtocol):
     def abort(self) -> None:
         """Break the connection: what was not sent is lost."""
         self.connection.stopped()
-        self.state = SocketState.LEAVING
+        self.state = LEAVING
         self.transport.abort()
 
     def pause_writing(self) -> None:
@@ -376,7 +379,7 @@ class ClientProtocol(asyncio.BaseProtocol):
         self.flush()
 
     def connection_lost(self, error: Exception | None) -> None:
-        if self.state is SocketState.QUEUED:
+        if self.state is QUEUED:
             self.node.gave_up(self)
             return
         self._stop_connection()
@@ -390,9 +393,9 @@ class ClientProtocol(asyncio.BaseProtocol):
 
     def may_read(self) -> bool:
         """True if bytes of the client can be taken now."""
-        if self.state is SocketState.OPEN:
+        if self.state is OPEN:
             return not self._is_unwritten and not self.connection.is_full
-        return self.state is not SocketState.ENDING
+        return self.state is not ENDING
 
     def _read_or_not(self) -> None:
         reads = self.may_read()

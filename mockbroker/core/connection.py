@@ -11,7 +11,7 @@ from collections.abc import Callable
 from enum import Enum
 
 from mockbroker.call import Call
-from mockbroker.core.outcome import Ending, Outcome
+from mockbroker.core.outcome import Outcome
 from mockbroker.core.path import MIN_REQUEST_BYTES, CallPath
 from mockbroker.session import Session
 from protocol.errors import FrameError
@@ -32,6 +32,10 @@ class ConnectionState(Enum):
     MUTED = "muted"  # the client is throttled
     BLOCKED = "blocked"  # of a proxy: too many bytes wait for the real broker
     CLOSED = "closed"
+
+
+READY, RUNNING, WAITING, HELD, MUTED, BLOCKED, CLOSED = ConnectionState  # Python 3.11 takes a while to look up each
+HAS_NEXT_WAIT = (WAITING, HELD, MUTED, BLOCKED)
 
 
 class Connection:
@@ -59,7 +63,7 @@ class Connection:
 
     def __init__(self, path: CallPath, session: Session, *, on_output: Callable[[], None] = lambda: None) -> None:
         self.path, self.session, self.on_output = path, session, on_output
-        self.state = ConnectionState.READY
+        self.state = READY
         self.closed: str | None = None
         self.now_ms = 0
         self.owes_since_ms: int | None = None
@@ -75,7 +79,7 @@ class Connection:
     @property
     def is_held(self) -> bool:
         """True if the next call waits because too many answers are unsent."""
-        return self.state is ConnectionState.HELD
+        return self.state is HELD
 
     @property
     def is_full(self) -> bool:
@@ -85,7 +89,7 @@ class Connection:
     @property
     def is_busy(self) -> bool:
         """True if a call of the client waits, or frames of it wait for answers to be sent."""
-        return self.state is ConnectionState.WAITING or self.state is ConnectionState.HELD
+        return self.state is WAITING or self.state is HELD
 
     @property
     def unread_bytes(self) -> int:
@@ -94,7 +98,7 @@ class Connection:
 
     def receive(self, data: bytes, now_ms: int) -> None:
         """Receive bytes from the client, split anywhere; ``take_output`` then returns the immediate answers."""
-        if self.state is ConnectionState.CLOSED:
+        if self.state is CLOSED:
             return
         self.now_ms = now_ms
         if self.owes_since_ms is not None and not self._reader.pending:
@@ -130,7 +134,7 @@ class Connection:
     def end_if_late(self, now_ms: int) -> None:
         """End a connection whose first byte, or rest of a request, has been missing for too long."""
         since_ms = self.owes_since_ms
-        if since_ms is None or self.state is ConnectionState.CLOSED:
+        if since_ms is None or self.state is CLOSED:
             return
         late_ms = now_ms - since_ms
         limit = WHOLE_REQUEST if self._reader.pending else FIRST_BYTE
@@ -141,14 +145,14 @@ class Connection:
 
     def unmute(self, now_ms: int) -> None:
         """Run the frames that waited for the end of a throttle."""
-        if self.state is ConnectionState.MUTED:
-            self.state = ConnectionState.READY if self._call is None else ConnectionState.WAITING
+        if self.state is MUTED:
+            self.state = READY if self._call is None else WAITING
             self.resume(now_ms)
             self.on_output()
 
     def _close(self, reason: str | None) -> None:
-        if self.state is not ConnectionState.CLOSED:
-            self.state, self.closed = ConnectionState.CLOSED, reason
+        if self.state is not CLOSED:
+            self.state, self.closed = CLOSED, reason
 
     def _drop_call(self) -> None:
         if self._call is not None:
@@ -162,13 +166,13 @@ class Connection:
 
     def _run(self) -> None:
         """Run the complete frames, until one waits, too many answers are unsent or none is left."""
-        if self.state is not ConnectionState.READY and self.state is not ConnectionState.HELD:
+        if self.state is not READY and self.state is not HELD:
             return
-        self.state = ConnectionState.RUNNING
+        self.state = RUNNING
         try:
-            while self.state is ConnectionState.RUNNING:
+            while self.state is RUNNING:
                 if self._output_bytes > MAX_OUTPUT_BYTES:
-                    self.state = ConnectionState.HELD
+                    self.state = HELD
                     return
                 try:
                     frame = self._reader.next_frame()
@@ -184,12 +188,12 @@ class Connection:
                 if call is not None:
                     self._wait_for(call)
         finally:
-            if self.state is ConnectionState.RUNNING:
-                self.state = ConnectionState.READY
+            if self.state is RUNNING:
+                self.state = READY
 
     def _wait_for(self, call: Call | None) -> None:
         if call is not None:
-            self._call, self.state = call, ConnectionState.WAITING
+            self._call, self.state = call, WAITING
 
     def _limit_frames(self) -> None:
         """Set the limit of the next frame's size: that of a mechanism's tokens, or of requests."""
@@ -207,16 +211,16 @@ class Connection:
         self._call = None
         if self._is_guarded:
             self._limit_frames()
-        if self.state is ConnectionState.CLOSED:
+        if self.state is CLOSED:
             return
-        is_later = self.state is not ConnectionState.RUNNING
+        is_later = self.state is not RUNNING
         injected = outcome.call.injected
-        if outcome.ending is Ending.CLOSED:
+        if outcome.reason is not None:
             self._close(outcome.reason)
         elif injected is not None and injected.mute_ms:
             self._mute(outcome)
         elif is_later:
-            self.state = ConnectionState.READY
+            self.state = READY
         self._output += outcome.output
         self._output_bytes += sum(map(len, outcome.output))
         if is_later:
@@ -226,10 +230,5 @@ class Connection:
 
     def _mute(self, outcome: Outcome) -> None:
         assert outcome.call.injected is not None
-        self.state = ConnectionState.MUTED
+        self.state = MUTED
         self.path.mute(self, outcome.at_ms + outcome.call.injected.mute_ms)
-
-
-HAS_NEXT_WAIT = frozenset(
-    {ConnectionState.WAITING, ConnectionState.HELD, ConnectionState.MUTED, ConnectionState.BLOCKED}
-)

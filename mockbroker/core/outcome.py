@@ -5,7 +5,9 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from enum import Enum
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
+
+from msgspec import Struct
 
 from mockbroker.call import Call
 
@@ -21,7 +23,7 @@ class Ending(Enum):
     CLOSED = "closed"  # its connection was closed instead of an answer
 
 
-class Outcome(NamedTuple):
+class Outcome(Struct, eq=False, frozen=True):
     """A call's end.
 
     ``output`` is the encoded response with its length in front, in pieces; empty without a response. ``response`` is

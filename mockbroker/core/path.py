@@ -15,11 +15,13 @@ from random import Random
 from struct import Struct
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
+
 from mockbroker.api import handler_of
 from mockbroker.call import Call, Verdict, Wait
 from mockbroker.core.outcome import Ending, Observer, Outcome, log_failure
 from mockbroker.core.purgatory import Purgatory
-from mockbroker.core.response_cache import CACHED_API, ResponseCache
+from mockbroker.core.response_cache import METADATA, START, ResponseCache
 from mockbroker.handlers.error_responses import error_response
 from mockbroker.parts import provided
 from mockbroker.session import Session
@@ -53,12 +55,12 @@ class Stage(Enum):
     """The stage of a call. Calls pass the stages in this order, and skip those without a step in their path."""
 
     LOGIN = "login"  # a client that must log in, or that is refused after a delay
+    CACHE = "cache"  # an earlier answer to the same request is still valid, and no fault or access rule is configured
     HEADER = "header"  # API key, version and correlation id
     VERSION = "version"  # the API is served in this version
     SESSION = "session"  # the rest of the header: client id, rack and the rack's source
     LIMITS = "limits"  # quotas, limits and access
     FAULTS = "faults"  # faults that tests inject; a call waits here for delays
-    CACHE = "cache"  # an earlier answer to the same request is still valid
     HANDLER = "handler"  # the handler reads the body and answers, or the call waits
     FORWARD = "forward"  # a real broker answers a proxy's call
     PACING = "pacing"  # the answer waits for the bandwidth that a fault allows
@@ -94,12 +96,12 @@ class CallPath:
         self.response_cache = ResponseCache(self.cluster)
         self.steps = {
             Stage.LOGIN: self.log_in,
+            Stage.CACHE: self.answer_cached,
             Stage.HEADER: self.read_header,
             Stage.VERSION: self.gate_version,
             Stage.SESSION: self.open_session,
             Stage.LIMITS: self.check_limits,
             Stage.FAULTS: self.inject_faults,
-            Stage.CACHE: self.answer_cached,
             Stage.HANDLER: self.handle,
         }
 
@@ -205,6 +207,20 @@ class CallPath:
 
         return guard(call, call.session.authenticator)
 
+    def answer_cached(self, call: Call) -> Verdict | Wait | None:
+        """Answer from the response cache, unless a fault or an access rule may act on the request."""
+        if not call.frame.startswith(START) or self.faults or self.checks_access:
+            return None
+        cached = self.response_cache.find(call)
+        if cached is None:
+            return None
+        return Verdict(output=[RESPONSE_START.pack(4 + len(cached), call.correlation_id) + cached])
+
+    @property
+    def checks_access(self) -> bool:
+        """True if clients need access rights."""
+        return "authorizer.class.name" in self.cluster.settings.given_names
+
     def read_header(self, call: Call) -> Verdict | Wait | None:
         """Read the start of the header: API key, version and correlation id."""
         call.api_key, call.version, call.correlation_id = REQUEST_START.unpack_from(call.frame)
@@ -245,7 +261,7 @@ class CallPath:
             from mockbroker.core.quota_limits import check_quotas
 
             check_quotas(call)
-        if "authorizer.class.name" not in self.cluster.settings.given_names or not (check := provided("access_check")):
+        if not self.checks_access or not (check := provided("access_check")):
             return None
         verdict: Verdict | Wait | None
         try:
@@ -261,17 +277,6 @@ class CallPath:
             if verdict is not None:
                 return verdict
         return None
-
-    def answer_cached(self, call: Call) -> Verdict | Wait | None:
-        """Answer from the response cache."""
-        if call.api_key != CACHED_API:
-            return None
-        if call.injected is not None and call.injected.amend:
-            return None  # a fault changes the answer
-        cached = self.response_cache.find(call)
-        if cached is None:
-            return None
-        return Verdict(output=[RESPONSE_START.pack(4 + len(cached), call.correlation_id) + cached])
 
     def handle(self, call: Call) -> Verdict | Wait | None:
         """Run the handler."""
@@ -299,7 +304,7 @@ class CallPath:
     def _resume(self, call: Call, wait: Wait, stage: Stage) -> None:
         """A wait is over: after the handler's, the call has its answer; after a limit's or a fault's, it continues."""
         if stage is Stage.PACING:
-            self._end(wait.then(call)._replace(at_ms=call.now_ms, ending=Ending.ANSWERED_LATER))
+            self._end(replace(wait.then(call), at_ms=call.now_ms, ending=Ending.ANSWERED_LATER))
             return
         try:
             result = wait.then(call)
@@ -327,17 +332,17 @@ class CallPath:
 
     def _conclude(self, call: Call, verdict: Verdict) -> None:
         """Encode the answer, if any, and end the call."""
-        response, version, output, closes, error = verdict
+        response, output, closes, error = verdict.response, verdict.output, verdict.closes, verdict.error
         if output is None and response is not None:
             amend = call.injected.amend if call.injected is not None else ()
             for change in amend:
                 change(response)
             try:
-                output = encoded(call, response, call.version if version is None else version)
+                output = encoded(call, response, call.version if verdict.version is None else verdict.version)
             except ProtocolError as found:
                 response, closes, error = None, f"the answer cannot be written: {found}", found
             else:
-                if call.api_key == CACHED_API and error is None and not amend:
+                if call.api_key == METADATA and error is None and not amend:
                     self.response_cache.keep(call, output)
         ending = Ending.ANSWERED_LATER if call.was_parked else Ending.ANSWERED
         if closes is not None:
@@ -361,15 +366,15 @@ class CallPath:
         except ApiError as error:
             response = error_response(call.request, call.version, error)
             if response is None:
-                return outcome._replace(ending=Ending.CLOSED, output=(), response=None, reason=error.message)
-            return outcome._replace(output=encoded(call, response, call.version), response=response)
+                return replace(outcome, ending=Ending.CLOSED, output=(), response=None, reason=error.message)
+            return replace(outcome, output=encoded(call, response, call.version), response=response)
         return outcome
 
     def _finish(self, outcome: Outcome) -> None:
         call = outcome.call
         finish, call.finish = call.finish, None
         assert finish is not None, "a call ends once"
-        if outcome.error is not None or outcome.ending is Ending.CLOSED:
+        if outcome.error is not None or outcome.reason is not None:
             log_failure(outcome)
         for observer in self.observers:
             observer.call_ended(outcome)

@@ -14,7 +14,9 @@ from mockbroker.call import Call
 from mockbroker.session import RackSource
 from mockbroker.state.cluster import Cluster
 
-CACHED_API = 3  # Metadata
+METADATA = 3
+START = METADATA.to_bytes(2)
+"""The first bytes of a request whose answers are cached."""
 MAX_CACHED_BYTES = 64 << 20
 MAX_REQUEST_BYTES = 4096
 
@@ -23,9 +25,13 @@ MAX_REQUEST_BYTES = 4096
 class CachedResponses:
     """The answers to one request: one for each broker of the rotation, or a single one without rotation.
 
-    ``rack`` is the rack of the request, None if it names none.
+    ``version`` and ``body_start`` are those of the request, and ``client_id`` is the client id that it has; ``rack`` is
+    its rack, None if it names none.
     """
 
+    version: int
+    body_start: int
+    client_id: str | None
     rack: str | None
     takes_turns: bool
     turn_rack: str | None
@@ -44,26 +50,31 @@ class ResponseCache:
     _by_request: dict[tuple[bytes, str, str | None], CachedResponses] = field(default_factory=dict)
 
     def find(self, call: Call) -> bytes | None:
-        """The cached answer to the same request, None without one; advances the rotation if the answer uses it."""
-        cluster = self.cluster
-        if not call.view.is_shared:
-            return None  # each broker has its own metadata
+        """The cached answer to the same request, None without one; advances the rotation if the answer uses it.
+
+        Fills in the call's and the session's fields that the header of the request determines.
+        """
+        cluster, session = self.cluster, call.session
         if self._version != cluster.version:
             self._by_request.clear()
             self.size_bytes = 0
             self._version = cluster.version
             return None
         cached = self._by_request.get(key_of(call))
-        if cached is None:
-            return None
+        if cached is None or not call.view.is_shared:
+            return None  # or the broker has its own metadata
         place = cluster.liveness.place_in_rotation(cached.turn_rack) if cached.takes_turns else 0
         answer = cached.by_place.get(place)
         if answer is None:
             return None
         if cached.takes_turns:
             cluster.liveness.rotate(cached.turn_rack)
+        if cached.client_id != session.client_id:
+            session.identify(cached.client_id)
         if cached.rack is not None:
-            call.session.learn_rack(cached.rack)
+            session.learn_rack(cached.rack)
+        call.api_key, call.version, call.body_start = METADATA, cached.version, cached.body_start
+        call.correlation_id = int.from_bytes(call.frame[4:8], signed=True)
         call.cached = cached
         return answer
 
@@ -81,7 +92,9 @@ class ResponseCache:
         if cached is None:
             session = call.session
             rack = session.rack if session.rack_source is RackSource.REQUEST else None
-            cached = self._by_request[key] = CachedResponses(rack, call.diskless_turn is not None, turn_rack)
+            cached = self._by_request[key] = CachedResponses(
+                call.version, call.body_start, session.client_id, rack, call.diskless_turn is not None, turn_rack
+            )
         call.cached = cached
         if place not in cached.by_place:
             cached.by_place[place] = answer

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from mockbroker.call import Call
-from mockbroker.core.connection import MAX_OUTPUT_BYTES, Connection, ConnectionState
+from mockbroker.core.connection import BLOCKED, CLOSED, HELD, MAX_OUTPUT_BYTES, READY, RUNNING, WAITING, Connection
 from mockbroker.core.outcome import Ending, Outcome
 from mockbroker.core.path import LENGTH, MIN_REQUEST_BYTES
 from mockbroker.proxy.frame_room import PooledFrameReader
@@ -31,7 +31,7 @@ MAX_FORWARDED_BYTES, MAX_FORWARDED = 64 << 20, 10_000  # of requests without an 
 MAX_WAITING_BYTES = 1 << 20  # of answers after one that a fault delays; with more, the real broker is not read
 
 
-MAY_RUN = (ConnectionState.READY, ConnectionState.HELD, ConnectionState.BLOCKED)
+MAY_RUN = (READY, HELD, BLOCKED)
 
 
 class BareToken:
@@ -133,12 +133,12 @@ class ProxyConnection(Connection):
         """True if the client sends no more and all its requests were forwarded."""
         if self.closed is not None:
             return not self._to_upstream
-        return self._has_left and self.state is ConnectionState.READY and not self._to_upstream
+        return self._has_left and self.state is READY and not self._to_upstream
 
     @property
     def is_quiet(self) -> bool:
         """True if all received bytes were forwarded, and no answer is due."""
-        return self.state is ConnectionState.READY and not self._output and not self._reader.pending
+        return self.state is READY and not self._output and not self._reader.pending
 
     @property
     def is_answer_partial(self) -> bool:
@@ -185,7 +185,7 @@ class ProxyConnection(Connection):
             self._forwarded_bytes += len(call.frame)
         self._to_upstream += frame
         self._to_upstream_bytes += sum(map(len, frame))
-        if self.state is not ConnectionState.RUNNING:  # it had waited
+        if self.state is not RUNNING:  # it had waited
             if self._call is call:
                 self._call_ended()
             self.on_upstream()
@@ -215,19 +215,19 @@ class ProxyConnection(Connection):
     def _received_upstream(self, now_ms: int) -> None:
         self.now_ms = max(self.now_ms, now_ms)
         before = self.state
-        if before is not ConnectionState.CLOSED:
-            self.state = ConnectionState.RUNNING
+        if before is not CLOSED:
+            self.state = RUNNING
         try:
             self._take_answers()
         finally:
-            if self.state is ConnectionState.RUNNING:
-                ended = before is ConnectionState.WAITING and self._call is None
-                self.state = ConnectionState.READY if ended else before
+            if self.state is RUNNING:
+                ended = before is WAITING and self._call is None
+                self.state = READY if ended else before
         if self._output or self.closed is not None:
             self.on_output()
         if self.untold:
             self._proxy_path.tell(self)
-        if self.state is not ConnectionState.READY:
+        if self.state is not READY:
             self._run()
             self.on_output()
         self._end_if_silenced()
@@ -331,17 +331,17 @@ class ProxyConnection(Connection):
         """Forward the complete frames, until one waits or too much is in flight."""
         if self.state not in MAY_RUN:
             return
-        self.state = ConnectionState.RUNNING
+        self.state = RUNNING
         reader, login = self._reader, self.login
         try:
-            while self.state is ConnectionState.RUNNING:
+            while self.state is RUNNING:
                 if not reader.pending:
                     return
                 if self._must_wait:
-                    self.state = ConnectionState.BLOCKED
+                    self.state = BLOCKED
                     return
                 if self._output_bytes > MAX_OUTPUT_BYTES:
-                    self.state = ConnectionState.HELD
+                    self.state = HELD
                     return
                 is_request = login.request_follows_header()
                 reader.min_frame_bytes = MIN_REQUEST_BYTES if is_request else 0
@@ -364,8 +364,8 @@ class ProxyConnection(Connection):
                 else:
                     self._wait_for(self.path.take(frame, self.session, self.now_ms, self._finish))
         finally:
-            if self.state is ConnectionState.RUNNING:
-                self.state = ConnectionState.READY
+            if self.state is RUNNING:
+                self.state = READY
             if self._to_upstream:
                 self.on_upstream()
 
@@ -379,7 +379,7 @@ class ProxyConnection(Connection):
         self._order[call] = outcome
         self._waiting_bytes += sum(map(len, outcome.output))
         self._give_answers()
-        if self.state is not ConnectionState.RUNNING:
+        if self.state is not RUNNING:
             self.now_ms = max(self.now_ms, outcome.at_ms)
             self._run()
             self.on_output()
@@ -410,8 +410,8 @@ class ProxyConnection(Connection):
     def _call_ended(self) -> None:
         """The waiting call has ended."""
         self._call = None
-        if self.state is ConnectionState.WAITING:
-            self.state = ConnectionState.READY
+        if self.state is WAITING:
+            self.state = READY
 
     def _give(self, output: Sequence[bytes]) -> None:
         size = sum(map(len, output))

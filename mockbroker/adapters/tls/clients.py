@@ -12,7 +12,7 @@ import logging
 import ssl
 from contextlib import suppress
 
-from mockbroker.adapters.sockets import ClientProtocol, Node, SocketState
+from mockbroker.adapters.sockets import HANDSHAKE, LEAVING, QUEUED, ClientProtocol, Node
 from mockbroker.adapters.tls.contexts import TlsListener, reason_of
 from mockbroker.state.brokers.broker import Listener
 
@@ -114,7 +114,7 @@ class TlsClientProtocol(ClientProtocol):
     def data_received(self, data: bytes) -> None:
         if self._is_too_early(data):
             return
-        if self.state is SocketState.LEAVING:
+        if self.state is LEAVING:
             return  # read and dropped, so that the client reads the alert
         try:
             opened = self._stream.take_in(data)
@@ -134,7 +134,7 @@ class TlsClientProtocol(ClientProtocol):
         outgoing = self._stream.take_outgoing()
         if outgoing:
             self.transport.write(outgoing)
-        if self.state is SocketState.HANDSHAKE and self._stream.is_open and not self._begin_as_client():
+        if self.state is HANDSHAKE and self._stream.is_open and not self._begin_as_client():
             return
         if opened:
             super().data_received(opened)
@@ -147,7 +147,7 @@ class TlsClientProtocol(ClientProtocol):
         super().close(linger=linger)
 
     def connection_lost(self, error: Exception | None) -> None:
-        if self.state is SocketState.QUEUED or self in self.node.clients:
+        if self.state is QUEUED or self in self.node.clients:
             super().connection_lost(error)
         else:
             self._stop_timer()
@@ -175,14 +175,14 @@ class TlsClientProtocol(ClientProtocol):
             self.listener.name,
             reason,
         )
-        if self.state is not SocketState.HANDSHAKE:
+        if self.state is not HANDSHAKE:
             self.connection.stopped()
         self._turn_away(self._stream.take_outgoing())
 
     def _turn_away(self, alert: bytes) -> None:
         """Send an alert, and read nothing more."""
         self._stop_timer()
-        self.state = SocketState.LEAVING
+        self.state = LEAVING
         self.transport.write(alert)
         super().close(linger=True)
 

@@ -48,3 +48,27 @@ def test_cached_answers_tell_client_ids_and_listeners_apart(sim):
         assert leader(client_id="diskless_az=a") == 0
         assert leader(client_id="diskless_az=c") == 2
         assert leader(client_id="plain", listener="RACK_b", listener_rack="b") == 1
+
+
+def test_a_cached_answer_is_recorded_as_the_first_one(sim):
+    first, second = Client(sim, connection=1), Client(sim, connection=2)
+    first.ask(METADATA, 12, client_id="diskless_az=b")
+    second.ask(METADATA, 12, client_id="other")
+    second.ask(METADATA, 12, client_id="diskless_az=b")
+    assert second.connection.session.client_id == "diskless_az=b"
+    made, _, cached = list(sim.journal)
+    assert cached._replace(sequence=made.sequence, connection=made.connection) == made
+    calls = {key.client_id: amounts[0] for key, amounts in sim.traffic.ledger().flows.items()}
+    assert calls == {"diskless_az=b": 2, "other": 1}
+
+
+def test_no_answer_is_cached_while_faults_or_access_rules_may_act_on_it(sim):
+    client = Client(sim)
+    client.ask(METADATA, 12)
+    sim.faults.add({"match": {"api": "Metadata"}, "effect": {"throttle_ms": 70}})
+    assert client.ask(METADATA, 12).throttle_time_ms == 70
+    guarded = Simulation(settings={"authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer"})
+    guarded.cluster.replication_control.create("hidden", 1)
+    client = Client(guarded)
+    for _ in range(2):
+        assert client.ask(METADATA, 12).topics == []
