@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import re
 from base64 import urlsafe_b64encode
+from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+from msgspec import structs
 
 from mockbroker.state.coordinator_shard import CoordinatorRecord
 from mockbroker.state.errors import ApiError
-from protocol.embedded.share_state_log import ShareSnapshotValue, ShareUpdateValue
+from protocol.embedded.share_state_log import ShareSnapshotValue, ShareUpdateValue, StateBatch
 from protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
@@ -59,35 +62,18 @@ def read_coordinator_key(key: str) -> str:
     return f"{found['group']}:{found['topic']}:{int(found['partition'])}"
 
 
-class StateBatch(NamedTuple):
-    """Persisted state of a range of records: offsets (both inclusive), delivery state and delivery count."""
-
-    first_offset: int
-    last_offset: int
-    delivery_state: int
-    delivery_count: int
-
-
 @dataclass(slots=True, frozen=True)
 class ShareState:
-    """The persisted state of a share partition.
+    """The persisted state of a share partition: its last snapshot with the updates since.
 
-    ``updates`` counts the updates since the last snapshot, whose number is ``snapshot_epoch``. Leaders and groups with
-    older epochs than ``newest_leader_epoch`` and ``newest_state_epoch`` are fenced, even after reinitialization. The
-    times are those of the last snapshot, in wall-clock time; a snapshot repeated because of its age has two.
+    ``updates`` counts these updates. Leaders and groups with older epochs than ``newest_leader_epoch`` and
+    ``newest_state_epoch`` are fenced, even after reinitialization.
     """
 
-    snapshot_epoch: int
-    state_epoch: int
-    leader_epoch: int
-    start_offset: int
-    delivery_complete_count: int
-    state_batches: tuple[StateBatch, ...] = ()
+    value: ShareSnapshotValue
     updates: int = 0
     newest_leader_epoch: int = 0
     newest_state_epoch: int = 0
-    create_ms: int = 0
-    write_ms: int = 0
 
 
 def share_of(cluster: Cluster) -> SharePartitions:
@@ -99,51 +85,36 @@ def share_of(cluster: Cluster) -> SharePartitions:
 def replay(states: dict[SharePartitionKey, ShareState], record: CoordinatorRecord) -> None:
     """Apply a record of ``__share_group_state`` to the states by share partition."""
     key = SharePartitionKey(record.key.group_id, record.key.topic_id, record.key.partition)
-    before = states.get(key)
     if record.value is None:
         states.pop(key, None)
     elif isinstance(record.value, ShareSnapshotValue):
-        states[key] = after_snapshot(before, record.value)
+        states[key] = after_snapshot(states.get(key), record.value)
     else:
-        states[key] = after_update(before, record.value)
+        states[key] = after_update(states.get(key), record.value)
 
 
 def after_snapshot(before: ShareState | None, value: ShareSnapshotValue) -> ShareState:
-    return ShareState(
-        value.snapshot_epoch,
-        value.state_epoch,
-        value.leader_epoch,
-        value.start_offset,
-        value.delivery_complete_count,
-        tuple(state_batches(value)),
-        newest_leader_epoch=max(value.leader_epoch, before.newest_leader_epoch if before is not None else 0),
-        newest_state_epoch=max(value.state_epoch, before.newest_state_epoch if before is not None else 0),
-        create_ms=value.create_timestamp,
-        write_ms=value.write_timestamp,
-    )
+    leader_epoch, state_epoch = (0, 0) if before is None else (before.newest_leader_epoch, before.newest_state_epoch)
+    return ShareState(value, 0, max(value.leader_epoch, leader_epoch), max(value.state_epoch, state_epoch))
 
 
-def after_update(before: ShareState | None, value: ShareUpdateValue) -> ShareState:
+def after_update(before: ShareState | None, update: ShareUpdateValue) -> ShareState:
     if before is None:  # in a log whose beginning is deleted: a snapshot comes later
-        before = ShareState(value.snapshot_epoch, 0, NO_EPOCH, value.start_offset, value.delivery_complete_count)
-    start_offset = before.start_offset if value.start_offset == NO_OFFSET else value.start_offset
-    return replace(
-        before,
-        leader_epoch=before.leader_epoch if value.leader_epoch == NO_EPOCH else value.leader_epoch,
+        value = ShareSnapshotValue(
+            snapshot_epoch=update.snapshot_epoch, leader_epoch=NO_EPOCH, start_offset=update.start_offset
+        )
+        before = ShareState(value)
+    known: Any = before.value
+    start_offset = known.start_offset if update.start_offset == NO_OFFSET else update.start_offset
+    value = structs.replace(
+        known,
+        leader_epoch=known.leader_epoch if update.leader_epoch == NO_EPOCH else update.leader_epoch,
         start_offset=start_offset,
-        delivery_complete_count=value.delivery_complete_count,
-        state_batches=tuple(combined([*before.state_batches, *state_batches(value)], start_offset)),
-        updates=before.updates + 1,
-        newest_leader_epoch=max(value.leader_epoch, before.newest_leader_epoch),
+        delivery_complete_count=update.delivery_complete_count,
+        state_batches=combined([*known.state_batches, *update.state_batches], start_offset),
     )
-
-
-def state_batches(value: Any) -> list[StateBatch]:
-    """The state batches in a record or request."""
-    return [
-        StateBatch(one.first_offset, one.last_offset, one.delivery_state, one.delivery_count)
-        for one in value.state_batches
-    ]
+    newest_leader_epoch = max(update.leader_epoch, before.newest_leader_epoch)
+    return ShareState(value, before.updates + 1, newest_leader_epoch, before.newest_state_epoch)
 
 
 def combined(batches: Iterable[StateBatch], start_offset: int) -> list[StateBatch]:
@@ -151,46 +122,44 @@ def combined(batches: Iterable[StateBatch], start_offset: int) -> list[StateBatc
 
     Of several batches with an offset, the one with the most deliveries wins; among equals, the higher state.
 
-    >>> combined([StateBatch(0, 9, 0, 1), StateBatch(3, 4, 2, 1), StateBatch(5, 5, 2, 1)], 2)
-    [StateBatch(first_offset=2, last_offset=2, delivery_state=0, delivery_count=1), \
-StateBatch(first_offset=3, last_offset=5, delivery_state=2, delivery_count=1), \
-StateBatch(first_offset=6, last_offset=9, delivery_state=0, delivery_count=1)]
+    >>> found = combined([state_batch(0, 9, 0, 1), state_batch(3, 4, 2, 1), state_batch(5, 5, 2, 1)], 2)
+    >>> [structs.astuple(one)[:4] for one in found]
+    [(2, 2, 0, 1), (3, 5, 2, 1), (6, 9, 0, 1)]
     """
     pruned = [
-        one._replace(first_offset=max(one.first_offset, start_offset))
+        state_batch(max(one.first_offset, start_offset), one.last_offset, one.delivery_state, one.delivery_count)
         for one in batches
         if start_offset == NO_OFFSET or one.last_offset >= start_offset
     ]
     if len(pruned) < 2:
         return pruned
-    changes: dict[
-        int, list[tuple[int, tuple[int, int]]]
-    ] = {}  # by offset: the change in the number of batches with each priority
+    changes: dict[int, list[tuple[int, tuple[int, int]]]] = {}  # by offset: +1 or -1 batch of this count and state
     for one in pruned:
         priority = (one.delivery_count, one.delivery_state)
         changes.setdefault(one.first_offset, []).append((1, priority))
         changes.setdefault(one.last_offset + 1, []).append((-1, priority))
     result: list[StateBatch] = []
-    open_batches: dict[tuple[int, int], int] = {}
+    open_batches: Counter[tuple[int, int]] = Counter()
     winner: tuple[int, int] | None = None
     since = NO_OFFSET
     for offset in sorted(changes):
         if winner is not None:
-            append(result, StateBatch(since, offset - 1, winner[1], winner[0]))
-        for change, priority in changes[offset]:
-            left = open_batches.get(priority, 0) + change
-            if left:
-                open_batches[priority] = left
+            last = result[-1] if result else None
+            if last is not None and (last.delivery_count, last.delivery_state, last.last_offset) == (
+                *winner,
+                since - 1,
+            ):
+                last.last_offset = offset - 1
             else:
-                del open_batches[priority]
-        winner, since = max(open_batches, default=None), offset
+                result.append(state_batch(since, offset - 1, winner[1], winner[0]))
+        for change, priority in changes[offset]:
+            open_batches[priority] += change
+        winner, since = max(+open_batches, default=None), offset
     return result
 
 
-def append(result: list[StateBatch], batch: StateBatch) -> None:
-    """Append a batch, merged into the last one if both are adjacent and in the same state."""
-    before = result[-1] if result else None
-    if before is not None and before[1:] == (batch.first_offset - 1, *batch[2:]):
-        result[-1] = before._replace(last_offset=batch.last_offset)
-    else:
-        result.append(batch)
+def state_batch(first_offset: int, last_offset: int, state: int, delivery_count: int) -> StateBatch:
+    """The delivery state of a range of records, both offsets inclusive."""
+    return StateBatch(
+        first_offset=first_offset, last_offset=last_offset, delivery_state=state, delivery_count=delivery_count
+    )

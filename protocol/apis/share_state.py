@@ -3,7 +3,8 @@ ReadShareGroupStateSummary (87): brokers keep the state of share partitions with
 """
 
 from ..declare import field, record, request, response
-from ..wire import Array, Int8, Int16, Int32, Int64, String, Uuid
+from ..embedded.share_state_log import StateBatch
+from ..wire import Array, Int16, Int32, Int64, String, Uuid
 
 
 @request(key=83, versions="0", flexible="0+")
@@ -69,13 +70,6 @@ class ReadShareGroupStateResponse:
     class Topic:
         @record
         class Partition:
-            @record
-            class StateBatch:
-                first_offset: int = field(Int64)
-                last_offset: int = field(Int64)
-                delivery_state: int = field(Int8)  # 0: available; 2: acknowledged; 4: archived
-                delivery_count: int = field(Int16)
-
             partition: int = field(Int32)
             error_code: int = field(Int16)
             error_message: str | None = field(String, nullable="0+", default=None)
@@ -97,13 +91,6 @@ class WriteShareGroupStateRequest:
     class Topic:
         @record
         class Partition:
-            @record
-            class StateBatch:
-                first_offset: int = field(Int64)
-                last_offset: int = field(Int64)
-                delivery_state: int = field(Int8)  # 0: available; 2: acknowledged; 4: archived
-                delivery_count: int = field(Int16)
-
             partition: int = field(Int32)
             state_epoch: int = field(Int32)
             leader_epoch: int = field(Int32)

@@ -7,6 +7,16 @@ from ..declare import data, field, record
 from ..wire import Array, Int8, Int16, Int32, Int64, String, Uuid
 
 
+@record
+class StateBatch:
+    """The delivery state of a range of records, both offsets inclusive."""
+
+    first_offset: int = field(Int64)
+    last_offset: int = field(Int64)
+    delivery_state: int = field(Int8)  # 0: available; 2: acknowledged; 4: archived
+    delivery_count: int = field(Int16)
+
+
 @data(versions="0", key=0)
 class ShareSnapshotKey:
     """Which share partition."""
@@ -19,13 +29,6 @@ class ShareSnapshotKey:
 @data(versions="0", flexible="0+", key=0)
 class ShareSnapshotValue:
     """All of its state."""
-
-    @record
-    class StateBatch:
-        first_offset: int = field(Int64)
-        last_offset: int = field(Int64)
-        delivery_state: int = field(Int8)  # 0: available; 2: acknowledged; 4: archived
-        delivery_count: int = field(Int16)
 
     snapshot_epoch: int = field(Int32)
     state_epoch: int = field(Int32)
@@ -49,13 +52,6 @@ class ShareUpdateKey:
 @data(versions="0", flexible="0+", key=1)
 class ShareUpdateValue:
     """The changes since the snapshot of that epoch."""
-
-    @record
-    class StateBatch:
-        first_offset: int = field(Int64)
-        last_offset: int = field(Int64)
-        delivery_state: int = field(Int8)
-        delivery_count: int = field(Int16)
 
     snapshot_epoch: int = field(Int32)
     leader_epoch: int = field(Int32)

@@ -13,6 +13,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
+import msgspec
+
 from mockbroker.api import Errors, Needs, handles
 from mockbroker.call import Call
 from mockbroker.handlers.find_coordinator import check_coordinator
@@ -21,9 +23,7 @@ from mockbroker.share_groups.share_states import (
     SharePartitionKey,
     coordinator_key,
     share_of,
-    state_batches,
 )
-from mockbroker.share_groups.state.coordinator import SharePartitionWrite
 from mockbroker.state.errors import ApiError
 from protocol.apis.share_state import (
     DeleteShareGroupStateRequest,
@@ -37,10 +37,9 @@ from protocol.apis.share_state import (
     WriteShareGroupStateRequest,
     WriteShareGroupStateResponse,
 )
+from protocol.embedded.share_state_log import ShareUpdateValue
 
 Response = TypeVar("Response")
-
-COUNTS_VERSION = 1  # of WriteShareGroupState: has the number of records whose delivery is complete
 
 
 @handles(InitializeShareGroupStateRequest, access=Needs(cluster="ClusterAction"), errors=Errors(words="nothing"))
@@ -60,9 +59,7 @@ def read_state(call: Call, request: ReadShareGroupStateRequest) -> ReadShareGrou
     def one(key: SharePartitionKey, entry: Any, result: ReadShareGroupStateResponse.Topic.Partition) -> None:
         state = share_of(call.cluster).coordinator.read(key, entry.leader_epoch)
         result.state_epoch, result.start_offset = state.state_epoch, state.start_offset
-        result.state_batches = [
-            ReadShareGroupStateResponse.Topic.Partition.StateBatch(**batch._asdict()) for batch in state.state_batches
-        ]
+        result.state_batches = state.state_batches
 
     return answered(call, request, ReadShareGroupStateResponse, one)
 
@@ -72,10 +69,8 @@ def write_state(call: Call, request: WriteShareGroupStateRequest) -> WriteShareG
     """Persist the states that leaders write."""
 
     def one(key: SharePartitionKey, entry: Any, result: Any) -> None:
-        complete = entry.delivery_complete_count if call.version >= COUNTS_VERSION else -1
-        batches = state_batches(entry)
-        written = SharePartitionWrite(entry.state_epoch, entry.leader_epoch, entry.start_offset, complete, batches)
-        share_of(call.cluster).coordinator.write(key, written)
+        update = msgspec.convert(entry, ShareUpdateValue, from_attributes=True)
+        share_of(call.cluster).coordinator.write(key, entry.state_epoch, update)
 
     return answered(call, request, WriteShareGroupStateResponse, one)
 

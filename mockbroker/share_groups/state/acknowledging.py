@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from mockbroker.share_groups.share_states import StateBatch
+from mockbroker.share_groups.share_states import state_batch
 from mockbroker.share_groups.state.in_flight import (
     ACKNOWLEDGED,
     ACQUIRED,
@@ -22,6 +22,7 @@ from mockbroker.share_groups.state.in_flight import (
 )
 from mockbroker.share_groups.state.partition import SharePartition
 from mockbroker.state.errors import ApiError
+from protocol.embedded.share_state_log import StateBatch
 from protocol.error_codes import ErrorCode
 
 GAP, ACCEPT, RELEASE, REJECT, RENEW = 0, 1, 2, 3, 4
@@ -65,7 +66,7 @@ class RecordChanges:
         state.release(to, partition.limits().max_delivery_count)
         completed = partition.records_from_start(first_offset, last_offset) if state.state.is_terminal else 0
         partition.delivery_complete_count += completed
-        batch = StateBatch(first_offset, last_offset, state.state, state.delivery_count)
+        batch = state_batch(first_offset, last_offset, state.state, state.delivery_count)
         self.made.append(Change(state, before, batch, completed))
 
     def persist(self) -> None:

@@ -8,9 +8,11 @@ Source: ShareCoordinatorShard, Apache Kafka 4.4.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from msgspec import structs
 
 from mockbroker.share_groups.share_states import (
     NO_OFFSET,
@@ -18,14 +20,20 @@ from mockbroker.share_groups.share_states import (
     SHARE_TOPIC,
     SharePartitionKey,
     ShareState,
-    StateBatch,
+    after_update,
     combined,
     coordinator_key,
     replay,
 )
 from mockbroker.state.coordinator_shard import CoordinatorRecord
 from mockbroker.state.errors import ApiError
-from protocol.embedded.share_state_log import ShareSnapshotKey, ShareSnapshotValue, ShareUpdateKey, ShareUpdateValue
+from protocol.embedded.share_state_log import (
+    ShareSnapshotKey,
+    ShareSnapshotValue,
+    ShareUpdateKey,
+    ShareUpdateValue,
+    StateBatch,
+)
 from protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
@@ -34,16 +42,6 @@ if TYPE_CHECKING:
 UPDATES_PER_SNAPSHOT = "share.coordinator.snapshot.update.records.per.snapshot"
 FENCED_LEADER_EPOCH_MESSAGE = "The leader epoch in the request is older than the epoch on the broker."
 FENCED_STATE_EPOCH_MESSAGE = "The coordinator rejected the request because the state epoch did not match."
-
-
-class SharePartitionWrite(NamedTuple):
-    """A leader's write to the state of a share partition; -1 leaves an offset unchanged."""
-
-    state_epoch: int
-    leader_epoch: int
-    start_offset: int
-    delivery_complete_count: int
-    state_batches: list[StateBatch]
 
 
 @dataclass(slots=True, eq=False)
@@ -67,52 +65,46 @@ class ShareCoordinator:
         if before is not None and before.newest_state_epoch > state_epoch:
             raise ApiError(ErrorCode.FENCED_STATE_EPOCH, FENCED_STATE_EPOCH_MESSAGE)
         self._check_partition(key)
-        snapshot_epoch = 0 if before is None else before.snapshot_epoch + 1
-        complete = -1 if start_offset == NO_OFFSET else 0
-        self._write_snapshot(key, before, ShareState(snapshot_epoch, state_epoch, 0, start_offset, complete))
+        value = ShareSnapshotValue(
+            snapshot_epoch=0 if before is None else before.value.snapshot_epoch + 1,
+            state_epoch=state_epoch,
+            start_offset=start_offset,
+            delivery_complete_count=-1 if start_offset == NO_OFFSET else 0,
+        )
+        self._write_snapshot(key, before, value, self._wall_ms())
 
-    def read(self, key: SharePartitionKey, leader_epoch: int) -> ShareState:
+    def read(self, key: SharePartitionKey, leader_epoch: int) -> ShareSnapshotValue:
         """The state of a share partition for a leader of this epoch; leaders of older epochs can no longer write it.
 
         Raises ApiError: INVALID_REQUEST, FENCED_LEADER_EPOCH, UNKNOWN_TOPIC_OR_PARTITION.
         """
         check_numbers(partition_id=key.partition, leader_epoch=leader_epoch)
-        state = self.states.get(key)
-        if state is None:
-            raise ApiError(ErrorCode.INVALID_REQUEST, "Read operation on uninitialized share partition not allowed.")
-        if state.newest_leader_epoch > leader_epoch:
-            raise ApiError(ErrorCode.FENCED_LEADER_EPOCH, FENCED_LEADER_EPOCH_MESSAGE)
+        state = self._state(key, leader_epoch, "Read")
         self._check_partition(key)
         if state.newest_leader_epoch != leader_epoch:
-            written = SharePartitionWrite(
-                state.state_epoch, leader_epoch, state.start_offset, state.delivery_complete_count, []
-            )
-            self._write(key, state, written, leader_epoch)
-        return state
+            self._write(key, state, leader_epoch, state.value)
+        return state.value
 
-    def summary(self, key: SharePartitionKey) -> ShareState:
+    def summary(self, key: SharePartitionKey) -> ShareSnapshotValue:
         """The state for admins, with offset -1 if the share partition is not initialized.
 
         Raises ApiError: INVALID_REQUEST, UNKNOWN_TOPIC_OR_PARTITION.
         """
         check_numbers(partition_id=key.partition)
         self._check_partition(key)
-        return self.states.get(key) or ShareState(0, 0, 0, NO_OFFSET, -1)
+        return self.states[key].value if key in self.states else ShareSnapshotValue(start_offset=NO_OFFSET)
 
-    def write(self, key: SharePartitionKey, written: SharePartitionWrite) -> None:
-        """Persist a leader's write. Raises ApiError: INVALID_REQUEST, FENCED_LEADER_EPOCH, FENCED_STATE_EPOCH,
-        UNKNOWN_TOPIC_OR_PARTITION.
+    def write(self, key: SharePartitionKey, state_epoch: int, update: ShareUpdateValue) -> None:
+        """Persist a leader's update; -1 leaves an offset unchanged.
+
+        Raises ApiError: INVALID_REQUEST, FENCED_LEADER_EPOCH, FENCED_STATE_EPOCH, UNKNOWN_TOPIC_OR_PARTITION.
         """
-        check_numbers(partition_id=key.partition, leader_epoch=written.leader_epoch, state_epoch=written.state_epoch)
-        state = self.states.get(key)
-        if state is None:
-            raise ApiError(ErrorCode.INVALID_REQUEST, "Write operation on uninitialized share partition not allowed.")
-        if state.newest_leader_epoch > written.leader_epoch:
-            raise ApiError(ErrorCode.FENCED_LEADER_EPOCH, FENCED_LEADER_EPOCH_MESSAGE)
-        if state.newest_state_epoch > written.state_epoch:
+        check_numbers(partition_id=key.partition, leader_epoch=update.leader_epoch, state_epoch=state_epoch)
+        state = self._state(key, update.leader_epoch, "Write")
+        if state.newest_state_epoch > state_epoch:
             raise ApiError(ErrorCode.FENCED_STATE_EPOCH, FENCED_STATE_EPOCH_MESSAGE)
         self._check_partition(key)
-        self._write(key, state, written, state.leader_epoch)
+        self._write(key, state, state.value.leader_epoch, update, update.state_batches)
 
     def delete(self, key: SharePartitionKey) -> None:
         """Delete a share partition's state, if any. Raises ApiError: INVALID_REQUEST, UNKNOWN_TOPIC_OR_PARTITION."""
@@ -124,7 +116,7 @@ class ShareCoordinator:
         """Delete the states of share partitions, without a check that the topic exists."""
         known = [key for key in keys if self.states.get(key) is not None]
         for key in known:
-            self._append(key, snapshot_key(key), None)
+            self._append(key, ShareSnapshotKey, None)
             self._updates.pop(key, None)
 
     def forget_topic(self, topic_id: bytes) -> None:
@@ -134,8 +126,19 @@ class ShareCoordinator:
     def repeat(self, key: SharePartitionKey) -> None:
         """Write a share partition's unchanged state again, so that older records can be deleted."""
         state = self.states[key]
-        again = replace(state, snapshot_epoch=state.snapshot_epoch + 1)
-        self._write_snapshot(key, state, again, create_ms=state.create_ms)
+        value: Any = state.value
+        again = structs.replace(value, snapshot_epoch=value.snapshot_epoch + 1)
+        self._write_snapshot(key, state, again, value.create_timestamp)
+
+    def _state(self, key: SharePartitionKey, leader_epoch: int, operation: str) -> ShareState:
+        """The state of a share partition for a leader of this epoch. Raises ApiError."""
+        state = self.states.get(key)
+        if state is None:
+            problem = f"{operation} operation on uninitialized share partition not allowed."
+            raise ApiError(ErrorCode.INVALID_REQUEST, problem)
+        if state.newest_leader_epoch > leader_epoch:
+            raise ApiError(ErrorCode.FENCED_LEADER_EPOCH, FENCED_LEADER_EPOCH_MESSAGE)
+        return state
 
     def _check_partition(self, key: SharePartitionKey) -> None:
         topic = self.cluster.topic_by_id.get(key.topic_id)
@@ -143,42 +146,40 @@ class ShareCoordinator:
             raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, NOT_HOSTED)
 
     def _write(
-        self, key: SharePartitionKey, state: ShareState, written: SharePartitionWrite, leader_epoch: int
+        self,
+        key: SharePartitionKey,
+        state: ShareState,
+        leader_epoch: int,
+        written: ShareUpdateValue | ShareSnapshotValue,
+        batches: Sequence[StateBatch] = (),
     ) -> None:
         """Write an update, or a snapshot once there are enough updates."""
-        start_offset = max(written.start_offset, state.start_offset)
+        known = state.value
+        start_offset = max(written.start_offset, known.start_offset)
         complete = written.delivery_complete_count
-        if written.start_offset == state.start_offset:
-            complete = max(complete, state.delivery_complete_count)
-        elif written.start_offset < state.start_offset:
-            complete = state.delivery_complete_count
-        if self._updates.get(key, state.updates) >= self._updates_per_snapshot():
-            batches = combined([*state.state_batches, *written.state_batches], start_offset)
-            self._write_snapshot(
-                key,
-                state,
-                ShareState(
-                    state.snapshot_epoch + 1, state.state_epoch, leader_epoch, start_offset, complete, tuple(batches)
-                ),
-            )
-            return
+        if written.start_offset == known.start_offset:
+            complete = max(complete, known.delivery_complete_count)
+        elif written.start_offset < known.start_offset:
+            complete = known.delivery_complete_count
         update = ShareUpdateValue(
-            snapshot_epoch=state.snapshot_epoch,
+            snapshot_epoch=known.snapshot_epoch,
             leader_epoch=leader_epoch,
             start_offset=start_offset,
             delivery_complete_count=complete,
-            state_batches=[
-                ShareUpdateValue.StateBatch(**batch._asdict())
-                for batch in combined(written.state_batches, start_offset)
-            ],
+            state_batches=combined(batches, start_offset),
         )
-        update_key = ShareUpdateKey(group_id=key.group_id, topic_id=key.topic_id, partition=key.partition)
-        self._append(key, update_key, update)
-        self._updates[key] = self._updates.get(key, state.updates) + 1
+        updates = self._updates.get(key, state.updates)
+        if updates >= self._updates_per_snapshot():
+            value = after_update(state, update).value
+            value.snapshot_epoch += 1
+            self._write_snapshot(key, state, value, self._wall_ms())
+        else:
+            self._append(key, ShareUpdateKey, update)
+            self._updates[key] = updates + 1
 
-    def _append(self, key: SharePartitionKey, record_key: Any, value: Any | None) -> None:
+    def _append(self, key: SharePartitionKey, kind: type[ShareSnapshotKey | ShareUpdateKey], value: Any | None) -> None:
         """Write a record of a share partition, and apply it."""
-        record = CoordinatorRecord(record_key, value)
+        record = CoordinatorRecord(kind(**key._asdict()), value)
         self.cluster.internal_topics.write(SHARE_TOPIC, coordinator_key(key), [record])
         replay(self.states, record)
 
@@ -186,33 +187,17 @@ class ShareCoordinator:
         limit: int = self.cluster.configs.broker(None, UPDATES_PER_SNAPSHOT)
         return limit
 
+    def _wall_ms(self) -> int:
+        return self.cluster.clock.at(self.cluster.now_ms)
+
     def _write_snapshot(
-        self, key: SharePartitionKey, before: ShareState | None, state: ShareState, create_ms: int | None = None
+        self, key: SharePartitionKey, before: ShareState | None, value: ShareSnapshotValue, create_ms: int
     ) -> None:
-        """Write a snapshot of a state, created now unless ``create_ms`` is set."""
-        now_ms = self.cluster.clock.at(self.cluster.now_ms)
-        made_now = replace(state, create_ms=now_ms if create_ms is None else create_ms, write_ms=now_ms)
+        """Write a snapshot; one that is repeated because of its age has two times."""
+        value.create_timestamp, value.write_timestamp = create_ms, self._wall_ms()
         updates = 0 if before is None else self._updates.get(key, before.updates)
-        self._append(key, snapshot_key(key), snapshot_value(made_now))
+        self._append(key, ShareSnapshotKey, value)
         self._updates[key] = 0 if updates >= self._updates_per_snapshot() else updates
-
-
-def snapshot_value(state: ShareState) -> ShareSnapshotValue:
-    """The value of a record that has all of a state."""
-    return ShareSnapshotValue(
-        snapshot_epoch=state.snapshot_epoch,
-        state_epoch=state.state_epoch,
-        leader_epoch=state.leader_epoch,
-        start_offset=state.start_offset,
-        delivery_complete_count=state.delivery_complete_count,
-        create_timestamp=state.create_ms,
-        write_timestamp=state.write_ms,
-        state_batches=[ShareSnapshotValue.StateBatch(**batch._asdict()) for batch in state.state_batches],
-    )
-
-
-def snapshot_key(key: SharePartitionKey) -> ShareSnapshotKey:
-    return ShareSnapshotKey(group_id=key.group_id, topic_id=key.topic_id, partition=key.partition)
 
 
 def check_numbers(**numbers: int) -> None:

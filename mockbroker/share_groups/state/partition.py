@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from mockbroker.share_groups.share_states import NO_OFFSET, SharePartitionKey, StateBatch
+from mockbroker.share_groups.share_states import NO_OFFSET, SharePartitionKey
 from mockbroker.share_groups.state.in_flight import (
     AVAILABLE,
     InFlight,
@@ -20,6 +20,7 @@ from mockbroker.share_groups.state.in_flight import (
     InFlightState,
     RecordState,
 )
+from protocol.embedded.share_state_log import StateBatch
 
 
 class ShareLimits(NamedTuple):
@@ -73,14 +74,15 @@ class SharePartition:
         """Load the state of the share coordinator. Raises ValueError: batches that contradict each other."""
         self.start_offset, self.state_epoch = start_offset, state_epoch
         gap_start, previous_last = NO_OFFSET, start_offset - 1
-        for first, last, state, delivery_count in state_batches:
+        for one in state_batches:
+            first, last, state = one.first_offset, one.last_offset, RecordState(one.delivery_state)
             if first < start_offset or last < first:
                 raise ValueError(f"expected batches from offset {start_offset} on, got {first} to {last}")
             if gap_start == NO_OFFSET and first > previous_last + 1:
                 gap_start = previous_last + 1
             previous_last = last
-            self.batches.add(InFlightBatch(first, last, InFlightState(RecordState(state), delivery_count)))
-            if RecordState(state).is_terminal:
+            self.batches.add(InFlightBatch(first, last, InFlightState(state, one.delivery_count)))
+            if state.is_terminal:
                 self.delivery_complete_count += last - first + 1
         if not self.batches:
             self.end_offset = start_offset

@@ -14,14 +14,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from mockbroker.handlers.list_offsets import first_record_since
-from mockbroker.share_groups.share_states import NO_OFFSET, SharePartitionKey, StateBatch
+from mockbroker.share_groups.share_states import NO_OFFSET, SharePartitionKey
 from mockbroker.share_groups.state.acknowledging import release, release_expired
-from mockbroker.share_groups.state.coordinator import ShareCoordinator, SharePartitionWrite
+from mockbroker.share_groups.state.coordinator import ShareCoordinator
 from mockbroker.share_groups.state.partition import ShareLimits, SharePartition
 from mockbroker.share_groups.state.sessions import SessionKey, ShareSession, ShareSessions
 from mockbroker.state.configs.validators import DURATION
 from mockbroker.state.errors import ApiError
 from mockbroker.state.timers import Timers
+from protocol.embedded.share_state_log import ShareUpdateValue, StateBatch
 from protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
@@ -73,12 +74,13 @@ class SharePartitions:
             topic = self.cluster.topics.get(topic_state.name)
             for index in sorted(topic_state.partitions):
                 state = self.coordinator.states.get(SharePartitionKey(group.id, topic_id, index))
-                if state is None or state.start_offset == NO_OFFSET:
+                if state is None or state.value.start_offset == NO_OFFSET:
                     continue
-                done = state.start_offset + max(0, state.delivery_complete_count)
+                start_offset = state.value.start_offset
+                done = start_offset + max(0, state.value.delivery_complete_count)
                 exists = topic is not None and topic.id == topic_id and index < len(topic.partitions)
                 lag = max(0, topic.partitions[index].high_watermark - done) if topic is not None and exists else None
-                shown.append((topic_state.name, index, state.start_offset, lag))
+                shown.append((topic_state.name, index, start_offset, lag))
         return sorted(shown, key=lambda one: one[:2])
 
     def limits(self, group_id: str) -> ShareLimits:
@@ -227,15 +229,14 @@ class SharePartitions:
                 self.cluster.notify(key)
 
     def _persist(self, partition: SharePartition, state_batches: list[StateBatch]) -> None:
-        written = SharePartitionWrite(
-            partition.state_epoch,
-            partition.leader_epoch,
-            partition.start_offset,
-            partition.delivery_complete_count,
-            state_batches,
+        update = ShareUpdateValue(
+            leader_epoch=partition.leader_epoch,
+            start_offset=partition.start_offset,
+            delivery_complete_count=partition.delivery_complete_count,
+            state_batches=state_batches,
         )
         try:
-            self.coordinator.write(partition.key, written)
+            self.coordinator.write(partition.key, partition.state_epoch, update)
         except ApiError as error:
             raise for_members(error) from None
 

@@ -97,11 +97,11 @@ class ShareStateLog:
         coordinator = share_of(self.cluster).coordinator
         states, topics = coordinator.states, self.cluster.internal_topics
         keys = [key for key in states if topics.partition_of(SHARE_TOPIC, coordinator_key(key)) is partition]
-        if all(states[key].create_ms != states[key].write_ms for key in keys):
+        if all(states[key].value.create_timestamp != states[key].value.write_timestamp for key in keys):
             return
         wall_ms = self.cluster.clock.at(self.cluster.now_ms)
         for key in keys:
-            if wall_ms - states[key].write_ms >= self._interval_ms("repeat"):
+            if wall_ms - states[key].value.write_timestamp >= self._interval_ms("repeat"):
                 coordinator.repeat(key)
 
     def _set_timer(self, job: Job) -> None:

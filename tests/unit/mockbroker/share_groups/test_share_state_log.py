@@ -9,17 +9,21 @@ from mockbroker.share_groups.share_states import (
     SHARE_TOPIC,
     SharePartitionKey,
     ShareState,
-    StateBatch,
     coordinator_key,
     replay,
     share_of,
 )
-from mockbroker.share_groups.state.coordinator import SharePartitionWrite
 from mockbroker.state.coordinator_shard import CoordinatorRecord
 from mockbroker.state.topics.coordinator_keys import partition_of_key
 from protocol.apis.find_coordinator import FindCoordinatorRequest
 from protocol.codec import codec
-from protocol.embedded.share_state_log import ShareSnapshotKey, ShareSnapshotValue, ShareUpdateKey, ShareUpdateValue
+from protocol.embedded.share_state_log import (
+    ShareSnapshotKey,
+    ShareSnapshotValue,
+    ShareUpdateKey,
+    ShareUpdateValue,
+    StateBatch,
+)
 from protocol.embedded.versioned import read_versioned
 from protocol.records import Record
 from tests.internal_topics import records_of
@@ -42,7 +46,8 @@ def key_of(sim: Simulation, partition: int = 0) -> SharePartitionKey:
 
 
 def write(sim: Simulation, start_offset: int, *batches: StateBatch) -> None:
-    share_of(sim.cluster).coordinator.write(key_of(sim), SharePartitionWrite(0, 0, start_offset, 0, list(batches)))
+    update = ShareUpdateValue(start_offset=start_offset, delivery_complete_count=0, state_batches=list(batches))
+    share_of(sim.cluster).coordinator.write(key_of(sim), 0, update)
 
 
 def read(sim: Simulation) -> list[Shown]:
@@ -122,4 +127,5 @@ def test_updates_in_the_log_go_on_from_the_snapshot_before_them():
     for one in [(ShareUpdateKey(**key), update), (ShareSnapshotKey(**key), snapshot), (ShareUpdateKey(**key), update)]:
         replay(states, CoordinatorRecord(*one))
     (state,) = states.values()
-    assert (state.snapshot_epoch, state.state_epoch, state.start_offset, state.newest_leader_epoch) == (3, 1, 20, 2)
+    value = state.value
+    assert (value.snapshot_epoch, value.state_epoch, value.start_offset, state.newest_leader_epoch) == (3, 1, 20, 2)
