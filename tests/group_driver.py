@@ -6,11 +6,8 @@ from collections.abc import Mapping
 from random import Random
 from typing import Any
 
-from mockbroker.state.brokers.broker import Broker
-from mockbroker.state.cluster import Cluster
-from mockbroker.state.errors import ApiError
-from mockbroker.state.groups.classic.group import ClassicGroup
-from mockbroker.state.groups.classic.members import (
+from mockbroker.groups.classic.group import ClassicGroup
+from mockbroker.groups.classic.members import (
     GroupJoin,
     GroupSync,
     JoinAnswer,
@@ -18,7 +15,10 @@ from mockbroker.state.groups.classic.members import (
     Protocols,
     SyncAnswer,
 )
-from mockbroker.state.groups.coordinator import EXPIRY
+from mockbroker.groups.coordinator import EXPIRY
+from mockbroker.state.brokers.broker import Broker
+from mockbroker.state.cluster import Cluster
+from mockbroker.state.errors import ApiError
 from protocol.error_codes import ErrorCode
 
 GROUP = "readers"

@@ -14,10 +14,10 @@ from typing import TypeVar
 
 from mockbroker.api import Errors, Needs, handles
 from mockbroker.call import Call, Wait
+from mockbroker.groups.classic.members import GroupJoin, GroupSync, JoinAnswer, PendingAnswer, SyncAnswer
+from mockbroker.groups.coordinator import check_group_id
 from mockbroker.handlers.find_coordinator import check_coordinator
 from mockbroker.state.errors import ApiError
-from mockbroker.state.groups.classic.members import GroupJoin, GroupSync, JoinAnswer, PendingAnswer, SyncAnswer
-from mockbroker.state.groups.coordinator import check_group_id
 from mockbroker.state.security.access import may_see_of
 from protocol.apis.classic_group import (
     HeartbeatRequest,

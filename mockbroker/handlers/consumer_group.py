@@ -11,14 +11,14 @@ from __future__ import annotations
 
 from mockbroker.api import Errors, Needs, handles
 from mockbroker.call import Call
+from mockbroker.groups.consumer.group import ConsumerGroup
+from mockbroker.groups.consumer.heartbeat import ConsumerHeartbeat, check_heartbeat, take_heartbeat
+from mockbroker.groups.consumer.members import ConsumerMember
+from mockbroker.groups.modern.members import LEAVE_EPOCH, STATIC_LEAVE_EPOCH, messages_of
 from mockbroker.handlers.error_responses import request_error
 from mockbroker.handlers.find_coordinator import check_coordinator
 from mockbroker.handlers.modern_groups import OF_DESCRIBE, check_protocol, described_groups, described_partitions
 from mockbroker.state.errors import ApiError
-from mockbroker.state.groups.consumer.group import ConsumerGroup
-from mockbroker.state.groups.consumer.heartbeat import ConsumerHeartbeat, check_heartbeat, take_heartbeat
-from mockbroker.state.groups.consumer.members import ConsumerMember
-from mockbroker.state.groups.modern.members import LEAVE_EPOCH, STATIC_LEAVE_EPOCH, messages_of
 from mockbroker.state.security.access import may_see_of
 from protocol.apis.consumer_group import (
     ConsumerGroupDescribeRequest,

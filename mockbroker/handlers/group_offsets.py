@@ -16,12 +16,13 @@ from typing import Any, TypeVar
 
 from mockbroker.api import Errors, Needs, handles
 from mockbroker.call import Call
+from mockbroker.groups.coordinator import check_group_id
+from mockbroker.groups.offsets import NOTHING_COMMITTED, Committed
 from mockbroker.handlers.error_responses import answer_parts
 from mockbroker.handlers.find_coordinator import check_coordinator
 from mockbroker.handlers.leadership import find_partition, is_known
+from mockbroker.state.coordinator_shard import NEVER
 from mockbroker.state.errors import ApiError
-from mockbroker.state.groups.coordinator import check_group_id
-from mockbroker.state.groups.offsets import NEVER, NOTHING_COMMITTED, Committed
 from mockbroker.state.image import TopicPartition
 from mockbroker.state.topics.coordinator_keys import OFFSETS_TOPIC
 from protocol.apis.group_offsets import (

@@ -12,11 +12,11 @@ from __future__ import annotations
 
 from mockbroker.api import Errors, Needs, handles
 from mockbroker.call import Call
+from mockbroker.groups.classic.group import ClassicGroup
+from mockbroker.groups.classic.states import ClassicGroupState
 from mockbroker.handlers.error_responses import answer_parts
 from mockbroker.handlers.find_coordinator import check_coordinator, coordinates
 from mockbroker.state.errors import ApiError
-from mockbroker.state.groups.classic.group import ClassicGroup
-from mockbroker.state.groups.classic.states import ClassicGroupState
 from mockbroker.state.topics.coordinator_keys import OFFSETS_TOPIC
 from protocol.apis.groups import (
     DeleteGroupsRequest,

@@ -13,12 +13,12 @@ from typing import Any, TypeVar
 
 from mockbroker.api import Needs
 from mockbroker.call import Call
+from mockbroker.groups.coordinator import check_group_id
+from mockbroker.groups.modern.group import ModernGroup
 from mockbroker.handlers.find_coordinator import check_coordinator
 from mockbroker.handlers.groups import ALL_GROUP_OPERATIONS
 from mockbroker.state.errors import ApiError
 from mockbroker.state.features import feature_level
-from mockbroker.state.groups.coordinator import check_group_id
-from mockbroker.state.groups.modern.group import ModernGroup
 from protocol.error_codes import ErrorCode
 
 OF_DESCRIBE = Needs(

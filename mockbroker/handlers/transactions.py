@@ -20,13 +20,13 @@ from typing import NamedTuple
 
 from mockbroker.api import Errors, Needs, handles
 from mockbroker.call import Call, Wait
+from mockbroker.groups.coordinator import check_group_id
+from mockbroker.groups.offsets import Committed
 from mockbroker.handlers.find_coordinator import check_coordinator
 from mockbroker.handlers.group_offsets import store_offsets
 from mockbroker.handlers.leadership import find_partition, served_by, when_done
 from mockbroker.handlers.produce_transactions import TransactionSupport, transaction_errors
 from mockbroker.state.errors import ApiError
-from mockbroker.state.groups.coordinator import check_group_id
-from mockbroker.state.groups.offsets import Committed
 from mockbroker.state.image import TopicPartition
 from mockbroker.state.logs.appending import append_marker
 from mockbroker.state.topics.coordinator_keys import OFFSETS_TOPIC, TRANSACTIONS_TOPIC

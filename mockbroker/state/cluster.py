@@ -43,7 +43,7 @@ from protocol.error_codes import ErrorCode
 if TYPE_CHECKING:
     from kafka_rack.placement import ReplicaPlacer
     from kafka_rack.selection import ReplicaSelector
-    from mockbroker.state.groups.coordinator import Groups
+    from mockbroker.groups.coordinator import Groups
     from mockbroker.state.image import RecordLog
     from mockbroker.state.metadata.view import MetadataSupport
     from mockbroker.state.replicas.network import LinkConditions
@@ -276,9 +276,8 @@ class Cluster:
     @cached_property
     def groups(self) -> Groups:
         """The consumer groups; loaded on first use, because a cluster starts faster without them."""
-        from mockbroker.state.groups.coordinator import Groups
-
-        return Groups(self)
+        found: Groups = load("mockbroker.groups.coordinator:Groups")(self)
+        return found
 
     @property
     def has_groups(self) -> bool:

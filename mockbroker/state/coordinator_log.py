@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import structs
 
-from mockbroker.state.coordinator_shard import CoordinatorRecord, CoordinatorShard
+from mockbroker.state.coordinator_shard import NEVER, CoordinatorRecord, CoordinatorShard
 from mockbroker.state.features import feature_level
-from mockbroker.state.groups.offsets import NEVER
 from mockbroker.state.topics.coordinator_keys import COORDINATOR_TOPICS
 from protocol.codec import codec
 from protocol.embedded.group_log import OffsetCommitValue
@@ -48,7 +47,7 @@ def value_versions(cluster: Cluster) -> dict[str, int]:
 def log_record(record: CoordinatorRecord, timestamp_ms: int, versions: Mapping[str, int]) -> Record:
     """A coordinator's record as a record of the log; one without a value is a tombstone.
 
-    >>> from mockbroker.state.groups.offsets import Committed, commits
+    >>> from mockbroker.groups.offsets import Committed, commits
     >>> (commit,) = commits("readers", {("orders", 0): Committed(7)}, now_ms=0)
     >>> log_record(commit, 0, {"OffsetCommitValue": 4}).key.hex(" ", -4)
     '00010007 72656164 65727300 066f7264 65727300 000000'

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from msgspec import structs
 
 NO_PRODUCER_ID = -1
+NEVER = -1  # the expiry of an offset under the broker's retention
 
 
 class CoordinatorRecord(NamedTuple):

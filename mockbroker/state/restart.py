@@ -7,7 +7,9 @@ Kafka 4.4.
 from __future__ import annotations
 
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from msgspec import structs
 
 from mockbroker.state.coordinator_shard import CoordinatorRecord
 from mockbroker.state.features import METADATA_VERSION
@@ -75,7 +77,6 @@ def resume(cluster: Cluster, now_ms: int, snapshot: ClusterSnapshot | None = Non
 
 def forget_members(cluster: Cluster) -> None:
     """Write records that remove all members, which are other programs; no epoch or generation begins."""
-    from mockbroker.state.groups.classic.records import without_members
     from protocol.embedded.group_log import GroupMetadataKey
 
     for shard in cluster.internal_topics.shards(OFFSETS_TOPIC):
@@ -85,9 +86,10 @@ def forget_members(cluster: Cluster) -> None:
                 for record in shard.records_of(group_id)
                 if hasattr(record.key, "member_id") or hasattr(record.key, "regular_expression")
             ]
-            value = shard.value(GroupMetadataKey, group_id)
+            value: Any = shard.value(GroupMetadataKey, group_id)
             if value is not None and value.members:
-                records.append(CoordinatorRecord(GroupMetadataKey(group=group_id), without_members(value)))
+                value = structs.replace(value, protocol=None, leader=None, members=[])
+                records.append(CoordinatorRecord(GroupMetadataKey(group=group_id), value))
             cluster.internal_topics.write(OFFSETS_TOPIC, group_id, records)
 
 

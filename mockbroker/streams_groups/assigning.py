@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from mockbroker.groups.kind import GroupTimer
 from mockbroker.state.configs.resource_rules import invalid
 from mockbroker.state.coordinator_shard import CoordinatorRecord
-from mockbroker.state.groups.kind import GroupTimer
 from mockbroker.streams_groups.group import NO_TASKS, StreamsGroup
 from mockbroker.streams_groups.members import StreamsMember
 from mockbroker.streams_groups.sticky_assignor import AssignableMember, assign_tasks

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from kafka_rack.java import hash_order, string_hash
+from mockbroker.groups.modern.members import grouped
 from mockbroker.state.errors import ApiError
-from mockbroker.state.groups.modern.members import grouped
 from mockbroker.streams_groups.group import StreamsGroup, tasks_in
 from mockbroker.streams_groups.members import StreamsMember
 from mockbroker.streams_groups.topology import ConfiguredTopology

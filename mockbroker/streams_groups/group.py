@@ -11,10 +11,10 @@ from typing import Any, ClassVar
 
 from msgspec import structs
 
+from mockbroker.groups.kind import GroupTimer
+from mockbroker.groups.modern.group import ModernGroup, RecordTypes, stale
+from mockbroker.groups.modern.members import MemberState
 from mockbroker.state.coordinator_shard import CoordinatorRecord
-from mockbroker.state.groups.kind import GroupTimer
-from mockbroker.state.groups.modern.group import ModernGroup, RecordTypes, stale
-from mockbroker.state.groups.modern.members import MemberState
 from mockbroker.streams_groups.members import StreamsMember
 from mockbroker.streams_groups.tasks import Task, TaskSet, task_ids, tasks_of
 from mockbroker.streams_groups.topology import ConfiguredTopology, Topology, readers_of_topics

@@ -12,12 +12,12 @@ from typing import NamedTuple
 import msgspec
 
 from kafka_rack.java import hash_order, string_hash
+from mockbroker.groups.coordinator import Groups
+from mockbroker.groups.kind import GroupTimer
+from mockbroker.groups.modern.group import check_filled
+from mockbroker.groups.modern.members import JOIN_EPOCH, LEAVE_EPOCH, STATIC_LEAVE_EPOCH, changed
 from mockbroker.state.coordinator_shard import CoordinatorRecord
 from mockbroker.state.errors import ApiError
-from mockbroker.state.groups.coordinator import Groups
-from mockbroker.state.groups.kind import GroupTimer
-from mockbroker.state.groups.modern.group import check_filled
-from mockbroker.state.groups.modern.members import JOIN_EPOCH, LEAVE_EPOCH, STATIC_LEAVE_EPOCH, changed
 from mockbroker.streams_groups.assigning import RACK_TAGS, assignment_configs, new_targets
 from mockbroker.streams_groups.endpoints import partitions_by_endpoint
 from mockbroker.streams_groups.group import NO_TASKS, UNKNOWN_EPOCH, StreamsGroup, TaskOffsets

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import ClassVar
 
-from mockbroker.state.groups.modern.members import grouped
-from mockbroker.state.groups.modern.reconciliation import ReconciliationStep
+from mockbroker.groups.modern.members import grouped
+from mockbroker.groups.modern.reconciliation import ReconciliationStep
 from mockbroker.streams_groups.group import StreamsGroup
 from mockbroker.streams_groups.members import StreamsMember
 from mockbroker.streams_groups.tasks import ActiveTasks, HeldTasks, Task, Tasks, TaskSet, any_of

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 from msgspec import structs
 
 from kafka_rack.java import HashTable, hash_order, string_hash
+from mockbroker.groups.modern.topics import GroupTopics
 from mockbroker.state.errors import ApiError
-from mockbroker.state.groups.modern.topics import GroupTopics
 from mockbroker.streams_groups.sticky_assignor import AssignableSubtopology
 from protocol.embedded.streams_group_log import StreamsGroupTopologyValue
 from protocol.error_codes import ErrorCode

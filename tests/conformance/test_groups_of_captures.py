@@ -15,7 +15,7 @@ import pytest
 
 import protocol
 from mockbroker.core.simulation import Simulation
-from mockbroker.state.groups.offsets import Committed
+from mockbroker.groups.offsets import Committed
 from mockbroker.state.topics.coordinator_keys import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from protocol.error_codes import ErrorCode
 from tests.fixture_data import CapturedFrame, captured_frames

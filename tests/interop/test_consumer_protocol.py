@@ -82,7 +82,7 @@ async def test_a_group_of_two_shares_out_and_the_other_takes_over():
 
 
 async def test_the_broker_resolves_a_pattern_and_finds_topics_that_come_later(monkeypatch):
-    monkeypatch.setattr("mockbroker.state.groups.consumer.expressions.MIN_REFRESH_MS", 100)
+    monkeypatch.setattr("mockbroker.groups.consumer.expressions.MIN_REFRESH_MS", 100)
     async with members(**{"logs-a": 2, "other": 1}) as (cluster, java):
         await java(f"open a readers pattern logs-.* {CONSUMER}")
         assert await java.settle(2) == [["logs-a-0", "logs-a-1"]]

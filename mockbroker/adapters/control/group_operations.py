@@ -12,7 +12,7 @@ from mockbroker.state.cluster import Cluster
 from mockbroker.state.errors import ApiError
 
 if TYPE_CHECKING:
-    from mockbroker.state.groups.modern.group import ModernGroup
+    from mockbroker.groups.modern.group import ModernGroup
 
 
 OF_REAL_GROUPS = "kafka-consumer-groups.sh shows them, and GET /requests?group=... the calls for them that came by here"
@@ -97,8 +97,8 @@ def groups_of(state: Cluster) -> list[GroupView]:
 
 
 def group_of(state: Cluster, group_id: str) -> GroupView:
-    from mockbroker.state.groups.classic.group import ClassicGroup
-    from mockbroker.state.groups.modern.group import ModernGroup
+    from mockbroker.groups.classic.group import ClassicGroup
+    from mockbroker.groups.modern.group import ModernGroup
 
     found = state.groups.get(group_id)
     try:

@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
+from mockbroker.groups.modern.group import ModernGroup, RecordTypes
+from mockbroker.groups.modern.members import MemberState, ModernMember, Partitions, messages_of, partitions_of
 from mockbroker.share_groups.share_states import share_of
-from mockbroker.state.groups.modern.group import ModernGroup, RecordTypes
-from mockbroker.state.groups.modern.members import MemberState, ModernMember, Partitions, messages_of, partitions_of
 from protocol.embedded import share_group_log
 from protocol.embedded.share_group_log import ShareGroupStatePartitionMetadataValue
 

@@ -8,13 +8,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from kafka_rack.assignment import Member, in_hash_order
-from mockbroker.share_groups.groups.group import ShareGroup, ShareMember
-from mockbroker.share_groups.groups.simple_assignor import assign
-from mockbroker.state.coordinator_shard import CoordinatorRecord
-from mockbroker.state.errors import ApiError
-from mockbroker.state.groups.coordinator import Groups
-from mockbroker.state.groups.modern.group import check_filled
-from mockbroker.state.groups.modern.members import (
+from mockbroker.groups.coordinator import Groups
+from mockbroker.groups.modern.group import check_filled
+from mockbroker.groups.modern.members import (
     JOIN_EPOCH,
     LEAVE_EPOCH,
     MemberState,
@@ -22,6 +18,10 @@ from mockbroker.state.groups.modern.members import (
     changed,
     messages_of,
 )
+from mockbroker.share_groups.groups.group import ShareGroup, ShareMember
+from mockbroker.share_groups.groups.simple_assignor import assign
+from mockbroker.state.coordinator_shard import CoordinatorRecord
+from mockbroker.state.errors import ApiError
 from protocol.apis.share_group import ShareGroupHeartbeatRequest, ShareGroupHeartbeatResponse
 from protocol.error_codes import ErrorCode
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from mockbroker.state.groups.modern.members import Partitions, grouped
+from mockbroker.groups.modern.members import Partitions, grouped
 
 TopicPartition = tuple[bytes, int]
 

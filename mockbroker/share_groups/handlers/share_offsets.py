@@ -12,13 +12,13 @@ from collections.abc import Iterable
 
 from mockbroker.api import Errors, Needs, handles
 from mockbroker.call import Call
+from mockbroker.groups.coordinator import check_group_id
 from mockbroker.handlers.find_coordinator import check_coordinator
 from mockbroker.share_groups.groups.group import ShareGroup
 from mockbroker.share_groups.groups.partitions import begin, delete_topics
 from mockbroker.share_groups.handlers.share_acknowledgements import check_enabled
 from mockbroker.share_groups.share_states import NO_OFFSET, NOT_HOSTED, SharePartitionKey, share_of
 from mockbroker.state.errors import ApiError
-from mockbroker.state.groups.coordinator import check_group_id
 from protocol.apis.share_offsets import (
     AlterShareGroupOffsetsRequest,
     AlterShareGroupOffsetsResponse,

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from mockbroker.core.simulation import Simulation
-from mockbroker.state.groups.consumer.group import ConsumerGroup
+from mockbroker.groups.consumer.group import ConsumerGroup
 from mockbroker.state.topics.coordinator_keys import OFFSETS_TOPIC
 from protocol.apis.consumer_group import ConsumerGroupHeartbeatRequest
 from protocol.embedded.group_log import OffsetCommitKey

@@ -11,11 +11,11 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
+from mockbroker.groups.classic.group import ClassicGroup
+from mockbroker.groups.classic.members import PendingAnswer
+from mockbroker.groups.classic.states import ClassicGroupState
+from mockbroker.groups.offsets import Committed
 from mockbroker.state.errors import ApiError
-from mockbroker.state.groups.classic.group import ClassicGroup
-from mockbroker.state.groups.classic.members import PendingAnswer
-from mockbroker.state.groups.classic.states import ClassicGroupState
-from mockbroker.state.groups.offsets import Committed
 from protocol.error_codes import ErrorCode
 from tests.group_driver import GROUP, GroupDriver
 

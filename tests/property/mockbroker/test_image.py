@@ -9,13 +9,13 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
+from mockbroker.groups.classic.group import ClassicGroup
+from mockbroker.groups.classic.members import GroupJoin, GroupSync
+from mockbroker.groups.classic.states import ClassicGroupState
+from mockbroker.groups.offsets import Committed
 from mockbroker.state.brokers.broker import Broker
 from mockbroker.state.cluster import Cluster
 from mockbroker.state.errors import ApiError
-from mockbroker.state.groups.classic.group import ClassicGroup
-from mockbroker.state.groups.classic.members import GroupJoin, GroupSync
-from mockbroker.state.groups.classic.states import ClassicGroupState
-from mockbroker.state.groups.offsets import Committed
 from mockbroker.state.image import Image
 from mockbroker.state.logs.appending import append
 from mockbroker.state.logs.producers import recover

@@ -11,9 +11,9 @@ import pytest
 
 from mockbroker.data_directories.files import Files
 from mockbroker.data_directories.storage import Storage
+from mockbroker.groups.offsets import Committed
 from mockbroker.state.brokers.broker import Broker
 from mockbroker.state.cluster import Cluster
-from mockbroker.state.groups.offsets import Committed
 from mockbroker.state.logs.appending import append
 from mockbroker.state.transactions.states import TransactionState
 from protocol.records import iter_records

@@ -3,10 +3,10 @@ from __future__ import annotations
 import pytest
 
 from mockbroker.core.simulation import Simulation
+from mockbroker.groups.offsets import Committed
 from mockbroker.state.brokers.broker import Broker
 from mockbroker.state.cluster import Cluster
 from mockbroker.state.errors import ApiError
-from mockbroker.state.groups.offsets import Committed
 from protocol.apis.classic_group import JoinGroupRequest, SyncGroupRequest
 from protocol.apis.cluster import UnregisterBrokerRequest
 from protocol.apis.fetch import FetchRequest

@@ -12,9 +12,9 @@ import pytest
 from mockbroker.data_directories.directory import METADATA, DataDirectoryError
 from mockbroker.data_directories.files import Files, StorageError
 from mockbroker.data_directories.storage import Storage
+from mockbroker.groups.offsets import Committed
 from mockbroker.state.brokers.broker import Broker
 from mockbroker.state.cluster import Cluster
-from mockbroker.state.groups.offsets import Committed
 
 
 class NotedFiles(Files):

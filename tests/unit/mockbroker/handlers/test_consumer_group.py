@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from mockbroker.core.simulation import Simulation
+from mockbroker.groups.consumer.group import ConsumerGroup
 from mockbroker.state.brokers.broker import Broker
 from mockbroker.state.cluster import Cluster
-from mockbroker.state.groups.consumer.group import ConsumerGroup
 from protocol.apis.api_versions import ApiVersionsRequest
 from protocol.apis.consumer_group import ConsumerGroupDescribeRequest, ConsumerGroupHeartbeatRequest
 from protocol.apis.group_offsets import OffsetCommitRequest
@@ -128,7 +128,7 @@ def test_a_fork_has_the_group_with_its_epoch_and_nobody_in_it(driver):
 def test_a_restart_goes_on_with_the_members_and_what_they_hold():
     cluster = Cluster.create([Broker(0, "a")])
     cluster.replication_control.create("orders", 2, 1)
-    from mockbroker.state.groups.consumer.heartbeat import ConsumerHeartbeat, take_heartbeat
+    from mockbroker.groups.consumer.heartbeat import ConsumerHeartbeat, take_heartbeat
 
     joining = {"group_id": GROUP, "epoch": 0, "rebalance_timeout_ms": 10_000, "owned": []}
     take_heartbeat(cluster.groups, ConsumerHeartbeat(member_id="m1", topics=["orders"], **joining), 0, cluster.rng)

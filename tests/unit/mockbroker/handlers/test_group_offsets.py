@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 import protocol
-from mockbroker.state.groups.classic.group import topics_in
-from mockbroker.state.groups.classic.members import GroupJoin
-from mockbroker.state.groups.offsets import Committed
+from mockbroker.groups.classic.group import topics_in
+from mockbroker.groups.classic.members import GroupJoin
+from mockbroker.groups.offsets import Committed
 from protocol.apis.group_offsets import OffsetCommitRequest, OffsetDeleteRequest, OffsetFetchRequest
 from protocol.error_codes import ErrorCode
 

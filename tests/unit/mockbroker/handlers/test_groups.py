@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from mockbroker.groups.classic.members import GroupJoin, GroupSync
+from mockbroker.groups.offsets import Committed
 from mockbroker.handlers import groups
-from mockbroker.state.groups.classic.members import GroupJoin, GroupSync
-from mockbroker.state.groups.offsets import Committed
 from protocol.apis.groups import DeleteGroupsRequest, DescribeGroupsRequest, ListGroupsRequest
 from protocol.error_codes import ErrorCode
 

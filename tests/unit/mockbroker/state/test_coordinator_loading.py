@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from msgspec import structs
 
+from mockbroker.groups.offsets import Committed, commits, deletions
 from mockbroker.state.coordinator_log import load_shard, log_record
 from mockbroker.state.coordinator_shard import CoordinatorShard, RecordsByKey
-from mockbroker.state.groups.offsets import Committed, commits, deletions
 from mockbroker.state.logs.log import StoredBatch
 from mockbroker.state.topics.coordinator_keys import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from mockbroker.state.transactions.states import new_value, record

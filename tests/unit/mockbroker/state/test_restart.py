@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
+from mockbroker.groups.classic.members import GroupJoin, GroupSync
+from mockbroker.groups.classic.states import ClassicGroupState
+from mockbroker.groups.offsets import Committed
 from mockbroker.state.brokers.broker import Broker
 from mockbroker.state.cluster import Cluster
-from mockbroker.state.groups.classic.members import GroupJoin, GroupSync
-from mockbroker.state.groups.classic.states import ClassicGroupState
-from mockbroker.state.groups.offsets import Committed
 from mockbroker.state.image import Image
 from mockbroker.state.logs.appending import append
 from mockbroker.state.logs.store import LogStore

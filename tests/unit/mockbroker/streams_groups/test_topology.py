@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mockbroker.groups.modern.topics import GroupTopics
 from mockbroker.state.errors import ApiError
-from mockbroker.state.groups.modern.topics import GroupTopics
 from mockbroker.streams_groups.topology import Status, StatusCode, Subtopology, Topology, _Numbers, by_id, configure
 from protocol.error_codes import ErrorCode
 

@@ -4,8 +4,8 @@ import pytest
 from msgspec import structs
 
 from mockbroker.core.simulation import Simulation
+from mockbroker.groups.offsets import Committed
 from mockbroker.state.errors import ApiError
-from mockbroker.state.groups.offsets import Committed
 from mockbroker.state.topics.coordinator_keys import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from mockbroker.state.transactions.states import (
     STATE_NAMES,

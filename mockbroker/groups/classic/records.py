@@ -6,12 +6,9 @@ Source: GroupCoordinatorRecordHelpers and GroupMetadataManager.replay(GroupMetad
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
-from msgspec import structs
-
+from mockbroker.groups.classic.members import ClassicGroupMember, Generation
 from mockbroker.state.coordinator_shard import CoordinatorRecord
-from mockbroker.state.groups.classic.members import ClassicGroupMember, Generation
 from protocol.embedded.group_log import GroupMetadataKey, GroupMetadataValue
 
 
@@ -44,13 +41,6 @@ def generation(group_id: str, group: Generation) -> CoordinatorRecord:
         ],
     )
     return CoordinatorRecord(GroupMetadataKey(group=group_id), value)
-
-
-def without_members(value: GroupMetadataValue) -> GroupMetadataValue:
-    """The record of a group in the same generation after all members have left."""
-    message: Any = value
-    without: GroupMetadataValue = structs.replace(message, protocol=None, leader=None, members=[])
-    return without
 
 
 def tombstone(group_id: str) -> CoordinatorRecord:

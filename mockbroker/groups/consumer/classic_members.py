@@ -11,16 +11,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
 
+from mockbroker.groups.classic.group import CONSUMER_PROTOCOL_TYPE
+from mockbroker.groups.classic.members import GroupJoin, GroupSync, JoinAnswer, PendingAnswer, SyncAnswer, differ
+from mockbroker.groups.consumer import migration
+from mockbroker.groups.consumer.group import ConsumerGroup
+from mockbroker.groups.consumer.heartbeat import NO_TIMEOUT, MemberUpdate, check_room, new_member_id
+from mockbroker.groups.consumer.members import ConsumerMember
+from mockbroker.groups.kind import GroupTimer
+from mockbroker.groups.modern.members import MemberState, changed
 from mockbroker.state.coordinator_shard import CoordinatorRecord
 from mockbroker.state.errors import ApiError
-from mockbroker.state.groups.classic.group import CONSUMER_PROTOCOL_TYPE
-from mockbroker.state.groups.classic.members import GroupJoin, GroupSync, JoinAnswer, PendingAnswer, SyncAnswer, differ
-from mockbroker.state.groups.consumer import migration
-from mockbroker.state.groups.consumer.group import ConsumerGroup
-from mockbroker.state.groups.consumer.heartbeat import NO_TIMEOUT, MemberUpdate, check_room, new_member_id
-from mockbroker.state.groups.consumer.members import ConsumerMember
-from mockbroker.state.groups.kind import GroupTimer
-from mockbroker.state.groups.modern.members import MemberState, changed
 from protocol.embedded.consumer_protocol import ConsumerProtocolSubscription
 from protocol.embedded.versioned import read_versioned
 from protocol.error_codes import ErrorCode

@@ -8,14 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from mockbroker.state.coordinator_shard import NO_PRODUCER_ID, CoordinatorRecord, CoordinatorShard
+from mockbroker.state.coordinator_shard import NEVER, NO_PRODUCER_ID, CoordinatorRecord, CoordinatorShard
 from mockbroker.state.image import TopicPartition
 from protocol.embedded.group_log import OffsetCommitKey, OffsetCommitValue
 
 NO_OFFSET = -1
 NO_LEADER_EPOCH = -1
 NO_EPOCH = -1  # of a producer
-NEVER = -1  # the expiry of an offset under the broker's retention
 NO_TOPIC_ID = bytes(16)
 
 

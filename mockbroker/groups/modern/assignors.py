@@ -14,13 +14,13 @@ from kafka_rack.assignment.members import static_first
 from kafka_rack.assignment.server_assignors import server_assignors
 from kafka_rack.assignment.server_range import assign_server_range
 from kafka_rack.assignment.server_uniform import assign_uniform, assign_uniform_unequal
+from mockbroker.groups.modern.members import ModernMember, Partitions, grouped
 from mockbroker.state.errors import ApiError
-from mockbroker.state.groups.modern.members import ModernMember, Partitions, grouped
 from protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
-    from mockbroker.state.groups.coordinator import Groups
-    from mockbroker.state.groups.modern.group import ModernGroup
+    from mockbroker.groups.coordinator import Groups
+    from mockbroker.groups.modern.group import ModernGroup
 
 RACK_AWARE = frozenset({"rack-uniform"})
 """The assignors that use members' racks."""

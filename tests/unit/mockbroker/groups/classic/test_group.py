@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from mockbroker.groups.classic.members import JoinedMember
+from mockbroker.groups.classic.states import ClassicGroupState
 from mockbroker.state.errors import ApiError
-from mockbroker.state.groups.classic.members import JoinedMember
-from mockbroker.state.groups.classic.states import ClassicGroupState
 from protocol.error_codes import ErrorCode
 from tests.group_driver import REBALANCE_MS, SESSION_MS, GroupDriver
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
-from mockbroker.state.groups.modern.members import STATIC_LEAVE_EPOCH, MemberState, ModernMember, with_epochs
+from mockbroker.groups.modern.members import STATIC_LEAVE_EPOCH, MemberState, ModernMember, with_epochs
 from protocol.embedded.consumer_group_log import ConsumerGroupMemberMetadataValue
 
 ClassicMetadata = ConsumerGroupMemberMetadataValue.ClassicMemberMetadata

@@ -11,13 +11,13 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
 from kafka_rack.java import string_hash, to_int32
+from mockbroker.groups.consumer.members import ConsumerMember
+from mockbroker.groups.kind import GroupTimer
+from mockbroker.groups.modern.assignors import assignor_names
+from mockbroker.groups.modern.group import ModernGroup, RecordTypes
+from mockbroker.groups.modern.members import NO_HOLDER, STATIC_LEAVE_EPOCH
+from mockbroker.groups.modern.subscriptions import Counts, recount
 from mockbroker.state.coordinator_shard import CoordinatorRecord
-from mockbroker.state.groups.consumer.members import ConsumerMember
-from mockbroker.state.groups.kind import GroupTimer
-from mockbroker.state.groups.modern.assignors import assignor_names
-from mockbroker.state.groups.modern.group import ModernGroup, RecordTypes
-from mockbroker.state.groups.modern.members import NO_HOLDER, STATIC_LEAVE_EPOCH
-from mockbroker.state.groups.modern.subscriptions import Counts, recount
 from protocol.embedded import consumer_group_log
 
 FIBONACCI = -7046029254386353131  # BaseHashTable multiplies hashes by it
@@ -168,7 +168,7 @@ class ConsumerGroup(ModernGroup[ConsumerMember]):
 
     def fence(self, members: Sequence[ConsumerMember], now_ms: int) -> None:
         """Remove members. If only members of the classic protocol remain, the group becomes a classic one."""
-        from mockbroker.state.groups.consumer import migration
+        from mockbroker.groups.consumer import migration
 
         if members and migration.may_downgrade_without(self, members):
             migration.downgrade(self, now_ms, leaving={member.id for member in members}, rebalance=True)

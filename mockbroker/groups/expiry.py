@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
+from mockbroker.groups.offsets import deletions
+from mockbroker.state.coordinator_shard import NEVER
 from mockbroker.state.errors import ApiError
-from mockbroker.state.groups.offsets import NEVER, deletions
 
 if TYPE_CHECKING:
-    from mockbroker.state.groups.coordinator import AnyGroup, Groups
+    from mockbroker.groups.coordinator import AnyGroup, Groups
     from protocol.embedded.group_log import OffsetCommitValue
 
 MINUTE_MS = 60_000

@@ -10,15 +10,15 @@ import re
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
+from mockbroker.groups.consumer.members import ConsumerMember
+from mockbroker.groups.modern.subscriptions import recount
 from mockbroker.state.coordinator_shard import CoordinatorRecord
 from mockbroker.state.errors import ApiError
-from mockbroker.state.groups.consumer.members import ConsumerMember
-from mockbroker.state.groups.modern.subscriptions import recount
 from mockbroker.state.patterns import PatternError, compiled
 from protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
-    from mockbroker.state.groups.consumer.group import ConsumerGroup, ResolvedExpression
+    from mockbroker.groups.consumer.group import ConsumerGroup, ResolvedExpression
 
 NOT_GROUPS = re.compile(r"\\Q.*?(?:\\E|$)|\\.|\[\^?\]?(?:\[:\^?\w+:\]|\\.|[^\]\\])*+(?:\]|$)", re.DOTALL)
 """Quoted text, or a class."""

@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, ClassVar, Generic
 
+from mockbroker.groups.modern.group import ModernGroup
+from mockbroker.groups.modern.members import MemberState, SomeMember
 from mockbroker.state.errors import ApiError
-from mockbroker.state.groups.modern.group import ModernGroup
-from mockbroker.state.groups.modern.members import MemberState, SomeMember
 from protocol.error_codes import ErrorCode
 
 

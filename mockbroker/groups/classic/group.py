@@ -17,9 +17,8 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import TYPE_CHECKING, ClassVar
 
-from mockbroker.state.errors import ApiError
-from mockbroker.state.groups.classic import records
-from mockbroker.state.groups.classic.members import (
+from mockbroker.groups.classic import records
+from mockbroker.groups.classic.members import (
     NO_LEADER,
     NO_MEMBER_ID,
     ClassicGroupMember,
@@ -34,11 +33,12 @@ from mockbroker.state.groups.classic.members import (
     supporters,
     vote,
 )
-from mockbroker.state.groups.classic.states import (
+from mockbroker.groups.classic.states import (
     VALID_BEFORE,
     ClassicGroupState,
 )
-from mockbroker.state.groups.kind import GroupTimer
+from mockbroker.groups.kind import GroupTimer
+from mockbroker.state.errors import ApiError
 from protocol.codec import codec
 from protocol.embedded.consumer_protocol import ConsumerProtocolSubscription
 from protocol.error_codes import ErrorCode

@@ -13,24 +13,24 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 
-from mockbroker.parts import load
-from mockbroker.state.coordinator_shard import CoordinatorRecord, CoordinatorShard
-from mockbroker.state.errors import ApiError
-from mockbroker.state.groups.classic.group import ClassicGroup
-from mockbroker.state.groups.classic.members import GroupJoin, GroupSync, JoinAnswer, PendingAnswer, SyncAnswer
-from mockbroker.state.groups.classic.records import new_group
-from mockbroker.state.groups.classic.states import ClassicGroupState
-from mockbroker.state.groups.expiry import expire
-from mockbroker.state.groups.kind import GROUP_CLASSES
-from mockbroker.state.groups.modern.group import ModernGroup
-from mockbroker.state.groups.modern.rules import GroupRules, rules_of
-from mockbroker.state.groups.modern.topics import GroupTopics
-from mockbroker.state.groups.offsets import (
+from mockbroker.groups.classic.group import ClassicGroup
+from mockbroker.groups.classic.members import GroupJoin, GroupSync, JoinAnswer, PendingAnswer, SyncAnswer
+from mockbroker.groups.classic.records import new_group
+from mockbroker.groups.classic.states import ClassicGroupState
+from mockbroker.groups.expiry import expire
+from mockbroker.groups.kind import GROUP_CLASSES
+from mockbroker.groups.modern.group import ModernGroup
+from mockbroker.groups.modern.rules import GroupRules, rules_of
+from mockbroker.groups.modern.topics import GroupTopics
+from mockbroker.groups.offsets import (
     Committed,
     GroupOffsets,
     commits,
     deletions,
 )
+from mockbroker.parts import load
+from mockbroker.state.coordinator_shard import CoordinatorRecord, CoordinatorShard
+from mockbroker.state.errors import ApiError
 from mockbroker.state.image import TopicPartition
 from mockbroker.state.timers import Timers, WallClock
 from mockbroker.state.topics.coordinator_keys import OFFSETS_TOPIC
@@ -38,9 +38,9 @@ from protocol.embedded.group_log import GroupMetadataKey, OffsetCommitKey
 from protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
+    from mockbroker.groups.consumer.classic_members import ClassicMembers
+    from mockbroker.groups.consumer.group import ConsumerGroup
     from mockbroker.state.cluster import Cluster
-    from mockbroker.state.groups.consumer.classic_members import ClassicMembers
-    from mockbroker.state.groups.consumer.group import ConsumerGroup
 
 SomeGroup = TypeVar("SomeGroup", bound=ModernGroup[Any])
 AnyGroup = ClassicGroup | ModernGroup[Any]
@@ -215,7 +215,7 @@ class Groups:
         """The group of members of the classic protocol. Raises ApiError: UNKNOWN_MEMBER_ID if there is none."""
         group = self._groups.get(group_id)
         if is_consumer(group):
-            from mockbroker.state.groups.consumer.classic_members import ClassicMembers
+            from mockbroker.groups.consumer.classic_members import ClassicMembers
 
             return ClassicMembers(group)
         if not isinstance(group, ClassicGroup):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from mockbroker.groups.classic.members import GroupSync
+from mockbroker.groups.classic.states import ClassicGroupState
+from mockbroker.groups.offsets import Committed
 from mockbroker.state.errors import ApiError
-from mockbroker.state.groups.classic.members import GroupSync
-from mockbroker.state.groups.classic.states import ClassicGroupState
-from mockbroker.state.groups.offsets import Committed
 from protocol.embedded.consumer_protocol import ConsumerProtocolSubscription
 from protocol.embedded.versioned import write_versioned
 from protocol.error_codes import ErrorCode

@@ -28,13 +28,13 @@ from mockbroker.parts import merged
 from mockbroker.state.image import TopicPartition
 
 if TYPE_CHECKING:
-    from mockbroker.state.groups.coordinator import Groups
+    from mockbroker.groups.coordinator import Groups
 
 CommitCheck = Callable[[TopicPartition], None]
 """Accepts the commit of one partition, or raises ApiError, which ends the whole commit."""
 
 GROUP_CLASSES: dict[str, str] = {
-    "consumer_group_log": "mockbroker.state.groups.consumer.group:ConsumerGroup",
+    "consumer_group_log": "mockbroker.groups.consumer.group:ConsumerGroup",
 } | merged("group_classes")
 """The class of each kind with its own records, by the module of ``protocol.embedded`` that declares these."""
 

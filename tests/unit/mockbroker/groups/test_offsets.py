@@ -6,15 +6,15 @@ from collections.abc import Iterable
 
 import pytest
 
-from mockbroker.state.coordinator_log import log_record
-from mockbroker.state.coordinator_shard import CoordinatorRecord, CoordinatorShard
-from mockbroker.state.groups.offsets import (
+from mockbroker.groups.offsets import (
     NOTHING_COMMITTED,
     Committed,
     GroupOffsets,
     commits,
     deletions,
 )
+from mockbroker.state.coordinator_log import log_record
+from mockbroker.state.coordinator_shard import CoordinatorRecord, CoordinatorShard
 
 GROUP = "readers"
 ORDERS_0, ORDERS_1, EVENTS_0 = ("orders", 0), ("orders", 1), ("events", 0)

@@ -13,8 +13,8 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from uuid import UUID
 
 from kafka_rack.java import hash_order, string_hash
-from mockbroker.state.groups.classic.states import ClassicGroupState
-from mockbroker.state.groups.kind import CoordinatedGroup
+from mockbroker.groups.classic.states import ClassicGroupState
+from mockbroker.groups.kind import CoordinatedGroup
 from protocol.error_codes import ErrorCode
 
 NO_GENERATION = -1

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from mockbroker.state.groups.consumer.group import ConsumerGroup
-from mockbroker.state.groups.consumer.members import ConsumerMember, Holding
-from mockbroker.state.groups.modern.members import NO_HOLDER, Partitions
-from mockbroker.state.groups.modern.reconciliation import ReconciliationStep
+from mockbroker.groups.consumer.group import ConsumerGroup
+from mockbroker.groups.consumer.members import ConsumerMember, Holding
+from mockbroker.groups.modern.members import NO_HOLDER, Partitions
+from mockbroker.groups.modern.reconciliation import ReconciliationStep
 
 Owned = Iterable[tuple[bytes, Iterable[int]]]
 """The partitions that a member claims to hold, by topic id."""

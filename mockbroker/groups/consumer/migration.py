@@ -14,22 +14,22 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING, Any
 
+from mockbroker.groups.classic.group import CONSUMER_PROTOCOL_TYPE, ClassicGroup
+from mockbroker.groups.classic.members import ClassicGroupMember, vote
+from mockbroker.groups.classic.states import ClassicGroupState
+from mockbroker.groups.consumer.group import ConsumerGroup
+from mockbroker.groups.consumer.members import ClassicMetadata, ConsumerMember
+from mockbroker.groups.modern.members import Partitions
+from mockbroker.groups.modern.topics import GroupTopics
 from mockbroker.state.coordinator_shard import CoordinatorRecord
 from mockbroker.state.errors import ApiError
-from mockbroker.state.groups.classic.group import CONSUMER_PROTOCOL_TYPE, ClassicGroup
-from mockbroker.state.groups.classic.members import ClassicGroupMember, vote
-from mockbroker.state.groups.classic.states import ClassicGroupState
-from mockbroker.state.groups.consumer.group import ConsumerGroup
-from mockbroker.state.groups.consumer.members import ClassicMetadata, ConsumerMember
-from mockbroker.state.groups.modern.members import Partitions
-from mockbroker.state.groups.modern.topics import GroupTopics
 from protocol.embedded.consumer_protocol import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 from protocol.embedded.versioned import read_versioned, write_versioned
 from protocol.error_codes import ErrorCode
 from protocol.errors import ProtocolError
 
 if TYPE_CHECKING:
-    from mockbroker.state.groups.coordinator import Groups
+    from mockbroker.groups.coordinator import Groups
 
 UPGRADES = frozenset({"bidirectional", "upgrade"})
 DOWNGRADES = frozenset({"bidirectional", "downgrade"})

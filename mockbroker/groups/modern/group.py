@@ -14,10 +14,8 @@ from dataclasses import dataclass, field, replace
 from types import ModuleType
 from typing import Any, ClassVar, Generic, cast
 
-from mockbroker.state.coordinator_shard import CoordinatorRecord
-from mockbroker.state.errors import ApiError
-from mockbroker.state.groups.kind import CommitCheck, CoordinatedGroup, GroupTimer
-from mockbroker.state.groups.modern.members import (
+from mockbroker.groups.kind import CommitCheck, CoordinatedGroup, GroupTimer
+from mockbroker.groups.modern.members import (
     JOIN_EPOCH,
     STATIC_LEAVE_EPOCH,
     MemberState,
@@ -27,7 +25,9 @@ from mockbroker.state.groups.modern.members import (
     messages_of,
     partitions_of,
 )
-from mockbroker.state.groups.modern.subscriptions import Counts, recount
+from mockbroker.groups.modern.subscriptions import Counts, recount
+from mockbroker.state.coordinator_shard import CoordinatorRecord
+from mockbroker.state.errors import ApiError
 from mockbroker.state.image import TopicPartition
 from protocol.error_codes import ErrorCode
 

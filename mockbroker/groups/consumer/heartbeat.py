@@ -16,27 +16,27 @@ from random import Random
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from mockbroker.state.coordinator_shard import CoordinatorRecord
-from mockbroker.state.errors import ApiError
-from mockbroker.state.groups.consumer import migration
-from mockbroker.state.groups.consumer.expressions import refresh, takes_effect
-from mockbroker.state.groups.consumer.group import ConsumerGroup
-from mockbroker.state.groups.consumer.members import ConsumerMember, Holding
-from mockbroker.state.groups.consumer.reconciliation import ConsumerStep, Owned
-from mockbroker.state.groups.modern.assignors import RACK_AWARE, assign_targets, assignor_names
-from mockbroker.state.groups.modern.group import check_filled
-from mockbroker.state.groups.modern.members import (
+from mockbroker.groups.consumer import migration
+from mockbroker.groups.consumer.expressions import refresh, takes_effect
+from mockbroker.groups.consumer.group import ConsumerGroup
+from mockbroker.groups.consumer.members import ConsumerMember, Holding
+from mockbroker.groups.consumer.reconciliation import ConsumerStep, Owned
+from mockbroker.groups.modern.assignors import RACK_AWARE, assign_targets, assignor_names
+from mockbroker.groups.modern.group import check_filled
+from mockbroker.groups.modern.members import (
     JOIN_EPOCH,
     LEAVE_EPOCH,
     STATIC_LEAVE_EPOCH,
     Partitions,
     changed,
 )
-from mockbroker.state.groups.modern.subscriptions import all_subscribe_alike
+from mockbroker.groups.modern.subscriptions import all_subscribe_alike
+from mockbroker.state.coordinator_shard import CoordinatorRecord
+from mockbroker.state.errors import ApiError
 from protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
-    from mockbroker.state.groups.coordinator import Groups
+    from mockbroker.groups.coordinator import Groups
 
 NO_TIMEOUT = -1
 progress_of = attrgetter("epoch", "previous_epoch", "state", "assigned", "pending_revocation")
