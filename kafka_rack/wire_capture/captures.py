@@ -3,16 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 import msgspec
 
-from kafka_rack.wire_capture.connections import TcpConnections
+from kafka_rack.wire_capture.connections import LINGER_BYTES, PartialFrame, TcpConnection, TcpConnections
 from kafka_rack.wire_capture.files import CaptureFile, DamagedCapture, DecompressedFile, capture_name, scope_of
-from kafka_rack.wire_capture.frames import Frame, ObservedCluster, Problem, ReadingState
+from kafka_rack.wire_capture.frames import (
+    MAX_ASKED,
+    MAX_ASKED_BYTES,
+    CapturedConnection,
+    Frame,
+    ObservedCluster,
+    PendingRequest,
+    Problem,
+    ReadingState,
+    acks_of,
+    kind_of,
+)
 from kafka_rack.wire_capture.learning import learn_from
 from kafka_rack.wire_capture.lines import read_lines
-from kafka_rack.wire_capture.packets import read_format, read_packets
-from kafka_rack.wire_capture.segments import segment_in
+from kafka_rack.wire_capture.packets import Format, read_format, read_packets
+from kafka_rack.wire_capture.reassembly import Direction, InOrderBytes
+from kafka_rack.wire_capture.segments import TAGGED, UNTAGGED, segment_in
+from protocol.backends import core
 
 MAX_KEPT_BYTES = 64 << 20
 """Limit of the frames that are stored in memory; a file with more is read twice."""
@@ -144,6 +158,7 @@ class PacketReading:
         self.state = ReadingState(capture_name(file.path), known=options.known())
         self.traffic = TcpConnections(self.state, problems, options.ports)
         self.bytes_before = 0
+        self.native = packet_reader(self.traffic)
         if brokers is not None:
             self.know_brokers(brokers)
 
@@ -178,7 +193,38 @@ class PacketReading:
                         self.bytes_before = before + segment.offset
                         segment = segment._replace(offset=self.bytes_before) if before else segment
                         yield from self.traffic.take(segment)
+                    if self.native is not None:
+                        yield from self.plain_frames(source, file_format, before)
         except DamagedCapture as damage:
             damaged.append((damage.offset, damage.reason))
         for offset, reason in damaged:
             self.traffic.problem(offset, reason)
+
+    def plain_frames(self, source: DecompressedFile, file_format: Format, before: int) -> Iterator[Frame]:
+        """The frames of the packets that the reader in Rust takes, which are in memory."""
+        reader = self.native
+        while True:
+            text, at = source.held()
+            yield from reader.frames(text, at, before + source.position - at, file_format)
+            source.take_up_to(reader.at)
+            if reader.passed is not None:
+                self.bytes_before = reader.passed
+            if reader.rest is None:
+                return
+            found, half, ts, offset, begins = reader.rest
+            yield from self.traffic.bytes_read(found, half, InOrderBytes(ts, offset, b""), begins)
+
+
+def packet_reader(traffic: TcpConnections) -> Any:
+    """The reader of plain packets in Rust, which adds to these connections; None where Python reads all."""
+    if core is None:
+        return None
+    return core.PacketReader(
+        traffic,
+        (Frame, PendingRequest, CapturedConnection),
+        (kind_of, acks_of),
+        (MAX_ASKED, MAX_ASKED_BYTES),
+        (TcpConnection, PartialFrame, Direction),
+        [(link, None, end) for link, end in UNTAGGED.items()] + [(link, *places) for link, places in TAGGED.items()],
+        LINGER_BYTES,
+    )

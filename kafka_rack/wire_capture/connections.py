@@ -33,7 +33,7 @@ from kafka_rack.wire_capture.recognition import (
     request_reads,
     response_reads,
 )
-from kafka_rack.wire_capture.segments import ACK, FIN, RST, SYN, Endpoint, TcpSegment
+from kafka_rack.wire_capture.segments import ACK, FIN, RST, SYN, Endpoint, TcpSegment, address_text
 
 LINGER_BYTES = 16 << 20
 """Within this distance of a closed connection's last packet, further packets still belong to it."""
@@ -46,7 +46,7 @@ FIRST, SECOND, BOTH = 1, 2, 3
 """The ends of a connection, by their order."""
 
 
-class PartialFrame(msgspec.Struct):
+class PartialFrame(msgspec.Struct, gc=False):
     """The bytes of requests or of responses that are not a whole frame yet.
 
     ``synced``: the next byte begins a frame; ``on_trial``: as far as its header shows. ``skipped`` counts the bytes
@@ -69,10 +69,10 @@ class PartialFrame(msgspec.Struct):
         del self.buffer[:count]
 
 
-class TcpConnection(msgspec.Struct):
+class TcpConnection(msgspec.Struct, gc=False):
     """A TCP connection; ``client`` and ``server`` once they are known.
 
-    ``finished``: which ends have closed it.
+    ``finished``: which ends have closed it; ``dropped``: its packets have ended.
     """
 
     number: int
@@ -88,6 +88,11 @@ class TcpConnection(msgspec.Struct):
     client_id: str | None = None
     other: bool = False
     finished: int = 0
+    dropped: bool = False
+
+
+FollowedConnection = tuple[TcpConnection, bool | None]
+"""A connection, and whether the first of two ends is the client; None: it is not Kafka's."""
 
 
 class TcpConnections(msgspec.Struct):
@@ -160,6 +165,7 @@ class TcpConnections(msgspec.Struct):
     def drop(self, key: tuple[Endpoint, Endpoint]) -> Iterator[Frame]:
         """Yield the frames that a connection still holds, and remove it."""
         found = self.conversations.pop(key)
+        found.dropped = True
         self.closed.pop(key, None)
         yield from self.end(found)
         if self.state.connections.get(found.number) is found.connection:
@@ -242,11 +248,27 @@ class TcpConnections(msgspec.Struct):
             half.synced = False
         begins = len(half.buffer)
         half.buffer += piece.data
+        yield from self.bytes_read(found, half, piece, begins)
+
+    def bytes_read(self, found: TcpConnection, half: PartialFrame, piece: InOrderBytes, begins: int) -> Iterator[Frame]:
+        """Yield the whole frames in a half's buffer, to which a segment was added at ``begins``, and what waited."""
         yield from self.frames(found, half, piece, begins)
         if half.is_request and found.held:
             yield from self.release(found, only_asked=True)
         if half.is_request and not found.responses.synced and found.responses.buffer:
             yield from self.frames(found, found.responses, piece)
+
+    def followed(self, source: bytes, source_port: int, target: bytes, target_port: int) -> FollowedConnection | None:
+        """The connection of two ends, given by their addresses' bytes; None until it is known what it is."""
+        ends = (address_text(source), source_port), (address_text(target), target_port)
+        found = self.conversations.get(ends if ends[0] <= ends[1] else ends[::-1])
+        if found is None or (found.server is None and not found.other):
+            return None
+        return found, None if found.other else ends[0] == found.client
+
+    def changes(self) -> int:
+        """The number of changes to what names the brokers."""
+        return (self.brokers if self.brokers is not None else self.state.known).changes
 
     def name_broker(self, connection: CapturedConnection) -> None:
         """Set the broker of a connection, as far as the user or the frames name it."""

@@ -334,6 +334,15 @@ class DecompressedFile:
                     pass
         return self._buffer[self._at : self._at + size]
 
+    def held(self) -> tuple[bytes, int]:
+        """The bytes in memory, and where among them those begin that were not taken."""
+        return self._buffer, self._at
+
+    def take_up_to(self, at: int) -> None:
+        """Take the bytes of ``held`` up to this place."""
+        self.position += at - self._at
+        self._at = at
+
     def give_back(self, data: bytes) -> None:
         """Undo the taking of these bytes, the last that were taken."""
         self._buffer = data + self._buffer[self._at :]

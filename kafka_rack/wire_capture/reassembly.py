@@ -29,7 +29,7 @@ class InOrderBytes(NamedTuple):
     gap: int = 0
 
 
-class Direction(msgspec.Struct):
+class Direction(msgspec.Struct, gc=False):
     """``following`` is the sequence number that comes next, None until anything has come, ``opened`` that
     of its SYN.
 

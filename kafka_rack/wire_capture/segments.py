@@ -92,13 +92,8 @@ def ipv4_segment(packet: Packet, start: int) -> TcpSegment | None:
     total = int.from_bytes(data[start + 2 : start + 4], "big")
     if total == 0:  # segmentation left to the network card
         total = packet.wire_bytes - start
-    source, target = ipv4_text(data[start + 12 : start + 16]), ipv4_text(data[start + 16 : start + 20])
+    source, target = address_text(data[start + 12 : start + 16]), address_text(data[start + 16 : start + 20])
     return tcp_segment(packet, start + header, start + total, source, target)
-
-
-@lru_cache(maxsize=10_000)
-def ipv4_text(address: bytes) -> str:
-    return ".".join(map(str, address))
 
 
 def ipv6_segment(packet: Packet, start: int) -> TcpSegment | None:
@@ -118,13 +113,14 @@ def ipv6_segment(packet: Packet, start: int) -> TcpSegment | None:
         else:
             size = (data[at + 1] + 2) * 4 if following == AUTHENTICATION else (data[at + 1] + 1) * 8
         following, at = data[at], at + size
-    source, target = ipv6_text(data[start + 8 : start + 24]), ipv6_text(data[start + 24 : start + 40])
+    source, target = address_text(data[start + 8 : start + 24]), address_text(data[start + 24 : start + 40])
     return tcp_segment(packet, at, end, source, target)
 
 
 @lru_cache(maxsize=10_000)
-def ipv6_text(address: bytes) -> str:
-    return str(IPv6Address(address))
+def address_text(address: bytes) -> str:
+    """An address of IPv4 or IPv6 as text, by its bytes."""
+    return ".".join(map(str, address)) if len(address) == 4 else str(IPv6Address(address))
 
 
 def tcp_segment(packet: Packet, start: int, end: int, source: str, target: str) -> TcpSegment | None:

@@ -8,12 +8,15 @@
 //! Python catches panics.
 pub mod batches;
 mod class;
+mod connections;
 mod decode;
 mod encode;
 mod entry;
 mod frames;
+mod joining;
 mod lines;
 mod object;
+mod packets;
 mod program;
 pub mod walk;
 
@@ -24,6 +27,7 @@ pub fn kafka_rack_native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<frames::FrameReader>()?;
     module.add_class::<lines::LineReader>()?;
+    module.add_class::<connections::PacketReader>()?;
     module.add_class::<walk::Walk>()?;
     module.add_function(wrap_pyfunction!(class::probe, module)?)?;
     module.add_function(wrap_pyfunction!(entry::by_api, module)?)?;

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+from collections.abc import Iterator
 from hashlib import sha1
 from pathlib import Path
 
@@ -11,12 +12,12 @@ from protocol import registry
 from tests.fixture_data import CAPTURES, capture_names, captured_frames, golden_vectors
 
 CORPUS = Path(__file__).resolve().parents[2] / "native" / "fuzz" / "corpus"
-LINES, CHARACTERS = 20, 2_000
+LINES, CHARACTERS, PACKETS = 20, 2_000, 30
 """The size of a piece of a capture."""
 
 
 def main() -> None:
-    """Write bodies of messages, record batches and lines of captures."""
+    """Write bodies of messages, record batches, lines of captures and packets."""
     kinds = [(key, kind) for key in sorted(registry.APIS) for kind in ("request", "response")]
     versions = [(*kind, version) for kind in kinds for version in protocol.message_class(*kind).valid_versions]
     numbers = {version: number.to_bytes(2, "big") for number, version in enumerate(versions)}
@@ -34,6 +35,21 @@ def main() -> None:
         lines = gzip.decompress((CAPTURES / f"{name}.jsonl.gz").read_bytes()).splitlines(keepends=True)
         for start in range(0, len(lines), LINES):
             write("lines", b"".join(line for line in lines[start : start + LINES] if len(line) < CHARACTERS))
+    for file in CAPTURES.glob("*.pcap.gz"):
+        header, *packets = packets_of(gzip.decompress(file.read_bytes()))
+        for start in range(0, len(packets), PACKETS):
+            write("packets", header + b"".join(packets[start : start + PACKETS]))
+    for file in CAPTURES.glob("*.pcapng.gz"):
+        write("packets", gzip.decompress(file.read_bytes())[:CHARACTERS])
+
+
+def packets_of(content: bytes) -> Iterator[bytes]:
+    """The header of a pcap, and its packets with theirs."""
+    yield content[:24]
+    at = 24
+    while at < len(content):
+        begins, at = at, at + 16 + int.from_bytes(content[at + 8 : at + 12], "little")
+        yield content[begins:at]
 
 
 def write(target: str, data: bytes) -> None:
