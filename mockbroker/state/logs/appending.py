@@ -17,7 +17,7 @@ from mockbroker.state.logs.batch_checks import (
     only_batch,
 )
 from mockbroker.state.logs.producers import BatchMetadata
-from mockbroker.state.logs.refusals import BadBatchError, refused
+from mockbroker.state.logs.refusals import refused
 from mockbroker.state.topics.topic import Partition
 from protocol.error_codes import ErrorCode
 from protocol.records import (
@@ -112,37 +112,26 @@ def append(
         raise refused(ApiError(code_of(error)), log.start_offset) from None
     written = AppendResult(appended.base_offset, appended.last_offset + 1, now_ms if rules.by_append_time else NO_TIME)
     if first.producer_id >= 0:
-        partition.producers.note(
-            first.producer_id,
-            first.producer_epoch,
-            BatchMetadata(first.base_sequence, first.last_sequence, written.base_offset, appended.max_timestamp),
-            appended.max_timestamp,
-            transactional=first.is_transactional,
-        )
+        batch = BatchMetadata(first.base_sequence, first.last_sequence, written.base_offset, appended.max_timestamp)
+        partition.producers.note(first.producer_id, first.producer_epoch, batch, transactional=first.is_transactional)
     return written
 
 
 def check_message_set(records: bytes, rules: AppendRules, now_ms: int, *, clock_jumped: bool) -> list[BatchHeader]:
     """The headers of messages of magic 0 or 1, checked as by releases before 4.0.
 
-    Raises BadBatchError.
+    Raises ApiError.
     """
     try:
         headers = validate(records, min_magic=0, max_magic=1, allow_zstd=False, log_append_time=rules.by_append_time)
     except RecordError as error:
-        raise BadBatchError(code_of(error), str(error)) from None
-    largest = rules.max_bytes
+        raise ApiError(code_of(error)) from None
     _, newest_ms = bounds_of(rules, now_ms, clock_is_real=clock_jumped or now_ms >= FIRST_REAL_MS)
     for header in headers:
-        if header.size > largest:
-            raise BadBatchError(
-                ErrorCode.MESSAGE_TOO_LARGE, f"a message of {header.size} bytes, but the topic takes {largest}"
-            )
+        if header.size > rules.max_bytes:
+            raise ApiError(ErrorCode.MESSAGE_TOO_LARGE)
         if newest_ms is not None and header.max_timestamp > newest_ms:
-            raise BadBatchError(
-                ErrorCode.INVALID_TIMESTAMP,
-                f"expected timestamps up to {newest_ms}, got {header.max_timestamp}; the clock shows {now_ms}",
-            )
+            raise ApiError(ErrorCode.INVALID_TIMESTAMP)
     return headers
 
 

@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import astuple, replace
 
-from mockbroker.state.logs.refusals import BadBatchError
+from mockbroker.state.errors import ApiError
+from mockbroker.state.logs.refusals import RefusedAppendError
 from protocol.error_codes import ErrorCode
 from protocol.records import (
     DEFAULT_LIMIT_BYTES,
@@ -126,7 +127,7 @@ def append_rules(topic: Topic) -> AppendRules:
 
 
 def batch_size(records: bytes, position: int) -> int | None:
-    """Size in bytes of the batch at a position, None if it is cut off. Raises BadBatchError: CORRUPT_MESSAGE.
+    """Size in bytes of the batch at a position, None if it is cut off. Raises ApiError: CORRUPT_MESSAGE.
 
     Source: ByteBufferLogInputStream.nextBatchSize.
     """
@@ -135,12 +136,12 @@ def batch_size(records: bytes, position: int) -> int | None:
         return None
     (length,) = _LENGTH.unpack_from(records, position + 8)
     if length < MIN_LENGTH:
-        raise BadBatchError(ErrorCode.CORRUPT_MESSAGE, f"expected a length from {MIN_LENGTH} on, got {length}")
+        raise ApiError(ErrorCode.CORRUPT_MESSAGE, f"expected a length from {MIN_LENGTH} on, got {length}")
     if left < UP_TO_MAGIC:
         return None
     magic = records[position + MAGIC_AT]
     if magic > 2:
-        raise BadBatchError(ErrorCode.CORRUPT_MESSAGE, f"expected magic 0 to 2, got {magic}")
+        raise ApiError(ErrorCode.CORRUPT_MESSAGE, f"expected magic 0 to 2, got {magic}")
     size = int(length) + LOG_OVERHEAD
     return size if size <= left else None
 
@@ -148,17 +149,15 @@ def batch_size(records: bytes, position: int) -> int | None:
 def only_batch(records: bytes, *, allow_zstd: bool) -> int:
     """Size in bytes of the only batch, of magic 2, in a partition's records; ignores a batch cut off after it.
 
-    Raises BadBatchError: CORRUPT_MESSAGE, INVALID_RECORD, UNSUPPORTED_COMPRESSION_TYPE.
+    Raises ApiError: CORRUPT_MESSAGE, INVALID_RECORD, UNSUPPORTED_COMPRESSION_TYPE.
     """
     size = batch_size(records, 0)
-    if size is None:
-        raise BadBatchError(ErrorCode.INVALID_RECORD, "expected a batch, got none that is whole")
-    if records[MAGIC_AT] != 2:
-        raise BadBatchError(ErrorCode.INVALID_RECORD, f"expected magic 2, got {records[MAGIC_AT]}")
+    if size is None or records[MAGIC_AT] != 2:
+        raise ApiError(ErrorCode.INVALID_RECORD)
     if not allow_zstd and records[ATTRIBUTES_AT] & CODEC_MASK == CompressionCodec.ZSTD:
-        raise BadBatchError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, "zstd takes Produce v7")
+        raise ApiError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
     if size != len(records) and batch_size(records, size) is not None:
-        raise BadBatchError(ErrorCode.INVALID_RECORD, "expected one batch, got more")
+        raise ApiError(ErrorCode.INVALID_RECORD)
     return size
 
 
@@ -179,7 +178,7 @@ def check_batch(
         limit: limit of decompressed bytes.
         clock_jumped: True if a command has moved the clock, which then counts as real.
 
-    Raises: BadBatchError.
+    Raises ApiError.
     """
     header = read_checked_header(records, size, rules.max_bytes)
     data = records if size == len(records) else records[:size]
@@ -202,11 +201,10 @@ def check_batch(
         return CheckedBatch(data, header)
     found = read_records(data, header, limit, whole=target != codec, max_record_bytes=max_record_bytes)
     check_records(found, header, bounds, rules)
-    in_order = not codec | target or all(one.offset == place for place, one in enumerate(found))
-    if target != codec or not in_order:
-        if target == codec:
-            raise BadBatchError(ErrorCode.UNKNOWN_SERVER_ERROR, "offsets within the batch do not count from 0")
+    if target != codec:
         return recompressed(found, header, CompressionCodec(target), rules, now_ms)
+    if codec and any(one.offset != place for place, one in enumerate(found)):
+        raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
     if rules.by_append_time:
         return CheckedBatch(data, header)
     newest = max([one.timestamp for one in found])  # a list, as most have one record
@@ -216,35 +214,26 @@ def check_batch(
 
 
 def read_checked_header(records: bytes, size: int, max_bytes: int) -> BatchHeader:
-    """The header of a sound batch. Raises BadBatchError; of several reasons, the one that Kafka checks first."""
+    """The header of a sound batch. Raises ApiError; of several errors, the one that Kafka checks first."""
     (base_offset,) = _BASE_OFFSET.unpack_from(records)
     if base_offset != 0:
-        raise BadBatchError(ErrorCode.INVALID_RECORD, f"expected base offset 0, got {base_offset}")
+        raise ApiError(ErrorCode.INVALID_RECORD)
     if size < UP_TO_LAST_OFFSET:
-        raise BadBatchError(ErrorCode.UNKNOWN_SERVER_ERROR, f"a batch of {size} bytes has no last offset")
+        raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
     if size > max_bytes:
-        raise BadBatchError(ErrorCode.MESSAGE_TOO_LARGE, f"a batch of {size} bytes, but the topic takes {max_bytes}")
+        raise ApiError(ErrorCode.MESSAGE_TOO_LARGE)
     if size < BATCH_HEADER_SIZE:
-        raise BadBatchError(ErrorCode.CORRUPT_MESSAGE, f"a batch takes {BATCH_HEADER_SIZE} bytes, got {size}")
+        raise ApiError(ErrorCode.CORRUPT_MESSAGE)
     header = BatchHeader(0, *BATCH_HEADER.unpack_from(records, 0))
     try:
         check_crc(records, header)
-    except CorruptRecordError as error:
-        raise BadBatchError(ErrorCode.CORRUPT_MESSAGE, str(error)) from None
+    except CorruptRecordError:
+        raise ApiError(ErrorCode.CORRUPT_MESSAGE) from None
     if header.attributes & CODEC_MASK > CompressionCodec.ZSTD:
-        raise BadBatchError(ErrorCode.UNKNOWN_SERVER_ERROR, f"unknown codec {header.attributes & CODEC_MASK}")
-    count = header.record_count
-    if header.last_offset_delta < 0 or count <= 0 or header.last_offset_delta + 1 != count:
-        raise BadBatchError(
-            ErrorCode.INVALID_RECORD, f"expected one offset a record, got {header.last_offset_delta + 1} for {count}"
-        )
-    if header.is_control:
-        raise BadBatchError(ErrorCode.INVALID_RECORD, "expected records, got a control batch from a producer")
-    if header.producer_id >= 0 and header.base_sequence < 0:
-        raise BadBatchError(
-            ErrorCode.INVALID_RECORD,
-            f"expected a sequence of producer {header.producer_id}, got {header.base_sequence}",
-        )
+        raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
+    has_wrong_count = header.record_count <= 0 or header.last_offset_delta + 1 != header.record_count
+    if has_wrong_count or header.is_control or (header.producer_id >= 0 and header.base_sequence < 0):
+        raise ApiError(ErrorCode.INVALID_RECORD)
     return header
 
 
@@ -260,7 +249,7 @@ def bounds_of(rules: AppendRules, now_ms: int, *, clock_is_real: bool) -> Bounds
 
 
 def check_records(found: list[Record], header: BatchHeader, bounds: Bounds, rules: AppendRules) -> None:
-    """Raises BadBatchError: INVALID_RECORD, INVALID_TIMESTAMP, with an error for each invalid record."""
+    """Raises RefusedAppendError: INVALID_RECORD, INVALID_TIMESTAMP, with an error for each invalid record."""
     needs_keys, by_append_time = rules.needs_keys, rules.by_append_time
     oldest, newest = bounds
     claims_append_time = header.attributes & LOG_APPEND_TIME_FLAG != 0
@@ -277,7 +266,7 @@ def check_records(found: list[Record], header: BatchHeader, bounds: Bounds, rule
             code = ErrorCode.INVALID_TIMESTAMP
             errors.append((place, "expected a timestamp of the producer's, got one that claims to be the log's"))
     if errors:
-        raise BadBatchError(code, f"{len(errors)} of {len(found)} records refused: {errors[0][1]}", tuple(errors))
+        raise RefusedAppendError(code, f"{len(errors)} of {len(found)} records refused: {errors[0][1]}", tuple(errors))
 
 
 def recompressed(
@@ -296,12 +285,10 @@ def recompressed(
             transactional=header.is_transactional,
             log_append_time_ms=now_ms if rules.by_append_time else None,
         )
-    except RecordError as error:
-        raise BadBatchError(ErrorCode.UNKNOWN_SERVER_ERROR, str(error)) from None
+    except RecordError:
+        raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR) from None
     if len(data) > rules.max_bytes:
-        raise BadBatchError(
-            ErrorCode.MESSAGE_TOO_LARGE, f"a batch of {len(data)} bytes, but the topic takes {rules.max_bytes}"
-        )
+        raise ApiError(ErrorCode.MESSAGE_TOO_LARGE)
     return CheckedBatch(data, BatchHeader(0, *BATCH_HEADER.unpack_from(data, 0)))
 
 
@@ -320,10 +307,6 @@ def encoded(header: BatchHeader, body: bytes) -> bytes:
     return packed[:CRC_AT] + crc32c(covered).to_bytes(4) + covered
 
 
-INT_SHIFT, LONG_SHIFT = 28, 63
-"""Shift of the last byte in a varint of 32 bits and of 64 bits."""
-
-
 def read_records(
     data: bytes,
     header: BatchHeader,
@@ -339,25 +322,25 @@ def read_records(
         max_record_bytes: maximum size of one record, None for no limit.
         whole: also read the records of a compressed batch to their end, as for recompression.
 
-    Raises BadBatchError: INVALID_RECORD; UNKNOWN_SERVER_ERROR if decompression fails.
+    Raises ApiError: INVALID_RECORD; UNKNOWN_SERVER_ERROR if decompression fails.
     """
     if max_record_bytes is None:
         try:
             return list(iter_batch_records(data, header, crc=False, limit=limit))
-        except DecompressionLimitError as error:
-            raise broken(str(error)) from None
+        except DecompressionLimitError:
+            raise ApiError(ErrorCode.INVALID_RECORD) from None
         except RecordError:
             pass
     body = data[BATCH_HEADER_SIZE:]
     if header.codec == CompressionCodec.ZSTD and not body:
-        raise broken("no records in no frame")  # Kafka's zstd reader accepts this, and then lacks bytes
+        raise ApiError(ErrorCode.INVALID_RECORD)  # Kafka's zstd reader accepts no frame, and then lacks bytes
     if header.is_compressed:
         try:
             body = decompress(header.codec, body, limit=limit)
-        except DecompressionLimitError as error:
-            raise broken(str(error)) from None
-        except RecordError as error:
-            raise BadBatchError(ErrorCode.UNKNOWN_SERVER_ERROR, str(error)) from None
+        except DecompressionLimitError:
+            raise ApiError(ErrorCode.INVALID_RECORD) from None
+        except RecordError:
+            raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR) from None
     reader = LenientReader(body, header)
     return reader.records(sizes_count=whole or not header.is_compressed, max_bytes=max_record_bytes)
 
@@ -368,75 +351,66 @@ class LenientReader:
     def __init__(self, body: bytes, header: BatchHeader) -> None:
         self.body, self.header, self.position = body, header, 0
 
+    @property
+    def left(self) -> int:
+        """The number of bytes that are not read yet."""
+        return len(self.body) - self.position
+
     def records(self, *, sizes_count: bool, max_bytes: int | None = None) -> list[Record]:
-        found = []
-        too_long = ErrorCode.INVALID_RECORD if self.header.is_compressed else ErrorCode.UNKNOWN_SERVER_ERROR
+        found, is_compressed = [], self.header.is_compressed
+        too_long = ErrorCode.INVALID_RECORD if is_compressed else ErrorCode.UNKNOWN_SERVER_ERROR
         for _ in range(self.header.record_count):
-            size = self.varint(INT_SHIFT, too_long)
-            if self.header.is_compressed and size < 0:
-                raise broken(f"a record of {size} bytes")
-            if max_bytes is not None and size > max_bytes:
-                raise broken(f"a record of {size} bytes, but the topic takes {max_bytes}")
-            if sizes_count and size > len(self.body) - self.position:
-                raise broken(f"a record of {size} bytes with {len(self.body) - self.position} left")
-            start = self.position
+            size = self.varint(32, too_long)
+            left = self.left
+            self.check(size >= 0 or not is_compressed)
+            self.check(max_bytes is None or size <= max_bytes)
+            self.check(size <= left or not sizes_count)
             found.append(self.record())
-            if sizes_count and self.position - start != size:
-                raise broken(f"a record says {size} bytes, but its fields take {self.position - start}")
-        if self.position != len(self.body):
-            raise broken(f"{len(self.body) - self.position} bytes left after {len(found)} records")
+            self.check(left - self.left == size or not sizes_count)
+        self.check(not self.left)
         return found
 
     def record(self) -> Record:
         header = self.header
         self.byte()
-        timestamp = header.base_timestamp + self.varint(LONG_SHIFT)
+        timestamp = header.base_timestamp + self.varint(64)
         if header.attributes & LOG_APPEND_TIME_FLAG:
             timestamp = header.max_timestamp
-        offset = header.base_offset + self.varint(INT_SHIFT)
+        offset = header.base_offset + self.varint(32)
         key, value = self.bytes_(), self.bytes_()
-        count = self.varint(INT_SHIFT)
-        if count < 0 or count > len(self.body) - self.position:
-            raise broken(f"{count} headers")
+        count = self.varint(32)
+        self.check(0 <= count <= self.left)
         headers = []
         for _ in range(count):
             name = self.bytes_()
-            if name is None:
-                raise broken("a header without a key")
-            headers.append((name.decode("utf-8", "replace"), self.bytes_()))
+            self.check(name is not None)
+            headers.append(((name or b"").decode("utf-8", "replace"), self.bytes_()))
         return Record(offset, timestamp, key, value, tuple(headers), header)
 
     def byte(self) -> int:
-        if self.position >= len(self.body):
-            raise broken("the batch ends before its records do")
-        byte = self.body[self.position]
+        self.check(self.left > 0)
         self.position += 1
-        return byte
+        return self.body[self.position - 1]
 
-    def varint(self, last_shift: int, too_long: ErrorCode = ErrorCode.INVALID_RECORD) -> int:
+    def varint(self, bits: int, too_long: ErrorCode = ErrorCode.INVALID_RECORD) -> int:
         number = shift = 0
-        while True:
-            byte = self.byte()
+        while (byte := self.byte()) > 127:
             number |= (byte & 127) << shift
-            if byte < 128:
-                break
             shift += 7
-            if shift > last_shift:
-                raise BadBatchError(too_long, "a number does not end")
-        number &= 0xFFFFFFFF if last_shift == INT_SHIFT else 0xFFFFFFFFFFFFFFFF
+            if shift >= bits:
+                raise ApiError(too_long)
+        number = (number | byte << shift) & (1 << bits) - 1
         return number >> 1 ^ -(number & 1)
 
     def bytes_(self) -> bytes | None:
-        size = self.varint(INT_SHIFT)
+        size = self.varint(32)
         if size < 0:
             return None
-        end = self.position + size
-        if end > len(self.body):
-            raise broken(f"{size} bytes with {len(self.body) - self.position} left")
-        found = self.body[self.position : end]
-        self.position = end
-        return found
+        self.check(size <= self.left)
+        self.position += size
+        return self.body[self.position - size : self.position]
 
-
-def broken(reason: str) -> BadBatchError:
-    return BadBatchError(ErrorCode.INVALID_RECORD, reason)
+    def check(self, is_valid: bool) -> None:
+        """Raises ApiError: INVALID_RECORD."""
+        if not is_valid:
+            raise ApiError(ErrorCode.INVALID_RECORD)

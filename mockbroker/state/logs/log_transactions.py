@@ -52,8 +52,8 @@ class LogTransactions:
     aborted: list[AbortedTransaction] = field(default_factory=list)
 
     def begin(self, producer_id: int, first_offset: int) -> None:
-        """Record the first offset of a producer's transaction."""
-        self.open[producer_id] = first_offset
+        """Record the first offset of a producer's transaction, unless one is open."""
+        self.open.setdefault(producer_id, first_offset)
 
     def end(self, producer_id: int, marker_offset: int, *, committed: bool) -> None:
         """Record a marker, which ends the producer's transaction if one is open."""

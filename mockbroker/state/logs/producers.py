@@ -108,42 +108,29 @@ class PartitionProducers:
         and for a duplicate that is no longer remembered, INVALID_TXN_STATE for a batch outside the producer's open
         transaction.
         """
-        producer = self.by_id.get(producer_id)
-        if producer is None:
-            self._check_overtaken(producer_id, first_sequence, is_known=False)
-            return None
-        if epoch < producer.epoch:
-            raise ApiError(
-                ErrorCode.INVALID_PRODUCER_EPOCH,
-                f"producer {producer_id} has epoch {epoch}, but {producer.epoch} was seen",
-            )
-        if epoch > producer.epoch:
-            self._check_overtaken(producer_id, first_sequence, is_known=True)
-            if first_sequence != 0:
-                raise out_of_order(producer_id, first_sequence, 0)
-        else:
-            for batch in producer.batches:
-                if batch.first_sequence == first_sequence and batch.last_sequence == last_sequence:
-                    return batch
-            self._check_overtaken(producer_id, first_sequence, is_known=True)
-            following = (producer.batches[-1].last_sequence + 1) % SEQUENCES if producer.batches else 0
+        known = self.by_id.get(producer_id)
+        if known is not None and epoch < known.epoch:
+            raise ApiError(ErrorCode.INVALID_PRODUCER_EPOCH)
+        batches = known.batches if known is not None and known.epoch == epoch else ()
+        for batch in batches:
+            if batch.first_sequence == first_sequence and batch.last_sequence == last_sequence:
+                return batch
+        self._check_overtaken(producer_id, first_sequence, is_known=known is not None)
+        if known is not None:
+            following = (batches[-1].last_sequence + 1) % SEQUENCES if batches else 0
             if first_sequence != following:
-                raise out_of_order(producer_id, first_sequence, following)
-        if not transactional and producer_id in self.transactions.open:
-            raise ApiError(
-                ErrorCode.INVALID_TXN_STATE, f"expected a batch of the transaction that producer {producer_id} has open"
-            )
+                raise ApiError(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER)
+            if not transactional and producer_id in self.transactions.open:
+                raise ApiError(ErrorCode.INVALID_TXN_STATE)
         return None
 
     def _check_overtaken(self, producer_id: int, sequence: int, *, is_known: bool) -> None:
         """Raises ApiError: OUT_OF_ORDER_SEQUENCE_NUMBER for a batch that overtakes the first one of a transaction."""
-        verification = self._verifications.get(producer_id)
-        if verification is None:
-            return
-        if verification.starts_at_zero and sequence != 0 and not is_known:
-            raise out_of_order(producer_id, sequence, 0)
-        if sequence > verification.lowest_sequence:
-            raise out_of_order(producer_id, sequence, verification.lowest_sequence)
+        first = self._verifications.get(producer_id)
+        if first is not None and (
+            sequence > first.lowest_sequence or (first.starts_at_zero and sequence != 0 and not is_known)
+        ):
+            raise ApiError(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER)
 
     def begin_verification(self, producer_id: int, epoch: int, sequence: int, *, starts_at_zero: bool) -> bool:
         """Record that a producer is about to begin a transaction here, with a batch of this sequence number.
@@ -158,27 +145,15 @@ class PartitionProducers:
             one.epoch, one.lowest_sequence = epoch, sequence
         return True
 
-    def note(
-        self,
-        producer_id: int,
-        epoch: int,
-        written: BatchMetadata,
-        timestamp_ms: int,
-        *,
-        transactional: bool = False,
-    ) -> None:
-        """Record an appended batch and its newest timestamp."""
-        producer = self.by_id.get(producer_id)
-        if producer is None:
-            producer = self.by_id[producer_id] = ProducerOnPartition(epoch)
-        elif producer.epoch != epoch:
-            producer.begin_epoch(epoch)
+    def note(self, producer_id: int, epoch: int, written: BatchMetadata, *, transactional: bool = False) -> None:
+        """Record an appended batch."""
+        producer = self.by_id.setdefault(producer_id, ProducerOnPartition(epoch))
+        producer.begin_epoch(epoch)
         producer.batches.append(written)
-        producer.last_ms = timestamp_ms
+        producer.last_ms = written.max_timestamp
         if transactional:
             self._verifications.pop(producer_id, None)
-            if producer_id not in self.transactions.open:
-                self.transactions.begin(producer_id, written.base_offset)
+            self.transactions.begin(producer_id, written.base_offset)
 
     def has_open(self, producer_id: int, epoch: int) -> bool:
         """True if a producer has an open transaction here, in this epoch."""
@@ -205,16 +180,9 @@ class PartitionProducers:
         by_version_2 = transaction_version >= BUMPED_MARKERS_VERSION
         is_again = epoch == known.epoch and (producer_id not in self.transactions.open or epoch == MAX_EPOCH)
         if epoch < known.epoch or (by_version_2 and epoch == known.epoch and not is_again):
-            raise ApiError(
-                ErrorCode.INVALID_PRODUCER_EPOCH,
-                f"expected a marker of producer {producer_id} {'above' if by_version_2 else 'from'} epoch "
-                f"{known.epoch}{'' if by_version_2 else ' on'}, got {epoch}",
-            )
+            raise ApiError(ErrorCode.INVALID_PRODUCER_EPOCH)
         if known.coordinator_epoch > coordinator_epoch:
-            raise ApiError(
-                ErrorCode.TRANSACTION_COORDINATOR_FENCED,
-                f"expected a coordinator epoch from {known.coordinator_epoch} on, got {coordinator_epoch}",
-            )
+            raise ApiError(ErrorCode.TRANSACTION_COORDINATOR_FENCED)
 
     def note_marker(
         self,
@@ -227,9 +195,7 @@ class PartitionProducers:
         committed: bool,
     ) -> None:
         """Record an appended marker."""
-        producer = self.by_id.get(producer_id)
-        if producer is None:
-            producer = self.by_id[producer_id] = ProducerOnPartition(epoch)
+        producer = self.by_id.setdefault(producer_id, ProducerOnPartition(epoch))
         producer.begin_epoch(epoch)
         verification = self._verifications.get(producer_id)
         if verification is not None and not (verification.starts_at_zero and verification.epoch == epoch):
@@ -245,13 +211,6 @@ class PartitionProducers:
         for producer_id in old:
             del self.by_id[producer_id]
             self._verifications.pop(producer_id, None)
-
-
-def out_of_order(producer_id: int, sequence: int, following: int) -> ApiError:
-    return ApiError(
-        ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
-        f"producer {producer_id} sent sequence {sequence}, {following} is next",
-    )
 
 
 def recover(log: Log) -> PartitionProducers:
@@ -274,13 +233,8 @@ def recover(log: Log) -> PartitionProducers:
             written = BatchMetadata(
                 header.base_sequence, header.last_sequence, header.base_offset, header.max_timestamp
             )
-            producers.note(
-                header.producer_id,
-                header.producer_epoch,
-                written,
-                header.max_timestamp,
-                transactional=header.is_transactional,
-            )
+            transactional = header.is_transactional
+            producers.note(header.producer_id, header.producer_epoch, written, transactional=transactional)
     return producers
 
 

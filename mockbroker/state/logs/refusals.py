@@ -26,24 +26,22 @@ WITHOUT_START = frozenset(
 )
 
 
-class BadBatchError(ApiError):
-    """A batch that breaks a rule; ``record_errors`` are of single records, as (index in the batch, message)."""
+class RefusedAppendError(ApiError):
+    """Records that a log refused.
+
+    ``record_errors`` are of single records, as (index in the batch, message); only these have a message in answers.
+    ``log_start_offset`` is -1 where Kafka does not report it.
+    """
 
     def __init__(self, code: int, message: str | None = None, record_errors: tuple[tuple[int, str], ...] = ()) -> None:
         super().__init__(code, message)
         self.record_errors = record_errors
-
-
-class RefusedAppendError(BadBatchError):
-    """Records that a log refused, with the log's start offset where Kafka reports it."""
-
-    log_start_offset = UNKNOWN_START
+        self.log_start_offset = UNKNOWN_START
 
 
 def refused(error: ApiError, start_offset: int) -> RefusedAppendError:
     """The refusal for an error of a log with this start offset."""
-    record_errors = getattr(error, "record_errors", ())
-    refusal = RefusedAppendError(error.code, error.message if record_errors else None, record_errors)
+    refusal = error if isinstance(error, RefusedAppendError) else RefusedAppendError(error.code)
     if error.code not in WITHOUT_START:
         refusal.log_start_offset = start_offset
     return refusal

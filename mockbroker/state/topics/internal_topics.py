@@ -264,9 +264,8 @@ class InternalTopics:
         )
         write(partition, data, append_rules(topic), wall_ms, max_segment_bytes=MAX_SEGMENT_BYTES)
         if is_transactional:
-            partition.producers.note(
-                producer_id, epoch, BatchMetadata(-1, -1, base_offset, wall_ms), wall_ms, transactional=True
-            )
+            batch = BatchMetadata(-1, -1, base_offset, wall_ms)
+            partition.producers.note(producer_id, epoch, batch, transactional=True)
         self.cluster.replication.appended(partition, self.cluster.now_ms)
         followed = self._log_of(topic.name)
         if followed is not None:

@@ -79,7 +79,7 @@ class Pair:
             self.sequences[producer_id] = sequence + count
             for producers in (self.producers, self.disk_producers):
                 written = BatchMetadata(sequence, sequence + count - 1, base, timestamp)
-                producers.note(producer_id, 0, written, timestamp, transactional=transactional)
+                producers.note(producer_id, 0, written, transactional=transactional)
 
     def write_marker(self, producer_id: int, committed: bool) -> None:
         marker = build_transaction_marker(

@@ -14,7 +14,7 @@ LAST_SEQUENCE = 2**31 - 1
 
 def wrote(producers: PartitionProducers, first: int, last: int, offset: int, epoch: int = 0) -> None:
     assert producers.check(7, epoch, first, last) is None
-    producers.note(7, epoch, BatchMetadata(first, last, offset, -1), timestamp_ms=offset)
+    producers.note(7, epoch, BatchMetadata(first, last, offset, offset))
 
 
 def refused(producers: PartitionProducers, epoch: int, first: int, last: int) -> int:
@@ -80,7 +80,7 @@ def test_a_block_that_is_used_up_is_followed_by_one_that_nobody_has():
 def write(producers: PartitionProducers, first: int, offset: int, *, epoch: int = 0, producer_id: int = 7) -> None:
     """One record of a transaction."""
     assert producers.check(producer_id, epoch, first, first, transactional=True) is None
-    producers.note(producer_id, epoch, BatchMetadata(first, first, offset, 0), timestamp_ms=0, transactional=True)
+    producers.note(producer_id, epoch, BatchMetadata(first, first, offset, 0), transactional=True)
 
 
 def end(producers: PartitionProducers, offset: int, *, epoch: int, committed: bool = True, version: int = 2) -> None:
