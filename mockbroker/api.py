@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 from mockbroker.api_parts import Level, error_field, parts_of
 from mockbroker.parts import merged
 from mockbroker.state.releases import DISKLESS_VERSIONS, NEWEST, newest_versions, versions_of_release
-from mockbroker.state.security import operations
+from mockbroker.state.security.operations import Operation
 from protocol.error_codes import ErrorCode
 from protocol.registry import APIS, message_class
 from protocol.versions import VersionRange
@@ -29,17 +29,7 @@ Reader = Callable[[Any, Any], Any]
 """``(call, request) -> Subjects``."""
 AnyHandler = TypeVar("AnyHandler", bound=Callable[..., Any])
 
-OPERATIONS = {
-    "Read": operations.READ,
-    "Write": operations.WRITE,
-    "Create": operations.CREATE,
-    "Delete": operations.DELETE,
-    "Alter": operations.ALTER,
-    "Describe": operations.DESCRIBE,
-    "ClusterAction": operations.CLUSTER_ACTION,
-    "DescribeConfigs": operations.DESCRIBE_CONFIGS,
-    "AlterConfigs": operations.ALTER_CONFIGS,
-}
+OPERATIONS = {one.name.title().replace("_", ""): one for one in Operation}
 """The operations that an API may need, by Kafka's name."""
 
 

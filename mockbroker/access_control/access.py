@@ -17,7 +17,7 @@ from mockbroker.core.faults.errors import PARTLY, hand_over, inject_error, with_
 from mockbroker.core.faults.matching import Hit
 from mockbroker.handlers.error_responses import entries_for, error_response
 from mockbroker.state.errors import ApiError
-from mockbroker.state.security.operations import GROUP, TRANSACTIONAL_ID, WRITE
+from mockbroker.state.security.operations import Operation
 from mockbroker.subjects import names_in, subjects_of
 from protocol.error_codes import ErrorCode
 
@@ -67,14 +67,16 @@ def check_cluster(call: Call, access: PrincipalAccess, *operations: int) -> Refu
     return refuse_all(call, CLUSTER_FAILED, CLUSTER_FAILED.meaning if served_api(call).access.in_words else None)
 
 
-def check_transactional_id(call: Call, access: PrincipalAccess, name: str | None, operation: int = WRITE) -> Refusal:
+def check_transactional_id(
+    call: Call, access: PrincipalAccess, name: str | None, operation: int = Operation.WRITE
+) -> Refusal:
     """Refuse a client that lacks an operation on a transactional id."""
-    return None if access.may(operation, TRANSACTIONAL_ID, name or "") else refuse_all(call, ID_FAILED)
+    return None if access.may_transactional_id(operation, name or "") else refuse_all(call, ID_FAILED)
 
 
 def check_groups(call: Call, access: PrincipalAccess, operation: int) -> Refusal:
     """Refuse the groups on which the client lacks an operation."""
-    denied = tuple(name for name in subjects_of(call).groups if not access.may(operation, GROUP, name))
+    denied = tuple(name for name in subjects_of(call).groups if not access.may_group(operation, name))
     if not denied:
         return None
     if names_in(served_api(call).request, call.version).group:

@@ -35,28 +35,12 @@ from mockbroker.access_control.authorizer import PrincipalAccess, access_of
 from mockbroker.call import Call, Verdict
 from mockbroker.core.faults.errors import hand_over
 from mockbroker.core.faults.matching import Hit
-from mockbroker.handlers.configs import SERVED
+from mockbroker.handlers.configs import SERVED, changes_of
 from mockbroker.handlers.metadata import NOT_REQUESTED
+from mockbroker.state.configs.alterations import check_changes
 from mockbroker.state.errors import ApiError
 from mockbroker.state.image import CLIENT_METRICS_RESOURCE, GROUP_RESOURCE, TOPIC_RESOURCE
-from mockbroker.state.security.operations import (
-    ALTER,
-    ALTER_CONFIGS,
-    CLUSTER,
-    CLUSTER_ACTION,
-    CLUSTER_NAME,
-    CREATE,
-    DELETE,
-    DESCRIBE,
-    DESCRIBE_CONFIGS,
-    GROUP,
-    IDEMPOTENT_WRITE,
-    READ,
-    TOPIC,
-    TRANSACTIONAL_ID,
-    TWO_PHASE_COMMIT,
-    WRITE,
-)
+from mockbroker.state.security.operations import CLUSTER_NAME, Operation, ResourceType
 from mockbroker.state.topics.topic import INTERNAL_TOPICS, check_topic_name
 from mockbroker.subjects import subjects_of, topic_name
 from protocol.error_codes import ErrorCode
@@ -72,14 +56,10 @@ PROTOCOL_VERSION = 5  # of SyncGroup
 COORDINATORS_VERSION, SHARE_KEY_VERSION = 4, 6  # of FindCoordinator
 GROUP_KEY, TRANSACTION_KEY, SHARE_KEY = 0, 1, 2
 V2_MAGIC, MAGIC_AT, ATTRIBUTES_AT, TRANSACTIONAL_BIT = 2, 16, 22, 0x10
-DELETE_CONFIG = 1
 UNAUTHORIZED = "Authorization failed."
 HIDDEN_TOPICS = "The group has described topic(s) that the client is not authorized to describe."
 METADATA_LOG = "__cluster_metadata"
-TOPIC_OPERATIONS = (READ, WRITE, CREATE, DELETE, ALTER, DESCRIBE, DESCRIBE_CONFIGS, ALTER_CONFIGS)
-GROUP_OPERATIONS = (READ, DELETE, DESCRIBE, DESCRIBE_CONFIGS, ALTER_CONFIGS)
-CLUSTER_OPERATIONS = (CREATE, ALTER, DESCRIBE, CLUSTER_ACTION, DESCRIBE_CONFIGS, ALTER_CONFIGS, IDEMPOTENT_WRITE)
-DESCRIBE_CONFIGS_KEY, ALTER_CONFIGS_KEY, DESCRIBE_TOPIC_PARTITIONS = 32, 33, 75
+DESCRIBE_CONFIGS_KEY, DESCRIBE_TOPIC_PARTITIONS = 32, 75
 
 
 def check_access(call: Call) -> Refusal:
@@ -103,16 +83,19 @@ def requests_operations(call: Call) -> bool:
 
 def show_operations(access: PrincipalAccess, response: Any) -> None:
     """Replace the operations of the answer, which are all that exist, by those that the client may do."""
-    if getattr(response, "cluster_authorized_operations", NOT_REQUESTED) != NOT_REQUESTED:
-        may_see = access.may_cluster(DESCRIBE)
-        operations = access.operations(CLUSTER_OPERATIONS, CLUSTER, CLUSTER_NAME) if may_see else 0
-        response.cluster_authorized_operations = operations
+    existing = getattr(response, "cluster_authorized_operations", NOT_REQUESTED)
+    if existing != NOT_REQUESTED:
+        may_see = access.may_cluster(Operation.DESCRIBE)
+        permitted = access.permitted(existing, ResourceType.CLUSTER, CLUSTER_NAME) if may_see else 0
+        response.cluster_authorized_operations = permitted
     for topic in getattr(response, "topics", ()):
-        if topic.topic_authorized_operations != NOT_REQUESTED and topic.error_code != TOPIC_FAILED:
-            topic.topic_authorized_operations = access.operations(TOPIC_OPERATIONS, TOPIC, topic.name or "")
+        existing = topic.topic_authorized_operations
+        if existing != NOT_REQUESTED and topic.error_code != TOPIC_FAILED:
+            topic.topic_authorized_operations = access.permitted(existing, ResourceType.TOPIC, topic.name or "")
     for group in getattr(response, "groups", ()):
         if group.authorized_operations != NOT_REQUESTED:
-            group.authorized_operations = access.operations(GROUP_OPERATIONS, GROUP, group.group_id)
+            existing = group.authorized_operations
+            group.authorized_operations = access.permitted(existing, ResourceType.GROUP, group.group_id)
 
 
 # records
@@ -122,9 +105,9 @@ def produce(call: Call, access: PrincipalAccess) -> Refusal:
     """Records of a transaction need Write on the transactional id too."""
     name = call.request.transactional_id
     batches = (partition.records for topic in call.request.topic_data for partition in topic.partition_data)
-    if any(map(is_transactional, batches)) and (name is None or not access.may(WRITE, TRANSACTIONAL_ID, name)):
+    if any(map(is_transactional, batches)) and (name is None or not access.may_transactional_id(Operation.WRITE, name)):
         return refuse_all(call, ID_FAILED)
-    return check_topics(call, access, WRITE)
+    return check_topics(call, access, Operation.WRITE)
 
 
 def is_transactional(records: bytes | None) -> bool:
@@ -137,8 +120,8 @@ def is_transactional(records: bytes | None) -> bool:
 def fetch(call: Call, access: PrincipalAccess) -> Refusal:
     """A follower needs ClusterAction instead of Read."""
     if max(call.request.replica_id, call.request.replica_state.replica_id) < 0:  # the version lacks one of them
-        return check_topics(call, access, READ)
-    return None if access.may_cluster(CLUSTER_ACTION) else refuse_part(call, TOPIC_FAILED, Hit())
+        return check_topics(call, access, Operation.READ)
+    return None if access.may_cluster(Operation.CLUSTER_ACTION) else refuse_part(call, TOPIC_FAILED, Hit())
 
 
 def describe_producers(call: Call, access: PrincipalAccess) -> None:
@@ -146,7 +129,7 @@ def describe_producers(call: Call, access: PrincipalAccess) -> None:
 
     def hide(response: Any) -> None:
         for topic in response.topics:
-            for partition in () if access.may_topic(READ, topic.name) else topic.partitions:
+            for partition in () if access.may_topic(Operation.READ, topic.name) else topic.partitions:
                 if partition.error_code != ErrorCode.INVALID_TOPIC_EXCEPTION:
                     partition.error_code, partition.error_message = TOPIC_FAILED, TOPIC_FAILED.meaning
                     partition.active_producers = []
@@ -159,7 +142,7 @@ def describe_producers(call: Call, access: PrincipalAccess) -> None:
 
 def list_offsets(call: Call, access: PrincipalAccess) -> Refusal:
     """Each entry of an unauthorized topic gets the error, even if its partitions are named twice."""
-    return split(call, "topics", lambda one: unless(access.may_topic(DESCRIBE, one.name), TOPIC_FAILED))
+    return split(call, "topics", lambda one: unless(access.may_topic(Operation.DESCRIBE, one.name), TOPIC_FAILED))
 
 
 def metadata(call: Call, access: PrincipalAccess) -> None:
@@ -169,23 +152,23 @@ def metadata(call: Call, access: PrincipalAccess) -> None:
     failed: dict[Any, Any] = {}
     rest: list[Any] = []
     if subjects.all_topics:
-        call.amend(partial(keep, "topics", lambda one: access.may_topic(DESCRIBE, one.name)))
+        call.amend(partial(keep, "topics", lambda one: access.may_topic(Operation.DESCRIBE, one.name)))
     elif any(one.topic_id != ZERO_UUID for one in request.topics):
         if call.version < NULL_NAMES_VERSION:
             return  # the handler reports it
         for topic in request.topics:  # those without an id are ignored; the entry of an unauthorized one has no name
             known = call.cluster.topic_by_id.get(topic.topic_id)
-            if known is not None and not access.may_topic(DESCRIBE, known.name):
+            if known is not None and not access.may_topic(Operation.DESCRIBE, known.name):
                 failed[topic.topic_id] = entry(name=None, topic_id=topic.topic_id, error_code=TOPIC_FAILED)
             elif topic.topic_id != ZERO_UUID:
                 rest.append(topic)
     else:
-        denied = denied_topics(access, DESCRIBE, subjects.topics)
+        denied = denied_topics(access, Operation.DESCRIBE, subjects.topics)
         not_created: list[str] = []
         if request.allow_auto_topic_creation and call.cluster.settings["auto.create.topics.enable"]:
             missing = [one for one in subjects.topics if one not in denied and call.view.topic(one) is None]
-            if missing and not access.may_cluster(CREATE):
-                not_created = denied_topics(access, CREATE, missing)
+            if missing and not access.may_cluster(Operation.CREATE):
+                not_created = denied_topics(access, Operation.CREATE, missing)
         for topic in request.topics:
             if topic.name in denied or topic.name in not_created:
                 is_internal = topic.name in not_created and topic.name in INTERNAL_TOPICS
@@ -217,20 +200,20 @@ def create_topics(call: Call, access: PrincipalAccess) -> Refusal:
 
     def hide_configs(response: Any) -> None:
         for topic in response.topics:
-            if not topic.error_code and not access.may_topic(DESCRIBE_CONFIGS, topic.name):
+            if not topic.error_code and not access.may_topic(Operation.DESCRIBE_CONFIGS, topic.name):
                 topic.topic_config_error_code = TOPIC_FAILED
                 topic.num_partitions = topic.replication_factor = -1
                 topic.configs = []
 
     if call.version >= SHOWS_CONFIGS_VERSION:
         call.amend(hide_configs)
-    if access.may_cluster(CREATE):
+    if access.may_cluster(Operation.CREATE):
         return None
     counts = Counter(topic.name for topic in call.request.topics)
 
     def error_of(topic: Any) -> ApiError | None:
         is_checked_first = counts[topic.name] > 1 or topic.name == METADATA_LOG
-        return unless(is_checked_first or access.may_topic(CREATE, topic.name), TOPIC_FAILED, UNAUTHORIZED)
+        return unless(is_checked_first or access.may_topic(Operation.CREATE, topic.name), TOPIC_FAILED, UNAUTHORIZED)
 
     return split(call, "topics", error_of)
 
@@ -241,7 +224,7 @@ def create_partitions(call: Call, access: PrincipalAccess) -> Refusal:
     counts = Counter(topic.name for topic in topics)
 
     def error_of(topic: Any) -> ApiError | None:
-        return unless(counts[topic.name] > 1 or access.may_topic(ALTER, topic.name), TOPIC_FAILED)
+        return unless(counts[topic.name] > 1 or access.may_topic(Operation.ALTER, topic.name), TOPIC_FAILED)
 
     if has_no_time(call) and any(counts[topic.name] == 1 and error_of(topic) is None for topic in topics):
         return None
@@ -255,7 +238,7 @@ def has_no_time(call: Call) -> bool:
 
 def delete_topics(call: Call, access: PrincipalAccess) -> Refusal:
     """Without Describe on a topic the error hides whether it exists; with Describe a missing topic is unknown."""
-    if has_no_time(call) or access.may_cluster(DELETE):
+    if has_no_time(call) or access.may_cluster(Operation.DELETE):
         return None
     field = "topics" if call.version >= ID_VERSION else "topic_names"
 
@@ -269,14 +252,14 @@ def delete_topics(call: Call, access: PrincipalAccess) -> Refusal:
         name = given if isinstance(one, str) else topic_name(call, one)
         if counts[given, topic_id] > 1 or (given is not None and topic_id != ZERO_UUID) or name is None:
             return None
-        may = access.may_topic(DELETE, name)
+        may = access.may_topic(Operation.DELETE, name)
         if given is not None:
-            may = access.may_topic(DESCRIBE, name) and (may or name not in call.cluster.topics)
+            may = access.may_topic(Operation.DESCRIBE, name) and (may or name not in call.cluster.topics)
         return unless(may, TOPIC_FAILED)
 
     def complete(one: Any, entry: Any) -> None:
         name = one if isinstance(one, str) else topic_name(call, one)
-        is_shown = key_of(one)[0] is not None or access.may_topic(DESCRIBE, name)
+        is_shown = key_of(one)[0] is not None or access.may_topic(Operation.DESCRIBE, name)
         entry.name, entry.error_message = name if is_shown else None, TOPIC_FAILED.meaning
 
     return split(call, field, error_of, complete=complete)
@@ -288,33 +271,32 @@ def delete_topics(call: Call, access: PrincipalAccess) -> Refusal:
 def configs(call: Call, access: PrincipalAccess) -> Refusal:
     """DescribeConfigs, AlterConfigs, IncrementalAlterConfigs: each topic and group, all else on the cluster."""
     reads = call.api_key == DESCRIBE_CONFIGS_KEY
-    operation = DESCRIBE_CONFIGS if reads else ALTER_CONFIGS
+    operation = Operation.DESCRIBE_CONFIGS if reads else Operation.ALTER_CONFIGS
     named = Counter((one.resource_type, one.resource_name) for one in call.request.resources)
     if reads and any(kind not in SERVED for kind, _ in named):
         return None  # the handler reports it
 
     def error_of(one: Any) -> ApiError | None:
         kind, name = one.resource_type, one.resource_name
-        if kind not in SERVED or (not reads and (named[kind, name] > 1 or is_unreadable(call, one))):
+        if kind not in SERVED or (not reads and (named[kind, name] > 1 or is_unreadable(one))):
             return None  # the handler reports it
         if kind == TOPIC_RESOURCE:
             return unless(access.may_topic(operation, name), TOPIC_FAILED, TOPIC_FAILED.meaning)
         if kind == GROUP_RESOURCE:
-            return unless(access.may(operation, GROUP, name), GROUP_FAILED, GROUP_FAILED.meaning)
+            return unless(access.may_group(operation, name), GROUP_FAILED, GROUP_FAILED.meaning)
         has_words = reads or kind == CLIENT_METRICS_RESOURCE
         return unless(access.may_cluster(operation), CLUSTER_FAILED, CLUSTER_FAILED.meaning if has_words else None)
 
     return split(call, "resources", error_of)
 
 
-def is_unreadable(call: Call, resource: Any) -> bool:
+def is_unreadable(resource: Any) -> bool:
     """True if a broker refuses a change before the authorization: a config twice, or without a value."""
-    names = [config.name for config in resource.configs]
-    takes_value = call.api_key == ALTER_CONFIGS_KEY
-    return len(set(names)) < len(names) or any(
-        config.value is None and (takes_value or config.config_operation != DELETE_CONFIG)
-        for config in resource.configs
-    )
+    try:
+        check_changes(changes_of(resource))
+    except ApiError:
+        return True
+    return False
 
 
 # transactions
@@ -324,20 +306,20 @@ def init_producer_id(call: Call, access: PrincipalAccess) -> Refusal:
     """An idempotent producer needs IdempotentWrite, or Write on any topic; two-phase commits need one more."""
     name = call.request.transactional_id
     if name is None:
-        may = access.may_cluster(IDEMPOTENT_WRITE) or access.may_any(WRITE, TOPIC)
+        may = access.may_cluster(Operation.IDEMPOTENT_WRITE) or access.may_any(Operation.WRITE, ResourceType.TOPIC)
         return None if may else refuse_all(call, CLUSTER_FAILED)
     verdict = check_transactional_id(call, access, name)
     if verdict is None and getattr(call.request, "enable2_pc", False):
-        verdict = check_transactional_id(call, access, name, TWO_PHASE_COMMIT)
+        verdict = check_transactional_id(call, access, name, Operation.TWO_PHASE_COMMIT)
     return verdict
 
 
 def add_partitions(call: Call, access: PrincipalAccess) -> Refusal:
     """If a partition is unauthorized or unknown, all others get OPERATION_NOT_ATTEMPTED; since v4 for brokers."""
     if call.version >= VERIFYING_VERSION:
-        return check_cluster(call, access, CLUSTER_ACTION)
+        return check_cluster(call, access, Operation.CLUSTER_ACTION)
     verdict = check_transactional_id(call, access, call.request.v3_and_below_transactional_id)
-    denied = denied_topics(access, WRITE, [one.name for one in call.request.v3_and_below_topics])
+    denied = denied_topics(access, Operation.WRITE, [one.name for one in call.request.v3_and_below_topics])
     if verdict is not None or not denied:
         return verdict
     refused = refuse_all(call, ErrorCode.OPERATION_NOT_ATTEMPTED)
@@ -357,8 +339,8 @@ def describe_transactions(call: Call, access: PrincipalAccess) -> None:
     def hide(response: Any) -> None:
         for place, one in enumerate(response.transaction_states):
             name = one.transactional_id
-            if access.may(DESCRIBE, TRANSACTIONAL_ID, name):
-                one.topics = [topic for topic in one.topics if access.may_topic(DESCRIBE, topic.topic)]
+            if access.may_transactional_id(Operation.DESCRIBE, name):
+                one.topics = [topic for topic in one.topics if access.may_topic(Operation.DESCRIBE, topic.topic)]
             else:
                 response.transaction_states[place] = response.Transaction(transactional_id=name, error_code=ID_FAILED)
 
@@ -383,7 +365,9 @@ def offset_fetch(call: Call, access: PrincipalAccess) -> Refusal:
     def hide(response: Any) -> None:
         for group in response.groups or (response,):
             if not response.groups or group.group_id in whole:
-                group.topics = [one for one in group.topics if access.may_topic(DESCRIBE, topic_name(call, one))]
+                group.topics = [
+                    one for one in group.topics if access.may_topic(Operation.DESCRIBE, topic_name(call, one))
+                ]
 
     if whole and verdict is None:
         call.amend(hide)
@@ -394,40 +378,42 @@ def find_coordinator(call: Call, access: PrincipalAccess) -> Refusal:
     """The operation depends on the type of the key."""
     key_type = call.request.key_type
     if key_type == SHARE_KEY:
-        return check_cluster(call, access, CLUSTER_ACTION) if call.version >= SHARE_KEY_VERSION else None
+        return check_cluster(call, access, Operation.CLUSTER_ACTION) if call.version >= SHARE_KEY_VERSION else None
     if key_type not in (GROUP_KEY, TRANSACTION_KEY):
         return None
-    kind, code = (GROUP, GROUP_FAILED) if key_type == GROUP_KEY else (TRANSACTIONAL_ID, ID_FAILED)
+    kind, code = (
+        (ResourceType.GROUP, GROUP_FAILED) if key_type == GROUP_KEY else (ResourceType.TRANSACTIONAL_ID, ID_FAILED)
+    )
     if call.version < COORDINATORS_VERSION:
-        return None if access.may(DESCRIBE, kind, call.request.key) else refuse_all(call, code)
+        return None if access.may(Operation.DESCRIBE, kind, call.request.key) else refuse_all(call, code)
     return split(
         call,
         "coordinator_keys",
-        lambda key: unless(access.may(DESCRIBE, kind, key), code),
+        lambda key: unless(access.may(Operation.DESCRIBE, kind, key), code),
         complete=lambda _key, entry: setattr(entry, "error_message", ""),
     )
 
 
 def list_groups(call: Call, access: PrincipalAccess) -> None:
     """Describe on the cluster shows all groups."""
-    if not access.may_cluster(DESCRIBE):
-        call.amend(partial(keep, "groups", lambda one: access.may(DESCRIBE, GROUP, one.group_id)))
+    if not access.may_cluster(Operation.DESCRIBE):
+        call.amend(partial(keep, "groups", lambda one: access.may_group(Operation.DESCRIBE, one.group_id)))
 
 
 def heartbeat(call: Call, access: PrincipalAccess) -> Refusal:
     """ConsumerGroupHeartbeat, ShareGroupHeartbeat: refused if the member subscribes to an unauthorized topic."""
-    verdict = check_groups(call, access, READ)
-    if verdict is None and denied_topics(access, DESCRIBE, call.request.subscribed_topic_names or ()):
+    verdict = check_groups(call, access, Operation.READ)
+    if verdict is None and denied_topics(access, Operation.DESCRIBE, call.request.subscribed_topic_names or ()):
         return refuse_all(call, TOPIC_FAILED)
     return verdict
 
 
 def streams_heartbeat(call: Call, access: PrincipalAccess) -> Refusal:
     """Internal and malformed topics are reported first."""
-    verdict = check_groups(call, access, READ)
+    verdict = check_groups(call, access, Operation.READ)
     names = subjects_of(call).topics
     if verdict is None and not any(name in INTERNAL_TOPICS or not is_legal(name) for name in names):
-        verdict = check_topics(call, access, DESCRIBE)
+        verdict = check_topics(call, access, Operation.DESCRIBE)
     return verdict
 
 
@@ -444,13 +430,13 @@ def described_groups(call: Call, access: PrincipalAccess) -> Refusal:
 
     def hide(response: Any) -> None:
         for place, one in enumerate(response.groups):
-            if denied_topics(access, DESCRIBE, set(topics_of(one))):
+            if denied_topics(access, Operation.DESCRIBE, set(topics_of(one))):
                 response.groups[place] = response.Group(
                     group_id=one.group_id, error_code=TOPIC_FAILED, error_message=HIDDEN_TOPICS
                 )
 
     call.amend(hide)
-    return check_groups(call, access, DESCRIBE)
+    return check_groups(call, access, Operation.DESCRIBE)
 
 
 def topics_of(group: Any) -> Iterator[str]:
@@ -471,11 +457,11 @@ def described_share_offsets(call: Call, access: PrincipalAccess) -> None:
 
     def hide(response: Any) -> None:
         for place, group in enumerate(response.groups):
-            if not access.may(DESCRIBE, GROUP, group.group_id):
+            if not access.may_group(Operation.DESCRIBE, group.group_id):
                 response.groups[place] = response.Group(group_id=group.group_id, error_code=GROUP_FAILED)
             elif not group.error_code:
                 whole = requested.get(group.group_id) is None
-                shown = [one for one in group.topics if access.may_topic(DESCRIBE, one.topic_name)]
+                shown = [one for one in group.topics if access.may_topic(Operation.DESCRIBE, one.topic_name)]
                 hidden = [one for one in group.topics if not whole and one not in shown]
                 group.topics = [*shown, *map(hidden_offsets, hidden)]
 
@@ -497,7 +483,7 @@ def changed_offsets(of_group: int, call: Call, access: PrincipalAccess) -> Refus
     """OffsetDelete, AlterShareGroupOffsets, DeleteShareGroupOffsets: an error of the group replaces those of topics."""
 
     def error_of(topic: Any) -> ApiError | None:
-        return unless(access.may_topic(READ, topic_name(call, topic, name_field)), TOPIC_FAILED)
+        return unless(access.may_topic(Operation.READ, topic_name(call, topic, name_field)), TOPIC_FAILED)
 
     name_field = "name" if call.api_key == OFFSET_DELETE else "topic_name"
     verdict = check_groups(call, access, of_group)
@@ -528,9 +514,9 @@ RULES: dict[int, Rule] = {
     20: delete_topics,
     22: init_producer_id,
     24: add_partitions,
-    **dict.fromkeys((DESCRIBE_CONFIGS_KEY, ALTER_CONFIGS_KEY, 44), configs),
+    **dict.fromkeys((DESCRIBE_CONFIGS_KEY, 33, 44), configs),
     37: create_partitions,
-    OFFSET_DELETE: partial(changed_offsets, DELETE),
+    OFFSET_DELETE: partial(changed_offsets, Operation.DELETE),
     61: describe_producers,
     65: describe_transactions,
     **dict.fromkeys((68, 76), heartbeat),
@@ -539,7 +525,7 @@ RULES: dict[int, Rule] = {
     **dict.fromkeys((83, 84, 85, 86, 87), share_state),
     88: streams_heartbeat,
     90: described_share_offsets,
-    91: partial(changed_offsets, READ),
-    92: partial(changed_offsets, DELETE),
+    91: partial(changed_offsets, Operation.READ),
+    92: partial(changed_offsets, Operation.DELETE),
 }
 """By API key; the other APIs need only the operations in their handler's module."""

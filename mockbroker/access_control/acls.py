@@ -9,27 +9,13 @@ AccessControlEntryFilter, MetadataImage.write, AclsDelta and CidrUtils, Apache K
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from ipaddress import ip_address, ip_network
 from random import Random
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from mockbroker.state.errors import ApiError
-from mockbroker.state.security.operations import (
-    ALL,
-    ALTER,
-    ALTER_CONFIGS,
-    CLUSTER,
-    CLUSTER_NAME,
-    DELETE,
-    DESCRIBE,
-    DESCRIBE_CONFIGS,
-    READ,
-    TOPIC,
-    TWO_PHASE_COMMIT,
-    USER,
-    WRITE,
-)
+from mockbroker.state.security.operations import CLUSTER_NAME, Operation, ResourceType
 from mockbroker.state.topics.topic import random_uuid
 from protocol.embedded.metadata_acls import AccessControlEntryRecord, RemoveAccessControlEntryRecord
 from protocol.error_codes import ErrorCode
@@ -41,15 +27,15 @@ UNKNOWN, ANY = 0, 1  # of all four kinds of numbers
 MATCH, LITERAL, PREFIXED = 2, 3, 4
 DENY, ALLOW = 2, 3
 
-RESOURCE_TYPES = range(TOPIC, USER + 1)
-PATTERN_TYPES = range(LITERAL, PREFIXED + 1)
-OPERATIONS = range(ALL, TWO_PHASE_COMMIT + 1)
-PERMISSIONS = range(DENY, ALLOW + 1)
+RESOURCE_TYPES = frozenset(ResourceType)
+PATTERN_TYPES = frozenset({LITERAL, PREFIXED})
+OPERATIONS = frozenset(Operation)
+PERMISSIONS = frozenset({DENY, ALLOW})
 
 WILDCARD = "*"
 WILDCARD_PRINCIPAL = "User:*"
-IMPLY_DESCRIBE = frozenset({DESCRIBE, READ, WRITE, DELETE, ALTER})
-IMPLY_DESCRIBE_CONFIGS = frozenset({DESCRIBE_CONFIGS, ALTER_CONFIGS})
+IMPLY_DESCRIBE = frozenset({Operation.DESCRIBE, Operation.READ, Operation.WRITE, Operation.DELETE, Operation.ALTER})
+IMPLY_DESCRIBE_CONFIGS = frozenset({Operation.DESCRIBE_CONFIGS, Operation.ALTER_CONFIGS})
 IPV4_NETWORK = re.compile(r"\d{1,3}(?:\.\d{1,3}){3}/\d{1,2}")
 
 
@@ -66,6 +52,10 @@ class Acl(NamedTuple):
     host: str
     operation: int
     permission_type: int
+
+
+Entry = Acl | AccessControlEntryRecord
+"""An entry, or its record in the image, which has the same fields."""
 
 
 class AclFilter(NamedTuple):
@@ -85,16 +75,16 @@ class AclFilter(NamedTuple):
     def is_known(self) -> bool:
         """True if Kafka defines each of its numbers."""
         return (
-            (self.resource_type == ANY or self.resource_type in RESOURCE_TYPES)
-            and (self.pattern_type in (ANY, MATCH) or self.pattern_type in PATTERN_TYPES)
-            and (self.operation == ANY or self.operation in OPERATIONS)
-            and (self.permission_type == ANY or self.permission_type in PERMISSIONS)
+            self.resource_type in {ANY, *RESOURCE_TYPES}
+            and self.pattern_type in {ANY, MATCH, *PATTERN_TYPES}
+            and self.operation in {ANY, *OPERATIONS}
+            and self.permission_type in {ANY, *PERMISSIONS}
         )
 
-    def matches(self, acl: Acl) -> bool:
+    def matches(self, acl: Entry) -> bool:
         """True if the filter matches an entry.
 
-        >>> orders = Acl(TOPIC, "ord", PREFIXED, "User:a", "*", READ, ALLOW)
+        >>> orders = Acl(ResourceType.TOPIC, "ord", PREFIXED, "User:a", "*", Operation.READ, ALLOW)
         >>> AclFilter(resource_name="orders", pattern_type=MATCH).matches(orders)
         True
         >>> AclFilter(resource_name="orders").matches(orders)
@@ -110,7 +100,7 @@ class AclFilter(NamedTuple):
             and self.permission_type in (ANY, acl.permission_type)
         )
 
-    def _matches_name(self, acl: Acl) -> bool:
+    def _matches_name(self, acl: Entry) -> bool:
         if self.resource_name is None:
             return True
         if self.pattern_type == MATCH:
@@ -118,24 +108,24 @@ class AclFilter(NamedTuple):
         return self.resource_name == acl.resource_name
 
 
-def concerns(acl: Acl, name: str) -> bool:
+def concerns(acl: Entry, name: str) -> bool:
     """True if an entry's pattern covers a resource of this name."""
     if acl.pattern_type == PREFIXED:
         return name.startswith(acl.resource_name)
     return acl.resource_name in (name, WILDCARD)
 
 
-def is_allowed(acls: Iterable[Acl], principal: str, host: str, operation: int, *, default: bool = False) -> bool:
+def is_allowed(acls: Iterable[Entry], principal: str, host: str, operation: int, *, default: bool = False) -> bool:
     """True if a principal may do an operation: no entry denies it, and one allows it.
 
     Args:
         acls: the entries that cover the resource.
         default: the answer without any, ``allow.everyone.if.no.acl.found``.
 
-    >>> read = Acl(TOPIC, "orders", LITERAL, "User:a", "*", READ, ALLOW)
-    >>> is_allowed([read], "User:a", "10.0.0.1", DESCRIBE)
+    >>> read = Acl(ResourceType.TOPIC, "orders", LITERAL, "User:a", "*", Operation.READ, ALLOW)
+    >>> is_allowed([read], "User:a", "10.0.0.1", Operation.DESCRIBE)
     True
-    >>> is_allowed([read], "User:a", "10.0.0.1", WRITE, default=True)
+    >>> is_allowed([read], "User:a", "10.0.0.1", Operation.WRITE, default=True)
     False
     """
     found = allowed = False
@@ -148,17 +138,17 @@ def is_allowed(acls: Iterable[Acl], principal: str, host: str, operation: int, *
     return allowed if found else default
 
 
-def applies(acl: Acl, principal: str, host: str, operation: int) -> bool:
+def applies(acl: Entry, principal: str, host: str, operation: int) -> bool:
     """True if an entry applies to an operation of a principal; allowed ones may imply Describe and DescribeConfigs."""
     if acl.principal not in (principal, WILDCARD_PRINCIPAL) or not is_from(host, acl.host):
         return False
-    if acl.operation in (ALL, operation):
+    if acl.operation in (Operation.ALL, operation):
         return True
     if acl.permission_type != ALLOW:
         return False
-    if operation == DESCRIBE:
+    if operation == Operation.DESCRIBE:
         return acl.operation in IMPLY_DESCRIBE
-    return operation == DESCRIBE_CONFIGS and acl.operation in IMPLY_DESCRIBE_CONFIGS
+    return operation == Operation.DESCRIBE_CONFIGS and acl.operation in IMPLY_DESCRIBE_CONFIGS
 
 
 def is_from(host: str, pattern: str) -> bool:
@@ -191,43 +181,20 @@ def is_network(pattern: str) -> bool:
 # the entries in the image, which a restart restores
 
 
-class AclEntries(dict[bytes, AccessControlEntryRecord]):
-    """Records by the entry's id; the authorizer's form of them is cached until a change."""
-
-    cached: list[Acl] | None = None
-
-    def acls(self) -> list[Acl]:
-        if self.cached is None:
-            self.cached = list(map(acl_of, self.values()))
-        return self.cached
-
-    def copy(self) -> AclEntries:
-        return AclEntries(self)
-
-
-NO_ENTRIES: Final = AclEntries()
-
-
-def entries_of(image: Image) -> AclEntries:
-    """The entries of an image, read-only."""
-    entries = image.extensions.get(NAME, NO_ENTRIES)
-    assert isinstance(entries, AclEntries)
-    return entries
+def entries_of(image: Image) -> Mapping[bytes, AccessControlEntryRecord]:
+    """The records of the entries of an image, by the entry's id."""
+    return image.extensions.get(NAME, {})
 
 
 def add_entry(image: Image, record: AccessControlEntryRecord) -> None:
-    entries: Any = image.extensions.setdefault(NAME, AclEntries())
-    entries[record.id] = record
-    entries.cached = None
+    image.extensions.setdefault(NAME, {})[record.id] = record
 
 
 def remove_entry(image: Image, record: RemoveAccessControlEntryRecord) -> None:
-    entries = entries_of(image)
-    if entries.pop(record.id, None) is None:
-        return
-    entries.cached = None
+    entries = image.extensions.get(NAME, {})
+    entries.pop(record.id, None)
     if not entries:
-        del image.extensions[NAME]
+        image.extensions.pop(NAME, None)
 
 
 APPLY: dict[type, Apply] = {
@@ -246,12 +213,12 @@ def acl_of(record: AccessControlEntryRecord) -> Acl:
 
 def find_acls(image: Image, filter_: AclFilter) -> list[Acl]:
     """The entries that match a filter, sorted."""
-    return sorted(filter(filter_.matches, entries_of(image).acls()))
+    return sorted(acl_of(record) for record in entries_of(image).values() if filter_.matches(record))
 
 
 def create_acls(writer: ImageWriter, rng: Random, acls: Iterable[Acl]) -> list[ApiError | None]:
     """Add entries; returns the error of each, None if it exists now. Existing entries stay as they are."""
-    present = set(entries_of(writer.image).acls())
+    present = set(map(acl_of, entries_of(writer.image).values()))
     records: list[AccessControlEntryRecord] = []
     results: list[ApiError | None] = []
     for acl in acls:
@@ -274,10 +241,8 @@ def delete_acls(writer: ImageWriter, filters: Iterable[AclFilter]) -> list[list[
                 ApiError(ErrorCode.INVALID_REQUEST, f"expected a filter of known numbers, got {tuple(filter_)}")
             )
             continue
-        matched = {id_: acl_of(record) for id_, record in entries_of(writer.image).items()}
-        matched = {id_: acl for id_, acl in matched.items() if filter_.matches(acl)}
-        gone.update(dict.fromkeys(matched))
-        results.append(sorted(matched.values()))
+        gone.update((id_, None) for id_, record in entries_of(writer.image).items() if filter_.matches(record))
+        results.append(find_acls(writer.image, filter_))
     writer.commit([RemoveAccessControlEntryRecord(id=id_) for id_ in gone])
     return results
 
@@ -285,7 +250,7 @@ def delete_acls(writer: ImageWriter, filters: Iterable[AclFilter]) -> list[list[
 def problem_with(acl: Acl) -> ApiError | None:
     """The error of an invalid entry, in the order of Kafka's checks; None if it is valid."""
     problem = None
-    if acl.resource_type == CLUSTER and acl.resource_name != CLUSTER_NAME:
+    if acl.resource_type == ResourceType.CLUSTER and acl.resource_name != CLUSTER_NAME:
         problem = f"expected the name {CLUSTER_NAME} for the cluster, got {acl.resource_name!r}"
     elif not acl.resource_name:
         problem = "expected the name of a resource, got ''"

@@ -5,7 +5,6 @@ Source: KIP-11, KIP-679, KIP-801; StandardAuthorizer and Authorizer.authorizeByR
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
 from mockbroker.access_control.acls import (
@@ -13,14 +12,14 @@ from mockbroker.access_control.acls import (
     LITERAL,
     PREFIXED,
     WILDCARD,
-    Acl,
+    Entry,
     applies,
     concerns,
     entries_of,
     is_allowed,
 )
 from mockbroker.state.security.access import AUTHORIZER
-from mockbroker.state.security.operations import CLUSTER, CLUSTER_NAME, TOPIC
+from mockbroker.state.security.operations import CLUSTER_NAME, Operation, ResourceType
 
 if TYPE_CHECKING:
     from mockbroker.state.cluster import Cluster
@@ -35,7 +34,7 @@ class PrincipalAccess:
     __slots__ = ("acls", "address", "default", "is_super", "principal")
 
     def __init__(self, cluster: Cluster, principal: str, address: str) -> None:
-        self.acls = entries_of(cluster.image).acls()
+        self.acls = entries_of(cluster.image).values()
         self.principal, self.address = principal, address
         self.default = bool(cluster.settings["allow.everyone.if.no.acl.found"])
         self.is_super = principal in {one.strip() for one in cluster.settings["super.users"].split(";")}
@@ -49,17 +48,25 @@ class PrincipalAccess:
 
     def may_cluster(self, operation: int) -> bool:
         """True if the principal may do an operation on the cluster."""
-        return self.may(operation, CLUSTER, CLUSTER_NAME)
+        return self.may(operation, ResourceType.CLUSTER, CLUSTER_NAME)
 
     def may_topic(self, operation: int, name: str | None) -> bool:
         """True if the principal may do an operation on a topic."""
-        return self.may(operation, TOPIC, name or "")
+        return self.may(operation, ResourceType.TOPIC, name or "")
+
+    def may_group(self, operation: int, name: str) -> bool:
+        """True if the principal may do an operation on a group."""
+        return self.may(operation, ResourceType.GROUP, name)
+
+    def may_transactional_id(self, operation: int, name: str | None) -> bool:
+        """True if the principal may do an operation on a transactional id."""
+        return self.may(operation, ResourceType.TRANSACTIONAL_ID, name or "")
 
     def may_any(self, operation: int, resource_type: int) -> bool:
         """True if the principal may do an operation on at least one resource, existing or not (KIP-679)."""
         if self.may(operation, resource_type, ANY_NAME):
             return True
-        allowed: list[Acl] = []
+        allowed: list[Entry] = []
         denied: set[tuple[int, str]] = set()
         for acl in self.acls:
             if acl.resource_type != resource_type or not applies(acl, self.principal, self.address, operation):
@@ -75,12 +82,12 @@ class PrincipalAccess:
             for acl in allowed
         )
 
-    def operations(self, among: Iterable[int], resource_type: int, name: str) -> int:
-        """The operations that the principal may do on a resource, as bits."""
-        return sum(1 << one for one in among if self.may(one, resource_type, name))
+    def permitted(self, operations: int, resource_type: int, name: str) -> int:
+        """Those of some operations that the principal may do on a resource, both as bits."""
+        return sum(1 << one for one in Operation if operations >> one & 1 and self.may(one, resource_type, name))
 
 
-def is_dominated(acl: Acl, denied: set[tuple[int, str]]) -> bool:
+def is_dominated(acl: Entry, denied: set[tuple[int, str]]) -> bool:
     """True if another entry, for the same name or a prefix of it, denies all that an entry allows."""
     name = acl.resource_name
     if acl.pattern_type == LITERAL and (LITERAL, name) in denied:

@@ -10,14 +10,22 @@ KafkaApis, Apache Kafka 4.4.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
-from typing import Any, TypeVar
+from collections.abc import Iterable
+from typing import Any
 
 from mockbroker.api import Errors, Needs, handles
 from mockbroker.call import Call
 from mockbroker.handlers.controlled import check_controller
+from mockbroker.handlers.error_responses import reported
 from mockbroker.state.brokers.broker import Broker
-from mockbroker.state.configs.alterations import KINDS, LOGGERS, ConfigAlterations, check_broker_id
+from mockbroker.state.configs.alterations import (
+    KINDS,
+    LOGGERS,
+    Change,
+    ConfigAlterations,
+    ConfigOperation,
+    check_broker_id,
+)
 from mockbroker.state.configs.described import (
     DescribedConfig,
     broker_configs,
@@ -50,15 +58,11 @@ SERVED = (TOPIC_RESOURCE, BROKER_RESOURCE, LOGGERS, CLIENT_METRICS_RESOURCE, GRO
 BESIDE_TOPICS = "brokers, their loggers and client metrics: {0} on the cluster; groups: {0} on the group"
 
 Config = DescribeConfigsResponse.Result.Config
-AlterResponse = TypeVar("AlterResponse", AlterConfigsResponse, IncrementalAlterConfigsResponse)
 
 
 @handles(
     DescribeConfigsRequest,
-    access=Needs(
-        topic="DescribeConfigs",
-        note=BESIDE_TOPICS.format("DescribeConfigs"),
-    ),
+    access=Needs(topic="DescribeConfigs", note=BESIDE_TOPICS.format("DescribeConfigs")),
     errors=Errors(injected="answer", words="meaning"),
 )
 def describe_configs(call: Call, request: DescribeConfigsRequest) -> DescribeConfigsResponse:
@@ -71,14 +75,10 @@ def describe_configs(call: Call, request: DescribeConfigsRequest) -> DescribeCon
         entry = DescribeConfigsResponse.Result(
             resource_type=resource.resource_type, resource_name=resource.resource_name, error_message=""
         )
-        try:
+        with reported(entry):
             described = described_configs(call, resource.resource_type, resource.resource_name)
             wanted = frozenset(resource.configuration_keys or ())
             entry.configs = [config(call, one, request) for one in described if not wanted or one.name in wanted]
-        except ApiError as error:
-            entry.error_code, entry.error_message = error.code, error.message
-            if error.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
-                entry.error_message = ""  # as Kafka
         response.results.append(entry)
     return response
 
@@ -88,7 +88,8 @@ def described_configs(call: Call, resource_type: int, name: str) -> Iterable[Des
     configs = call.cluster.configs
     if resource_type == TOPIC_RESOURCE:
         check_topic_name(name)
-        call.cluster.find_topic(name)
+        if name not in call.cluster.topics:
+            raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "")  # as Kafka
     if resource_type == BROKER_RESOURCE and not name:
         return shared_configs(configs, call.broker)
     if resource_type in (BROKER_RESOURCE, LOGGERS):
@@ -130,84 +131,47 @@ def config(call: Call, described: DescribedConfig, request: DescribeConfigsReque
     return entry
 
 
-@handles(
-    IncrementalAlterConfigsRequest,
-    access=Needs(
-        topic="AlterConfigs",
-        note=BESIDE_TOPICS.format("AlterConfigs"),
-    ),
-    errors=Errors(injected="request"),
-)
-def incremental_alter_configs(call: Call, request: IncrementalAlterConfigsRequest) -> IncrementalAlterConfigsResponse:
-    """Change single configs of each resource."""
-    alterations = ConfigAlterations(call.cluster.configs, call.broker, request.validate_only)
-
-    def changes_of(resource: IncrementalAlterConfigsRequest.Resource) -> list[tuple[str, int, str | None]]:
-        return [(one.name, one.config_operation, one.value) for one in resource.configs]
-
-    return altered(
-        call,
-        request,
-        IncrementalAlterConfigsResponse,
-        lambda key, resource: alterations.incremental(key, changes_of(resource)),
-        lambda key, resource: alterations.fails_controller(key, changes_of(resource)),
-    )
+ALTERS = Needs(topic="AlterConfigs", note=BESIDE_TOPICS.format("AlterConfigs"))
 
 
-@handles(
-    AlterConfigsRequest,
-    access=Needs(
-        topic="AlterConfigs",
-        note=BESIDE_TOPICS.format("AlterConfigs"),
-    ),
-    errors=Errors(injected="request"),
-)
-def alter_configs(call: Call, request: AlterConfigsRequest) -> AlterConfigsResponse:
-    """Replace all dynamic configs of each resource."""
-    alterations = ConfigAlterations(call.cluster.configs, call.broker, request.validate_only)
-    return altered(
-        call,
-        request,
-        AlterConfigsResponse,
-        lambda key, resource: alterations.whole(key, [(one.name, one.value) for one in resource.configs]),
-    )
+@handles(AlterConfigsRequest, access=ALTERS, errors=Errors(injected="request"))
+@handles(IncrementalAlterConfigsRequest, access=ALTERS, errors=Errors(injected="request"))
+def alter_configs(call: Call, request: Any) -> Any:
+    """Replace all dynamic configs of each resource, or change single ones.
 
-
-def altered(
-    call: Call,
-    request: Any,
-    response_class: type[AlterResponse],
-    check: Callable[[tuple[int, str], Any], Callable[[], None] | None],
-    fails: Callable[[tuple[int, str], Any], bool] = lambda _key, _resource: False,
-) -> AlterResponse:
-    """The answer: the broker checks all resources, then forwards the valid ones to the controller.
-
-    If the controller ``fails`` at one, all forwarded resources have UNKNOWN_SERVER_ERROR.
+    The broker checks all resources, then forwards the valid ones to the controller. If the controller fails at one,
+    all forwarded resources have UNKNOWN_SERVER_ERROR.
     """
+    alterations = ConfigAlterations(call.cluster.configs, call.broker, request.validate_only)
+    is_whole = isinstance(request, AlterConfigsRequest)
+    response: Any = AlterConfigsResponse() if is_whole else IncrementalAlterConfigsResponse()
+    check = alterations.whole if is_whole else alterations.incremental
     keys = [(one.resource_type, one.resource_name) for one in request.resources]
     times = Counter(keys)
-    entries, forwarded, failed = [], [], False
+    forwarded, failed = [], False
     for key, resource in zip(keys, request.resources, strict=True):
-        entry = response_class.Resource(error_message=None, resource_type=key[0], resource_name=key[1])
-        entries.append(entry)
-        try:
+        entry = response.Resource(error_message=None, resource_type=key[0], resource_name=key[1])
+        response.responses.append(entry)
+        with reported(entry):
             if times[key] > 1:
                 raise ApiError(ErrorCode.INVALID_REQUEST, "expected each resource once")
-            write = check(key, resource)
+            changes = changes_of(resource)
+            write = check(key, changes)
             if write is not None:
                 forwarded.append((entry, write))
-                failed = failed or fails(key, resource)
-        except ApiError as error:
-            entry.error_code, entry.error_message = error.code, error.message
+                failed = failed or alterations.fails_controller(key, changes)
     for entry, write in forwarded:
-        try:
+        with reported(entry):
             check_controller(call)
             if failed:
                 raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)  # without a message, as Kafka
             write()
-        except ApiError as error:
-            entry.error_code, entry.error_message = error.code, error.message
-    return response_class(responses=entries)
+    return response
+
+
+def changes_of(resource: AlterConfigsRequest.Resource | IncrementalAlterConfigsRequest.Resource) -> list[Change]:
+    """The changes of a resource; AlterConfigs only sets values."""
+    return [(one.name, getattr(one, "config_operation", ConfigOperation.SET), one.value) for one in resource.configs]
 
 
 @handles(ListConfigResourcesRequest, access=Needs(cluster="DescribeConfigs"))

@@ -8,7 +8,8 @@ versions that 4.x dropped, 3.9.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from mockbroker.api import Api, Errors, RequestError, api_of
@@ -41,6 +42,15 @@ def error_response(request: Any, version: int, error: Exception) -> Any:
         entries = entries_of(request, levels, lambda entry, *_: fail(entry, version, api.errors, found))
         setattr(answer, levels[0].answered, entries)
     return answer if api.errors.odd is None else api.errors.odd(request, answer, found, version)
+
+
+@contextmanager
+def reported(entry: Any) -> Iterator[None]:
+    """Set an entry of an answer to the code and the message of the ApiError that the block raises, if any."""
+    try:
+        yield
+    except ApiError as error:
+        entry.error_code, entry.error_message = int(error.code), error.message
 
 
 def answer_parts(call: Call, request: Any, response_class: type[Response], answer: Callable[..., None]) -> Response:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from mockbroker.api import Errors, Needs, handles
 from mockbroker.call import Call, Wait
 from mockbroker.handlers.controlled import check_controller, check_deadline, when_known
-from mockbroker.handlers.error_responses import error_response
+from mockbroker.handlers.error_responses import error_response, reported
 from mockbroker.state.errors import ApiError
 from mockbroker.state.metadata.view import MetadataView
 from mockbroker.state.topics.placing import MISSING_RACKS
@@ -53,28 +53,23 @@ PARTITIONS_PLACEMENT_ERROR_VERSION = 3
 def create_topics(call: Call, request: CreateTopicsRequest) -> CreateTopicsResponse | Wait:
     """Create each topic; a repeated name is an error."""
     times = Counter(topic.name for topic in request.topics)
-    total = 0
-    has_begun = False
-    for topic in request.topics:
-        if times[topic.name] == 1 and topic.name != METADATA_LOG:
-            if not has_begun:
-                check_deadline(call, request.timeout_ms)
-                has_begun = True
-            total += partitions_wanted(call, topic)
-    try:
-        check_total(total)
-    except ApiError as excess:
-        return CreateTopicsResponse(topics=[refused(call, topic.name, excess) for topic in request.topics])
+    new = [topic for topic in request.topics if times[topic.name] == 1 and topic.name != METADATA_LOG]
+    if new:
+        check_deadline(call, request.timeout_ms)
+    check_total(sum(partitions_wanted(call, topic) for topic in new))
     checked = {name: name_error(call, name, count) for name, count in times.items()}
     response = CreateTopicsResponse()
     for wanted in request.topics:
-        error = checked[wanted.name]
         if times.pop(wanted.name, 0) == 0:
             continue
-        if error is None:
-            response.topics.append(created(call, wanted, validate_only=request.validate_only))
-        else:
-            response.topics.append(refused(call, wanted.name, error))
+        entry = CreateTopicsResponse.Topic(name=wanted.name, error_message=None)
+        response.topics.append(entry)
+        error = checked[wanted.name]
+        with reported(entry):
+            if error is not None:
+                raise error
+            create(call, wanted, entry, validate_only=request.validate_only)
+        entry.error_code = known_code(call, entry.error_code, PLACEMENT_ERROR_VERSION)
     made = {} if request.validate_only else {topic.name: topic for topic in response.topics if not topic.error_code}
     return when_known(
         call, response, request.timeout_ms, lambda view: all(view.topic(name) for name in made), made.values()
@@ -111,30 +106,25 @@ def name_error(call: Call, name: str, times: int) -> ApiError | None:
     return None
 
 
-def created(call: Call, wanted: CreateTopicsRequest.Topic, validate_only: bool) -> CreateTopicsResponse.Topic:
+def create(
+    call: Call, wanted: CreateTopicsRequest.Topic, entry: CreateTopicsResponse.Topic, *, validate_only: bool
+) -> None:
+    """Create a topic, and describe it in its entry of the answer. Raises ApiError."""
     configs = {config.name: config.value for config in wanted.configs}
     nulls = {config.name: None for config in wanted.configs if config.value is None}
-    try:
-        topic = call.cluster.replication_control.create(
-            wanted.name,
-            wanted.num_partitions,
-            wanted.replication_factor,
-            by_hand=[(row.partition_index, row.broker_ids) for row in wanted.assignments],
-            configs=configs | nulls,
-            validate_only=validate_only,
-            requesting_broker_id=call.broker.id,
-            all_have_racks=True,
-            is_name_checked=True,
-        )
-    except ApiError as error:
-        return refused(call, wanted.name, error)
-    entry = CreateTopicsResponse.Topic(
-        name=topic.name,
-        topic_id=topic.id,
-        error_message=None,
-        num_partitions=len(topic.partitions),
-        replication_factor=topic.replication_factor or 1,
+    topic = call.cluster.replication_control.create(
+        wanted.name,
+        wanted.num_partitions,
+        wanted.replication_factor,
+        by_hand=[(row.partition_index, row.broker_ids) for row in wanted.assignments],
+        configs=configs | nulls,
+        validate_only=validate_only,
+        requesting_broker_id=call.broker.id,
+        all_have_racks=True,
+        is_name_checked=True,
     )
+    entry.topic_id, entry.num_partitions = topic.id, len(topic.partitions)
+    entry.replication_factor = topic.replication_factor or 1
     if call.version >= DETAILS_VERSION:
         from mockbroker.state.configs.described import effective_topic_configs
 
@@ -148,18 +138,12 @@ def created(call: Call, wanted: CreateTopicsRequest.Topic, validate_only: bool) 
             )
             for one in effective_topic_configs(call.cluster.configs, configs)
         ]
-    return entry
 
 
-def refused(call: Call, name: str, error: ApiError) -> CreateTopicsResponse.Topic:
-    code = known_code(call, error, PLACEMENT_ERROR_VERSION)
-    return CreateTopicsResponse.Topic(name=name, error_code=code, error_message=error.message)
-
-
-def known_code(call: Call, error: ApiError, version: int) -> int:
-    """The error's code; below ``version`` the placer's error is UNKNOWN_SERVER_ERROR."""
-    if error.code != ErrorCode.REPLICA_PLACEMENT_FAILED:
-        return error.code
+def known_code(call: Call, code: int, version: int) -> int:
+    """The code of an error; below ``version`` the placer's error is UNKNOWN_SERVER_ERROR."""
+    if code != ErrorCode.REPLICA_PLACEMENT_FAILED:
+        return code
     return int(call.cluster.settings["replica.placement.failed.code"]) if call.version >= version else UNKNOWN
 
 
@@ -189,14 +173,12 @@ def delete_topics(call: Call, request: DeleteTopicsRequest) -> DeleteTopicsRespo
         entry = DeleteTopicsResponse.Topic(name=name, topic_id=topic_id)
         if name is None and topic_id in named and count == 1:
             continue  # the entry with the name answers
-        try:
+        with reported(entry):
             topic = topic_to_delete(call, name, topic_id, count)
             entry.name, entry.topic_id = topic.name, topic.id
             if name is not None and (None, topic.id) in times:
                 raise ApiError(ErrorCode.INVALID_REQUEST, f"expected {name} once, got it by its id too")
             call.cluster.replication_control.delete(topic)
-        except ApiError as error:
-            entry.error_code, entry.error_message = error.code, error.message
         response.responses.append(entry)
     gone = {topic.name: topic for topic in response.responses if not topic.error_code}
     return when_known(
@@ -220,12 +202,7 @@ def topic_to_delete(call: Call, name: str | None, topic_id: bytes, times: int) -
         raise ApiError(ErrorCode.INVALID_REQUEST, f"expected a topic's name or its id, got {given}")
     if times > 1:
         raise ApiError(ErrorCode.INVALID_REQUEST, f"expected each topic once, got {name or 'an id'} {times} times")
-    if name is None:
-        return call.cluster.find_topic(None, topic_id)
-    found = call.cluster.topics.get(name)
-    if found is None:
-        raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no topic {name}")
-    return found
+    return call.cluster.find_topic(None, topic_id) if name is None else call.cluster.find_topic(name or "''")
 
 
 @handles(CreatePartitionsRequest, access=Needs(topic="Alter"), errors=Errors(injected="request"))
@@ -241,18 +218,15 @@ def create_partitions(call: Call, request: CreatePartitionsRequest) -> CreatePar
     times = Counter(wanted.name for wanted in request.topics)
     if 1 in times.values():
         check_deadline(call, request.timeout_ms)
-    total = 0
-    for wanted in request.topics:
-        if times[wanted.name] == 1 and wanted.name in topics:
-            total += max(0, wanted.count - len(topics[wanted.name].partitions))
-    check_total(total)
+    growing = [wanted for wanted in request.topics if times[wanted.name] == 1 and wanted.name in topics]
+    check_total(sum(max(0, wanted.count - len(topics[wanted.name].partitions)) for wanted in growing))
     response = CreatePartitionsResponse()
     for wanted in request.topics:
         if wanted.name not in times:
             continue
         entry = CreatePartitionsResponse.Topic(name=wanted.name)
         assignment = None if wanted.assignments is None else [list(row.broker_ids) for row in wanted.assignments]
-        try:
+        with reported(entry):
             if times.pop(wanted.name) > 1:
                 raise ApiError(ErrorCode.INVALID_REQUEST, f"expected each topic once, got {wanted.name} again")
             check_controller(call)
@@ -261,9 +235,7 @@ def create_partitions(call: Call, request: CreatePartitionsRequest) -> CreatePar
             call.cluster.replication_control.widen(
                 wanted.name, wanted.count, assignment=assignment, validate_only=request.validate_only
             )
-        except ApiError as error:
-            entry.error_code = known_code(call, error, PARTITIONS_PLACEMENT_ERROR_VERSION)
-            entry.error_message = error.message
+        entry.error_code = known_code(call, entry.error_code, PARTITIONS_PLACEMENT_ERROR_VERSION)
         response.results.append(entry)
     counts = {wanted.name: wanted.count for wanted in request.topics}
     wider = {} if request.validate_only else {entry.name: entry for entry in response.results if not entry.error_code}

@@ -21,7 +21,7 @@ from mockbroker.state.logs.log_transactions import NO_OFFSET
 from mockbroker.state.logs.producers import PartitionProducers
 from mockbroker.state.patterns import PatternError, compiled
 from mockbroker.state.security.access import access_of
-from mockbroker.state.security.operations import DESCRIBE, TRANSACTIONAL_ID
+from mockbroker.state.security.operations import Operation, ResourceType
 from mockbroker.state.topics.coordinator_keys import TRANSACTIONS_TOPIC
 from mockbroker.state.topics.topic import check_topic_name
 from mockbroker.state.transactions.states import STATE_NAMES, TransactionState
@@ -111,7 +111,7 @@ def list_transactions(call: Call, request: ListTransactionsRequest) -> ListTrans
     found = call.cluster.transactions.select(
         lambda transactional_id: (
             coordinates(call, transactional_id, TRANSACTIONS_TOPIC)
-            and (access is None or access.may(DESCRIBE, TRANSACTIONAL_ID, transactional_id))
+            and (access is None or access.may(Operation.DESCRIBE, ResourceType.TRANSACTIONAL_ID, transactional_id))
             and (wanted is None or wanted.fullmatch(transactional_id) is not None)
         ),
         states=frozenset(request.state_filters),

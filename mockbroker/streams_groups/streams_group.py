@@ -24,7 +24,7 @@ from mockbroker.handlers.modern_groups import OF_DESCRIBE, check_protocol, descr
 from mockbroker.handlers.topics import check_total
 from mockbroker.state.errors import ApiError
 from mockbroker.state.security.access import access_of
-from mockbroker.state.security.operations import CREATE
+from mockbroker.state.security.operations import Operation
 from mockbroker.state.topics.topic import INTERNAL_TOPICS, check_topic_name
 from mockbroker.streams_groups.group import StreamsGroup, TaskOffsets
 from mockbroker.streams_groups.heartbeat import Sender, check_heartbeat, take_heartbeat
@@ -156,9 +156,9 @@ def add_reason(response: StreamsGroupHeartbeatResponse, reason: str) -> None:
 def topics_not_to_make(call: Call, names: Iterable[str]) -> list[str]:
     """The topics among these that the member may not create."""
     access = access_of(call.cluster, call.session.principal, call.session.address)
-    if access is None or access.may_cluster(CREATE):
+    if access is None or access.may_cluster(Operation.CREATE):
         return []
-    return [name for name in names if not access.may_topic(CREATE, name)]
+    return [name for name in names if not access.may_topic(Operation.CREATE, name)]
 
 
 def make_topics(call: Call, group: StreamsGroup, topics: Iterable[TopicInfo], remembered_ms: int) -> None:

@@ -93,7 +93,7 @@ class ConfigAlterations:
             return error.code == ErrorCode.UNKNOWN_SERVER_ERROR
         return False
 
-    def whole(self, resource: Resource, values: Sequence[tuple[str, str | None]]) -> Callable[[], None]:
+    def whole(self, resource: Resource, changes: Sequence[Change]) -> Callable[[], None]:
         """Check a full replacement of a resource's configs, as the receiving broker does.
 
         Returns: the controller's part of the change.
@@ -101,9 +101,9 @@ class ConfigAlterations:
         Raises ApiError: INVALID_REQUEST.
         """
         type_number, name = resource
-        check_changes([(config, ConfigOperation.SET, value) for config, value in values])
+        check_changes(changes)
         kind = kind_of(type_number)
-        wanted = {config: value or "" for config, value in values}
+        wanted = {config: value or "" for config, _, value in changes}
         if kind == BROKER:
             check_broker_configs(self.configs, self._broker_id(name), wanted)
 

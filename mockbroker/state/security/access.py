@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from mockbroker.parts import provided
-from mockbroker.state.security.operations import DESCRIBE
+from mockbroker.state.security.operations import Operation
 
 if TYPE_CHECKING:
     from mockbroker.state.cluster import Cluster
@@ -41,7 +41,7 @@ def access_of(cluster: Cluster, principal: str, address: str) -> Access | None:
 def may_see_of(cluster: Cluster, principal: str, address: str) -> Callable[[str], bool] | None:
     """Returns a test of whether a principal may describe a topic; None without access control."""
     access = access_of(cluster, principal, address)
-    return None if access is None else partial(access.may_topic, DESCRIBE)
+    return None if access is None else partial(access.may_topic, Operation.DESCRIBE)
 
 
 def authorizing(settings: Mapping[str, Any], users: Iterable[str]) -> dict[str, Any]:

@@ -36,4 +36,3 @@ def test_a_copy_does_not_change_with_the_image():
     copy = image.copy()
     image.apply(OTHER)
     assert copy == image_of(ENTRY)
-    assert entries_of(copy).cached is None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from mockbroker.access_control.acls import ALLOW, LITERAL, Acl, AclFilter, create_acls, delete_acls
 from mockbroker.access_control.authorizer import PrincipalAccess, access_of
 from mockbroker.core.simulation import Simulation
-from mockbroker.state.security.operations import ALTER, CLUSTER, CLUSTER_NAME, DESCRIBE, READ, TOPIC, WRITE
+from mockbroker.state.security.operations import CLUSTER_NAME, Operation, ResourceType
 
 AUTHORIZER = {"authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer"}
 
@@ -15,13 +15,17 @@ def cluster_with(**settings: str) -> Simulation:
 
 
 def may_read(sim: Simulation, user: str = "User:ann", name: str = "orders") -> bool:
-    return PrincipalAccess(sim.cluster, user, "127.0.0.1").may(READ, TOPIC, name)
+    return PrincipalAccess(sim.cluster, user, "127.0.0.1").may(Operation.READ, ResourceType.TOPIC, name)
 
 
 def test_an_entry_counts_from_the_next_request_on_and_no_longer_once_it_is_gone():
     sim = cluster_with()
     assert not may_read(sim)
-    create_acls(sim.cluster.writer, sim.cluster.rng, [Acl(TOPIC, "orders", LITERAL, "User:ann", "*", READ, ALLOW)])
+    create_acls(
+        sim.cluster.writer,
+        sim.cluster.rng,
+        [Acl(ResourceType.TOPIC, "orders", LITERAL, "User:ann", "*", Operation.READ, ALLOW)],
+    )
     assert may_read(sim)
     delete_acls(sim.cluster.writer, [AclFilter()])
     assert not may_read(sim)
@@ -44,7 +48,11 @@ def test_without_an_authorizer_nobody_is_asked():
 def test_what_no_entry_speaks_of_is_free_where_that_is_set():
     sim = cluster_with(**{"allow.everyone.if.no.acl.found": "true"})
     assert may_read(sim)
-    create_acls(sim.cluster.writer, sim.cluster.rng, [Acl(TOPIC, "orders", LITERAL, "User:bob", "*", WRITE, ALLOW)])
+    create_acls(
+        sim.cluster.writer,
+        sim.cluster.rng,
+        [Acl(ResourceType.TOPIC, "orders", LITERAL, "User:bob", "*", Operation.WRITE, ALLOW)],
+    )
     assert not may_read(sim)
     assert may_read(sim, name="others")
 
@@ -52,8 +60,14 @@ def test_what_no_entry_speaks_of_is_free_where_that_is_set():
 def test_what_may_be_done_with_the_cluster_goes_by_its_own_entries():
     sim = cluster_with()
     create_acls(
-        sim.cluster.writer, sim.cluster.rng, [Acl(CLUSTER, CLUSTER_NAME, LITERAL, "User:ann", "*", ALTER, ALLOW)]
+        sim.cluster.writer,
+        sim.cluster.rng,
+        [Acl(ResourceType.CLUSTER, CLUSTER_NAME, LITERAL, "User:ann", "*", Operation.ALTER, ALLOW)],
     )
     access = PrincipalAccess(sim.cluster, "User:ann", "127.0.0.1")
-    assert [access.may_cluster(one) for one in (ALTER, DESCRIBE, READ)] == [True, True, False]
-    assert not access.may_topic(ALTER, CLUSTER_NAME)
+    assert [access.may_cluster(one) for one in (Operation.ALTER, Operation.DESCRIBE, Operation.READ)] == [
+        True,
+        True,
+        False,
+    ]
+    assert not access.may_topic(Operation.ALTER, CLUSTER_NAME)
