@@ -268,8 +268,6 @@ def append_records(
         if in_sync < min_isr:
             raise refused(ApiError(ErrorCode.NOT_ENOUGH_REPLICAS), partition.log.start_offset)
     memory = call.cluster.log_cleanup.memory
-    if memory is not None and not memory.has_room(len(records), call.now_ms):
-        raise RefusedAppendError(ErrorCode.KAFKA_STORAGE_ERROR)
     deposed = call.deposed(partition)
     log_owner = partition if deposed is None else deposed.fork
     written = append(

@@ -11,9 +11,7 @@ from mockbroker.state.configs.definitions import definition, find_definition
 from mockbroker.state.configs.values import ConfigType, parse
 
 ASSIGNORS = "group.consumer.assignors"
-RECORDS_LIMIT, RECORDS_POLICY = "records.max.bytes", "records.max.bytes.policy"
-DROP, REFUSE = "drop", "refuse"
-POLICIES = (DROP, REFUSE)
+RECORDS_LIMIT = "records.max.bytes"
 DEFAULTS: dict[str, Any] = {
     **PROFILE_SETTINGS,
     "auto.create.topics.enable": True,
@@ -47,7 +45,6 @@ DEFAULTS: dict[str, Any] = {
     "offsets.topic.segment.bytes": 104857600,
     "producer.id.expiration.ms": 86400000,
     "records.max.bytes": -1,  # ours: maximum size of all logs
-    "records.max.bytes.policy": "drop",  # or refuse: the action above the limit
     "replica.lag.time.max.ms": 30000,
     "replica.placement.failed.code": 10660,  # KIP-660 has no number for its error
     "replica.selector.class": "",  # as in Kafka: the leader serves readers
@@ -228,8 +225,6 @@ def typed(name: str, value: Any) -> Any:
     """
     if name == PROFILE_SETTING and value not in PROFILES:
         raise ValueError(f"{name}: expected one of {', '.join(PROFILES)}, got {value!r}")
-    if name == RECORDS_POLICY and value not in POLICIES:
-        raise ValueError(f"{name}: expected {' or '.join(POLICIES)}, got {value!r}")
     default = DEFAULTS.get(name)
     if not isinstance(value, str) or isinstance(default, str):
         return value

@@ -93,7 +93,6 @@ def cluster_metrics(cluster: ServedCluster) -> Iterator[Metric]:
         sums += [
             ("record_bytes_limit", "The limit of these bytes.", memory.limit_bytes),
             ("record_bytes_dropped_total", "Records dropped because of the limit.", memory.dropped_bytes),
-            ("producers_refused_total", "Produce requests refused because of the limit.", memory.refused),
         ]
     for name, meaning, value in sums:
         yield name, meaning, [({}, value)]

@@ -24,7 +24,7 @@ from mockbroker.state.logs.compaction import (
     merged,
 )
 from mockbroker.state.logs.record_memory import RecordMemory
-from mockbroker.state.settings import RECORDS_LIMIT, RECORDS_POLICY, REFUSE
+from mockbroker.state.settings import RECORDS_LIMIT
 from mockbroker.state.timers import Timers, next_multiple
 
 if TYPE_CHECKING:
@@ -50,9 +50,8 @@ class LogCleanup:
     memory: RecordMemory | None = field(init=False)
 
     def __post_init__(self) -> None:
-        settings = self.cluster.settings
-        limit_bytes, refuses = settings[RECORDS_LIMIT], settings[RECORDS_POLICY] == REFUSE
-        self.memory = None if limit_bytes < 0 else RecordMemory(self.cluster, limit_bytes, refuses)
+        limit_bytes = self.cluster.settings[RECORDS_LIMIT]
+        self.memory = None if limit_bytes < 0 else RecordMemory(self.cluster, limit_bytes)
         timers = self.cluster.timers
         self.looks = timers.subsystem("log cleanup", self.look)
         self.expiries = timers.subsystem("producer expiry", self.expire_producers)

@@ -1,6 +1,6 @@
-"""An optional limit on the size of all logs: above it, the oldest segments are deleted or producers are refused.
+"""An optional limit on the size of all logs: above it, the oldest segments are deleted.
 
-Kafka stores records on disks and has no such setting. A refused producer gets the error of a full disk.
+Kafka stores records on disks and has no such setting.
 """
 
 from __future__ import annotations
@@ -21,57 +21,34 @@ if TYPE_CHECKING:
 SEGMENTS = 64
 """The limit divided by the maximum segment size, so that one deletion removes a small part of all records."""
 MIN_SEGMENT_BYTES = 1 << 16
-RECOUNT_MS = 100
-"""Interval between counts while producers are refused."""
 log = logging.getLogger("mockbroker")
 
 
 @dataclass(slots=True, eq=False)
 class RecordMemory:
-    """The size of a cluster's logs, and counts of dropped bytes and refused requests.
+    """The size of a cluster's logs, and the count of dropped bytes.
 
     ``size_bytes`` is from the last count, plus later appends; it includes internal topics, whose segments are never
-    dropped. ``dropped_bytes`` and ``refused`` count from the start.
+    dropped. ``dropped_bytes`` counts from the start.
     """
 
     cluster: Cluster
     limit_bytes: int
-    refuses: bool
     size_bytes: int = 0
     dropped_bytes: int = 0
-    refused: int = 0
     _sizes: dict[Partition, int] = field(default_factory=dict)
-    _recounted_ms: int | None = None
 
     @property
     def segment_bytes(self) -> int:
         """Maximum size of a segment."""
         return max(MIN_SEGMENT_BYTES, self.limit_bytes // SEGMENTS)
 
-    def has_room(self, size_bytes: int, now_ms: int) -> bool:
-        """True if a producer may append this many bytes; a refusal is counted and logged."""
-        if not self.refuses or self.size_bytes + size_bytes <= self.limit_bytes:
-            return True
-        if self._recounted_ms is None or not self._recounted_ms <= now_ms < self._recounted_ms + RECOUNT_MS:
-            self._recounted_ms = now_ms
-            self.recount()
-            if self.size_bytes + size_bytes <= self.limit_bytes:
-                return True
-        self.refused += 1
-        log.warning(
-            "producers are refused: records take %d bytes, and %s is %d",
-            self.size_bytes,
-            RECORDS_LIMIT,
-            self.limit_bytes,
-        )
-        return False
-
     def appended(self, partition: Partition, now_ms: int) -> None:
         """Add appended records to the size; above the limit, drop segments."""
         size = partition.log.size_bytes
         self.size_bytes += size - self._sizes.get(partition, 0)
         self._sizes[partition] = size
-        if self.size_bytes > self.limit_bytes and not self.refuses:
+        if self.size_bytes > self.limit_bytes:
             self.recount()
             if self.size_bytes > self.limit_bytes:
                 self._drop(now_ms)
