@@ -76,8 +76,8 @@ class Errors(NamedTuple):
         failed: values of the other fields of an entry with an error, if not the default.
         odd: ``(request, answer, error, version) -> answer`` for all other differences.
         injected: the place of the error of a fault that matches some parts: ``lookup``, the handler refuses a partition
-            as it looks it up; ``request``, the handler does not see the part; ``answer``, the error replaces the
-            part's entry of the answer; ``whole``, the error is the whole answer.
+            as it looks it up; ``request``, the handler does not see the part, and the answer has its error;
+            ``whole``, the error is the whole answer.
         top: errors that only the whole answer has, such as those of a session, if ``injected`` is ``lookup``.
     """
 
@@ -88,7 +88,7 @@ class Errors(NamedTuple):
     older: Mapping[int, tuple[int, int]] = {}
     failed: Mapping[str, Any] = {}
     odd: Callable[[Any, Any, RequestError, int], Any] | None = None
-    injected: Literal["lookup", "request", "answer", "whole"] = "whole"
+    injected: Literal["lookup", "request", "whole"] = "whole"
     top: Sequence[ErrorCode] = ()
 
 

@@ -63,7 +63,7 @@ Config = DescribeConfigsResponse.Result.Config
 @handles(
     DescribeConfigsRequest,
     access=Needs(topic="DescribeConfigs", note=BESIDE_TOPICS.format("DescribeConfigs")),
-    errors=Errors(injected="answer", words="meaning"),
+    errors=Errors(injected="request", words="meaning"),
 )
 def describe_configs(call: Call, request: DescribeConfigsRequest) -> DescribeConfigsResponse:
     """All configs of each resource, or those that the request names."""

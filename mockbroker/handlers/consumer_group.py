@@ -85,7 +85,7 @@ def check_enabled(call: Call) -> None:
     check_protocol(call, "group.version", "consumer")
 
 
-@handles(ConsumerGroupDescribeRequest, access=OF_DESCRIBE, errors=Errors(injected="answer", words="nothing"))
+@handles(ConsumerGroupDescribeRequest, access=OF_DESCRIBE, errors=Errors(injected="request", words="nothing"))
 def consumer_group_describe(call: Call, request: ConsumerGroupDescribeRequest) -> ConsumerGroupDescribeResponse:
     """Each group with its members, their current and their target assignments."""
     check_enabled(call)

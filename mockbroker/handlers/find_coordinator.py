@@ -36,7 +36,7 @@ def groups_named(_call: Call, request: FindCoordinatorRequest) -> Subjects:
     access=Needs(
         group="Describe", transactional_id="Describe", note="of the share coordinator: ClusterAction on the cluster"
     ),
-    errors=Errors(injected="answer", words="meaning", failed={"node_id": -1, "host": "", "port": -1}),
+    errors=Errors(injected="request", words="meaning", failed={"node_id": -1, "host": "", "port": -1}),
     subjects=groups_named,
 )
 def find_coordinator(call: Call, request: FindCoordinatorRequest) -> FindCoordinatorResponse:

@@ -36,7 +36,7 @@ MAX_MEMBERS_BYTES = 64 << 20
 """Limit of members' metadata and assignments in one answer, unless a single group has more."""
 
 
-@handles(DescribeGroupsRequest, access=Needs(group="Describe"), errors=Errors(injected="answer", words="nothing"))
+@handles(DescribeGroupsRequest, access=Needs(group="Describe"), errors=Errors(injected="request", words="nothing"))
 def describe_groups(call: Call, request: DescribeGroupsRequest) -> DescribeGroupsResponse:
     """State and members of each group, in the request's order.
 

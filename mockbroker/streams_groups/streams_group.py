@@ -184,7 +184,7 @@ def make_topics(call: Call, group: StreamsGroup, topics: Iterable[TopicInfo], re
 # describing
 
 
-@handles(StreamsGroupDescribeRequest, access=OF_DESCRIBE, errors=Errors(injected="answer", words="nothing"))
+@handles(StreamsGroupDescribeRequest, access=OF_DESCRIBE, errors=Errors(injected="request", words="nothing"))
 def streams_group_describe(call: Call, request: StreamsGroupDescribeRequest) -> StreamsGroupDescribeResponse:
     """Each group with its topology and its members, their tasks and target tasks."""
 

@@ -2,19 +2,18 @@
 
 If a fault matches some parts of a request, ``Errors.injected`` beside the API's handler says how the error is injected:
 "lookup": the handler's lookup of a partition raises it (``handlers/leadership.py``); "request": the part is removed
-before the handler sees the request, so that it has no effect, and its error is added to the response; "answer", for
-requests that only read: the response is changed. If a fault matches the whole request, ``handlers/error_responses.py``
-builds the response.
+before the handler sees the request, so that it has no effect, and its error is added to the response. If a fault
+matches the whole request, ``handlers/error_responses.py`` builds the response.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from copy import copy
 from typing import Any
 
 from mockbroker.api import Api, api_of
-from mockbroker.api_parts import error_field
+from mockbroker.api_parts import Level, error_field
 from mockbroker.call import Call, Verdict
 from mockbroker.core.faults.matching import Hit, topics_named
 from mockbroker.handlers.error_responses import add_entries, entries_for, error_response, fail, request_error
@@ -59,10 +58,8 @@ def inject_error(call: Call, code: ErrorCode, hit: Hit) -> Verdict | None:
             into_part = INTO_PART.get(api.name)
             if into_part is not None:
                 return into_part(call, hit, code)
-            if api.errors.injected == "request":
-                return out_of_request(call, api, hit, code)
-            if api.errors.injected == "answer":
-                return into_answer(call, api, hit, code)
+            if api.errors.injected == "request" and (levels := api.parts(call.version)):
+                return out_of_request(call, api, levels, hit, code)
         return into_whole(call, code)
     except ProtocolError:
         return None  # the request cannot be decoded; its handler reports that
@@ -154,19 +151,16 @@ def describe_topic_partitions(call: Call, hit: Hit, code: ErrorCode) -> Verdict:
     return PARTLY
 
 
-# requests that change something
-
-
-def out_of_request(call: Call, api: Api, hit: Hit, code: ErrorCode) -> Verdict:
+def out_of_request(call: Call, api: Api, levels: Sequence[Level], hit: Hit, code: ErrorCode) -> Verdict:
     """Answer the matching parts with the error; the handler answers the rest, if any."""
-    levels = api.parts(call.version)
     failed: list[Any] = []
     rest: list[Any] = []
     for element in levels[0].elements(call.request):
         if not names_meant(call, element, hit):
             rest.append(element)
             continue
-        name = None if hit.topics is None or len(levels) == 1 else topic_name(call, element)
+        is_whole = hit.topics is None or len(levels) == 1 or hasattr(element, "group_id")
+        name = None if is_whole else topic_name(call, element)
         indexes = None if name is None else (hit.topics or {})[name]
         if indexes is None:
             failed.append(element)
@@ -183,24 +177,6 @@ def out_of_request(call: Call, api: Api, hit: Hit, code: ErrorCode) -> Verdict:
         return Verdict(api.response(**{answered: entries}))
     hand_over(call, levels[0].requested, rest)
     call.amend(lambda true: add_entries(getattr(true, answered), entries, levels))
-    return PARTLY
-
-
-def into_answer(call: Call, api: Api, hit: Hit, code: ErrorCode) -> Verdict | None:
-    """Replace the response's entries of the matching parts by the error."""
-    levels = api.parts(call.version)
-    if not levels:
-        return into_whole(call, code)
-    level = levels[0]
-    meant = [element for element in level.elements(call.request) if names_meant(call, element, hit)]
-    entries = entries_for(api, with_field(call.request, level.requested, meant), call.version, code)
-    failed = {level.key_of(entry): entry for entry in entries}
-
-    def amend(response: Any) -> None:
-        true = getattr(response, level.answered)
-        setattr(response, level.answered, [failed.get(level.key_of(entry), entry) for entry in true])
-
-    call.amend(amend)
     return PARTLY
 
 
@@ -229,9 +205,6 @@ def with_field(message: Any, field: str, value: Any) -> Any:
     changed = copy(message)
     setattr(changed, field, value)
     return changed
-
-
-# requests that only read
 
 
 def offset_fetch(call: Call, hit: Hit, code: ErrorCode) -> Verdict | None:

@@ -54,7 +54,7 @@ def share_group_heartbeat(call: Call, request: ShareGroupHeartbeatRequest) -> Sh
     return response
 
 
-@handles(ShareGroupDescribeRequest, access=OF_DESCRIBE, errors=Errors(injected="answer", words="nothing"))
+@handles(ShareGroupDescribeRequest, access=OF_DESCRIBE, errors=Errors(injected="request", words="nothing"))
 def share_group_describe(call: Call, request: ShareGroupDescribeRequest) -> ShareGroupDescribeResponse:
     """Each group with its members and their assignments."""
     check_enabled(call)

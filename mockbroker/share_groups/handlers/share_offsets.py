@@ -40,7 +40,7 @@ DeletedTopic = DeleteShareGroupOffsetsResponse.Topic
 @handles(
     DescribeShareGroupOffsetsRequest,
     access=Needs(group="Describe", topic="Describe", note="a request for all topics returns those with Describe"),
-    errors=Errors(injected="answer", words="meaning"),
+    errors=Errors(injected="request", words="meaning"),
 )
 def describe_offsets(call: Call, request: DescribeShareGroupOffsetsRequest) -> DescribeShareGroupOffsetsResponse:
     """The start offset and lag of each group in each partition."""
