@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from kafka_rack.extras import pip_install
-from mockbroker.core.faults.fault import Fault
+from mockbroker.core.faults.fault import Fault, parse_faults
 from mockbroker.core.faults.reading import FaultError, shown
 
 YAML_SUFFIXES = (".yaml", ".yml")
@@ -28,7 +28,10 @@ def faults_from_file(path: Path) -> list[Fault]:
     except UnicodeDecodeError as error:
         raise FaultFileError(f"{path}: expected UTF-8, got byte {error.object[error.start]:#x}") from None
     document = read_yaml(path, text) if path.suffix in YAML_SUFFIXES else read_json(path, text)
-    return parsed_faults(path, listed(path, document))
+    try:
+        return parse_faults(listed(path, document))
+    except FaultError as error:
+        raise FaultFileError(f"{path}: {error}") from None
 
 
 def listed(path: Path, document: object) -> list[Any]:
@@ -44,35 +47,6 @@ def listed(path: Path, document: object) -> list[Any]:
     if not isinstance(document, list):
         raise FaultFileError(f"{path}: expected a list of faults, or an object with faults, got {shown(document)}")
     return document
-
-
-def parsed_faults(path: Path, values: list[Any]) -> list[Fault]:
-    given = {value["id"]: None for value in values if isinstance(value, dict) and isinstance(value.get("id"), str)}
-    found: dict[str, Fault] = {}
-    number = 0
-    for position, value in enumerate(values, 1):
-        if not (isinstance(value, dict) and "id" in value):
-            number += 1
-            while f"fault-{number}" in given:
-                number += 1
-        try:
-            fault = Fault.parse(value, f"fault-{number}")
-        except FaultError as error:
-            raise FaultFileError(f"{path}: {place(position, value)}: {error}") from None
-        if fault.id in found:
-            first = list(found).index(fault.id) + 1
-            raise FaultFileError(
-                f"{path}: {place(position, value)}: id: expected an id that no other has, got {fault.id!r}, "
-                f"which fault {first} has"
-            )
-        found[fault.id] = fault
-    return list(found.values())
-
-
-def place(position: int, value: object) -> str:
-    """``fault 2 ('slow')``: which of the file's faults, counted from 1."""
-    name = value.get("id") if isinstance(value, dict) else None
-    return f"fault {position} ({name!r})" if isinstance(name, str) else f"fault {position}"
 
 
 def read_json(path: Path, text: str) -> object:

@@ -11,8 +11,9 @@ throttle_ms, bandwidth, cut, got 2: silence, error
 
 from __future__ import annotations
 
+from collections.abc import Container, Iterable
 from ipaddress import ip_network
-from itertools import combinations
+from itertools import combinations, count
 from random import Random
 from typing import Annotated, Any
 
@@ -188,6 +189,31 @@ class Fault(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True,
         """The JSON form, without the fields that were left out."""
         found: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(self))
         return found
+
+
+def parse_faults(values: Iterable[Any], taken: Container[str] = (), number: int = 1) -> list[Fault]:
+    """Parse faults; those without an id are called fault-N, N from ``number``, by the next that no other has.
+
+    Args:
+        values: JSON forms or faults.
+        taken: the ids of other faults.
+
+    Raises FaultError, whose path begins with the fault's index in the list, from 0: ``[2].effect``.
+    """
+    values = list(values)
+    ids = {value.get("id") for value in values if isinstance(value, dict)}
+    numbered = (name for n in count(number) if (name := f"fault-{n}") not in taken and name not in ids)
+    found: dict[str, Fault] = {}
+    for index, value in enumerate(values):
+        has_id = isinstance(value, dict) and "id" in value
+        try:
+            fault = value if isinstance(value, Fault) else Fault.parse(value, "" if has_id else next(numbered))
+            if fault.id in taken or fault.id in found:
+                raise FaultError("id", f"expected an id that no other fault has, got {fault.id!r}")
+        except FaultError as error:
+            raise FaultError(f"[{index}].{error.path}".rstrip("."), error.reason) from None
+        found[fault.id] = fault
+    return list(found.values())
 
 
 def json_schemas(ref_template: str) -> dict[str, dict[str, Any]]:

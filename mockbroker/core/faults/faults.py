@@ -8,7 +8,7 @@ the first effect that ends it is the last that acts.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from random import Random
 from typing import TYPE_CHECKING, Any, Self
 
@@ -17,7 +17,7 @@ from msgspec import UNSET
 from kafka_rack.plurals import counted
 from mockbroker.call import Call, Verdict, Wait
 from mockbroker.core.faults.effects import Bucket, Error, Slowing
-from mockbroker.core.faults.fault import ALWAYS, EVERY_CALL, Fault
+from mockbroker.core.faults.fault import ALWAYS, EVERY_CALL, Fault, parse_faults
 from mockbroker.core.faults.matching import Hit, Matcher, link_joins, miss_in_words
 from mockbroker.core.faults.reading import FaultError
 from mockbroker.state.replicas.network import LinkCondition
@@ -166,19 +166,19 @@ class Faults:
         given = {name: part for name, part in parts.items() if part is not None}
         if fault is not None and given:
             raise FaultError("", f"expected a fault or its parts, got both: {', '.join(given)}")
-        return self._set(self._parsed(given if fault is None else fault, ()))
+        try:
+            return self.add_all([given if fault is None else fault])[0]
+        except FaultError as error:
+            raise FaultError(error.path.removeprefix("[0]").removeprefix("."), error.reason) from None
 
     def add_all(self, faults: Iterable[Mapping[str, Any] | Fault]) -> list[FaultHandle]:
         """Set several faults, or none if one of them is invalid.
 
         Raises FaultError, whose path begins with the index of the fault in the list, from 0: ``[2].effect``.
         """
-        found: list[Fault] = []
-        for number, fault in enumerate(faults):
-            try:
-                found.append(self._parsed(fault, found))
-            except FaultError as error:
-                raise FaultError(f"[{number}].{error.path}".rstrip("."), error.reason) from None
+        found = parse_faults(faults, self._active, self._numbered + 1)
+        if len(self._active) + len(found) > MAX_FAULTS:
+            raise FaultError("", f"expected at most {MAX_FAULTS} faults at a time, got {len(found)} more")
         return [self._set(fault) for fault in found]
 
     def remove(self, fault_id: str) -> None:
@@ -242,19 +242,6 @@ class Faults:
         return verdict
 
     # inside
-
-    def _parsed(self, value: Mapping[str, Any] | Fault, others: Sequence[Fault]) -> Fault:
-        """Parse a fault and check it against those that are set and these others. Raises FaultError."""
-        taken = {*self._active, *(other.id for other in others)}
-        number = self._numbered + 1
-        while f"fault-{number}" in taken:
-            number += 1
-        fault = value if isinstance(value, Fault) else Fault.parse(value, f"fault-{number}")
-        if fault.id in taken:
-            raise FaultError("id", f"expected an id that no fault has, got {fault.id!r}, which is set already")
-        if len(taken) >= MAX_FAULTS:
-            raise FaultError("", f"expected at most {MAX_FAULTS} faults at a time, got one more")
-        return fault
 
     def _set(self, fault: Fault) -> FaultHandle:
         handle = FaultHandle(self, fault, Random(f"{self._seed} {fault.id}"))

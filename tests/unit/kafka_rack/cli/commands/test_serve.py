@@ -281,7 +281,7 @@ def test_nothing_starts_with_a_bad_file_of_faults(tmp_path, capsys):
     ended = capsys.readouterr()
     assert ended.out == ""
     assert ended.err == (
-        f"kafka-rack serve: --faults {path}: fault 1 ('slow'): match.api: "
+        f"kafka-rack serve: --faults {path}: [0].match.api: "
         "expected an API of Kafka, as Fetch or Produce, got 'Fecth'; did you mean Fetch?\n"
     )
 

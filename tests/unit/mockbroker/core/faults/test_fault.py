@@ -159,7 +159,7 @@ def test_a_fault_is_given_whole_or_by_its_parts(sim):
     assert handle.fault.to_json() == {"id": "fault-1", "link": LINK, "effect": SLOW}
     with pytest.raises(FaultError, match="expected a fault or its parts, got both: when"):
         sim.faults.add({"effect": SLOW}, when={"times": 1})
-    with pytest.raises(FaultError, match="id: expected an id that no fault has, got 'fault-1', which is set already"):
+    with pytest.raises(FaultError, match="id: expected an id that no other fault has, got 'fault-1'"):
         sim.faults.add({"id": "fault-1", "effect": SLOW})
     assert sim.faults.add(Fault.parse({"effect": SLOW}, "ready")).id == "ready"
 
@@ -176,8 +176,8 @@ def test_of_several_faults_all_are_set_or_none(sim):
     for bad, text in (
         ({"effect": {}}, f"[2].{ONE_EFFECT}none"),
         (7, "[2]: expected an object with any of id, match, link, effect, when, got 7"),
-        ({"id": "b", "effect": SLOW}, "[2].id: expected an id that no fault has, got 'b', which is set already"),
-        ({"id": "a", "effect": SLOW}, "[2].id: expected an id that no fault has, got 'a', which is set already"),
+        ({"id": "b", "effect": SLOW}, "[2].id: expected an id that no other fault has, got 'b'"),
+        ({"id": "a", "effect": SLOW}, "[2].id: expected an id that no other fault has, got 'a'"),
     ):
         with pytest.raises(FaultError) as caught:
             sim.faults.add_all([{"id": "a", "effect": SLOW}, {"effect": SLOW}, bad])
