@@ -15,7 +15,7 @@ from mockbroker.call import Call
 from mockbroker.core.connection import BLOCKED, CLOSED, HELD, MAX_OUTPUT_BYTES, READY, RUNNING, WAITING, Connection
 from mockbroker.core.outcome import Ending, Outcome
 from mockbroker.core.path import LENGTH, MIN_REQUEST_BYTES
-from mockbroker.proxy.frame_room import PooledFrameReader
+from mockbroker.proxy.frame_room import LargeFrameReader
 from mockbroker.proxy.login import LoginFollower
 from mockbroker.proxy.login_identity import LoginIdentity
 from protocol.errors import FrameError
@@ -97,7 +97,7 @@ class ProxyConnection(Connection):
         self._forwarded_bytes = 0
         self._largest_request = self._reader.max_frame_bytes
         self._reader.max_frame_bytes = min(self._largest_request, MAX_FRAME_BYTES)  # of the first
-        self._answers = PooledFrameReader(path.answer_rooms, MAX_ANSWER_BYTES)
+        self._answers = LargeFrameReader(MAX_ANSWER_BYTES)
         self._to_upstream: list[bytes] = []
         self._to_upstream_bytes = 0
         self._waiting_bytes = 0  # of answers that wait for an earlier one

@@ -1,4 +1,4 @@
-"""Frames from a stream; large ones can be read into their final buffer, from a pool."""
+"""Frames from a stream; large ones can be read into their final buffer."""
 
 from __future__ import annotations
 
@@ -9,64 +9,16 @@ from protocol.framing import FrameReader
 MAX_ROOM_BYTES = 16 << 20
 """Larger frames are gathered in pieces: a buffer is allocated for a length whose bytes may never come."""
 MIN_ROOM_BYTES = 1 << 14
-MAX_POOLED_BYTES = 16 << 20
-MAX_POOLED = 16
-SPARE = bytes(1 << 16)
 LENGTH_BYTES = 4
 LENGTH = Struct(">i")
 
 
-class RoomPool:
-    """A pool of buffers for large frames: fresh memory costs the system about as much as a read.
-
-    >>> pool = RoomPool()
-    >>> first, second = pool.room(100_000), pool.room(100_000)
-    >>> second.obj is first.obj
-    False
-    >>> memory = id(first.obj)
-    >>> del first
-    >>> again = pool.room(99_000)
-    >>> (id(again.obj) == memory, len(again))
-    (True, 99000)
-    """
-
-    def __init__(self, max_bytes: int = MAX_POOLED_BYTES) -> None:
-        self._max_bytes, self.size_bytes = max_bytes, 0
-        self._known: list[bytearray] = []  # used last first
-
-    def room(self, size: int) -> memoryview:
-        """A view of a whole bytearray of this size, which is not reused while a view of it exists."""
-        known = self._known
-        for place, one in enumerate(known):
-            difference = size - len(one)
-            if difference > len(SPARE) or len(one) > 2 * size:
-                continue
-            try:  # a bytearray with views cannot be resized: if it can, it is free
-                if difference > 0:
-                    one.extend(SPARE[:difference])
-                else:
-                    del one[size - 1 :]
-                    one.append(0)
-            except BufferError:
-                continue
-            self.size_bytes += difference
-            if place:
-                known.insert(0, known.pop(place))
-            return memoryview(one)
-        made = bytearray(size)
-        known.insert(0, made)
-        self.size_bytes += size
-        while self.size_bytes > self._max_bytes or len(known) > MAX_POOLED:
-            self.size_bytes -= len(known.pop())
-        return memoryview(made)
-
-
-class PooledFrameReader(FrameReader):
+class LargeFrameReader(FrameReader):
     """Accepts bytes by ``add``, as ``FrameReader`` does; or, while ``room`` returns a buffer, in it, by ``took``.
 
     Large frames are ``memoryview`` objects of whole bytearrays, not ``bytes``.
 
-    >>> reader = PooledFrameReader(RoomPool(), 1 << 24)
+    >>> reader = LargeFrameReader(1 << 24)
     >>> reader.add((1 << 20).to_bytes(4) + b"first")
     >>> room = reader.room()
     >>> len(room)
@@ -77,11 +29,10 @@ class PooledFrameReader(FrameReader):
     10
     """
 
-    __slots__ = ("_pool", "_room")
+    __slots__ = ("_room",)
 
-    def __init__(self, pool: RoomPool, max_frame_bytes: int, min_frame_bytes: int = 0) -> None:
+    def __init__(self, max_frame_bytes: int, min_frame_bytes: int = 0) -> None:
         super().__init__(max_frame_bytes, min_frame_bytes)
-        self._pool = pool
         self._room: memoryview | None = None
 
     def room(self) -> memoryview | None:
@@ -124,6 +75,6 @@ class PooledFrameReader(FrameReader):
         return least <= length <= MAX_ROOM_BYTES and length <= self.max_frame_bytes
 
     def _begin(self, length: int, piece: bytes | memoryview) -> None:
-        self._room = self._pool.room(length)
+        self._room = memoryview(bytearray(length))
         self._room[: len(piece)] = piece
         self.gathered, self._missing = len(piece), length - len(piece)

@@ -26,7 +26,7 @@ def read_answer(frame: bytes | memoryview, api_key: int, version: int) -> Any:
     """The message of an answer. Raises ProtocolError.
 
     Args:
-        frame: a ``memoryview`` must cover its whole object, as those of ``RoomPool`` do.
+        frame: a ``memoryview`` must cover its whole object, as those of ``LargeFrameReader`` do.
     """
     data = cast("bytearray", frame.obj) if isinstance(frame, memoryview) else frame
     if len(data) < VIEWED_BYTES:

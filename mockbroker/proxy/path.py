@@ -24,7 +24,6 @@ from mockbroker.parts import provided
 from mockbroker.proxy.addresses import may_carry_addresses, rewrite_addresses
 from mockbroker.proxy.api_versions import clamp
 from mockbroker.proxy.faults import sending_of
-from mockbroker.proxy.frame_room import RoomPool
 from mockbroker.proxy.frames import APIS_WITH_PARTS, note_parts, read_answer, sent_parts, view_large_produce
 from mockbroker.proxy.login import LoginFollower, LoginNotFollowedError, refusal_of_first_frame
 from mockbroker.proxy.login_identity import LoginIdentity
@@ -72,7 +71,6 @@ class ProxyPath(CallPath):
     rewriting: Rewriting | None = field(default=None, kw_only=True)
 
     fetches: FollowedSessions = field(init=False)
-    answer_rooms: RoomPool = field(default_factory=RoomPool)
     _share_fetches: Any = None
     _is_read: dict[bytes, bool] = field(default_factory=dict)  # by API key and version, as a request begins
 

@@ -8,7 +8,6 @@ from functools import partial
 from typing import TYPE_CHECKING, cast
 
 from mockbroker.adapters.sockets import ClientProtocol, Node, end_writing
-from mockbroker.proxy.adapters.direct_writes import DirectWriter
 from mockbroker.proxy.adapters.presence import Presence, break_when_closed
 from mockbroker.proxy.adapters.upstream import UpstreamSettings, reason_of
 from mockbroker.proxy.connection import ProxyConnection
@@ -34,9 +33,6 @@ SCRATCH_BYTES, HEAD_BYTES = 1 << 18, 1 << 14
 their head has come.
 """
 
-NO_SLOTS: tuple[str, ...] = ()
-"""The slots of a class that is a base together with another class with slots; subclasses have ``PROXIED_SLOTS``."""
-PROXIED_SLOTS: tuple[str, ...] = ("_dialling", "_has_left", "_is_adrift", "_proxied", "_reads_upstream", "_upstream")
 log = logging.getLogger("mockbroker")
 
 
@@ -62,10 +58,10 @@ class ProxyNode(Node):
     def _protocol_factory(self, listener: Listener) -> Callable[[], ClientProtocol]:
         tls = self._tls.get(listener.name)
         if tls is None:
-            return partial(ProxyClientProtocol, self, listener)
-        from mockbroker.proxy.adapters.tls_clients import TlsProxyClientProtocol
+            return partial(ProxiedClient, self, listener)
+        from mockbroker.proxy.adapters.tls_clients import TlsProxiedClient
 
-        return partial(TlsProxyClientProtocol, self, listener, tls)
+        return partial(TlsProxiedClient, self, listener, tls)
 
     async def accept(self) -> None:
         """Accept connections; while the real broker refuses them, wait until it accepts them again."""
@@ -115,8 +111,6 @@ class ProxyNode(Node):
 
 class ProxiedClient(ClientProtocol):
     """A client's socket, with or without TLS, and its connection to the real broker."""
-
-    __slots__ = NO_SLOTS
 
     def __init__(self, node: Node, listener: Listener, *tls: TlsListener) -> None:
         super().__init__(node, listener, *tls)
@@ -171,7 +165,7 @@ class ProxiedClient(ClientProtocol):
         connection = self._proxied
         pieces = connection.take_upstream()
         if pieces:
-            upstream.writer.write(pieces)
+            upstream.transport.writelines(pieces)
         if pieces and connection.unread_bytes:
             asyncio.get_running_loop().call_soon(self._send_more)
         elif self._has_left and connection.is_drained:
@@ -324,20 +318,6 @@ class ProxiedClient(ClientProtocol):
             self._dialling.cancel()
 
 
-class ProxyClientProtocol(ProxiedClient):
-    """One client's socket."""
-
-    __slots__ = (*PROXIED_SLOTS, "_writer")
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._writer = DirectWriter(transport)
-        super().connection_made(transport)
-
-    def _write_all(self, pieces: list[bytes]) -> None:
-        if pieces:
-            self._writer.write(pieces)
-
-
 class UpstreamProtocol(asyncio.BufferedProtocol):
     """The socket to the real broker."""
 
@@ -351,7 +331,6 @@ class UpstreamProtocol(asyncio.BufferedProtocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast(asyncio.Transport, transport)
-        self.writer = DirectWriter(transport)
         if self._connection.closed is not None and not self._connection.has_unsent:
             transport.close()  # the client has gone
 

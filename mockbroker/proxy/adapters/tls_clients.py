@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from mockbroker.adapters.tls.clients import TlsClientProtocol
-from mockbroker.proxy.adapters.clients import PROXIED_SLOTS, ProxiedClient
+from mockbroker.proxy.adapters.clients import ProxiedClient
 
 
-class TlsProxyClientProtocol(ProxiedClient, TlsClientProtocol):
+class TlsProxiedClient(ProxiedClient, TlsClientProtocol):
     """One client's socket with TLS over it, with a connection of its own to the real broker."""
-
-    __slots__ = PROXIED_SLOTS

@@ -6,12 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mockbroker.proxy.frame_room import (
-    MAX_ROOM_BYTES,
-    MIN_ROOM_BYTES,
-    PooledFrameReader,
-    RoomPool,
-)
+from mockbroker.proxy.frame_room import MAX_ROOM_BYTES, MIN_ROOM_BYTES, LargeFrameReader
 from protocol import FrameError
 from protocol.framing import LARGE_FRAME_BYTES, frame
 
@@ -21,36 +16,20 @@ FRAMES = st.lists(SIZES, max_size=6).map(lambda sizes: [bytes([65 + n]) * size f
 
 @given(FRAMES, st.lists(st.integers(1, 70_000), min_size=1, max_size=12), st.booleans())
 def test_frames_come_out_whole_however_they_are_read(frames, reads, takes_room):
-    reader = PooledFrameReader(RoomPool(), 1 << 20)
+    reader = LargeFrameReader(1 << 20)
     assert [bytes(one) for one in read(reader, frames, reads, takes_room=takes_room)] == frames
 
 
 @given(FRAMES, st.lists(st.integers(3000, 70_000), min_size=1, max_size=12), st.booleans(), st.integers(0, 3))
-def test_frames_in_rooms_of_a_pool_stay_as_they_are_while_they_are_held(frames, reads, takes_room, held):
-    pool = RoomPool()
+def test_frames_in_rooms_stay_as_they_are_while_they_are_held(frames, reads, takes_room, held):
     for _ in range(2):
-        found = read(PooledFrameReader(pool, 1 << 20), frames, reads, takes_room=takes_room)
+        found = read(LargeFrameReader(1 << 20), frames, reads, takes_room=takes_room)
         kept, expected = found[:held], frames[:held]
         del found
-        again = read(PooledFrameReader(pool, 1 << 20), frames[::-1], reads, takes_room=takes_room)
+        again = read(LargeFrameReader(1 << 20), frames[::-1], reads, takes_room=takes_room)
         assert [bytes(one) for one in kept] == expected
         assert [bytes(one) for one in again] == frames[::-1]
         assert all(type(one) is bytes for one in kept if len(one) < MIN_ROOM_BYTES)
-
-
-def test_a_pool_takes_memory_again_that_nobody_holds_and_keeps_no_more_than_it_may():
-    pool = RoomPool(300_000)
-    held = [pool.room(100_000) for _ in range(3)]
-    assert len({id(one.obj) for one in held}) == 3
-    assert pool.size_bytes == 300_000
-    free = id(held.pop(1).obj)
-    assert (id(pool.room(90_000).obj), pool.size_bytes) == (free, 290_000)
-    assert id(pool.room(99_000).obj) == free
-    assert id(pool.room(20_000).obj) != free, "a small frame takes no large room"
-    pool.room(250_000)
-    assert pool.size_bytes <= 300_000
-    huge = pool.room(400_000)
-    assert (len(huge), pool.size_bytes) == (400_000, 0), "it is there, and not kept"
 
 
 def read(reader, frames, reads, *, takes_room):
@@ -73,7 +52,7 @@ def read(reader, frames, reads, *, takes_room):
 
 
 def test_a_large_frame_is_counted_as_far_as_it_has_come():
-    reader = PooledFrameReader(RoomPool(), 1 << 20)
+    reader = LargeFrameReader(1 << 20)
     reader.add(frame(b"small") + frame(bytes(100_000))[:50_000])
     assert (reader.room(), reader.next_frame(), reader.next_frame()) == (None, b"small", None)
     assert (reader.gathered, reader.pending) == (49_996, 49_996)
@@ -82,14 +61,14 @@ def test_a_large_frame_is_counted_as_far_as_it_has_come():
 
 @pytest.mark.parametrize("length", [MIN_ROOM_BYTES - 1, MAX_ROOM_BYTES + 1])
 def test_small_frames_and_huge_ones_get_no_room(length):
-    reader = PooledFrameReader(RoomPool(), 1 << 30)
+    reader = LargeFrameReader(1 << 30)
     reader.add(length.to_bytes(4) + b"first")
     assert reader.next_frame() is None
     assert reader.room() is None
 
 
 def test_a_length_over_the_limit_gets_no_room_and_is_refused():
-    reader = PooledFrameReader(RoomPool(), 100_000)
+    reader = LargeFrameReader(100_000)
     reader.add((100_001).to_bytes(4) + b"first")
     assert reader.room() is None
     with pytest.raises(FrameError, match="expected a frame of 0 to 100000 bytes, got 100001"):
@@ -97,7 +76,7 @@ def test_a_length_over_the_limit_gets_no_room_and_is_refused():
 
 
 def test_room_that_is_still_held_does_no_harm_to_the_next_frame():
-    reader = PooledFrameReader(RoomPool(), 1 << 20)
+    reader = LargeFrameReader(1 << 20)
     reader.add(frame(b"a" * 80_000)[:10])
     room = reader.room()
     room[:] = b"a" * len(room)
