@@ -103,7 +103,7 @@ class MockCluster(ServedCluster):
         if self._storage is not None and not self._storage.is_new:
             seed = secrets.randbits(48)  # ids must not repeat
         with self._given_back_on_error():
-            durable = {} if self._storage is None else self._storage.durable(brokers, seed)
+            durable = {} if self._storage is None else self._storage.durable(seed)
             state = Cluster.create(brokers, settings=settings, seed=seed, release=options.emulate, **durable)
             state.security.open_file = open_key_file
             state.security.add_users(state, options.users or {}, secrets.token_bytes)

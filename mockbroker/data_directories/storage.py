@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from random import Random
@@ -20,9 +20,7 @@ from mockbroker.state.topics.topic import random_uuid
 from protocol.uuids import uuid_to_text
 
 if TYPE_CHECKING:
-    from mockbroker.state.brokers.broker import Broker
     from mockbroker.state.cluster import Cluster
-    from mockbroker.state.image import Image
 
 log = logging.getLogger("mockbroker.storage")
 
@@ -59,8 +57,8 @@ class Storage:
             self.data.unlock()
             raise
 
-    def durable(self, brokers: Sequence[Broker], seed: int) -> dict[str, Any]:
-        """The arguments of ``Cluster.create`` that continue from this directory with these brokers.
+    def durable(self, seed: int) -> dict[str, Any]:
+        """The arguments of ``Cluster.create`` that continue from this directory.
 
         Args:
             seed: the id of a new cluster is drawn from it.
@@ -71,8 +69,6 @@ class Storage:
         metadata = MetadataLog(self.data)
         if metadata.image is None and any(partitions_in(self.data.path)):
             raise DataDirectoryError(f"{self.data.path} has logs of partitions, but {METADATA} has no metadata of them")
-        for difference in () if metadata.image is None else differences(metadata.image, brokers):
-            log.warning("%s", difference)
         self.summary = "new" if metadata.image is None else counted(metadata.count, "metadata record") + " read"
         return {
             "image": metadata.image,
@@ -108,28 +104,3 @@ class Storage:
             self.data.close()
         except StorageError as error:
             log.error("%s", error.message)  # noqa: TRY400 - a line says it all
-
-
-def differences(image: Image, brokers: Sequence[Broker]) -> list[str]:
-    """The differences between a cluster's brokers and those in the image, one sentence each."""
-    found = []
-    present = {broker.id: broker for broker in brokers}
-    for broker_id, before in sorted(image.brokers.items()):
-        broker = present.get(broker_id)
-        if broker is None:
-            held = sum(broker_id in one.replicas for topic in image.topics.values() for one in topic.partitions)
-            found.append(
-                f"the data directory has a broker {broker_id}, and no broker of that id starts: "
-                f"its replicas of {counted(held, 'partition')} are offline"
-            )
-        elif (broker.rack or None) != (before.rack or None):
-            found.append(
-                f"broker {broker_id} was in rack {before.rack or 'none'} and is in {broker.rack or 'none'} now: "
-                "its replicas stay where they are"
-            )
-    found += [
-        f"broker {broker_id} is new to the data directory: it has no replicas until some are moved there"
-        for broker_id in sorted(present)
-        if broker_id not in image.brokers and image.brokers
-    ]
-    return found

@@ -71,7 +71,7 @@ class Process:
     def start(self, files: Files, seed: int) -> Cluster:
         self.storage = Storage(self.path, files=files)
         brokers = [Broker(index, "abc"[index]) for index in range(3)]
-        durable = self.storage.durable(brokers, seed)
+        durable = self.storage.durable(seed)
         cluster = Cluster.create(brokers, settings=SETTINGS, seed=seed, **{**durable, "now_ms": self.now_ms})
         self.storage.summarize(cluster)
         return cluster

@@ -40,7 +40,7 @@ class Kept:
         self.storage = Storage(path, fsync=fsync, files=self.files)
         brokers = [Broker(index, rack) for index, rack in enumerate(racks)]
         with self.storage.unlocked_on_error():
-            self.cluster = Cluster.create(brokers, release=release, **self.storage.durable(brokers, 0))
+            self.cluster = Cluster.create(brokers, release=release, **self.storage.durable(0))
             self.storage.summarize(self.cluster)
 
     def close(self) -> None:
@@ -71,16 +71,6 @@ def test_a_cluster_has_the_id_that_it_had_whether_it_was_closed_or_killed(path, 
         after = Kept(place)
         assert after.cluster.id == kept.cluster.id
         after.close()
-
-
-def test_other_brokers_and_racks_are_told(path, caplog):
-    Kept(path, "az").close()
-    said = "\n".join(record.getMessage() for record in caplog.records)
-    assert "broker 1 was in rack b and is in z now: its replicas stay where they are" in said
-    assert "no broker of that id starts: its replicas of 54 partitions are offline" in said
-    caplog.clear()
-    Kept(path, "azcd").close()
-    assert "broker 3 is new to the data directory" in caplog.text
 
 
 def test_an_older_release_than_the_features_ask_for_is_refused(path):

@@ -84,7 +84,7 @@ class DiskRuns(Runs):
                 path = self.storage.data.path
         self.storage = storage = Storage(path)
         nodes = [Broker(index, "abc"[index]) for index in range(brokers)]
-        durable = storage.durable(nodes, self.seed)
+        durable = storage.durable(self.seed)
         cluster = Cluster.create(nodes, seed=self.seed, **{**durable, "now_ms": now_ms})
         storage.summarize(cluster)
         return cluster
