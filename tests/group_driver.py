@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from random import Random
 from typing import Any
 
 from mockbroker.groups.classic.group import ClassicGroup
-from mockbroker.groups.classic.members import (
-    GroupJoin,
-    GroupSync,
-    JoinAnswer,
-    PendingAnswer,
-    Protocols,
-    SyncAnswer,
-)
+from mockbroker.groups.classic.members import PendingAnswer
 from mockbroker.groups.coordinator import EXPIRY
+from mockbroker.groups.kind import Sender
 from mockbroker.state.brokers.broker import Broker
 from mockbroker.state.cluster import Cluster
 from mockbroker.state.errors import ApiError
+from protocol.apis.classic_group import (
+    HeartbeatRequest,
+    JoinGroupRequest,
+    JoinGroupResponse,
+    SyncGroupRequest,
+    SyncGroupResponse,
+)
 from protocol.error_codes import ErrorCode
 
 GROUP = "readers"
 SESSION_MS = 10_000
 REBALANCE_MS = 60_000
+Protocols = Iterable[tuple[str, bytes]]
 RANGE: Protocols = (("range", b"orders"),)
+VERSION, WITHOUT_SKIPPING, WITHOUT_IDS = 9, 8, 3  # of JoinGroup
 
 
 class GroupDriver:
@@ -66,25 +69,16 @@ class GroupDriver:
         protocol_type: str = "consumer",
         requires_member_id: bool = True,
         skips_assignment: bool = True,
-    ) -> PendingAnswer[JoinAnswer]:
-        joining = GroupJoin(
-            member_id,
-            instance_id,
-            "client",
-            "/127.0.0.1",
-            session_ms,
-            rebalance_ms,
-            protocol_type,
-            protocols,
-            requires_member_id,
-            skips_assignment,
-        )
-        return self.groups.join(GROUP, joining, self.now_ms, self.rng)
+    ) -> PendingAnswer[JoinGroupResponse]:
+        request = join_request(member_id, instance_id, protocols, session_ms, rebalance_ms, protocol_type)
+        version = VERSION if skips_assignment else WITHOUT_SKIPPING
+        sender = Sender(version if requires_member_id else WITHOUT_IDS, "client", "/127.0.0.1")
+        return self.groups.join(request, sender, self.now_ms, self.rng)
 
-    def enter(self, **how: Any) -> tuple[str, PendingAnswer[JoinAnswer]]:
+    def enter(self, **how: Any) -> tuple[str, PendingAnswer[JoinGroupResponse]]:
         """Join as a new member, with the second JoinGroup that a dynamic one needs; its id and that join."""
         parked = self.join(**how)
-        if parked.answer is not None and parked.answer.error is ErrorCode.MEMBER_ID_REQUIRED:
+        if parked.answer is not None and parked.answer.error_code == ErrorCode.MEMBER_ID_REQUIRED:
             parked = self.join(parked.answer.member_id, **how)
         member_id = next(
             (member.id for member in self.group.members.values() if member.join is parked),
@@ -101,16 +95,17 @@ class GroupDriver:
         instance_id: str | None = None,
         protocol_type: str | None = "consumer",
         protocol_name: str | None = None,
-    ) -> PendingAnswer[SyncAnswer]:
+    ) -> PendingAnswer[SyncGroupResponse]:
         known = self.group.generation if generation is None else generation
-        syncing = GroupSync(member_id, instance_id, known, protocol_type, protocol_name, assignments or {})
-        return self.groups.sync(GROUP, syncing, self.now_ms)
+        request = sync_request(member_id, known, assignments, instance_id=instance_id)
+        request.protocol_type, request.protocol_name = protocol_type, protocol_name
+        return self.groups.sync(request, self.now_ms)
 
     def heartbeat(self, member_id: str, *, generation: int | None = None, instance_id: str | None = None) -> ErrorCode:
         """The error that a heartbeat is answered with."""
         generation = self.group.generation if generation is None else generation
         try:
-            self.groups.heartbeat(GROUP, member_id, instance_id, generation, self.now_ms)
+            self.groups.heartbeat(heartbeat_request(member_id, generation, instance_id), self.now_ms)
         except ApiError as error:
             return ErrorCode(error.code)
         return ErrorCode.NONE
@@ -138,3 +133,52 @@ class GroupDriver:
             member_ids.append(member_id)
             self.settle(*[(each, None) for each in member_ids])
         return member_ids
+
+
+def join_request(
+    member_id: str = "",
+    instance_id: str | None = None,
+    protocols: Protocols = RANGE,
+    session_ms: int = SESSION_MS,
+    rebalance_ms: int = REBALANCE_MS,
+    protocol_type: str = "consumer",
+    *,
+    group_id: str = GROUP,
+) -> JoinGroupRequest:
+    return JoinGroupRequest(
+        group_id=group_id,
+        session_timeout_ms=session_ms,
+        rebalance_timeout_ms=rebalance_ms,
+        member_id=member_id,
+        group_instance_id=instance_id,
+        protocol_type=protocol_type,
+        protocols=[JoinGroupRequest.Protocol(name=name, metadata=metadata) for name, metadata in protocols],
+    )
+
+
+def sync_request(
+    member_id: str,
+    generation: int,
+    assignments: Mapping[str, bytes] | None = None,
+    *,
+    instance_id: str | None = None,
+    group_id: str = GROUP,
+) -> SyncGroupRequest:
+    return SyncGroupRequest(
+        group_id=group_id,
+        generation_id=generation,
+        member_id=member_id,
+        group_instance_id=instance_id,
+        assignments=[
+            SyncGroupRequest.Assignment(member_id=each, assignment=assignment)
+            for each, assignment in (assignments or {}).items()
+        ],
+    )
+
+
+def heartbeat_request(
+    member_id: str, generation: int, instance_id: str | None = None, *, group_id: str = GROUP
+) -> HeartbeatRequest:
+    return HeartbeatRequest(
+        group_id=group_id, generation_id=generation, member_id=member_id, group_instance_id=instance_id
+    )

@@ -14,11 +14,11 @@ from random import Random
 from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 
 from mockbroker.groups.classic.group import ClassicGroup
-from mockbroker.groups.classic.members import GroupJoin, GroupSync, JoinAnswer, PendingAnswer, SyncAnswer
+from mockbroker.groups.classic.members import PendingJoin, PendingSync, refused_join
 from mockbroker.groups.classic.records import new_group
 from mockbroker.groups.classic.states import ClassicGroupState
 from mockbroker.groups.expiry import expire
-from mockbroker.groups.kind import GROUP_CLASSES
+from mockbroker.groups.kind import GROUP_CLASSES, Sender
 from mockbroker.groups.modern.group import ModernGroup
 from mockbroker.groups.modern.rules import GroupRules, rules_of
 from mockbroker.groups.modern.topics import GroupTopics
@@ -34,6 +34,11 @@ from mockbroker.state.errors import ApiError
 from mockbroker.state.image import TopicPartition
 from mockbroker.state.timers import Timers, WallClock
 from mockbroker.state.topics.coordinator_keys import OFFSETS_TOPIC
+from protocol.apis.classic_group import (
+    HeartbeatRequest,
+    JoinGroupRequest,
+    SyncGroupRequest,
+)
 from protocol.embedded.group_log import GroupMetadataKey, OffsetCommitKey
 from protocol.error_codes import ErrorCode
 
@@ -170,37 +175,38 @@ class Groups:
                 f"session timeout {session_timeout_ms} ms, but {shortest} to {longest} ms are allowed",
             )
 
-    def join(self, group_id: str, joining: GroupJoin, now_ms: int, rng: Random) -> PendingAnswer[JoinAnswer]:
+    def join(self, request: JoinGroupRequest, sender: Sender, now_ms: int, rng: Random) -> PendingJoin:
         """Handle a JoinGroup. A member without an id creates the group if necessary.
 
         Raises ApiError: those of ``check_joining`` and of ``ClassicGroup.join``.
         """
-        self.check_joining(group_id, joining.session_timeout_ms)
+        group_id = request.group_id
+        self.check_joining(group_id, request.session_timeout_ms)
         other = self._groups.get(group_id)
         if is_consumer(other) and other.member_count:
             try:
-                return self._of_members(group_id).join(joining, now_ms, rng)
+                return self._of_members(group_id).join(request, sender, now_ms, rng)
             except ApiError as error:
-                return PendingAnswer(JoinAnswer("", ErrorCode(error.code)))
+                return PendingJoin(refused_join("", ErrorCode(error.code)))
         if not isinstance(other, ClassicGroup):
             if other is not None and (other.member_count or not other.replaces_empty_classic):
-                return PendingAnswer(JoinAnswer("", ErrorCode.INCONSISTENT_GROUP_PROTOCOL))
-            if joining.member_id:
+                return PendingJoin(refused_join("", ErrorCode.INCONSISTENT_GROUP_PROTOCOL))
+            if request.member_id:
                 raise unknown_member(group_id)
             wall_ms = self.clock.at(now_ms)
             self.register(ClassicGroup(group_id, self, state_since_ms=wall_ms))
             self.write(group_id, [new_group(group_id, wall_ms)])
-        return self._of_members(group_id).join(joining, now_ms, rng)
+        return self._of_members(group_id).join(request, sender, now_ms, rng)
 
-    def sync(self, group_id: str, syncing: GroupSync, now_ms: int) -> PendingAnswer[SyncAnswer]:
+    def sync(self, request: SyncGroupRequest, now_ms: int) -> PendingSync:
         """Handle a SyncGroup. Raises ApiError: INVALID_GROUP_ID, and those of ``ClassicGroup.sync``."""
-        check_group_id(group_id)
-        return self._of_members(group_id).sync(syncing, now_ms)
+        check_group_id(request.group_id)
+        return self._of_members(request.group_id).sync(request, now_ms)
 
-    def heartbeat(self, group_id: str, member_id: str, instance_id: str | None, generation: int, now_ms: int) -> None:
+    def heartbeat(self, request: HeartbeatRequest, now_ms: int) -> None:
         """Handle a member's heartbeat. Raises ApiError: INVALID_GROUP_ID, and those of ``ClassicGroup.heartbeat``."""
-        check_group_id(group_id)
-        self._of_members(group_id).heartbeat(member_id, instance_id, generation, now_ms)
+        check_group_id(request.group_id)
+        self._of_members(request.group_id).heartbeat(request, now_ms)
 
     def leave(self, group_id: str, leaving: Sequence[tuple[str, str | None]], now_ms: int) -> list[ErrorCode]:
         """Remove members by (member id, instance id); returns their error codes. Raises ApiError: INVALID_GROUP_ID."""

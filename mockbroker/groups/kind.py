@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from mockbroker.parts import merged
 from mockbroker.state.image import TopicPartition
@@ -37,6 +37,18 @@ GROUP_CLASSES: dict[str, str] = {
     "consumer_group_log": "mockbroker.groups.consumer.group:ConsumerGroup",
 } | merged("group_classes")
 """The class of each kind with its own records, by the module of ``protocol.embedded`` that declares these."""
+
+
+class Sender(NamedTuple):
+    """The member's client that sends a request, and the version of the request.
+
+    ``may_see`` returns True if the client may describe a topic; None if all clients may.
+    """
+
+    version: int
+    client_id: str
+    client_host: str
+    may_see: Callable[[str], bool] | None = None
 
 
 class GroupTimer(Enum):

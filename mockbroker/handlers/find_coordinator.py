@@ -11,8 +11,10 @@ from __future__ import annotations
 
 from mockbroker.api import Errors, Needs, handles
 from mockbroker.call import Call
+from mockbroker.groups.kind import Sender
 from mockbroker.parts import load
 from mockbroker.state.errors import ApiError
+from mockbroker.state.security.access import may_see_of
 from mockbroker.state.topics.coordinator_keys import COORDINATOR_TOPICS, OFFSETS_TOPIC
 from mockbroker.subjects import NOTHING, Subjects
 from protocol.apis.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
@@ -93,3 +95,10 @@ def check_coordinator(call: Call, key: str, topic: str = OFFSETS_TOPIC) -> None:
     """Raises ApiError: NOT_COORDINATOR, unless the broker coordinates a group, or the key of another topic."""
     if not coordinates(call, key, topic):
         raise ApiError(ErrorCode.NOT_COORDINATOR, f"broker {call.broker.id} does not coordinate {key}")
+
+
+def sender_of(call: Call) -> Sender:
+    """The sender of a group member's request."""
+    session = call.session
+    may_see = may_see_of(call.cluster, session.principal, session.address)
+    return Sender(call.version, session.client_id or "", f"/{session.address}", may_see)

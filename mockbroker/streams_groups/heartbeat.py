@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import NamedTuple
 
 import msgspec
 
 from kafka_rack.java import hash_order, string_hash
 from mockbroker.groups.coordinator import Groups
-from mockbroker.groups.kind import GroupTimer
+from mockbroker.groups.kind import GroupTimer, Sender
 from mockbroker.groups.modern.group import check_filled
 from mockbroker.groups.modern.members import JOIN_EPOCH, LEAVE_EPOCH, STATIC_LEAVE_EPOCH, changed
 from mockbroker.state.coordinator_shard import CoordinatorRecord
@@ -41,14 +40,6 @@ NO_TIMEOUT = -1
 TAGS_VERSION = 1  # of the request: has the status MISSING_CLIENT_TAGS
 Request = StreamsGroupHeartbeatRequest
 Response = StreamsGroupHeartbeatResponse
-
-
-class Sender(NamedTuple):
-    """The sender of a heartbeat, and the version of the request."""
-
-    version: int
-    client_id: str
-    client_host: str
 
 
 def check_heartbeat(beat: Request) -> None:

@@ -19,7 +19,7 @@ from kafka_rack.java import hash_order, string_hash
 from mockbroker.api import Errors, Needs, handles
 from mockbroker.call import Call
 from mockbroker.handlers.error_responses import request_error
-from mockbroker.handlers.find_coordinator import check_coordinator
+from mockbroker.handlers.find_coordinator import check_coordinator, sender_of
 from mockbroker.handlers.modern_groups import OF_DESCRIBE, check_protocol, described_groups
 from mockbroker.handlers.topics import check_total
 from mockbroker.state.errors import ApiError
@@ -27,7 +27,7 @@ from mockbroker.state.security.access import access_of
 from mockbroker.state.security.operations import Operation
 from mockbroker.state.topics.topic import INTERNAL_TOPICS, check_topic_name
 from mockbroker.streams_groups.group import StreamsGroup, TaskOffsets
-from mockbroker.streams_groups.heartbeat import Sender, check_heartbeat, take_heartbeat
+from mockbroker.streams_groups.heartbeat import check_heartbeat, take_heartbeat
 from mockbroker.streams_groups.members import StreamsMember
 from mockbroker.streams_groups.tasks import TaskSet, task_ids
 from mockbroker.streams_groups.topology import StatusCode, Subtopology, TopicInfo, by_id, changelogs_of, inputs_of
@@ -92,13 +92,12 @@ def all_topics(topology: SentTopology) -> list[str]:
 def streams_group_heartbeat(call: Call, request: StreamsGroupHeartbeatRequest) -> StreamsGroupHeartbeatResponse:
     """Join, stay or leave; the response has the member's epoch, its tasks if they changed, and statuses."""
     check_enabled(call)
-    sender = Sender(call.version, call.session.client_id or "", f"/{call.session.address}")
     try:
         if request.topology is not None:
             check_topics(request.topology)
         check_heartbeat(request)
         check_coordinator(call, request.group_id)
-        response, group, to_make = take_heartbeat(call.cluster.groups, request, sender, call.now_ms)
+        response, group, to_make = take_heartbeat(call.cluster.groups, request, sender_of(call), call.now_ms)
     except ApiError as error:
         message = None if error.code == ErrorCode.NOT_COORDINATOR else request_error(error).message
         return StreamsGroupHeartbeatResponse(error_code=error.code, error_message=message)

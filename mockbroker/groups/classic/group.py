@@ -19,43 +19,43 @@ from typing import TYPE_CHECKING, ClassVar
 
 from mockbroker.groups.classic import records
 from mockbroker.groups.classic.members import (
-    NO_LEADER,
-    NO_MEMBER_ID,
     ClassicGroupMember,
-    Generation,
-    GroupJoin,
-    GroupSync,
-    JoinAnswer,
-    PendingAnswer,
-    SyncAnswer,
+    PendingJoin,
+    PendingSync,
     differ,
     new_member_id,
+    refused_join,
     supporters,
+    topics_in,
     vote,
 )
 from mockbroker.groups.classic.states import (
     VALID_BEFORE,
     ClassicGroupState,
 )
-from mockbroker.groups.kind import GroupTimer
+from mockbroker.groups.kind import CoordinatedGroup, GroupTimer, Sender
 from mockbroker.state.errors import ApiError
-from protocol.codec import codec
-from protocol.embedded.consumer_protocol import ConsumerProtocolSubscription
+from protocol.apis.classic_group import (
+    HeartbeatRequest,
+    JoinGroupRequest,
+    JoinGroupResponse,
+    SyncGroupRequest,
+    SyncGroupResponse,
+)
 from protocol.error_codes import ErrorCode
-from protocol.errors import ProtocolError
 
 if TYPE_CHECKING:
     from mockbroker.state.coordinator_shard import CoordinatorRecord
     from protocol.embedded.group_log import GroupMetadataValue
 
 CONSUMER_PROTOCOL_TYPE = "consumer"
-SUBSCRIPTION_PREFIX_VERSION = 0  # every version of ConsumerProtocolSubscription starts as this one
+MEMBER_ID_REQUIRED_VERSION, SKIP_ASSIGNMENT_VERSION = 4, 9  # of JoinGroup
 NEW_MEMBER_JOIN_TIMEOUT_MS = 5 * 60 * 1000  # GroupCoordinatorConfig.CLASSIC_GROUP_NEW_MEMBER_JOIN_TIMEOUT_MS
 
 
-@dataclass(slots=True, eq=False)
-class ClassicGroup(Generation):
-    """A classic group as it runs.
+@dataclass(slots=True, eq=False, kw_only=True)
+class ClassicGroup(CoordinatedGroup):
+    """A classic group and its generation; ``members`` are in the order in which they joined.
 
     ``pending`` are the ids of new members that have not yet joined with them,
     ``unsynced`` the members of this generation that have not yet sent a SyncGroup. ``_initial_delay`` is set while the
@@ -63,6 +63,13 @@ class ClassicGroup(Generation):
     """
 
     kind: ClassVar[str] = "classic"
+    state: ClassicGroupState = ClassicGroupState.EMPTY
+    state_since_ms: int = 0
+    generation: int = 0
+    protocol_type: str | None = None
+    protocol_name: str | None = None
+    leader_id: str | None = None
+    members: dict[str, ClassicGroupMember] = field(default_factory=dict)
     static_ids: dict[str, str] = field(default_factory=dict)  # group.instance.id -> member id
     pending: set[str] = field(default_factory=set)
     unsynced: set[str] = field(default_factory=set)
@@ -94,81 +101,76 @@ class ClassicGroup(Generation):
 
     # joining
 
-    def join(self, joining: GroupJoin, now_ms: int, rng: Random) -> PendingAnswer[JoinAnswer]:
+    def join(self, request: JoinGroupRequest, sender: Sender, now_ms: int, rng: Random) -> PendingJoin:
         """Handle a JoinGroup; the answer arrives when the rebalance completes, or at once.
 
         Raises ApiError: INCONSISTENT_GROUP_PROTOCOL, UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID.
         """
-        if not self._has_capacity_for(joining.member_id):
-            self._remove(joining.member_id)
-            return PendingAnswer(JoinAnswer(NO_MEMBER_ID, ErrorCode.GROUP_MAX_SIZE_REACHED))
-        if not self._supports_any(joining):
+        member_id, instance_id = request.member_id, request.group_instance_id
+        if not self._has_capacity_for(member_id):
+            self._remove(member_id)
+            return PendingJoin(refused_join("", ErrorCode.GROUP_MAX_SIZE_REACHED))
+        if not self._supports_any(request):
             raise ApiError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
-        if joining.member_id == NO_MEMBER_ID:
-            return self._join_newcomer(joining, now_ms, rng)
-        if joining.member_id in self.pending:
-            if joining.instance_id is not None:  # only dynamic members get an id before they join
+        if member_id in self.pending:
+            if instance_id is not None:  # only dynamic members get an id before they join
                 raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, "a static member cannot join with a dynamic member's id")
-            return self._add_member(joining, joining.member_id, now_ms)
-        return self._join_again(joining, self.member(joining.member_id, joining.instance_id), now_ms)
+            return self._add_member(request, sender, member_id, now_ms)
+        if member_id:
+            return self._join_again(request, self.member(member_id, instance_id), now_ms)
+        member_id = new_member_id(sender.client_id if instance_id is None else instance_id, rng)
+        if instance_id is None and sender.version >= MEMBER_ID_REQUIRED_VERSION:
+            self.pending.add(member_id)
+            self.set_timer(GroupTimer.SESSION, member_id, now_ms + request.session_timeout_ms)
+            return PendingJoin(refused_join(member_id, ErrorCode.MEMBER_ID_REQUIRED))
+        if instance_id in self.static_ids:
+            return self._replace_static_member(request, sender, member_id, now_ms)
+        return self._add_member(request, sender, member_id, now_ms)
 
-    def _join_newcomer(self, joining: GroupJoin, now_ms: int, rng: Random) -> PendingAnswer[JoinAnswer]:
-        if joining.instance_id is not None:
-            member_id = new_member_id(joining.instance_id, rng)
-            if joining.instance_id in self.static_ids:
-                return self._replace_static_member(joining, member_id, now_ms)
-            return self._add_member(joining, member_id, now_ms)
-        member_id = new_member_id(joining.client_id, rng)
-        if not joining.requires_member_id:
-            return self._add_member(joining, member_id, now_ms)
-        self.pending.add(member_id)
-        self.set_timer(GroupTimer.SESSION, member_id, now_ms + joining.session_timeout_ms)
-        return PendingAnswer(JoinAnswer(member_id, ErrorCode.MEMBER_ID_REQUIRED))
-
-    def _join_again(self, joining: GroupJoin, member: ClassicGroupMember, now_ms: int) -> PendingAnswer[JoinAnswer]:
-        unchanged = member.protocols == joining.protocols
-        if self.state is ClassicGroupState.COMPLETING and unchanged:
-            return PendingAnswer(self.answer_for(member))  # the first answer may have been lost
-        if self.state is ClassicGroupState.STABLE and unchanged and member.id != self.leader_id:
-            return PendingAnswer(self.answer_for(member))
-        parked = self._update_member(member, joining)
+    def _join_again(self, request: JoinGroupRequest, member: ClassicGroupMember, now_ms: int) -> PendingJoin:
+        if member.protocols == request.protocols:
+            is_follower_again = self.state is ClassicGroupState.STABLE and member.id != self.leader_id
+            if is_follower_again or self.state is ClassicGroupState.COMPLETING:
+                return PendingJoin(self.answer_for(member))  # the first answer may have been lost
+        parked = self._update_member(member, request)
         self._rebalance(now_ms)
         return parked
 
-    def _add_member(self, joining: GroupJoin, member_id: str, now_ms: int) -> PendingAnswer[JoinAnswer]:
+    def _add_member(self, request: JoinGroupRequest, sender: Sender, member_id: str, now_ms: int) -> PendingJoin:
+        parked = PendingJoin()
         member = ClassicGroupMember(
             member_id,
-            joining.instance_id,
-            joining.client_id,
-            joining.client_host,
-            joining.session_timeout_ms,
-            joining.rebalance_timeout_ms,
-            joining.protocols,
+            request.group_instance_id,
+            sender.client_id,
+            sender.client_host,
+            request.session_timeout_ms,
+            request.rebalance_timeout_ms,
+            request.protocols,
             is_new=True,
-            join=PendingAnswer(),
+            join=parked,
         )
         if not self.members:
-            self.protocol_type = joining.protocol_type
+            self.protocol_type = request.protocol_type
         self.members[member_id] = member
         self._joins_waiting += 1
         self._supporters.update(member.protocol_names())
-        if joining.instance_id is not None:
-            self.static_ids[joining.instance_id] = member_id
+        if member.instance_id is not None:
+            self.static_ids[member.instance_id] = member_id
         if self.leader_id is None:
             self.leader_id = member_id
         self.pending.discard(member_id)
         self._member_added = self._initial_delay is not None
         self.set_timer(GroupTimer.SESSION, member_id, now_ms + NEW_MEMBER_JOIN_TIMEOUT_MS)
-        parked = member.join
-        assert parked is not None
         self._rebalance(now_ms)
         return parked
 
-    def _replace_static_member(self, joining: GroupJoin, member_id: str, now_ms: int) -> PendingAnswer[JoinAnswer]:
+    def _replace_static_member(
+        self, request: JoinGroupRequest, sender: Sender, member_id: str, now_ms: int
+    ) -> PendingJoin:
         """Replace the member id of a static member that has returned (KIP-345)."""
-        assert joining.instance_id is not None
-        old_leader = self.leader_id or NO_LEADER
-        member = self.members.pop(self.static_ids[joining.instance_id])
+        assert request.group_instance_id is not None
+        old_leader = self.leader_id
+        member = self.members.pop(self.static_ids[request.group_instance_id])
         self._answer_calls(member, ErrorCode.FENCED_INSTANCE_ID)
         self.cancel_timer(GroupTimer.SESSION, member.id)
         self.unsynced.discard(member.id)
@@ -177,37 +179,61 @@ class ClassicGroup(Generation):
         member.id = member_id
         member.is_new = False
         self.members[member_id] = member
-        self.static_ids[joining.instance_id] = member_id
+        self.static_ids[request.group_instance_id] = member_id
         self._extend_session(member, now_ms)
-        parked = self._update_member(member, joining)
+        parked = self._update_member(member, request)
         if self.state is ClassicGroupState.COMPLETING:
             self._prepare_rebalance(now_ms)  # the leader may be assigning to the old id
         elif self.state is ClassicGroupState.STABLE and vote(self.members.values()) == self.protocol_name:
             self._commit_generation()
-            self._answer_join(member, self._same_generation_for(member, old_leader, joining.skips_assignment))
+            answer = self.join_answer(member)
+            if sender.version < SKIP_ASSIGNMENT_VERSION:
+                answer.leader = old_leader or ""  # so that the member does not assign again
+            elif member.id == self.leader_id:
+                answer.skip_assignment, answer.members = True, self.joined_members()
+            self._answer_join(member, answer)
         else:
             self._rebalance(now_ms)
         return parked
 
-    def _same_generation_for(self, member: ClassicGroupMember, old_leader: str, skips_assignment: bool) -> JoinAnswer:
-        """The current generation, in a form that keeps a replaced static member from assigning again (KIP-814)."""
-        if not skips_assignment:
-            return self.join_answer(member, leader=old_leader)
-        is_leader = member.id == self.leader_id
-        members = self.joined_members() if is_leader else ()
-        return self.join_answer(member, skip_assignment=is_leader, members=members)
+    def answer_for(self, member: ClassicGroupMember) -> JoinGroupResponse:
+        """The current generation; for the leader it includes the members until the assignment arrives."""
+        answer = self.join_answer(member)
+        if member.id == self.leader_id and self.state is ClassicGroupState.COMPLETING:
+            answer.members = self.joined_members()
+        return answer
+
+    def join_answer(self, member: ClassicGroupMember) -> JoinGroupResponse:
+        """The current generation."""
+        return JoinGroupResponse(
+            member_id=member.id,
+            generation_id=self.generation,
+            protocol_type=self.protocol_type,
+            protocol_name=self.protocol_name,
+            leader=self.leader_id or "",
+        )
+
+    def joined_members(self) -> list[JoinGroupResponse.Member]:
+        """The members with their metadata for the chosen protocol, by which the leader assigns partitions."""
+        return [
+            JoinGroupResponse.Member(
+                member_id=member.id,
+                group_instance_id=member.instance_id,
+                metadata=member.metadata(self.protocol_name),
+            )
+            for member in self.members.values()
+        ]
 
     # syncing, heartbeats, leaving
 
-    def sync(self, syncing: GroupSync, now_ms: int) -> PendingAnswer[SyncAnswer]:
+    def sync(self, request: SyncGroupRequest, now_ms: int) -> PendingSync:
         """Handle a SyncGroup; the answer arrives with the leader's assignment.
 
         Raises ApiError: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, ILLEGAL_GENERATION, INCONSISTENT_GROUP_PROTOCOL,
             REBALANCE_IN_PROGRESS.
         """
-        member = self.member(syncing.member_id, syncing.instance_id)
-        self._check_generation(syncing.generation)
-        if differ(syncing.protocol_type, self.protocol_type) or differ(syncing.protocol_name, self.protocol_name):
+        member = self._member_of_generation(request)
+        if differ(request.protocol_type, self.protocol_type) or differ(request.protocol_name, self.protocol_name):
             raise ApiError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
         if self.state is ClassicGroupState.PREPARING:
             raise ApiError(ErrorCode.REBALANCE_IN_PROGRESS)
@@ -215,26 +241,31 @@ class ClassicGroup(Generation):
         if not self.unsynced:
             self.cancel_timer(GroupTimer.SYNC)
         if self.state is ClassicGroupState.STABLE:
-            return PendingAnswer(self.assignment_of(member))
-        self._answer_sync(member, SyncAnswer(ErrorCode.REBALANCE_IN_PROGRESS))  # an earlier one: no client waits
-        parked = member.sync = PendingAnswer()
+            return PendingSync(self.assignment_of(member))
+        self._answer_sync(member, ErrorCode.REBALANCE_IN_PROGRESS)  # an earlier one: no client waits
+        parked = member.sync = PendingSync()
         if member.id == self.leader_id:
+            assignments = {one.member_id: one.assignment for one in request.assignments}
             for each in self.members.values():
-                each.assignment = syncing.assignments.get(each.id, b"")
+                each.assignment = assignments.get(each.id, b"")
             self._enter(ClassicGroupState.STABLE, now_ms)
             self._commit_generation()
             self._answer_syncs(now_ms)
         return parked
 
-    def heartbeat(self, member_id: str, instance_id: str | None, generation: int, now_ms: int) -> None:
+    def assignment_of(self, member: ClassicGroupMember) -> SyncGroupResponse:
+        """The assignment that the leader made for a member."""
+        return SyncGroupResponse(
+            protocol_type=self.protocol_type, protocol_name=self.protocol_name, assignment=member.assignment
+        )
+
+    def heartbeat(self, request: HeartbeatRequest, now_ms: int) -> None:
         """Handle a heartbeat.
 
         Raises ApiError: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, ILLEGAL_GENERATION; REBALANCE_IN_PROGRESS, in which case
             the session is extended all the same.
         """
-        member = self.member(member_id, instance_id)
-        self._check_generation(generation)
-        self._extend_session(member, now_ms)
+        self._extend_session(self._member_of_generation(request), now_ms)
         if self.state is ClassicGroupState.PREPARING:
             raise ApiError(ErrorCode.REBALANCE_IN_PROGRESS)
 
@@ -249,8 +280,8 @@ class ClassicGroup(Generation):
         return errors
 
     def _leave_one(self, member_id: str, instance_id: str | None) -> ErrorCode:
-        if member_id == NO_MEMBER_ID:
-            member_id = self.static_ids.get(instance_id or "", NO_MEMBER_ID)
+        if not member_id:
+            member_id = self.static_ids.get(instance_id or "", "")
         if member_id not in self.pending:
             try:
                 self.member(member_id, instance_id)
@@ -361,6 +392,11 @@ class ClassicGroup(Generation):
         member = self.members.get(member_id)
         if member is None or (instance_id is not None and instance_id not in self.static_ids):
             raise ApiError(ErrorCode.UNKNOWN_MEMBER_ID)
+        return member
+
+    def _member_of_generation(self, request: SyncGroupRequest | HeartbeatRequest) -> ClassicGroupMember:
+        member = self.member(request.member_id, request.group_instance_id)
+        self._check_generation(request.generation_id)
         return member
 
     # time
@@ -477,7 +513,7 @@ class ClassicGroup(Generation):
 
     def _commit_generation(self) -> None:
         """Write the current generation."""
-        self.groups.write(self.id, [records.generation(self.id, self)])
+        self.groups.write(self.id, [records.generation(self)])
 
     # members
 
@@ -490,22 +526,22 @@ class ClassicGroup(Generation):
             return (member is not None and member.join is not None) or self._joins_waiting < limit
         return member is not None or len(self.members) < limit
 
-    def _supports_any(self, joining: GroupJoin) -> bool:
+    def _supports_any(self, request: JoinGroupRequest) -> bool:
         if self.state is ClassicGroupState.EMPTY:
-            return bool(joining.protocol_type and joining.protocols)
-        return joining.protocol_type == self.protocol_type and any(
-            self._supporters[name] == len(self.members) for name, _ in joining.protocols
+            return bool(request.protocol_type and request.protocols)
+        return request.protocol_type == self.protocol_type and any(
+            self._supporters[one.name] == len(self.members) for one in request.protocols
         )
 
-    def _update_member(self, member: ClassicGroupMember, joining: GroupJoin) -> PendingAnswer[JoinAnswer]:
-        self._answer_join(member, JoinAnswer(member.id, ErrorCode.REBALANCE_IN_PROGRESS))  # an earlier one
-        if member.protocols != joining.protocols:
+    def _update_member(self, member: ClassicGroupMember, request: JoinGroupRequest) -> PendingJoin:
+        self._answer_join(member, refused_join(member.id, ErrorCode.REBALANCE_IN_PROGRESS))  # an earlier one
+        if member.protocols != request.protocols:
             self._supporters -= Counter(member.protocol_names())
-            member.protocols = joining.protocols
+            member.protocols = request.protocols
             self._supporters.update(member.protocol_names())
-        member.rebalance_timeout_ms = joining.rebalance_timeout_ms
-        member.session_timeout_ms = joining.session_timeout_ms
-        parked = member.join = PendingAnswer()
+        member.rebalance_timeout_ms = request.rebalance_timeout_ms
+        member.session_timeout_ms = request.session_timeout_ms
+        parked = member.join = PendingJoin()
         self._joins_waiting += 1
         return parked
 
@@ -517,7 +553,7 @@ class ClassicGroup(Generation):
         if member is None:
             return
         self._supporters -= Counter(member.protocol_names())
-        self._answer_calls(member, ErrorCode.UNKNOWN_MEMBER_ID, NO_MEMBER_ID)
+        self._answer_calls(member, ErrorCode.UNKNOWN_MEMBER_ID, "")
         if member.instance_id is not None:
             del self.static_ids[member.instance_id]
         if self.leader_id == member_id:
@@ -538,36 +574,27 @@ class ClassicGroup(Generation):
     def _answer_syncs(self, now_ms: int, error: ErrorCode = ErrorCode.NONE) -> None:
         for member in self.members.values():
             if member.sync is not None:
-                self._answer_sync(member, SyncAnswer(error) if error else self.assignment_of(member))
+                self._answer_sync(member, error)
                 self._extend_session(member, now_ms)
 
     def _answer_calls(self, member: ClassicGroupMember, error: ErrorCode, member_id: str | None = None) -> None:
-        self._answer_join(member, JoinAnswer(member.id if member_id is None else member_id, error))
-        self._answer_sync(member, SyncAnswer(error))
+        self._answer_join(member, refused_join(member.id if member_id is None else member_id, error))
+        self._answer_sync(member, error)
 
-    def _answer_join(self, member: ClassicGroupMember, answer: JoinAnswer) -> None:
+    def _answer_join(self, member: ClassicGroupMember, answer: JoinGroupResponse) -> None:
         parked, member.join = member.join, None
         if parked is not None:
             self._joins_waiting -= 1
             parked.answer = answer
             self.groups.notify(parked)
 
-    def _answer_sync(self, member: ClassicGroupMember, answer: SyncAnswer) -> None:
+    def _answer_sync(self, member: ClassicGroupMember, error: ErrorCode) -> None:
         parked, member.sync = member.sync, None
         if parked is not None:
-            parked.answer = answer
+            parked.answer = SyncGroupResponse(error_code=error) if error else self.assignment_of(member)
             self.groups.notify(parked)
 
     # timers
 
     def _extend_session(self, member: ClassicGroupMember, now_ms: int) -> None:
         self.set_timer(GroupTimer.SESSION, member.id, now_ms + member.session_timeout_ms)
-
-
-def topics_in(metadata: bytes) -> frozenset[str] | None:
-    """The topics in a consumer's metadata: a version, then a ConsumerProtocolSubscription. None if it is not that."""
-    try:
-        subscription, _ = codec(ConsumerProtocolSubscription, SUBSCRIPTION_PREFIX_VERSION).decode(metadata, 2)
-    except ProtocolError:
-        return None
-    return frozenset(subscription.topics)

@@ -6,10 +6,15 @@ Source: GroupCoordinatorRecordHelpers and GroupMetadataManager.replay(GroupMetad
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from mockbroker.groups.classic.members import ClassicGroupMember, Generation
+from mockbroker.groups.classic.members import ClassicGroupMember
 from mockbroker.state.coordinator_shard import CoordinatorRecord
+from protocol.apis.classic_group import JoinGroupRequest
 from protocol.embedded.group_log import GroupMetadataKey, GroupMetadataValue
+
+if TYPE_CHECKING:
+    from mockbroker.groups.classic.group import ClassicGroup
 
 
 def new_group(group_id: str, now_ms: int) -> CoordinatorRecord:
@@ -18,7 +23,7 @@ def new_group(group_id: str, now_ms: int) -> CoordinatorRecord:
     return CoordinatorRecord(GroupMetadataKey(group=group_id), value)
 
 
-def generation(group_id: str, group: Generation) -> CoordinatorRecord:
+def generation(group: ClassicGroup) -> CoordinatorRecord:
     """The record of a group's generation, with each member's assignment."""
     value = GroupMetadataValue(
         protocol_type=group.protocol_type or "",
@@ -40,7 +45,7 @@ def generation(group_id: str, group: Generation) -> CoordinatorRecord:
             for member in group.members.values()
         ],
     )
-    return CoordinatorRecord(GroupMetadataKey(group=group_id), value)
+    return CoordinatorRecord(GroupMetadataKey(group=group.id), value)
 
 
 def tombstone(group_id: str) -> CoordinatorRecord:
@@ -58,6 +63,6 @@ def members(value: GroupMetadataValue) -> Iterator[ClassicGroupMember]:
             one.client_host,
             one.session_timeout,
             one.session_timeout if one.rebalance_timeout == -1 else one.rebalance_timeout,
-            ((value.protocol or "", one.subscription),),
+            [JoinGroupRequest.Protocol(name=value.protocol or "", metadata=one.subscription)],
             one.assignment,
         )

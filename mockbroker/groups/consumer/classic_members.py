@@ -11,16 +11,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
 
-from mockbroker.groups.classic.group import CONSUMER_PROTOCOL_TYPE
-from mockbroker.groups.classic.members import GroupJoin, GroupSync, JoinAnswer, PendingAnswer, SyncAnswer, differ
+from mockbroker.groups.classic.group import CONSUMER_PROTOCOL_TYPE, MEMBER_ID_REQUIRED_VERSION
+from mockbroker.groups.classic.members import PendingJoin, PendingSync, differ, refused_join
 from mockbroker.groups.consumer import migration
 from mockbroker.groups.consumer.group import ConsumerGroup
 from mockbroker.groups.consumer.heartbeat import NO_TIMEOUT, MemberUpdate, check_room, new_member_id
 from mockbroker.groups.consumer.members import ConsumerMember
-from mockbroker.groups.kind import GroupTimer
+from mockbroker.groups.kind import GroupTimer, Sender
 from mockbroker.groups.modern.members import MemberState, changed
 from mockbroker.state.coordinator_shard import CoordinatorRecord
 from mockbroker.state.errors import ApiError
+from protocol.apis.classic_group import (
+    HeartbeatRequest,
+    JoinGroupRequest,
+    JoinGroupResponse,
+    SyncGroupRequest,
+    SyncGroupResponse,
+)
 from protocol.embedded.consumer_protocol import ConsumerProtocolSubscription
 from protocol.embedded.versioned import read_versioned
 from protocol.error_codes import ErrorCode
@@ -33,43 +40,43 @@ class ClassicMembers:
 
     group: ConsumerGroup
 
-    def join(self, joining: GroupJoin, now_ms: int, rng: Random) -> PendingAnswer[JoinAnswer]:
+    def join(self, request: JoinGroupRequest, sender: Sender, now_ms: int, rng: Random) -> PendingJoin:
         """Handle a JoinGroup.
 
         Raises ApiError: INCONSISTENT_GROUP_PROTOCOL, GROUP_MAX_SIZE_REACHED, UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID.
         """
-        group = self.group
+        group, instance_id = self.group, request.group_instance_id
         if migration.policy(group.groups) == "disabled":
             raise ApiError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
-        member_id = joining.member_id or new_member_id(rng)
-        check_room(group, member_id, joining.instance_id)
-        if not supports_any(group, joining):
+        member_id = request.member_id or new_member_id(rng)
+        check_room(group, member_id, instance_id)
+        if not supports_any(group, request):
             raise ApiError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
-        if not joining.member_id and joining.instance_id is None and joining.requires_member_id:
-            return PendingAnswer(JoinAnswer(member_id, ErrorCode.MEMBER_ID_REQUIRED))
+        if not request.member_id and instance_id is None and sender.version >= MEMBER_ID_REQUIRED_VERSION:
+            return PendingJoin(refused_join(member_id, ErrorCode.MEMBER_ID_REQUIRED))
         new_records: list[CoordinatorRecord] = []
-        existing = group.static_member(joining.instance_id)
+        existing = group.static_member(instance_id)
         replaced = None
-        if joining.instance_id is not None and joining.member_id:
-            member = group.check_member(member_id, joining.instance_id)
+        if instance_id is not None and request.member_id:
+            member = group.check_member(member_id, instance_id)
         elif existing is not None:
             member, replaced = group.replace_member(existing, member_id, new_records), existing
         else:
             member = group.member_or_new(member_id)
         downgrades = existing is not None and migration.may_downgrade_replacing(group, existing)
-        subscription = subscription_of(joining)
+        subscription = subscription_of(request)
         update = MemberUpdate(group, member, replaced, new_records, now_ms, is_classic=True)
         changes = {
-            "instance_id": joining.instance_id,
+            "instance_id": instance_id,
             "rack": subscription.rack_id or None,
             "rebalance_timeout_ms": None
-            if joining.rebalance_timeout_ms == NO_TIMEOUT
-            else joining.rebalance_timeout_ms,
+            if request.rebalance_timeout_ms == NO_TIMEOUT
+            else request.rebalance_timeout_ms,
             "topics": frozenset(subscription.topics),
             "expression": "",
-            "client_id": joining.client_id,
-            "client_host": joining.client_host,
-            "classic": migration.classic_metadata(joining.session_timeout_ms, joining.protocols),
+            "client_id": sender.client_id,
+            "client_host": sender.client_host,
+            "classic": migration.classic_metadata(request.session_timeout_ms, request.protocols),
         }
         after = update.subscribe(changed(member, changes))
         owned = list(migration.by_topic_id(subscription.owned_partitions, group.groups.topics).items())
@@ -83,28 +90,28 @@ class ClassicMembers:
         else:
             after = update.reconcile(after, *update.assign(after), owned)
             update.write(after)
-            group.extend_session(after.id, now_ms, joining.session_timeout_ms)
-            group.set_timer(GroupTimer.SYNC, after.id, now_ms + joining.rebalance_timeout_ms)
-            update.refresh_expressions(joining.may_see)
-        return PendingAnswer(
-            JoinAnswer(
-                after.id,
-                generation=after.epoch,
+            group.extend_session(after.id, now_ms, request.session_timeout_ms)
+            group.set_timer(GroupTimer.SYNC, after.id, now_ms + request.rebalance_timeout_ms)
+            update.refresh_expressions(sender.may_see)
+        return PendingJoin(
+            JoinGroupResponse(
+                member_id=after.id,
+                generation_id=after.epoch,
                 protocol_type=CONSUMER_PROTOCOL_TYPE,
                 protocol_name=protocol_name(after),
             )
         )
 
-    def sync(self, syncing: GroupSync, now_ms: int) -> PendingAnswer[SyncAnswer]:
+    def sync(self, request: SyncGroupRequest, now_ms: int) -> PendingSync:
         """Handle a SyncGroup.
 
         Raises ApiError: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, ILLEGAL_GENERATION, INCONSISTENT_GROUP_PROTOCOL,
             REBALANCE_IN_PROGRESS.
         """
-        group, protocol_type, name = self.group, syncing.protocol_type, syncing.protocol_name
+        group, protocol_type, name = self.group, request.protocol_type, request.protocol_name
         if not group.members:
             raise ApiError(ErrorCode.UNKNOWN_MEMBER_ID)
-        member = self.member(syncing.member_id, syncing.instance_id, syncing.generation)
+        member = self._member_of_generation(request)
         assert member.classic is not None
         if differ(protocol_type, CONSUMER_PROTOCOL_TYPE) or differ(name, protocol_name(member)):
             raise ApiError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
@@ -116,15 +123,15 @@ class ClassicMembers:
         version = migration.protocol_version(member.classic.supported_protocols[0].metadata)
         assigned = {topic_id: frozenset(partitions) for topic_id, partitions in member.assigned.items()}
         assignment = migration.assignment_bytes(assigned, version, group.groups.topics)
-        return PendingAnswer(SyncAnswer(ErrorCode.NONE, protocol_type, name, assignment))
+        return PendingSync(SyncGroupResponse(protocol_type=protocol_type, protocol_name=name, assignment=assignment))
 
-    def heartbeat(self, member_id: str, instance_id: str | None, generation: int, now_ms: int) -> None:
+    def heartbeat(self, request: HeartbeatRequest, now_ms: int) -> None:
         """Handle a heartbeat.
 
         Raises ApiError: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, ILLEGAL_GENERATION; REBALANCE_IN_PROGRESS, in which case
             the session is extended all the same.
         """
-        group, member = self.group, self.member(member_id, instance_id, generation)
+        group, member = self.group, self._member_of_generation(request)
         assert member.classic is not None
         group.extend_session(member.id, now_ms, member.classic.session_timeout_ms)
         if (
@@ -151,32 +158,32 @@ class ClassicMembers:
         self.group.fence(list(gone.values()), now_ms)
         return errors
 
-    def member(self, member_id: str, instance_id: str | None, generation: int) -> ConsumerMember:
-        """The member of the classic protocol with this id, if the generation is its current epoch.
+    def _member_of_generation(self, request: SyncGroupRequest | HeartbeatRequest) -> ConsumerMember:
+        """The member of the classic protocol that sent a request, if the generation is its current epoch.
 
         Raises ApiError: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, ILLEGAL_GENERATION.
         """
-        member = self.group.check_member(member_id, instance_id)
+        member = self.group.check_member(request.member_id, request.group_instance_id)
         if member.classic is None:
             problem = f"Member {member.id} does not use the classic protocol."
             raise ApiError(ErrorCode.UNKNOWN_MEMBER_ID, problem)
-        if member.epoch != generation:
+        if member.epoch != request.generation_id:
             raise ApiError(ErrorCode.ILLEGAL_GENERATION)
         return member
 
 
-def supports_any(group: ConsumerGroup, joining: GroupJoin) -> bool:
+def supports_any(group: ConsumerGroup, request: JoinGroupRequest) -> bool:
     """True if the member supports an assignor that all other members of the classic protocol support."""
-    if joining.protocol_type != CONSUMER_PROTOCOL_TYPE:
+    if request.protocol_type != CONSUMER_PROTOCOL_TYPE:
         return False
-    return any(group.classic_protocols.get(name, 0) == group.classic_members for name, _ in joining.protocols)
+    return any(group.classic_protocols.get(one.name, 0) == group.classic_members for one in request.protocols)
 
 
-def subscription_of(joining: GroupJoin) -> ConsumerProtocolSubscription:
+def subscription_of(request: JoinGroupRequest) -> ConsumerProtocolSubscription:
     """A consumer's metadata for its assignor. Raises ApiError: INCONSISTENT_GROUP_PROTOCOL."""
     try:
         found: ConsumerProtocolSubscription = read_versioned(
-            ConsumerProtocolSubscription, joining.protocols[0][1], trailing="ignore"
+            ConsumerProtocolSubscription, request.protocols[0].metadata, trailing="ignore"
         )
     except ProtocolError:
         problem = "Malformed embedded consumer protocol in subscription deserialization."

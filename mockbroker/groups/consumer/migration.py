@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING, Any
 
 from mockbroker.groups.classic.group import CONSUMER_PROTOCOL_TYPE, ClassicGroup
-from mockbroker.groups.classic.members import ClassicGroupMember, vote
+from mockbroker.groups.classic.members import ClassicGroupMember, Protocols, vote
 from mockbroker.groups.classic.states import ClassicGroupState
 from mockbroker.groups.consumer.group import ConsumerGroup
 from mockbroker.groups.consumer.members import ClassicMetadata, ConsumerMember
@@ -23,6 +23,7 @@ from mockbroker.groups.modern.members import Partitions
 from mockbroker.groups.modern.topics import GroupTopics
 from mockbroker.state.coordinator_shard import CoordinatorRecord
 from mockbroker.state.errors import ApiError
+from protocol.apis.classic_group import JoinGroupRequest
 from protocol.embedded.consumer_protocol import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 from protocol.embedded.versioned import read_versioned, write_versioned
 from protocol.error_codes import ErrorCode
@@ -96,7 +97,7 @@ def upgraded_member(one: ClassicGroupMember, protocol_name: str, epoch: int, ass
     Raises ProtocolError: its metadata cannot be read; ApiError: UNKNOWN_SERVER_ERROR, for a member that joined with
         other protocols than the generation's.
     """
-    if protocol_name not in {name for name, _ in one.protocols}:
+    if protocol_name not in one.protocol_names():
         raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
     subscription = read_versioned(ConsumerProtocolSubscription, one.metadata(protocol_name), trailing="ignore")
     return ConsumerMember(
@@ -114,12 +115,12 @@ def upgraded_member(one: ClassicGroupMember, protocol_name: str, epoch: int, ass
     )
 
 
-def classic_metadata(session_timeout_ms: int, protocols: Iterable[tuple[str, bytes]]) -> ClassicMetadata:
+def classic_metadata(session_timeout_ms: int, protocols: Protocols) -> ClassicMetadata:
     """The stored metadata of a member of the classic protocol."""
     return ClassicMetadata(
         session_timeout_ms=session_timeout_ms,
         supported_protocols=[
-            ClassicMetadata.ClassicProtocol(name=name, metadata=metadata) for name, metadata in protocols
+            ClassicMetadata.ClassicProtocol(name=one.name, metadata=one.metadata) for one in protocols
         ],
     )
 
@@ -230,7 +231,7 @@ def classic_member(member: ConsumerMember) -> ClassicGroupMember:
         member.client_host,
         member.classic.session_timeout_ms,
         member.rebalance_timeout_ms,
-        tuple((one.name, one.metadata) for one in member.classic.supported_protocols),
+        [JoinGroupRequest.Protocol(name=one.name, metadata=one.metadata) for one in member.classic.supported_protocols],
     )
 
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from kafka_rack.assignment import Member, in_hash_order
 from mockbroker.groups.coordinator import Groups
+from mockbroker.groups.kind import Sender
 from mockbroker.groups.modern.group import check_filled
 from mockbroker.groups.modern.members import (
     JOIN_EPOCH,
@@ -39,7 +40,7 @@ def check_heartbeat(beat: ShareGroupHeartbeatRequest) -> None:
 
 
 def take_heartbeat(
-    groups: Groups, beat: ShareGroupHeartbeatRequest, client_id: str, client_host: str, now_ms: int
+    groups: Groups, beat: ShareGroupHeartbeatRequest, sender: Sender, now_ms: int
 ) -> tuple[ShareGroupHeartbeatResponse, ShareGroup]:
     """Handle a heartbeat; returns the response and the updated group.
 
@@ -54,7 +55,7 @@ def take_heartbeat(
     group.check_capacity(beat.member_id)
     before, _ = group.member_of(beat.member_id, None, beat.member_epoch, lambda _: True)
     topics = None if beat.subscribed_topic_names is None else frozenset(beat.subscribed_topic_names)
-    changes = {"rack": beat.rack_id, "topics": topics, "client_id": client_id, "client_host": client_host}
+    changes = {"rack": beat.rack_id, "topics": topics, "client_id": sender.client_id, "client_host": sender.client_host}
     member = changed(before, changes)
     written: list[CoordinatorRecord] = []
     is_new = member.id not in group.members

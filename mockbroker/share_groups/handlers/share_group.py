@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from mockbroker.api import Errors, Needs, handles
 from mockbroker.call import Call
-from mockbroker.handlers.find_coordinator import check_coordinator
+from mockbroker.handlers.find_coordinator import check_coordinator, sender_of
 from mockbroker.handlers.modern_groups import OF_DESCRIBE, described_groups, described_partitions
 from mockbroker.share_groups.groups.group import ShareGroup, ShareMember
 from mockbroker.share_groups.groups.heartbeat import check_heartbeat, take_heartbeat
@@ -44,8 +44,7 @@ def share_group_heartbeat(call: Call, request: ShareGroupHeartbeatRequest) -> Sh
     try:
         check_heartbeat(request)
         check_coordinator(call, request.group_id)
-        client_id, client_host = call.session.client_id or "", f"/{call.session.address}"
-        response, group = take_heartbeat(call.cluster.groups, request, client_id, client_host, call.now_ms)
+        response, group = take_heartbeat(call.cluster.groups, request, sender_of(call), call.now_ms)
     except ApiError as error:
         message = None if error.code == ErrorCode.NOT_COORDINATOR else error.message
         return ShareGroupHeartbeatResponse(error_code=error.code, error_message=message)

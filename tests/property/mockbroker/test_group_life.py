@@ -149,7 +149,7 @@ class GroupLife(RuleBasedStateMachine):
             if parked.answer is None:
                 self.park(client, parked)
             elif was_stable:
-                assert parked.answer.error is ErrorCode.NONE  # told what it could know: no sign of life to Kafka
+                assert parked.answer.error_code == ErrorCode.NONE  # told what it could know: no sign of life to Kafka
             else:
                 self.synced(client, parked.answer)
 
@@ -244,26 +244,26 @@ class GroupLife(RuleBasedStateMachine):
                 self.synced(call.client, parked.answer)
 
     def joined(self, client: Client, answer: Any) -> None:
-        if answer.error is ErrorCode.NONE:
-            assert answer.generation == self.group.generation > 0
-            assert answer.generation > client.generation or self.group.state is not ClassicGroupState.PREPARING
+        if answer.error_code == ErrorCode.NONE:
+            assert answer.generation_id == self.group.generation > 0
+            assert answer.generation_id > client.generation or self.group.state is not ClassicGroupState.PREPARING
             knew = client.member_id, client.generation
-            client.member_id, client.generation = answer.member_id, answer.generation
+            client.member_id, client.generation = answer.member_id, answer.generation_id
             if knew != (client.member_id, client.generation):  # being told the same again is no sign of life to Kafka
                 self.heard_from(client)
             if answer.members:
                 assert answer.leader == answer.member_id
-                assert {member.id for member in answer.members} <= set(self.group.members)
-        elif answer.error is ErrorCode.MEMBER_ID_REQUIRED:
+                assert {member.member_id for member in answer.members} <= set(self.group.members)
+        elif answer.error_code == ErrorCode.MEMBER_ID_REQUIRED:
             client.member_id, client.generation = answer.member_id, -1
         else:
-            self.refused(client, ApiError(answer.error))
+            self.refused(client, ApiError(answer.error_code))
 
     def synced(self, client: Client, answer: Any) -> None:
-        if answer.error is ErrorCode.NONE:
+        if answer.error_code == ErrorCode.NONE:
             self.heard_from(client)
         else:
-            self.refused(client, ApiError(answer.error))
+            self.refused(client, ApiError(answer.error_code))
 
     def heard_from(self, client: Client) -> None:
         self.kept_until_ms[client.member_id] = self.now_ms + client.session_ms

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from mockbroker.groups.classic.group import ClassicGroup
-from mockbroker.groups.classic.members import GroupJoin, GroupSync
 from mockbroker.groups.classic.states import ClassicGroupState
+from mockbroker.groups.kind import Sender
 from mockbroker.groups.offsets import Committed
 from mockbroker.state.brokers.broker import Broker
 from mockbroker.state.cluster import Cluster
@@ -24,6 +24,7 @@ from mockbroker.state.topics.coordinator_keys import OFFSETS_TOPIC
 from protocol.calls import encode
 from protocol.codec import decode_as
 from protocol.embedded.group_log import GroupMetadataKey
+from tests.group_driver import VERSION, WITHOUT_IDS, join_request, sync_request
 from tests.internal_topics import end_transaction
 from tests.unit.mockbroker.handlers.records import batch
 
@@ -41,6 +42,7 @@ configs = st.sampled_from(
         {"message.timestamp.type": "LogAppendTime"},
     ]
 )
+
 instances = st.sampled_from([None, None, "i1", "i2"])
 
 
@@ -203,11 +205,9 @@ class ImageLife(RuleBasedStateMachine):
         """A new member, or one that is there, or a static one that has lost its id."""
         members = sorted(self.group(group_id).members) if self.exists(group_id) else []
         member_id = members[number] if number < len(members) and instance_id is None else ""
-        joining = GroupJoin(
-            member_id, instance_id, "c", "/h", 10_000, 20_000, "consumer", (("range", metadata),), False, False
-        )
+        joining = join_request(member_id, instance_id, [("range", metadata)], 10_000, 20_000, group_id=group_id)
         with suppress(ApiError):
-            self.cluster.groups.join(group_id, joining, self.now_ms, self.rng)
+            self.cluster.groups.join(joining, Sender(WITHOUT_IDS, "c", "/h"), self.now_ms, self.rng)
 
     @rule(group_id=groups)
     def all_join_and_sync(self, group_id: str) -> None:
@@ -215,10 +215,9 @@ class ImageLife(RuleBasedStateMachine):
         if self.exists(group_id):
             for member in list(self.group(group_id).members.values()):
                 if self.group(group_id).state is ClassicGroupState.PREPARING and member.join is None:
-                    joining = GroupJoin(
-                        member.id, member.instance_id, "c", "/h", 10_000, 20_000, "consumer", member.protocols
-                    )
-                    self.cluster.groups.join(group_id, joining, self.now_ms, self.rng)
+                    joining = join_request(member.id, member.instance_id, (), 10_000, 20_000, group_id=group_id)
+                    joining.protocols = member.protocols
+                    self.cluster.groups.join(joining, Sender(VERSION, "c", "/h"), self.now_ms, self.rng)
             self.sync(group_id)
 
     @rule(group_id=groups)
@@ -228,8 +227,8 @@ class ImageLife(RuleBasedStateMachine):
             assigned = {member_id: member_id.encode() for member_id in group.members}
             for member_id in list(group.members):
                 with suppress(ApiError):
-                    syncing = GroupSync(member_id, None, group.generation, assignments=assigned)
-                    self.cluster.groups.sync(group_id, syncing, self.now_ms)
+                    syncing = sync_request(member_id, group.generation, assigned, group_id=group_id)
+                    self.cluster.groups.sync(syncing, self.now_ms)
 
     @rule(group_id=groups, number=st.integers(0, 3))
     def leave(self, group_id: str, number: int) -> None:

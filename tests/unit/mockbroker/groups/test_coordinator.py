@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from mockbroker.groups.classic.members import GroupSync
 from mockbroker.groups.classic.states import ClassicGroupState
 from mockbroker.groups.offsets import Committed
 from mockbroker.state.errors import ApiError
 from protocol.embedded.consumer_protocol import ConsumerProtocolSubscription
 from protocol.embedded.versioned import write_versioned
 from protocol.error_codes import ErrorCode
-from tests.group_driver import GROUP, SESSION_MS, GroupDriver
+from tests.group_driver import GROUP, SESSION_MS, GroupDriver, heartbeat_request, sync_request
 from tests.internal_topics import end_transaction
 
 ORDERS_0, ORDERS_1 = ("orders", 0), ("orders", 1)
@@ -44,16 +43,16 @@ def test_a_member_with_an_id_does_not_create_the_group(driver):
 
 def test_members_of_a_group_that_does_not_exist_are_unknown(driver):
     groups = driver.groups
-    assert refusal(lambda: groups.heartbeat(GROUP, "m", None, 1, 0)) is ErrorCode.UNKNOWN_MEMBER_ID
-    assert refusal(lambda: groups.sync(GROUP, GroupSync("m", None, 1), 0)) is ErrorCode.UNKNOWN_MEMBER_ID
+    assert refusal(lambda: groups.heartbeat(heartbeat_request("m", 1), 0)) is ErrorCode.UNKNOWN_MEMBER_ID
+    assert refusal(lambda: groups.sync(sync_request("m", 1), 0)) is ErrorCode.UNKNOWN_MEMBER_ID
     assert groups.leave(GROUP, [("m", None), ("n", None)], 0) == [ErrorCode.UNKNOWN_MEMBER_ID] * 2
 
 
 def test_the_empty_group_id_is_refused_to_members_and_admins(driver):
     groups = driver.groups
     for command in (
-        lambda: groups.heartbeat("", "m", None, 1, 0),
-        lambda: groups.sync("", GroupSync("m", None, 1), 0),
+        lambda: groups.heartbeat(heartbeat_request("m", 1, group_id=""), 0),
+        lambda: groups.sync(sync_request("m", 1, group_id=""), 0),
         lambda: groups.leave("", [], 0),
         lambda: groups.delete_offsets("", []),
     ):
@@ -67,7 +66,7 @@ def test_a_session_outside_the_brokers_limits_is_refused(driver, session_ms):
 
 @pytest.mark.parametrize("session_ms", [6_000, 1_800_000])
 def test_a_session_at_the_brokers_limits_is_taken(driver, session_ms):
-    assert driver.join(session_ms=session_ms).answer.error is ErrorCode.MEMBER_ID_REQUIRED
+    assert driver.join(session_ms=session_ms).answer.error_code == ErrorCode.MEMBER_ID_REQUIRED
 
 
 def test_groups_are_selected_by_id_state_and_type_whatever_the_case(driver):

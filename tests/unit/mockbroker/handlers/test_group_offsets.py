@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 
 import protocol
-from mockbroker.groups.classic.group import topics_in
-from mockbroker.groups.classic.members import GroupJoin
+from mockbroker.groups.classic.members import topics_in
+from mockbroker.groups.kind import Sender
 from mockbroker.groups.offsets import Committed
 from protocol.apis.group_offsets import OffsetCommitRequest, OffsetDeleteRequest, OffsetFetchRequest
 from protocol.error_codes import ErrorCode
+from tests.group_driver import WITHOUT_IDS, join_request
 
 READERS = "readers"
 NO_TOPIC = bytes(15) + b"\1"
@@ -248,10 +249,8 @@ def subscription(*topics):
 
 def join(sim, metadata):
     """One member whose subscription is this."""
-    joining = GroupJoin(
-        "", None, "c", "/h", 10_000, 10_000, "consumer", (("range", metadata),), requires_member_id=False
-    )
-    sim.cluster.groups.join(READERS, joining, sim.now_ms, sim.engine.path.rng)
+    joining = join_request(protocols=[("range", metadata)], rebalance_ms=10_000, group_id=READERS)
+    sim.cluster.groups.join(joining, Sender(WITHOUT_IDS, "c", "/h"), sim.now_ms, sim.engine.path.rng)
 
 
 def test_offsets_are_deleted_and_unknown_partitions_named(sim):

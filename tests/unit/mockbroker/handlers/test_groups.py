@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from mockbroker.groups.classic.members import GroupJoin, GroupSync
+from mockbroker.groups.kind import Sender
 from mockbroker.groups.offsets import Committed
 from mockbroker.handlers import groups
 from protocol.apis.groups import DeleteGroupsRequest, DescribeGroupsRequest, ListGroupsRequest
 from protocol.error_codes import ErrorCode
+from tests.group_driver import VERSION, join_request, sync_request
 
 READERS, SIMPLE = "readers", "simple"
 NOT_REQUESTED = -2147483648
@@ -17,8 +18,8 @@ NOT_REQUESTED = -2147483648
 @pytest.fixture
 def sim(sim):
     """Three brokers; the group READERS with one static member without assignment yet, and the empty group SIMPLE."""
-    joining = GroupJoin("", "i1", "client", "/127.0.0.1", 10_000, 60_000, "consumer", (("range", b"orders"),))
-    sim.cluster.groups.join(READERS, joining, sim.now_ms, sim.engine.path.rng)
+    joining = join_request(instance_id="i1", group_id=READERS)
+    sim.cluster.groups.join(joining, Sender(VERSION, "client", "/127.0.0.1"), sim.now_ms, sim.engine.path.rng)
     sim.cluster.groups.commit(SIMPLE, -1, "", None, {("orders", 0): Committed(1)}, sim.now_ms)
     sim.cluster.internal_topics.coordinator(READERS)
     return sim
@@ -27,9 +28,8 @@ def sim(sim):
 def settle(sim):
     """The one member of READERS gets its assignment."""
     group = sim.cluster.groups.get(READERS)
-    sim.cluster.groups.sync(
-        READERS, GroupSync(group.leader_id, "i1", 1, None, None, {group.leader_id: b"all"}), sim.now_ms
-    )
+    syncing = sync_request(group.leader_id, 1, {group.leader_id: b"all"}, instance_id="i1", group_id=READERS)
+    sim.cluster.groups.sync(syncing, sim.now_ms)
 
 
 def coordinator(sim, group_id):

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from mockbroker.groups.classic.members import GroupJoin, GroupSync
 from mockbroker.groups.classic.states import ClassicGroupState
+from mockbroker.groups.kind import Sender
 from mockbroker.groups.offsets import Committed
 from mockbroker.state.brokers.broker import Broker
 from mockbroker.state.cluster import Cluster
@@ -23,6 +23,7 @@ from mockbroker.state.logs.appending import append
 from mockbroker.state.logs.store import LogStore
 from mockbroker.state.topics.coordinator_keys import TRANSACTIONS_TOPIC
 from mockbroker.state.transactions.states import STATE_NAMES, TransactionState
+from tests.group_driver import RANGE, WITHOUT_IDS, heartbeat_request, join_request, sync_request
 from tests.internal_topics import end_transaction
 from tests.unit.mockbroker.handlers.records import batch
 
@@ -105,12 +106,12 @@ def runs(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Runs]:
 
 def join(cluster: Cluster, instance_id: str | None = None, now_ms: int = 0) -> str:
     """A member joins a group that waits for nobody else, and brings its own assignment."""
-    joining = GroupJoin("", instance_id, "c", "/h", 10_000, 20_000, "consumer", (("range", b"orders"),), False)
-    answer = cluster.groups.join(GROUP, joining, now_ms, Random(0)).answer
+    joining = join_request("", instance_id, RANGE, 10_000, 20_000, group_id=GROUP)
+    answer = cluster.groups.join(joining, Sender(WITHOUT_IDS, "c", "/h"), now_ms, Random(0)).answer
     assert answer is not None
     assignments = {answer.member_id: b"mine"}
-    syncing = GroupSync(answer.member_id, instance_id, answer.generation, assignments=assignments)
-    cluster.groups.sync(GROUP, syncing, now_ms)
+    syncing = sync_request(answer.member_id, answer.generation_id, assignments, instance_id=instance_id, group_id=GROUP)
+    cluster.groups.sync(syncing, now_ms)
     return answer.member_id
 
 
@@ -224,8 +225,8 @@ def test_members_of_a_stable_group_go_on_in_their_generation(runs):
     member_id = join(runs.cluster)
     group = runs.restart(now_ms=50_000).groups.get(GROUP)
     assert (group.state, group.generation, group.leader_id) == (ClassicGroupState.STABLE, 1, member_id)
-    runs.cluster.groups.heartbeat(GROUP, member_id, None, 1, 50_000)
-    answer = runs.cluster.groups.sync(GROUP, GroupSync(member_id, None, 1), 50_000).answer
+    runs.cluster.groups.heartbeat(heartbeat_request(member_id, 1, group_id=GROUP), 50_000)
+    answer = runs.cluster.groups.sync(sync_request(member_id, 1, group_id=GROUP), 50_000).answer
     assert answer is not None
     assert answer.assignment == b"mine"
 
@@ -250,8 +251,8 @@ def test_a_static_member_takes_its_old_place_after_a_restart(runs):
 
 def test_a_group_that_waits_for_its_members_goes_back_to_its_last_stable_generation(runs):
     member_id = join(runs.cluster)
-    joining = GroupJoin("", None, "d", "/h", 10_000, 20_000, "consumer", (("range", b"orders"),), False)
-    runs.cluster.groups.join(GROUP, joining, 0, Random(1))
+    joining = join_request("", None, RANGE, 10_000, 20_000, group_id=GROUP)
+    runs.cluster.groups.join(joining, Sender(WITHOUT_IDS, "d", "/h"), 0, Random(1))
     assert runs.cluster.groups.get(GROUP).state is ClassicGroupState.PREPARING
     group = runs.restart().groups.get(GROUP)
     assert (group.state, group.generation, list(group.members)) == (ClassicGroupState.STABLE, 1, [member_id])

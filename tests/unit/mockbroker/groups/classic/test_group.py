@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from mockbroker.groups.classic.members import JoinedMember
 from mockbroker.groups.classic.states import ClassicGroupState
 from mockbroker.state.errors import ApiError
+from protocol.apis.classic_group import JoinGroupResponse
 from protocol.error_codes import ErrorCode
 from tests.group_driver import REBALANCE_MS, SESSION_MS, GroupDriver
 
@@ -19,7 +19,11 @@ def driver() -> GroupDriver:
 
 def error_of(parked):
     assert parked.answer is not None, "not answered yet"
-    return parked.answer.error
+    return ErrorCode(parked.answer.error_code)
+
+
+def pairs(member):
+    return [(one.name, one.metadata) for one in member.protocols]
 
 
 # joining
@@ -27,24 +31,24 @@ def error_of(parked):
 
 def test_a_dynamic_member_without_an_id_is_sent_away_with_one(driver):
     answer = driver.join().answer
-    assert answer.error is ErrorCode.MEMBER_ID_REQUIRED
+    assert answer.error_code == ErrorCode.MEMBER_ID_REQUIRED
     assert answer.member_id.startswith("client-")
-    assert answer.generation == -1
+    assert answer.generation_id == -1
     assert driver.group.state is ClassicGroupState.EMPTY
 
 
 def test_a_client_too_old_to_be_sent_away_joins_with_its_first_request(driver):
     answer = driver.join(requires_member_id=False).answer
-    assert answer.error is ErrorCode.NONE
-    assert answer.generation == 1
+    assert answer.error_code == ErrorCode.NONE
+    assert answer.generation_id == 1
 
 
 def test_the_first_member_leads_generation_one_and_is_told_the_members(driver):
     member_id, parked = driver.enter()
     answer = parked.answer
-    assert (answer.error, answer.generation, answer.leader) == (ErrorCode.NONE, 1, member_id)
+    assert (answer.error_code, answer.generation_id, answer.leader) == (ErrorCode.NONE, 1, member_id)
     assert (answer.protocol_type, answer.protocol_name) == ("consumer", "range")
-    assert answer.members == (JoinedMember(member_id, None, b"orders"),)
+    assert answer.members == [JoinGroupResponse.Member(member_id=member_id, metadata=b"orders")]
     assert driver.group.state is ClassicGroupState.COMPLETING
 
 
@@ -52,8 +56,8 @@ def test_only_the_leader_is_told_the_members(driver):
     (leader,) = driver.stable_members(1)
     follower, joined = driver.enter()
     rejoined = driver.join(leader)
-    assert joined.answer.members == ()
-    assert [member.id for member in rejoined.answer.members] == [leader, follower]
+    assert joined.answer.members == []
+    assert [member.member_id for member in rejoined.answer.members] == [leader, follower]
     assert joined.answer.leader == rejoined.answer.leader == leader
 
 
@@ -63,7 +67,7 @@ def test_a_join_waits_until_every_member_has_joined_again(driver):
     driver.join(first)
     assert joined.answer is None
     driver.join(second)
-    assert joined.answer.generation == driver.group.generation
+    assert joined.answer.generation_id == driver.group.generation
     assert set(driver.group.members) == {first, second, third}
 
 
@@ -117,7 +121,7 @@ def test_a_follower_that_joins_a_stable_group_unchanged_gets_the_generation_that
     _, follower = driver.stable_members(2)
     generation = driver.group.generation
     answer = driver.join(follower).answer
-    assert (answer.generation, answer.members) == (generation, ())
+    assert (answer.generation_id, answer.members) == (generation, [])
     assert driver.group.state is ClassicGroupState.STABLE
 
 
@@ -127,7 +131,7 @@ def test_a_follower_with_new_metadata_starts_a_rebalance(driver):
     assert joined.answer is None
     assert driver.heartbeat(leader) is ErrorCode.REBALANCE_IN_PROGRESS
     members = driver.join(leader).answer.members
-    assert {member.id: member.metadata for member in members} == {leader: b"orders", follower: b"more topics"}
+    assert {member.member_id: member.metadata for member in members} == {leader: b"orders", follower: b"more topics"}
 
 
 def test_a_leader_that_joins_a_stable_group_starts_a_rebalance(driver):
@@ -136,7 +140,7 @@ def test_a_leader_that_joins_a_stable_group_starts_a_rebalance(driver):
     joined = driver.join(leader)
     assert joined.answer is None
     driver.join(follower)
-    assert joined.answer.generation == generation + 1
+    assert joined.answer.generation_id == generation + 1
 
 
 def test_a_member_that_lost_its_answer_may_join_again_without_another_rebalance(driver):
@@ -145,8 +149,8 @@ def test_a_member_that_lost_its_answer_may_join_again_without_another_rebalance(
     driver.join(leader)
     generation = driver.group.generation
     repeated = driver.join(leader).answer
-    assert repeated.generation == generation
-    assert [member.id for member in repeated.members] == [leader, follower]
+    assert repeated.generation_id == generation
+    assert [member.member_id for member in repeated.members] == [leader, follower]
 
 
 def test_a_join_that_its_client_repeats_leaves_no_call_without_an_answer(driver):
@@ -174,7 +178,7 @@ def test_the_protocol_that_all_support_and_most_like_best_is_chosen(driver):
         other = {"sticky": "range", "range": "sticky"}[first_choice]
         driver.enter(protocols=((first_choice, b""), (other, b""), ("odd", b"")))
     for member in list(driver.group.members.values()):
-        joined = driver.join(member.id, protocols=member.protocols)
+        joined = driver.join(member.id, protocols=pairs(member))
     assert joined.answer.protocol_name == "range"
 
 
@@ -183,7 +187,7 @@ def test_a_protocol_that_one_member_does_not_know_is_never_chosen(driver):
     driver.enter(protocols=(("sticky", b""), ("range", b"")))
     driver.enter(protocols=(("range", b""),))
     for member in list(driver.group.members.values()):
-        joined = driver.join(member.id, protocols=member.protocols)
+        joined = driver.join(member.id, protocols=pairs(member))
     assert joined.answer.protocol_name == "range"
 
 
@@ -220,7 +224,7 @@ def test_the_first_rebalance_of_an_empty_group_waits_for_the_initial_delay():
     driver.advance(2999)
     assert joined.answer is None
     driver.advance(1)
-    assert joined.answer.generation == 1
+    assert joined.answer.generation_id == 1
 
 
 def test_a_member_that_comes_during_the_initial_delay_prolongs_it():
@@ -231,7 +235,7 @@ def test_a_member_that_comes_during_the_initial_delay_prolongs_it():
     driver.advance(3999)
     assert first.answer is second.answer is None
     driver.advance(1)
-    assert first.answer.generation == second.answer.generation == 1
+    assert first.answer.generation_id == second.answer.generation_id == 1
 
 
 def test_the_initial_delay_is_never_longer_than_the_rebalance_timeout():
@@ -242,7 +246,7 @@ def test_the_initial_delay_is_never_longer_than_the_rebalance_timeout():
         driver.enter(rebalance_ms=7000)
         assert first.answer is None
     driver.advance(7)
-    assert first.answer.generation == 1
+    assert first.answer.generation_id == 1
     assert len(driver.group.members) == 8
 
 
@@ -252,7 +256,7 @@ def test_a_later_rebalance_has_no_initial_delay():
     driver.advance(3000)
     driver.sync(leader, driver.assignments())
     driver.enter()
-    assert driver.join(leader).answer.generation == 2
+    assert driver.join(leader).answer.generation_id == 2
 
 
 # syncing
@@ -477,7 +481,7 @@ def test_members_that_leave_together_cause_one_rebalance_and_are_answered_each(d
         ErrorCode.UNKNOWN_MEMBER_ID,
         ErrorCode.NONE,
     ]
-    assert driver.join(third).answer.generation == generation + 1
+    assert driver.join(third).answer.generation_id == generation + 1
 
 
 def test_a_rebalance_ends_when_the_one_it_waited_for_leaves(driver):
@@ -513,7 +517,7 @@ def test_a_full_group_takes_no_new_member():
     driver = GroupDriver({"group.max.size": 2})
     driver.stable_members(2)
     answer = driver.join().answer
-    assert (answer.error, answer.member_id) == (ErrorCode.GROUP_MAX_SIZE_REACHED, "")
+    assert (answer.error_code, answer.member_id) == (ErrorCode.GROUP_MAX_SIZE_REACHED, "")
     assert driver.group.state is ClassicGroupState.STABLE
 
 

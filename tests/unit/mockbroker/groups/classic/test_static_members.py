@@ -30,14 +30,14 @@ def id_of(driver, instance_id):
 
 def test_a_static_member_joins_with_its_first_request_and_has_its_instance_id_in_its_member_id():
     member_id, joined = GroupDriver().enter(instance_id=LEADER)
-    assert joined.answer.error is ErrorCode.NONE
+    assert joined.answer.error_code == ErrorCode.NONE
     assert member_id.startswith(f"{LEADER}-")
 
 
 def test_a_static_member_that_comes_back_gets_a_new_id_and_its_old_assignment_without_a_rebalance(driver):
     old_id, generation = id_of(driver, FOLLOWER), driver.group.generation
     answer = driver.join(instance_id=FOLLOWER).answer
-    assert (answer.error, answer.generation) == (ErrorCode.NONE, generation)
+    assert (answer.error_code, answer.generation_id) == (ErrorCode.NONE, generation)
     assert answer.member_id == id_of(driver, FOLLOWER) != old_id
     synced = driver.sync(answer.member_id, instance_id=FOLLOWER).answer
     assert synced.assignment == f"{old_id} {generation}".encode()
@@ -63,14 +63,14 @@ def test_the_waiting_calls_of_the_member_that_was_replaced_are_answered_with_fen
     joined = driver.join(id_of(driver, LEADER), instance_id=LEADER)
     assert joined.answer is None
     driver.join(instance_id=LEADER)
-    assert joined.answer.error is ErrorCode.FENCED_INSTANCE_ID
+    assert joined.answer.error_code == ErrorCode.FENCED_INSTANCE_ID
 
 
 def test_a_leader_that_comes_back_leads_on_but_is_told_to_skip_the_assignment(driver):
     answer = driver.join(instance_id=LEADER).answer
     assert answer.leader == answer.member_id
     assert answer.skip_assignment
-    assert {member.instance_id for member in answer.members} == {LEADER, FOLLOWER}
+    assert {member.group_instance_id for member in answer.members} == {LEADER, FOLLOWER}
 
 
 def test_a_leader_too_old_to_skip_the_assignment_is_told_that_its_old_id_leads(driver):
@@ -78,7 +78,7 @@ def test_a_leader_too_old_to_skip_the_assignment_is_told_that_its_old_id_leads(d
     answer = driver.join(instance_id=LEADER, skips_assignment=False).answer
     assert answer.leader == old_id != answer.member_id
     assert not answer.skip_assignment
-    assert answer.members == ()
+    assert answer.members == []
 
 
 def test_a_follower_that_comes_back_does_not_skip_anything(driver):
@@ -89,7 +89,7 @@ def test_a_follower_that_comes_back_does_not_skip_anything(driver):
 
 def test_a_static_member_that_comes_back_with_other_metadata_but_the_same_protocol_causes_no_rebalance(driver):
     answer = driver.join(instance_id=FOLLOWER, protocols=(("range", b"more topics"),)).answer
-    assert answer.error is ErrorCode.NONE
+    assert answer.error_code == ErrorCode.NONE
     assert driver.group.state is ClassicGroupState.STABLE
 
 
@@ -99,7 +99,7 @@ def test_a_static_member_that_comes_back_and_changes_the_vote_causes_a_rebalance
     member_id, _ = driver.enter(instance_id=LEADER, protocols=both)
     driver.sync(member_id, driver.assignments(), instance_id=LEADER)
     joined = driver.join(instance_id=LEADER, protocols=tuple(reversed(both)))
-    assert (joined.answer.generation, joined.answer.protocol_name) == (2, "sticky")
+    assert (joined.answer.generation_id, joined.answer.protocol_name) == (2, "sticky")
     assert driver.group.state is ClassicGroupState.COMPLETING
 
 
@@ -109,10 +109,10 @@ def test_a_static_member_that_comes_back_before_the_assignment_causes_a_rebalanc
     assert driver.group.state is ClassicGroupState.COMPLETING
     waiting = driver.sync(id_of(driver, FOLLOWER), instance_id=FOLLOWER)
     returned = driver.join(instance_id=LEADER)
-    assert waiting.answer.error is ErrorCode.REBALANCE_IN_PROGRESS
+    assert waiting.answer.error_code == ErrorCode.REBALANCE_IN_PROGRESS
     assert returned.answer is None
     driver.join(id_of(driver, FOLLOWER), instance_id=FOLLOWER)
-    assert returned.answer.generation == joined.answer.generation + 1
+    assert returned.answer.generation_id == joined.answer.generation_id + 1
 
 
 def test_a_static_member_that_stays_away_keeps_its_place_until_its_session_ends(driver):
@@ -141,7 +141,7 @@ def test_a_leader_that_does_not_join_again_in_time_hands_the_lead_to_one_who_did
         driver.heartbeat(absent, instance_id=LEADER)
         driver.advance(1000)
     assert joined.answer.leader == joined.answer.member_id
-    assert {member.instance_id for member in joined.answer.members} == {LEADER, FOLLOWER}
+    assert {member.group_instance_id for member in joined.answer.members} == {LEADER, FOLLOWER}
 
 
 def test_a_static_member_that_comes_back_before_it_has_synced_does_not_count_as_one_that_never_syncs(driver):
