@@ -1,4 +1,4 @@
-"""The call that a handler receives, and the results that it may return.
+"""The call that a handler receives, the results that it may return, and the one outcome in which a call ends.
 
 A handler is a function ``(call, request) -> response``. It may also return a ``Wait``, to be called again later, a
 ``Verdict`` that ends the connection, or None if the protocol has no answer (Produce with acks=0).
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 from functools import cache
 from random import Random
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -140,7 +141,7 @@ class Call(Struct, eq=False):
     cached: Any = None
     observed: Any = None
     diskless_turn: tuple[str | None, int] | None = None
-    finish: Callable[[Any], None] | None = None
+    finish: Callable[[Outcome], None] | None = None
     faults: tuple[str, ...] = ()
     injected: InjectedFaults | None = None
     subjects: Any = None
@@ -237,6 +238,37 @@ class Wait:
     until_ms: int | None
     on: tuple[Hashable, ...]
     then: Callable[[Call], Any]
+
+
+class Ending(Enum):
+    """The way a call ended; ``ANSWERED`` also if the protocol has no answer (Produce with acks=0)."""
+
+    ANSWERED = "answered"
+    ANSWERED_LATER = "answered later"  # after a wait
+    DROPPED = "dropped"  # the client or the broker went while it waited
+    CLOSED = "closed"  # its connection was closed instead of an answer
+
+
+class Outcome(Struct, eq=False, frozen=True):
+    """A call's end.
+
+    ``output`` is the encoded response with its length in front, in pieces; empty without a response. ``response`` is
+    its message, None without one or if the answer came from the cache. ``reason`` is why the connection was closed, and
+    ``error`` the exception of our own code that closed it or was answered with UNKNOWN_SERVER_ERROR.
+    """
+
+    call: Call
+    ending: Ending
+    at_ms: int
+    output: Sequence[bytes] = ()
+    response: Any = None
+    reason: str | None = None
+    error: Exception | None = None
+
+    @property
+    def response_bytes(self) -> int:
+        """The size of the response frame without its length field, 0 without a response."""
+        return sum(map(len, self.output)) - 4 if self.output else 0
 
 
 @cache

@@ -24,8 +24,7 @@ from io import FileIO
 from pathlib import Path
 from typing import Any
 
-from mockbroker.call import Call
-from mockbroker.core.outcome import Outcome
+from mockbroker.call import Call, Outcome
 from mockbroker.core.redaction import has_secrets, is_bare_token, redacted_request, redacted_response
 
 log = logging.getLogger("mockbroker")

@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from enum import Enum
 
-from mockbroker.call import Call
-from mockbroker.core.outcome import Outcome
+from mockbroker.call import Call, Outcome
 from mockbroker.core.path import MIN_REQUEST_BYTES, CallPath
 from mockbroker.session import Session
 from protocol.errors import FrameError

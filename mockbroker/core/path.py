@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -13,13 +14,12 @@ from enum import Enum
 from functools import cache
 from random import Random
 from struct import Struct
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from msgspec.structs import replace
 
 from mockbroker.api import handler_of
-from mockbroker.call import Call, Verdict, Wait
-from mockbroker.core.outcome import Ending, Observer, Outcome, log_failure
+from mockbroker.call import Call, Ending, Outcome, Verdict, Wait
 from mockbroker.core.purgatory import Purgatory
 from mockbroker.core.response_cache import METADATA, START, ResponseCache
 from mockbroker.handlers.error_responses import error_response
@@ -42,6 +42,7 @@ API_VERSIONS = 18
 OF_NO_RECORD = frozenset({FETCH, 2, 17, API_VERSIONS, 36})
 """Fetch, ListOffsets, ApiVersions and logins: their answers need no sync of earlier writes."""
 MUTED = "muted connections"
+log = logging.getLogger("mockbroker")
 REQUEST_START = Struct(">hhi")  # API key, version, correlation id
 RESPONSE_START = Struct(">ii")  # size, correlation id
 LENGTH = Struct(">i")
@@ -49,6 +50,13 @@ NO_TAGS = b"\0"  # follows the correlation id in a flexible response's header
 MIN_REQUEST_BYTES = REQUEST_START.size
 Writer = tuple[bytes, Callable[[Any], bytes] | None, Callable[[Any], list[bytes]] | None]
 """The tags of a message's header, and its encoder; for Fetch the encoder that returns pieces."""
+
+
+class Observer(Protocol):
+    """Receives the outcomes of calls."""
+
+    def call_ended(self, outcome: Outcome) -> None:
+        """Called once for each call, when it has ended."""
 
 
 class Stage(Enum):
@@ -422,3 +430,14 @@ def writer_of(message: Any, version: int) -> Writer:
     tags = NO_TAGS if response_header_version(message.api_key, version) else b""
     is_fetch = message.api_key == FETCH
     return (tags, None if is_fetch else own.encoder(), own.piece_encoder() if is_fetch else None)
+
+
+def log_failure(outcome: Outcome) -> None:
+    """Write one line if a call closed its connection, and a traceback if our own code failed."""
+    call = outcome.call
+    session = call.session
+    if outcome.error is not None:
+        log.error("broker %d failed on API key %d", session.broker.id, call.api_key, exc_info=outcome.error)
+    if outcome.ending is Ending.CLOSED:
+        level = logging.INFO if call.faults else logging.WARNING  # a fault ends calls on purpose
+        log.log(level, "broker %d closes the connection of %s: %s", session.broker.id, session.address, outcome.reason)

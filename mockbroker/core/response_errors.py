@@ -1,4 +1,4 @@
-"""The errors in a response, at any depth: a reader is compiled once for each class of response.
+"""The errors in a response, at any depth; the fields to read are found once for each class of records.
 
 >>> from protocol.apis.group_offsets import OffsetCommitResponse as Response
 >>> from mockbroker.core.response_errors import error_codes
@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import cache
 from typing import Any
 
@@ -18,18 +18,13 @@ from protocol.error_codes import error_name
 from protocol.wire import Array
 
 ERROR_CODE = "error_code"
-Look = Callable[[Any, "set[int]"], None]
 
 
 def error_codes(response: Any) -> set[int]:
     """The error codes other than 0 in a response, nested ones too; empty without a response."""
-    if response is None:
-        return set()
-    kind: Any = type(response)
-    look = look_at(kind)
     found: set[int] = set()
-    if look is not None:
-        look(response, found)
+    if response is not None:
+        collect(response, found)
     return found
 
 
@@ -42,36 +37,28 @@ def error_names(codes: Iterable[int]) -> tuple[str, ...]:
     return tuple(sorted({error_name(code) for code in codes if code}))
 
 
+def collect(record: Any, found: set[int]) -> None:
+    """Add the errors of a record and of its nested records."""
+    kind: Any = type(record)
+    own, nested = fields_with_errors(kind)
+    found.update([code for name in own if (code := getattr(record, name))])
+    for name in nested:
+        value = getattr(record, name)
+        for one in value if isinstance(value, list) else () if value is None else (value,):
+            collect(one, found)
+
+
 @cache
-def look_at(record: type) -> Look | None:
-    """A function that collects the errors of a record and its nested records; None if it cannot contain any."""
-    own: list[str] = []
-    single: list[tuple[str, Look]] = []
-    listed: list[tuple[str, Look]] = []
+def fields_with_errors(record: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The fields of a record that are error codes, and those whose records may contain some."""
+    own, nested = [], []
     for field in declaration_of(record).fields:
-        nested = nested_record(field)
-        if nested is None:
-            if field.name.endswith(ERROR_CODE):
-                own.append(field.name)
-        elif (inside := look_at(nested)) is not None:
-            (listed if isinstance(field.type, Array) else single).append((field.name, inside))
-    if not (own or single or listed):
-        return None
-
-    def look(message: Any, found: set[int]) -> None:
-        for name in own:
-            code = getattr(message, name)
-            if code:
-                found.add(code)
-        for name, inside in single:
-            value = getattr(message, name)
-            if value is not None:
-                inside(value, found)
-        for name, inside in listed:
-            for one in getattr(message, name) or ():
-                inside(one, found)
-
-    return look
+        inner = nested_record(field)
+        if inner is None:
+            own += [field.name] if field.name.endswith(ERROR_CODE) else []
+        elif any(fields_with_errors(inner)):
+            nested.append(field.name)
+    return tuple(own), tuple(nested)
 
 
 def nested_record(field: Field) -> type | None:

@@ -12,11 +12,10 @@ from collections.abc import Callable, Mapping, Sequence
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from mockbroker.call import Call
+from mockbroker.call import Call, Ending, Outcome
 from mockbroker.core.commands import Result, StateCommands
 from mockbroker.core.engine import Engine, Origin
 from mockbroker.core.journal import Journal
-from mockbroker.core.outcome import Ending, Outcome
 from mockbroker.core.traffic import Traffic
 from mockbroker.state.brokers.broker import DEFAULT_LISTENER, Broker, Listener
 from mockbroker.state.cluster import Cluster

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kafka_rack.plurals import counted
 from kafka_rack.writers import can_partition_by_rack
+from mockbroker.call import Outcome
 from mockbroker.core.journal.parts import parts_of
 from mockbroker.core.journal.records import (
     FETCH,
@@ -27,7 +28,6 @@ from mockbroker.core.journal.records import (
     observed,
     observed_client,
 )
-from mockbroker.core.outcome import Outcome
 from mockbroker.core.response_errors import error_names
 from protocol.registry import APIS
 

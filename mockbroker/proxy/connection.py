@@ -11,9 +11,8 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from mockbroker.call import Call
+from mockbroker.call import Call, Ending, Outcome
 from mockbroker.core.connection import BLOCKED, CLOSED, HELD, MAX_OUTPUT_BYTES, READY, RUNNING, WAITING, Connection
-from mockbroker.core.outcome import Ending, Outcome
 from mockbroker.core.path import LENGTH, MIN_REQUEST_BYTES
 from mockbroker.proxy.frame_room import LargeFrameReader
 from mockbroker.proxy.login import LoginFollower

@@ -10,9 +10,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
-from mockbroker.call import Call, Verdict, Wait
+from mockbroker.call import Call, Ending, Outcome, Verdict, Wait
 from mockbroker.core.faults.matching import RACK_VERSIONS, learn_rack
-from mockbroker.core.outcome import Ending, Outcome
 from mockbroker.core.path import (
     API_VERSIONS,
     LENGTH,

@@ -15,7 +15,7 @@ from itertools import count
 
 import pytest
 
-from mockbroker.core.outcome import Outcome
+from mockbroker.call import Outcome
 from mockbroker.proxy import addresses
 from mockbroker.proxy.adapters.server import KafkaProxy
 from mockbroker.proxy.adapters.upstream import UpstreamSettings

@@ -20,8 +20,8 @@ from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 from unittest.mock import patch
 
+from mockbroker.call import Outcome
 from mockbroker.core.connection import Connection
-from mockbroker.core.outcome import Outcome
 from mockbroker.core.simulation import Simulation
 
 LEAST_S, MOST_S = 0.001, 0.004  # of the way of bytes

@@ -98,8 +98,8 @@ def the_page_on_faults_has_each_moment_and_api(project: Project) -> Iterator[str
 
 
 def the_page_on_the_journal_has_each_field(project: Project) -> Iterator[str]:
+    from mockbroker.call import Ending
     from mockbroker.core.journal import JournalEntry
-    from mockbroker.core.outcome import Ending
 
     page = "docs/journal.md"
     text = project.text(page)

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from kafka_rack.consistency import Checker, LogStart, Operation, Poll, Read, Report, Send, check
 from kafka_rack.consistency.wire import NO_ID, NOT_APPENDED, RECREATED, WireCall, WireHistory
+from mockbroker.call import Outcome
 from mockbroker.core.journal.records import CallRecord
-from mockbroker.core.outcome import Outcome
 from protocol.error_codes import ErrorCode
 from protocol.errors import ProtocolError
 

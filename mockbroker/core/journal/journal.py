@@ -8,6 +8,7 @@ from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from mockbroker.call import Outcome
 from mockbroker.core.journal.entry import LENGTH_BYTES, JournalEntry
 from mockbroker.core.journal.parts import parts_of
 from mockbroker.core.journal.records import (
@@ -26,7 +27,6 @@ from mockbroker.core.journal.records import (
     observed,
     observed_client,
 )
-from mockbroker.core.outcome import Outcome
 from protocol.errors import ProtocolError
 
 if TYPE_CHECKING:

@@ -9,8 +9,7 @@ from collections.abc import Callable
 from struct import Struct
 from typing import Any
 
-from mockbroker.call import Call, FetchedPart, Part, ProducedPart
-from mockbroker.core.outcome import Outcome
+from mockbroker.call import Call, FetchedPart, Outcome, Part, ProducedPart
 from mockbroker.state.cluster import Cluster
 
 FETCH = 1

@@ -10,8 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mockbroker.call import Call, FetchedPart, Part, ProducedPart
-from mockbroker.core.outcome import Ending, Outcome
+from mockbroker.call import Call, Ending, FetchedPart, Outcome, Part, ProducedPart
 from mockbroker.core.response_errors import error_codes, error_names
 from mockbroker.subjects import NOTHING, Subjects, subjects_of
 from protocol.errors import ProtocolError

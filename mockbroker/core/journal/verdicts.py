@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from kafka_rack.diskless import ZONE_KEYS
 from kafka_rack.writers import can_partition_by_rack
 from kafka_rack.zones import zone_in_client_id
-from mockbroker.call import FetchedPart, ProducedPart
+from mockbroker.call import Ending, FetchedPart, ProducedPart
 from mockbroker.core.journal.entry import LENGTH_BYTES, NO_TOPICS, JournalEntry, Share
 from mockbroker.core.journal.records import (
     FETCH,
@@ -31,7 +31,6 @@ from mockbroker.core.journal.records import (
     facts_of_write,
     has_keys,
 )
-from mockbroker.core.outcome import Ending
 from mockbroker.core.response_errors import error_names
 from protocol.registry import APIS
 

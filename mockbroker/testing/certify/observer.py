@@ -15,9 +15,8 @@ from typing import Any
 from kafka_rack.locality import Facts as LocalityFacts
 from kafka_rack.locality import judge
 from kafka_rack.writers import can_partition_by_rack
-from mockbroker.call import Call
+from mockbroker.call import Call, Outcome
 from mockbroker.core.journal.records import first_has_key
-from mockbroker.core.outcome import Outcome
 from mockbroker.proxy.sessions import named_partitions
 from mockbroker.state.cluster import Cluster
 from mockbroker.state.topics.topic import INTERNAL_TOPICS, Partition

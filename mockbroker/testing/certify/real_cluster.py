@@ -25,9 +25,8 @@ from protocol.registry import message_class
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mockbroker.call import Call
+    from mockbroker.call import Call, Outcome
     from mockbroker.core.faults.faults import FaultHandle
-    from mockbroker.core.outcome import Outcome
     from mockbroker.proxy.path import ProxyPath
     from mockbroker.testing.certify.facts import WireFacts
     from mockbroker.testing.certify.following import TopicPartition

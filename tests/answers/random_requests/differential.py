@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from mockbroker.core.outcome import Outcome
+from mockbroker.call import Outcome
 from tests.answers.comparison import differing_fields
 from tests.answers.drivers import RealKafka, SimulatedCluster
 from tests.answers.random_requests.plan import Plan

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 import protocol
+from mockbroker.call import Ending, Outcome
 from mockbroker.core.connection import Connection
 from mockbroker.core.faults.effects import Silence
 from mockbroker.core.faults.faults import FaultHandle
-from mockbroker.core.outcome import Ending, Outcome
 from mockbroker.core.simulation import Simulation
 from protocol.apis.classic_group import HeartbeatRequest
 from protocol.apis.fetch import FetchRequest

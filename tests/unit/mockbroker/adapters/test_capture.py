@@ -15,7 +15,7 @@ import pytest
 import protocol
 from mockbroker.adapters import capture as module
 from mockbroker.adapters.capture import Capture
-from mockbroker.core.outcome import Outcome
+from mockbroker.call import Outcome
 from mockbroker.core.simulation import Simulation
 from protocol.apis.metadata import MetadataRequest
 from tests.progress import wait_until

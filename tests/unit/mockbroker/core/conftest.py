@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from mockbroker.core.outcome import Outcome
+from mockbroker.call import Outcome
 from mockbroker.core.simulation import Simulation
 from tests.unit.mockbroker.core.client import Client
 from tests.unit.mockbroker.handlers.records import TOPIC

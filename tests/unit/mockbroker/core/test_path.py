@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 import protocol
-from mockbroker.call import Call, Verdict, Wait
-from mockbroker.core.outcome import Ending, Outcome
+from mockbroker.call import Call, Ending, Outcome, Verdict, Wait
 from mockbroker.core.simulation import ConnectionClosedError
 from protocol.apis.api_versions import ApiVersionsRequest
 from protocol.apis.fetch import FetchRequest, FetchResponse

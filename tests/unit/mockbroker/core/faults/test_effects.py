@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mockbroker.core.outcome import Ending
+from mockbroker.call import Ending
 from mockbroker.core.simulation import ConnectionClosedError, Simulation
 from protocol.apis.api_versions import ApiVersionsRequest
 from protocol.apis.classic_group import HeartbeatRequest

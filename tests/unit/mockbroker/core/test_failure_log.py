@@ -6,7 +6,8 @@ import logging
 
 import pytest
 
-from mockbroker.core.outcome import Ending, Outcome, log_failure
+from mockbroker.call import Ending, Outcome
+from mockbroker.core.path import log_failure
 from mockbroker.core.simulation import Simulation
 from protocol.apis.metadata import MetadataRequest
 
