@@ -7,7 +7,7 @@ Source: KIP-848 and KIP-1152, which use RE2/J.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -62,6 +62,19 @@ def wildcards_match(pattern: str, text: str) -> bool:
             return False
         position = found + len(piece)
     return True
+
+
+def name_test(names: Collection[str]) -> Callable[[str], bool]:
+    """A test for names that are one of these; ``*`` matches anything.
+
+    >>> [name for name in ("orders", "orders-eu", "payments") if name_test(("orders*",))(name)]
+    ['orders', 'orders-eu']
+    """
+    exact = frozenset(name for name in names if "*" not in name)
+    patterns = [name for name in names if "*" in name]
+    if not patterns:
+        return exact.__contains__
+    return lambda name: name in exact or any(wildcards_match(pattern, name) for pattern in patterns)
 
 
 def is_within(address: str, networks: Iterable[IPv4Network | IPv6Network]) -> bool:

@@ -16,7 +16,7 @@ from msgspec import UNSET
 from mockbroker.call import Call
 from mockbroker.core.faults.fault import Fault
 from mockbroker.core.faults.reading import shown
-from mockbroker.state.patterns import is_within, wildcards_match
+from mockbroker.state.patterns import is_within, name_test
 from mockbroker.subjects import NOTHING, Subjects, subjects_of
 from protocol.errors import ProtocolError
 from protocol.registry import APIS
@@ -145,19 +145,6 @@ def learn_rack(call: Call) -> None:
 
 
 # tests of one field
-
-
-def name_test(names: tuple[str, ...]) -> Callable[[str], bool]:
-    """A test for names that are one of these; ``*`` matches anything.
-
-    >>> [name for name in ("orders", "orders-eu", "payments") if name_test(("orders*",))(name)]
-    ['orders', 'orders-eu']
-    """
-    exact = frozenset(name for name in names if "*" not in name)
-    patterns = [name for name in names if "*" in name]
-    if not patterns:
-        return exact.__contains__
-    return lambda name: name in exact or any(wildcards_match(pattern, name) for pattern in patterns)
 
 
 def field_test(name: str, values: tuple[Any, ...]) -> Test:

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from mockbroker.core.journal.entry import JournalEntry
 from mockbroker.core.journal.records import CallRecord
-from mockbroker.state.patterns import hint, is_within, wildcards_match
+from mockbroker.state.patterns import hint, is_within, name_test
 from protocol.error_codes import ErrorCode
 from protocol.registry import APIS
 
@@ -73,19 +73,10 @@ COUNTED: dict[str, Values] = {
 
 @dataclass(frozen=True, slots=True)
 class FilterPattern:
-    """The values that one filter accepts; ``ranges`` are ranges of addresses."""
+    """The values that one filter accepts."""
 
     texts: tuple[str, ...]
-    exact: frozenset[str]
-    patterns: tuple[str, ...] = ()
-    ranges: tuple[Any, ...] = ()
-
-    def match(self, value: str) -> bool:
-        if value in self.exact:
-            return True
-        if any(wildcards_match(pattern, value) for pattern in self.patterns):
-            return True
-        return bool(self.ranges) and is_within(value, self.ranges)
+    match: Callable[[str], bool]
 
     def __str__(self) -> str:
         shown = [repr(text) if text else "none" for text in self.texts]
@@ -158,13 +149,11 @@ def pattern_of(name: str, value: object) -> FilterPattern:
     texts = tuple(value_text(name, one) for one in (sorted(given, key=str) if isinstance(given, set) else given))
     for text in texts:
         check_value(name, text)
-    if name == "client_address":
-        ranges = tuple(address_range(text) for text in texts if "/" in text)
-        plain = [text for text in texts if "/" not in text]
-    else:
-        ranges, plain = (), list(texts)
-    starred = [text for text in plain if "*" in text]
-    return FilterPattern(texts, frozenset(plain).difference(starred), tuple(starred), ranges)
+    matches = name_test(texts)
+    if name != "client_address":
+        return FilterPattern(texts, matches)
+    ranges = [address_range(text) for text in texts if "/" in text]
+    return FilterPattern(texts, lambda address: matches(address) or is_within(address, ranges))
 
 
 def value_text(name: str, value: object) -> str:
