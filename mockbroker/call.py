@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from functools import cache
 from random import Random
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
@@ -28,11 +28,8 @@ if TYPE_CHECKING:
     from mockbroker.state.sessions.fetch_sessions import FetchPartition
     from mockbroker.state.topics.topic import Partition
 
-Part = tuple[Any, ...]
-"""The fields of a ``ProducedPart`` or a ``FetchedPart``: a plain tuple, because a call may have thousands."""
 
-
-class ProducedPart(NamedTuple):
+class ProducedPart(Struct, frozen=True, gc=False):
     """The result of a Produce for one partition.
 
     ``topic_id`` is zeros for an unknown topic. ``size_bytes`` is the size of the records. ``isr`` has the in-sync
@@ -50,8 +47,24 @@ class ProducedPart(NamedTuple):
     entry: Any
     acks: int
 
+    @property
+    def partition(self) -> int:
+        """The number of the partition."""
+        return int(self.entry.index)
 
-class FetchedPart(NamedTuple):
+    @property
+    def error_code(self) -> int:
+        """The partition's error in the answer."""
+        return int(self.entry.error_code)
+
+    @property
+    def records(self) -> int:
+        """The number of records that were appended, 0 if unknown."""
+        base_offset: int = self.entry.base_offset
+        return self.end_offset - base_offset if self.end_offset >= 0 and base_offset >= 0 else 0
+
+
+class FetchedPart(Struct, frozen=True, gc=False):
     """The result of a Fetch for one partition.
 
     ``topic`` is None for an unknown topic id. ``preferred_replica`` is the replica to which the reader was redirected,
@@ -71,7 +84,13 @@ class FetchedPart(NamedTuple):
     next_offset: int
     high_watermark: int
 
+    @property
+    def records(self) -> int:
+        """The number of offsets of the records."""
+        return self.next_offset - self.first_offset if self.size_bytes else 0
 
+
+Part = ProducedPart | FetchedPart
 Response = Any
 NO_API = -1
 UNCOUNTED_APIS = frozenset({6})
@@ -113,11 +132,11 @@ class Call(Struct, eq=False):
 
     The path of a call fills in ``api_key``, ``version``, ``correlation_id`` and ``body_start`` from the frame's header;
     ``request`` is decoded at its first use, and ``finish`` is called with the outcome. Handlers record their results
-    for observers: ``parts``, one for each partition of a Produce or of a Fetch's answer, as the fields of
-    ``ProducedPart`` or ``FetchedPart``; ``wanted``, all partitions of a Fetch (shared with its session if it is
-    ``in_session``), and ``replica_id``, the fetching replica, -1 for a consumer. ``cached`` is the call's entry in the
-    response cache, ``observed`` a value that the first observer computes for the others. ``diskless_turn`` has the rack
-    whose rotation an answer with diskless topics advanced, and the place of the broker in it.
+    for observers: ``parts``, one for each partition of a Produce or of a Fetch's answer; ``wanted``, all partitions of
+    a Fetch (shared with its session if it is ``in_session``), and ``replica_id``, the fetching replica, -1 for a
+    consumer. ``cached`` is the call's entry in the response cache, ``observed`` a value that the first observer
+    computes for the others. ``diskless_turn`` has the rack whose rotation an answer with diskless topics advanced, and
+    the place of the broker in it.
 
     ``faults`` has the ids of the faults that match the call, in order, and ``injected`` their effects; ``subjects`` the
     subjects of the request, once ``subjects.py`` has found them.
@@ -134,7 +153,7 @@ class Call(Struct, eq=False):
     body_start: int = 0
     arrived_ms: int = 0
     was_parked: bool = False
-    parts: list[Part] | None = None
+    parts: Sequence[Part] | None = None
     wanted: Sequence[FetchPartition] = ()
     in_session: bool = False
     replica_id: int = -1

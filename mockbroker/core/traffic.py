@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kafka_rack.plurals import counted
 from kafka_rack.writers import can_partition_by_rack
-from mockbroker.call import Outcome
+from mockbroker.call import Outcome, ProducedPart
 from mockbroker.core.journal.parts import parts_of
 from mockbroker.core.journal.records import (
     FETCH,
@@ -51,9 +51,6 @@ OTHERS = "(others)"
 NOTHING_TO_SAVE = (None, "redirect", "empty_fetch")
 """Reasons that do not say where a client could read instead."""
 LENGTH_BYTES = 4
-SIZE_OF_PRODUCED, ISR_OF_PRODUCED, END_OFFSET, ENTRY = 2, 3, 4, 6
-INDEX_OF_FETCHED, ERROR_OF_FETCHED, PREFERRED, FIRST_OFFSET, NEXT_OFFSET = 2, 5, 6, 8, 9
-"""Indexes in ``ProducedPart`` and ``FetchedPart``."""
 NOT_APPENDED: tuple[int, ...] = ()
 """The in-sync replicas of records that were not appended, and that no follower copies."""
 FLOW_COLUMNS = (
@@ -119,9 +116,7 @@ class Traffic:
         answered = len(output[0]) if len(output) == 1 else sum(map(len, output))
         requested = len(call.frame) + LENGTH_BYTES if call.frame else 0
         api_key = call.api_key
-        parts = call.parts
-        if parts is None and PRODUCE <= api_key <= FETCH:
-            parts = parts_of(outcome)
+        parts = call.parts if api_key > FETCH else parts_of(outcome)
         if parts:
             self._add_parts(call, client, parts, requested, answered)
             return
@@ -150,35 +145,30 @@ class Traffic:
     ) -> None:
         """Add the record batches of each partition; both frames count for the first."""
         api_key, version = call.api_key, call.version
-        is_produce = api_key == PRODUCE
         keyed: Mapping[Any, bool | None] = {}
         crosses = client.rack is not None and client.broker_rack is not None and client.rack != client.broker_rack
-        if crosses and is_produce:
+        if crosses and api_key == PRODUCE:
             keyed = first_keys(call.request)
         cluster_version = call.cluster.version if crosses else 0
-        codes: set[int] | None = None
+        codes: set[int] = set()
         is_first = True
         detail: bool | None = None
         for part in parts:
-            isr: tuple[int, ...] | None
-            if is_produce:
-                entry, size, isr, end = part[ENTRY], part[SIZE_OF_PRODUCED], part[ISR_OF_PRODUCED], part[END_OFFSET]
-                index, code, is_redirected = entry.index, entry.error_code, False
-                records = end - entry.base_offset if end >= 0 and entry.base_offset >= 0 else 0
-                if isr and end < 0:
+            size, isr, code = part.size_bytes, part.isr, part.error_code
+            is_redirected = False
+            if isinstance(part, ProducedPart):
+                if isr and part.end_offset < 0:
                     isr = NOT_APPENDED
                 if crosses:
-                    detail = keyed.get((part[0], index), keyed.get((part[1], index)))
+                    detail = keyed.get((part.topic, part.partition), keyed.get((part.topic_id, part.partition)))
             else:
-                index, size, isr, code = part[INDEX_OF_FETCHED : ERROR_OF_FETCHED + 1]
-                records = part[NEXT_OFFSET] - part[FIRST_OFFSET] if size else 0
-                is_redirected = part[PREFERRED] >= 0
+                is_redirected = part.preferred_replica >= 0
                 detail = is_redirected if crosses else None
             if code:
-                codes = {code} if codes is None else codes | {code}
+                codes.add(code)
             if not (size or is_first or crosses):
                 continue
-            key: tuple[Any, ...] = (client, api_key, version, part[0], index, isr)
+            key: tuple[Any, ...] = (client, api_key, version, part.topic, part.partition, isr)
             if crosses:
                 key += (cluster_version, detail)
             tally = self._tallies.get(key)
@@ -191,9 +181,9 @@ class Traffic:
                 sums[1] += requested
                 sums[2] += answered
             sums[3] += size
-            sums[4] += records
+            sums[4] += part.records
             sums[5] += is_redirected
-        if codes is not None:
+        if codes:
             self._count_errors(api_key, error_names(codes))
 
     def _new_of_part(

@@ -16,7 +16,7 @@ from struct import Struct
 from typing import NamedTuple, cast
 
 from mockbroker.api import Errors, Needs, RequestError, handles
-from mockbroker.call import Call, Part, Wait
+from mockbroker.call import Call, FetchedPart, Wait
 from mockbroker.handlers.leadership import (
     NO_EPOCH,
     READ_COMMITTED,
@@ -510,8 +510,8 @@ def respond(call: Call, reading: FetchParams, reads: Sequence[PartitionRead]) ->
     return response
 
 
-def part_of(one: PartitionRead, entry: PartitionResponse) -> Part:
-    """One partition's part of the answer for observers: the fields of a ``FetchedPart``."""
+def part_of(one: PartitionRead, entry: PartitionResponse) -> FetchedPart:
+    """One partition's part of the answer for observers."""
     wanted, partition = one.wanted, one.partition
     offset = wanted.fetch_offset
     name: str | None = None
@@ -534,7 +534,7 @@ def part_of(one: PartitionRead, entry: PartitionResponse) -> Part:
             next_offset = (
                 BASE_OFFSET.unpack_from(last)[0] + LAST_OFFSET_DELTA.unpack_from(last, LAST_OFFSET_DELTA_AT)[0] + 1
             )
-    return (
+    return FetchedPart(
         name,
         topic_id,
         wanted.index,

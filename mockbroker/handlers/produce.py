@@ -17,7 +17,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from mockbroker.api import Errors, Needs, RequestError, handles
-from mockbroker.call import Call, Verdict, Wait
+from mockbroker.call import Call, ProducedPart, Verdict, Wait
 from mockbroker.handlers.leadership import current_leader, find_partition, node_endpoints, served_by, when_done
 from mockbroker.state.errors import ApiError
 from mockbroker.state.logs.appending import UNBOUNDED, append
@@ -113,11 +113,12 @@ def produce(call: Call, request: ProduceRequest) -> ProduceResponse | Verdict | 
             if partition is None:
                 named = call.cluster.topic_by_id.get(topic.topic_id) if by_topic_id else None
                 name = topic.name if named is None else named.name
-                parts.append((name, topic.topic_id, len(records), (), NO_OFFSET, b"", entry, request.acks))
+                parts.append(ProducedPart(name, topic.topic_id, len(records), (), NO_OFFSET, b"", entry, request.acks))
             else:
                 of = partition.topic
                 isr = None if of.diskless else partition.isr
-                parts.append((of.name, of.id, len(records), isr, end_offset, records[CRC], entry, request.acks))
+                crc, acks = records[CRC], request.acks
+                parts.append(ProducedPart(of.name, of.id, len(records), isr, end_offset, crc, entry, acks))
         if not entries:
             continue  # Kafka's answer has only topics with partitions
         response.responses.append(

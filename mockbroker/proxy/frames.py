@@ -17,7 +17,6 @@ from protocol.registry import api_key_of, message_class
 PRODUCE, FETCH = 0, 1
 APIS_WITH_PARTS = (PRODUCE, FETCH, api_key_of("ShareFetch"))
 REPLICA_STATE_VERSION = 15
-ENTRY = ProducedPart._fields.index("entry")
 VIEWED_BYTES = 1 << 14
 """From this size on bytes fields are views of the frame: copying them would cost more than all other work."""
 
@@ -52,8 +51,8 @@ def note_parts(call: Call, response: Any) -> None:
     Entries of a Produce that were recorded before stay, so that a write counts even if a fault changes its answer.
     """
     if call.api_key == PRODUCE:
-        noted = {id(part[ENTRY]): part for part in call.parts or ()}
-        call.parts = [noted.get(id(part[ENTRY]), part) for part in produced_parts(call, response)]
+        noted = {id(part.entry): part for part in call.parts or () if isinstance(part, ProducedPart)}
+        call.parts = [noted.get(id(part.entry), part) for part in produced_parts(call, response)]
         return
     if response.error_code:
         return

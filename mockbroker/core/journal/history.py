@@ -46,8 +46,8 @@ class ObservedHistory:
         except ProtocolError:
             return
         for part in call.parts or ():
-            if part[0] and part[1] != NO_ID:
-                self._wire.learn_topic(part[0], part[1])
+            if part.topic and part.topic_id != NO_ID:
+                self._wire.learn_topic(part.topic, part.topic_id)
         session = call.session
         wire_call = WireCall(
             call.api_key,

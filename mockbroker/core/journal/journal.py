@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -16,6 +16,7 @@ from mockbroker.core.journal.records import (
     FETCH,
     ITEM_BYTES,
     JOIN_GROUP,
+    NO_REPLICA,
     PRODUCE,
     RECORD_BYTES,
     SHARED_BYTES,
@@ -30,7 +31,7 @@ from mockbroker.core.journal.records import (
 from protocol.errors import ProtocolError
 
 if TYPE_CHECKING:
-    from mockbroker.call import Call
+    from mockbroker.call import Call, Part
     from mockbroker.core.journal.filters import JournalFilters
     from mockbroker.core.journal.history import ObservedHistory
     from mockbroker.core.journal.verdicts import Verdicts
@@ -91,7 +92,7 @@ class Journal(Assertions):
         self.dropped = 0
         self.history: ObservedHistory | None = None
         """The checker of records, batch by batch, after ``watch_history``."""
-        self._records: deque[tuple[Any, ...]] = deque()
+        self._records: deque[CallRecord] = deque()
         self._gone = 0  # the number of calls dropped or cleared
         self.size_bytes = 0
         """The estimated memory of the entries."""
@@ -112,23 +113,21 @@ class Journal(Assertions):
             client = observed_client(call.session)
             size += client.size_bytes
         output = outcome.output
-        parts = call.parts
-        facts: Any
-        if parts is not None:
-            facts = (parts, call.wanted, call.replica_id, self._leaders_of(call, parts))
-            fresh = 0 if call.in_session else len(call.wanted)
-            size += ITEM_BYTES * (len(parts) + fresh) + SHARED_BYTES * len(call.wanted)
-        else:
+        parts = call.parts if call.api_key > FETCH else parts_of(outcome)
+        found: Observed | None = None
+        if parts is None:
             if call.cached is not None:
                 call.observed = call.cached.observed
-            facts = call.observed
-            if facts is None:
-                facts = self._look_at(outcome)
+            found = call.observed
+            if found is None:
+                found = self._look_at(outcome)
                 client = observed_client(call.session)  # it may have named its rack
-            if type(facts) is Observed:
-                size += facts.size_bytes
+            size += found.size_bytes
+        else:
+            fresh = 0 if call.in_session else len(call.wanted)
+            size += ITEM_BYTES * (len(parts) + fresh) + SHARED_BYTES * len(call.wanted)
         self._records.append(
-            (
+            CallRecord(
                 client,
                 call.arrived_ms,
                 outcome.at_ms,
@@ -139,8 +138,12 @@ class Journal(Assertions):
                 outcome.ending,
                 outcome.reason,
                 call.faults,
-                facts,
                 size,
+                found,
+                parts or (),
+                call.wanted,
+                NO_REPLICA if parts is None else call.replica_id,
+                NO_LEADERS if parts is None else self._leaders_of(call, parts),
             )
         )
         self.size_bytes += size
@@ -156,24 +159,21 @@ class Journal(Assertions):
 
         self.history = ObservedHistory()
 
-    def _leaders_of(self, call: Call, parts: list[Any]) -> LeaderRacks:
+    def _leaders_of(self, call: Call, parts: Sequence[Part]) -> LeaderRacks:
         """The racks that have leaders now, by topic, including the topics that a Produce wrote to."""
         cluster = call.cluster
         if cluster.version != self._cluster_version:
             self._cluster_version, self._leader_racks = cluster.version, {}
         leader_racks = self._leader_racks
         if call.api_key == PRODUCE:
-            topics = cluster.topics
             for part in parts:
-                if part[0] not in leader_racks and part[0] in topics:
-                    leader_racks[part[0]] = leader_racks_of(cluster, part[0])
+                if part.topic not in leader_racks and part.topic in cluster.topics:
+                    leader_racks[part.topic] = leader_racks_of(cluster, part.topic)
         return leader_racks
 
-    def _look_at(self, outcome: Outcome) -> Any:
-        """The facts of a call that its handler did not record; learns the rack that its client names."""
+    def _look_at(self, outcome: Outcome) -> Observed:
+        """The facts of a call without parts; learns the rack that its client names."""
         call = outcome.call
-        if PRODUCE <= call.api_key <= FETCH and (parts := parts_of(outcome)) is not None:
-            return (parts, call.wanted, call.replica_id, NO_LEADERS)
         if call.api_key in (JOIN_GROUP, CONSUMER_GROUP_HEARTBEAT):
             with suppress(ProtocolError):
                 if call.body_start and (rack := named_rack(call)):
@@ -185,7 +185,7 @@ class Journal(Assertions):
         records = self._records
         max_entries = len(records) if self.max_entries is None else self.max_entries
         while records and (self.size_bytes > self.max_bytes or len(records) > max_entries):
-            self.size_bytes -= records.popleft()[-1]
+            self.size_bytes -= records.popleft().size_bytes
             self.dropped += 1
             self._gone += 1
 
@@ -265,9 +265,9 @@ class Journal(Assertions):
             self._known = Verdicts()
         known = self._known
         last = None
-        for fields in islice(self._records, max(0, known.learned - self._gone), None):
-            if fields[0] is not last:  # a client that may have named its rack
-                last = fields[0]
+        for record in islice(self._records, max(0, known.learned - self._gone), None):
+            if record.client is not last:  # a client that may have named its rack
+                last = record.client
                 known.learn(last)
         known.learned = self.mark()
         records = self.records(wanted, first, count)
@@ -299,8 +299,7 @@ class Journal(Assertions):
         """
         start = max(0, (wanted.since if first is None else first - 1) - self._gone)
         end = None if count is None else start + count
-        for sequence, fields in enumerate(islice(self._records, start, end), self._gone + start + 1):
-            record = CallRecord._make(fields)
+        for sequence, record in enumerate(islice(self._records, start, end), self._gone + start + 1):
             if wanted.may_match(record):
                 yield sequence, record
 

@@ -5,14 +5,14 @@ Handlers record the parts of their answers themselves; these are for the answers
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from struct import Struct
 from typing import Any
 
 from mockbroker.call import Call, FetchedPart, Outcome, Part, ProducedPart
 from mockbroker.state.cluster import Cluster
 
-FETCH = 1
+PRODUCE, FETCH = 0, 1
 NO_OFFSET = NO_REPLICA = -1
 HEAD_BYTES = 61  # of a batch
 BASE_OFFSET, LAST_OFFSET_DELTA, LENGTH = Struct(">q"), Struct(">i"), Struct(">i")
@@ -21,18 +21,21 @@ CRC = slice(17, 21)
 MAGIC_OF_BATCHES = 2
 
 
-def parts_of(outcome: Outcome) -> list[Part] | None:
-    """The parts of a Produce or a Fetch that its handler did not record.
+def parts_of(outcome: Outcome) -> Sequence[Part] | None:
+    """The parts of a Produce or a Fetch, which its handler recorded, or else those of its response.
 
-    None without a response, and if a single error covers all partitions.
+    None for other calls, without a response, and if a single error covers all partitions.
     """
     call, response = outcome.call, outcome.response
-    if response is None or (call.api_key == FETCH and response.error_code):
-        return None
-    return fetched_parts(call, response) if call.api_key == FETCH else produced_parts(call, response)
+    if call.parts is None and response is not None:
+        if call.api_key == PRODUCE:
+            call.parts = produced_parts(call, response)
+        elif call.api_key == FETCH and not response.error_code:
+            call.parts = fetched_parts(call, response)
+    return call.parts
 
 
-def produced_parts(call: Call, response: Any) -> list[Part]:
+def produced_parts(call: Call, response: Any) -> list[ProducedPart]:
     """A part for each partition of the answer, or, without an answer, of the request."""
     request = call.request
     sent = {
@@ -40,7 +43,7 @@ def produced_parts(call: Call, response: Any) -> list[Part]:
         for topic in request.topic_data
         for one in topic.partition_data
     }
-    found: list[Part] = []
+    found: list[ProducedPart] = []
     for topic in response.responses:
         name, topic_id, isr = topic_facts(call.cluster, topic.name, topic.topic_id)
         for one in topic.partition_responses:
@@ -53,11 +56,11 @@ def produced_parts(call: Call, response: Any) -> list[Part]:
     return found
 
 
-def fetched_parts(call: Call, response: Any) -> list[Part]:
+def fetched_parts(call: Call, response: Any) -> list[FetchedPart]:
     """A part for each partition of the answer."""
     is_share = call.api_key != FETCH  # members of share groups read by other APIs
     requested = {} if is_share else {one.key: one.fetch_offset for one in call.wanted}
-    found: list[Part] = []
+    found: list[FetchedPart] = []
     for topic in response.responses:
         given = None if is_share else topic.topic
         name, topic_id, isr = topic_facts(call.cluster, given, topic.topic_id)

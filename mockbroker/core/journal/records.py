@@ -1,4 +1,4 @@
-"""The stored form of a call until the journal is read: a plain tuple of small values, created as the call ends.
+"""The stored form of a call until the journal is read: a struct of small values, created as the call ends.
 
 It has no frames and no records. Facts that are expensive to compute, above all the call's locality, are computed when
 the journal is read (``verdicts.py``).
@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+from msgspec import Struct
 
 from mockbroker.call import Call, Ending, FetchedPart, Outcome, Part, ProducedPart
 from mockbroker.core.response_errors import error_codes, error_names
@@ -76,19 +78,6 @@ def observed_client(session: Session) -> ObservedClient:
     return found
 
 
-class PartitionFacts(NamedTuple):
-    """The partitions that a Produce wrote, or that a fetch of a consumer, a follower or a share group read.
-
-    ``wanted`` has all partitions that a fetch requests. ``leader_racks`` has, of topics that were produced to, the
-    racks with leaders at that time.
-    """
-
-    parts: Sequence[Part]
-    wanted: Sequence[FetchPartition]
-    replica_id: int
-    leader_racks: LeaderRacks
-
-
 class Observed(NamedTuple):
     """The subjects of the request and the errors of the response, for all other calls; ``size_bytes`` is its size."""
 
@@ -97,8 +86,13 @@ class Observed(NamedTuple):
     size_bytes: int
 
 
-class CallRecord(NamedTuple):
-    """The fields of a record; ``size_bytes`` is its estimated size in memory."""
+class CallRecord(Struct, frozen=True, gc=False):
+    """The fields of a record; ``size_bytes`` is its estimated size in memory.
+
+    ``observed`` is None for a call with parts: a Produce, or a fetch of a consumer, a follower or a share group.
+    ``wanted`` has all partitions that a fetch requests. ``leader_racks`` has, of topics that were produced to, the
+    racks with leaders at that time.
+    """
 
     client: ObservedClient
     arrived_ms: int
@@ -110,23 +104,33 @@ class CallRecord(NamedTuple):
     ending: Ending
     reason: str | None
     faults: tuple[str, ...]
-    facts: PartitionFacts | Observed
     size_bytes: int
+    observed: Observed | None
+    parts: Sequence[Part]
+    wanted: Sequence[FetchPartition]
+    replica_id: int
+    leader_racks: LeaderRacks
+
+    @property
+    def produced(self) -> list[ProducedPart]:
+        """The parts of a Produce."""
+        return [part for part in self.parts if isinstance(part, ProducedPart)]
+
+    @property
+    def fetched(self) -> list[FetchedPart]:
+        """The parts of a fetch."""
+        return [part for part in self.parts if isinstance(part, FetchedPart)]
 
     @property
     def written(self) -> list[ProducedPart]:
         """The parts of a Produce that was answered."""
-        if self.api_key != PRODUCE or not self.response_bytes or isinstance(self.facts, Observed):
-            return []
-        return [ProducedPart._make(part) for part in PartitionFacts._make(self.facts).parts]
+        return self.produced if self.response_bytes else []
 
     @property
     def read(self) -> list[FetchedPart]:
         """The parts of a consumer's Fetch that was answered."""
-        if self.api_key != FETCH or not self.response_bytes or isinstance(self.facts, Observed):
-            return []
-        facts = PartitionFacts._make(self.facts)
-        return [FetchedPart._make(part) for part in facts.parts] if facts.replica_id == NO_REPLICA else []
+        is_answered = self.api_key == FETCH and self.response_bytes and self.replica_id == NO_REPLICA
+        return self.fetched if is_answered else []
 
 
 def observed(outcome: Outcome) -> Observed:

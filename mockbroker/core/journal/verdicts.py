@@ -24,9 +24,7 @@ from mockbroker.core.journal.records import (
     PRODUCE,
     CallRecord,
     LeaderRacks,
-    Observed,
     ObservedClient,
-    PartitionFacts,
     facts_of_read,
     facts_of_write,
     has_keys,
@@ -98,7 +96,7 @@ class Verdicts:
 
     def entry(self, record: CallRecord, sequence: int, cluster: Cluster | None) -> JournalEntry:
         """The journal entry of a call."""
-        client, facts = record.client, record.facts
+        client = record.client
         category = category_of(record)
         place = self.place(client, record, category, cluster)
         locality = locality_of(place.rack, client.broker_rack)
@@ -107,24 +105,21 @@ class Verdicts:
         traffic: dict[str, int] | None = None
         redirects: dict[str, list[int]] | None = None
         groups: tuple[str, ...] = ()
-        if isinstance(facts, Observed):
-            topics: Mapping[str, tuple[int, ...]] = facts.subjects.topics
-            groups, errors = facts.subjects.groups, facts.errors
+        topics: Mapping[str, tuple[int, ...]]
+        if record.observed is not None:
+            (topics, groups, _), errors, _ = record.observed
         else:
-            done = PartitionFacts._make(facts)
+            errors = error_names(part.error_code for part in record.parts)
             if record.api_key == PRODUCE:
-                produced = [ProducedPart._make(part) for part in done.parts]
+                produced = record.produced
                 topics, traffic = topics_produced(produced), written(produced)
-                errors = error_names(part.entry.error_code for part in produced)
                 if category != "other":
                     logs = cluster if locality == "cross" else None
-                    shares = [share_produced(judged, part, done.leader_racks, place, logs) for part in produced]
+                    shares = [share_produced(judged, part, record.leader_racks, place, logs) for part in produced]
             else:
-                fetched = [FetchedPart._make(part) for part in done.parts]
-                topics = topics_wanted(done, fetched, cluster)
-                groups = groups_of(done)
+                fetched = record.fetched
+                topics, groups = topics_wanted(record, cluster), groups_of(record)
                 traffic, redirects = read(fetched), redirects_of(fetched)
-                errors = error_names(part.error_code for part in fetched)
                 if category != "other":
                     shares = [share_fetched(judged, part, record.api_key, cluster, place) for part in fetched]
         if not shares:
@@ -169,7 +164,7 @@ class Verdicts:
     def place(self, client: ObservedClient, record: CallRecord, category: str, cluster: Cluster | None) -> ClientPlace:
         """The place of a client; for replication, of the follower."""
         if category == "replication":
-            return broker_place(cluster, replica_of(record), REPLICA)
+            return broker_place(cluster, record.replica_id, REPLICA)
         if record.api_key in AMONG_BROKERS and client.client_id is not None and client.client_id.isdecimal():
             return broker_place(cluster, int(client.client_id[:9]), BROKER)
         found = self.place_said(client)
@@ -240,7 +235,7 @@ def share_produced(
     """The share of a partition that was written; ``logs`` has its records, if their keys matter."""
     keyed = None if part.isr is None else has_keys(logs, part)
     verdict = judged(**facts_of_write(part.isr, leader_racks.get(part.topic, frozenset()), place.rack, keyed))
-    return share_of(verdict, part.topic, part.entry.index, part.size_bytes, 0, part.size_bytes)
+    return share_of(verdict, part.topic, part.partition, part.size_bytes, 0, part.size_bytes)
 
 
 def share_fetched(
@@ -261,17 +256,13 @@ def locality_of(client_rack: str | None, broker_rack: str | None) -> str:
 
 def category_of(record: CallRecord) -> str:
     """The category of a call's bytes: other for requests without a response, except for acks=0 and followers."""
-    if isinstance(record.facts, Observed) and record.api_key != FETCH:
+    if record.observed is not None and record.api_key != FETCH:
         return "other"
     if record.api_key != PRODUCE:
-        if replica_of(record) != NO_REPLICA:
+        if record.replica_id != NO_REPLICA:
             return "replication"
         return "consume" if record.response_bytes else "other"
     return "produce" if record.response_bytes or record.ending is not Ending.DROPPED else "other"
-
-
-def replica_of(record: CallRecord) -> int:
-    return NO_REPLICA if isinstance(record.facts, Observed) else PartitionFacts._make(record.facts).replica_id
 
 
 def place_filed(found: ClientPlace, rules: RackRules, client: ObservedClient, cluster: Cluster | None) -> ClientPlace:
@@ -300,7 +291,7 @@ def topics_produced(parts: Sequence[ProducedPart]) -> dict[str, tuple[int, ...]]
     found: dict[str, tuple[int, ...]] = {}
     for part in parts:
         if part.topic:
-            found[part.topic] = (*found.get(part.topic, ()), part.entry.index)
+            found[part.topic] = (*found.get(part.topic, ()), part.partition)
     return found
 
 
@@ -308,18 +299,16 @@ def written(parts: Sequence[ProducedPart]) -> dict[str, int]:
     """The record bytes of each topic that was written; with acks=0 to a real broker, those that were sent."""
     found: dict[str, int] = {}
     for part in parts:
-        if part.end_offset >= 0 or (part.acks == NO_ACKS and not part.entry.error_code):
+        if part.end_offset >= 0 or (part.acks == NO_ACKS and not part.error_code):
             found[part.topic] = found.get(part.topic, 0) + part.size_bytes
     return found
 
 
-def topics_wanted(
-    done: PartitionFacts, parts: Sequence[FetchedPart], cluster: Cluster | None
-) -> Mapping[str, tuple[int, ...]]:
+def topics_wanted(record: CallRecord, cluster: Cluster | None) -> Mapping[str, tuple[int, ...]]:
     """The partitions that a fetch requests; in a session, all that the session has."""
-    names = {part.topic_id: part.topic for part in parts if part.topic is not None}
+    names = {part.topic_id: part.topic for part in record.fetched if part.topic is not None}
     found: dict[str, dict[int, None]] = {}
-    for wanted in done.wanted:
+    for wanted in record.wanted:
         key = wanted.topic
         if isinstance(key, bytes):
             topic = cluster.topic_by_id.get(key) if cluster is not None else None
@@ -328,15 +317,15 @@ def topics_wanted(
             name = key
         if name is not None:
             found.setdefault(name, {})[wanted.index] = None
-    for part in () if done.wanted else parts:
+    for part in () if record.wanted else record.fetched:
         if part.topic is not None:
             found.setdefault(part.topic, {})[part.partition] = None
     return {name: tuple(indexes) for name, indexes in found.items()} if found else NO_TOPICS
 
 
-def groups_of(done: PartitionFacts) -> tuple[str, ...]:
+def groups_of(record: CallRecord) -> tuple[str, ...]:
     """The group of a fetch's partitions, if they name one, as those of a share group do."""
-    groups = (getattr(one, "group_id", None) for one in done.wanted)
+    groups = (getattr(one, "group_id", None) for one in record.wanted)
     return tuple(dict.fromkeys(group for group in groups if group is not None))
 
 
